@@ -1,0 +1,3 @@
+//! The command `loopfold`.
+
+fn main() {}

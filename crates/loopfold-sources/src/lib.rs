@@ -1,0 +1,1 @@
+//! Sources: one file per format that other tools write.

@@ -1,0 +1,1 @@
+//! Generated streams, and slow, obvious oracles.

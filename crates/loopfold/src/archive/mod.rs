@@ -1,0 +1,1 @@
+//! A fold as a file.

@@ -1,0 +1,71 @@
+//! The one error type of the crate: opaque, with accessors for what a caller
+//! may want to decide on.
+
+use std::fmt;
+
+/// What every fallible function of this crate returns.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Something that could not be done, with the reason in words.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Error(#[from] Kind);
+
+#[derive(Debug, thiserror::Error)]
+enum Kind {
+    #[error("{0}")]
+    Limit(String),
+    #[error("{0}")]
+    Invalid(String),
+    #[error("{place}: {reason}")]
+    Damaged { place: String, reason: String },
+    #[error("this archive was written in format version {found}; this program reads version {known}")]
+    Version { found: u32, known: u32 },
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+impl Error {
+    /// A size or a count went past what this crate can hold.
+    pub fn limit(message: impl fmt::Display) -> Self {
+        Kind::Limit(message.to_string()).into()
+    }
+
+    /// A setting or a request makes no sense.
+    pub fn invalid(message: impl fmt::Display) -> Self {
+        Kind::Invalid(message.to_string()).into()
+    }
+
+    /// Stored data contradicts itself or its checksum. `place` says where.
+    pub fn damaged(place: impl fmt::Display, reason: impl fmt::Display) -> Self {
+        Kind::Damaged { place: place.to_string(), reason: reason.to_string() }.into()
+    }
+
+    pub(crate) fn version(found: u32, known: u32) -> Self {
+        Kind::Version { found, known }.into()
+    }
+
+    /// True when a limit of size or count was reached.
+    pub fn is_limit(&self) -> bool {
+        matches!(self.0, Kind::Limit(_))
+    }
+
+    /// True when stored data is damaged or of an unknown version.
+    pub fn is_damaged(&self) -> bool {
+        matches!(self.0, Kind::Damaged { .. } | Kind::Version { .. })
+    }
+
+    /// The input or output error underneath, if that is what happened.
+    pub fn io(&self) -> Option<&std::io::Error> {
+        match &self.0 {
+            Kind::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Kind::Io(error).into()
+    }
+}

@@ -1,0 +1,138 @@
+//! Building folds: adding rules so that the fold's invariants hold, and joining folds.
+//!
+//! Adding a rule costs a hash of its items. Joining folds (of streams folded in
+//! parallel, of archives, of segments) costs that for every rule, and equal rules
+//! become one.
+
+use super::{Fold, FoldedStream, Item, Rules, Target};
+use crate::trace::Alphabet;
+use crate::{Error, Result, RuleId, Symbol};
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+
+/// Collects rules and streams into a [`Fold`].
+#[derive(Default)]
+pub struct FoldBuilder {
+    alphabet: Alphabet,
+    rules: Rules,
+    streams: Vec<FoldedStream>,
+    index: HashTable<u32>,
+    hasher: foldhash::fast::RandomState,
+}
+
+impl FoldBuilder {
+    /// A builder of folds over this alphabet.
+    pub fn new(alphabet: Alphabet) -> Self {
+        Self { alphabet, ..Self::default() }
+    }
+
+    /// The alphabet so far.
+    pub fn alphabet_mut(&mut self) -> &mut Alphabet {
+        &mut self.alphabet
+    }
+
+    /// The rule with this body: a new one, or the one that is there already.
+    pub fn rule(&mut self, body: &[Item]) -> Result<RuleId> {
+        let hash = self.hasher.hash_one(body);
+        if let Some(&found) = self.index.find(hash, |&rule| self.rules.body(RuleId::from_raw(rule)) == body) {
+            return Ok(RuleId::from_raw(found));
+        }
+        let length = self.length_of(body)?;
+        let rule = RuleId::new(self.rules.ends.len())?;
+        self.rules.items.extend_from_slice(body);
+        self.rules.ends.push(self.rules.items.len());
+        self.rules.lengths.push(length);
+        let (rules, hasher) = (&self.rules, &self.hasher);
+        self.index
+            .insert_unique(hash, rule.raw(), |&rule| hasher.hash_one(rules.body(RuleId::from_raw(rule))));
+        Ok(rule)
+    }
+
+    /// The item that repeats this body: nested loops whose body is a single loop are
+    /// one loop, and a body of one item needs no rule.
+    pub fn repeat(&mut self, body: &[Item], times: u64) -> Result<Item> {
+        let too_long = || Error::limit("a loop repeats more often than can be counted");
+        match body {
+            [] => Err(Error::invalid("a loop without events")),
+            [only] => {
+                let times = only.times().checked_mul(times).ok_or_else(too_long)?;
+                Ok(Item::new(only.target(), times))
+            }
+            _ => Ok(Item::new(Target::Rule(self.rule(body)?), times)),
+        }
+    }
+
+    fn length_of(&self, body: &[Item]) -> Result<u64> {
+        let mut length = 0u64;
+        for item in body {
+            let once = match item.target() {
+                Target::Symbol(_) => 1,
+                Target::Rule(rule) => *self
+                    .rules
+                    .lengths
+                    .get(rule.index())
+                    .ok_or_else(|| Error::damaged("rules", "a rule refers to one that is not there"))?,
+            };
+            length = item
+                .times()
+                .checked_mul(once)
+                .and_then(|item| length.checked_add(item))
+                .ok_or_else(|| Error::limit("a rule unfolds to more than 2^64 events"))?;
+        }
+        Ok(length)
+    }
+
+    /// Adds a stream.
+    pub fn stream(&mut self, stream: FoldedStream) {
+        self.streams.push(stream);
+    }
+
+    /// Adds the rules of another fold and returns what its rules are called here.
+    pub fn append_rules(
+        &mut self,
+        fold: &Fold,
+        mut symbol: impl FnMut(Symbol) -> Result<Symbol>,
+    ) -> Result<Vec<RuleId>> {
+        let mut renamed: Vec<RuleId> = Vec::with_capacity(fold.rules().len());
+        let mut body = Vec::new();
+        for rule in fold.rules() {
+            body.clear();
+            for item in fold.body(rule) {
+                let target = match item.target() {
+                    Target::Symbol(old) => Target::Symbol(symbol(old)?),
+                    Target::Rule(old) => Target::Rule(renamed[old.index()]),
+                };
+                body.push(Item::new(target, item.times()));
+            }
+            renamed.push(self.rule(&body)?);
+        }
+        Ok(renamed)
+    }
+
+    /// Adds the rules and streams of another fold, whose symbols are given by `symbol`.
+    pub fn append(&mut self, fold: &Fold, symbol: impl FnMut(Symbol) -> Result<Symbol>) -> Result<()> {
+        let renamed = self.append_rules(fold, symbol)?;
+        for stream in fold.streams() {
+            self.streams.push(FoldedStream { root: renamed[stream.root().index()], ..stream.clone() });
+        }
+        Ok(())
+    }
+
+    /// Adds the rules and streams of another fold and the symbols they need.
+    pub fn join(&mut self, fold: &Fold) -> Result<()> {
+        let mut alphabet = std::mem::take(&mut self.alphabet);
+        let renamed: Result<Vec<Symbol>> = fold
+            .alphabet()
+            .symbols()
+            .map(|symbol| alphabet.intern_entry(fold.alphabet().entry(symbol), None))
+            .collect();
+        self.alphabet = alphabet;
+        let renamed = renamed?;
+        self.append(fold, |symbol| Ok(renamed[symbol.index()]))
+    }
+
+    /// The fold.
+    pub fn finish(self) -> Fold {
+        Fold::from_parts(self.alphabet, self.rules, self.streams)
+    }
+}

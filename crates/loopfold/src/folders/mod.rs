@@ -1,0 +1,80 @@
+//! Folders: the algorithms that turn a stream into rules of counted items.
+//!
+//! All are lossless, and all give the same fold for the same stream, on one thread or
+//! many. One file per folder.
+
+mod outermost;
+
+pub use outermost::Outermost;
+
+use crate::fold::{Fold, FoldBuilder, FoldedStream};
+use crate::trace::{Stream, Trace};
+use crate::{Result, RuleId, Symbol};
+use hashbrown::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A way to fold a stream.
+pub trait Folder: Sync {
+    /// What users call it.
+    fn name(&self) -> &'static str;
+
+    /// Adds the rules of a stream to the builder and returns the one that unfolds to
+    /// the stream.
+    fn fold(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<RuleId>;
+}
+
+/// Folds every stream of a trace, on up to `threads` threads. Equal streams are
+/// folded once.
+pub fn fold_trace(trace: Trace, folder: &dyn Folder, threads: usize) -> Result<Fold> {
+    let Trace { alphabet, mut streams } = trace;
+    let first_equal = first_equal_streams(&streams);
+    let distinct: Vec<usize> = (0..streams.len()).filter(|&index| first_equal[index] == index).collect();
+
+    let next = AtomicUsize::new(0);
+    let folded: Mutex<Vec<Option<Result<Fold>>>> = Mutex::new(distinct.iter().map(|_| None).collect());
+    let work = || {
+        while let Some(&index) = distinct.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let result = fold_stream(&streams[index].symbols, folder);
+            let slot = distinct.binary_search(&index).unwrap_or_default();
+            folded.lock().unwrap_or_else(|poisoned| poisoned.into_inner())[slot] = Some(result);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.min(distinct.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+
+    let folded = folded.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut builder = FoldBuilder::new(alphabet);
+    let mut roots: HashMap<usize, RuleId> = HashMap::new();
+    for (&index, fold) in distinct.iter().zip(folded) {
+        let Some(fold) = fold else { continue };
+        let fold = fold?;
+        streams[index].symbols = Vec::new();
+        let renamed = builder.append_rules(&fold, Ok)?;
+        roots.insert(index, renamed[fold.streams()[0].root().index()]);
+    }
+    for (index, stream) in streams.into_iter().enumerate() {
+        let folded = FoldedStream::new(stream.name, folder.name(), roots[&first_equal[index]]);
+        builder.stream(folded.with_notes(stream.notes).with_times(stream.times));
+    }
+    Ok(builder.finish())
+}
+
+/// Folds one stream into a fold of its own, whose only stream has no name and whose
+/// alphabet is empty.
+fn fold_stream(symbols: &[Symbol], folder: &dyn Folder) -> Result<Fold> {
+    let mut builder = FoldBuilder::default();
+    let root = folder.fold(symbols, &mut builder)?;
+    builder.stream(FoldedStream::new("", folder.name(), root));
+    Ok(builder.finish())
+}
+
+/// For each stream the first stream with the same events.
+fn first_equal_streams(streams: &[Stream]) -> Vec<usize> {
+    let mut first: HashMap<&[Symbol], usize> = HashMap::new();
+    streams.iter().enumerate().map(|(index, stream)| *first.entry(&stream.symbols).or_insert(index)).collect()
+}

@@ -1,0 +1,1 @@
+//! All maximal repetitions of a stream.

@@ -1,0 +1,379 @@
+//! The alphabet: which symbol stands for which event.
+//!
+//! An entry is stored as the bytes that make it different from every other entry
+//! (see [`encode`]), one after the other in one buffer. So interning compares bytes,
+//! the archive stores the buffer as it is, and an entry is decoded only when it is
+//! shown. Interning costs a hash of the name, or a comparison when the event is the
+//! one that followed the previous event last time; an entry takes its bytes and
+//! about 16 more.
+
+use super::event::{Event, Field, Name, Role, Value};
+use crate::{Error, Result, Symbol};
+use hashbrown::HashTable;
+use std::fmt;
+use std::hash::BuildHasher;
+
+/// What the symbols of a trace mean.
+#[derive(Clone, Default)]
+pub struct Alphabet {
+    /// The entries, end to end.
+    bytes: Vec<u8>,
+    /// Where each entry ends.
+    ends: Vec<usize>,
+    index: HashTable<u32>,
+    hasher: foldhash::fast::RandomState,
+    scratch: Vec<u8>,
+    /// For each symbol the one that followed it last: traces repeat themselves, so
+    /// most look-ups are answered by one comparison.
+    successors: Vec<u32>,
+}
+
+impl PartialEq for Alphabet {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes && self.ends == other.ends
+    }
+}
+
+impl fmt::Debug for Alphabet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.symbols().map(|symbol| self.label(symbol))).finish()
+    }
+}
+
+impl Alphabet {
+    /// The number of symbols.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// True when there are no symbols.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// All symbols, in the order in which they were first seen.
+    pub fn symbols(&self) -> impl ExactSizeIterator<Item = Symbol> + use<> {
+        // The range is bounded by `intern`, which hands out no symbol past the limit.
+        (0..self.ends.len() as u32).map(Symbol::from_raw)
+    }
+
+    /// The symbol of this event, ignoring its times and metrics. `previous` is the
+    /// symbol before it in its stream; it only makes the look-up faster.
+    pub fn intern(&mut self, event: &Event<'_>, previous: Option<Symbol>) -> Result<Symbol> {
+        let mut key = std::mem::take(&mut self.scratch);
+        key.clear();
+        encode(event, &mut key);
+        let symbol = self.intern_entry(&key, previous);
+        self.scratch = key;
+        symbol
+    }
+
+    /// The symbol of an entry as [`Alphabet::entry`] gives it.
+    pub(crate) fn intern_entry(&mut self, entry: &[u8], previous: Option<Symbol>) -> Result<Symbol> {
+        if let Some(previous) = previous {
+            let guess = self.successors[previous.index()];
+            if (guess as usize) < self.ends.len() && self.entry_at(guess as usize) == entry {
+                return Ok(Symbol::from_raw(guess));
+            }
+        }
+        let symbol = self.look_up_or_add(entry)?;
+        if let Some(previous) = previous {
+            self.successors[previous.index()] = symbol.raw();
+        }
+        Ok(symbol)
+    }
+
+    fn look_up_or_add(&mut self, entry: &[u8]) -> Result<Symbol> {
+        let hash = self.hasher.hash_one(entry);
+        let found = self.index.find(hash, |&other| self.entry_at(other as usize) == entry);
+        if let Some(&symbol) = found {
+            return Ok(Symbol::from_raw(symbol));
+        }
+        let symbol = Symbol::new(self.ends.len())?;
+        self.bytes.extend_from_slice(entry);
+        self.ends.push(self.bytes.len());
+        self.successors.push(u32::MAX);
+        let (bytes, ends, hasher) = (&self.bytes, &self.ends, &self.hasher);
+        self.index.insert_unique(hash, symbol.raw(), |&other| {
+            hasher.hash_one(slice_of(bytes, ends, other as usize))
+        });
+        Ok(symbol)
+    }
+
+    /// The bytes that make this symbol what it is.
+    pub(crate) fn entry(&self, symbol: Symbol) -> &[u8] {
+        self.entry_at(symbol.index())
+    }
+
+    fn entry_at(&self, index: usize) -> &[u8] {
+        slice_of(&self.bytes, &self.ends, index)
+    }
+
+    /// What a symbol means.
+    ///
+    /// # Panics
+    /// If the symbol is of another alphabet and out of range here.
+    pub fn meaning(&self, symbol: Symbol) -> Meaning<'_> {
+        decode(self.entry(symbol)).unwrap_or_default()
+    }
+
+    /// The symbol as text: its name and its fields, invalid UTF-8 and control
+    /// characters escaped.
+    pub fn label(&self, symbol: Symbol) -> String {
+        self.meaning(symbol).to_string()
+    }
+
+    /// Adds an entry read from a file, which must be well formed and new.
+    pub(crate) fn restore(&mut self, entry: &[u8]) -> Result<()> {
+        if decode(entry).is_none() {
+            return Err(Error::damaged("alphabet", "an entry is malformed"));
+        }
+        let before = self.len();
+        self.look_up_or_add(entry)?;
+        if self.len() == before {
+            return Err(Error::damaged("alphabet", "an entry occurs twice"));
+        }
+        Ok(())
+    }
+}
+
+fn slice_of<'a>(bytes: &'a [u8], ends: &[usize], index: usize) -> &'a [u8] {
+    let start = if index == 0 { 0 } else { ends[index - 1] };
+    &bytes[start..ends[index]]
+}
+
+/// A decoded entry of the alphabet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Meaning<'a> {
+    /// What happened.
+    pub name: Name<'a>,
+    /// What kind of thing that is.
+    pub role: Role,
+    /// The fields that make the symbol.
+    pub fields: Vec<Field<'a>>,
+}
+
+impl<'a> Meaning<'a> {
+    /// The event this symbol stands for, without times.
+    pub fn event(&'a self) -> Event<'a> {
+        Event { name: self.name, role: self.role, fields: &self.fields, ..Event::default() }
+    }
+
+    /// The value of a field.
+    pub fn field(&self, key: &str) -> Option<Value<'a>> {
+        self.fields.iter().find(|field| field.key == key).map(|field| field.value)
+    }
+}
+
+impl fmt::Display for Meaning<'_> {
+    /// With `{:#}`, integers are shown in hexadecimal.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.role == Role::Leave {
+            f.write_str("leave ")?;
+        }
+        if self.role == Role::Enter {
+            f.write_str("enter ")?;
+        }
+        match self.name {
+            Name::Text(text) => write_escaped(f, text)?,
+            Name::Integer(number) if f.alternate() => write!(f, "{number:#x}")?,
+            Name::Integer(number) => write!(f, "{number}")?,
+        }
+        for field in &self.fields {
+            write!(f, " {}=", field.key)?;
+            match field.value {
+                Value::Integer(number) => write!(f, "{number}")?,
+                Value::Text(text) => write_escaped(f, text)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes text so that a terminal cannot be talked into anything: control characters
+/// and bytes that are not UTF-8 appear as escapes.
+fn write_escaped(f: &mut fmt::Formatter<'_>, text: &[u8]) -> fmt::Result {
+    for chunk in text.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            if is_harmless(character) {
+                fmt::Write::write_char(f, character)?;
+            } else {
+                write!(f, "{}", character.escape_default())?;
+            }
+        }
+        for byte in chunk.invalid() {
+            write!(f, "\\x{byte:02x}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Control characters act on a terminal; the bidirectional and invisible format
+/// characters make a name read as something it is not.
+fn is_harmless(character: char) -> bool {
+    !character.is_control()
+        && !matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+const ROLE_BITS: u8 = 0x0f;
+const INTEGER_NAME: u8 = 0x10;
+const HAS_FIELDS: u8 = 0x20;
+
+/// Writes what makes an event's symbol: a byte with the role and two flags; if there
+/// are fields, their number and each field's key and value; then the name, to the end.
+/// An event that is only a name costs one byte besides it.
+fn encode(event: &Event<'_>, out: &mut Vec<u8>) {
+    let mut head = event.role.code();
+    if matches!(event.name, Name::Integer(_)) {
+        head |= INTEGER_NAME;
+    }
+    if !event.fields.is_empty() {
+        head |= HAS_FIELDS;
+    }
+    out.push(head);
+    if !event.fields.is_empty() {
+        put_number(out, event.fields.len() as u64);
+        for field in event.fields {
+            put_bytes(out, field.key.as_bytes());
+            match field.value {
+                Value::Integer(number) => {
+                    out.push(0);
+                    out.extend_from_slice(&number.to_le_bytes());
+                }
+                Value::Text(text) => {
+                    out.push(1);
+                    put_bytes(out, text);
+                }
+            }
+        }
+    }
+    match event.name {
+        Name::Text(text) => out.extend_from_slice(text),
+        Name::Integer(number) => {
+            let used = 8 - number.leading_zeros() as usize / 8;
+            out.extend_from_slice(&number.to_le_bytes()[..used]);
+        }
+    }
+}
+
+/// The reverse of [`encode`]; nothing when the bytes are not what `encode` writes.
+fn decode(entry: &[u8]) -> Option<Meaning<'_>> {
+    let (&head, mut rest) = entry.split_first()?;
+    if head & !(ROLE_BITS | INTEGER_NAME | HAS_FIELDS) != 0 {
+        return None;
+    }
+    let role = Role::from_code(head & ROLE_BITS)?;
+    let mut fields = Vec::new();
+    if head & HAS_FIELDS != 0 {
+        let count = take_number(&mut rest)?;
+        for _ in 0..count {
+            let key = std::str::from_utf8(take_bytes(&mut rest)?).ok()?;
+            let (&kind, tail) = rest.split_first()?;
+            rest = tail;
+            let value = match kind {
+                0 => {
+                    let (number, tail) = rest.split_first_chunk::<8>()?;
+                    rest = tail;
+                    Value::Integer(i64::from_le_bytes(*number))
+                }
+                1 => Value::Text(take_bytes(&mut rest)?),
+                _ => return None,
+            };
+            fields.push(Field { key, value });
+        }
+    }
+    let name = if head & INTEGER_NAME == 0 {
+        Name::Text(rest)
+    } else {
+        let mut number = [0; 8];
+        if rest.last() == Some(&0) {
+            return None;
+        }
+        number.get_mut(..rest.len())?.copy_from_slice(rest);
+        Name::Integer(u64::from_le_bytes(number))
+    };
+    Some(Meaning { name, role, fields })
+}
+
+fn put_number(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_number(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+fn take_number(rest: &mut &[u8]) -> Option<u64> {
+    let mut number = 0u64;
+    for shift in (0..63).step_by(7) {
+        let (&byte, tail) = rest.split_first()?;
+        *rest = tail;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+fn take_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = usize::try_from(take_number(rest)?).ok()?;
+    let (bytes, tail) = rest.split_at_checked(length)?;
+    *rest = tail;
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_interned_once_and_decoded_as_it_was() {
+        let fields = [
+            Field { key: "peer", value: Value::Integer(-6) },
+            Field { key: "region", value: Value::Text(b"x\xffy") },
+        ];
+        let send =
+            Event { name: Name::Text(b"MPI_Send"), role: Role::Send, fields: &fields, ..Event::default() };
+        let mut alphabet = Alphabet::default();
+        let first = alphabet.intern(&send, None).unwrap();
+        let number = alphabet.intern(&Event::integer(0x8000_2318), Some(first)).unwrap();
+        let zero = alphabet.intern(&Event::integer(0), Some(number)).unwrap();
+        assert_eq!(alphabet.intern(&send, Some(zero)).unwrap(), first);
+        assert_eq!(alphabet.intern(&Event::integer(0x8000_2318), Some(first)).unwrap(), number);
+        assert_eq!(alphabet.len(), 3);
+        assert_eq!(alphabet.meaning(first).event().fields, &fields);
+        assert_eq!(alphabet.meaning(first).field("peer"), Some(Value::Integer(-6)));
+        assert_eq!(alphabet.label(first), r"MPI_Send peer=-6 region=x\xffy");
+        assert_eq!(alphabet.label(number), "2147492632");
+        assert_eq!(format!("{:#}", alphabet.meaning(number)), "0x80002318");
+        assert_eq!(alphabet.label(zero), "0");
+    }
+
+    #[test]
+    fn names_cannot_drive_a_terminal() {
+        let mut alphabet = Alphabet::default();
+        let nasty = alphabet.intern(&Event::named("a\x1b[31mred\u{202e}\u{9b}"), None).unwrap();
+        assert_eq!(alphabet.label(nasty), r"a\u{1b}[31mred\u{202e}\u{9b}");
+    }
+
+    #[test]
+    fn malformed_entries_are_refused() {
+        for entry in [
+            &b""[..],
+            b"\x0f",
+            b"\x40a",
+            b"\x20\x01",
+            b"\x20\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+            b"\x10123456789",
+            b"\x10\x01\x00",
+        ] {
+            assert!(Alphabet::default().restore(entry).is_err(), "{entry:?}");
+        }
+    }
+}

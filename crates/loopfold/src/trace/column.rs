@@ -1,0 +1,258 @@
+//! Columns of numbers beside the events: compressed in chunks while they grow, so
+//! that a column takes what its content is worth, and read back in any order.
+//!
+//! A chunk holds [`CHUNK`] values; reading a value decompresses its chunk, and a
+//! [`ColumnReader`] keeps the last one, so reading forwards costs a few nanoseconds a
+//! value. Cumulative sums per chunk make the sum of any range cost two chunks.
+
+use crate::{Error, Result};
+use pco::data_types::Number;
+
+/// Values in a full chunk.
+pub(crate) const CHUNK: usize = 1 << 15;
+
+/// A number a column can hold.
+pub trait Cell: Number + PartialEq + Into<Sum> {}
+impl Cell for i64 {}
+impl Cell for f64 {}
+
+/// The sum of many cells: whole numbers exactly, others as a float.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sum {
+    /// The sum of the whole numbers; negative ones mark the unknown and are left out.
+    pub whole: i128,
+    /// The sum of the others; cells that are not numbers are left out.
+    pub real: f64,
+}
+
+impl From<i64> for Sum {
+    fn from(value: i64) -> Self {
+        Sum { whole: value.max(0).into(), real: 0.0 }
+    }
+}
+
+impl From<f64> for Sum {
+    fn from(value: f64) -> Self {
+        Sum { whole: 0, real: if value.is_nan() { 0.0 } else { value } }
+    }
+}
+
+impl std::ops::Add for Sum {
+    type Output = Sum;
+    fn add(self, other: Sum) -> Sum {
+        Sum { whole: self.whole + other.whole, real: self.real + other.real }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Chunk {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) values: usize,
+    /// The sum of this chunk's values.
+    pub(crate) sum: Sum,
+}
+
+/// A growing list of numbers, compressed.
+#[derive(Clone, Debug)]
+pub struct Column<T: Cell> {
+    chunks: Vec<Chunk>,
+    tail: Vec<T>,
+}
+
+impl<T: Cell> Default for Column<T> {
+    fn default() -> Self {
+        Self { chunks: Vec::new(), tail: Vec::new() }
+    }
+}
+
+impl<T: Cell> PartialEq for Column<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && {
+            let (mut left, mut right) = (self.reader(), other.reader());
+            (0..self.len()).all(|index| match (left.get(index), right.get(index)) {
+                (Ok(a), Ok(b)) => a.to_latent_ordered() == b.to_latent_ordered(),
+                _ => false,
+            })
+        }
+    }
+}
+
+impl<T: Cell> Column<T> {
+    /// Appends a value.
+    pub fn push(&mut self, value: T) {
+        self.tail.push(value);
+        if self.tail.len() == CHUNK {
+            self.seal();
+        }
+    }
+
+    /// The number of values.
+    pub fn len(&self) -> usize {
+        self.chunks.len() * CHUNK + self.tail.len()
+    }
+
+    /// True when there are no values.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// For reading values.
+    pub fn reader(&self) -> ColumnReader<'_, T> {
+        let mut sums = Vec::with_capacity(self.chunks.len() + 1);
+        let mut sum = Sum::default();
+        sums.push(sum);
+        for chunk in &self.chunks {
+            sum = sum + chunk.sum;
+            sums.push(sum);
+        }
+        ColumnReader { column: self, loaded: usize::MAX, values: Vec::new(), sums }
+    }
+
+    /// All values, in order.
+    pub fn values(&self) -> Result<Vec<T>> {
+        let mut reader = self.reader();
+        (0..self.len()).map(|index| reader.get(index)).collect()
+    }
+
+    fn seal(&mut self) {
+        let chunk = compress(&self.tail);
+        self.chunks.push(chunk);
+        self.tail.clear();
+    }
+
+    /// The column as chunks, the last one perhaps shorter than the others.
+    pub(crate) fn to_chunks(&self) -> Vec<Chunk> {
+        let mut chunks = self.chunks.clone();
+        if !self.tail.is_empty() {
+            chunks.push(compress(&self.tail));
+        }
+        chunks
+    }
+
+    /// A column from chunks as [`Column::to_chunks`] gives them.
+    pub(crate) fn from_chunks(mut chunks: Vec<Chunk>) -> Result<Self> {
+        let tail = match chunks.last() {
+            Some(last) if last.values != CHUNK => decompress(&chunks.pop().ok_or_else(damaged)?)?,
+            _ => Vec::new(),
+        };
+        if tail.len() >= CHUNK || chunks.iter().any(|chunk| chunk.values != CHUNK) {
+            return Err(damaged());
+        }
+        Ok(Self { chunks, tail })
+    }
+}
+
+fn damaged() -> Error {
+    Error::damaged("times", "a chunk does not hold what it says")
+}
+
+fn compress<T: Cell>(values: &[T]) -> Chunk {
+    let config = pco::ChunkConfig::default();
+    // Fails only for a chunk of more than 2^24 values or an unknown setting.
+    let bytes = pco::standalone::simple_compress(values, &config).unwrap_or_default();
+    let sum = values.iter().fold(Sum::default(), |sum, &value| sum + value.into());
+    Chunk { bytes, values: values.len(), sum }
+}
+
+fn decompress<T: Cell>(chunk: &Chunk) -> Result<Vec<T>> {
+    let mut values = vec![T::from_latent_ordered(Default::default()); chunk.values.min(CHUNK)];
+    let progress =
+        pco::standalone::simple_decompress_into(&chunk.bytes, &mut values).map_err(|_| damaged())?;
+    if progress.n_processed != chunk.values || !progress.finished {
+        return Err(damaged());
+    }
+    Ok(values)
+}
+
+/// Reads a column, remembering the chunk read last.
+#[derive(Debug)]
+pub struct ColumnReader<'a, T: Cell> {
+    column: &'a Column<T>,
+    loaded: usize,
+    values: Vec<T>,
+    /// The sum of all chunks before each chunk.
+    sums: Vec<Sum>,
+}
+
+impl<T: Cell> ColumnReader<'_, T> {
+    /// The value at `index`.
+    ///
+    /// # Panics
+    /// If `index` is out of range.
+    pub fn get(&mut self, index: usize) -> Result<T> {
+        let chunk = index / CHUNK;
+        if chunk == self.column.chunks.len() {
+            return Ok(self.column.tail[index % CHUNK]);
+        }
+        self.load(chunk)?;
+        Ok(self.values[index % CHUNK])
+    }
+
+    /// The sum of the values before `index`.
+    pub fn sum_before(&mut self, index: usize) -> Result<Sum> {
+        let (chunk, within) = (index / CHUNK, index % CHUNK);
+        let values = if chunk == self.column.chunks.len() {
+            &self.column.tail[..within]
+        } else {
+            self.load(chunk)?;
+            &self.values[..within]
+        };
+        Ok(values.iter().fold(self.sums[chunk], |sum, &value| sum + value.into()))
+    }
+
+    fn load(&mut self, chunk: usize) -> Result<()> {
+        if self.loaded != chunk {
+            self.loaded = usize::MAX;
+            self.values = decompress(&self.column.chunks[chunk])?;
+            self.loaded = chunk;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_gives_back_what_was_pushed() {
+        let mut column = Column::default();
+        let count = 2 * CHUNK + 17;
+        for index in 0..count {
+            column.push(index as i64 * 1000 + (index % 7) as i64);
+        }
+        let again = Column::<i64>::from_chunks(column.to_chunks()).unwrap();
+        assert_eq!(column, again);
+        let mut reader = again.reader();
+        for index in [0, 5, CHUNK - 1, CHUNK, count - 1, 3] {
+            assert_eq!(reader.get(index).unwrap(), index as i64 * 1000 + (index % 7) as i64);
+        }
+        let values = column.values().unwrap();
+        for index in [0, 9, CHUNK, CHUNK + 1, 2 * CHUNK + 3, count] {
+            let expected: i128 = values[..index].iter().map(|&value| i128::from(value)).sum();
+            assert_eq!(reader.sum_before(index).unwrap().whole, expected);
+        }
+    }
+
+    #[test]
+    fn floats_keep_their_bits() {
+        let mut column = Column::default();
+        for value in [0.1, f64::NAN, -0.0, f64::INFINITY] {
+            column.push(value);
+        }
+        let again = Column::<f64>::from_chunks(column.to_chunks()).unwrap();
+        assert!(again.values().unwrap()[1].is_nan());
+        assert_eq!(column, again);
+    }
+
+    #[test]
+    fn damaged_chunks_are_errors() {
+        let mut column = Column::default();
+        (0..100i64).for_each(|value| column.push(value * value));
+        for position in 0..column.to_chunks()[0].bytes.len() {
+            let mut chunks = column.to_chunks();
+            chunks[0].bytes.truncate(position);
+            assert!(Column::<i64>::from_chunks(chunks).is_err());
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Events as sources tell them.
+
+/// One thing that happened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Event<'a> {
+    /// What happened.
+    pub name: Name<'a>,
+    /// What kind of thing that is.
+    pub role: Role,
+    /// More about it. Well-known keys are listed at [`Field`].
+    pub fields: &'a [Field<'a>],
+    /// When it began, in nanoseconds from an origin of the source's choice.
+    pub start: Option<i64>,
+    /// How long it took, in nanoseconds.
+    pub duration: Option<i64>,
+    /// Further measurements, by name. They never make the symbol.
+    pub metrics: &'a [(&'a str, f64)],
+}
+
+impl<'a> Event<'a> {
+    /// An event that has a name and nothing else.
+    pub fn named(name: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
+        Self { name: Name::Text(name.as_ref()), ..Self::default() }
+    }
+
+    /// An event that is just a number: an address, a symbol of another tool.
+    pub fn integer(number: u64) -> Self {
+        Self { name: Name::Integer(number), ..Self::default() }
+    }
+}
+
+/// What an event is called. Text is any bytes; traces do not promise UTF-8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Name<'a> {
+    /// Bytes as the source has them.
+    Text(&'a [u8]),
+    /// A number, shown in decimal or hexadecimal.
+    Integer(u64),
+}
+
+impl Default for Name<'_> {
+    fn default() -> Self {
+        Name::Text(b"")
+    }
+}
+
+/// What kind of thing an event is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Nothing more is known than the name.
+    #[default]
+    Plain,
+    /// A function or region is entered.
+    Enter,
+    /// A function or region is left.
+    Leave,
+    /// A basic block or path of the function in the field `function`.
+    Block,
+    /// A message is sent: fields `peer`, `tag`, `bytes`, `comm`.
+    Send,
+    /// A message is received: fields `peer`, `tag`, `bytes`, `comm`.
+    Receive,
+    /// A collective operation: fields `root`, `bytes`, `comm`.
+    Collective,
+}
+
+impl Role {
+    const ALL: [Role; 7] =
+        [Role::Plain, Role::Enter, Role::Leave, Role::Block, Role::Send, Role::Receive, Role::Collective];
+
+    pub(crate) fn code(self) -> u8 {
+        self as u8
+    }
+
+    pub(crate) fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).copied()
+    }
+}
+
+/// A named value of an event.
+///
+/// Keys that questions know: `function` (of a block or an exit), `peer`, `tag`,
+/// `bytes`, `comm` (of a message), `root` (of a collective).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field<'a> {
+    /// What the value is.
+    pub key: &'a str,
+    /// The value.
+    pub value: Value<'a>,
+}
+
+/// The value of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value<'a> {
+    /// A whole number.
+    Integer(i64),
+    /// Text as the source has it.
+    Text(&'a [u8]),
+}

@@ -1,0 +1,94 @@
+//! A trace: an alphabet and the streams written in it.
+//!
+//! Sources push [`Event`]s into a [`Sink`]; a [`Collector`] is the sink that keeps
+//! the whole trace in memory. Symbols take 4 bytes an event, times about what pco
+//! needs for them (1 to 4 bytes for typical clocks).
+
+mod alphabet;
+mod collector;
+mod column;
+mod event;
+mod projection;
+
+pub use alphabet::{Alphabet, Meaning};
+pub use collector::{Collector, TimesKept};
+pub use column::{Column, ColumnReader};
+pub use event::{Event, Field, Name, Role, Value};
+pub use projection::{NameMap, Projection};
+
+use crate::{Result, StreamId, Symbol};
+
+/// Where a source delivers what it reads. Collecting a trace is one sink; folding
+/// while reading is another.
+pub trait Sink {
+    /// Opens a stream, or finds the one opened before under the same name.
+    fn stream(&mut self, name: &str) -> Result<StreamId>;
+
+    /// Notes something about a stream, such as a title to show (`title`). A later
+    /// note under the same key replaces the earlier one.
+    fn describe(&mut self, stream: StreamId, key: &str, value: &str) -> Result<()>;
+
+    /// Appends an event to a stream.
+    fn push(&mut self, stream: StreamId, event: &Event<'_>) -> Result<()>;
+
+    /// Whether the user asked for this field, so that a source need not
+    /// produce what would be thrown away. A source pushes its default fields
+    /// unasked, and others only when they are wanted.
+    fn wants(&self, field: &str) -> bool;
+
+    /// Whether starts, durations and metrics are of any use to the sink.
+    fn wants_times(&self) -> bool;
+}
+
+/// What is known of the times of a stream's events, in nanoseconds. Kept beside the
+/// symbols: an event's time never changes which symbol it is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Times {
+    /// When each event began; [`Times::UNKNOWN_START`] where that is not known.
+    pub starts: Option<Column<i64>>,
+    /// How long each event took; [`Times::UNKNOWN_DURATION`] where that is not known.
+    pub durations: Option<Column<i64>>,
+    /// Further measurements by name; `NaN` where an event has none.
+    pub metrics: Vec<(String, Column<f64>)>,
+}
+
+impl Times {
+    /// Marks an event whose start is not known.
+    pub const UNKNOWN_START: i64 = i64::MIN;
+    /// Marks an event whose duration is not known.
+    pub const UNKNOWN_DURATION: i64 = -1;
+
+    /// True when nothing at all is known.
+    pub fn is_empty(&self) -> bool {
+        self.starts.is_none() && self.durations.is_none() && self.metrics.is_empty()
+    }
+}
+
+/// The events of one thread, rank, process or GPU queue, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stream {
+    /// What the source calls the stream; unique within a trace.
+    pub name: String,
+    /// Notes of the source (`title`, …), in the order they were first made.
+    pub notes: Vec<(String, String)>,
+    /// The events.
+    pub symbols: Vec<Symbol>,
+    /// Their times.
+    pub times: Times,
+}
+
+/// An alphabet and its streams.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trace {
+    /// What the symbols mean.
+    pub alphabet: Alphabet,
+    /// The streams, in the order in which the source opened them.
+    pub streams: Vec<Stream>,
+}
+
+impl Trace {
+    /// The number of events in all streams together.
+    pub fn events(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.symbols.len() as u64).sum()
+    }
+}
