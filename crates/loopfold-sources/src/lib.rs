@@ -1,1 +1,43 @@
-//! Sources: one file per format that other tools write.
+//! Sources: one file per format that other tools write. Each turns bytes into events
+//! pushed to a sink; none opens files itself, and none knows what becomes of the events.
+//!
+//! To add a source: write its file, and list it in [`ALL`].
+
+mod context;
+mod error;
+
+pub use context::{Context, Damage, Options};
+pub use error::{Error, Result};
+
+use std::io::BufRead;
+
+/// A format of traces.
+pub trait Source: Sync {
+    /// What users call it after `--format`.
+    fn name(&self) -> &'static str;
+
+    /// One line for a list of formats.
+    fn about(&self) -> &'static str;
+
+    /// How well the beginning of an input fits the format.
+    fn fits(&self, head: &[u8]) -> Fit;
+
+    /// Reads everything and pushes it to the sink.
+    fn read(&self, input: &mut dyn BufRead, context: &mut Context<'_>) -> Result<()>;
+}
+
+/// How well an input fits a format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    /// It is something else.
+    No,
+    /// It can be read so, like anything else.
+    Possible,
+    /// It looks like it.
+    Likely,
+    /// It bears the format's mark.
+    Certain,
+}
+
+/// All sources, in the order in which a tie between them is decided.
+pub static ALL: &[&dyn Source] = &[];
