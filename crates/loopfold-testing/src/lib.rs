@@ -1,1 +1,12 @@
-//! Generated streams, and slow, obvious oracles.
+//! What tests and benchmarks of loopfold share: generated streams, and slow, obvious
+//! procedures ("oracles") that the fast algorithms must agree with.
+//!
+//! Nothing here depends on the library, so that it cannot share a mistake with it.
+
+pub mod nest;
+pub mod oracles;
+pub mod rng;
+pub mod streams;
+
+pub use nest::Nest;
+pub use rng::Rng;

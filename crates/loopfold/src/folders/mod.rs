@@ -3,14 +3,18 @@
 //! All are lossless, and all give the same fold for the same stream, on one thread or
 //! many. One file per folder.
 
+mod boundaries;
+mod nest;
 mod outermost;
+mod select;
 
-pub use outermost::Outermost;
+pub use outermost::{Halving, Outermost};
 
 use crate::fold::{Fold, FoldBuilder, FoldedStream};
-use crate::trace::{Stream, Trace};
-use crate::{Result, RuleId, Symbol};
+use crate::trace::{STREAM_LIMIT, Stream, Trace};
+use crate::{Error, Result, RuleId, Symbol};
 use hashbrown::HashMap;
+use std::num::NonZeroU32;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -22,6 +26,60 @@ pub trait Folder: Sync {
     /// Adds the rules of a stream to the builder and returns the one that unfolds to
     /// the stream.
     fn fold(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<RuleId>;
+}
+
+/// Which of several loops with equally long bodies is taken first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ties {
+    /// The one with the most iterations, then the leftmost.
+    #[default]
+    Iterations,
+    /// The leftmost.
+    Left,
+}
+
+/// How many iterations a loop must have; fewer stay written out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MinTimes(NonZeroU32);
+
+impl MinTimes {
+    /// At least two: one iteration is no loop.
+    pub fn new(times: u32) -> Result<Self> {
+        match NonZeroU32::new(times) {
+            Some(times) if times.get() >= 2 => Ok(Self(times)),
+            _ => Err(Error::invalid("a loop has at least 2 iterations; ask for 2 or more")),
+        }
+    }
+
+    /// The number.
+    pub fn get(self) -> u32 {
+        self.0.get()
+    }
+}
+
+impl Default for MinTimes {
+    fn default() -> Self {
+        Self(NonZeroU32::MIN.saturating_add(1))
+    }
+}
+
+/// What the folders that look for loops can be told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Which of several equally long loop bodies is taken first.
+    pub ties: Ties,
+    /// How many iterations a loop must have.
+    pub min_times: MinTimes,
+}
+
+fn check_length(stream: &[Symbol]) -> Result<()> {
+    if stream.len() > STREAM_LIMIT {
+        return Err(Error::limit(format_args!(
+            "a stream of {} events; this folder takes at most {STREAM_LIMIT}",
+            stream.len()
+        )));
+    }
+    Ok(())
 }
 
 /// Folds every stream of a trace, on up to `threads` threads. Equal streams are

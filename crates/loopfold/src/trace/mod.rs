@@ -10,6 +10,8 @@ mod column;
 mod event;
 mod projection;
 
+pub(crate) use collector::STREAM_LIMIT;
+
 pub use alphabet::{Alphabet, Meaning};
 pub use collector::{Collector, TimesKept};
 pub use column::{Column, ColumnReader};

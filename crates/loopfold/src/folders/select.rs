@@ -1,0 +1,86 @@
+//! Choosing among repeats of one period that overlap.
+
+use super::Ties;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A stretch `start..end` with the period in question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Stretch {
+    pub(super) start: u32,
+    pub(super) end: u32,
+}
+
+/// What every choice needs to know.
+#[derive(Clone, Copy)]
+pub(super) struct Selection {
+    pub(super) period: u32,
+    pub(super) ties: Ties,
+    pub(super) min_times: u32,
+}
+
+impl Selection {
+    fn times(&self, stretch: Stretch) -> u32 {
+        (stretch.end - stretch.start) / self.period
+    }
+
+    /// Calls `take` with the start and the iterations of each loop chosen. `stretches`
+    /// are in order of their starts, each long enough by itself; of two that overlap,
+    /// the one that is taken cuts the other, which remains if it is still long enough.
+    /// Near-linear in the stretches.
+    pub(super) fn choose(&self, stretches: &mut [Stretch], mut take: impl FnMut(u32, u32)) {
+        let overlap = |left: &Stretch, right: &Stretch| right.start < left.end;
+        for cluster in stretches.chunk_by_mut(overlap) {
+            match (cluster, self.ties) {
+                ([only], _) => take(only.start, self.times(*only)),
+                (cluster, Ties::Left) => self.choose_leftmost(cluster, &mut take),
+                (cluster, Ties::Iterations) => self.choose_longest(cluster, &mut take),
+            }
+        }
+    }
+
+    fn choose_leftmost(&self, cluster: &[Stretch], take: &mut impl FnMut(u32, u32)) {
+        let mut taken = 0;
+        for &stretch in cluster {
+            let rest = Stretch { start: stretch.start.max(taken), ..stretch };
+            if rest.start < rest.end && self.times(rest) >= self.min_times {
+                take(rest.start, self.times(rest));
+                taken = rest.start + self.times(rest) * self.period;
+            }
+        }
+    }
+
+    fn choose_longest(&self, cluster: &mut [Stretch], take: &mut impl FnMut(u32, u32)) {
+        let candidate =
+            |cluster: &[Stretch], at: usize| (self.times(cluster[at]), Reverse(cluster[at].start), at);
+        let mut best: BinaryHeap<_> = (0..cluster.len()).map(|at| candidate(cluster, at)).collect();
+        let mut done = vec![false; cluster.len()];
+        while let Some((times, Reverse(start), at)) = best.pop() {
+            let outdated = candidate(cluster, at) != (times, Reverse(start), at);
+            if done[at] || outdated {
+                continue;
+            }
+            done[at] = true;
+            take(start, times);
+            let end = start + times * self.period;
+            // Overlaps are shorter than a period, so only direct neighbours can overlap.
+            for neighbour in [at.wrapping_sub(1), at + 1] {
+                let Some(stretch) = cluster.get_mut(neighbour).filter(|_| !done[neighbour]) else { continue };
+                let before = *stretch;
+                if neighbour < at {
+                    stretch.end = stretch.end.min(start);
+                } else {
+                    stretch.start = stretch.start.max(end);
+                }
+                if *stretch == before {
+                    continue;
+                }
+                if stretch.end > stretch.start && self.times(*stretch) >= self.min_times {
+                    best.push(candidate(cluster, neighbour));
+                } else {
+                    done[neighbour] = true;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Every folder against its oracle and against the papers' worked examples.
+
+use loopfold::fold::{FoldBuilder, FoldedStream};
+use loopfold::folders::{Folder, Halving, MinTimes, Outermost, Settings, Ties};
+use loopfold::trace::{Alphabet, Event};
+use loopfold::{Fold, Symbol};
+use loopfold_testing::{Nest, Rng, oracles, streams};
+
+/// How many generated streams each comparison sees.
+const STREAMS: usize = 10_000;
+
+/// The fold of a stream whose symbols are called by their numbers.
+fn fold(stream: &[u32], folder: &dyn Folder) -> Fold {
+    let mut alphabet = Alphabet::default();
+    let symbols: Vec<Symbol> =
+        stream.iter().map(|&name| alphabet.intern(&Event::integer(name.into()), None).unwrap()).collect();
+    let mut builder = FoldBuilder::new(alphabet);
+    let root = folder.fold(&symbols, &mut builder).unwrap();
+    builder.stream(FoldedStream::new("s", folder.name(), root));
+    let fold = builder.finish();
+    assert!(fold.unfold(root).eq(symbols.iter().copied()), "{} loses events of {stream:?}", folder.name());
+    fold
+}
+
+fn nest_text(stream: &[u32], folder: &dyn Folder) -> String {
+    let fold = fold(stream, folder);
+    fold.nest_text(fold.streams()[0].root())
+}
+
+/// The nest of a text of letters, written without blanks.
+fn nest_of(text: &str, folder: &dyn Folder) -> String {
+    let mut alphabet = Alphabet::default();
+    let symbols: Vec<Symbol> =
+        text.chars().map(|c| alphabet.intern(&Event::named(&c.to_string()), None).unwrap()).collect();
+    let mut builder = FoldBuilder::new(alphabet);
+    let root = folder.fold(&symbols, &mut builder).unwrap();
+    let fold = builder.finish();
+    assert!(fold.unfold(root).eq(symbols));
+    fold.nest_text(root).replace(' ', "")
+}
+
+fn min_times(times: usize) -> MinTimes {
+    MinTimes::new(times as u32).unwrap()
+}
+
+fn compare(
+    seed: u64,
+    longest: usize,
+    count: usize,
+    folder: impl Fn(usize) -> Box<dyn Folder>,
+    oracle: impl Fn(&[u32], usize) -> Nest,
+) {
+    let mut rng = Rng::new(seed);
+    for _ in 0..count {
+        let stream = streams::small(&mut rng, longest);
+        let times = if rng.one_in(4) { rng.between(2, 5) } else { 2 };
+        let expected = oracle(&stream, times);
+        let folder = folder(times);
+        assert_eq!(
+            nest_text(&stream, &*folder),
+            expected.to_string(),
+            "{} of {stream:?}, at least {times} times",
+            folder.name()
+        );
+    }
+}
+
+fn outermost(ties: Ties, times: usize) -> Box<dyn Folder> {
+    Box::new(Outermost { settings: Settings { ties, min_times: min_times(times) } })
+}
+
+#[test]
+fn outermost_equals_its_oracle() {
+    for (longest, count) in [(50, STREAMS), (150, STREAMS / 20)] {
+        compare(
+            21,
+            longest,
+            count,
+            |times| outermost(Ties::Iterations, times),
+            |stream, times| oracles::outermost(stream, oracles::Ties::Iterations, times),
+        );
+        compare(
+            22,
+            longest,
+            count,
+            |times| outermost(Ties::Left, times),
+            |stream, times| oracles::outermost(stream, oracles::Ties::Left, times),
+        );
+    }
+}
+
+#[test]
+fn halving_equals_its_oracle() {
+    compare(23, 50, STREAMS, |times| Box::new(Halving { min_times: min_times(times) }), oracles::halving);
+}
+
+#[test]
+fn outermost_equals_the_quadratic_procedure_on_long_streams() {
+    let mut rng = Rng::new(24);
+    for _ in 0..60 {
+        let stream = streams::nests(rng.between(500, 3000), rng.next_u64());
+        let fold = fold(&stream, &Outermost::default());
+        let loops = oracles::outermost_by_levels(&stream);
+        let text = fold.nest_text(fold.streams()[0].root());
+        assert_eq!(text.matches(")^").count(), loops.len(), "{stream:?}");
+    }
+}
+
+#[test]
+fn examples_of_the_papers_on_outermost() {
+    let outermost = Outermost::default();
+    for (text, nest) in [
+        ("abababab", "(ab)^4"),
+        ("abcdabcdabcdabcda", "(abcd)^4a"),
+        ("EababababFEababababFEababababF", "(E(ab)^4F)^3"),
+        ("abaababaabaab", "(ab(a)^2b)^2(a)^2b"),
+        ("abaababaababaabaab", "(ab(a)^2b)^3(a)^2b"),
+        ("aaabab", "(a)^2(ab)^2"),
+        ("aabab", "a(ab)^2"),
+        ("ababcbcbc", "aba(bc)^3"),
+    ] {
+        assert_eq!(nest_of(text, &outermost), nest, "{text}");
+    }
+    let left = Outermost { settings: Settings { ties: Ties::Left, ..Settings::default() } };
+    assert_eq!(nest_of("ababcbcbc", &left), "(ab)^2(cb)^2c");
+    let section_seven = "abcabcabcdbcdbcdbcdacdacdacdabdabd".repeat(5);
+    assert_eq!(nest_of(&section_seven, &left), "((abc)^3(dbc)^3(dac)^3(dab)^2d)^5");
+}
+
+#[test]
+fn table_one_of_the_first_paper() {
+    let stream: String = streams::lu(160, 249).iter().map(|&letter| letter as u8 as char).collect();
+    let expected = "(V)^3(W)^2X(W)^3(QJYQHYQEYQCY)^2RU((NKID)^160(MLGB)^160QJYQHYQEYQCY)^249\
+                    (NKID)^160(MLGB)^160RQJYQHYQEYQCYRSRPYAOYF(T)^3";
+    assert_eq!(nest_of(&stream, &Outermost::default()), expected);
+}
