@@ -1,7 +1,7 @@
 //! Every folder against its oracle and against the papers' worked examples.
 
 use loopfold::fold::{FoldBuilder, FoldedStream};
-use loopfold::folders::{Folder, Halving, MinTimes, Outermost, Settings, Ties};
+use loopfold::folders::{Folder, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Settings, Ties};
 use loopfold::trace::{Alphabet, Event};
 use loopfold::{Fold, Symbol};
 use loopfold_testing::{Nest, Rng, oracles, streams};
@@ -133,4 +133,122 @@ fn table_one_of_the_first_paper() {
     let expected = "(V)^3(W)^2X(W)^3(QJYQHYQEYQCY)^2RU((NKID)^160(MLGB)^160QJYQHYQEYQCY)^249\
                     (NKID)^160(MLGB)^160RQJYQHYQEYQCYRSRPYAOYF(T)^3";
     assert_eq!(nest_of(&stream, &Outermost::default()), expected);
+}
+
+fn innermost(ties: Ties, times: usize) -> Box<dyn Folder> {
+    Box::new(Innermost { settings: Settings { ties, min_times: min_times(times) } })
+}
+
+#[test]
+fn innermost_equals_its_oracle() {
+    for (longest, count) in [(50, STREAMS), (200, STREAMS / 20)] {
+        compare(
+            41,
+            longest,
+            count,
+            |times| innermost(Ties::Iterations, times),
+            |stream, times| oracles::innermost(stream, oracles::Ties::Iterations, times),
+        );
+        compare(
+            42,
+            longest,
+            count,
+            |times| innermost(Ties::Left, times),
+            |stream, times| oracles::innermost(stream, oracles::Ties::Left, times),
+        );
+    }
+}
+
+#[test]
+fn guarded_equals_its_oracle() {
+    for (longest, count) in [(50, STREAMS), (200, STREAMS / 20)] {
+        compare(
+            43,
+            longest,
+            count,
+            |times| Box::new(Guarded { min_times: min_times(times) }),
+            oracles::guarded,
+        );
+    }
+}
+
+#[test]
+fn examples_of_the_papers_on_innermost() {
+    let innermost = Innermost::default();
+    for (text, nest) in [
+        ("abaababaabaab", "ab(a)^2ba(b(a)^2)^2b"),
+        ("abaababaababaabaab", "(ab(a)^2b)^2a(b(a)^2)^2b"),
+        ("aabab", "(a)^2bab"),
+    ] {
+        assert_eq!(nest_of(text, &innermost), nest, "{text}");
+    }
+    let lu: String = streams::lu(160, 249).iter().map(|&letter| letter as u8 as char).collect();
+    assert_eq!(nest_of(&lu, &innermost), nest_of(&lu, &Outermost::default()));
+}
+
+#[test]
+fn section_seven_of_the_first_paper() {
+    let text = "abcabcabcdbcdbcdbcdacdacdacdabdabd".repeat(5);
+    let left = Innermost { settings: Settings { ties: Ties::Left, ..Settings::default() } };
+    let lost = nest_of(&text, &left);
+    assert!(lost.starts_with("(abc)^3(dbc)^3(dac)^3(dab)^3(cab)^2") && !lost.contains(")^5"), "{lost}");
+    assert_eq!(
+        nest_of(&text, &Guarded::default()),
+        "(abc)^3((dbc)^3(dac)^3(dab)^3c(abc)^2)^4(dbc)^3(dac)^3(dab)^2d"
+    );
+    // With ties by iterations nothing is lost in the first place.
+    assert!(nest_of(&text, &Innermost::default()).contains(")^5"));
+}
+
+#[test]
+fn few_iterations_stay_written_out() {
+    let at_least_four = Guarded { min_times: min_times(4) };
+    assert_eq!(nest_of("xaaaybbbb", &at_least_four), "xaaay(b)^4");
+    assert_eq!(
+        nest_of(
+            "ababab",
+            &Outermost { settings: Settings { min_times: min_times(4), ..Settings::default() } }
+        ),
+        "ababab"
+    );
+}
+
+#[test]
+fn minimum_is_as_small_as_its_oracle_says() {
+    let mut rng = Rng::new(51);
+    for _ in 0..STREAMS {
+        let stream = streams::small(&mut rng, 40);
+        let times = if rng.one_in(4) { rng.between(2, 5) } else { 2 };
+        let fold = fold(&stream, &Minimum { min_times: min_times(times) });
+        let folded = fold.measure(&loopfold::fold::Folded, fold.streams()[0].root()).unwrap();
+        assert_eq!(
+            folded as usize,
+            oracles::minimum_folded(&stream, times),
+            "{stream:?}, at least {times} times"
+        );
+    }
+}
+
+#[test]
+fn minimum_is_never_larger_than_the_others_and_refuses_what_is_too_long() {
+    let mut rng = Rng::new(52);
+    for _ in 0..30 {
+        let stream = streams::nests(2000, rng.next_u64());
+        let size = |folder: &dyn Folder| {
+            let fold = fold(&stream, folder);
+            fold.measure(&loopfold::fold::Folded, fold.streams()[0].root()).unwrap()
+        };
+        let least = size(&Minimum::default());
+        for other in [
+            &Outermost::default() as &dyn Folder,
+            &Innermost::default(),
+            &Guarded::default(),
+            &Halving::default(),
+        ] {
+            assert!(least <= size(other));
+        }
+    }
+    let long = vec![Symbol::new(0).unwrap(); 20_000];
+    let error = Minimum::default().fold(&long, &mut FoldBuilder::default()).unwrap_err();
+    assert!(error.is_limit() && error.to_string().contains("16384"), "{error}");
 }

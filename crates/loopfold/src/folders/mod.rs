@@ -4,10 +4,15 @@
 //! many. One file per folder.
 
 mod boundaries;
+mod innermost;
+mod minimum;
 mod nest;
 mod outermost;
+mod rotations;
 mod select;
 
+pub use innermost::{Guarded, Innermost};
+pub use minimum::Minimum;
 pub use outermost::{Halving, Outermost};
 
 use crate::fold::{Fold, FoldBuilder, FoldedStream};

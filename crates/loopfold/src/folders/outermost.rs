@@ -193,13 +193,14 @@ impl Sweep {
         let mut candidates = self.clip(stretches, period as usize * min_times as usize);
         let selection = Selection { period, ties: self.settings.ties, min_times };
         let Self { intervals, loops, .. } = self;
-        selection.choose(&mut candidates, |start, times| {
-            loops.push(Loop { start, body: period, times });
-            let (start, period, times) = (start as usize, period as usize, times as usize);
-            intervals.divide(start);
-            intervals.divide(start + period);
-            intervals.divide(start + period * times);
-            intervals.kill(start + period);
+        selection.choose(&mut candidates, |taken| {
+            loops.push(Loop { start: taken.start, body: period, times: selection.times(taken) });
+            let second = (taken.start + period) as usize;
+            intervals.divide(taken.start as usize);
+            intervals.divide(second);
+            intervals.divide(taken.end as usize);
+            intervals.kill(second);
+            taken
         });
     }
 

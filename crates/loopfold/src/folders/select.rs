@@ -20,37 +20,43 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    fn times(&self, stretch: Stretch) -> u32 {
+    pub(super) fn times(&self, stretch: Stretch) -> u32 {
         (stretch.end - stretch.start) / self.period
     }
 
-    /// Calls `take` with the start and the iterations of each loop chosen. `stretches`
-    /// are in order of their starts, each long enough by itself; of two that overlap,
-    /// the one that is taken cuts the other, which remains if it is still long enough.
-    /// Near-linear in the stretches.
-    pub(super) fn choose(&self, stretches: &mut [Stretch], mut take: impl FnMut(u32, u32)) {
+    /// Calls `take` with each stretch chosen, cut to whole iterations; `take` returns
+    /// what it really took of it. `stretches` are in order of their starts, each long enough by itself; of two
+    /// that overlap, the one that is taken cuts the other, which remains if it is still
+    /// long enough. Near-linear in the stretches.
+    pub(super) fn choose(&self, stretches: &mut [Stretch], mut take: impl FnMut(Stretch) -> Stretch) {
         let overlap = |left: &Stretch, right: &Stretch| right.start < left.end;
         for cluster in stretches.chunk_by_mut(overlap) {
             match (cluster, self.ties) {
-                ([only], _) => take(only.start, self.times(*only)),
+                ([only], _) => {
+                    take(self.whole(*only));
+                }
                 (cluster, Ties::Left) => self.choose_leftmost(cluster, &mut take),
                 (cluster, Ties::Iterations) => self.choose_longest(cluster, &mut take),
             }
         }
     }
 
-    fn choose_leftmost(&self, cluster: &[Stretch], take: &mut impl FnMut(u32, u32)) {
+    /// A stretch cut to whole iterations.
+    pub(super) fn whole(&self, stretch: Stretch) -> Stretch {
+        Stretch { end: stretch.start + self.times(stretch) * self.period, ..stretch }
+    }
+
+    fn choose_leftmost(&self, cluster: &[Stretch], take: &mut impl FnMut(Stretch) -> Stretch) {
         let mut taken = 0;
         for &stretch in cluster {
             let rest = Stretch { start: stretch.start.max(taken), ..stretch };
             if rest.start < rest.end && self.times(rest) >= self.min_times {
-                take(rest.start, self.times(rest));
-                taken = rest.start + self.times(rest) * self.period;
+                taken = take(self.whole(rest)).end;
             }
         }
     }
 
-    fn choose_longest(&self, cluster: &mut [Stretch], take: &mut impl FnMut(u32, u32)) {
+    fn choose_longest(&self, cluster: &mut [Stretch], take: &mut impl FnMut(Stretch) -> Stretch) {
         let candidate =
             |cluster: &[Stretch], at: usize| (self.times(cluster[at]), Reverse(cluster[at].start), at);
         let mut best: BinaryHeap<_> = (0..cluster.len()).map(|at| candidate(cluster, at)).collect();
@@ -61,8 +67,7 @@ impl Selection {
                 continue;
             }
             done[at] = true;
-            take(start, times);
-            let end = start + times * self.period;
+            let Stretch { start, end } = take(self.whole(cluster[at]));
             // Overlaps are shorter than a period, so only direct neighbours can overlap.
             for neighbour in [at.wrapping_sub(1), at + 1] {
                 let Some(stretch) = cluster.get_mut(neighbour).filter(|_| !done[neighbour]) else { continue };
