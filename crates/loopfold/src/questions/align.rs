@@ -1,0 +1,281 @@
+//! Turning loop bodies for reading, so that an iteration begins where a person would
+//! say it does: at a given event, at balanced calls, or after the longest pause.
+//!
+//! `(uv)^n` is the same as `u (vu)^(n-1) v`, and `(uv)^n u` is the same as `u (vu)^n`.
+//! So nothing is lost. A loop of two iterations that is not followed by `u` would fall
+//! apart, and stays as it is. Cost: linear in the nest, for pauses in the events.
+
+use super::nest::{Nest, Node};
+use crate::trace::{Alphabet, Role, Times};
+use crate::{Result, Symbol};
+
+/// Where an iteration should begin.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Align {
+    /// At the first event with this name.
+    Event(Vec<u8>),
+    /// Where as many functions are left as were entered since the iteration began.
+    Calls,
+    /// After the longest pause, over all iterations.
+    Gap,
+}
+
+/// The nest with its loops turned. `times` are those of one of its streams.
+pub fn align(nest: &Nest, how: &Align, alphabet: &Alphabet, times: &Times) -> Result<Nest> {
+    let pauses = match how {
+        Align::Gap => pauses_before(nest, times)?,
+        _ => Vec::new(),
+    };
+    let aligner = Aligner { nest, how, alphabet, pauses: &pauses };
+    let mut out = Nest::default();
+    aligner.copy(0..nest.nodes.len(), &mut out);
+    Ok(out)
+}
+
+/// A turned loop is written up to twice, at every depth; a nest that has become larger
+/// than this is not turned further.
+const LARGEST: usize = 1 << 20;
+
+struct Aligner<'a> {
+    nest: &'a Nest,
+    how: &'a Align,
+    alphabet: &'a Alphabet,
+    pauses: &'a [i128],
+}
+
+impl Aligner<'_> {
+    /// Writes the nodes of a range, its loops turned.
+    fn copy(&self, range: std::ops::Range<usize>, out: &mut Nest) {
+        let mut at = range.start;
+        while at < range.end {
+            let node = self.nest.nodes[at];
+            let Node::Loop { times, .. } = node else {
+                out.nodes.push(node);
+                at += 1;
+                continue;
+            };
+            let body = self.nest.body(at);
+            let after = body.end;
+            let begin = self.beginning(body.clone()).unwrap_or(body.start);
+            let head = body.start..begin;
+            let complete = self.follows(&head, after, range.end);
+            let falls_apart = times == 2 && !complete;
+            if head.is_empty() || falls_apart || out.nodes.len() > LARGEST {
+                self.copy_loop(times, body, None, out);
+                at = after;
+                continue;
+            }
+            self.copy(head.clone(), out);
+            if complete {
+                self.copy_loop(times, begin..body.end, Some(head.clone()), out);
+                at = after + head.len();
+            } else {
+                self.copy_loop(times - 1, begin..body.end, Some(head.clone()), out);
+                self.copy(begin..body.end, out);
+                at = after;
+            }
+        }
+    }
+
+    /// Writes a loop whose body is one or two ranges.
+    fn copy_loop(
+        &self,
+        times: u64,
+        first: std::ops::Range<usize>,
+        then: Option<std::ops::Range<usize>>,
+        out: &mut Nest,
+    ) {
+        let opened = out.nodes.len();
+        out.nodes.push(Node::LeftOut(0));
+        self.copy(first, out);
+        if let Some(then) = then {
+            self.copy(then, out);
+        }
+        let end = out.nodes.len();
+        let length = out.length(opened + 1..end);
+        out.nodes[opened] = Node::Loop { times, length, end };
+    }
+
+    /// Whether the nodes of `head` stand at `at` again.
+    fn follows(&self, head: &std::ops::Range<usize>, at: usize, end: usize) -> bool {
+        let shifted = |node: &Node, by: usize| match *node {
+            Node::Loop { times, length, end } => Node::Loop { times, length, end: end - by },
+            other => other,
+        };
+        at + head.len() <= end
+            && head.clone().zip(at..).all(|(left, right)| {
+                shifted(&self.nest.nodes[left], head.start) == shifted(&self.nest.nodes[right], at)
+            })
+    }
+
+    /// The node of a body where an iteration should begin.
+    fn beginning(&self, body: std::ops::Range<usize>) -> Option<usize> {
+        let mut children = self.nest.children(body.clone());
+        match self.how {
+            Align::Event(name) => children.find(|&at| match self.nest.nodes[at] {
+                Node::Event(symbol) => self.is_called(symbol, name),
+                _ => false,
+            }),
+            Align::Gap => children.max_by_key(|&at| (self.pauses[at], std::cmp::Reverse(at))),
+            Align::Calls => {
+                let mut depth = 0i128;
+                let mut lowest = (0, body.start);
+                for at in children {
+                    if depth < lowest.0 {
+                        lowest = (depth, at);
+                    }
+                    depth += self.depth(at);
+                }
+                (depth == 0).then_some(lowest.1)
+            }
+        }
+    }
+
+    fn is_called(&self, symbol: Symbol, name: &[u8]) -> bool {
+        let label = self.alphabet.label(symbol);
+        label.as_bytes() == name || self.alphabet.meaning(symbol).name == crate::trace::Name::Text(name)
+    }
+
+    /// How many more functions a node enters than it leaves.
+    fn depth(&self, at: usize) -> i128 {
+        match self.nest.nodes[at] {
+            Node::Event(symbol) => match self.alphabet.meaning(symbol).role {
+                Role::Enter => 1,
+                Role::Leave => -1,
+                _ => 0,
+            },
+            Node::Loop { times, .. } => {
+                let body = self.nest.children(self.nest.body(at)).map(|at| self.depth(at)).sum::<i128>();
+                body.saturating_mul(times.into())
+            }
+            Node::LeftOut(_) => 0,
+        }
+    }
+}
+
+/// For each node the pauses before it, over all its occurrences: from the end of the
+/// event before it to its start.
+fn pauses_before(nest: &Nest, times: &Times) -> Result<Vec<i128>> {
+    let mut pauses = vec![0i128; nest.nodes.len()];
+    let Some(starts) = &times.starts else { return Ok(pauses) };
+    let events = starts.len() as u64;
+    let mut starts = starts.reader();
+    let mut durations = times.durations.as_ref().map(|durations| durations.reader());
+    let mut pause_at = |position: u64| -> Result<i128> {
+        if position == 0 || position >= events {
+            return Ok(0);
+        }
+        let (now, before) = (starts.get(position as usize)?, starts.get(position as usize - 1)?);
+        let duration = match &mut durations {
+            Some(durations) => durations.get(position as usize - 1)?.max(0),
+            None => 0,
+        };
+        Ok((i128::from(now) - i128::from(before) - i128::from(duration)).max(0))
+    };
+    // The same walk over all iterations as for their times, but for every node.
+    let mut open: Vec<(usize, u64)> = Vec::new();
+    let (mut at, mut position) = (0, 0u64);
+    loop {
+        while let Some((node, left)) = open.last_mut().filter(|(node, _)| nest.after(*node) == at) {
+            if *left == 0 {
+                open.pop();
+            } else {
+                *left -= 1;
+                at = *node + 1;
+            }
+        }
+        match nest.nodes.get(at) {
+            None => return Ok(pauses),
+            Some(node) => {
+                pauses[at] += pause_at(position)?;
+                match node {
+                    Node::Event(_) => position += 1,
+                    Node::LeftOut(events) => position += events,
+                    Node::Loop { times, .. } => open.push((at, times - 1)),
+                }
+            }
+        }
+        at += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Fold;
+    use crate::folders::{Outermost, fold_trace};
+    use crate::trace::{Collector, Event, Sink};
+
+    fn fold_of<'a>(events: impl IntoIterator<Item = Event<'a>>) -> Fold {
+        let mut collector = Collector::default();
+        let stream = collector.stream("s").unwrap();
+        events.into_iter().for_each(|event| collector.push(stream, &event).unwrap());
+        fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap()
+    }
+
+    fn text(nest: &Nest, alphabet: &Alphabet) -> String {
+        fn write(nest: &Nest, range: std::ops::Range<usize>, alphabet: &Alphabet, out: &mut String) {
+            for at in nest.children(range) {
+                match nest.nodes[at] {
+                    Node::Event(symbol) => out.push_str(&alphabet.label(symbol)),
+                    Node::LeftOut(events) => out.push_str(&format!("…{events}")),
+                    Node::Loop { times, .. } => {
+                        out.push('(');
+                        write(nest, nest.body(at), alphabet, out);
+                        out.push_str(&format!(")^{times}"));
+                    }
+                }
+            }
+        }
+        let mut out = String::new();
+        write(nest, 0..nest.nodes.len(), alphabet, &mut out);
+        out
+    }
+
+    fn check(fold: &Fold, how: Align, expected: &str) {
+        let stream = &fold.streams()[0];
+        let nest = Nest::of(fold, stream.root(), 1000);
+        let aligned = align(&nest, &how, fold.alphabet(), stream.times()).unwrap();
+        assert_eq!(text(&aligned, fold.alphabet()), expected);
+        assert_eq!(aligned.length(0..aligned.nodes.len()), nest.length(0..nest.nodes.len()));
+    }
+
+    fn letters(text: &str) -> Fold {
+        let names: Vec<String> = text.chars().map(String::from).collect();
+        fold_of(names.iter().map(|name| Event::named(name)))
+    }
+
+    #[test]
+    fn a_loop_begins_at_the_event_asked_for() {
+        check(&letters("xabcabcabcy"), Align::Event(b"b".into()), "xa(bca)^2bcy");
+        check(&letters("xabcabcabcay"), Align::Event(b"b".into()), "xa(bca)^3y");
+        check(&letters("abcabc"), Align::Event(b"b".into()), "(abc)^2");
+        check(&letters("abcabcabc"), Align::Event(b"a".into()), "(abc)^3");
+        check(&letters("aabaabaab"), Align::Event(b"b".into()), "(a)^2(b(a)^2)^2b");
+    }
+
+    #[test]
+    fn a_loop_begins_where_calls_are_balanced() {
+        let call = |role, name: &'static str| Event { role, ..Event::named(name) };
+        let (f, g) = (call(Role::Enter, "f"), call(Role::Enter, "g"));
+        let (f_end, g_end) = (call(Role::Leave, "f"), call(Role::Leave, "g"));
+        // The recording begins inside two calls.
+        let events = [g_end, f_end, f, g].into_iter().cycle().take(14);
+        let fold = fold_of(events);
+        check(&fold, Align::Calls, "leave gleave f(enter fenter gleave gleave f)^3");
+    }
+
+    #[test]
+    fn a_loop_begins_after_the_longest_pause() {
+        let mut start = 0;
+        let mut events = Vec::new();
+        for _ in 0..4 {
+            for (name, pause) in [("a", 1), ("b", 50), ("c", 1)] {
+                start += pause;
+                events.push(Event { start: Some(start), duration: Some(2), ..Event::named(name) });
+                start += 2;
+            }
+        }
+        check(&fold_of(events), Align::Gap, "a(bca)^3bc");
+    }
+}

@@ -1,0 +1,73 @@
+//! Classes: streams with equal nests, to be shown once.
+//!
+//! Equal rules are one rule, so streams are alike exactly when they have the same root.
+
+use crate::fold::{Coverage, Depth, Fold, Folded, measure_rules};
+use crate::{Result, RuleId};
+use hashbrown::HashMap;
+
+/// Streams with the same nest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Class {
+    /// The rule of all of them.
+    pub root: RuleId,
+    /// Their indices, in order.
+    pub streams: Vec<usize>,
+    /// The events of one of them.
+    pub events: u64,
+    /// The events written in the nest, each loop body once.
+    pub folded: u64,
+    /// The events that lie in some loop.
+    pub in_loops: u64,
+    /// The events of the loop that spans most.
+    pub in_main_loop: u64,
+    /// How deep loops are nested.
+    pub depth: u32,
+}
+
+impl Class {
+    /// Events per event written.
+    pub fn ratio(&self) -> f64 {
+        share(self.events, self.folded)
+    }
+
+    /// The share of events that lie in some loop.
+    pub fn covered(&self) -> f64 {
+        share(self.in_loops, self.events)
+    }
+
+    /// The share of events in the loop that spans most.
+    pub fn main_share(&self) -> f64 {
+        share(self.in_main_loop, self.events)
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// The classes of a fold, in the order of their first streams.
+pub fn classes(fold: &Fold) -> Result<Vec<Class>> {
+    let folded = measure_rules(fold, &Folded)?;
+    let covered = measure_rules(fold, &Coverage)?;
+    let depth = measure_rules(fold, &Depth)?;
+    let mut classes: Vec<Class> = Vec::new();
+    let mut known: HashMap<RuleId, usize> = HashMap::new();
+    for (index, stream) in fold.streams().iter().enumerate() {
+        let root = stream.root();
+        let class = *known.entry(root).or_insert_with(|| {
+            classes.push(Class {
+                root,
+                streams: Vec::new(),
+                events: fold.length(root),
+                folded: folded[root.index()],
+                in_loops: covered[root.index()].in_loops,
+                in_main_loop: covered[root.index()].in_main_loop,
+                depth: depth[root.index()],
+            });
+            classes.len() - 1
+        });
+        classes[class].streams.push(index);
+    }
+    Ok(classes)
+}

@@ -1,0 +1,138 @@
+//! The loop nest of a rule as a tree to look at: events, and loops with their bodies.
+//!
+//! Rules that do not repeat are written in place. The tree is as long as the nest, so
+//! it is cut at a limit: an archive can claim any length.
+
+use crate::fold::{Fold, Target};
+use crate::{RuleId, Symbol};
+
+/// A part of a nest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Node {
+    /// An event.
+    Event(Symbol),
+    /// A loop; the nodes after it, up to `end`, are its body.
+    Loop {
+        /// How many iterations.
+        times: u64,
+        /// Events of one iteration.
+        length: u64,
+        /// The node after its body.
+        end: usize,
+    },
+    /// So many events that are not shown, since the nest is too long.
+    LeftOut(u64),
+}
+
+/// A loop nest, in the order in which it is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Nest {
+    /// All nodes; the body of a loop follows it.
+    pub nodes: Vec<Node>,
+}
+
+/// Loops deeper than this are not shown: no program nests so deep, but an archive can.
+const DEEPEST: usize = 1000;
+
+impl Nest {
+    /// The nest of a rule, of about `limit` nodes at the most.
+    pub fn of(fold: &Fold, rule: RuleId, limit: usize) -> Self {
+        enum Step {
+            Items { rule: RuleId, index: usize },
+            Close { opened: usize },
+        }
+        let mut nodes: Vec<Node> = Vec::new();
+        let mut steps = vec![Step::Items { rule, index: 0 }];
+        let mut depth = 0;
+        while let Some(step) = steps.pop() {
+            let (rule, index) = match step {
+                Step::Items { rule, index } => (rule, index),
+                Step::Close { opened } => {
+                    let after = nodes.len();
+                    if let Node::Loop { end, .. } = &mut nodes[opened] {
+                        *end = after;
+                    }
+                    depth -= 1;
+                    continue;
+                }
+            };
+            let Some(&item) = fold.body(rule).get(index) else { continue };
+            if nodes.len() >= limit {
+                let events = fold.body(rule)[index..].iter().map(|&item| fold.item_length(item)).sum();
+                nodes.push(Node::LeftOut(events));
+                continue;
+            }
+            steps.push(Step::Items { rule, index: index + 1 });
+            if depth >= DEEPEST && matches!(item.target(), Target::Rule(_)) {
+                nodes.push(Node::LeftOut(fold.item_length(item)));
+                continue;
+            }
+            if item.times() > 1 {
+                let length = fold.target_length(item.target());
+                steps.push(Step::Close { opened: nodes.len() });
+                nodes.push(Node::Loop { times: item.times(), length, end: 0 });
+                depth += 1;
+            }
+            match item.target() {
+                Target::Symbol(symbol) => nodes.push(Node::Event(symbol)),
+                Target::Rule(inner) => steps.push(Step::Items { rule: inner, index: 0 }),
+            }
+        }
+        Self { nodes }
+    }
+
+    /// True when the nest was too long to be shown whole.
+    pub fn is_cut(&self) -> bool {
+        self.nodes.iter().any(|node| matches!(node, Node::LeftOut(_)))
+    }
+
+    /// How many events the nodes in a range unfold to.
+    pub fn length(&self, range: std::ops::Range<usize>) -> u64 {
+        self.children(range).map(|at| self.node_length(at)).sum()
+    }
+
+    /// How many events a node unfolds to.
+    pub fn node_length(&self, at: usize) -> u64 {
+        match self.nodes[at] {
+            Node::Event(_) => 1,
+            Node::Loop { times, length, .. } => times * length,
+            Node::LeftOut(events) => events,
+        }
+    }
+
+    /// How many events are written in a range, each loop body once.
+    pub fn folded(&self, range: std::ops::Range<usize>) -> u64 {
+        let written = |node: &Node| match node {
+            Node::Event(_) => 1,
+            Node::Loop { .. } => 0,
+            Node::LeftOut(events) => *events,
+        };
+        self.nodes[range].iter().map(written).sum()
+    }
+
+    /// The nodes of a range that do not lie in a loop of that range.
+    pub fn children(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = usize> + '_ {
+        let mut next = range.start;
+        std::iter::from_fn(move || {
+            let at = next;
+            if at >= range.end {
+                return None;
+            }
+            next = self.after(at);
+            Some(at)
+        })
+    }
+
+    /// The node after this one and its body.
+    pub fn after(&self, at: usize) -> usize {
+        match self.nodes[at] {
+            Node::Loop { end, .. } => end,
+            _ => at + 1,
+        }
+    }
+
+    /// The body of the loop at a node.
+    pub fn body(&self, at: usize) -> std::ops::Range<usize> {
+        at + 1..self.after(at)
+    }
+}

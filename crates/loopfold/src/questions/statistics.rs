@@ -1,0 +1,72 @@
+//! Sizes and counts of a fold.
+
+use crate::fold::{Depth, Fold, measure_rules, symbol_counts};
+use crate::trace::Times;
+use crate::{Result, Symbol};
+
+/// What a fold holds.
+#[derive(Clone, Debug)]
+pub struct Statistics {
+    /// Events of all streams; nothing when more than 64 bits can count.
+    pub events: Option<u64>,
+    /// Distinct events.
+    pub alphabet: usize,
+    /// Rules.
+    pub rules: usize,
+    /// Items of all rules.
+    pub items: usize,
+    /// How deep loops are nested at the most.
+    pub depth: u32,
+    /// Each stream.
+    pub streams: Vec<StreamStatistics>,
+    /// How often each event occurs in all streams together, the most frequent first;
+    /// nothing when more than 64 bits can count.
+    pub counts: Option<Vec<(Symbol, u64)>>,
+}
+
+/// What a stream holds.
+#[derive(Clone, Debug)]
+pub struct StreamStatistics {
+    /// Its events.
+    pub events: u64,
+    /// From the start of its first event to the end of its last one, in nanoseconds.
+    pub span: Option<i64>,
+}
+
+/// Sizes and counts; costs one pass over the rules, however long the trace is.
+pub fn statistics(fold: &Fold) -> Result<Statistics> {
+    let depths = measure_rules(fold, &Depth)?;
+    let mut streams = Vec::new();
+    for stream in fold.streams() {
+        streams.push(StreamStatistics { events: fold.length(stream.root()), span: span(stream.times())? });
+    }
+    let counts = symbol_counts(fold).ok().map(|counts| {
+        let mut counts: Vec<(Symbol, u64)> = fold.alphabet().symbols().zip(counts).collect();
+        counts.sort_by_key(|&(symbol, count)| (std::cmp::Reverse(count), symbol));
+        counts
+    });
+    Ok(Statistics {
+        events: fold.events(),
+        alphabet: fold.alphabet().len(),
+        rules: fold.rules().len(),
+        items: fold.items(),
+        depth: fold.streams().iter().map(|stream| depths[stream.root().index()]).max().unwrap_or(0),
+        streams,
+        counts,
+    })
+}
+
+/// From the start of the first event to the end of the last one.
+fn span(times: &Times) -> Result<Option<i64>> {
+    let Some(starts) = times.starts.as_ref().filter(|starts| !starts.is_empty()) else { return Ok(None) };
+    let mut reader = starts.reader();
+    let (first, last) = (reader.get(0)?, reader.get(starts.len() - 1)?);
+    if first == Times::UNKNOWN_START || last == Times::UNKNOWN_START {
+        return Ok(None);
+    }
+    let duration = match &times.durations {
+        Some(durations) => durations.reader().get(durations.len() - 1)?.max(0),
+        None => 0,
+    };
+    Ok(last.checked_sub(first).and_then(|span| span.checked_add(duration)))
+}
