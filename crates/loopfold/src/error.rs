@@ -45,6 +45,24 @@ impl Error {
         Kind::Version { found, known }.into()
     }
 
+    /// The same error as one of the stored data in which it came up: `outer` is put in
+    /// front of its place. Errors of input and output and of the version stay as they are.
+    pub(crate) fn within(self, outer: impl fmt::Display) -> Self {
+        match self.0 {
+            Kind::Damaged { place, reason } => Self::damaged(format_args!("{outer}, {place}"), reason),
+            Kind::Limit(reason) | Kind::Invalid(reason) => Self::damaged(outer, reason),
+            kind => kind.into(),
+        }
+    }
+
+    /// Where stored data is damaged, and how; for other errors the place is not known.
+    pub(crate) fn place_and_reason(&self) -> (String, String) {
+        match &self.0 {
+            Kind::Damaged { place, reason } => (place.clone(), reason.clone()),
+            other => ("archive".to_string(), other.to_string()),
+        }
+    }
+
     /// True when a limit of size or count was reached.
     pub fn is_limit(&self) -> bool {
         matches!(self.0, Kind::Limit(_))

@@ -82,6 +82,16 @@ impl FoldBuilder {
         Ok(length)
     }
 
+    /// The items of a rule added before.
+    pub(crate) fn body(&self, rule: RuleId) -> &[Item] {
+        self.rules.body(rule)
+    }
+
+    /// How many events a rule added before unfolds to.
+    pub(crate) fn length(&self, rule: RuleId) -> u64 {
+        self.rules.lengths[rule.index()]
+    }
+
     /// Adds a stream.
     pub fn stream(&mut self, stream: FoldedStream) {
         self.streams.push(stream);
@@ -120,6 +130,16 @@ impl FoldBuilder {
 
     /// Adds the rules and streams of another fold and the symbols they need.
     pub fn join(&mut self, fold: &Fold) -> Result<()> {
+        let renamed = self.join_rules(fold)?;
+        for stream in fold.streams() {
+            self.streams.push(FoldedStream { root: renamed[stream.root().index()], ..stream.clone() });
+        }
+        Ok(())
+    }
+
+    /// Adds the rules of another fold and the symbols they need, and returns what its
+    /// rules are called here.
+    pub(crate) fn join_rules(&mut self, fold: &Fold) -> Result<Vec<RuleId>> {
         let mut alphabet = std::mem::take(&mut self.alphabet);
         let renamed: Result<Vec<Symbol>> = fold
             .alphabet()
@@ -128,7 +148,7 @@ impl FoldBuilder {
             .collect();
         self.alphabet = alphabet;
         let renamed = renamed?;
-        self.append(fold, |symbol| Ok(renamed[symbol.index()]))
+        self.append_rules(fold, |symbol| Ok(renamed[symbol.index()]))
     }
 
     /// The fold.

@@ -13,11 +13,13 @@
 //! An item takes 12 bytes, a rule 24 besides its items.
 
 mod builder;
+mod canonical;
 mod measure;
 mod text;
 mod unfold;
 
 pub use builder::FoldBuilder;
+pub(crate) use canonical::Canonical;
 pub use measure::{
     Coverage, Depth, Folded, Length, Measure, Occurrences, measure_rules, rule_uses, symbol_counts,
 };
@@ -205,6 +207,10 @@ impl Fold {
     /// The streams.
     pub fn streams(&self) -> &[FoldedStream] {
         &self.streams
+    }
+
+    pub(crate) fn streams_mut(&mut self) -> &mut [FoldedStream] {
+        &mut self.streams
     }
 
     /// All rules, each after the rules it is made of.

@@ -219,6 +219,12 @@ const ROLE_BITS: u8 = 0x0f;
 const INTEGER_NAME: u8 = 0x10;
 const HAS_FIELDS: u8 = 0x20;
 
+/// Whether an entry with this first byte is nothing but a number besides: its bytes,
+/// low ones first, without zeros at the end.
+pub(crate) fn is_bare_integer(head: u8) -> bool {
+    head & (INTEGER_NAME | HAS_FIELDS) == INTEGER_NAME
+}
+
 /// Writes what makes an event's symbol: a byte with the role and two flags; if there
 /// are fields, their number and each field's key and value; then the name, to the end.
 /// An event that is only a name costs one byte besides it.

@@ -114,6 +114,31 @@ impl<T: Cell> Column<T> {
         (0..self.len()).map(|index| reader.get(index)).collect()
     }
 
+    /// Appends all values of another column.
+    pub(crate) fn append(&mut self, other: &Self) -> Result<()> {
+        if self.tail.is_empty() {
+            self.chunks.extend_from_slice(&other.chunks);
+            self.tail.extend_from_slice(&other.tail);
+            return Ok(());
+        }
+        for chunk in &other.chunks {
+            decompress(chunk)?.into_iter().for_each(|value| self.push(value));
+        }
+        other.tail.iter().for_each(|&value| self.push(value));
+        Ok(())
+    }
+
+    /// Fails unless every chunk holds what it says.
+    pub(crate) fn check(&self) -> Result<()> {
+        for chunk in &self.chunks {
+            let sum = sum_of(&decompress::<T>(chunk)?);
+            if (sum.whole, sum.real.to_bits()) != (chunk.sum.whole, chunk.sum.real.to_bits()) {
+                return Err(damaged());
+            }
+        }
+        Ok(())
+    }
+
     fn seal(&mut self) {
         let chunk = compress(&self.tail);
         self.chunks.push(chunk);
@@ -150,8 +175,11 @@ fn compress<T: Cell>(values: &[T]) -> Chunk {
     let config = pco::ChunkConfig::default();
     // Fails only for a chunk of more than 2^24 values or an unknown setting.
     let bytes = pco::standalone::simple_compress(values, &config).unwrap_or_default();
-    let sum = values.iter().fold(Sum::default(), |sum, &value| sum + value.into());
-    Chunk { bytes, values: values.len(), sum }
+    Chunk { bytes, values: values.len(), sum: sum_of(values) }
+}
+
+fn sum_of<T: Cell>(values: &[T]) -> Sum {
+    values.iter().fold(Sum::default(), |sum, &value| sum + value.into())
 }
 
 fn decompress<T: Cell>(chunk: &Chunk) -> Result<Vec<T>> {

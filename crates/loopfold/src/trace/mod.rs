@@ -10,10 +10,11 @@ mod column;
 mod event;
 mod projection;
 
-pub(crate) use collector::STREAM_LIMIT;
-
+pub(crate) use alphabet::is_bare_integer;
 pub use alphabet::{Alphabet, Meaning};
+pub(crate) use collector::STREAM_LIMIT;
 pub use collector::{Collector, TimesKept};
+pub(crate) use column::{CHUNK, Cell, Chunk, Sum};
 pub use column::{Column, ColumnReader};
 pub use event::{Event, Field, Name, Role, Value};
 pub use projection::{NameMap, Projection};
@@ -63,6 +64,12 @@ impl Times {
     /// True when nothing at all is known.
     pub fn is_empty(&self) -> bool {
         self.starts.is_none() && self.durations.is_none() && self.metrics.is_empty()
+    }
+
+    /// How many values each of the columns has.
+    pub(crate) fn lengths(&self) -> impl Iterator<Item = usize> {
+        let columns = self.starts.iter().chain(&self.durations).map(Column::len);
+        columns.chain(self.metrics.iter().map(|(_, column)| column.len()))
     }
 }
 

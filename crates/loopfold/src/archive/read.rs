@@ -1,0 +1,365 @@
+//! Reading archives: listing what is there, opening what is needed, checking all.
+//!
+//! Listing reads the head and the table of each segment and seeks past everything
+//! else. Reading decodes segment by segment and joins them; sections of times are
+//! sought past unless they are wanted. Memory is taken as data is really there, never
+//! because a length says so.
+
+use super::join::Joiner;
+use super::layout::{
+    HEAD, MAGIC, Section, SectionKind, Segment, check_head, read_at, read_section, read_segment,
+};
+use super::{rules, text, times};
+use crate::fold::{FoldBuilder, FoldedStream};
+use crate::trace::{Column, Times};
+use crate::{Error, Fold, Result};
+use std::fmt;
+use std::io::{Read, Seek, SeekFrom};
+
+/// What to read of an archive, and what to do about damage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// Read the times too.
+    pub times: bool,
+    /// Give what comes before the first damaged segment instead of an error.
+    pub lenient: bool,
+}
+
+/// Where an archive is damaged, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    place: String,
+    reason: String,
+}
+
+impl Damage {
+    fn new(error: &Error) -> Self {
+        let (place, reason) = error.place_and_reason();
+        Self { place, reason }
+    }
+
+    fn error(&self) -> Error {
+        Error::damaged(&self.place, &self.reason)
+    }
+
+    /// The segment and the section.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// What is wrong there.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.reason)
+    }
+}
+
+/// How reading went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// How many segments were read.
+    pub segments: usize,
+    /// Why no more were, when reading leniently.
+    pub damage: Option<Damage>,
+}
+
+/// What [`verify`] found in an archive in which all is well.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Verified {
+    /// Segments.
+    pub segments: usize,
+    /// Streams, once the segments are joined.
+    pub streams: usize,
+    /// Events in all streams; nothing when that passes 64 bits.
+    pub events: Option<u64>,
+    /// Symbols.
+    pub symbols: usize,
+    /// Rules, once the segments are joined.
+    pub rules: usize,
+    /// Items in all rules.
+    pub items: usize,
+    /// Starts, durations and metrics that were decompressed and checked.
+    pub values: u64,
+    /// The size of the file.
+    pub bytes: u64,
+}
+
+/// Bytes by what they are used for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sizes {
+    /// The whole file.
+    pub total: u64,
+    /// Names, notes and folders of the streams.
+    pub streams: u64,
+    /// What the symbols mean.
+    pub alphabet: u64,
+    /// The rules.
+    pub rules: u64,
+    /// When events began.
+    pub starts: u64,
+    /// How long events took.
+    pub durations: u64,
+    /// Further measurements.
+    pub metrics: u64,
+    /// Sections that this program does not know.
+    pub unknown: u64,
+    /// Head, tables and checksums, and what damage makes unreadable.
+    pub framing: u64,
+}
+
+/// An archive whose segments are listed but not read.
+///
+/// ```
+/// use loopfold::archive::{self, Archive, ReadOptions};
+/// use loopfold::Fold;
+///
+/// let mut file = Vec::new();
+/// archive::write(&Fold::default(), &mut file)?;
+/// let mut archive = Archive::open(std::io::Cursor::new(file))?;
+/// assert_eq!(archive.segments().len(), 1);
+/// let (fold, report) = archive.read(&ReadOptions::default())?;
+/// assert!(fold.streams().is_empty() && report.damage.is_none());
+/// # Ok::<(), loopfold::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Archive<R> {
+    input: R,
+    bytes: u64,
+    segments: Vec<Segment>,
+    damage: Option<Damage>,
+}
+
+impl<R: Read + Seek> Archive<R> {
+    /// Lists the segments. Fails if this is no archive or one of another version;
+    /// damage further on is kept in [`Archive::damage`].
+    pub fn open(mut input: R) -> Result<Self> {
+        let bytes = input.seek(SeekFrom::End(0))?;
+        check_head(&read_at(&mut input, 0, HEAD as u64)?)?;
+        let mut archive = Self { input, bytes, segments: Vec::new(), damage: None };
+        if let Err(error) = archive.list() {
+            archive.damage = Some(not_io(error)?);
+        }
+        Ok(archive)
+    }
+
+    fn list(&mut self) -> Result<()> {
+        let mut offset = HEAD as u64;
+        loop {
+            let number = self.segments.len() + 1;
+            if offset == self.bytes {
+                return Err(Error::damaged(
+                    format_args!("segment {number}"),
+                    "the file ends before its last segment: it was cut, or its recording was stopped",
+                ));
+            }
+            let segment = read_segment(&mut self.input, offset, self.bytes)
+                .map_err(|error| error.within(format_args!("segment {number}")))?;
+            offset = segment.end();
+            let is_last = segment.is_last();
+            self.segments.push(segment);
+            if is_last && offset < self.bytes {
+                return Err(Error::damaged(
+                    format_args!("segment {number}"),
+                    "there is something after the end of the last segment",
+                ));
+            }
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The segments whose tables could be read.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// What is wrong with the list of segments, if something is.
+    pub fn damage(&self) -> Option<&Damage> {
+        self.damage.as_ref()
+    }
+
+    /// How many bytes are used for what.
+    pub fn sizes(&self) -> Sizes {
+        let mut sizes = Sizes { total: self.bytes, framing: self.bytes, ..Sizes::default() };
+        for section in self.segments.iter().flat_map(Segment::sections) {
+            let size = match section.kind() {
+                SectionKind::Streams => &mut sizes.streams,
+                SectionKind::Alphabet => &mut sizes.alphabet,
+                SectionKind::Rules => &mut sizes.rules,
+                SectionKind::Starts => &mut sizes.starts,
+                SectionKind::Durations => &mut sizes.durations,
+                SectionKind::Metrics => &mut sizes.metrics,
+                SectionKind::Unknown(_) => &mut sizes.unknown,
+            };
+            *size += section.length();
+            sizes.framing -= section.length();
+        }
+        sizes
+    }
+
+    /// Reads the segments and joins them. The fold is in
+    /// [canonical form](Fold::canonical).
+    pub fn read(&mut self, options: &ReadOptions) -> Result<(Fold, Report)> {
+        if let (Some(damage), false) = (&self.damage, options.lenient) {
+            return Err(damage.error());
+        }
+        let mut report = Report::default();
+        let mut joiner = Joiner::default();
+        for index in 0..self.segments.len() {
+            match self.segment(index, options.times) {
+                Ok(fold) => joiner.add(fold)?,
+                Err(error) if options.lenient => {
+                    report.damage = Some(not_io(error)?);
+                    return Ok((joiner.finish()?, report));
+                }
+                Err(error) => return Err(error),
+            }
+            report.segments += 1;
+        }
+        report.damage.clone_from(&self.damage);
+        Ok((joiner.finish()?, report))
+    }
+
+    /// Checks every checksum and decodes everything there is.
+    pub fn verify(&mut self) -> Result<Verified> {
+        self.check_unknown_sections()?;
+        let (fold, report) = self.read(&ReadOptions { times: true, lenient: false })?;
+        let mut values = 0;
+        for stream in fold.streams() {
+            values += check_columns(stream.times())
+                .map_err(|error| error.within(format_args!("stream {}", stream.name())))?;
+        }
+        Ok(Verified {
+            segments: report.segments,
+            streams: fold.streams().len(),
+            events: fold.events(),
+            symbols: fold.alphabet().len(),
+            rules: fold.rules().len(),
+            items: fold.items(),
+            values,
+            bytes: self.bytes,
+        })
+    }
+
+    fn check_unknown_sections(&mut self) -> Result<()> {
+        for (index, segment) in self.segments.iter().enumerate() {
+            for section in segment.sections() {
+                if matches!(section.kind(), SectionKind::Unknown(_)) {
+                    read_section(&mut self.input, section)
+                        .map_err(|error| error.within(format_args!("segment {}", index + 1)))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One segment as a fold of its own.
+    fn segment(&mut self, index: usize, with_times: bool) -> Result<Fold> {
+        let fold = self.read_rules(index).and_then(|mut fold| {
+            if with_times {
+                self.read_times(index, &mut fold)?;
+            }
+            Ok(fold)
+        });
+        fold.map_err(|error| error.within(format_args!("segment {}", index + 1)))
+    }
+
+    /// The content of a section; nothing when there is no such section.
+    fn section(&mut self, index: usize, kind: SectionKind) -> Result<Vec<u8>> {
+        let section: Option<Section> = self.segments[index].section(kind).copied();
+        section.map_or(Ok(Vec::new()), |section| read_section(&mut self.input, &section))
+    }
+
+    fn read_rules(&mut self, index: usize) -> Result<Fold> {
+        let streams = text::read_streams(&self.section(index, SectionKind::Streams)?)?;
+        let alphabet = text::read_alphabet(&self.section(index, SectionKind::Alphabet)?)?;
+        let section = self.section(index, SectionKind::Rules)?;
+        let mut builder = FoldBuilder::new(alphabet);
+        let roots = rules::read(&section, streams.len(), &mut builder)?;
+        for (head, root) in streams.into_iter().zip(roots) {
+            builder.stream(FoldedStream::new(head.name, head.folder, root).with_notes(head.notes));
+        }
+        Ok(builder.finish())
+    }
+
+    fn read_times(&mut self, index: usize, fold: &mut Fold) -> Result<()> {
+        let starts = self.section(index, SectionKind::Starts)?;
+        times::read_columns(&starts, "starts", |stream, column| {
+            let times = times_of(fold, stream, column.len(), "starts")?;
+            set_once(&mut times.starts, column, "starts")
+        })?;
+        let durations = self.section(index, SectionKind::Durations)?;
+        times::read_columns(&durations, "durations", |stream, column| {
+            let times = times_of(fold, stream, column.len(), "durations")?;
+            set_once(&mut times.durations, column, "durations")
+        })?;
+        let metrics = self.section(index, SectionKind::Metrics)?;
+        times::read_metrics(&metrics, |stream, name, column| {
+            times_of(fold, stream, column.len(), "metrics")?.metrics.push((name, column));
+            Ok(())
+        })
+    }
+}
+
+/// The times of a stream, which must have as many events as a column has values.
+fn times_of<'a>(fold: &'a mut Fold, stream: u64, values: usize, place: &str) -> Result<&'a mut Times> {
+    let index = usize::try_from(stream).ok().filter(|&index| index < fold.streams().len());
+    let index = index.ok_or_else(|| Error::damaged(place, "a column of a stream that is not there"))?;
+    if fold.length(fold.streams()[index].root()) != values as u64 {
+        return Err(Error::damaged(place, "a column does not have as many values as its stream has events"));
+    }
+    Ok(&mut fold.streams_mut()[index].times)
+}
+
+fn set_once(slot: &mut Option<Column<i64>>, column: Column<i64>, place: &str) -> Result<()> {
+    match slot.replace(column) {
+        None => Ok(()),
+        Some(_) => Err(Error::damaged(place, "a stream has two columns")),
+    }
+}
+
+/// Decompresses all columns and returns how many values they have.
+fn check_columns(times: &Times) -> Result<u64> {
+    for column in times.starts.iter().chain(&times.durations) {
+        column.check()?;
+    }
+    for (_, column) in &times.metrics {
+        column.check()?;
+    }
+    Ok(times.lengths().map(|length| length as u64).sum())
+}
+
+/// The damage that an error tells of; errors of input and output stay errors.
+fn not_io(error: Error) -> Result<Damage> {
+    if error.io().is_some() { Err(error) } else { Ok(Damage::new(&error)) }
+}
+
+/// True when a file that begins like this is an archive, of whatever version. Eight
+/// bytes are enough.
+pub fn looks_like(head: &[u8]) -> bool {
+    head.starts_with(&MAGIC)
+}
+
+/// Reads an archive. See [`Archive`] to look at it first.
+pub fn read(input: impl Read + Seek, options: &ReadOptions) -> Result<(Fold, Report)> {
+    Archive::open(input)?.read(options)
+}
+
+/// Checks every checksum of an archive, decodes everything in it, and checks that
+/// every stream has as many times as events.
+pub fn verify(input: impl Read + Seek) -> Result<Verified> {
+    Archive::open(input)?.verify()
+}
+
+/// How many bytes of an archive are used for what. Reads the tables alone.
+pub fn sizes(input: impl Read + Seek) -> Result<Sizes> {
+    Ok(Archive::open(input)?.sizes())
+}

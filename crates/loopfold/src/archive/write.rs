@@ -1,0 +1,100 @@
+//! Writing archives, one segment after the other.
+//!
+//! A segment is made in memory before the first byte of it is written, so an error in
+//! making it leaves the output at the end of the segment before.
+
+use super::layout::{SectionKind, head, table};
+use super::{rules, text, times};
+use crate::fold::Canonical;
+use crate::{Error, Fold, Result};
+use std::io::Write;
+
+/// Writes a fold as an archive of one segment. The fold is stored in its
+/// [canonical form](Fold::canonical).
+///
+/// ```
+/// use loopfold::archive::{self, ReadOptions};
+/// use loopfold::Fold;
+///
+/// let mut file = Vec::new();
+/// archive::write(&Fold::default(), &mut file)?;
+/// let (fold, _) = archive::read(std::io::Cursor::new(file), &ReadOptions::default())?;
+/// assert_eq!(fold, Fold::default());
+/// # Ok::<(), loopfold::Error>(())
+/// ```
+pub fn write(fold: &Fold, output: impl Write) -> Result<()> {
+    SegmentWriter::new(output)?.finish_with(fold)?;
+    Ok(())
+}
+
+/// Writes an archive segment by segment, as a recording does. When it is dropped
+/// instead of finished, or the program is killed, what was written can still be read
+/// leniently, to the last complete segment.
+pub struct SegmentWriter<W: Write> {
+    output: W,
+}
+
+impl<W: Write> SegmentWriter<W> {
+    /// Begins an archive.
+    pub fn new(mut output: W) -> Result<Self> {
+        output.write_all(&head())?;
+        Ok(Self { output })
+    }
+
+    /// Appends a fold. Its streams continue those of the same names.
+    pub fn segment(&mut self, fold: &Fold) -> Result<()> {
+        self.put(sections_of(fold)?, false)
+    }
+
+    /// Ends the archive.
+    pub fn finish(mut self) -> Result<W> {
+        self.put(Vec::new(), true)?;
+        Ok(self.output)
+    }
+
+    /// Appends a fold as the last one and ends the archive, which saves the six bytes
+    /// of an end of its own.
+    pub fn finish_with(mut self, fold: &Fold) -> Result<W> {
+        self.put(sections_of(fold)?, true)?;
+        Ok(self.output)
+    }
+
+    fn put(&mut self, sections: Vec<(SectionKind, Vec<u8>)>, is_last: bool) -> Result<()> {
+        self.output.write_all(&table(&sections, is_last))?;
+        for (_, content) in &sections {
+            self.output.write_all(content)?;
+        }
+        Ok(self.output.flush()?)
+    }
+}
+
+/// The sections of a fold that are not empty.
+fn sections_of(fold: &Fold) -> Result<Vec<(SectionKind, Vec<u8>)>> {
+    let streams = fold.streams();
+    check_times(fold)?;
+    let canonical = Canonical::of(fold);
+    let mut sections = vec![
+        (SectionKind::Streams, text::write_streams(streams)?),
+        (SectionKind::Alphabet, text::write_alphabet(fold.alphabet(), &canonical.symbols)?),
+        (SectionKind::Rules, rules::write(&canonical)?),
+        (SectionKind::Starts, times::write_columns(streams, |times| times.starts.as_ref())),
+        (SectionKind::Durations, times::write_columns(streams, |times| times.durations.as_ref())),
+        (SectionKind::Metrics, times::write_metrics(streams)),
+    ];
+    sections.retain(|(_, content)| !content.is_empty());
+    Ok(sections)
+}
+
+/// Fails unless every column has a value for every event of its stream.
+fn check_times(fold: &Fold) -> Result<()> {
+    for stream in fold.streams() {
+        let events = fold.length(stream.root());
+        if stream.times().lengths().any(|length| length as u64 != events) {
+            return Err(Error::invalid(format_args!(
+                "stream {}: it does not have as many times as events",
+                stream.name()
+            )));
+        }
+    }
+    Ok(())
+}
