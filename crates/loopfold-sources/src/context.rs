@@ -43,6 +43,17 @@ pub struct Damage {
     pub first: Vec<String>,
 }
 
+impl Damage {
+    /// Counts one more thing that was wrong, and keeps its description if it is
+    /// among the first.
+    pub fn note(&mut self, description: impl Display) {
+        self.count += 1;
+        if self.first.len() < DAMAGE_SHOWN {
+            self.first.push(description.to_string());
+        }
+    }
+}
+
 /// The surroundings of a source while it reads one input.
 pub struct Context<'a> {
     /// What the user asked for.
@@ -105,10 +116,7 @@ impl<'a> Context<'a> {
         if !self.options.lenient {
             return Err(Error::damaged(place, reason));
         }
-        self.damage.count += 1;
-        if self.damage.first.len() < DAMAGE_SHOWN {
-            self.damage.first.push(format!("{place}: {reason}"));
-        }
+        self.damage.note(format_args!("{place}: {reason}"));
         Ok(())
     }
 

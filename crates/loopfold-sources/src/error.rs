@@ -51,7 +51,8 @@ impl Error {
 
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
-        Kind::Io(error).into()
+        // A damaged input tells so through `Read`, which knows only I/O errors.
+        error.downcast::<Error>().unwrap_or_else(|error| Kind::Io(error).into())
     }
 }
 

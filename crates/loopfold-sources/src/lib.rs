@@ -3,11 +3,23 @@
 //!
 //! To add a source: write its file, and list it in [`ALL`].
 
+mod bytes;
 mod context;
+mod csv;
+mod decimal;
 mod error;
+mod guess;
+mod input;
+mod integers;
+mod lines;
+mod mask;
+mod streams;
 
 pub use context::{Context, Damage, Options};
 pub use error::{Error, Result};
+pub use guess::{by_name, guess};
+pub use input::{Compression, Input};
+pub use mask::Mask;
 
 use std::io::BufRead;
 
@@ -40,4 +52,13 @@ pub enum Fit {
 }
 
 /// All sources, in the order in which a tie between them is decided.
-pub static ALL: &[&dyn Source] = &[];
+pub static ALL: &[&dyn Source] = &[
+    &csv::Csv,
+    &bytes::Bytes,
+    &integers::Integers::<1>,
+    &integers::Integers::<2>,
+    &integers::Integers::<4>,
+    &integers::Integers::<8>,
+    // Last, for it takes any text.
+    &lines::Lines,
+];

@@ -1,0 +1,111 @@
+//! Every byte an event: traces of one letter per instruction, without separators.
+//!
+//! Such files are often written by hand-made tools whose last act is to print a
+//! newline; that one is noted beside the stream, so that it is no event and yet
+//! writing the stream gives the file back. Memory: nothing but the buffer.
+
+use crate::guess::is_text;
+use crate::{Context, Fit, Result, Source};
+use loopfold::StreamId;
+use loopfold::trace::Event;
+use std::io::BufRead;
+
+/// Shorter lines are just lines.
+const LONG_LINE: usize = 4096;
+
+/// Prose and data in one line use more characters than this, letters of a trace do not.
+const FEW_LETTERS: usize = 64;
+
+/// The source.
+pub(crate) struct Bytes;
+
+impl Source for Bytes {
+    fn name(&self) -> &'static str {
+        "bytes"
+    }
+
+    fn about(&self) -> &'static str {
+        "every byte an event, such as a letter per instruction"
+    }
+
+    fn fits(&self, head: &[u8]) -> Fit {
+        let letters = head.strip_suffix(b"\n").unwrap_or(head);
+        if letters.len() >= LONG_LINE
+            && memchr::memchr(b'\n', letters).is_none()
+            && distinct(letters) <= FEW_LETTERS
+            && is_text(letters)
+        {
+            Fit::Likely
+        } else {
+            Fit::No
+        }
+    }
+
+    fn read(&self, input: &mut dyn BufRead, context: &mut Context<'_>) -> Result<()> {
+        let stream = context.only_stream()?;
+        // A newline that is the last byte so far: an event only if more follows.
+        let mut held = false;
+        loop {
+            let buffer = input.fill_buf()?;
+            let length = buffer.len();
+            let Some((&last, front)) = buffer.split_last() else { break };
+            if held {
+                push_each(b"\n", stream, context)?;
+            }
+            held = last == b'\n';
+            push_each(if held { front } else { buffer }, stream, context)?;
+            input.consume(length);
+        }
+        if held {
+            context.describe(stream, "final-newline", "yes")?;
+        }
+        Ok(())
+    }
+}
+
+fn push_each(bytes: &[u8], stream: StreamId, context: &mut Context<'_>) -> Result<()> {
+    for byte in bytes {
+        context.push(stream, &Event::named(std::slice::from_ref(byte)))?;
+    }
+    Ok(())
+}
+
+fn distinct(bytes: &[u8]) -> usize {
+    let mut seen = [false; 256];
+    for &byte in bytes {
+        seen[usize::from(byte)] = true;
+    }
+    seen.iter().filter(|&&seen| seen).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use loopfold::trace::{Collector, Name};
+    use std::io::BufReader;
+
+    #[test]
+    fn the_file_can_be_given_back() {
+        for text in [&b""[..], b"\n", b"\n\n", b"abca", b"abca\n", b"a\nb\n\n", b"\xff\0\n"] {
+            for buffer in 1..5 {
+                let options = Options::default();
+                let mut collector = Collector::default();
+                let mut context = Context::new(&options, &mut collector, "x", false);
+                Bytes.read(&mut BufReader::with_capacity(buffer, text), &mut context).unwrap();
+                let trace = collector.finish().unwrap();
+                let stream = &trace.streams[0];
+                let mut back = Vec::new();
+                for &symbol in &stream.symbols {
+                    let Name::Text(name) = trace.alphabet.meaning(symbol).name else { panic!("a number") };
+                    back.extend_from_slice(name);
+                }
+                if stream.notes.contains(&("final-newline".into(), "yes".into())) {
+                    back.push(b'\n');
+                }
+                assert_eq!(back, text);
+                assert!(stream.symbols.len() == text.len() || text.ends_with(b"\n"));
+            }
+        }
+    }
+}
