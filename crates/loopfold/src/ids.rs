@@ -25,6 +25,7 @@ macro_rules! identifier {
                 }
             }
 
+            #[allow(dead_code, reason = "not every identifier is ever stored as a bare number")]
             /// Wraps a raw number that is known to lie below [`Self::LIMIT`].
             pub(crate) const fn from_raw(raw: u32) -> Self {
                 debug_assert!(raw < Self::LIMIT);

@@ -38,6 +38,10 @@ impl Folder for Innermost {
         "innermost"
     }
 
+    fn describe(&self) -> String {
+        self.settings.describe(self.name())
+    }
+
     fn fold(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<RuleId> {
         super::check_length(stream)?;
         Reduction::new(stream, self.settings, None).run()?.rules(builder)
@@ -56,6 +60,10 @@ pub struct Guarded {
 impl Folder for Guarded {
     fn name(&self) -> &'static str {
         "guarded"
+    }
+
+    fn describe(&self) -> String {
+        Settings::from(self.min_times).describe(self.name())
     }
 
     fn fold(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<RuleId> {

@@ -15,7 +15,7 @@
 //! at the same place. Time O(n² log n), memory n² bytes: a yardstick for the
 //! other folders on short streams.
 
-use super::{Folder, MinTimes};
+use super::{Folder, MinTimes, Settings};
 use crate::fold::{FoldBuilder, Item};
 use crate::repeats::{Run, Runs};
 use crate::{Error, Result, RuleId, Symbol};
@@ -33,6 +33,10 @@ pub struct Minimum {
 impl Folder for Minimum {
     fn name(&self) -> &'static str {
         "minimum"
+    }
+
+    fn describe(&self) -> String {
+        Settings::from(self.min_times).describe(self.name())
     }
 
     fn fold(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<RuleId> {

@@ -19,6 +19,7 @@ use crate::fold::{Fold, FoldBuilder, FoldedStream};
 use crate::trace::{STREAM_LIMIT, Stream, Trace};
 use crate::{Error, Result, RuleId, Symbol};
 use hashbrown::HashMap;
+use std::borrow::Cow;
 use std::num::NonZeroU32;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,6 +28,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub trait Folder: Sync {
     /// What users call it.
     fn name(&self) -> &'static str;
+
+    /// Its name, and those of its settings that are not the default.
+    fn describe(&self) -> String {
+        self.name().to_string()
+    }
 
     /// Adds the rules of a stream to the builder and returns the one that unfolds to
     /// the stream.
@@ -77,14 +83,34 @@ pub struct Settings {
     pub min_times: MinTimes,
 }
 
-fn check_length(stream: &[Symbol]) -> Result<()> {
-    if stream.len() > STREAM_LIMIT {
-        return Err(Error::limit(format_args!(
-            "a stream of {} events; this folder takes at most {STREAM_LIMIT}",
-            stream.len()
-        )));
+impl Settings {
+    /// The folder's name with the settings that are not the default.
+    fn describe(&self, name: &str) -> String {
+        let mut text = name.to_string();
+        if self.ties != Ties::default() {
+            text.push_str(" ties=left");
+        }
+        if self.min_times != MinTimes::default() {
+            text.push_str(&format!(" min-times={}", self.min_times.get()));
+        }
+        text
     }
-    Ok(())
+}
+
+impl From<MinTimes> for Settings {
+    fn from(min_times: MinTimes) -> Self {
+        Settings { min_times, ..Settings::default() }
+    }
+}
+
+fn check_length(stream: &[Symbol]) -> Result<()> {
+    if stream.len() > STREAM_LIMIT { Err(too_long(stream.len() as u64)) } else { Ok(()) }
+}
+
+fn too_long(events: u64) -> Error {
+    Error::limit(format_args!(
+        "a stream of {events} events; folders that hold it in memory take at most {STREAM_LIMIT}"
+    ))
 }
 
 /// Folds every stream of a trace, on up to `threads` threads. Equal streams are
@@ -93,38 +119,71 @@ pub fn fold_trace(trace: Trace, folder: &dyn Folder, threads: usize) -> Result<F
     let Trace { alphabet, mut streams } = trace;
     let first_equal = first_equal_streams(&streams);
     let distinct: Vec<usize> = (0..streams.len()).filter(|&index| first_equal[index] == index).collect();
+    let folded = fold_all(&distinct, |&index| Cow::Borrowed(&streams[index].symbols[..]), folder, threads);
+    let mut builder = FoldBuilder::new(alphabet);
+    let mut roots: HashMap<usize, RuleId> = HashMap::new();
+    for (&index, fold) in distinct.iter().zip(folded) {
+        streams[index].symbols = Vec::new();
+        roots.insert(index, append_only_stream(&mut builder, fold?)?);
+    }
+    for (index, stream) in streams.into_iter().enumerate() {
+        let folded = FoldedStream::new(stream.name, folder.describe(), roots[&first_equal[index]]);
+        builder.stream(folded.with_notes(stream.notes).with_times(stream.times));
+    }
+    Ok(builder.finish())
+}
 
+/// Folds the streams of a fold anew: each distinct one is unfolded into memory, folded
+/// and let go again.
+pub fn refold(fold: &Fold, folder: &dyn Folder, threads: usize) -> Result<Fold> {
+    let mut distinct: Vec<RuleId> = fold.streams().iter().map(FoldedStream::root).collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    if let Some(&long) = distinct.iter().find(|&&root| fold.length(root) > STREAM_LIMIT as u64) {
+        return Err(too_long(fold.length(long)));
+    }
+    let unfold = |&root: &RuleId| Cow::Owned(fold.unfold(root).collect());
+    let folded = fold_all(&distinct, unfold, folder, threads);
+    let mut builder = FoldBuilder::new(fold.alphabet().clone());
+    let mut roots: HashMap<RuleId, RuleId> = HashMap::new();
+    for (&root, folded) in distinct.iter().zip(folded) {
+        roots.insert(root, append_only_stream(&mut builder, folded?)?);
+    }
+    for stream in fold.streams() {
+        let folder = folder.describe();
+        builder.stream(FoldedStream { root: roots[&stream.root()], folder, ..stream.clone() });
+    }
+    Ok(builder.finish())
+}
+
+/// Folds streams side by side; the results are in their order.
+fn fold_all<'a, T: Sync>(
+    streams: &[T],
+    symbols: impl Fn(&T) -> Cow<'a, [Symbol]> + Sync,
+    folder: &dyn Folder,
+    threads: usize,
+) -> Vec<Result<Fold>> {
     let next = AtomicUsize::new(0);
-    let folded: Mutex<Vec<Option<Result<Fold>>>> = Mutex::new(distinct.iter().map(|_| None).collect());
+    let folded: Vec<Mutex<Option<Result<Fold>>>> = streams.iter().map(|_| Mutex::new(None)).collect();
     let work = || {
-        while let Some(&index) = distinct.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let result = fold_stream(&streams[index].symbols, folder);
-            let slot = distinct.binary_search(&index).unwrap_or_default();
-            folded.lock().unwrap_or_else(|poisoned| poisoned.into_inner())[slot] = Some(result);
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(stream) = streams.get(index) else { break };
+            let result = fold_stream(&symbols(stream), folder);
+            *folded[index].lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(result);
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads.min(distinct.len()) {
+        for _ in 1..threads.min(streams.len()) {
             scope.spawn(work);
         }
         work();
     });
-
-    let folded = folded.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let mut builder = FoldBuilder::new(alphabet);
-    let mut roots: HashMap<usize, RuleId> = HashMap::new();
-    for (&index, fold) in distinct.iter().zip(folded) {
-        let Some(fold) = fold else { continue };
-        let fold = fold?;
-        streams[index].symbols = Vec::new();
-        let renamed = builder.append_rules(&fold, Ok)?;
-        roots.insert(index, renamed[fold.streams()[0].root().index()]);
-    }
-    for (index, stream) in streams.into_iter().enumerate() {
-        let folded = FoldedStream::new(stream.name, folder.name(), roots[&first_equal[index]]);
-        builder.stream(folded.with_notes(stream.notes).with_times(stream.times));
-    }
-    Ok(builder.finish())
+    let result = |slot: Mutex<Option<Result<Fold>>>| {
+        let fold = slot.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        fold.unwrap_or_else(|| Err(Error::invalid("a stream was not folded")))
+    };
+    folded.into_iter().map(result).collect()
 }
 
 /// Folds one stream into a fold of its own, whose only stream has no name and whose
@@ -134,6 +193,12 @@ fn fold_stream(symbols: &[Symbol], folder: &dyn Folder) -> Result<Fold> {
     let root = folder.fold(symbols, &mut builder)?;
     builder.stream(FoldedStream::new("", folder.name(), root));
     Ok(builder.finish())
+}
+
+/// Adds the rules of a fold of one stream and returns its root.
+fn append_only_stream(builder: &mut FoldBuilder, fold: Fold) -> Result<RuleId> {
+    let renamed = builder.append_rules(&fold, Ok)?;
+    Ok(renamed[fold.streams()[0].root().index()])
 }
 
 /// For each stream the first stream with the same events.

@@ -38,6 +38,10 @@ impl Folder for Outermost {
         "outermost"
     }
 
+    fn describe(&self) -> String {
+        self.settings.describe(self.name())
+    }
+
     fn fold(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<RuleId> {
         fold(stream, self.settings, builder)
     }
@@ -54,6 +58,10 @@ pub struct Halving {
 impl Folder for Halving {
     fn name(&self) -> &'static str {
         "halving"
+    }
+
+    fn describe(&self) -> String {
+        Settings::from(self.min_times).describe(self.name())
     }
 
     fn fold(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<RuleId> {

@@ -100,4 +100,26 @@ impl Trace {
     pub fn events(&self) -> u64 {
         self.streams.iter().map(|stream| stream.symbols.len() as u64).sum()
     }
+
+    /// Rewrites the text of every name: `rewrite` is given the old text and writes the
+    /// new one. Events whose names become the same become the same symbol.
+    pub fn rewrite_names(&mut self, mut rewrite: impl FnMut(&[u8], &mut Vec<u8>)) -> Result<()> {
+        let mut alphabet = Alphabet::default();
+        let mut renamed = Vec::with_capacity(self.alphabet.len());
+        let mut text = Vec::new();
+        for symbol in self.alphabet.symbols() {
+            let mut meaning = self.alphabet.meaning(symbol);
+            if let Name::Text(old) = meaning.name {
+                text.clear();
+                rewrite(old, &mut text);
+                meaning.name = Name::Text(&text);
+            }
+            renamed.push(alphabet.intern(&meaning.event(), None)?);
+        }
+        for stream in &mut self.streams {
+            stream.symbols.iter_mut().for_each(|symbol| *symbol = renamed[symbol.index()]);
+        }
+        self.alphabet = alphabet;
+        Ok(())
+    }
 }
