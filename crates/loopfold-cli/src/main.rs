@@ -1,3 +1,41 @@
-//! The command `loopfold`.
+//! The command `loopfold`: arguments, progress and printing; no algorithm.
 
-fn main() {}
+mod args;
+mod commands;
+mod input;
+mod progress;
+mod save;
+mod show;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+/// How a command ended: 0 found or done, 1 nothing found or a check failed, 2 an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    Nothing,
+}
+
+fn main() -> ExitCode {
+    let arguments = args::Arguments::parse();
+    match commands::run(arguments.command) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Nothing) => ExitCode::from(1),
+        // Whoever reads our output has seen enough.
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let style = anstyle::AnsiColor::Red.on_default().bold();
+            anstream::eprintln!("{style}error:{style:#} {}", show::plain(&format!("{error:#}")));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let io = cause.downcast_ref::<std::io::Error>();
+        let json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
+        io.map(std::io::Error::kind).or(json) == Some(std::io::ErrorKind::BrokenPipe)
+    })
+}

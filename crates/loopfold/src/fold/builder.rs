@@ -7,7 +7,7 @@
 use super::{Fold, FoldedStream, Item, Rules, Target};
 use crate::trace::Alphabet;
 use crate::{Error, Result, RuleId, Symbol};
-use hashbrown::HashTable;
+use hashbrown::{HashMap, HashTable};
 use std::hash::BuildHasher;
 
 /// Collects rules and streams into a [`Fold`].
@@ -149,6 +149,22 @@ impl FoldBuilder {
         self.alphabet = alphabet;
         let renamed = renamed?;
         self.append_rules(fold, |symbol| Ok(renamed[symbol.index()]))
+    }
+
+    /// Numbers the streams whose names are taken: `main`, `main (2)`, `main (3)`.
+    pub fn with_unique_stream_names(mut self) -> Self {
+        let mut seen: HashMap<String, usize> = HashMap::new();
+        for stream in &mut self.streams {
+            let count = seen.entry(stream.name.clone()).or_default();
+            *count += 1;
+            if *count > 1 {
+                stream.name = format!("{} ({count})", stream.name);
+                if let Some((_, title)) = stream.notes.iter_mut().find(|(key, _)| key == "title") {
+                    title.push_str(&format!(" ({count})"));
+                }
+            }
+        }
+        self
     }
 
     /// The fold.

@@ -259,6 +259,12 @@ impl Fold {
         Ok(builder.finish())
     }
 
+    /// The same fold with some of its streams only. Its rules stay.
+    pub fn with_streams(&self, chosen: impl Fn(&FoldedStream) -> bool) -> Result<Fold> {
+        let streams = self.streams.iter().filter(|stream| chosen(stream)).cloned().collect();
+        Ok(Self::from_parts(self.alphabet.clone(), self.rules.clone(), streams))
+    }
+
     pub(crate) fn item_ends(&self, rule: RuleId) -> &[u64] {
         let ends = self.item_ends.get_or_init(|| {
             let mut ends = Vec::with_capacity(self.items());

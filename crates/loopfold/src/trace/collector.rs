@@ -37,6 +37,11 @@ impl Collector {
         self.trace.events()
     }
 
+    /// The number of streams opened so far.
+    pub fn stream_count(&self) -> usize {
+        self.trace.streams.len()
+    }
+
     /// The trace.
     pub fn finish(self) -> Result<Trace> {
         Ok(self.trace)

@@ -1,0 +1,256 @@
+//! The arguments of every command.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Folds the repetition out of execution traces and shows the loops that made them.
+#[derive(Parser, Debug)]
+#[command(name = "loopfold", version, max_term_width = 100)]
+#[command(
+    after_help = "INPUT is a trace of any known format (see `loopfold formats`), a .fold archive, or - for standard \
+                        input; .gz, .zst and .xz are opened as they are.\n\nExit status: 0 found or done, 1 nothing found or \
+                        a check failed, 2 an error."
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Show the loop nest of each class of streams
+    Loops(LoopsArgs),
+    /// Fold traces into an archive
+    Fold(FoldArgs),
+    /// Show sizes and counts
+    Stats(StatsArgs),
+    /// Unfold: print the events, all of them or a window
+    Cat(CatArgs),
+    /// Check an archive from end to end
+    Verify(VerifyArgs),
+    /// Join archives and traces into one archive
+    Merge(MergeArgs),
+    /// List the formats of traces that can be read
+    Formats,
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages
+    Man {
+        /// The folder to write them to
+        directory: PathBuf,
+    },
+}
+
+/// What is read, and what counts as the same event.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct ReadArgs {
+    /// Traces and archives; - is standard input
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// The format of the traces, instead of guessing it from their content
+    #[arg(long, value_name = "NAME", help_heading = "Reading")]
+    pub(crate) format: Option<String>,
+    /// Go on past damage in the input, and report it
+    #[arg(long, help_heading = "Reading")]
+    pub(crate) lenient: bool,
+    /// lines: the capture groups of this regular expression are the event
+    #[arg(long, value_name = "REGEX", help_heading = "Reading")]
+    pub(crate) select: Option<String>,
+    /// lines: the capture groups of this regular expression name the stream; csv: the column that
+    /// does; all others: only streams whose name contains this
+    #[arg(long, value_name = "STREAM", help_heading = "Reading")]
+    pub(crate) stream: Option<String>,
+    /// lines: placeholders for times, numbers, hexadecimal, UUIDs, addresses and paths
+    #[arg(long, help_heading = "Reading")]
+    pub(crate) mask: bool,
+    /// csv: the columns that make the event
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',', help_heading = "Reading")]
+    pub(crate) event: Vec<String>,
+    /// csv: the column with the start of each event
+    #[arg(long, value_name = "COLUMN", help_heading = "Reading")]
+    pub(crate) start: Option<String>,
+    /// csv: the column with the duration of each event
+    #[arg(long, value_name = "COLUMN", help_heading = "Reading")]
+    pub(crate) duration: Option<String>,
+    /// csv: columns with further measurements
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',', help_heading = "Reading")]
+    pub(crate) metric: Vec<String>,
+    /// csv: the unit of times, where the column's name does not tell
+    #[arg(long, value_name = "UNIT", value_parser = ["s", "ms", "us", "ns"], help_heading = "Reading")]
+    pub(crate) time_unit: Option<String>,
+    /// chrome: a slice is an enter and a leave, not one event
+    #[arg(long, help_heading = "Reading")]
+    pub(crate) calls: bool,
+    /// chrome: only slices of these categories
+    #[arg(long, value_name = "A,B", value_delimiter = ',', help_heading = "Reading")]
+    pub(crate) category: Vec<String>,
+    /// What makes events the same: `name` and fields of the format, or `all`
+    #[arg(long, value_name = "A,B", value_delimiter = ',', help_heading = "What counts as the same event")]
+    pub(crate) key: Option<Vec<String>>,
+    /// Fields that do not count
+    #[arg(long, value_name = "A,B", value_delimiter = ',', help_heading = "What counts as the same event")]
+    pub(crate) ignore: Vec<String>,
+    /// A file of names and their classes, a tab between them; a name may end in *
+    #[arg(long, value_name = "FILE", help_heading = "What counts as the same event")]
+    pub(crate) map: Option<PathBuf>,
+}
+
+/// How to fold.
+#[derive(Args, Debug, Clone, Copy, Default)]
+pub(crate) struct FolderArgs {
+    /// The algorithm: which loops are taken first
+    #[arg(long, value_enum, value_name = "NAME", help_heading = "Folding")]
+    pub(crate) folder: Option<FolderName>,
+    /// Which of several equally long loop bodies is taken first
+    #[arg(long, value_enum, help_heading = "Folding")]
+    pub(crate) ties: Option<TiesName>,
+    /// Leave repeats with fewer iterations written out
+    #[arg(long, value_name = "N", help_heading = "Folding")]
+    pub(crate) min_times: Option<u32>,
+    /// How many streams to fold at the same time [default: one per core]
+    #[arg(long, value_name = "N", help_heading = "Folding")]
+    pub(crate) threads: Option<usize>,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum FolderName {
+    /// The longest loop body first
+    #[default]
+    Outermost,
+    /// The shortest loop body first
+    Innermost,
+    /// The shortest first, leftmost, rotations of known bodies turned to match
+    Guarded,
+    /// The longest first, from left to right
+    Halving,
+    /// The smallest nest there is, for streams of up to 16,384 events
+    Minimum,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TiesName {
+    /// The one with the most iterations, then the leftmost
+    Iterations,
+    /// The leftmost
+    Left,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum TimesName {
+    /// Start, duration and metrics of every event
+    #[default]
+    All,
+    /// None
+    None,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LoopsArgs {
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    /// Show everything, however long
+    #[arg(long, help_heading = "Showing")]
+    pub(crate) full: bool,
+    /// Show loops down to this depth
+    #[arg(long, value_name = "N", help_heading = "Showing")]
+    pub(crate) depth: Option<usize>,
+    /// Show this many classes, those with the most events first; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Showing")]
+    pub(crate) top: usize,
+    /// Turn loops so that an iteration begins at this event, at balanced `calls`, or after the longest `gap`
+    #[arg(long, value_name = "EVENT|calls|gap", help_heading = "Showing")]
+    pub(crate) align: Option<String>,
+    /// Integers in hexadecimal
+    #[arg(long, help_heading = "Showing")]
+    pub(crate) hex: bool,
+    /// Print one JSON object
+    #[arg(long, help_heading = "Showing")]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FoldArgs {
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    /// The archive to write
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Which times to keep
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) times: TimesName,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct StatsArgs {
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    /// Show this many of the most frequent events and of the streams; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) top: usize,
+    /// Integers in hexadecimal
+    #[arg(long)]
+    pub(crate) hex: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CatArgs {
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    /// The first event to print, from 0
+    #[arg(long, value_name = "POSITION", default_value_t = 0)]
+    pub(crate) from: u64,
+    /// The event to stop before
+    #[arg(long, value_name = "POSITION")]
+    pub(crate) to: Option<u64>,
+    /// Print start and duration in nanoseconds before each event
+    #[arg(long)]
+    pub(crate) times: bool,
+    /// Write integers as bytes again, as wide as they were read
+    #[arg(long, conflicts_with_all = ["json", "times", "hex"])]
+    pub(crate) raw: bool,
+    /// Integers in hexadecimal
+    #[arg(long)]
+    pub(crate) hex: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct VerifyArgs {
+    /// The archives
+    #[arg(required = true, value_name = "ARCHIVE")]
+    pub(crate) archives: Vec<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct MergeArgs {
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    /// The archive to write
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}

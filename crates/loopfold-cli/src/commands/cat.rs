@@ -1,0 +1,201 @@
+//! `loopfold cat`: unfolds. A stream of memory's size is enough for a trace of any
+//! length: events are written as they are unfolded.
+
+use crate::args::{CatArgs, FolderArgs};
+use crate::{Outcome, input};
+use anyhow::{Result, bail};
+use loopfold::fold::FoldedStream;
+use loopfold::trace::{ColumnReader, Meaning, Name, Role, Times, TimesKept};
+use loopfold::{Fold, Symbol};
+use std::io::{BufWriter, Write};
+
+pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
+    let times = if arguments.times || arguments.json { TimesKept::All } else { TimesKept::None };
+    let (fold, notes) = input::load(&arguments.read, times)?.fold_as_stored(&FolderArgs::default())?;
+    crate::show::notes(&notes);
+    let mut out = BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
+    if arguments.json {
+        print_json(&mut out, arguments, &fold)?;
+    } else {
+        let prefixed = fold.streams().len() > 1;
+        let mut forms = Forms::new(&fold, arguments.hex);
+        for stream in fold.streams() {
+            print_stream(&mut out, arguments, &fold, stream, prefixed, &mut forms)?;
+        }
+    }
+    out.flush()?;
+    Ok(Outcome::Done)
+}
+
+/// How each event is written, made once.
+struct Forms<'a> {
+    fold: &'a Fold,
+    hex: bool,
+    forms: Vec<Option<Box<[u8]>>>,
+}
+
+impl<'a> Forms<'a> {
+    fn new(fold: &'a Fold, hex: bool) -> Self {
+        Self { fold, hex, forms: vec![None; fold.alphabet().len()] }
+    }
+
+    fn of(&mut self, symbol: Symbol) -> &[u8] {
+        let (fold, hex) = (self.fold, self.hex);
+        self.forms[symbol.index()].get_or_insert_with(|| written(&fold.alphabet().meaning(symbol), hex))
+    }
+}
+
+/// An event that is only a name is written byte for byte; others as they are shown.
+fn written(meaning: &Meaning<'_>, hex: bool) -> Box<[u8]> {
+    match meaning.name {
+        Name::Text(text) if meaning.fields.is_empty() && meaning.role == Role::Plain => text.into(),
+        _ if hex => format!("{meaning:#}").into_bytes().into(),
+        _ => meaning.to_string().into_bytes().into(),
+    }
+}
+
+fn print_stream(
+    out: &mut impl Write,
+    arguments: &CatArgs,
+    fold: &Fold,
+    stream: &FoldedStream,
+    prefixed: bool,
+    forms: &mut Forms<'_>,
+) -> Result<()> {
+    let to = arguments.to.unwrap_or(u64::MAX);
+    let whole_end = to >= fold.length(stream.root());
+    let window = fold.window(stream.root(), arguments.from, to);
+    let format = stream.note("format");
+    if arguments.raw {
+        return print_raw(out, window, fold, format);
+    }
+    if format == Some("bytes") && !prefixed && !arguments.times {
+        for symbol in window {
+            out.write_all(forms.of(symbol))?;
+        }
+        if whole_end && stream.note("final-newline") == Some("yes") {
+            out.write_all(b"\n")?;
+        }
+        return Ok(());
+    }
+    let mut clock = arguments.times.then(|| Clock::new(stream.times()));
+    let mut first = true;
+    let mut position = arguments.from;
+    for symbol in window {
+        if !first {
+            out.write_all(b"\n")?;
+        }
+        first = false;
+        if prefixed {
+            write!(out, "{}\t", stream.title())?;
+        }
+        if let Some(clock) = &mut clock {
+            let (start, duration) = clock.at(position)?;
+            write!(out, "{start}\t{duration}\t")?;
+        }
+        position += 1;
+        out.write_all(forms.of(symbol))?;
+    }
+    let unfinished = whole_end && stream.note("final-newline") == Some("no") && !prefixed;
+    if !first && !unfinished {
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+/// The start and the duration of events, `-` where they are not known.
+struct Clock<'a> {
+    starts: Option<ColumnReader<'a, i64>>,
+    durations: Option<ColumnReader<'a, i64>>,
+}
+
+impl<'a> Clock<'a> {
+    fn new(times: &'a Times) -> Self {
+        Self {
+            starts: times.starts.as_ref().map(|column| column.reader()),
+            durations: times.durations.as_ref().map(|column| column.reader()),
+        }
+    }
+
+    fn at(&mut self, position: u64) -> Result<(String, String)> {
+        let known = |column: &mut Option<ColumnReader<'_, i64>>, unknown: i64| -> Result<Option<i64>> {
+            match column {
+                None => Ok(None),
+                Some(column) => Ok(Some(column.get(position as usize)?).filter(|&value| value != unknown)),
+            }
+        };
+        let text = |value: Option<i64>| value.map_or("-".to_string(), |value| value.to_string());
+        let start = known(&mut self.starts, Times::UNKNOWN_START)?;
+        let duration = known(&mut self.durations, Times::UNKNOWN_DURATION)?;
+        Ok((text(start), text(duration)))
+    }
+}
+
+fn print_raw(
+    out: &mut impl Write,
+    symbols: impl Iterator<Item = Symbol>,
+    fold: &Fold,
+    format: Option<&str>,
+) -> Result<()> {
+    let width = match format {
+        Some("u8") => 1,
+        Some("u16") => 2,
+        Some("u32") => 4,
+        Some("u64") => 8,
+        _ => bail!("--raw is for streams that were read as u8, u16, u32 or u64"),
+    };
+    for symbol in symbols {
+        match fold.alphabet().meaning(symbol).name {
+            Name::Integer(number) => out.write_all(&number.to_le_bytes()[..width])?,
+            Name::Text(_) => bail!("--raw: an event that is not an integer"),
+        }
+    }
+    Ok(())
+}
+
+/// One object, written piece by piece: `{"streams": [{"stream", "events": […]}]}`.
+fn print_json(out: &mut impl Write, arguments: &CatArgs, fold: &Fold) -> Result<()> {
+    let to = arguments.to.unwrap_or(u64::MAX);
+    let mut labels: Vec<Option<String>> = vec![None; fold.alphabet().len()];
+    write!(out, "{{\"streams\":[")?;
+    for (index, stream) in fold.streams().iter().enumerate() {
+        if index > 0 {
+            write!(out, ",")?;
+        }
+        write!(
+            out,
+            "{{\"stream\":{},\"from\":{},\"events\":[",
+            serde_json::to_string(stream.name())?,
+            arguments.from
+        )?;
+        for (nth, symbol) in fold.window(stream.root(), arguments.from, to).enumerate() {
+            if nth > 0 {
+                write!(out, ",")?;
+            }
+            let label = &mut labels[symbol.index()];
+            if label.is_none() {
+                *label = Some(serde_json::to_string(&fold.alphabet().label(symbol))?);
+            }
+            out.write_all(label.as_deref().unwrap_or("null").as_bytes())?;
+        }
+        write!(out, "]")?;
+        if arguments.times {
+            let end = to.min(fold.length(stream.root()));
+            for (key, column) in
+                [("start_ns", &stream.times().starts), ("duration_ns", &stream.times().durations)]
+            {
+                let Some(column) = column else { continue };
+                let mut reader = column.reader();
+                write!(out, ",\"{key}\":[")?;
+                for position in arguments.from.min(end)..end {
+                    let comma = if position == arguments.from { "" } else { "," };
+                    write!(out, "{comma}{}", reader.get(position as usize)?)?;
+                }
+                write!(out, "]")?;
+            }
+        }
+        write!(out, "}}")?;
+    }
+    writeln!(out, "]}}")?;
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! `loopfold fold`: traces into an archive.
+
+use crate::args::{FoldArgs, TimesName};
+use crate::{Outcome, input, save, show};
+use anyhow::Result;
+use loopfold::trace::TimesKept;
+use serde_json::json;
+
+pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
+    let times = match arguments.times {
+        TimesName::All => TimesKept::All,
+        TimesName::None => TimesKept::None,
+    };
+    let (fold, notes) = input::load(&arguments.read, times)?.fold(&arguments.folder)?;
+    let bytes = save::save(&fold, &arguments.output)?;
+    show::notes(&notes);
+    let events = fold.events();
+    if arguments.json {
+        show::print_json(&json!({
+            "archive": arguments.output.to_string_lossy(),
+            "streams": fold.streams().len(),
+            "events": events,
+            "rules": fold.rules().len(),
+            "items": fold.items(),
+            "folder": super::stats::folder_names(&fold),
+            "bytes": bytes,
+        }))?;
+    } else {
+        anstream::eprintln!(
+            "{}: {} of {} in {}",
+            arguments.output.display(),
+            show::plural(events.unwrap_or(u64::MAX), "event"),
+            show::plural(fold.streams().len() as u64, "stream"),
+            show::bytes(bytes)
+        );
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,185 @@
+//! `loopfold loops`: the loop nest of each class of streams.
+
+use crate::Outcome;
+use crate::args::LoopsArgs;
+use crate::input::{self, Loaded};
+use crate::show::{self, ClassView, Labels, NestPrinter, NestSettings};
+use anyhow::Result;
+use loopfold::questions::{Align, Class, Nest, StreamTimes, align, classes, loop_times};
+use loopfold::trace::{Times, TimesKept};
+use loopfold::{Fold, Trace};
+use loopfold_sources::Mask;
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// Nodes of a nest that are ever looked at: bounded, whatever an archive claims.
+const LARGEST_NEST: usize = 1 << 24;
+
+pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
+    let mut loaded = input::load(&arguments.read, TimesKept::All)?;
+    let masked = masked_instead(&mut loaded, arguments)?;
+    let (fold, notes) = loaded.fold(&arguments.folder)?;
+    show::notes(&notes);
+    if arguments.json {
+        let mut value = to_json(arguments, &fold)?;
+        if let Some((masked, _)) = masked {
+            let (fold, _) = Loaded::from(masked).fold(&arguments.folder)?;
+            value["masked"] = to_json(arguments, &fold)?;
+        }
+        show::print_json(&value)?;
+        return Ok(Outcome::Done);
+    }
+    let mut out = anstream::stdout().lock();
+    print(&mut out, arguments, &fold)?;
+    if let Some((masked, share)) = masked {
+        out.flush()?;
+        let (fold, _) = Loaded::from(masked).fold(&arguments.folder)?;
+        show::notes(&[format!(
+            "{} of the lines are unlike all others, so there is little to fold; with --mask, which writes \
+             placeholders for times, numbers, addresses and paths, {} are distinct, and these are the loops:",
+            show::percent(share),
+            show::count(fold.alphabet().len() as u64)
+        )]);
+        print(&mut out, arguments, &fold)?;
+    }
+    out.flush()?;
+    Ok(Outcome::Done)
+}
+
+/// Logs whose every line differs have no loops: for those, the trace with masked lines
+/// and the share of distinct lines.
+fn masked_instead(loaded: &mut Loaded, arguments: &LoopsArgs) -> Result<Option<(Trace, f64)>> {
+    let events = loaded.trace.events();
+    let share = loaded.trace.alphabet.len() as f64 / events.max(1) as f64;
+    let plain_lines = loaded.formats == ["lines"] && !arguments.read.mask && arguments.read.select.is_none();
+    if !plain_lines || events < 100 || share < 0.8 {
+        return Ok(None);
+    }
+    let mut masked = loaded.trace.clone();
+    masked.rewrite_names(|line, out| Mask.apply(line, out))?;
+    let helps = masked.alphabet.len() * 2 < loaded.trace.alphabet.len();
+    Ok(helps.then_some((masked, share)))
+}
+
+fn alignment(arguments: &LoopsArgs) -> Option<Align> {
+    arguments.align.as_deref().map(|how| match how {
+        "calls" => Align::Calls,
+        "gap" => Align::Gap,
+        event => Align::Event(event.as_bytes().to_vec()),
+    })
+}
+
+fn nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usize) -> Result<Nest> {
+    let nest = Nest::of(fold, class.root, largest);
+    match alignment(arguments) {
+        None => Ok(nest),
+        Some(how) => {
+            let nothing = Times::default();
+            let first = class.streams.first().map_or(&nothing, |&stream| fold.streams()[stream].times());
+            Ok(align(&nest, &how, fold.alphabet(), first)?)
+        }
+    }
+}
+
+/// The times of the streams of a class that have any.
+fn times_of(fold: &Fold, class: &Class, nest: &Nest) -> Result<Vec<(String, StreamTimes)>> {
+    let mut times = Vec::new();
+    for &index in &class.streams {
+        let stream = &fold.streams()[index];
+        if let Some(its) = loop_times(nest, stream.times())? {
+            times.push((show::plain(stream.title()), its));
+        }
+    }
+    Ok(times)
+}
+
+fn to_json(arguments: &LoopsArgs, fold: &Fold) -> Result<Value> {
+    let folder = input::folder(&arguments.folder)?.name();
+    let mut values = Vec::new();
+    for class in classes(fold)? {
+        let nest = nest_of(arguments, fold, &class, LARGEST_NEST)?;
+        let times = times_of(fold, &class, &nest)?;
+        let streams: Vec<&str> = class.streams.iter().map(|&index| fold.streams()[index].title()).collect();
+        let mut value = json!({
+            "streams": streams,
+            "events": class.events,
+            "folded": class.folded,
+            "ratio": rounded(class.ratio(), 2),
+            "covered": rounded(class.covered(), 4),
+            "main_share": rounded(class.main_share(), 4),
+            "nest": show::nest_json(fold, &nest, times.first().map(|(_, times)| times)),
+        });
+        if !times.is_empty() {
+            let list = times.iter().map(|(stream, times)| {
+                let mut value = show::times_json(times);
+                value["stream"] = json!(stream);
+                value
+            });
+            value["times"] = Value::Array(list.collect());
+        }
+        values.push(value);
+    }
+    Ok(json!({"folder": folder, "streams": fold.streams().len(), "classes": values}))
+}
+
+fn rounded(value: f64, decimals: i32) -> f64 {
+    let factor = 10f64.powi(decimals);
+    (value * factor).round() / factor
+}
+
+fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()> {
+    let mut classes = classes(fold)?;
+    let weight = |class: &Class| u128::from(class.events) * class.streams.len() as u128;
+    classes.sort_by_key(|class| std::cmp::Reverse(weight(class)));
+    let shown = if arguments.top == 0 { classes.len() } else { arguments.top.min(classes.len()) };
+    let labels = Labels::new(fold, arguments.hex);
+    let width = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).clamp(40, 200);
+    for (index, class) in classes[..shown].iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        heading(out, fold, class, width)?;
+        let nest = nest_of(arguments, fold, class, LARGEST_NEST)?;
+        let times = times_of(fold, class, &nest)?;
+        let view = ClassView { nest: &nest, events: class.events, times: &times };
+        let depth = arguments.depth.unwrap_or(usize::MAX);
+        NestPrinter::new(&mut *out, view, &labels, NestSettings { width, full: arguments.full, depth })
+            .print()?;
+    }
+    if shown < classes.len() {
+        let rest = &classes[shown..];
+        let streams: usize = rest.iter().map(|class| class.streams.len()).sum();
+        let (classes, streams) =
+            (show::plural(rest.len() as u64, "class"), show::plural(streams as u64, "stream"));
+        writeln!(out, "\n… and {classes} more, of {streams} (--top 0 shows all)")?;
+    }
+    Ok(())
+}
+
+fn heading(out: &mut impl Write, fold: &Fold, class: &Class, width: usize) -> Result<()> {
+    let bold = anstyle::Style::new().bold();
+    let titles: Vec<String> =
+        class.streams.iter().take(50).map(|&index| show::plain(fold.streams()[index].title())).collect();
+    let several = match class.streams.len() {
+        1 => String::new(),
+        count => format!(" ({count} streams, {} each)", show::plural(class.events, "event")),
+    };
+    let titles = show::shorten(&titles.join(", "), width.saturating_sub(several.len()));
+    writeln!(out, "{bold}{titles}{bold:#}{several}")?;
+    if class.events == 0 {
+        writeln!(out, "no events")?;
+    } else if class.in_loops == 0 {
+        writeln!(out, "{}, no loops", show::plural(class.events, "event"))?;
+    } else {
+        writeln!(
+            out,
+            "{} written as {}, {} times fewer; {} in loops, {} in the main one",
+            show::plural(class.events, "event"),
+            show::count(class.folded),
+            show::ratio(class.ratio()),
+            show::percent(class.covered()),
+            show::percent(class.main_share())
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,25 @@
+//! `loopfold merge`: archives and traces into one archive, archives as they are.
+
+use crate::args::MergeArgs;
+use crate::{Outcome, input, save, show};
+use anyhow::Result;
+use loopfold::trace::TimesKept;
+use serde_json::json;
+
+pub(super) fn run(arguments: &MergeArgs) -> Result<Outcome> {
+    let (fold, notes) = input::load(&arguments.read, TimesKept::All)?.fold_as_stored(&arguments.folder)?;
+    let bytes = save::save(&fold, &arguments.output)?;
+    show::notes(&notes);
+    if arguments.json {
+        show::print_json(&json!({
+            "archive": arguments.output.to_string_lossy(),
+            "streams": fold.streams().len(),
+            "events": fold.events(),
+            "bytes": bytes,
+        }))?;
+    } else {
+        let streams = show::plural(fold.streams().len() as u64, "stream");
+        anstream::eprintln!("{}: {streams} in {}", arguments.output.display(), show::bytes(bytes));
+    }
+    Ok(Outcome::Done)
+}

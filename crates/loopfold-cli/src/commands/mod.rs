@@ -1,0 +1,37 @@
+//! One file per command.
+
+mod cat;
+mod fold;
+mod loops;
+mod manual;
+mod merge;
+mod stats;
+mod verify;
+
+use crate::Outcome;
+use crate::args::Command;
+use anyhow::Result;
+use std::io::Write as _;
+
+/// Runs a command.
+pub(crate) fn run(command: Command) -> Result<Outcome> {
+    match command {
+        Command::Loops(arguments) => loops::run(&arguments),
+        Command::Fold(arguments) => fold::run(&arguments),
+        Command::Stats(arguments) => stats::run(&arguments),
+        Command::Cat(arguments) => cat::run(&arguments),
+        Command::Verify(arguments) => verify::run(&arguments),
+        Command::Merge(arguments) => merge::run(&arguments),
+        Command::Formats => formats(),
+        Command::Completions { shell } => manual::completions(shell),
+        Command::Man { directory } => manual::pages(&directory),
+    }
+}
+
+fn formats() -> Result<Outcome> {
+    let mut out = std::io::stdout().lock();
+    for source in loopfold_sources::ALL {
+        writeln!(out, "{:<12} {}", source.name(), source.about())?;
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,304 @@
+//! A nest on a terminal, made to be read.
+//!
+//! What fits on a line is written as in the papers, `(N K I D)^160`; a larger loop
+//! opens with its count and what it covers, and is indented. Long bodies are shortened
+//! to their beginning, their end and the loops that matter, with the number of events
+//! left out.
+
+use super::{Labels, count, duration, percent, shorten};
+use anstyle::{AnsiColor, Style};
+use anyhow::Result;
+use loopfold::questions::{LoopTimes, Nest, Node};
+use std::io::Write;
+use std::ops::Range;
+
+const LOOP: Style = AnsiColor::Cyan.on_default().bold();
+const NOTE: Style = AnsiColor::Green.on_default();
+const LESS: Style = Style::new().dimmed();
+
+/// How much to show.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// Characters of a line.
+    pub(crate) width: usize,
+    /// Everything.
+    pub(crate) full: bool,
+    /// Loops down to this depth.
+    pub(crate) depth: usize,
+}
+
+/// Rows shown of a body: its first ones, its last ones, and the largest loops between.
+const FIRST_ROWS: usize = 6;
+const LAST_ROWS: usize = 3;
+const LARGEST_LOOPS: usize = 8;
+/// A loop that covers this much of the events has a row of its own.
+const LARGE: f64 = 0.01;
+/// Labels up to this long are written several to a line.
+const SHORT_LABEL: usize = 12;
+
+/// What is to be shown with the loops of a class.
+pub(crate) struct ClassView<'a> {
+    /// The nest.
+    pub(crate) nest: &'a Nest,
+    /// The events of a stream.
+    pub(crate) events: u64,
+    /// The times of the streams of the class, as far as they have any.
+    pub(crate) times: &'a [(String, loopfold::questions::StreamTimes)],
+}
+
+/// Prints nests.
+pub(crate) struct NestPrinter<'a, W> {
+    out: W,
+    view: ClassView<'a>,
+    labels: &'a Labels<'a>,
+    settings: Settings,
+    /// What is written between the events of a line.
+    separator: &'static str,
+    /// Whether several events go on a line.
+    packed: bool,
+}
+
+/// A line, or a loop of several lines.
+struct Row {
+    text: Option<String>,
+    nodes: Range<usize>,
+    /// How many events of the stream, over all repetitions, it stands for.
+    share: f64,
+    /// The loop that has the row to itself.
+    loop_at: Option<usize>,
+}
+
+impl<'a, W: Write> NestPrinter<'a, W> {
+    /// Prints to `out`.
+    pub(crate) fn new(out: W, view: ClassView<'a>, labels: &'a Labels<'a>, settings: Settings) -> Self {
+        let longest = view.nest.nodes.iter().take(10_000).filter_map(|node| match node {
+            Node::Event(symbol) => Some(labels.of(*symbol).chars().count()),
+            _ => None,
+        });
+        let longest = longest.max().unwrap_or(0);
+        let separator = if longest <= 1 { "" } else { " " };
+        Self { out, view, labels, settings, separator, packed: longest <= SHORT_LABEL }
+    }
+
+    /// Prints the whole nest.
+    pub(crate) fn print(mut self) -> Result<()> {
+        self.body(0..self.view.nest.nodes.len(), 1, 1.0, 0)
+    }
+
+    /// Prints a body. `repeated` is how often it is unfolded.
+    fn body(&mut self, range: Range<usize>, indent: usize, repeated: f64, depth: usize) -> Result<()> {
+        let rows = self.rows(range, indent, repeated, depth);
+        let shown = self.choose(&rows);
+        let mut left_out = 0..0;
+        for (row, shown) in rows.iter().zip(shown) {
+            if !shown {
+                if left_out.is_empty() {
+                    left_out = row.nodes.clone();
+                }
+                left_out.end = row.nodes.end;
+                continue;
+            }
+            self.left_out(std::mem::take(&mut left_out), indent)?;
+            self.row(row, indent, repeated, depth)?;
+        }
+        self.left_out(left_out, indent)
+    }
+
+    fn row(&mut self, row: &Row, indent: usize, repeated: f64, depth: usize) -> Result<()> {
+        let pad = "  ".repeat(indent.min(40));
+        match (&row.text, row.loop_at) {
+            (Some(text), None) => writeln!(self.out, "{pad}{text}")?,
+            (Some(text), Some(at)) => {
+                let remark = self.remark(at, row.share);
+                let gap = self.settings.width.saturating_sub(remark.chars().count() + 2).min(60);
+                let fill = gap.saturating_sub(pad.len() + text.chars().count()).max(2);
+                writeln!(self.out, "{pad}{LOOP}{text}{LOOP:#}{}{NOTE}{remark}{NOTE:#}", " ".repeat(fill))?;
+            }
+            (None, Some(at)) => {
+                let Node::Loop { times, .. } = self.view.nest.nodes[at] else { return Ok(()) };
+                let remark = self.remark(at, row.share);
+                writeln!(self.out, "{pad}{LOOP}{} × ({LOOP:#}  {NOTE}{remark}{NOTE:#}", count(times))?;
+                self.body(self.view.nest.body(at), indent + 1, repeated * times as f64, depth + 1)?;
+                writeln!(self.out, "{pad}{LOOP})^{times}{LOOP:#}")?;
+            }
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    fn left_out(&mut self, nodes: Range<usize>, indent: usize) -> Result<()> {
+        if nodes.is_empty() {
+            return Ok(());
+        }
+        let pad = "  ".repeat(indent.min(40));
+        let (events, written) = (self.view.nest.length(nodes.clone()), self.view.nest.folded(nodes));
+        let written = if written < events { format!(", {} written", count(written)) } else { String::new() };
+        writeln!(self.out, "{pad}{LESS}… {} events{written}{LESS:#}", count(events))?;
+        Ok(())
+    }
+
+    /// Divides a body into rows.
+    fn rows(&self, range: Range<usize>, indent: usize, repeated: f64, depth: usize) -> Vec<Row> {
+        let room = self.settings.width.saturating_sub(2 * indent).max(20);
+        let mut rows: Vec<Row> = Vec::new();
+        let mut open = false;
+        for at in self.view.nest.children(range) {
+            let nodes = at..self.view.nest.after(at);
+            let is_loop = matches!(self.view.nest.nodes[at], Node::Loop { .. });
+            let share = repeated * self.view.nest.node_length(at) as f64 / self.view.events.max(1) as f64;
+            let line = self.line(at, room, depth);
+            let alone = is_loop && (share >= LARGE || line.is_none());
+            match (rows.last_mut(), &line) {
+                (Some(row), Some(line)) if self.packed && !alone && open => {
+                    let text = row.text.get_or_insert_default();
+                    let separator =
+                        if is_loop || text.ends_with(|c: char| c.is_ascii_digit()) && text.contains('^') {
+                            " "
+                        } else {
+                            self.separator
+                        };
+                    if text.chars().count() + separator.len() + line.chars().count() <= room {
+                        text.push_str(separator);
+                        text.push_str(line);
+                        row.nodes.end = nodes.end;
+                        row.share += share;
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+            let text = line.map(|line| if is_loop { line } else { shorten(&line, self.label_room(room)) });
+            rows.push(Row { text, nodes, share, loop_at: alone.then_some(at) });
+            open = !alone;
+        }
+        rows
+    }
+
+    fn label_room(&self, room: usize) -> usize {
+        if self.settings.full { usize::MAX } else { room }
+    }
+
+    /// A node on one line, if it fits.
+    fn line(&self, at: usize, room: usize, depth: usize) -> Option<String> {
+        match self.view.nest.nodes[at] {
+            Node::Event(symbol) => Some(self.labels.of(symbol)),
+            Node::LeftOut(events) => Some(format!("… {} events", count(events))),
+            Node::Loop { times, .. } => {
+                let body = self.view.nest.body(at);
+                if depth >= self.settings.depth {
+                    let (events, times) = (count(self.view.nest.length(body)), count(times));
+                    return Some(format!("(… {events} events)^{times}"));
+                }
+                // Only what is short anyway is worth trying.
+                if body.len() > room {
+                    return None;
+                }
+                let mut text = String::from("(");
+                let mut after_loop = false;
+                for (index, child) in self.view.nest.children(body.clone()).enumerate() {
+                    let is_loop = matches!(self.view.nest.nodes[child], Node::Loop { .. });
+                    if index > 0 {
+                        text.push_str(if is_loop || after_loop { " " } else { self.separator });
+                    }
+                    let line = self.line(child, room, depth + 1)?;
+                    if body.len() == 1 && !self.settings.full {
+                        text.push_str(&shorten(&line, room.saturating_sub(20)));
+                    } else {
+                        text.push_str(&line);
+                    }
+                    after_loop = is_loop;
+                    if text.chars().count() > room {
+                        return None;
+                    }
+                }
+                text.push_str(&format!(")^{times}"));
+                Some(text)
+            }
+        }
+    }
+
+    /// Which rows to show.
+    fn choose(&self, rows: &[Row]) -> Vec<bool> {
+        let mut shown = vec![true; rows.len()];
+        if self.settings.full || rows.len() <= FIRST_ROWS + LAST_ROWS + LARGEST_LOOPS {
+            return shown;
+        }
+        shown[FIRST_ROWS..rows.len() - LAST_ROWS].fill(false);
+        let mut loops: Vec<usize> =
+            (0..rows.len()).filter(|&at| rows[at].loop_at.is_some() && rows[at].share >= LARGE).collect();
+        loops.sort_by(|&a, &b| rows[b].share.total_cmp(&rows[a].share));
+        loops.iter().take(LARGEST_LOOPS).for_each(|&at| shown[at] = true);
+        // A gap of one row is no shorter than the row.
+        for at in 1..rows.len() - 1 {
+            if !shown[at] && shown[at - 1] && shown[at + 1] {
+                shown[at] = true;
+            }
+        }
+        shown
+    }
+
+    /// What is worth knowing of a loop: its size, its share, its times.
+    fn remark(&self, at: usize, share: f64) -> String {
+        let Node::Loop { times, length, .. } = self.view.nest.nodes[at] else { return String::new() };
+        let mut parts = Vec::new();
+        if length > 1 {
+            parts.push(format!("{} events each", count(length)));
+        }
+        if times > 1 {
+            parts.push(format!("{} of the events", percent(share.min(1.0))));
+        }
+        parts.extend(self.time_remarks(at));
+        parts.join(" · ")
+    }
+
+    fn time_remarks(&self, at: usize) -> Vec<String> {
+        let of_streams: Vec<(&str, &LoopTimes)> = self
+            .view
+            .times
+            .iter()
+            .filter_map(|(stream, times)| {
+                let index = times.loops.binary_search_by_key(&at, |times| times.node).ok()?;
+                Some((stream.as_str(), &times.loops[index]))
+            })
+            .collect();
+        let Some(slowest) = of_streams.iter().max_by_key(|(_, times)| times.maximum) else {
+            return Vec::new();
+        };
+        let all: i128 = self.view.times.iter().map(|(_, times)| times.total).sum();
+        let total: i128 = of_streams.iter().map(|(_, times)| times.total).sum();
+        let fastest = of_streams.iter().map(|(_, times)| times.minimum).min().unwrap_or(0);
+        let mut remarks = Vec::new();
+        if all > 0 {
+            remarks.push(format!("{} of the time", percent((total as f64 / all as f64).min(1.0))));
+        }
+        // One number for all streams: the median of the stream in the middle.
+        let mut medians: Vec<i64> = of_streams.iter().map(|(_, times)| times.median).collect();
+        medians.sort_unstable();
+        let median = medians[(medians.len() - 1) / 2];
+        let place = match of_streams.len() {
+            1 => format!("#{}", count(slowest.1.slowest)),
+            _ => format!("#{} of {}", count(slowest.1.slowest), slowest.0),
+        };
+        remarks.push(format!(
+            "median {}, from {} to {} ({place})",
+            duration(median.into()),
+            duration(fastest.into()),
+            duration(slowest.1.maximum.into())
+        ));
+        if of_streams.len() > 1
+            && let (Some(least), Some(most)) = (
+                of_streams.iter().min_by_key(|(_, t)| t.total),
+                of_streams.iter().max_by_key(|(_, t)| t.total),
+            )
+        {
+            remarks.push(format!(
+                "{} ({}) to {} ({}) a stream",
+                duration(least.1.total),
+                least.0,
+                duration(most.1.total),
+                most.0
+            ));
+        }
+        remarks
+    }
+}
