@@ -176,7 +176,7 @@ fn join_column(
 
 /// Events without times that are filled up at most: they cost time and memory that
 /// the file did not have to spend on them.
-const MOST_UNKNOWN: u64 = 1 << 26;
+const MOST_UNKNOWN: u64 = 1 << 28;
 
 fn append<T: Cell>(column: &mut Column<T>, part: Option<Column<T>>, events: u64, unknown: T) -> Result<()> {
     match part {
@@ -185,7 +185,7 @@ fn append<T: Cell>(column: &mut Column<T>, part: Option<Column<T>>, events: u64,
             Err(Error::limit("a stream has times for some of its segments, and too many events without"))
         }
         None => {
-            (0..events).for_each(|_| column.push(unknown));
+            column.append_repeated(unknown, events);
             Ok(())
         }
     }

@@ -128,6 +128,20 @@ impl<T: Cell> Column<T> {
         Ok(())
     }
 
+    /// Appends a value many times; full chunks of it are compressed once.
+    pub(crate) fn append_repeated(&mut self, value: T, mut times: u64) {
+        while times > 0 && !self.tail.is_empty() {
+            self.push(value);
+            times -= 1;
+        }
+        if times >= CHUNK as u64 {
+            let chunk = compress(&[value; CHUNK]);
+            let full = (times / CHUNK as u64) as usize;
+            self.chunks.extend(std::iter::repeat_n(chunk, full));
+        }
+        (0..times % CHUNK as u64).for_each(|_| self.push(value));
+    }
+
     /// Fails unless every chunk holds what it says.
     pub(crate) fn check(&self) -> Result<()> {
         for chunk in &self.chunks {
@@ -259,6 +273,23 @@ mod tests {
         for index in [0, 9, CHUNK, CHUNK + 1, 2 * CHUNK + 3, count] {
             let expected: i128 = values[..index].iter().map(|&value| i128::from(value)).sum();
             assert_eq!(reader.sum_before(index).unwrap().whole, expected);
+        }
+    }
+
+    #[test]
+    fn columns_are_appended_at_any_place() {
+        for length in [0, 1, 5, CHUNK - 1, CHUNK, CHUNK + 3] {
+            for repeated in [0, 4, CHUNK - 4, 2 * CHUNK, 2 * CHUNK + 9] {
+                let mut column = Column::default();
+                (0..length as i64).for_each(|value| column.push(value));
+                column.append_repeated(-1, repeated as u64);
+                let again = column.clone();
+                column.append(&again).unwrap();
+                column.check().unwrap();
+                let mut expected: Vec<i64> = (0..length as i64).collect();
+                expected.extend(std::iter::repeat_n(-1, repeated));
+                assert_eq!(column.values().unwrap(), expected.repeat(2));
+            }
         }
     }
 
