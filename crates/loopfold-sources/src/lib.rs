@@ -3,8 +3,21 @@
 //!
 //! To add a source: write its file, and list it in [`ALL`].
 
+mod babeltrace;
+mod call_log;
+mod chrome;
+mod clock;
 mod context;
 mod error;
+mod execlog;
+mod instructions;
+mod interner;
+mod lackey;
+mod line_reader;
+mod ltrace;
+mod perf;
+mod spike;
+mod strace;
 
 pub use context::{Context, Damage, Options};
 pub use error::{Error, Result};
@@ -40,4 +53,13 @@ pub enum Fit {
 }
 
 /// All sources, in the order in which a tie between them is decided.
-pub static ALL: &[&dyn Source] = &[];
+pub static ALL: &[&dyn Source] = &[
+    &chrome::Chrome,
+    //     &spike::spike::Spike,
+    //     &execlog::execlog::Execlog,
+    //     &lackey::lackey::Lackey,
+    //     &babeltrace::babeltrace::Babeltrace,
+    //     &perf::perf::Perf,
+    //     &strace::strace::Strace,
+    //     &ltrace::ltrace::Ltrace,
+];
