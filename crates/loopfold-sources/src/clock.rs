@@ -15,6 +15,33 @@ const DAY: i64 = 24 * 60 * 60 * SECOND;
 /// (9 for seconds, 3 for microseconds), rounded half away from zero. Nothing when the
 /// text is no number or does not fit.
 pub(crate) fn nanoseconds(text: &[u8], decimals_of_unit: u32) -> Option<i64> {
+    plain_nanoseconds(text, decimals_of_unit).or_else(|| any_nanoseconds(text, decimals_of_unit))
+}
+
+/// The common case, without a check per digit: neither sign nor exponent, so few digits
+/// that nothing can overflow, and none to round away.
+fn plain_nanoseconds(text: &[u8], decimals_of_unit: u32) -> Option<i64> {
+    if text.len() > 18 || decimals_of_unit > 9 {
+        return None;
+    }
+    let mut value = 0i64;
+    let mut decimals = None;
+    for &byte in text {
+        match byte {
+            b'0'..=b'9' => {
+                value = value * 10 + i64::from(byte - b'0');
+                decimals = decimals.map(|decimals: u32| decimals + 1);
+            }
+            b'.' if decimals.is_none() => decimals = Some(0),
+            _ => return None,
+        }
+    }
+    let missing = decimals_of_unit.checked_sub(decimals.unwrap_or(0))?;
+    let has_digits = text.len() > usize::from(decimals.is_some());
+    has_digits.then_some(value)?.checked_mul(10i64.pow(missing))
+}
+
+fn any_nanoseconds(text: &[u8], decimals_of_unit: u32) -> Option<i64> {
     let (negative, text) = match text.split_first()? {
         (b'-', rest) => (true, rest),
         (b'+', rest) => (false, rest),

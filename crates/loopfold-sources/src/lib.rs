@@ -18,6 +18,8 @@ mod ltrace;
 mod perf;
 mod spike;
 mod strace;
+#[cfg(test)]
+mod testing;
 
 pub use context::{Context, Damage, Options};
 pub use error::{Error, Result};
