@@ -389,11 +389,13 @@ impl Threads {
     /// Pushes the streams of all threads.
     fn push(self, context: &mut Context<'_>) -> Result<()> {
         let Self { threads, kinds, titles, .. } = self;
-        let mut shared: HashMap<(String, String), u32> = HashMap::new();
-        for thread in threads.iter().filter(|thread| !thread.slices.is_empty()) {
-            *shared.entry((thread.process.clone(), thread.thread.clone())).or_default() += 1;
+        let mut shares: HashMap<(String, String), Share> = HashMap::new();
+        for thread in &threads {
+            let share = shares.entry((thread.process.clone(), thread.thread.clone())).or_default();
+            share.streams += u32::from(!thread.slices.is_empty());
+            share.left_out += thread.left_out;
         }
-        let alone = shared.len() == 1;
+        let alone = shares.values().filter(|share| share.streams > 0).count() == 1;
         for thread in threads {
             if thread.slices.is_empty() {
                 continue;
@@ -401,7 +403,8 @@ impl Threads {
             let mut title = titles.of(&thread);
             let mut name = thread.name();
             let key = (thread.process, thread.thread);
-            if thread.is_gpu_work && shared.get(&key).is_some_and(|&streams| streams > 1) {
+            let share = shares.get(&key).copied().unwrap_or_default();
+            if thread.is_gpu_work && share.streams > 1 {
                 name.push_str(GPU_SUFFIX);
                 title = title.map(|title| title + GPU_SUFFIX);
             }
@@ -410,13 +413,20 @@ impl Threads {
             if let Some(title) = title {
                 context.describe(stream, "title", &title)?;
             }
-            note_count(context, stream, "events-left-out", thread.left_out)?;
+            note_count(context, stream, "events-left-out", share.left_out)?;
             note_count(context, stream, "ends-without-begin", thread.slices.ends_without_begin())?;
             note_count(context, stream, "begins-without-end", thread.slices.begins_without_end() as u64)?;
             push_slices(&thread.slices.into_ordered(), &kinds, stream, context)?;
         }
         Ok(())
     }
+}
+
+/// What the streams of one thread have in common.
+#[derive(Clone, Copy, Default)]
+struct Share {
+    streams: u32,
+    left_out: u64,
 }
 
 const GPU_SUFFIX: &str = " gpu queue";

@@ -57,11 +57,11 @@ pub enum Fit {
 /// All sources, in the order in which a tie between them is decided.
 pub static ALL: &[&dyn Source] = &[
     &chrome::Chrome,
-    //     &spike::spike::Spike,
-    //     &execlog::execlog::Execlog,
-    //     &lackey::lackey::Lackey,
-    //     &babeltrace::babeltrace::Babeltrace,
-    //     &perf::perf::Perf,
-    //     &strace::strace::Strace,
-    //     &ltrace::ltrace::Ltrace,
+    &spike::Spike,
+    &execlog::Execlog,
+    &lackey::Lackey,
+    &babeltrace::Babeltrace,
+    &perf::Perf,
+    &strace::Strace,
+    &ltrace::Ltrace,
 ];
