@@ -3,17 +3,32 @@
 //!
 //! To add a source: write its file, and list it in [`ALL`].
 
+mod babeltrace;
 mod bytes;
+mod call_log;
+mod chrome;
+mod clock;
 mod context;
 mod csv;
 mod decimal;
 mod error;
+mod execlog;
 mod guess;
 mod input;
+mod instructions;
 mod integers;
+mod interner;
+mod lackey;
+mod line_reader;
 mod lines;
+mod ltrace;
 mod mask;
+mod perf;
+mod spike;
+mod strace;
 mod streams;
+#[cfg(test)]
+mod testing;
 
 pub use context::{Context, Damage, Options};
 pub use error::{Error, Result};
@@ -53,6 +68,14 @@ pub enum Fit {
 
 /// All sources, in the order in which a tie between them is decided.
 pub static ALL: &[&dyn Source] = &[
+    &chrome::Chrome,
+    &spike::Spike,
+    &execlog::Execlog,
+    &lackey::Lackey,
+    &babeltrace::Babeltrace,
+    &perf::Perf,
+    &strace::Strace,
+    &ltrace::Ltrace,
     &csv::Csv,
     &bytes::Bytes,
     &integers::Integers::<1>,

@@ -1,0 +1,500 @@
+//! Lines of calls with their arguments and results, as strace and ltrace write them:
+//! `[pid 7] 12:00:00.5 read(3, "x", 1) = 1 <0.000012>`.
+//!
+//! There is one stream per thread, `process N`, or the only stream of the input when the
+//! lines do not say which process they are of. The event is the name of the call; a
+//! signal is `--- SIGCHLD ---`, the end of a process `+++ exited +++` or `+++ killed +++`.
+//! A call that was interrupted in the log, `<unfinished ...>`, and its `resumed` line
+//! are one event where the call began. Fields: `errno` (a name such as `ENOENT`, `0`
+//! when the call went well), `result`, `args`, and `fd`, a first argument that is a small
+//! number.
+//!
+//! Linear time. Held in memory are calls that have not returned and, as events must stay
+//! in order, those that the same thread made meanwhile: at most [`MOST_HELD`] a thread.
+
+use crate::clock::{DayClock, SECONDS, nanoseconds, time_of_day};
+use crate::line_reader::{LineReader, Verdict, decimal, split_word};
+use crate::{Context, Result};
+use hashbrown::HashMap;
+use loopfold::StreamId;
+use loopfold::trace::{Event, Field, Value};
+use std::collections::VecDeque;
+use std::io::BufRead;
+
+/// How many events of a thread wait for an earlier one to return. Beyond that, the
+/// earlier one is told without its duration.
+const MOST_HELD: usize = 1 << 16;
+
+/// How many calls that were told before they returned are remembered.
+const MOST_REMEMBERED: usize = 64;
+
+/// Larger numbers than this are no process: Linux has at most 2^22 of them.
+const LARGEST_PROCESS: u64 = 1 << 22;
+
+/// Which of the tools wrote the log.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tool {
+    /// A thread makes one system call at a time.
+    Strace,
+    /// A call of a library may call back and so contain others.
+    Ltrace,
+}
+
+/// Reads a whole log.
+pub(crate) fn read(tool: Tool, input: &mut dyn BufRead, context: &mut Context<'_>) -> Result<()> {
+    let mut log = CallLog::new(tool, context);
+    let mut lines = LineReader::new(input);
+    while let Some(line) = lines.next_line()? {
+        let (prefix, rest) = split_prefix(line.bytes);
+        let time = log.clock.time_of(&prefix);
+        match Parsed::of(rest, tool) {
+            Some(Parsed::Message) => {}
+            Some(parsed) => log.take(prefix.process, time, parsed, context)?,
+            None => context.damaged(
+                line.place(),
+                "neither a call such as read(3, …) = 1, nor its return, nor a signal or exit",
+            )?,
+        }
+    }
+    log.finish(context)
+}
+
+/// What a line says about whether a file is a log of this tool.
+pub(crate) fn judge(line: &[u8], tool: Tool) -> Verdict {
+    let (_, rest) = split_prefix(line);
+    match Parsed::of(rest, tool) {
+        Some(Parsed::Call { rest, returned: true, .. }) if split_result(rest).is_some() => Verdict::For,
+        Some(Parsed::Call { returned: false, .. } | Parsed::Resumed { .. }) => Verdict::For,
+        Some(Parsed::Other { .. } | Parsed::Message) => Verdict::Neutral,
+        _ => Verdict::Against,
+    }
+}
+
+/// What stands before the call.
+#[derive(Default)]
+struct Prefix<'a> {
+    process: Option<u64>,
+    time: Option<Time<'a>>,
+}
+
+/// A time as written.
+enum Time<'a> {
+    OfDay(i64),
+    Seconds(&'a [u8]),
+}
+
+/// Splits off process and time, and what options such as `-i` put behind them.
+fn split_prefix(line: &[u8]) -> (Prefix<'_>, &[u8]) {
+    let mut prefix = Prefix::default();
+    let mut rest = line.trim_ascii_start();
+    if let Some(inside) = rest.strip_prefix(b"[pid") {
+        let end = memchr::memchr(b']', inside).unwrap_or(0);
+        if let Some(process) = process_number(inside[..end].trim_ascii()) {
+            prefix.process = Some(process);
+            rest = inside[end + 1..].trim_ascii_start();
+        }
+    } else {
+        let (word, after) = split_word(rest);
+        if let Some(process) = process_number(word).filter(|&number| number <= LARGEST_PROCESS) {
+            prefix.process = Some(process);
+            rest = after;
+        }
+    }
+    let (word, after) = split_word(rest);
+    prefix.time = time_in(word);
+    if prefix.time.is_some() {
+        rest = after;
+        // The time since the last call, when both were asked for: `(+     0.000123)`.
+        if rest.starts_with(b"(+") {
+            let end = memchr::memchr(b')', rest).map_or(0, |end| end + 1);
+            rest = rest[end..].trim_ascii_start();
+        }
+    }
+    // The instruction pointer or the number of the call.
+    if rest.starts_with(b"[") && !rest.starts_with(b"[ Process") {
+        let end = memchr::memchr(b']', rest).map_or(0, |end| end + 1);
+        rest = rest[end..].trim_ascii_start();
+    }
+    (prefix, rest)
+}
+
+/// A process, maybe with its command: `123<make>`.
+fn process_number(word: &[u8]) -> Option<u64> {
+    let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let rest = &word[digits..];
+    (rest.is_empty() || rest.starts_with(b"<") && rest.ends_with(b">")).then(|| decimal(&word[..digits]))?
+}
+
+fn time_in(word: &[u8]) -> Option<Time<'_>> {
+    if !word.first()?.is_ascii_digit() {
+        return None;
+    }
+    if let Some(time) = time_of_day(word) {
+        return Some(Time::OfDay(time));
+    }
+    nanoseconds(word, SECONDS).map(|_| Time::Seconds(word))
+}
+
+/// Turns what the lines show into times since one origin.
+#[derive(Default)]
+struct Clock {
+    day: DayClock,
+    now: Option<i64>,
+    is_relative: Option<bool>,
+}
+
+impl Clock {
+    fn time_of(&mut self, prefix: &Prefix<'_>) -> Option<i64> {
+        /// No log is that old: smaller times are those since the line before (`-r`).
+        const FIRST_CREDIBLE: i64 = 100_000_000 * 1_000_000_000;
+        match prefix.time.as_ref()? {
+            Time::OfDay(time) => Some(self.day.running(*time)),
+            Time::Seconds(text) => {
+                let time = nanoseconds(text, SECONDS)?;
+                if !*self.is_relative.get_or_insert(time < FIRST_CREDIBLE) {
+                    return Some(time);
+                }
+                self.now = Some(self.now.unwrap_or(0).saturating_add(time));
+                self.now
+            }
+        }
+    }
+}
+
+/// What a line tells, without its prefix.
+enum Parsed<'a> {
+    /// A call; `rest` begins after its opening parenthesis.
+    Call { name: &'a [u8], rest: &'a [u8], returned: bool },
+    /// The return of an unfinished call; `rest` is what followed its arguments so far.
+    Resumed { name: &'a [u8], rest: &'a [u8] },
+    /// A signal or the end of a process.
+    Other { mark: &'static [u8], word: &'a [u8] },
+    /// The tool speaks about itself.
+    Message,
+}
+
+impl<'a> Parsed<'a> {
+    fn of(text: &'a [u8], tool: Tool) -> Option<Self> {
+        let text = text.trim_ascii();
+        match text.first() {
+            None => return Some(Parsed::Message),
+            Some(b'<') => return Self::resumed(text),
+            Some(b'-') if text.starts_with(b"---") => return Self::other(text, b"---"),
+            Some(b'+') if text.starts_with(b"+++") => return Self::other(text, b"+++"),
+            // A stack trace (`-k`).
+            Some(b'>') => return Some(Parsed::Message),
+            _ => {}
+        }
+        if is_message(text) {
+            return Some(Parsed::Message);
+        }
+        let open = memchr::memchr(b'(', text)?;
+        let name = call_name(&text[..open], tool)?;
+        let rest = &text[open + 1..];
+        match strip_unfinished(rest) {
+            Some(args) => Some(Parsed::Call { name, rest: args, returned: false }),
+            None => Some(Parsed::Call { name, rest, returned: true }),
+        }
+    }
+
+    /// `<... read resumed>"x", 1) = 1`. Some versions write a blank before the bracket.
+    fn resumed(text: &'a [u8]) -> Option<Self> {
+        let inside = text.strip_prefix(b"<... ")?;
+        let at = memchr::memmem::find(inside, b" resumed")?;
+        let rest = inside[at + b" resumed".len()..].trim_ascii_start();
+        Some(Parsed::Resumed { name: &inside[..at], rest: rest.strip_prefix(b">").unwrap_or(rest) })
+    }
+
+    /// `--- SIGCHLD {…} ---`, `+++ exited with 0 +++`.
+    fn other(text: &'a [u8], mark: &'static [u8]) -> Option<Self> {
+        let (word, _) = split_word(&text[3..]);
+        (!word.is_empty() && word != mark).then_some(Parsed::Other { mark, word })
+    }
+}
+
+fn is_message(text: &[u8]) -> bool {
+    [&b"strace:"[..], b"ltrace:", b"Process ", b"[ Process", b"Couldn't ", b"Cannot "]
+        .iter()
+        .any(|start| text.starts_with(start))
+}
+
+/// Checks the name of a call; ltrace writes `libc.so.6->read` or `read@libc.so.6`, or with `-S`
+/// `read@SYS`, which is kept to tell it from the library's.
+fn call_name(text: &[u8], tool: Tool) -> Option<&[u8]> {
+    let mut name = text.trim_ascii();
+    if tool == Tool::Ltrace
+        && let Some(arrow) = memchr::memmem::rfind(name, b"->")
+    {
+        name = &name[arrow + 2..];
+    }
+    if tool == Tool::Ltrace
+        && let Some(at) = memchr::memchr(b'@', name)
+        && &name[at..] != b"@SYS"
+    {
+        name = &name[..at];
+    }
+    let is_name = |&byte: &u8| match tool {
+        Tool::Strace => byte.is_ascii_alphanumeric() || byte == b'_',
+        // Names of C++ may be demangled.
+        Tool::Ltrace => byte.is_ascii_graphic() || byte == b' ' || byte >= 0x80,
+    };
+    let begins_well = name.first().is_some_and(|byte| !byte.is_ascii_digit() && !b"\"'=)".contains(byte));
+    (begins_well && name.len() <= 1000 && name.iter().all(is_name)).then_some(name)
+}
+
+/// What stands before `<unfinished ...>` at the end.
+fn strip_unfinished(text: &[u8]) -> Option<&[u8]> {
+    let at = memchr::memrchr(b'<', text)?;
+    let (before, mark) = text.split_at(at);
+    mark.starts_with(b"<unfinished").then(|| before.trim_ascii_end())
+}
+
+/// Splits what follows the opening parenthesis into arguments and result.
+fn split_result(rest: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut end = rest.len();
+    while let Some(at) = memchr::memrchr(b'=', &rest[..end]) {
+        let before = rest[..at].trim_ascii_end();
+        if before.len() < at
+            && let Some(args) = before.strip_suffix(b")")
+        {
+            return Some((args, without_duration(rest[at + 1..].trim_ascii()).0));
+        }
+        end = at;
+    }
+    None
+}
+
+/// Splits off `<0.000123>` at the end of a line.
+fn without_duration(text: &[u8]) -> (&[u8], Option<i64>) {
+    let split = || {
+        let inside = text.strip_suffix(b">")?;
+        let at = memchr::memrchr(b'<', inside)?;
+        let duration = nanoseconds(&inside[at + 1..], SECONDS).filter(|&time| time >= 0)?;
+        Some((text[..at].trim_ascii_end(), duration))
+    };
+    split().map_or((text, None), |(before, duration)| (before, Some(duration)))
+}
+
+/// The fields that were asked for.
+struct Wanted {
+    errno: bool,
+    result: bool,
+    args: bool,
+    fd: bool,
+}
+
+impl Wanted {
+    /// Whether anything but the name and the times is of use.
+    fn text(&self) -> bool {
+        self.errno || self.result || self.args || self.fd
+    }
+}
+
+/// A call that waits for its return, or an event behind one.
+struct Held {
+    name: Vec<u8>,
+    start: Option<i64>,
+    duration: Option<i64>,
+    /// What followed the opening parenthesis, if any field of it is wanted.
+    rest: Vec<u8>,
+    is_waiting: bool,
+}
+
+/// A thread.
+struct Thread {
+    stream: StreamId,
+    /// The first of them waits for its return; what happened since waits behind it.
+    held: VecDeque<Held>,
+    /// Calls that were told before they returned: their return is no event.
+    told: Vec<Vec<u8>>,
+}
+
+struct CallLog {
+    tool: Tool,
+    wanted: Wanted,
+    clock: Clock,
+    threads: Vec<Thread>,
+    by_process: HashMap<Option<u64>, usize>,
+    name: Vec<u8>,
+}
+
+impl CallLog {
+    fn new(tool: Tool, context: &Context<'_>) -> Self {
+        let wanted = Wanted {
+            errno: context.wants("errno"),
+            result: context.wants("result"),
+            args: context.wants("args"),
+            fd: context.wants("fd"),
+        };
+        let (threads, by_process) = (Vec::new(), HashMap::new());
+        Self { tool, wanted, clock: Clock::default(), threads, by_process, name: Vec::new() }
+    }
+
+    fn thread_index(&mut self, process: Option<u64>, context: &mut Context<'_>) -> Result<usize> {
+        if let Some(&index) = self.by_process.get(&process) {
+            return Ok(index);
+        }
+        let stream = match process {
+            Some(number) => context.stream(&format!("process {number}"))?,
+            None => context.only_stream()?,
+        };
+        self.threads.push(Thread { stream, held: VecDeque::new(), told: Vec::new() });
+        self.by_process.insert(process, self.threads.len() - 1);
+        Ok(self.threads.len() - 1)
+    }
+
+    fn take(
+        &mut self,
+        process: Option<u64>,
+        time: Option<i64>,
+        parsed: Parsed<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<()> {
+        let index = self.thread_index(process, context)?;
+        let Self { tool, wanted, threads, name: joined, .. } = self;
+        let thread = &mut threads[index];
+        let (name, rest, is_waiting) = match parsed {
+            Parsed::Resumed { name, rest } => {
+                if thread.resume(name, time, rest) {
+                    return thread.release(wanted, context);
+                }
+                (name, rest, false)
+            }
+            Parsed::Call { name, rest, returned } => (name, rest, !returned),
+            Parsed::Other { mark, word } => {
+                joined.clear();
+                for part in [mark, b" ", word, b" ", mark] {
+                    joined.extend_from_slice(part);
+                }
+                (&joined[..], &b""[..], false)
+            }
+            Parsed::Message => return Ok(()),
+        };
+        if *tool == Tool::Strace {
+            thread.release_all(wanted, context)?;
+        }
+        let duration = without_duration(rest).1;
+        if thread.held.is_empty() && !is_waiting {
+            return push(thread.stream, name, time, duration, rest, wanted, context);
+        }
+        let rest = if wanted.text() { rest.to_vec() } else { Vec::new() };
+        thread.held.push_back(Held { name: name.to_vec(), start: time, duration, rest, is_waiting });
+        if thread.held.len() > MOST_HELD {
+            thread.tell_first(wanted, context)?;
+            thread.release(wanted, context)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, context: &mut Context<'_>) -> Result<()> {
+        for thread in &mut self.threads {
+            thread.release_all(&self.wanted, context)?;
+        }
+        Ok(())
+    }
+}
+
+impl Thread {
+    /// The innermost unfinished call of this name returns. False when there is none, as
+    /// when the log began inside it.
+    fn resume(&mut self, name: &[u8], time: Option<i64>, rest: &[u8]) -> bool {
+        let unfinished = self.held.iter().rposition(|held| held.is_waiting && held.name == name);
+        let Some(index) = unfinished else {
+            let told = self.told.iter().rposition(|told| told == name);
+            return told.map(|index| self.told.truncate(index)).is_some();
+        };
+        // What was called inside and has not returned never will: a long jump left it.
+        for abandoned in self.held.iter_mut().skip(index) {
+            abandoned.is_waiting = false;
+        }
+        let held = &mut self.held[index];
+        let since_start = || time?.checked_sub(held.start?).filter(|&duration| duration >= 0);
+        held.duration = without_duration(rest).1.or_else(since_start);
+        held.rest.extend_from_slice(rest);
+        true
+    }
+
+    /// Tells everything up to the first call that waits for its return.
+    fn release(&mut self, wanted: &Wanted, context: &mut Context<'_>) -> Result<()> {
+        while self.held.front().is_some_and(|held| !held.is_waiting) {
+            self.tell_first(wanted, context)?;
+        }
+        Ok(())
+    }
+
+    /// Tells everything, whether it returned or not.
+    fn release_all(&mut self, wanted: &Wanted, context: &mut Context<'_>) -> Result<()> {
+        while !self.held.is_empty() {
+            self.tell_first(wanted, context)?;
+        }
+        Ok(())
+    }
+
+    fn tell_first(&mut self, wanted: &Wanted, context: &mut Context<'_>) -> Result<()> {
+        let Some(held) = self.held.pop_front() else { return Ok(()) };
+        push(self.stream, &held.name, held.start, held.duration, &held.rest, wanted, context)?;
+        if held.is_waiting {
+            self.told.push(held.name);
+            if self.told.len() > MOST_REMEMBERED {
+                self.told.remove(0);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Pushes an event; `rest` is what followed the opening parenthesis.
+fn push(
+    stream: StreamId,
+    name: &[u8],
+    start: Option<i64>,
+    duration: Option<i64>,
+    rest: &[u8],
+    wanted: &Wanted,
+    context: &mut Context<'_>,
+) -> Result<()> {
+    let mut fields = [Field { key: "", value: Value::Integer(0) }; 4];
+    let used = if wanted.text() { fields_of(rest, wanted, &mut fields) } else { 0 };
+    context.push(stream, &Event { fields: &fields[..used], start, duration, ..Event::named(name) })
+}
+
+/// Fills in the wanted fields and says how many there are.
+fn fields_of<'a>(rest: &'a [u8], wanted: &Wanted, fields: &mut [Field<'a>; 4]) -> usize {
+    let (args, result) = match split_result(rest) {
+        Some((args, result)) => (args, Some(result)),
+        None => (without_duration(rest).0, None),
+    };
+    let errno = result.and_then(errno_of).filter(|_| wanted.errno).map(Value::Text);
+    let result = result.filter(|_| wanted.result).map(Value::Text);
+    let fd = fd_of(args).filter(|_| wanted.fd).map(Value::Integer);
+    let args = Some(Value::Text(args)).filter(|_| wanted.args);
+    let found = [("errno", errno), ("result", result), ("args", args), ("fd", fd)];
+    let mut used = 0;
+    for (key, value) in found {
+        if let Some(value) = value {
+            fields[used] = Field { key, value };
+            used += 1;
+        }
+    }
+    used
+}
+
+/// The name in `-1 ENOENT (No such file or directory)` or `? ERESTARTSYS (…)`, `0` for
+/// a call that went well. Nothing when the result is not known.
+fn errno_of(result: &[u8]) -> Option<&[u8]> {
+    let (value, after) = split_word(result);
+    let (name, _) = split_word(after);
+    match value {
+        b"-1" | b"?" if name.starts_with(b"E") => Some(name),
+        b"?" | b"" => None,
+        _ => Some(b"0"),
+    }
+}
+
+/// The first argument if it is a small number, maybe with the file: `3</etc/hosts>`.
+fn fd_of(args: &[u8]) -> Option<i64> {
+    let digits = args.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let ends_well = matches!(args.get(digits), None | Some(b',' | b'<' | b' ' | b')'));
+    let number = decimal(&args[..digits]).filter(|&number| ends_well && number < 1 << 20)?;
+    i64::try_from(number).ok()
+}

@@ -1,0 +1,582 @@
+//! Chrome trace event JSON, as PyTorch's profiler (Kineto), uftrace, XRay, viztracer,
+//! node, clang's `-ftime-trace` and many others write it: an object with a list
+//! `traceEvents`, or the bare list, whose closing bracket may be missing.
+//!
+//! An event is a slice of a thread at its start: an `X`, or a `B` with its `E`. Instants
+//! (`i`, `I`, `R`) are events without a duration. With `calls`, a slice is an enter and a
+//! leave. There is one stream per thread, `pid P tid T`, with a title from the metadata
+//! (`M`). The work of a GPU queue (categories `kernel`, `gpu_memcpy`, `gpu_memset`) is a
+//! stream of its own where other slices, such as annotations, share its thread. Flows,
+//! counters, samples, objects and asynchronous slices are not what a thread does one
+//! after the other; they are left out and counted in the note `events-left-out`.
+//!
+//! Fields: `cat`, and `args.KEY` for what is one level deep in the arguments.
+//!
+//! Slices must be ordered by their starts, which files are not, so all of them are held
+//! until the end: 24 bytes a slice and every distinct name once. The text itself passes
+//! through a window of 1 MiB. Time is linear, and n log n where files are out of order.
+
+mod json;
+mod kinds;
+mod slices;
+
+use crate::clock::{MICROSECONDS, nanoseconds};
+use crate::interner::Interner;
+use crate::{Context, Fit, Result, Source};
+use hashbrown::HashMap;
+use json::{Cursor, Kind, RawEvent, Stop, Value, Window};
+use kinds::Kinds;
+use loopfold::StreamId;
+use loopfold::trace::{Event, Role};
+use slices::{Ordered, Slices, Step};
+use std::io::BufRead;
+
+/// See the module.
+pub(crate) struct Chrome;
+
+impl Source for Chrome {
+    fn name(&self) -> &'static str {
+        "chrome"
+    }
+
+    fn about(&self) -> &'static str {
+        "Chrome trace event JSON (PyTorch, uftrace, XRay, viztracer, node, clang -ftime-trace)"
+    }
+
+    fn fits(&self, head: &[u8]) -> Fit {
+        let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head).trim_ascii_start();
+        let has = |needle: &[u8]| memchr::memmem::find(head, needle).is_some();
+        let begins_with_object = || head[1..].trim_ascii_start().first() == Some(&b'{');
+        match head.first() {
+            Some(b'{') if has(b"\"traceEvents\"") => Fit::Certain,
+            Some(b'[') if begins_with_object() && has(b"\"ph\"") => Fit::Certain,
+            Some(b'{') => Fit::Possible,
+            Some(b'[') if begins_with_object() => Fit::Possible,
+            _ => Fit::No,
+        }
+    }
+
+    fn read(&self, input: &mut dyn BufRead, context: &mut Context<'_>) -> Result<()> {
+        let mut reader = Reader { window: Window::new(input), trace: Threads::default(), retries: 0 };
+        reader.read(context)?;
+        reader.trace.push(context)
+    }
+}
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// An event larger than this is taken for a missing quote or bracket, so that a damaged
+/// file does not end up in memory.
+const LARGEST_EVENT: usize = 64 * 1024 * 1024;
+
+/// How often reading is taken up again in what seemed to be an event without an end.
+/// Each time costs up to the rest of the file.
+const RETRIES_AT_END: u32 = 16;
+
+/// Finds the events in the text.
+struct Reader<'a> {
+    window: Window<'a>,
+    trace: Threads,
+    retries: u32,
+}
+
+impl Reader<'_> {
+    fn read(&mut self, context: &mut Context<'_>) -> Result<()> {
+        self.window.refill()?;
+        if self.window.rest().starts_with(BYTE_ORDER_MARK) {
+            self.window.consume(BYTE_ORDER_MARK.len());
+        }
+        match self.window.peek()? {
+            Some(b'[') => {
+                self.window.consume(1);
+                // The format says that the closing bracket is optional here.
+                self.events(context)?;
+                Ok(())
+            }
+            Some(b'{') => {
+                self.window.consume(1);
+                self.outer_object(context)
+            }
+            _ => context.damaged(
+                self.place(0),
+                "not a Chrome trace: expected an object with \"traceEvents\" or a list of events",
+            ),
+        }
+    }
+
+    fn place(&self, ahead: usize) -> String {
+        format!("byte {}", self.window.offset() + ahead as u64)
+    }
+
+    /// What is around the list of events, and the list.
+    fn outer_object(&mut self, context: &mut Context<'_>) -> Result<()> {
+        let mut found = false;
+        loop {
+            match self.outer_entry(context)? {
+                Outer::Events { complete: true } => found = true,
+                Outer::Events { complete: false } => {
+                    return context.damaged(self.place(0), "the file ends inside the list of events");
+                }
+                Outer::Other => {}
+                Outer::End if found => return Ok(()),
+                Outer::End => {
+                    let reason = "not a Chrome trace: the object has no list \"traceEvents\"";
+                    return context.damaged(self.place(0), reason);
+                }
+                Outer::Cut => {
+                    return context.damaged(self.place(0), "the file ends inside the outermost object");
+                }
+                Outer::Malformed(expected) => {
+                    context.damaged(self.place(0), format_args!("expected {expected}"))?;
+                    if found || !self.window.seek(b"\"traceEvents\"")? {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// One key of the outermost object and its value, and the comma before it.
+    fn outer_entry(&mut self, context: &mut Context<'_>) -> Result<Outer> {
+        if self.window.peek()? == Some(b',') {
+            self.window.consume(1);
+        }
+        let is_events = match self.window.peek()? {
+            None => return Ok(Outer::Cut),
+            Some(b'}') => {
+                self.window.consume(1);
+                return Ok(Outer::End);
+            }
+            Some(b'"') => match self.outer_key()? {
+                Some(is_events) => is_events,
+                None => return Ok(Outer::Cut),
+            },
+            Some(_) => return Ok(Outer::Malformed("a key in quotes")),
+        };
+        match self.window.peek()? {
+            None => return Ok(Outer::Cut),
+            Some(b':') => self.window.consume(1),
+            Some(_) => return Ok(Outer::Malformed("a colon after a key")),
+        }
+        if is_events && self.window.peek()? == Some(b'[') {
+            self.window.consume(1);
+            return Ok(Outer::Events { complete: self.events(context)? });
+        }
+        Ok(if self.window.skip_value()? { Outer::Other } else { Outer::Cut })
+    }
+
+    /// Consumes a key; says whether it is the one of the events. Nothing when the file
+    /// ends in it.
+    fn outer_key(&mut self) -> Result<Option<bool>> {
+        const KEY: &[u8] = b"\"traceEvents\"";
+        while self.window.rest().len() < KEY.len() && !self.window.at_end() {
+            self.window.refill()?;
+        }
+        let is_events = self.window.rest().starts_with(KEY);
+        Ok(self.window.skip_value()?.then_some(is_events))
+    }
+
+    /// The events of a list; says whether the closing bracket was there.
+    fn events(&mut self, context: &mut Context<'_>) -> Result<bool> {
+        loop {
+            match self.window.peek()? {
+                None => return Ok(false),
+                Some(b']') => {
+                    self.window.consume(1);
+                    return Ok(true);
+                }
+                Some(b',') => self.window.consume(1),
+                Some(b'{') => {
+                    if !self.event(context)? {
+                        return Ok(true);
+                    }
+                }
+                Some(_) => {
+                    context.damaged(self.place(0), "expected an event, which is an object")?;
+                    if !self.seek_next_event()? {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The event that begins here; false when it is damaged and no other follows.
+    fn event(&mut self, context: &mut Context<'_>) -> Result<bool> {
+        loop {
+            let mut cursor = Cursor::new(self.window.rest());
+            let stop = match cursor.event() {
+                Ok(event) => {
+                    let used = cursor.at();
+                    let offset = self.window.offset();
+                    self.trace.take(&event, offset, context)?;
+                    self.window.consume(used);
+                    return Ok(true);
+                }
+                Err(stop) => stop,
+            };
+            match stop {
+                Stop::Malformed { at, expected } => {
+                    context.damaged(self.place(at), format_args!("expected {expected}"))?;
+                    return self.seek_next_event();
+                }
+                Stop::End if self.window.at_end() => {
+                    context.damaged(
+                        self.place(self.window.rest().len()),
+                        format_args!("the file ends inside the event that begins at {}", self.place(0)),
+                    )?;
+                    self.retries += 1;
+                    return Ok(self.retries <= RETRIES_AT_END && self.seek_next_event()?);
+                }
+                Stop::End if self.window.rest().len() >= LARGEST_EVENT => {
+                    context.damaged(
+                        self.place(0),
+                        format_args!("an event of more than {LARGEST_EVENT} bytes: a quote or bracket is missing"),
+                    )?;
+                    return self.seek_next_event();
+                }
+                Stop::End => self.window.refill()?,
+            }
+        }
+    }
+
+    /// After damage: goes to what looks like the beginning of the next event. False when
+    /// there is none.
+    fn seek_next_event(&mut self) -> Result<bool> {
+        self.window.consume(1);
+        while self.window.seek(b"}")? {
+            self.window.consume(1);
+            if self.window.peek()? == Some(b',') {
+                self.window.consume(1);
+                self.window.peek()?;
+            }
+            if self.window.rest().first() != Some(&b'{') {
+                continue;
+            }
+            if self.window.rest().len() < 2 && !self.window.at_end() {
+                self.window.refill()?;
+            }
+            let inside = self.window.rest()[1..].trim_ascii_start();
+            if inside.first().is_none_or(|&byte| byte == b'"') {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// What was found in the outermost object.
+enum Outer {
+    Events { complete: bool },
+    Other,
+    End,
+    Cut,
+    Malformed(&'static str),
+}
+
+/// The threads of a trace and what is known of them.
+#[derive(Default)]
+struct Threads {
+    /// Process, thread and whether it is GPU work, see [`Threads::thread_of`].
+    keys: Interner,
+    threads: Vec<Thread>,
+    kinds: Kinds,
+    titles: Titles,
+    scratch: Scratch,
+}
+
+/// Buffers used again for every event.
+#[derive(Default)]
+struct Scratch {
+    key: Vec<u8>,
+    text: Vec<u8>,
+}
+
+/// A thread, or the GPU work of one.
+#[derive(Default)]
+struct Thread {
+    process: String,
+    thread: String,
+    is_gpu_work: bool,
+    slices: Slices,
+    left_out: u64,
+}
+
+impl Threads {
+    /// Takes what an event tells.
+    fn take(&mut self, event: &RawEvent<'_>, offset: u64, context: &mut Context<'_>) -> Result<()> {
+        let place = || format!("byte {offset}");
+        let &[phase] = event.phase.bytes else {
+            return context.damaged(place(), "an event without a phase (\"ph\"): is this a Chrome trace?");
+        };
+        match phase {
+            b'M' => {
+                self.titles.take(event);
+                return Ok(());
+            }
+            b'X' | b'B' | b'E' | b'i' | b'I' | b'R' => {}
+            _ => {
+                let thread = self.thread_of(event, false)?;
+                thread.left_out += 1;
+                return Ok(());
+            }
+        }
+        let Some(start) = nanoseconds(event.start.bytes, MICROSECONDS) else {
+            return context.damaged(place(), bad_time("ts", event.start));
+        };
+        let mut duration = None;
+        if phase == b'X' && event.duration.kind != Kind::Absent {
+            duration = nanoseconds(event.duration.bytes, MICROSECONDS);
+            if duration.and_then(|duration| start.checked_add(duration)).is_none() {
+                return context.damaged(place(), bad_time("dur", event.duration));
+            }
+        }
+        self.take_activity(event, phase, start, duration, context)
+    }
+
+    fn take_activity(
+        &mut self,
+        event: &RawEvent<'_>,
+        phase: u8,
+        start: i64,
+        duration: Option<i64>,
+        context: &Context<'_>,
+    ) -> Result<()> {
+        let mut text = std::mem::take(&mut self.scratch.text);
+        let name = event.name.text(&mut text);
+        if phase == b'E' {
+            let name = (event.name.kind != Kind::Absent).then_some(name);
+            let index = self.thread_index(event, false)?;
+            self.threads[index].slices.end(name, start, &self.kinds);
+        } else {
+            let wanted = is_wanted(event.category.bytes, context);
+            if wanted || phase == b'B' {
+                let kind = self.kinds.intern(name, event.category, event.args, context)?;
+                let is_gpu_work = phase == b'X' && is_gpu_work(event.category.bytes);
+                let slices = &mut self.thread_of(event, is_gpu_work)?.slices;
+                match phase {
+                    b'X' => slices.complete(kind, start, duration),
+                    b'B' => slices.begin(kind, start, wanted),
+                    _ => slices.instant(kind, start),
+                }
+            }
+        }
+        self.scratch.text = text;
+        Ok(())
+    }
+
+    fn thread_of(&mut self, event: &RawEvent<'_>, is_gpu_work: bool) -> Result<&mut Thread> {
+        let index = self.thread_index(event, is_gpu_work)?;
+        Ok(&mut self.threads[index])
+    }
+
+    fn thread_index(&mut self, event: &RawEvent<'_>, is_gpu_work: bool) -> Result<usize> {
+        let key = &mut self.scratch.key;
+        key.clear();
+        key.extend_from_slice(event.process.bytes);
+        // No tool has such an identifier, so the two cannot run into each other.
+        key.push(0);
+        key.extend_from_slice(event.thread.bytes);
+        key.push(u8::from(is_gpu_work));
+        let index = self.keys.intern(key)? as usize;
+        if index == self.threads.len() {
+            let (process, thread) = (identifier(event.process), identifier(event.thread));
+            self.threads.push(Thread { process, thread, is_gpu_work, ..Thread::default() });
+        }
+        Ok(index)
+    }
+
+    /// Pushes the streams of all threads.
+    fn push(self, context: &mut Context<'_>) -> Result<()> {
+        let Self { threads, kinds, titles, .. } = self;
+        let mut shares: HashMap<(String, String), Share> = HashMap::new();
+        for thread in &threads {
+            let share = shares.entry((thread.process.clone(), thread.thread.clone())).or_default();
+            share.streams += u32::from(!thread.slices.is_empty());
+            share.left_out += thread.left_out;
+        }
+        let alone = shares.values().filter(|share| share.streams > 0).count() == 1;
+        for thread in threads {
+            if thread.slices.is_empty() {
+                continue;
+            }
+            let mut title = titles.of(&thread);
+            let mut name = thread.name();
+            let key = (thread.process, thread.thread);
+            let share = shares.get(&key).copied().unwrap_or_default();
+            if thread.is_gpu_work && share.streams > 1 {
+                name.push_str(GPU_SUFFIX);
+                title = title.map(|title| title + GPU_SUFFIX);
+            }
+            let nameless = alone && key.0.is_empty() && key.1.is_empty();
+            let stream = if nameless { context.only_stream()? } else { context.stream(&name)? };
+            if let Some(title) = title {
+                context.describe(stream, "title", &title)?;
+            }
+            note_count(context, stream, "events-left-out", share.left_out)?;
+            note_count(context, stream, "ends-without-begin", thread.slices.ends_without_begin())?;
+            note_count(context, stream, "begins-without-end", thread.slices.begins_without_end() as u64)?;
+            push_slices(&thread.slices.into_ordered(), &kinds, stream, context)?;
+        }
+        Ok(())
+    }
+}
+
+/// What the streams of one thread have in common.
+#[derive(Clone, Copy, Default)]
+struct Share {
+    streams: u32,
+    left_out: u64,
+}
+
+const GPU_SUFFIX: &str = " gpu queue";
+
+impl Thread {
+    /// What the stream is called.
+    fn name(&self) -> String {
+        match (self.process.as_str(), self.thread.as_str()) {
+            ("", "") => "no pid".to_string(),
+            (process, "") => format!("pid {process}"),
+            ("", thread) => format!("tid {thread}"),
+            (process, thread) => format!("pid {process} tid {thread}"),
+        }
+    }
+}
+
+fn bad_time(key: &str, value: Value<'_>) -> String {
+    if value.kind == Kind::Absent {
+        return format!("an event without a time (\"{key}\")");
+    }
+    let shown = String::from_utf8_lossy(&value.bytes[..value.bytes.len().min(40)]);
+    format!("\"{key}\" is not a number of microseconds, or out of range: {shown}")
+}
+
+/// A process or thread, which may be a number or a string.
+fn identifier(value: Value<'_>) -> String {
+    String::from_utf8_lossy(value.text(&mut Vec::new())).into_owned()
+}
+
+/// Whether one of the categories, which commas separate, was asked for.
+fn is_wanted(categories: &[u8], context: &Context<'_>) -> bool {
+    let wanted = &context.options.category;
+    wanted.is_empty()
+        || categories
+            .split(|&byte| byte == b',')
+            .any(|category| wanted.iter().any(|wanted| wanted.as_bytes() == category.trim_ascii()))
+}
+
+/// Whether a slice is work of a GPU queue. Older versions of Kineto say `Memcpy`.
+fn is_gpu_work(category: &[u8]) -> bool {
+    const CATEGORIES: [&[u8]; 5] = [b"kernel", b"gpu_memcpy", b"gpu_memset", b"memcpy", b"memset"];
+    CATEGORIES.iter().any(|gpu| gpu.eq_ignore_ascii_case(category))
+}
+
+fn note_count(context: &mut Context<'_>, stream: StreamId, key: &str, count: u64) -> Result<()> {
+    if count > 0 {
+        context.describe(stream, key, &count.to_string())?;
+    }
+    Ok(())
+}
+
+fn push_slices(
+    ordered: &Ordered,
+    kinds: &Kinds,
+    stream: StreamId,
+    context: &mut Context<'_>,
+) -> Result<()> {
+    let mut fields = Vec::new();
+    if context.options.calls {
+        return ordered.walk(|step| {
+            let (role, kind, at) = match step {
+                Step::Enter { kind, at } => (Role::Enter, kind, at),
+                Step::Leave { kind, at } => (Role::Leave, kind, at),
+                Step::Instant { kind, at } => (Role::Plain, kind, at),
+            };
+            let name = kinds.get(kind, &mut fields);
+            let event = Event { role, fields: &fields, start: Some(at), ..Event::named(name) };
+            context.push(stream, &event)
+        });
+    }
+    for slice in &ordered.slices {
+        let name = kinds.get(slice.kind, &mut fields);
+        let (start, duration) = (Some(slice.start), slice.duration());
+        context.push(stream, &Event { fields: &fields, start, duration, ..Event::named(name) })?;
+    }
+    Ok(())
+}
+
+/// What metadata events call processes and threads.
+#[derive(Default)]
+struct Titles {
+    processes: HashMap<String, String>,
+    labels: HashMap<String, String>,
+    threads: HashMap<(String, String), String>,
+}
+
+impl Titles {
+    fn take(&mut self, event: &RawEvent<'_>) {
+        let process = || identifier(event.process);
+        match event.name.bytes {
+            b"process_name" => {
+                argument(event.args, b"name").map(|name| self.processes.insert(process(), name));
+            }
+            b"process_labels" => {
+                argument(event.args, b"labels").map(|label| self.labels.insert(process(), label));
+            }
+            b"thread_name" => {
+                let thread = || identifier(event.thread);
+                argument(event.args, b"name").map(|name| self.threads.insert((process(), thread()), name));
+            }
+            _ => {}
+        }
+    }
+
+    /// What to show for a thread: `python 1234 / thread 7`. Nothing when no metadata
+    /// speaks of it.
+    fn of(&self, Thread { process, thread, .. }: &Thread) -> Option<String> {
+        let process_title = self.processes.get(process).map(|name| {
+            let title = with_identifier(name, process);
+            match self.labels.get(process) {
+                Some(label) => format!("{title} ({label})"),
+                None => title,
+            }
+        });
+        // uftrace speaks of every thread as if it were a process.
+        let of_its_own = || self.threads.get(&(thread.clone(), String::new()));
+        let thread_title = self.threads.get(&(process.clone(), thread.clone())).or_else(of_its_own);
+        let thread_title = match thread_title {
+            Some(name) => Some(with_identifier(name, thread)),
+            None if thread.is_empty() => None,
+            None => Some(format!("thread {thread}")),
+        };
+        match (process_title, thread_title) {
+            (None, _) if !self.threads.contains_key(&(process.clone(), thread.clone())) => None,
+            (Some(process), Some(thread)) if process != thread => Some(format!("{process} / {thread}")),
+            (title, None) | (_, title) => title,
+        }
+    }
+}
+
+/// The name, and the identifier unless it is in the name already.
+fn with_identifier(name: &str, identifier: &str) -> String {
+    if identifier.is_empty() || name.contains(identifier) {
+        name.to_string()
+    } else {
+        format!("{name} {identifier}")
+    }
+}
+
+/// A text among the arguments of an event, trimmed; nothing when it is empty.
+fn argument(args: Value<'_>, wanted: &[u8]) -> Option<String> {
+    let mut found = None;
+    let each = |key: Value<'_>, value: Value<'_>| {
+        if key.bytes == wanted {
+            found = Some(identifier(value).trim().to_string());
+        }
+    };
+    Cursor::new(args.bytes).object(each).ok()?;
+    found.filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests;
