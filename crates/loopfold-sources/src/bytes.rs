@@ -33,6 +33,7 @@ impl Source for Bytes {
         if letters.len() >= LONG_LINE
             && memchr::memchr(b'\n', letters).is_none()
             && distinct(letters) <= FEW_LETTERS
+            && !is_json(letters)
             && is_text(letters)
         {
             Fit::Likely
@@ -68,6 +69,11 @@ fn push_each(bytes: &[u8], stream: StreamId, context: &mut Context<'_>) -> Resul
         context.push(stream, &Event::named(std::slice::from_ref(byte)))?;
     }
     Ok(())
+}
+
+/// A document in one line, as programs write them; it too can do with few letters.
+fn is_json(line: &[u8]) -> bool {
+    matches!(line, [b'{' | b'[', ..]) && line.contains(&b'"')
 }
 
 fn distinct(bytes: &[u8]) -> usize {

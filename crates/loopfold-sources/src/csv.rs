@@ -69,7 +69,11 @@ impl Source for Csv {
             } else {
                 context.damaged(
                     place,
-                    format_args!("{} cells, but there are {} headings", row.len(), headings.0.len()),
+                    format_args!(
+                        "expected {} cells, as there are headings, found {}",
+                        headings.0.len(),
+                        row.len()
+                    ),
                 )?;
             }
         }
@@ -467,7 +471,7 @@ mod tests {
     fn rows_and_numbers_that_do_not_fit_are_damage() {
         let text = "name,t\na,1\nb\nc,1,2\nd,99999999999\ne,x\nf,-1\n\u{ff},2\n";
         let options = Options { duration: Some("t".into()), ..events(&["name"]) };
-        check_error(text, &options, "line 3: 1 cells, but there are 2 headings");
+        check_error(text, &options, "line 3: expected 2 cells, as there are headings, found 1");
         check_error(
             "name,t\nd,99999999999\n",
             &options,
@@ -475,9 +479,9 @@ mod tests {
         );
         check_error("name,t\n\n\"d\n\",x\n", &options, "line 3: \"x\" in column \"t\"");
         for end in ["", "\n", "\nc,1\n"] {
-            check_error(&format!("name,t\na,1\nb{end}"), &options, "line 3: 1 cells");
+            check_error(&format!("name,t\na,1\nb{end}"), &options, "line 3: expected 2 cells");
             let crlf = format!("name,t\n\na,1\n\"\n\",1\n\nb{end}").replace('\n', "\r\n");
-            check_error(&crlf, &options, "line 7: 1 cells");
+            check_error(&crlf, &options, "line 7: expected 2 cells");
         }
         check_error("name,t\nf,-1\n", &options, "line 2: the duration is negative");
         let metric = Options { metric: vec!["t".into()], ..events(&["name"]) };

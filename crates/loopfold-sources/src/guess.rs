@@ -93,6 +93,7 @@ mod tests {
         check(&[&letters[..], b"\n"].concat(), None, Some("bytes"));
         check(&[&letters[..], b"\nssss\n"].concat(), None, Some("lines"));
         check(&letters[..4000], None, Some("lines"));
+        check(&[b"{\"a\":1,", &letters[..], b"}"].concat(), None, Some("lines"));
     }
 
     #[test]

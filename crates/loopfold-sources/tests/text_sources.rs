@@ -1,6 +1,8 @@
 //! The sources of text and integers from the outside, as the command uses them: an
 //! input is opened, its format guessed or given, and read into a trace.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
 use loopfold::trace::{Collector, Name, Trace};
 use loopfold_sources::{ALL, Context, Damage, Input, Mask, Options, Result, Source, by_name, guess};
 use std::io::{Read, Write};
@@ -174,7 +176,9 @@ fn a_byte_too_many_is_an_error_or_damage() {
     assert_eq!(damage.first, [error.to_string()]);
 }
 
-fn compressors() -> [(&'static str, fn(&[u8]) -> Vec<u8>); 3] {
+type Compressor = fn(&[u8]) -> Vec<u8>;
+
+fn compressors() -> [(&'static str, Compressor); 3] {
     [
         ("gzip", |bytes| {
             let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
@@ -259,7 +263,10 @@ fn a_bad_table_is_an_error_that_says_where() {
         (&b""[..], "the input is empty"),
         (b"a,b\n", "--event: no column \"name\"; the columns are 1 \"a\", 2 \"b\""),
         (b"rank,name,start,duration,bytes,lod\n", "--metric: no column \"load\"; did you mean \"lod\"?"),
-        (b"rank,name,start,duration,bytes,load\n0,x\n", "line 2: 2 cells, but there are 6 headings"),
+        (
+            b"rank,name,start,duration,bytes,load\n0,x\n",
+            "line 2: expected 6 cells, as there are headings, found 2",
+        ),
         (b"rank,name,start,duration,bytes,load\n0,x,1e30,,,\n", "line 2: \"1e30\" in column \"start\""),
         (b"rank,name,start,duration,bytes,load\n0,x,\xff,,,\n", "line 2: "),
     ] {
