@@ -27,12 +27,25 @@ pub(crate) struct Settings {
     pub(crate) depth: usize,
 }
 
-/// Rows shown of a body: its first ones, its last ones, and the largest loops between.
-const FIRST_ROWS: usize = 6;
-const LAST_ROWS: usize = 3;
-const LARGEST_LOOPS: usize = 8;
+/// Rows shown of a body: its first ones, its last ones, and the largest loops between;
+/// the deeper the body, the fewer.
+struct Rows {
+    first: usize,
+    last: usize,
+    loops: usize,
+}
+
+const ROWS: [Rows; 3] = [
+    Rows { first: 6, last: 3, loops: 8 },
+    Rows { first: 5, last: 3, loops: 4 },
+    Rows { first: 4, last: 2, loops: 2 },
+];
+
 /// A loop that covers this much of the events has a row of its own.
 const LARGE: f64 = 0.01;
+/// A loop that covers this much of the events or of the time is written out, and has a
+/// remark, in whatever it lies.
+const IMPORTANT: f64 = 0.05;
 /// Labels up to this long are written several to a line.
 const SHORT_LABEL: usize = 12;
 
@@ -88,7 +101,7 @@ impl<'a, W: Write> NestPrinter<'a, W> {
     /// Prints a body. `repeated` is how often it is unfolded.
     fn body(&mut self, range: Range<usize>, indent: usize, repeated: f64, depth: usize) -> Result<()> {
         let rows = self.rows(range, indent, repeated, depth);
-        let shown = self.choose(&rows);
+        let shown = self.choose(&rows, depth);
         let mut left_out = 0..0;
         for (row, shown) in rows.iter().zip(shown) {
             if !shown {
@@ -109,7 +122,11 @@ impl<'a, W: Write> NestPrinter<'a, W> {
         match (&row.text, row.loop_at) {
             (Some(text), None) => writeln!(self.out, "{pad}{text}")?,
             (Some(text), Some(at)) => {
-                let remark = self.remark(at, row.share);
+                let remark = if depth == 0 || self.is_important(at, row.share) {
+                    self.remark(at, row.share)
+                } else {
+                    String::new()
+                };
                 let gap = self.settings.width.saturating_sub(remark.chars().count() + 2).min(60);
                 let fill = gap.saturating_sub(pad.len() + text.chars().count()).max(2);
                 writeln!(self.out, "{pad}{LOOP}{text}{LOOP:#}{}{NOTE}{remark}{NOTE:#}", " ".repeat(fill))?;
@@ -146,7 +163,10 @@ impl<'a, W: Write> NestPrinter<'a, W> {
             let nodes = at..self.view.nest.after(at);
             let is_loop = matches!(self.view.nest.nodes[at], Node::Loop { .. });
             let share = repeated * self.view.nest.node_length(at) as f64 / self.view.events.max(1) as f64;
-            let line = self.line(at, room, depth);
+            let mut line = self.line(at, room, depth);
+            if line.is_none() && depth > 0 && !self.settings.full && !self.is_important(at, share) {
+                line = Some(self.summary(at, room));
+            }
             let alone = is_loop && (share >= LARGE || line.is_none());
             match (rows.last_mut(), &line) {
                 (Some(row), Some(line)) if self.packed && !alone && open => {
@@ -217,17 +237,34 @@ impl<'a, W: Write> NestPrinter<'a, W> {
         }
     }
 
+    fn is_important(&self, at: usize, share: f64) -> bool {
+        share >= IMPORTANT || self.time_share(at).is_some_and(|share| share >= IMPORTANT)
+    }
+
+    /// A loop that is not worth more than a line.
+    fn summary(&self, at: usize, room: usize) -> String {
+        let Node::Loop { times, length, .. } = self.view.nest.nodes[at] else { return String::new() };
+        let first = self.view.nest.nodes[self.view.nest.body(at)].iter().find_map(|node| match node {
+            Node::Event(symbol) => Some(self.labels.of(*symbol)),
+            _ => None,
+        });
+        let rest = format!(" … {} events)^{times}", count(length));
+        let first = shorten(&first.unwrap_or_default(), room.saturating_sub(rest.len() + 1));
+        format!("({first}{rest}")
+    }
+
     /// Which rows to show.
-    fn choose(&self, rows: &[Row]) -> Vec<bool> {
+    fn choose(&self, rows: &[Row], depth: usize) -> Vec<bool> {
+        let limits = &ROWS[depth.min(ROWS.len() - 1)];
         let mut shown = vec![true; rows.len()];
-        if self.settings.full || rows.len() <= FIRST_ROWS + LAST_ROWS + LARGEST_LOOPS {
+        if self.settings.full || rows.len() <= limits.first + limits.last + limits.loops {
             return shown;
         }
-        shown[FIRST_ROWS..rows.len() - LAST_ROWS].fill(false);
+        shown[limits.first..rows.len() - limits.last].fill(false);
         let mut loops: Vec<usize> =
             (0..rows.len()).filter(|&at| rows[at].loop_at.is_some() && rows[at].share >= LARGE).collect();
         loops.sort_by(|&a, &b| rows[b].share.total_cmp(&rows[a].share));
-        loops.iter().take(LARGEST_LOOPS).for_each(|&at| shown[at] = true);
+        loops.iter().take(limits.loops).for_each(|&at| shown[at] = true);
         // A gap of one row is no shorter than the row.
         for at in 1..rows.len() - 1 {
             if !shown[at] && shown[at - 1] && shown[at + 1] {
@@ -251,25 +288,31 @@ impl<'a, W: Write> NestPrinter<'a, W> {
         parts.join(" · ")
     }
 
+    /// The times of a loop in each stream that has times.
+    fn times_of(&self, at: usize) -> Vec<(&str, &LoopTimes)> {
+        let of_stream = |(stream, times): &'a (String, loopfold::questions::StreamTimes)| {
+            let index = times.loops.binary_search_by_key(&at, |times| times.node).ok()?;
+            Some((stream.as_str(), &times.loops[index]))
+        };
+        self.view.times.iter().filter_map(of_stream).collect()
+    }
+
+    /// The share of a loop in the time of all streams.
+    fn time_share(&self, at: usize) -> Option<f64> {
+        let all: i128 = self.view.times.iter().map(|(_, times)| times.total).sum();
+        let total: i128 = self.times_of(at).iter().map(|(_, times)| times.total).sum();
+        (all > 0).then(|| (total as f64 / all as f64).min(1.0))
+    }
+
     fn time_remarks(&self, at: usize) -> Vec<String> {
-        let of_streams: Vec<(&str, &LoopTimes)> = self
-            .view
-            .times
-            .iter()
-            .filter_map(|(stream, times)| {
-                let index = times.loops.binary_search_by_key(&at, |times| times.node).ok()?;
-                Some((stream.as_str(), &times.loops[index]))
-            })
-            .collect();
+        let of_streams = self.times_of(at);
         let Some(slowest) = of_streams.iter().max_by_key(|(_, times)| times.maximum) else {
             return Vec::new();
         };
-        let all: i128 = self.view.times.iter().map(|(_, times)| times.total).sum();
-        let total: i128 = of_streams.iter().map(|(_, times)| times.total).sum();
         let fastest = of_streams.iter().map(|(_, times)| times.minimum).min().unwrap_or(0);
         let mut remarks = Vec::new();
-        if all > 0 {
-            remarks.push(format!("{} of the time", percent((total as f64 / all as f64).min(1.0))));
+        if let Some(share) = self.time_share(at) {
+            remarks.push(format!("{} of the time", percent(share)));
         }
         // One number for all streams: the median of the stream in the middle.
         let mut medians: Vec<i64> = of_streams.iter().map(|(_, times)| times.median).collect();

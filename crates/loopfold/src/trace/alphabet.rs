@@ -26,6 +26,36 @@ pub struct Alphabet {
     /// For each symbol the one that followed it last: traces repeat themselves, so
     /// most look-ups are answered by one comparison.
     successors: Vec<u32>,
+    /// Recently seen events that are only a short name: letters, small numbers.
+    recent: Vec<Recent>,
+}
+
+/// A short name, as [`short_name`] packs it, and its symbol.
+#[derive(Clone, Copy, Default)]
+struct Recent {
+    name: u64,
+    kind: u32,
+    symbol: u32,
+}
+
+/// As many as fit the nearest cache.
+const RECENT: usize = 1024;
+
+/// A plain event that is only a name of up to eight bytes, or an integer, as a number
+/// and what kind of name it is; the kind is never 0.
+fn short_name(event: &Event<'_>) -> Option<(u64, u32)> {
+    if event.role != Role::Plain || !event.fields.is_empty() {
+        return None;
+    }
+    match event.name {
+        Name::Integer(number) => Some((number, 1)),
+        Name::Text(text) if text.len() <= 8 => {
+            let mut bytes = [0; 8];
+            bytes[..text.len()].copy_from_slice(text);
+            Some((u64::from_le_bytes(bytes), 2 + text.len() as u32))
+        }
+        Name::Text(_) => None,
+    }
 }
 
 impl PartialEq for Alphabet {
@@ -60,6 +90,21 @@ impl Alphabet {
     /// The symbol of this event, ignoring its times and metrics. `previous` is the
     /// symbol before it in its stream; it only makes the look-up faster.
     pub fn intern(&mut self, event: &Event<'_>, previous: Option<Symbol>) -> Result<Symbol> {
+        let Some((name, kind)) = short_name(event) else { return self.intern_any(event, previous) };
+        if self.recent.is_empty() {
+            self.recent = vec![Recent::default(); RECENT];
+        }
+        let slot = (name ^ u64::from(kind)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54;
+        let recent = self.recent[slot as usize];
+        if recent.name == name && recent.kind == kind {
+            return Ok(Symbol::from_raw(recent.symbol));
+        }
+        let symbol = self.intern_any(event, None)?;
+        self.recent[slot as usize] = Recent { name, kind, symbol: symbol.raw() };
+        Ok(symbol)
+    }
+
+    fn intern_any(&mut self, event: &Event<'_>, previous: Option<Symbol>) -> Result<Symbol> {
         let mut key = std::mem::take(&mut self.scratch);
         key.clear();
         encode(event, &mut key);
