@@ -137,7 +137,10 @@ struct Weights<F> {
 impl<F> Weights<F> {
     fn scale<T>(&self, span: &Span<T>) -> (u32, NonZeroU32) {
         debug_assert!(span.size > 0 && span.start + span.size <= self.total && self.total <= TOTAL_LIMIT);
-        let scaled = |weight: u32| ((u64::from(weight) << PRECISION) / u64::from(self.total)) as u32;
+        let scaled = |weight: u32| match self.total {
+            TOTAL_LIMIT => weight,
+            total => ((u64::from(weight) << PRECISION) / u64::from(total)) as u32,
+        };
         let (start, end) = (scaled(span.start), scaled(span.start + span.size));
         (start, NonZeroU32::new(end - start).unwrap_or(NonZeroU32::MIN))
     }

@@ -6,8 +6,8 @@
 //! rules, times), each with a checksum; one that would be empty is not there. The
 //! format is described byte by byte in `docs/archive.md`.
 //!
-//! The fixed cost of a file is about 30 bytes. Rules take 5 to 15 bits an item, and
-//! 100 to 300 ns an item to write or read. Reading takes memory for the fold and about
+//! The fixed cost of a file is about 30 bytes. Rules take 5 to 15 bits an item, and a
+//! few hundred nanoseconds an item to write or read. Reading takes memory for the fold and about
 //! half as much again while it runs; times that are not asked for are not read.
 //!
 //! Files are trusted with nothing: no length is believed before the data is there, and

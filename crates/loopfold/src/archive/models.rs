@@ -34,8 +34,9 @@ impl Flag {
     }
 
     pub(super) fn code(&mut self, coder: &mut impl Coder, value: bool) -> Result<bool> {
-        let share = u64::from(TOTAL_LIMIT) * u64::from(self.no) / u64::from(self.no + self.yes);
-        let no = (share as u32).clamp(TOTAL_LIMIT - Self::SUREST, Self::SUREST);
+        // Twenty bits are precise enough and let the division be one of 32 bits.
+        let share = ((u32::from(self.no) << 20) / u32::from(self.no + self.yes)) << 4;
+        let no = share.clamp(TOTAL_LIMIT - Self::SUREST, Self::SUREST);
         let span = |value| match value {
             false => Span { what: false, start: 0, size: no },
             true => Span { what: true, start: no, size: TOTAL_LIMIT - no },
@@ -69,7 +70,7 @@ impl<T> Default for Recent<T> {
 }
 
 impl<T: Copy + PartialEq> Recent<T> {
-    const LENGTH: usize = 128;
+    const LENGTH: usize = 32;
     const LIMIT: u32 = 1 << 16;
 
     /// Codes a value if it was seen before; nothing if not: then the caller codes it

@@ -25,7 +25,7 @@ const COMPRESSED: u8 = 1;
 fn pack(text: &[u8]) -> Result<Vec<u8>> {
     let frame = zstd::bulk::compress(text, LEVEL)?;
     let (method, content) = match frame.strip_prefix(&ZSTD_MAGIC) {
-        Some(frame) if frame.len() < text.len() && text.len() <= frame.len() * EXPANSION => {
+        Some(frame) if frame.len() < text.len() && text.len() / EXPANSION < frame.len() => {
             (COMPRESSED, frame)
         }
         _ => (STORED, text),
@@ -48,7 +48,7 @@ fn unpack(packed: &[u8], place: &'static str) -> Result<Vec<u8>> {
 }
 
 fn decompress(frame: &[u8]) -> std::io::Result<Vec<u8>> {
-    let limit = frame.len() * EXPANSION;
+    let limit = frame.len().saturating_mul(EXPANSION);
     let mut decoder = zstd::stream::read::Decoder::with_buffer(ZSTD_MAGIC.chain(frame))?.single_frame();
     decoder.window_log_max(WINDOW)?;
     let mut text = Vec::new();
