@@ -42,7 +42,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         } else {
             let shown: Vec<_> = stream.symbols.iter().take(3).map(|&s| trace.alphabet.label(s)).collect();
-            writeln!(out, "{}: {} events {:?} {shown:.60?}", stream.name, stream.symbols.len(), stream.notes)?;
+            writeln!(
+                out,
+                "{}: {} events {:?} {shown:.60?}",
+                stream.name,
+                stream.symbols.len(),
+                stream.notes
+            )?;
         }
     }
     eprintln!("{} events, {} symbols", trace.events(), trace.alphabet.len());

@@ -59,15 +59,17 @@ pub(crate) fn read(tool: Tool, input: &mut dyn BufRead, context: &mut Context<'_
     log.finish(context)
 }
 
-/// What a line says about whether a file is a log of this tool.
-pub(crate) fn judge(line: &[u8], tool: Tool) -> Verdict {
+/// What a line says about whether a file is a log of this tool, in which most calls
+/// are `likely` ones.
+pub(crate) fn judge(line: &[u8], tool: Tool, likely: impl Fn(&[u8]) -> bool) -> Verdict {
     let (_, rest) = split_prefix(line);
-    match Parsed::of(rest, tool) {
-        Some(Parsed::Call { rest, returned: true, .. }) if split_result(rest).is_some() => Verdict::For,
-        Some(Parsed::Call { returned: false, .. } | Parsed::Resumed { .. }) => Verdict::For,
-        Some(Parsed::Other { .. } | Parsed::Message) => Verdict::Neutral,
-        _ => Verdict::Against,
-    }
+    let name = match Parsed::of(rest, tool) {
+        Some(Parsed::Call { name, rest, returned: true }) if split_result(rest).is_some() => name,
+        Some(Parsed::Call { name, returned: false, .. } | Parsed::Resumed { name, .. }) => name,
+        Some(Parsed::Other { .. } | Parsed::Message) => return Verdict::Neutral,
+        _ => return Verdict::Against,
+    };
+    if likely(name) { Verdict::For } else { Verdict::Against }
 }
 
 /// What stands before the call.

@@ -21,13 +21,171 @@ impl Source for Strace {
     }
 
     fn fits(&self, head: &[u8]) -> Fit {
-        fit_of_lines(head, Fit::Likely, |line| call_log::judge(line, Tool::Strace))
+        // ltrace writes the same lines, but of other calls.
+        fit_of_lines(head, Fit::Likely, |line| call_log::judge(line, Tool::Strace, is_common))
     }
 
     fn read(&self, input: &mut dyn BufRead, context: &mut Context<'_>) -> Result<()> {
         call_log::read(Tool::Strace, input, context)
     }
 }
+
+/// Whether this is one of the system calls that make up most of any log.
+fn is_common(name: &[u8]) -> bool {
+    COMMON.binary_search_by(|known| known.as_bytes().cmp(name)).is_ok()
+}
+
+/// In alphabetical order.
+const COMMON: &[&str] = &[
+    "accept",
+    "accept4",
+    "access",
+    "arch_prctl",
+    "bind",
+    "brk",
+    "chdir",
+    "chmod",
+    "clock_gettime",
+    "clock_nanosleep",
+    "clone",
+    "clone3",
+    "close",
+    "connect",
+    "dup",
+    "dup2",
+    "dup3",
+    "epoll_create1",
+    "epoll_ctl",
+    "epoll_pwait",
+    "epoll_wait",
+    "eventfd2",
+    "execve",
+    "exit",
+    "exit_group",
+    "faccessat",
+    "faccessat2",
+    "fadvise64",
+    "fchmod",
+    "fcntl",
+    "fdatasync",
+    "flock",
+    "fork",
+    "fstat",
+    "fstat64",
+    "fstatfs",
+    "fsync",
+    "ftruncate",
+    "futex",
+    "getcwd",
+    "getdents",
+    "getdents64",
+    "getegid",
+    "geteuid",
+    "getgid",
+    "getpeername",
+    "getpgrp",
+    "getpid",
+    "getppid",
+    "getrandom",
+    "getrlimit",
+    "getrusage",
+    "getsockname",
+    "getsockopt",
+    "gettid",
+    "gettimeofday",
+    "getuid",
+    "getxattr",
+    "inotify_add_watch",
+    "io_getevents",
+    "io_submit",
+    "io_uring_enter",
+    "ioctl",
+    "kill",
+    "lgetxattr",
+    "listen",
+    "lseek",
+    "lstat",
+    "madvise",
+    "membarrier",
+    "mkdir",
+    "mkdirat",
+    "mmap",
+    "mmap2",
+    "mprotect",
+    "mremap",
+    "msync",
+    "munmap",
+    "nanosleep",
+    "newfstatat",
+    "open",
+    "openat",
+    "pipe",
+    "pipe2",
+    "poll",
+    "ppoll",
+    "prctl",
+    "pread64",
+    "preadv",
+    "prlimit64",
+    "pselect6",
+    "pwrite64",
+    "pwritev",
+    "read",
+    "readlink",
+    "readlinkat",
+    "readv",
+    "recvfrom",
+    "recvmmsg",
+    "recvmsg",
+    "rename",
+    "renameat",
+    "renameat2",
+    "restart_syscall",
+    "rmdir",
+    "rseq",
+    "rt_sigaction",
+    "rt_sigprocmask",
+    "rt_sigreturn",
+    "rt_sigsuspend",
+    "rt_sigtimedwait",
+    "sched_getaffinity",
+    "sched_setaffinity",
+    "sched_yield",
+    "select",
+    "sendfile",
+    "sendmmsg",
+    "sendmsg",
+    "sendto",
+    "set_robust_list",
+    "set_tid_address",
+    "setitimer",
+    "setpgid",
+    "setsockopt",
+    "shutdown",
+    "sigaltstack",
+    "socket",
+    "socketpair",
+    "splice",
+    "stat",
+    "statfs",
+    "statx",
+    "symlink",
+    "sysinfo",
+    "tgkill",
+    "timerfd_settime",
+    "times",
+    "umask",
+    "uname",
+    "unlink",
+    "unlinkat",
+    "utimensat",
+    "vfork",
+    "wait4",
+    "waitid",
+    "waitpid",
+    "write",
+    "writev",
+];
 
 #[cfg(test)]
 mod tests {
@@ -103,6 +261,14 @@ mod tests {
         assert_eq!(starts, [0, 1_500_000_000, 2_000_000_000]);
         let reading = read(&Strace, "23:59:59 a() = 0\n00:00:00 b() = 0\n", Reading::default());
         assert_eq!(times_of(&reading, "input")[1].0, 86_400_000_000_000);
+    }
+
+    #[test]
+    fn a_log_of_library_calls_is_something_else() {
+        assert!(COMMON.is_sorted());
+        let log =
+            "strlen(\"a\") = 1\nmemcpy(0x1, 0x2, 3) = 0x1\nread(3, \"\", 1) = 0\n+++ exited (status 0) +++\n";
+        assert_eq!(Strace.fits(log.as_bytes()), Fit::No);
     }
 
     #[test]
