@@ -190,7 +190,7 @@ const COMMON: &[&str] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Reading, damage_of, events_of, read, streams_of, times_of};
+    use crate::testing::{Reading, damage_of, events_of, note_of, read, streams_of, times_of};
 
     const LOG: &str = r#"7 1700000000.000001 execve("/bin/x", ["x"], 0x7ff /* 3 vars */) = 0 <0.000100>
 7 1700000000.000200 openat(AT_FDCWD, "a) = 1", O_RDONLY) = -1 ENOENT (No such file or directory) <0.000010>
@@ -269,6 +269,28 @@ mod tests {
         let log =
             "strlen(\"a\") = 1\nmemcpy(0x1, 0x2, 3) = 0x1\nread(3, \"\", 1) = 0\n+++ exited (status 0) +++\n";
         assert_eq!(Strace.fits(log.as_bytes()), Fit::No);
+    }
+
+    #[test]
+    fn on_a_terminal_messages_interrupt_calls() {
+        let log = "\
+pipe2([3, 4], 0) = 0
+clone(child_stack=NULL, flags=SIGCHLDstrace: Process 8 attached
+, child_tidptr=0x7f) = 8
+[pid     8] set_robust_list(0x7f, 24) = 0
+[pid     7] vfork(strace: Process 9 attached
+ <unfinished ...>
+[pid     9] close(3) = 0
+[pid     8] +++ exited with 0 +++
+[pid     7] <... vfork resumed>) = 9
+exit_group(0) = ?
+";
+        let reading = read(&Strace, log, Reading::default());
+        assert_eq!(streams_of(&reading), ["input", "process 8", "process 9"]);
+        assert_eq!(events_of(&reading, "input"), ["pipe2", "clone", "vfork", "exit_group"]);
+        assert_eq!(note_of(&reading, "input", "title").unwrap(), "process 7");
+        let args = events_of(&read(&Strace, log, Reading::by(&["args"])), "input");
+        assert_eq!(args[1], "child_stack=NULL, flags=SIGCHLD, child_tidptr=0x7f");
     }
 
     #[test]
