@@ -115,8 +115,10 @@ impl Reader<'_> {
         let mut found = false;
         loop {
             match self.outer_entry(context)? {
-                Outer::Events { complete: true } => found = true,
-                Outer::Events { complete: false } => {
+                Outer::Events(ListEnd::Closed) => found = true,
+                // That was reported, and nothing is left.
+                Outer::Events(ListEnd::Damaged) => return Ok(()),
+                Outer::Events(ListEnd::Open) => {
                     return context.damaged(self.place(0), "the file ends inside the list of events");
                 }
                 Outer::Other => {}
@@ -162,7 +164,7 @@ impl Reader<'_> {
         }
         if is_events && self.window.peek()? == Some(b'[') {
             self.window.consume(1);
-            return Ok(Outer::Events { complete: self.events(context)? });
+            return Ok(Outer::Events(self.events(context)?));
         }
         Ok(if self.window.skip_value()? { Outer::Other } else { Outer::Cut })
     }
@@ -178,25 +180,25 @@ impl Reader<'_> {
         Ok(self.window.skip_value()?.then_some(is_events))
     }
 
-    /// The events of a list; says whether the closing bracket was there.
-    fn events(&mut self, context: &mut Context<'_>) -> Result<bool> {
+    /// The events of a list.
+    fn events(&mut self, context: &mut Context<'_>) -> Result<ListEnd> {
         loop {
             match self.window.peek()? {
-                None => return Ok(false),
+                None => return Ok(ListEnd::Open),
                 Some(b']') => {
                     self.window.consume(1);
-                    return Ok(true);
+                    return Ok(ListEnd::Closed);
                 }
                 Some(b',') => self.window.consume(1),
                 Some(b'{') => {
                     if !self.event(context)? {
-                        return Ok(true);
+                        return Ok(ListEnd::Damaged);
                     }
                 }
                 Some(_) => {
                     context.damaged(self.place(0), "expected an event, which is an object")?;
                     if !self.seek_next_event()? {
-                        return Ok(true);
+                        return Ok(ListEnd::Damaged);
                     }
                 }
             }
@@ -278,11 +280,21 @@ impl Reader<'_> {
 
 /// What was found in the outermost object.
 enum Outer {
-    Events { complete: bool },
+    Events(ListEnd),
     Other,
     End,
     Cut,
     Malformed(&'static str),
+}
+
+/// How a list of events ended.
+enum ListEnd {
+    /// With its bracket.
+    Closed,
+    /// Without it, after a complete event.
+    Open,
+    /// In damage after which there is no other event.
+    Damaged,
 }
 
 /// The threads of a trace and what is known of them.
