@@ -1,8 +1,10 @@
 //! Lists the streams that a source finds in a file, and how fast it was:
 //! `cargo run --release --example streams -- chrome trace.json [--lenient] [--calls] [--key=a,b] [--cat]`.
-//! With `--cat` the events are printed instead.
+//! With `--cat` the events are printed instead; with `--count` they are only counted, which
+//! shows how fast the source is alone.
 
-use loopfold::trace::{Collector, Projection, TimesKept};
+use loopfold::StreamId;
+use loopfold::trace::{Collector, Event, Projection, Sink, TimesKept};
 use loopfold_sources::{ALL, Context, Options};
 use std::fs::File;
 use std::io::{BufReader, Read, Write};
@@ -23,6 +25,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     eprintln!("{fits:?}");
     let source = ALL.iter().find(|source| source.name() == format).ok_or("no such format")?;
 
+    if has("--count") {
+        let mut sink = Counter::default();
+        let mut context = Context::new(&options, &mut sink, path, false);
+        let begin = Instant::now();
+        source.read(&mut BufReader::new(File::open(path)?), &mut context)?;
+        let seconds = begin.elapsed().as_secs_f64();
+        let bytes = std::fs::metadata(path)?.len();
+        println!("{} events, {:.0} MB/s", sink.events, bytes as f64 / seconds / 1e6);
+        return Ok(());
+    }
     let bytes = std::fs::metadata(path)?.len();
     let mut input = BufReader::new(File::open(path)?);
     let mut sink = Collector::new(Projection { key, ..Projection::default() }, TimesKept::All);
@@ -42,9 +54,49 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         } else {
             let shown: Vec<_> = stream.symbols.iter().take(3).map(|&s| trace.alphabet.label(s)).collect();
-            writeln!(out, "{}: {} events {:?} {shown:.60?}", stream.name, stream.symbols.len(), stream.notes)?;
+            writeln!(
+                out,
+                "{}: {} events {:?} {shown:.60?}",
+                stream.name,
+                stream.symbols.len(),
+                stream.notes
+            )?;
         }
     }
     eprintln!("{} events, {} symbols", trace.events(), trace.alphabet.len());
     Ok(())
+}
+
+/// A sink that forgets everything.
+#[derive(Default)]
+struct Counter {
+    streams: Vec<String>,
+    events: u64,
+}
+
+impl Sink for Counter {
+    fn stream(&mut self, name: &str) -> loopfold::Result<StreamId> {
+        let known = self.streams.iter().position(|stream| stream == name);
+        if known.is_none() {
+            self.streams.push(name.to_string());
+        }
+        StreamId::new(known.unwrap_or(self.streams.len() - 1))
+    }
+
+    fn describe(&mut self, _: StreamId, _: &str, _: &str) -> loopfold::Result<()> {
+        Ok(())
+    }
+
+    fn push(&mut self, _: StreamId, _: &Event<'_>) -> loopfold::Result<()> {
+        self.events += 1;
+        Ok(())
+    }
+
+    fn wants(&self, _: &str) -> bool {
+        false
+    }
+
+    fn wants_times(&self) -> bool {
+        true
+    }
 }

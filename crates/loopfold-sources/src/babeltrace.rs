@@ -324,7 +324,10 @@ mod tests {
             ("[00000001528283730495] (+000000003408) vm a:b: { x = 1 }", 1_528_283_730_495),
             ("[00:00:01.000000000] a:b: { x = 1 }", 1_000_000_000),
             ("[00:00:01.000000000] vm a:b: ", 1_000_000_000),
-            ("timestamp = 00:00:01.0, delta = +?, trace:hostname = vm, name = a:b, event.fields = { x = 1 }", 1_000_000_000),
+            (
+                "timestamp = 00:00:01.0, delta = +?, trace:hostname = vm, name = a:b, event.fields = { x = 1 }",
+                1_000_000_000,
+            ),
         ];
         for (line, start) in forms {
             let reading = read(&Babeltrace, line, Reading::default());

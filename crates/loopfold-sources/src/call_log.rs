@@ -2,7 +2,9 @@
 //! `[pid 7] 12:00:00.5 read(3, "x", 1) = 1 <0.000012>`.
 //!
 //! There is one stream per thread, `process N`, or the only stream of the input when the
-//! lines do not say which process they are of. The event is the name of the call; a
+//! lines do not say which process they are of. On a terminal they say so only while there
+//! are several: the process that was alone before keeps the stream of the input, with the
+//! title `process N`. The event is the name of the call; a
 //! signal is `--- SIGCHLD ---`, the end of a process `+++ exited +++` or `+++ killed +++`.
 //! A call that was interrupted in the log, `<unfinished ...>`, and its `resumed` line
 //! are one event where the call began. Fields: `errno` (a name such as `ENOENT`, `0`
@@ -15,7 +17,7 @@
 use crate::clock::{DayClock, SECONDS, nanoseconds, time_of_day};
 use crate::line_reader::{LineReader, Verdict, decimal, split_word};
 use crate::{Context, Result};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use loopfold::StreamId;
 use loopfold::trace::{Event, Field, Value};
 use std::collections::VecDeque;
@@ -45,9 +47,16 @@ pub(crate) fn read(tool: Tool, input: &mut dyn BufRead, context: &mut Context<'_
     let mut log = CallLog::new(tool, context);
     let mut lines = LineReader::new(input);
     while let Some(line) = lines.next_line()? {
+        if log.take_continuation(line.bytes, context)? {
+            continue;
+        }
         let (prefix, rest) = split_prefix(line.bytes);
         let time = log.clock.time_of(&prefix);
-        match Parsed::of(rest, tool) {
+        let parsed = Parsed::of(rest, tool);
+        if let Some(process) = attached_process(line.bytes) {
+            log.note_attached(process, prefix.process, &parsed);
+        }
+        match parsed {
             Some(Parsed::Message) => {}
             Some(parsed) => log.take(prefix.process, time, parsed, context)?,
             None => context.damaged(
@@ -59,15 +68,17 @@ pub(crate) fn read(tool: Tool, input: &mut dyn BufRead, context: &mut Context<'_
     log.finish(context)
 }
 
-/// What a line says about whether a file is a log of this tool.
-pub(crate) fn judge(line: &[u8], tool: Tool) -> Verdict {
+/// What a line says about whether a file is a log of this tool, in which most calls
+/// are `likely` ones.
+pub(crate) fn judge(line: &[u8], tool: Tool, likely: impl Fn(&[u8]) -> bool) -> Verdict {
     let (_, rest) = split_prefix(line);
-    match Parsed::of(rest, tool) {
-        Some(Parsed::Call { rest, returned: true, .. }) if split_result(rest).is_some() => Verdict::For,
-        Some(Parsed::Call { returned: false, .. } | Parsed::Resumed { .. }) => Verdict::For,
-        Some(Parsed::Other { .. } | Parsed::Message) => Verdict::Neutral,
-        _ => Verdict::Against,
-    }
+    let name = match Parsed::of(rest, tool) {
+        Some(Parsed::Call { name, rest, returned: true }) if split_result(rest).is_some() => name,
+        Some(Parsed::Call { name, returned: false, .. } | Parsed::Resumed { name, .. }) => name,
+        Some(Parsed::Other { .. } | Parsed::Message) => return Verdict::Neutral,
+        _ => return Verdict::Against,
+    };
+    if likely(name) { Verdict::For } else { Verdict::Against }
 }
 
 /// What stands before the call.
@@ -191,7 +202,7 @@ impl<'a> Parsed<'a> {
         let open = memchr::memchr(b'(', text)?;
         let name = call_name(&text[..open], tool)?;
         let rest = &text[open + 1..];
-        match strip_unfinished(rest) {
+        match strip_unfinished(rest).or_else(|| strip_attached(rest)) {
             Some(args) => Some(Parsed::Call { name, rest: args, returned: false }),
             None => Some(Parsed::Call { name, rest, returned: true }),
         }
@@ -247,6 +258,19 @@ fn strip_unfinished(text: &[u8]) -> Option<&[u8]> {
     let at = memchr::memrchr(b'<', text)?;
     let (before, mark) = text.split_at(at);
     mark.starts_with(b"<unfinished").then(|| before.trim_ascii_end())
+}
+
+/// The child in `strace: Process 8 attached`, a message that on a terminal can come
+/// in the middle of the call that made the child.
+fn attached_process(line: &[u8]) -> Option<u64> {
+    let number = line.trim_ascii_end().strip_suffix(b" attached")?;
+    decimal(&number[memchr::memrchr(b' ', number)? + 1..])
+}
+
+/// What stands before such a message at the end of a call.
+fn strip_attached(text: &[u8]) -> Option<&[u8]> {
+    attached_process(text)?;
+    memchr::memmem::rfind(text, b"strace: Process ").map(|at| &text[..at])
 }
 
 /// Splits what follows the opening parenthesis into arguments and result.
@@ -316,6 +340,10 @@ struct CallLog {
     threads: Vec<Thread>,
     by_process: HashMap<Option<u64>, usize>,
     name: Vec<u8>,
+    /// Processes that were attached while the log was running, so not the first one.
+    attached: HashSet<u64>,
+    /// A call that a message interrupted: the next line goes on with it.
+    interrupted: Option<(Option<u64>, Vec<u8>)>,
 }
 
 impl CallLog {
@@ -326,12 +354,27 @@ impl CallLog {
             args: context.wants("args"),
             fd: context.wants("fd"),
         };
-        let (threads, by_process) = (Vec::new(), HashMap::new());
-        Self { tool, wanted, clock: Clock::default(), threads, by_process, name: Vec::new() }
+        Self {
+            tool,
+            wanted,
+            clock: Clock::default(),
+            threads: Vec::new(),
+            by_process: HashMap::new(),
+            name: Vec::new(),
+            attached: HashSet::new(),
+            interrupted: None,
+        }
     }
 
     fn thread_index(&mut self, process: Option<u64>, context: &mut Context<'_>) -> Result<usize> {
         if let Some(&index) = self.by_process.get(&process) {
+            return Ok(index);
+        }
+        if let Some(number) = process
+            && let Some(index) = self.first_process_as(number)
+        {
+            let title = format!("process {number}");
+            context.describe(self.threads[index].stream, "title", &title)?;
             return Ok(index);
         }
         let stream = match process {
@@ -341,6 +384,45 @@ impl CallLog {
         self.threads.push(Thread { stream, held: VecDeque::new(), told: Vec::new() });
         self.by_process.insert(process, self.threads.len() - 1);
         Ok(self.threads.len() - 1)
+    }
+
+    /// On a terminal, lines say which process they are of only while there are several.
+    /// The first process that they name and that was not attached later is the one that
+    /// was alone before.
+    fn first_process_as(&mut self, number: u64) -> Option<usize> {
+        let &alone = self.by_process.get(&None)?;
+        let is_named = self.by_process.iter().any(|(process, &index)| process.is_some() && index == alone);
+        if is_named || self.attached.contains(&number) {
+            return None;
+        }
+        self.by_process.insert(Some(number), alone);
+        Some(alone)
+    }
+
+    fn note_attached(&mut self, attached: u64, process: Option<u64>, parsed: &Option<Parsed<'_>>) {
+        if !self.threads.is_empty() {
+            self.attached.insert(attached);
+        }
+        if let Some(Parsed::Call { name, returned: false, .. }) = parsed {
+            self.interrupted = Some((process, name.to_vec()));
+        }
+    }
+
+    /// Takes a line that is the rest of an interrupted call; false if it is not.
+    fn take_continuation(&mut self, line: &[u8], context: &mut Context<'_>) -> Result<bool> {
+        let Some((process, name)) = self.interrupted.take() else { return Ok(false) };
+        let line = line.trim_ascii_start();
+        if line.starts_with(b"<unfinished") {
+            return Ok(true);
+        }
+        if !line.starts_with(b",") && !line.starts_with(b")") {
+            return Ok(false);
+        }
+        // The rest may be interrupted as well, by the process itself.
+        if strip_unfinished(line).is_none() {
+            self.take(process, None, Parsed::Resumed { name: &name, rest: line }, context)?;
+        }
+        Ok(true)
     }
 
     fn take(

@@ -57,7 +57,7 @@ impl Source for Chrome {
     }
 
     fn read(&self, input: &mut dyn BufRead, context: &mut Context<'_>) -> Result<()> {
-        let mut reader = Reader { window: Window::new(input), trace: Threads::default(), retries: 0 };
+        let mut reader = Reader { window: Window::new(input), trace: Threads::default(), wasted: 0 };
         reader.read(context)?;
         reader.trace.push(context)
     }
@@ -69,15 +69,17 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// file does not end up in memory.
 const LARGEST_EVENT: usize = 64 * 1024 * 1024;
 
-/// How often reading is taken up again in what seemed to be an event without an end.
-/// Each time costs up to the rest of the file.
-const RETRIES_AT_END: u32 = 16;
+/// How many bytes may be read again after damage, beyond a few times what was read so
+/// far. What seems to be an event without an end costs the rest of the file each time it
+/// is tried; a file made of such beginnings must not take forever.
+const WASTE_ALLOWED: u64 = 256 * 1024 * 1024;
 
 /// Finds the events in the text.
 struct Reader<'a> {
     window: Window<'a>,
     trace: Threads,
-    retries: u32,
+    /// How many bytes were read in vain.
+    wasted: u64,
 }
 
 impl Reader<'_> {
@@ -113,8 +115,10 @@ impl Reader<'_> {
         let mut found = false;
         loop {
             match self.outer_entry(context)? {
-                Outer::Events { complete: true } => found = true,
-                Outer::Events { complete: false } => {
+                Outer::Events(ListEnd::Closed) => found = true,
+                // That was reported, and nothing is left.
+                Outer::Events(ListEnd::Damaged) => return Ok(()),
+                Outer::Events(ListEnd::Open) => {
                     return context.damaged(self.place(0), "the file ends inside the list of events");
                 }
                 Outer::Other => {}
@@ -160,7 +164,7 @@ impl Reader<'_> {
         }
         if is_events && self.window.peek()? == Some(b'[') {
             self.window.consume(1);
-            return Ok(Outer::Events { complete: self.events(context)? });
+            return Ok(Outer::Events(self.events(context)?));
         }
         Ok(if self.window.skip_value()? { Outer::Other } else { Outer::Cut })
     }
@@ -176,25 +180,25 @@ impl Reader<'_> {
         Ok(self.window.skip_value()?.then_some(is_events))
     }
 
-    /// The events of a list; says whether the closing bracket was there.
-    fn events(&mut self, context: &mut Context<'_>) -> Result<bool> {
+    /// The events of a list.
+    fn events(&mut self, context: &mut Context<'_>) -> Result<ListEnd> {
         loop {
             match self.window.peek()? {
-                None => return Ok(false),
+                None => return Ok(ListEnd::Open),
                 Some(b']') => {
                     self.window.consume(1);
-                    return Ok(true);
+                    return Ok(ListEnd::Closed);
                 }
                 Some(b',') => self.window.consume(1),
                 Some(b'{') => {
                     if !self.event(context)? {
-                        return Ok(true);
+                        return Ok(ListEnd::Damaged);
                     }
                 }
                 Some(_) => {
                     context.damaged(self.place(0), "expected an event, which is an object")?;
                     if !self.seek_next_event()? {
-                        return Ok(true);
+                        return Ok(ListEnd::Damaged);
                     }
                 }
             }
@@ -218,26 +222,35 @@ impl Reader<'_> {
             match stop {
                 Stop::Malformed { at, expected } => {
                     context.damaged(self.place(at), format_args!("expected {expected}"))?;
-                    return self.seek_next_event();
+                    return self.skip_damage(at);
                 }
                 Stop::End if self.window.at_end() => {
                     context.damaged(
                         self.place(self.window.rest().len()),
                         format_args!("the file ends inside the event that begins at {}", self.place(0)),
                     )?;
-                    self.retries += 1;
-                    return Ok(self.retries <= RETRIES_AT_END && self.seek_next_event()?);
+                    return self.skip_damage(self.window.rest().len());
                 }
                 Stop::End if self.window.rest().len() >= LARGEST_EVENT => {
                     context.damaged(
                         self.place(0),
-                        format_args!("an event of more than {LARGEST_EVENT} bytes: a quote or bracket is missing"),
+                        format_args!(
+                            "an event of more than {LARGEST_EVENT} bytes: a quote or bracket is missing"
+                        ),
                     )?;
-                    return self.seek_next_event();
+                    return self.skip_damage(self.window.rest().len());
                 }
                 Stop::End => self.window.refill()?,
             }
         }
+    }
+
+    /// Goes on after an event of which `wasted` bytes were read in vain, unless that has
+    /// become too much.
+    fn skip_damage(&mut self, wasted: usize) -> Result<bool> {
+        self.wasted += wasted as u64;
+        let allowed = WASTE_ALLOWED.saturating_add(self.window.offset().saturating_mul(4));
+        Ok(self.wasted <= allowed && self.seek_next_event()?)
     }
 
     /// After damage: goes to what looks like the beginning of the next event. False when
@@ -267,11 +280,21 @@ impl Reader<'_> {
 
 /// What was found in the outermost object.
 enum Outer {
-    Events { complete: bool },
+    Events(ListEnd),
     Other,
     End,
     Cut,
     Malformed(&'static str),
+}
+
+/// How a list of events ended.
+enum ListEnd {
+    /// With its bracket.
+    Closed,
+    /// Without it, after a complete event.
+    Open,
+    /// In damage after which there is no other event.
+    Damaged,
 }
 
 /// The threads of a trace and what is known of them.
@@ -478,12 +501,7 @@ fn note_count(context: &mut Context<'_>, stream: StreamId, key: &str, count: u64
     Ok(())
 }
 
-fn push_slices(
-    ordered: &Ordered,
-    kinds: &Kinds,
-    stream: StreamId,
-    context: &mut Context<'_>,
-) -> Result<()> {
+fn push_slices(ordered: &Ordered, kinds: &Kinds, stream: StreamId, context: &mut Context<'_>) -> Result<()> {
     let mut fields = Vec::new();
     if context.options.calls {
         return ordered.walk(|step| {

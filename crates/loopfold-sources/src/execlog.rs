@@ -162,7 +162,9 @@ impl<'a> Record<'a> {
     }
 
     fn word_ends_with(&self, text: &[u8]) -> bool {
-        let (Some(word), Some(text_value)) = (hexadecimal(self.word), hexadecimal(text)) else { return false };
+        let (Some(word), Some(text_value)) = (hexadecimal(self.word), hexadecimal(text)) else {
+            return false;
+        };
         let bits = 4 * text.len() as u32;
         let mask = if bits < 64 { (1 << bits) - 1 } else { u64::MAX };
         word & mask == text_value

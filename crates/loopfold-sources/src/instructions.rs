@@ -140,7 +140,16 @@ pub(crate) fn split_mnemonic(text: &[u8]) -> (&[u8], &[u8]) {
 fn is_prefix(word: &[u8]) -> bool {
     matches!(
         word,
-        b"lock" | b"rep" | b"repe" | b"repz" | b"repne" | b"repnz" | b"bnd" | b"notrack" | b"data16" | b"addr32"
+        b"lock"
+            | b"rep"
+            | b"repe"
+            | b"repz"
+            | b"repne"
+            | b"repnz"
+            | b"bnd"
+            | b"notrack"
+            | b"data16"
+            | b"addr32"
     )
 }
 
@@ -189,7 +198,8 @@ fn of_f_family(mnemonic: &[u8]) -> Option<char> {
 
 /// On AArch64 the register tells whether a load or store is one of floating point.
 fn of_arm_memory(mnemonic: &[u8], operands: &[u8]) -> Option<char> {
-    let is_memory = [&b"ldr"[..], b"ldp", b"ldur", b"ldnp", b"str", b"stp", b"stur", b"stnp"].contains(&mnemonic);
+    let is_memory =
+        [&b"ldr"[..], b"ldp", b"ldur", b"ldnp", b"str", b"stp", b"stur", b"stnp"].contains(&mnemonic);
     let is_float = matches!(operands, [b'b' | b'h' | b's' | b'd' | b'q', b'0'..=b'9', ..]);
     (is_memory && is_float).then_some(if mnemonic[0] == b'l' { 'l' } else { 's' })
 }
@@ -234,8 +244,20 @@ fn has_vector_register(operands: &[u8]) -> bool {
 fn direction_of_move(operands: &[u8]) -> char {
     let first = operands.split(|&byte| byte == b',').next().unwrap_or_default();
     match (memchr::memchr(b'[', operands), memchr::memchr(b'(', operands)) {
-        (Some(at), _) => if at < first.len() { 's' } else { 'l' },
-        (_, Some(_)) => if operands.ends_with(b")") { 's' } else { 'l' },
+        (Some(at), _) => {
+            if at < first.len() {
+                's'
+            } else {
+                'l'
+            }
+        }
+        (_, Some(_)) => {
+            if operands.ends_with(b")") {
+                's'
+            } else {
+                'l'
+            }
+        }
         _ => 'v',
     }
 }

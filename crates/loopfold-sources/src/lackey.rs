@@ -43,16 +43,15 @@ impl Source for Lackey {
         let mut lines = LineReader::new(input);
         while let Some(line) = lines.next_line()? {
             let Some(parsed) = Parsed::of(line.bytes) else {
-                context.damaged(line.place(), "expected SB and an address, or I, L, S or M, an address and a size")?;
+                context.damaged(
+                    line.place(),
+                    "expected SB and an address, or I, L, S or M, an address and a size",
+                )?;
                 continue;
             };
             let address = match parsed {
                 Parsed::Message => continue,
-                Parsed::Block(address) => {
-                    let Some(number) = hexadecimal(address) else {
-                        context.damaged(line.place(), "the address is not hexadecimal or out of range")?;
-                        continue;
-                    };
+                Parsed::Block { address, number } => {
                     if !wants_address {
                         context.push(stream, &Event::integer(number))?;
                         continue;
@@ -83,7 +82,7 @@ impl Source for Lackey {
 
 /// What a line tells.
 enum Parsed<'a> {
-    Block(&'a [u8]),
+    Block { address: &'a [u8], number: u64 },
     Access { letter: u8, address: &'a [u8], size: &'a [u8] },
     Message,
 }
@@ -92,7 +91,7 @@ impl<'a> Parsed<'a> {
     fn of(line: &'a [u8]) -> Option<Self> {
         if let Some(address) = line.strip_prefix(b"SB ") {
             let address = address.trim_ascii();
-            return is_hexadecimal(address).then_some(Parsed::Block(address));
+            return Some(Parsed::Block { address, number: hexadecimal(address)? });
         }
         match line {
             [b'I', b' ', b' ', rest @ ..] => Self::access(b'I', rest),
@@ -108,12 +107,9 @@ impl<'a> Parsed<'a> {
         let comma = memchr::memchr(b',', rest)?;
         let (address, size) = (&rest[..comma], &rest[comma + 1..]);
         decimal(size)?;
-        is_hexadecimal(address).then_some(Parsed::Access { letter, address, size })
+        hexadecimal(address)?;
+        Some(Parsed::Access { letter, address, size })
     }
-}
-
-fn is_hexadecimal(text: &[u8]) -> bool {
-    !text.is_empty() && text.iter().all(u8::is_ascii_hexdigit)
 }
 
 #[cfg(test)]
@@ -141,7 +137,13 @@ mod tests {
 
     #[test]
     fn lines_that_fit_nothing_are_damage() {
-        for bad in ["SB 04\nSB \n", "SB 04\nSB 0x1\n", "SB 1\nSB 11112222333344445555\n", "SB 1\nI  04,\n", "SB 1\nhello\n"] {
+        for bad in [
+            "SB 04\nSB \n",
+            "SB 04\nSB 0x1\n",
+            "SB 1\nSB 11112222333344445555\n",
+            "SB 1\nI  04,\n",
+            "SB 1\nhello\n",
+        ] {
             let error = read(&Lackey, bad, Reading::default()).unwrap_err();
             assert!(error.starts_with("line 2: "), "{error}");
             assert_eq!(damage_of(&read(&Lackey, bad, Reading::lenient())), 1);

@@ -166,7 +166,12 @@ pub(crate) fn hexadecimal(text: &[u8]) -> Option<u64> {
         return None;
     }
     text.iter().try_fold(0u64, |number, &byte| {
-        let digit = char::from(byte).to_digit(16)?;
+        let digit = match byte {
+            b'0'..=b'9' => byte - b'0',
+            b'a'..=b'f' => byte - b'a' + 10,
+            b'A'..=b'F' => byte - b'A' + 10,
+            _ => return None,
+        };
         Some(number << 4 | u64::from(digit))
     })
 }

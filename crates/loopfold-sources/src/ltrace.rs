@@ -23,7 +23,7 @@ impl Source for Ltrace {
     }
 
     fn fits(&self, head: &[u8]) -> Fit {
-        fit_of_lines(head, Fit::Likely, |line| call_log::judge(line, Tool::Ltrace))
+        fit_of_lines(head, Fit::Likely, |line| call_log::judge(line, Tool::Ltrace, |_| true))
     }
 
     fn read(&self, input: &mut dyn BufRead, context: &mut Context<'_>) -> Result<()> {

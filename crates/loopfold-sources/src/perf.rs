@@ -95,8 +95,10 @@ impl<'a> Record<'a> {
 
 /// Splits a line at its time, the first word like `12.345678:`.
 fn split_at_time(line: &[u8]) -> Option<(&[u8], i64, &[u8])> {
+    /// Far more than a command, a thread and a processor take.
+    const HEAD: usize = 500;
     let mut from = 0;
-    while let Some(colon) = memchr::memchr(b':', &line[from..]) {
+    while let Some(colon) = memchr::memchr(b':', &line[from..line.len().min(HEAD)]) {
         let colon = from + colon;
         let begin = memchr::memrchr2(b' ', b'\t', &line[..colon]).map_or(0, |blank| blank + 1);
         let word = &line[begin..colon];
@@ -108,7 +110,7 @@ fn split_at_time(line: &[u8]) -> Option<(&[u8], i64, &[u8])> {
         {
             return Some((&line[..begin], time, &line[colon + 1..]));
         }
-        from = colon + 1;
+        from = (colon + 1).min(line.len().min(HEAD));
     }
     None
 }
@@ -285,7 +287,10 @@ mod tests {
     fn tracepoints_are_events_of_their_thread() {
         assert_eq!(Perf.fits(LOG.as_bytes()), Fit::Certain);
         let reading = read(&Perf, LOG, Reading::default());
-        assert_eq!(streams_of(&reading), ["perf-exec 41", "my prog 42", "swapper 0 cpu 1", "swapper 0 cpu 0"]);
+        assert_eq!(
+            streams_of(&reading),
+            ["perf-exec 41", "my prog 42", "swapper 0 cpu 1", "swapper 0 cpu 0"]
+        );
         assert_eq!(
             events_of(&reading, "perf-exec 41"),
             ["raw_syscalls:sys_exit NR=59", "raw_syscalls:sys_enter NR=12"]

@@ -195,7 +195,8 @@ core   0: 3 0x0000000080000004 (0x0000b183) x3  0x0 mem 0x80001000
 ";
         let reading = read(&Spike, both, Reading::default());
         assert_eq!(events_of(&reading, "core 0"), ["0x80000000 auipc", "0x80000004 ld"]);
-        let commits: String = both.lines().filter(|line| line.contains(": 3 ")).map(|line| format!("{line}\n")).collect();
+        let commits: String =
+            both.lines().filter(|line| line.contains(": 3 ")).map(|line| format!("{line}\n")).collect();
         let reading = read(&Spike, &commits, Reading::default());
         assert_eq!(events_of(&reading, "core 0"), ["0x80000000", "0x80000004"]);
     }

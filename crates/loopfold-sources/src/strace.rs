@@ -21,7 +21,8 @@ impl Source for Strace {
     }
 
     fn fits(&self, head: &[u8]) -> Fit {
-        fit_of_lines(head, Fit::Likely, |line| call_log::judge(line, Tool::Strace))
+        // ltrace writes the same lines, but of other calls.
+        fit_of_lines(head, Fit::Likely, |line| call_log::judge(line, Tool::Strace, is_common))
     }
 
     fn read(&self, input: &mut dyn BufRead, context: &mut Context<'_>) -> Result<()> {
@@ -29,10 +30,167 @@ impl Source for Strace {
     }
 }
 
+/// Whether this is one of the system calls that make up most of any log.
+fn is_common(name: &[u8]) -> bool {
+    COMMON.binary_search_by(|known| known.as_bytes().cmp(name)).is_ok()
+}
+
+/// In alphabetical order.
+const COMMON: &[&str] = &[
+    "accept",
+    "accept4",
+    "access",
+    "arch_prctl",
+    "bind",
+    "brk",
+    "chdir",
+    "chmod",
+    "clock_gettime",
+    "clock_nanosleep",
+    "clone",
+    "clone3",
+    "close",
+    "connect",
+    "dup",
+    "dup2",
+    "dup3",
+    "epoll_create1",
+    "epoll_ctl",
+    "epoll_pwait",
+    "epoll_wait",
+    "eventfd2",
+    "execve",
+    "exit",
+    "exit_group",
+    "faccessat",
+    "faccessat2",
+    "fadvise64",
+    "fchmod",
+    "fcntl",
+    "fdatasync",
+    "flock",
+    "fork",
+    "fstat",
+    "fstat64",
+    "fstatfs",
+    "fsync",
+    "ftruncate",
+    "futex",
+    "getcwd",
+    "getdents",
+    "getdents64",
+    "getegid",
+    "geteuid",
+    "getgid",
+    "getpeername",
+    "getpgrp",
+    "getpid",
+    "getppid",
+    "getrandom",
+    "getrlimit",
+    "getrusage",
+    "getsockname",
+    "getsockopt",
+    "gettid",
+    "gettimeofday",
+    "getuid",
+    "getxattr",
+    "inotify_add_watch",
+    "io_getevents",
+    "io_submit",
+    "io_uring_enter",
+    "ioctl",
+    "kill",
+    "lgetxattr",
+    "listen",
+    "lseek",
+    "lstat",
+    "madvise",
+    "membarrier",
+    "mkdir",
+    "mkdirat",
+    "mmap",
+    "mmap2",
+    "mprotect",
+    "mremap",
+    "msync",
+    "munmap",
+    "nanosleep",
+    "newfstatat",
+    "open",
+    "openat",
+    "pipe",
+    "pipe2",
+    "poll",
+    "ppoll",
+    "prctl",
+    "pread64",
+    "preadv",
+    "prlimit64",
+    "pselect6",
+    "pwrite64",
+    "pwritev",
+    "read",
+    "readlink",
+    "readlinkat",
+    "readv",
+    "recvfrom",
+    "recvmmsg",
+    "recvmsg",
+    "rename",
+    "renameat",
+    "renameat2",
+    "restart_syscall",
+    "rmdir",
+    "rseq",
+    "rt_sigaction",
+    "rt_sigprocmask",
+    "rt_sigreturn",
+    "rt_sigsuspend",
+    "rt_sigtimedwait",
+    "sched_getaffinity",
+    "sched_setaffinity",
+    "sched_yield",
+    "select",
+    "sendfile",
+    "sendmmsg",
+    "sendmsg",
+    "sendto",
+    "set_robust_list",
+    "set_tid_address",
+    "setitimer",
+    "setpgid",
+    "setsockopt",
+    "shutdown",
+    "sigaltstack",
+    "socket",
+    "socketpair",
+    "splice",
+    "stat",
+    "statfs",
+    "statx",
+    "symlink",
+    "sysinfo",
+    "tgkill",
+    "timerfd_settime",
+    "times",
+    "umask",
+    "uname",
+    "unlink",
+    "unlinkat",
+    "utimensat",
+    "vfork",
+    "wait4",
+    "waitid",
+    "waitpid",
+    "write",
+    "writev",
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Reading, damage_of, events_of, read, streams_of, times_of};
+    use crate::testing::{Reading, damage_of, events_of, note_of, read, streams_of, times_of};
 
     const LOG: &str = r#"7 1700000000.000001 execve("/bin/x", ["x"], 0x7ff /* 3 vars */) = 0 <0.000100>
 7 1700000000.000200 openat(AT_FDCWD, "a) = 1", O_RDONLY) = -1 ENOENT (No such file or directory) <0.000010>
@@ -103,6 +261,36 @@ mod tests {
         assert_eq!(starts, [0, 1_500_000_000, 2_000_000_000]);
         let reading = read(&Strace, "23:59:59 a() = 0\n00:00:00 b() = 0\n", Reading::default());
         assert_eq!(times_of(&reading, "input")[1].0, 86_400_000_000_000);
+    }
+
+    #[test]
+    fn a_log_of_library_calls_is_something_else() {
+        assert!(COMMON.is_sorted());
+        let log =
+            "strlen(\"a\") = 1\nmemcpy(0x1, 0x2, 3) = 0x1\nread(3, \"\", 1) = 0\n+++ exited (status 0) +++\n";
+        assert_eq!(Strace.fits(log.as_bytes()), Fit::No);
+    }
+
+    #[test]
+    fn on_a_terminal_messages_interrupt_calls() {
+        let log = "\
+pipe2([3, 4], 0) = 0
+clone(child_stack=NULL, flags=SIGCHLDstrace: Process 8 attached
+, child_tidptr=0x7f) = 8
+[pid     8] set_robust_list(0x7f, 24) = 0
+[pid     7] vfork(strace: Process 9 attached
+ <unfinished ...>
+[pid     9] close(3) = 0
+[pid     8] +++ exited with 0 +++
+[pid     7] <... vfork resumed>) = 9
+exit_group(0) = ?
+";
+        let reading = read(&Strace, log, Reading::default());
+        assert_eq!(streams_of(&reading), ["input", "process 8", "process 9"]);
+        assert_eq!(events_of(&reading, "input"), ["pipe2", "clone", "vfork", "exit_group"]);
+        assert_eq!(note_of(&reading, "input", "title").unwrap(), "process 7");
+        let args = events_of(&read(&Strace, log, Reading::by(&["args"])), "input");
+        assert_eq!(args[1], "child_stack=NULL, flags=SIGCHLD, child_tidptr=0x7f");
     }
 
     #[test]

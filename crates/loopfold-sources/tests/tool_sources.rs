@@ -1,6 +1,8 @@
 //! Bad input: whatever happens to the bytes of a log, a source reads what it can or
 //! gives an error with a place. It never panics and never fails leniently.
 
+#![allow(clippy::unwrap_used, reason = "a failing helper is a failing test")]
+
 use loopfold::Trace;
 use loopfold::trace::{Collector, Projection, TimesKept};
 use loopfold_sources::{ALL, Context, Options, Result, Source};
@@ -44,7 +46,10 @@ const SAMPLES: &[(&str, &str)] = &[
 [pid 5] 10:00:00.000013 +++ exited (status 0) +++
 "#,
     ),
-    ("lackey", "==9== Lackey\nSB 0401ab70\nSB 0401b7e7\nI  04001000,3\n L 1ffe80,8\n S 1ffe88,4\n M 0421c7cc,4\n"),
+    (
+        "lackey",
+        "==9== Lackey\nSB 0401ab70\nSB 0401b7e7\nI  04001000,3\n L 1ffe80,8\n S 1ffe88,4\n M 0421c7cc,4\n",
+    ),
     (
         "spike",
         "core   0: 0x0000000000001000 (0x00000297) auipc   t0, 0x0\ncore   0: >>>>  main\n\
@@ -187,7 +192,10 @@ fn mutated(text: &[u8], dice: &mut Dice) -> Vec<u8> {
 fn mutated_logs_never_panic_and_never_fail_leniently() {
     let keys: [Option<&[&str]>; 2] = [
         None,
-        Some(&["name", "cat", "args", "args.s", "errno", "result", "fd", "pc", "mnemonic", "address", "cpu", "size"]),
+        Some(&[
+            "name", "cat", "args", "args.s", "errno", "result", "fd", "pc", "mnemonic", "address", "cpu",
+            "size",
+        ]),
     ];
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
     for (name, text) in SAMPLES {

@@ -245,15 +245,17 @@ impl<'b> Cursor<'b> {
     /// An object with what we look at taken out of it.
     pub(super) fn event(&mut self) -> Result<RawEvent<'b>, Stop> {
         let mut event = RawEvent::default();
+        // Patterns of single bytes become one decision tree; byte strings would be
+        // compared one after the other.
         self.object(|key, value| match key.bytes {
-            b"ph" => event.phase = value,
-            b"name" => event.name = value,
-            b"cat" => event.category = value,
-            b"pid" => event.process = value,
-            b"tid" => event.thread = value,
-            b"ts" => event.start = value,
-            b"dur" => event.duration = value,
-            b"args" => event.args = value,
+            [b'p', b'h'] => event.phase = value,
+            [b'n', b'a', b'm', b'e'] => event.name = value,
+            [b'c', b'a', b't'] => event.category = value,
+            [b'p', b'i', b'd'] => event.process = value,
+            [b't', b'i', b'd'] => event.thread = value,
+            [b't', b's'] => event.start = value,
+            [b'd', b'u', b'r'] => event.duration = value,
+            [b'a', b'r', b'g', b's'] => event.args = value,
             _ => {}
         })?;
         Ok(event)
@@ -310,7 +312,8 @@ impl<'b> Cursor<'b> {
         Ok(())
     }
 
-    pub(super) fn value(&mut self) -> Result<Value<'b>, Stop> {
+    #[inline]
+    fn value(&mut self) -> Result<Value<'b>, Stop> {
         match self.next()? {
             b'"' => self.string(),
             b'{' | b'[' => self.nested(),
@@ -360,6 +363,7 @@ impl<'b> Cursor<'b> {
         }
     }
 
+    #[inline]
     fn word(&mut self) -> Result<Value<'b>, Stop> {
         let start = self.at;
         let rest = &self.bytes[start..];
@@ -485,7 +489,8 @@ mod tests {
 
     #[test]
     fn an_event_is_taken_apart() {
-        let text = br#"{ "ph":"X" , "args":{"a":[{"b":"}"}],"c":"\"]"}, "ts":"12.5","pid":-1,"other":null} rest"#;
+        let text =
+            br#"{ "ph":"X" , "args":{"a":[{"b":"}"}],"c":"\"]"}, "ts":"12.5","pid":-1,"other":null} rest"#;
         let mut cursor = Cursor::new(text);
         let event = cursor.event().unwrap();
         assert_eq!(event.phase, Value { bytes: b"X", kind: Kind::Text });

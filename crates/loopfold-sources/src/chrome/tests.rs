@@ -63,10 +63,7 @@ fn calls_of_no_duration_keep_their_order() {
         {"ph":"i","name":"mark","pid":1,"ts":5},
         {"ph":"E","pid":1,"ts":5},{"ph":"E","pid":1,"ts":9}]"#;
     assert_eq!(events_of(&read(text), "pid 1"), ["a", "b", "c", "mark"]);
-    assert_eq!(
-        calls(text),
-        ["enter a", "leave a", "enter b", "enter c", "mark", "leave c", "leave b"]
-    );
+    assert_eq!(calls(text), ["enter a", "leave a", "enter b", "enter c", "mark", "leave c", "leave b"]);
 }
 
 #[test]
@@ -111,7 +108,8 @@ fn categories_are_chosen() {
 fn fields_come_when_they_are_wanted() {
     let text = r#"[{"ph":"X","cat":"c","name":"n","pid":1,"ts":1,"dur":1,
         "args":{"size":8,"path":"a\"b","deep":{"size":9},"ratio":0.5}}]"#;
-    let by = |key: &[&str]| events_of(&crate::testing::read(&Chrome, text, Reading::by(key)), "pid 1").remove(0);
+    let by =
+        |key: &[&str]| events_of(&crate::testing::read(&Chrome, text, Reading::by(key)), "pid 1").remove(0);
     assert_eq!(by(&["name", "cat"]), "n cat=c");
     assert_eq!(by(&["name", "args.size", "args.path"]), "n args.size=8 args.path=a\"b");
     assert_eq!(by(&["args.ratio"]), "0.5");
@@ -141,7 +139,9 @@ fn titles_come_from_metadata_anywhere() {
 
 #[test]
 fn names_may_have_escapes() {
-    let reading = read(r#"[{"ph":"B","name":"say \"hi\" \u00e9","ts":1,"pid":1},{"ph":"E","name":"say \"hi\" \u00e9","ts":2,"pid":1},"#);
+    let reading = read(
+        r#"[{"ph":"B","name":"say \"hi\" \u00e9","ts":1,"pid":1},{"ph":"E","name":"say \"hi\" \u00e9","ts":2,"pid":1},"#,
+    );
     assert_eq!(events_of(&reading, "pid 1"), ["say \"hi\" é"]);
     assert_eq!(times_of(&reading, "pid 1"), [(1000, 1000)]);
 }
@@ -204,4 +204,10 @@ fn deep_nesting_is_only_counted() {
 fn an_event_larger_than_the_window_is_whole() {
     let text = format!(r#"[{{"ph":"i","name":"n","args":"{}","pid":1,"ts":1}}]"#, "x".repeat(3 << 20));
     assert_eq!(events_of(&read(&text), "pid 1"), ["n"]);
+}
+
+#[test]
+fn many_beginnings_without_an_end_do_not_take_forever() {
+    let text = format!("[{}{}", r#"{"a":[[},"#.repeat(100_000), "]".repeat(300_000));
+    assert!(damage_of(&lenient(&text)) > 0);
 }
