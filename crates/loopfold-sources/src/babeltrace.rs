@@ -9,7 +9,8 @@
 //!
 //! Linear time; memory for the streams only.
 
-use crate::clock::{DayClock, SECONDS, date, nanoseconds, time_of_day};
+use crate::clock::{DayClock, date, time_of_day};
+use crate::decimal::{Unit, nanoseconds};
 use crate::line_reader::{LineReader, Verdict, decimal, fit_of_lines, split_word};
 use crate::{Context, Fit, Result, Source};
 use hashbrown::HashMap;
@@ -128,7 +129,7 @@ fn time_in(text: &[u8]) -> Option<Time> {
         let midnight = date(&text[..blank])?;
         return midnight.checked_add(time_of_day(&text[blank + 1..])?).map(Time::Absolute);
     }
-    let decimals = if memchr::memchr(b'.', text).is_some() { SECONDS } else { 0 };
+    let decimals = if memchr::memchr(b'.', text).is_some() { Unit::Seconds } else { Unit::Nanoseconds };
     nanoseconds(text, decimals).map(Time::Absolute)
 }
 

@@ -14,7 +14,8 @@
 //! Linear time. Held in memory are calls that have not returned and, as events must stay
 //! in order, those that the same thread made meanwhile: at most [`MOST_HELD`] a thread.
 
-use crate::clock::{DayClock, SECONDS, nanoseconds, time_of_day};
+use crate::clock::{DayClock, time_of_day};
+use crate::decimal::{Unit, nanoseconds};
 use crate::line_reader::{LineReader, Verdict, decimal, split_word};
 use crate::{Context, Result};
 use hashbrown::{HashMap, HashSet};
@@ -143,7 +144,7 @@ fn time_in(word: &[u8]) -> Option<Time<'_>> {
     if let Some(time) = time_of_day(word) {
         return Some(Time::OfDay(time));
     }
-    nanoseconds(word, SECONDS).map(|_| Time::Seconds(word))
+    nanoseconds(word, Unit::Seconds).map(|_| Time::Seconds(word))
 }
 
 /// Turns what the lines show into times since one origin.
@@ -161,7 +162,7 @@ impl Clock {
         match prefix.time.as_ref()? {
             Time::OfDay(time) => Some(self.day.running(*time)),
             Time::Seconds(text) => {
-                let time = nanoseconds(text, SECONDS)?;
+                let time = nanoseconds(text, Unit::Seconds)?;
                 if !*self.is_relative.get_or_insert(time < FIRST_CREDIBLE) {
                     return Some(time);
                 }
@@ -293,7 +294,7 @@ fn without_duration(text: &[u8]) -> (&[u8], Option<i64>) {
     let split = || {
         let inside = text.strip_suffix(b">")?;
         let at = memchr::memrchr(b'<', inside)?;
-        let duration = nanoseconds(&inside[at + 1..], SECONDS).filter(|&time| time >= 0)?;
+        let duration = nanoseconds(&inside[at + 1..], Unit::Seconds).filter(|&time| time >= 0)?;
         Some((text[..at].trim_ascii_end(), duration))
     };
     split().map_or((text, None), |(before, duration)| (before, Some(duration)))

@@ -20,7 +20,7 @@ mod json;
 mod kinds;
 mod slices;
 
-use crate::clock::{MICROSECONDS, nanoseconds};
+use crate::decimal::{Unit, nanoseconds};
 use crate::interner::Interner;
 use crate::{Context, Fit, Result, Source};
 use hashbrown::HashMap;
@@ -344,12 +344,12 @@ impl Threads {
                 return Ok(());
             }
         }
-        let Some(start) = nanoseconds(event.start.bytes, MICROSECONDS) else {
+        let Some(start) = nanoseconds(event.start.bytes, Unit::Microseconds) else {
             return context.damaged(place(), bad_time("ts", event.start));
         };
         let mut duration = None;
         if phase == b'X' && event.duration.kind != Kind::Absent {
-            duration = nanoseconds(event.duration.bytes, MICROSECONDS);
+            duration = nanoseconds(event.duration.bytes, Unit::Microseconds);
             if duration.and_then(|duration| start.checked_add(duration)).is_none() {
                 return context.damaged(place(), bad_time("dur", event.duration));
             }

@@ -64,6 +64,33 @@ pub(crate) fn split_heading(heading: &str) -> Option<(&str, Unit)> {
 /// it, a sign, a fraction and an exponent are fine. Nothing if it is not a number or
 /// does not fit: ±292 years, without the one value that stands for an unknown time.
 pub(crate) fn nanoseconds(text: &[u8], unit: Unit) -> Option<i64> {
+    plain(text, unit).or_else(|| any(text, unit))
+}
+
+/// The common case, without a check per digit: neither sign nor exponent, so few digits
+/// that nothing can overflow, and none to round away.
+fn plain(text: &[u8], unit: Unit) -> Option<i64> {
+    if text.len() > 18 {
+        return None;
+    }
+    let mut value = 0i64;
+    let mut decimals = None;
+    for &byte in text {
+        match byte {
+            b'0'..=b'9' => {
+                value = value * 10 + i64::from(byte - b'0');
+                decimals = decimals.map(|decimals: u32| decimals + 1);
+            }
+            b'.' if decimals.is_none() => decimals = Some(0),
+            _ => return None,
+        }
+    }
+    let missing = (unit.digits() as u32).checked_sub(decimals.unwrap_or(0))?;
+    let has_digits = text.len() > usize::from(decimals.is_some());
+    has_digits.then_some(value)?.checked_mul(10i64.pow(missing))
+}
+
+fn any(text: &[u8], unit: Unit) -> Option<i64> {
     let (negative, text) = split_sign(text.trim_ascii());
     let (mantissa, exponent) = split_exponent(text)?;
     let (whole, fraction) = split_at_point(mantissa);

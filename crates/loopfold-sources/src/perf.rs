@@ -11,7 +11,7 @@
 //!
 //! Linear time; memory for the threads only.
 
-use crate::clock::{SECONDS, nanoseconds};
+use crate::decimal::{Unit, nanoseconds};
 use crate::line_reader::{LineReader, Verdict, decimal, fit_of_lines, split_word};
 use crate::{Context, Fit, Result, Source};
 use hashbrown::HashMap;
@@ -106,7 +106,7 @@ fn split_at_time(line: &[u8]) -> Option<(&[u8], i64, &[u8])> {
         let ends_word = line.get(colon + 1).is_none_or(u8::is_ascii_whitespace);
         if is_time
             && ends_word
-            && let Some(time) = nanoseconds(word, SECONDS)
+            && let Some(time) = nanoseconds(word, Unit::Seconds)
         {
             return Some((&line[..begin], time, &line[colon + 1..]));
         }

@@ -154,7 +154,7 @@ fn reduce(stream: &[u32], ties: Ties, min_times: usize, rotate: bool) -> Nest {
     let mut body = 1;
     while body <= current.len() / 2 {
         let mut chosen = Vec::new();
-        let mut gaps = vec![0..current.len()];
+        let mut gaps: Vec<std::ops::Range<usize>> = std::iter::once(0..current.len()).collect();
         while let Some(gap) = gaps.pop() {
             let mut triples = pm_triples(&current[gap.clone()], body, |word| is_primitive(&numbered(word)));
             triples.retain(|&(_, times)| times >= min_times);
@@ -227,9 +227,8 @@ pub fn minimum_folded(stream: &[u32], min_times: usize) -> usize {
         for start in 0..=length - span {
             let end = start + span;
             let mut best = if span == 1 { 1 } else { usize::MAX };
-            for middle in start + 1..end {
-                best = best.min(least[start][middle] + least[middle][end]);
-            }
+            let divided = (start + 1..end).map(|middle| least[start][middle] + least[middle][end]);
+            best = divided.min().unwrap_or(best).min(best);
             for body in (1..span).filter(|body| span.is_multiple_of(*body) && span / body >= min_times) {
                 if (start + body..end).all(|at| stream[at] == stream[at - body]) {
                     best = best.min(least[start][start + body]);

@@ -90,7 +90,7 @@ pub fn de_bruijn(length: usize) -> Vec<u32> {
     // The Lyndon words whose length divides the order, in lexicographic order.
     let mut word = vec![0u32];
     while out.len() < length && !word.is_empty() {
-        if order % word.len() == 0 {
+        if order.is_multiple_of(word.len()) {
             out.extend_from_slice(&word);
         }
         let period = word.len();

@@ -1,5 +1,7 @@
 //! Every folder against its oracle and against the papers' worked examples.
 
+#![allow(clippy::unwrap_used)]
+
 use loopfold::fold::{FoldBuilder, FoldedStream};
 use loopfold::folders::{Folder, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Settings, Ties};
 use loopfold::trace::{Alphabet, Event};

@@ -80,8 +80,7 @@ fn print_stream(
     }
     let mut clock = arguments.times.then(|| Clock::new(stream.times()));
     let mut first = true;
-    let mut position = arguments.from;
-    for symbol in window {
+    for (position, symbol) in (arguments.from..).zip(window) {
         if !first {
             out.write_all(b"\n")?;
         }
@@ -93,7 +92,6 @@ fn print_stream(
             let (start, duration) = clock.at(position)?;
             write!(out, "{start}\t{duration}\t")?;
         }
-        position += 1;
         out.write_all(forms.of(symbol))?;
     }
     let unfinished = whole_end && stream.note("final-newline") == Some("no") && !prefixed;

@@ -79,9 +79,11 @@ impl Table {
         let mut slots = 0;
         for run in runs {
             let (start, end, period) = (run.start as usize, run.end as usize, run.period as usize);
-            for at in start + min_times * period..=end {
+            for (at, endings) in
+                loops_ending.iter_mut().enumerate().take(end + 1).skip(start + min_times * period)
+            {
                 let slot = slots + (at - start) % period;
-                loops_ending[at].push(Ending { run_start: start, period, slot });
+                endings.push(Ending { run_start: start, period, slot });
             }
             slots += period;
         }

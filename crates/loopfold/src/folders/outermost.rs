@@ -194,7 +194,7 @@ impl Sweep {
     }
 
     /// Takes what it can of the stretches with one period.
-    fn take_period(&mut self, period: u32, stretches: &mut Vec<Stretch>) {
+    fn take_period(&mut self, period: u32, stretches: &mut [Stretch]) {
         // Each scan reports the runs of one period from right to left, so this merges.
         stretches.sort_by_key(|stretch| stretch.start);
         let min_times = self.settings.min_times.get();

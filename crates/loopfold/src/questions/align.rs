@@ -242,7 +242,7 @@ mod tests {
 
     fn letters(text: &str) -> Fold {
         let names: Vec<String> = text.chars().map(String::from).collect();
-        fold_of(names.iter().map(|name| Event::named(name)))
+        fold_of(names.iter().map(Event::named))
     }
 
     #[test]

@@ -265,11 +265,11 @@ impl<'a, const SHORT: usize, const WORTHWHILE: usize> Scan<'a, SHORT, WORTHWHILE
         while position > 0 {
             position -= 1;
             let square = self.step::<REVERSED>(position);
-            if self.jumps.last().is_some_and(|jump| position <= jump.target) {
-                if let Some(landed) = self.jump(position) {
-                    position = landed;
-                    continue;
-                }
+            if self.jumps.last().is_some_and(|jump| position <= jump.target)
+                && let Some(landed) = self.jump(position)
+            {
+                position = landed;
+                continue;
             }
             if let Some(square) = square {
                 self.plan_jump(position, square);
