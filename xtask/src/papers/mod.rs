@@ -1,0 +1,5 @@
+//! Stub.
+use crate::Arguments;
+pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
+    arguments.finish()
+}
