@@ -66,7 +66,7 @@ fn sizes(name: &str, trace: Trace) -> Result<Vec<String>> {
     Ok(cells)
 }
 
-/// The bytes of a fold's archive.
+/// The bytes of a fold's archive; nothing as long as the library cannot write one.
 fn archive_size(_fold: &Fold) -> Result<Option<usize>> {
     Ok(None)
 }
