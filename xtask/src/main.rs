@@ -1,3 +1,65 @@
-//! Chores.
+//! Chores of the repository, run as `cargo xtask CHORE`.
+//!
+//! * `test`: everything that must hold before a change is taken.
+//! * `bench`: time, memory and sizes, beside other tools and the papers' procedures.
+//! * `papers`: what the papers' tables and figures show, done again.
+//! * `generate`: the files in the repository that are made by a program.
 
-fn main() {}
+mod arguments;
+mod bench;
+mod clock;
+mod generate;
+mod papers;
+mod table;
+mod test;
+
+use anyhow::{Result, bail};
+use arguments::Arguments;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask CHORE
+
+  test [--quick]            formatting, lints, documents, tests, the README's first command;
+                            --quick leaves out the documents
+  bench [loops] [--large] [--quick] [--only FAMILY] [--traces DIR]
+                            folding, reading and archive sizes; streams of 10^5 to 10^7 symbols,
+                            --large adds 10^8, --quick leaves out 10^7
+  bench reading [--quick]   only the speed of reading
+  bench sizes [--quick] [--traces DIR]
+                            only the sizes of archives, also of the traces under DIR
+  papers                    the papers' tables and figures, beside the published values
+  generate                  writes the files in the repository that a program makes";
+
+fn main() -> ExitCode {
+    match run(Arguments::of_process()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(mut arguments: Arguments) -> Result<()> {
+    match arguments.word().as_deref() {
+        Some("test") => test::run(arguments),
+        Some("bench") => bench::run(arguments),
+        Some(bench::CHILD) => bench::child(arguments),
+        Some("papers") => papers::run(arguments),
+        Some("generate") => generate::run(arguments),
+        Some("help" | "--help" | "-h") | None => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        Some(other) => bail!("there is no chore `{other}`\n{USAGE}"),
+    }
+}
+
+/// The top of the repository: the folder above this package.
+fn root() -> PathBuf {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let above = package.and_then(|package| package.parent().map(PathBuf::from));
+    above.unwrap_or_else(|| PathBuf::from("."))
+}

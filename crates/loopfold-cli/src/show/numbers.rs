@@ -19,7 +19,7 @@ pub(crate) fn plural(number: u64, noun: &str) -> String {
 /// A share between 0 and 1: `99.6 %`, and never `100 %` unless it is all.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    let decimals = if percent >= 99.0 || percent < 1.0 { 2 } else { 1 };
+    let decimals = if (1.0..99.0).contains(&percent) { 1 } else { 2 };
     let text = format!("{percent:.decimals$}");
     match text.parse::<f64>() {
         Ok(shown) if shown >= 100.0 && share < 1.0 => "> 99.99 %".to_string(),

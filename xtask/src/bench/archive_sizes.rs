@@ -1,0 +1,143 @@
+//! The size of archives, beside general compressors on the same symbols as 32-bit
+//! integers.
+
+use super::{Settings, progress};
+use crate::table::{Column, Table, grouped};
+use anyhow::{Context as _, Result};
+use loopfold::folders::{Outermost, fold_trace};
+use loopfold::trace::{Collector, Event, Projection, Sink, TimesKept};
+use loopfold::{Fold, Trace};
+use loopfold_sources::{Context, Fit, Options};
+use loopfold_testing::streams;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+/// Prints the sizes for generated traces, and for those under a folder if one is given.
+pub(crate) fn run(settings: &Settings) -> Result<()> {
+    let columns = [
+        Column::Text("trace"),
+        Column::Number("events"),
+        Column::Number("archive"),
+        Column::Number("zstd -19 --long=27"),
+        Column::Number("xz -6"),
+        Column::Text("smallest"),
+    ];
+    let title = "Bytes of an archive (outermost, without times, the names of events included)\n\
+                 and of the symbols as compressed 32-bit integers";
+    let mut table = Table::new(title, &columns);
+    let length = if settings.quick { 100_000 } else { 1_000_000 };
+    for family in settings.families() {
+        progress(format_args!("the archive of {}", family.name));
+        table.row(sizes(family.name, generated(family.make(length))?)?);
+    }
+    table.row(sizes("LU class C", generated(streams::lu(160, 249))?)?);
+    for path in settings.traces.iter().flat_map(|folder| files_under(folder)) {
+        progress(format_args!("the archive of {}", path.display()));
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        match recorded(&path) {
+            Ok(Some(trace)) if trace.events() > 0 => table.row(sizes(&name, trace)?),
+            Ok(_) => table.row([name, "not a trace we read".to_string()]),
+            Err(error) => table.row([name, format!("{error:#}")]),
+        }
+    }
+    println!("{table}");
+    Ok(())
+}
+
+fn sizes(name: &str, trace: Trace) -> Result<Vec<String>> {
+    let events = trace.events();
+    let bytes: Vec<u8> = trace
+        .streams
+        .iter()
+        .flat_map(|stream| &stream.symbols)
+        .flat_map(|symbol| symbol.raw().to_le_bytes())
+        .collect();
+    let fold = fold_trace(trace, &Outermost::default(), 1)?;
+    let candidates = [
+        ("archive", archive_size(&fold)?),
+        ("zstd", Some(zstd_size(&bytes)?)),
+        ("xz", Some(xz_size(&bytes)?)),
+    ];
+    let smallest = candidates.iter().filter_map(|&(name, size)| Some((size?, name))).min();
+    let mut cells = vec![name.to_string(), grouped(events)];
+    cells.extend(candidates.map(|(_, size)| size.map_or("-".to_string(), |size| grouped(size as u128))));
+    cells.push(smallest.map_or("", |(_, name)| name).to_string());
+    Ok(cells)
+}
+
+/// The bytes of a fold's archive; nothing as long as the library cannot write one.
+fn archive_size(_fold: &Fold) -> Result<Option<usize>> {
+    Ok(None)
+}
+
+fn zstd_size(bytes: &[u8]) -> Result<usize> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 19)?;
+    encoder.set_pledged_src_size(Some(bytes.len() as u64))?;
+    encoder.long_distance_matching(true)?;
+    encoder.window_log(27)?;
+    encoder.write_all(bytes)?;
+    Ok(encoder.finish()?.len())
+}
+
+fn xz_size(bytes: &[u8]) -> Result<usize> {
+    let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 6);
+    encoder.write_all(bytes)?;
+    Ok(encoder.finish()?.len())
+}
+
+fn collector() -> Collector {
+    Collector::new(Projection::default(), TimesKept::None)
+}
+
+fn generated(stream: Vec<u32>) -> Result<Trace> {
+    let mut collector = collector();
+    let only = collector.stream("generated")?;
+    for symbol in stream {
+        collector.push(only, &Event::named(&symbol.to_string()))?;
+    }
+    Ok(collector.finish()?)
+}
+
+/// Reads a file with the source that its content fits best.
+fn recorded(path: &Path) -> Result<Option<Trace>> {
+    let mut input = opened(path)?;
+    let head = input.fill_buf()?;
+    // The first of the best, as ties are decided by the order of the list.
+    let best = loopfold_sources::ALL.iter().rev().max_by_key(|source| source.fits(head));
+    let Some(source) = best.filter(|source| source.fits(head) > Fit::No) else { return Ok(None) };
+    let options = Options { lenient: true, ..Options::default() };
+    let mut collector = collector();
+    source.read(&mut *input, &mut Context::new(&options, &mut collector, "recorded", false))?;
+    Ok(Some(collector.finish()?))
+}
+
+/// A file, decompressed as its ending says.
+fn opened(path: &Path) -> Result<Box<dyn BufRead>> {
+    let file = File::open(path).with_context(|| format!("{}", path.display()))?;
+    const HEAD: usize = 1 << 16;
+    Ok(match path.extension().and_then(|ending| ending.to_str()) {
+        Some("gz") => Box::new(BufReader::with_capacity(HEAD, flate2::read::MultiGzDecoder::new(file))),
+        Some("xz") => Box::new(BufReader::with_capacity(HEAD, liblzma::read::XzDecoder::new(file))),
+        Some("zst") => {
+            let mut decoder = zstd::Decoder::new(file)?;
+            decoder.window_log_max(31)?;
+            Box::new(BufReader::with_capacity(HEAD, decoder))
+        }
+        _ => Box::new(BufReader::with_capacity(HEAD, file)),
+    })
+}
+
+/// All files under a folder, in order of their names.
+fn files_under(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    files.sort();
+    files
+}

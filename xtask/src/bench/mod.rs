@@ -1,0 +1,89 @@
+//! `cargo xtask bench`: speed, memory and sizes, beside other tools and the papers' own
+//! procedures in the same run, and whether the targets are met.
+//!
+//! Times are CPU times of one core.
+
+mod archive_sizes;
+mod literal;
+mod loops;
+mod measure;
+mod reading;
+mod targets;
+
+pub(crate) use measure::{CHILD, child};
+
+use crate::Arguments;
+use anyhow::{Context, Result, bail};
+use loopfold_testing::streams::{FAMILIES, Family};
+use std::path::PathBuf;
+
+/// What the user asked for.
+struct Settings {
+    large: bool,
+    quick: bool,
+    only: Option<&'static Family>,
+    traces: Option<PathBuf>,
+}
+
+impl Settings {
+    fn take(arguments: &mut Arguments) -> Result<Self> {
+        let only = arguments.option("--only")?;
+        let only = only.map(|name| Family::named(&name).with_context(|| no_family(&name))).transpose()?;
+        Ok(Self {
+            large: arguments.flag("--large"),
+            quick: arguments.flag("--quick"),
+            only,
+            traces: arguments.option("--traces")?.map(PathBuf::from),
+        })
+    }
+
+    fn families(&self) -> impl Iterator<Item = &'static Family> {
+        let only = self.only.map(|family| family.name);
+        FAMILIES.iter().filter(move |family| only.is_none_or(|name| name == family.name))
+    }
+
+    /// The lengths at which the families are measured.
+    fn lengths(&self) -> &'static [usize] {
+        const LENGTHS: &[usize] = &[100_000, 1_000_000, 10_000_000, 100_000_000];
+        match (self.quick, self.large) {
+            (true, _) => &LENGTHS[..2],
+            (false, false) => &LENGTHS[..3],
+            (false, true) => LENGTHS,
+        }
+    }
+}
+
+fn no_family(name: &str) -> String {
+    let known: Vec<&str> = FAMILIES.iter().map(|family| family.name).collect();
+    format!("there is no family `{name}`, only: {}", known.join(", "))
+}
+
+/// Runs what the arguments ask for.
+pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
+    let subject = arguments.word();
+    let settings = Settings::take(&mut arguments)?;
+    arguments.finish()?;
+    match subject.as_deref() {
+        None | Some("loops") => all(&settings),
+        Some("reading") => reading::run(&settings).map(drop),
+        Some("sizes") => archive_sizes::run(&settings),
+        Some(other) => bail!("there is no benchmark `{other}`, only: loops, reading, sizes"),
+    }
+}
+
+fn all(settings: &Settings) -> Result<()> {
+    let measured = loops::run(settings)?;
+    literal::run(settings)?;
+    let mut speeds = Vec::new();
+    if settings.only.is_none() {
+        speeds = reading::run(settings)?;
+        archive_sizes::run(settings)?;
+    }
+    targets::print(&measured, &speeds);
+    Ok(())
+}
+
+/// Says on standard error what is being done, since tables appear only when complete.
+fn progress(what: impl std::fmt::Display) {
+    eprintln!("measuring {what} …");
+}

@@ -1,0 +1,86 @@
+//! `cargo xtask papers`: what the papers' tables and figures show, done again and
+//! printed beside the published values. The key claims are unit tests as well.
+//!
+//! * Xu, Subhlok, Hammen, "Efficient Discovery of Loop Nests in Execution Traces": tables
+//!   I, III, IV and V, and the bound on what the greedy order loses.
+//! * Knödtel et al., "Efficient Hierarchical Decomposition of Repetitive Traces for
+//!   ML-Driven Analysis": figure 1.
+
+mod bound;
+mod nas;
+mod notation;
+mod stencil;
+mod tables;
+
+use crate::Arguments;
+use anyhow::Result;
+use loopfold::Symbol;
+use loopfold::fold::{FoldBuilder, FoldedStream, Target};
+use loopfold::folders::Folder;
+use loopfold::{Fold, RuleId};
+use loopfold_testing::Nest;
+use loopfold_testing::nest::Node;
+
+/// Prints everything.
+pub(crate) fn run(arguments: Arguments) -> Result<()> {
+    arguments.finish()?;
+    tables::print_table_one()?;
+    tables::print_structures()?;
+    tables::print_times()?;
+    bound::print()?;
+    stencil::print()
+}
+
+/// The nest that a folder finds in a stream.
+fn nest_of(stream: &[u32], folder: &dyn Folder) -> Result<Nest> {
+    let fold = fold(&symbols(stream)?, folder)?;
+    let root = fold.streams()[0].root();
+    Ok(Nest(nodes_of(&fold, root)))
+}
+
+fn symbols(stream: &[u32]) -> Result<Vec<Symbol>> {
+    Ok(stream.iter().map(|&raw| Symbol::new(raw as usize)).collect::<loopfold::Result<_>>()?)
+}
+
+fn fold(stream: &[Symbol], folder: &dyn Folder) -> Result<Fold> {
+    let mut builder = FoldBuilder::default();
+    let root = folder.fold(stream, &mut builder)?;
+    builder.stream(FoldedStream::new("", folder.name(), root));
+    Ok(builder.finish())
+}
+
+fn nodes_of(fold: &Fold, rule: RuleId) -> Vec<Node> {
+    let mut nodes = Vec::new();
+    for item in fold.body(rule) {
+        let once = match item.target() {
+            Target::Symbol(symbol) => vec![Node::Event(symbol.raw())],
+            Target::Rule(rule) => nodes_of(fold, rule),
+        };
+        match item.times() {
+            1 => nodes.extend(once),
+            times => nodes.push(Node::Loop(once, times)),
+        }
+    }
+    nodes
+}
+
+/// How many events some nodes stand for.
+fn events_of(nodes: &[Node]) -> u64 {
+    let events = |node: &Node| match node {
+        Node::Event(_) => 1,
+        Node::Loop(body, times) => times * events_of(body),
+    };
+    nodes.iter().map(events).sum()
+}
+
+/// The loops in some nodes at any depth: body and iterations.
+fn loops_in(nodes: &[Node]) -> Vec<(&[Node], u64)> {
+    let mut loops = Vec::new();
+    for node in nodes {
+        if let Node::Loop(body, times) = node {
+            loops.push((body.as_slice(), *times));
+            loops.extend(loops_in(body));
+        }
+    }
+    loops
+}

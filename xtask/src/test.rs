@@ -1,0 +1,145 @@
+//! `cargo xtask test`: everything that must hold before a change is taken.
+//!
+//! Each step is a command. Its output is shown only when it fails; the steps after a
+//! failure still run, so that one run tells all that is wrong.
+
+use crate::{Arguments, generate};
+use anyhow::{Context, Result, bail, ensure};
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+/// Runs all steps.
+pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
+    let quick = arguments.flag("--quick");
+    arguments.finish()?;
+    provide_packages()?;
+    let steps = steps(quick);
+    let started = Instant::now();
+    let failed: Vec<&str> =
+        steps.iter().filter(|step| !step.run_and_report()).map(|step| step.name).collect();
+    let total = seconds(started.elapsed());
+    ensure!(failed.is_empty(), "{} of {} steps failed: {}", failed.len(), steps.len(), failed.join(", "));
+    println!("all {} steps passed in {total}", steps.len());
+    Ok(())
+}
+
+struct Step {
+    name: &'static str,
+    arguments: &'static [&'static str],
+    environment: Option<(&'static str, &'static str)>,
+    /// What the output must contain.
+    shows: Option<&'static str>,
+}
+
+impl Step {
+    const fn cargo(name: &'static str, arguments: &'static [&'static str]) -> Self {
+        Self { name, arguments, environment: None, shows: None }
+    }
+
+    fn run_and_report(&self) -> bool {
+        let started = Instant::now();
+        let outcome = self.run();
+        let elapsed = seconds(started.elapsed());
+        match outcome {
+            Ok(()) => println!("ok      {:<12} {elapsed:>8}", self.name),
+            Err(ref error) => {
+                println!("FAILED  {:<12} {elapsed:>8}  cargo {}", self.name, self.arguments.join(" "));
+                println!("{error:#}");
+            }
+        }
+        outcome.is_ok()
+    }
+
+    fn run(&self) -> Result<()> {
+        let output = self.command().output().context("cargo cannot be started")?;
+        ensure!(output.status.success(), "{}", both_outputs(&output));
+        let shown = String::from_utf8_lossy(&output.stdout);
+        match self.shows {
+            Some(text) if !shown.contains(text) => {
+                bail!("`{text}` is missing from the output:\n{}", both_outputs(&output))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn command(&self) -> Command {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+        let mut command = Command::new(cargo);
+        command.args(self.arguments).current_dir(crate::root()).envs(self.environment);
+        command
+    }
+}
+
+fn steps(quick: bool) -> Vec<Step> {
+    const LINTS: &[&str] = &["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"];
+    let mut steps = vec![
+        Step::cargo("formatting", &["fmt", "--all", "--check"]),
+        Step::cargo("lints", LINTS),
+        Step::cargo("tests", &["test", "--quiet", "--workspace"]),
+        Step {
+            shows: Some("^249"),
+            ..Step::cargo("README", &["run", "--quiet", "--release", "--", "loops", generate::EXAMPLE])
+        },
+    ];
+    if !quick {
+        let documents = Step::cargo("documents", &["doc", "--quiet", "--workspace", "--no-deps"]);
+        steps.insert(2, Step { environment: Some(("RUSTDOCFLAGS", "--deny warnings")), ..documents });
+    }
+    steps
+}
+
+fn both_outputs(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+/// Something of the system that tests need.
+struct Package {
+    /// What apt calls it.
+    name: &'static str,
+    needed_for: &'static str,
+    is_there: fn() -> bool,
+}
+
+const PACKAGES: &[Package] = &[
+    Package { name: "gcc", needed_for: "building the C code of zstd", is_there: || on_path("cc") },
+    Package {
+        name: "libc6-dev",
+        needed_for: "building the C code of zstd",
+        is_there: || Path::new("/usr/include/stdlib.h").exists() || !cfg!(target_os = "linux"),
+    },
+];
+
+fn on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// Installs what is missing when that is possible, and says what to do when it is not.
+fn provide_packages() -> Result<()> {
+    let missing: Vec<&Package> = PACKAGES.iter().filter(|package| !(package.is_there)()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    for package in &missing {
+        println!("missing {:<12} for {}", package.name, package.needed_for);
+    }
+    let names: Vec<&str> = missing.iter().map(|package| package.name).collect();
+    if !rustix::process::geteuid().is_root() || !on_path("apt-get") {
+        bail!("install what is missing: sudo apt-get install --yes {}", names.join(" "));
+    }
+    apt_get(&["update"])?;
+    apt_get(&[["install", "--yes", "--no-install-recommends"].as_slice(), &names].concat())
+}
+
+fn apt_get(arguments: &[&str]) -> Result<()> {
+    let mut command = Command::new("apt-get");
+    let output = command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive").output()?;
+    ensure!(output.status.success(), "apt-get {}:\n{}", arguments.join(" "), both_outputs(&output));
+    Ok(())
+}
