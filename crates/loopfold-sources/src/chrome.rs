@@ -50,8 +50,7 @@ impl Source for Chrome {
         match head.first() {
             Some(b'{') if has(b"\"traceEvents\"") => Fit::Certain,
             Some(b'[') if begins_with_object() && has(b"\"ph\"") => Fit::Certain,
-            Some(b'{') => Fit::Possible,
-            Some(b'[') if begins_with_object() => Fit::Possible,
+            // Other JSON, such as logs with an object a line, is not ours.
             _ => Fit::No,
         }
     }

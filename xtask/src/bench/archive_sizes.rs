@@ -7,10 +7,10 @@ use anyhow::{Context as _, Result};
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::trace::{Collector, Event, Projection, Sink, TimesKept};
 use loopfold::{Fold, Trace};
-use loopfold_sources::{Context, Fit, Options};
+use loopfold_sources::{Context, Input, Options, guess};
 use loopfold_testing::streams;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Prints the sizes for generated traces, and for those under a folder if one is given.
@@ -54,21 +54,20 @@ fn sizes(name: &str, trace: Trace) -> Result<Vec<String>> {
         .flat_map(|symbol| symbol.raw().to_le_bytes())
         .collect();
     let fold = fold_trace(trace, &Outermost::default(), 1)?;
-    let candidates = [
-        ("archive", archive_size(&fold)?),
-        ("zstd", Some(zstd_size(&bytes)?)),
-        ("xz", Some(xz_size(&bytes)?)),
-    ];
-    let smallest = candidates.iter().filter_map(|&(name, size)| Some((size?, name))).min();
+    let candidates =
+        [("archive", archive_size(&fold)?), ("zstd", zstd_size(&bytes)?), ("xz", xz_size(&bytes)?)];
+    let smallest = candidates.iter().map(|&(name, size)| (size, name)).min();
     let mut cells = vec![name.to_string(), grouped(events)];
-    cells.extend(candidates.map(|(_, size)| size.map_or("-".to_string(), |size| grouped(size as u128))));
+    cells.extend(candidates.map(|(_, size)| grouped(size as u128)));
     cells.push(smallest.map_or("", |(_, name)| name).to_string());
     Ok(cells)
 }
 
-/// The bytes of a fold's archive; nothing as long as the library cannot write one.
-fn archive_size(_fold: &Fold) -> Result<Option<usize>> {
-    Ok(None)
+/// The bytes of a fold's archive.
+fn archive_size(fold: &Fold) -> Result<usize> {
+    let mut bytes = Vec::new();
+    loopfold::archive::write(fold, &mut bytes)?;
+    Ok(bytes.len())
 }
 
 fn zstd_size(bytes: &[u8]) -> Result<usize> {
@@ -101,31 +100,14 @@ fn generated(stream: Vec<u32>) -> Result<Trace> {
 
 /// Reads a file with the source that its content fits best.
 fn recorded(path: &Path) -> Result<Option<Trace>> {
-    let mut input = opened(path)?;
-    let head = input.fill_buf()?;
-    // The first of the best, as ties are decided by the order of the list.
-    let best = loopfold_sources::ALL.iter().rev().max_by_key(|source| source.fits(head));
-    let Some(source) = best.filter(|source| source.fits(head) > Fit::No) else { return Ok(None) };
+    let file = File::open(path).with_context(|| format!("{}", path.display()))?;
+    let mut input = Input::open(file, true)?;
+    let name = path.file_name().and_then(|name| name.to_str());
+    let Some(source) = guess(input.head()?, name) else { return Ok(None) };
     let options = Options { lenient: true, ..Options::default() };
     let mut collector = collector();
-    source.read(&mut *input, &mut Context::new(&options, &mut collector, "recorded", false))?;
+    source.read(&mut input, &mut Context::new(&options, &mut collector, "recorded", false))?;
     Ok(Some(collector.finish()?))
-}
-
-/// A file, decompressed as its ending says.
-fn opened(path: &Path) -> Result<Box<dyn BufRead>> {
-    let file = File::open(path).with_context(|| format!("{}", path.display()))?;
-    const HEAD: usize = 1 << 16;
-    Ok(match path.extension().and_then(|ending| ending.to_str()) {
-        Some("gz") => Box::new(BufReader::with_capacity(HEAD, flate2::read::MultiGzDecoder::new(file))),
-        Some("xz") => Box::new(BufReader::with_capacity(HEAD, liblzma::read::XzDecoder::new(file))),
-        Some("zst") => {
-            let mut decoder = zstd::Decoder::new(file)?;
-            decoder.window_log_max(31)?;
-            Box::new(BufReader::with_capacity(HEAD, decoder))
-        }
-        _ => Box::new(BufReader::with_capacity(HEAD, file)),
-    })
 }
 
 /// All files under a folder, in order of their names.

@@ -129,7 +129,11 @@ impl<'a, W: Write> NestPrinter<'a, W> {
                 };
                 let gap = self.settings.width.saturating_sub(remark.chars().count() + 2).min(60);
                 let fill = gap.saturating_sub(pad.len() + text.chars().count()).max(2);
-                writeln!(self.out, "{pad}{LOOP}{text}{LOOP:#}{}{NOTE}{remark}{NOTE:#}", " ".repeat(fill))?;
+                write!(self.out, "{pad}{LOOP}{text}{LOOP:#}")?;
+                if !remark.is_empty() {
+                    write!(self.out, "{}{NOTE}{remark}{NOTE:#}", " ".repeat(fill))?;
+                }
+                writeln!(self.out)?;
             }
             (None, Some(at)) => {
                 let Node::Loop { times, .. } = self.view.nest.nodes[at] else { return Ok(()) };
@@ -167,7 +171,9 @@ impl<'a, W: Write> NestPrinter<'a, W> {
             if line.is_none() && depth > 0 && !self.settings.full && !self.is_important(at, share) {
                 line = Some(self.summary(at, room));
             }
-            let alone = is_loop && (share >= LARGE || line.is_none());
+            let large =
+                if depth == 0 || !self.packed { share >= LARGE } else { self.is_important(at, share) };
+            let alone = is_loop && (large || line.is_none());
             match (rows.last_mut(), &line) {
                 (Some(row), Some(line)) if self.packed && !alone && open => {
                     let text = row.text.get_or_insert_default();

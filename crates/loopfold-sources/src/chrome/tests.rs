@@ -161,7 +161,7 @@ fn what_is_no_trace_is_a_clear_error() {
     }
     assert!(read("[1,2]").unwrap_err().contains("expected an event"));
     assert!(read("[{\"a\":1}]").unwrap_err().contains("without a phase"));
-    assert_eq!(Chrome.fits(b"{\"a\":1}"), Fit::Possible);
+    assert_eq!(Chrome.fits(b"{\"a\":1}"), Fit::No);
     assert_eq!(Chrome.fits(b"hello"), Fit::No);
     assert_eq!(Chrome.fits(b" [ {\"name\":1,\"ph\":"), Fit::Certain);
 }
