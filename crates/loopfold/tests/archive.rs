@@ -627,7 +627,8 @@ fn claims_are_not_believed() {
         assert!(error.contains(expected), "{error}");
     };
     refused(&[(1, &claim(&[0]))], "streams: it ends too early");
-    refused(&[(1, &claim(&[0, 0]))], "streams: a word that is not there");
+    refused(&[(1, &claim(&[0, 0]))], "streams: it ends too early");
+    refused(&[(1, &[0, 0, 1, 1, b'm', 99])], "streams: a word that is not there");
     refused(&[(2, &claim(&[0]))], "alphabet: it ends too early");
     refused(&[(1, one_stream), (3, &claim(&[0]))], "rules: more items are claimed than these bytes can hold");
     refused(&[(1, one_stream), (3, &[0, 9, 1, 2, 3])], "rules: ");

@@ -62,7 +62,7 @@ pub(super) fn write_streams(streams: &[FoldedStream]) -> Result<Vec<u8>> {
     if streams.is_empty() {
         return Ok(Vec::new());
     }
-    let mut words = Words::default();
+    let mut words = Words { words: COMMON_WORDS.to_vec() };
     let mut rows = Vec::new();
     for stream in streams {
         put_text(&mut rows, stream.name().as_bytes());
@@ -70,16 +70,38 @@ pub(super) fn write_streams(streams: &[FoldedStream]) -> Result<Vec<u8>> {
         put_number(&mut rows, stream.notes().len() as u64);
         for (key, value) in stream.notes() {
             words.put(&mut rows, key);
-            put_text(&mut rows, value.as_bytes());
+            words.put_if_known(&mut rows, value);
         }
     }
     let mut text = Vec::new();
-    put_number(&mut text, words.words.len() as u64);
-    words.words.iter().for_each(|word| put_text(&mut text, word.as_bytes()));
+    let own = &words.words[COMMON_WORDS.len()..];
+    put_number(&mut text, own.len() as u64);
+    own.iter().for_each(|word| put_text(&mut text, word.as_bytes()));
     put_number(&mut text, streams.len() as u64);
     text.extend_from_slice(&rows);
     pack(&text)
 }
+
+/// Words that nearly every archive needs, and so does not have to store. The list is
+/// part of the format: it may only grow with its version.
+const COMMON_WORDS: [&str; 16] = [
+    "outermost",
+    "innermost",
+    "guarded",
+    "halving",
+    "minimum",
+    "sequitur",
+    "sequitur1",
+    "sequitur-runs",
+    "repair",
+    "title",
+    "format",
+    "final-newline",
+    "yes",
+    "no",
+    "lines",
+    "chrome",
+];
 
 /// A word longer than this is written out at each use, so that a few bytes that refer
 /// to a long word many times cannot fill the memory.
@@ -87,7 +109,6 @@ const WORD_LENGTH: usize = 64;
 
 /// The words that many streams have in common, each stored once. They are few: the
 /// names of folders and the keys of notes.
-#[derive(Default)]
 struct Words<'a> {
     words: Vec<&'a str>,
 }
@@ -100,16 +121,26 @@ impl<'a> Words<'a> {
             put_text(out, word.as_bytes());
             return;
         }
-        let known = self.words.iter().position(|&known| known == word);
-        let index = known.unwrap_or_else(|| {
+        if !self.words.contains(&word) {
             self.words.push(word);
-            self.words.len() - 1
-        });
-        put_number(out, index as u64 + 1);
+        }
+        self.put_if_known(out, word);
+    }
+
+    /// The same without making it known: values of notes mostly differ, and would only
+    /// make the list long.
+    fn put_if_known(&mut self, out: &mut Vec<u8>, word: &str) {
+        match self.words.iter().position(|&known| known == word) {
+            Some(index) => put_number(out, index as u64 + 1),
+            None => {
+                put_number(out, 0);
+                put_text(out, word.as_bytes());
+            }
+        }
     }
 }
 
-/// Reads what [`Words::put`] wrote.
+/// Reads what [`Words`] wrote.
 fn take_word(bytes: &mut Bytes<'_>, words: &[String]) -> Result<String> {
     match bytes.number()? {
         0 => bytes.string(),
@@ -134,7 +165,7 @@ pub(super) fn read_streams(section: &[u8]) -> Result<Vec<StreamHead>> {
     }
     let text = unpack(section, "streams")?;
     let mut bytes = Bytes::new(&text, "streams");
-    let mut words = Vec::new();
+    let mut words: Vec<String> = COMMON_WORDS.iter().map(ToString::to_string).collect();
     for _ in 0..bytes.number()? {
         let word = bytes.string()?;
         if word.len() > WORD_LENGTH {
@@ -148,7 +179,7 @@ pub(super) fn read_streams(section: &[u8]) -> Result<Vec<StreamHead>> {
         let folder = take_word(&mut bytes, &words)?;
         let mut notes = Vec::new();
         for _ in 0..bytes.number()? {
-            notes.push((take_word(&mut bytes, &words)?, bytes.string()?));
+            notes.push((take_word(&mut bytes, &words)?, take_word(&mut bytes, &words)?));
         }
         streams.push(StreamHead { name, notes, folder });
     }

@@ -42,10 +42,33 @@ impl FoldBuilder {
         self.rules.items.extend_from_slice(body);
         self.rules.ends.push(self.rules.items.len());
         self.rules.lengths.push(length);
+        self.index_rule(rule, hash);
+        Ok(rule)
+    }
+
+    /// The rule with this body, which may be very long: instead of copying the body
+    /// behind the other rules, they are moved in front of it.
+    pub fn root_rule(&mut self, mut body: Vec<Item>) -> Result<RuleId> {
+        if body.len() <= self.rules.items.len() {
+            return self.rule(&body);
+        }
+        let length = self.length_of(&body)?;
+        let rule = RuleId::new(self.rules.ends.len())?;
+        // No rule that is here already is that long, so none can be equal to it.
+        let hash = self.hasher.hash_one(&body[..]);
+        body.reserve_exact(self.rules.items.len());
+        body.splice(..0, self.rules.items.drain(..));
+        self.rules.items = body;
+        self.rules.ends.push(self.rules.items.len());
+        self.rules.lengths.push(length);
+        self.index_rule(rule, hash);
+        Ok(rule)
+    }
+
+    fn index_rule(&mut self, rule: RuleId, hash: u64) {
         let (rules, hasher) = (&self.rules, &self.hasher);
         self.index
             .insert_unique(hash, rule.raw(), |&rule| hasher.hash_one(rules.body(RuleId::from_raw(rule))));
-        Ok(rule)
     }
 
     /// The item that repeats this body: nested loops whose body is a single loop are

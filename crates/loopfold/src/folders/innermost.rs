@@ -24,6 +24,7 @@ use crate::fold::{FoldBuilder, Item};
 use crate::repeats::{Runs, common_prefix, common_suffix};
 use crate::{Error, Result, RuleId, Symbol};
 use hashbrown::HashTable;
+use std::borrow::Cow;
 use std::hash::BuildHasher;
 
 /// Takes the shortest loop body first.
@@ -81,8 +82,9 @@ struct Fresh {
     checked: u32,
 }
 
-struct Reduction {
-    current: Vec<u32>,
+struct Reduction<'a> {
+    /// The stream, borrowed until the first loops are replaced.
+    current: Cow<'a, [u32]>,
     loops: LoopTable,
     settings: Settings,
     known: Option<KnownBodies>,
@@ -93,11 +95,12 @@ struct Reduction {
     tests: usize,
 }
 
-impl Reduction {
-    fn new(stream: &[Symbol], settings: Settings, known: Option<KnownBodies>) -> Self {
-        let current: Vec<u32> = stream.iter().map(|symbol| symbol.raw()).collect();
+impl<'a> Reduction<'a> {
+    fn new(stream: &'a [Symbol], settings: Settings, known: Option<KnownBodies>) -> Self {
+        let current: &[u32] = bytemuck::TransparentWrapper::peel_slice(stream);
         let first = current.iter().max().map_or(0, |&symbol| symbol + 1);
-        Self { current, loops: LoopTable::new(first), settings, known, fresh: Vec::new(), done: 0, tests: 0 }
+        let (current, loops) = (Cow::Borrowed(current), LoopTable::new(first));
+        Self { current, loops, settings, known, fresh: Vec::new(), done: 0, tests: 0 }
     }
 
     fn run(mut self) -> Result<Self> {
@@ -227,27 +230,26 @@ impl Reduction {
     fn replace(&mut self, body: usize, chosen: &[Stretch]) -> Result<()> {
         let mut old_fresh = std::mem::take(&mut self.fresh).into_iter().peekable();
         let mut fresh: Vec<Fresh> = Vec::with_capacity(chosen.len() + old_fresh.len());
-        let (mut read, mut write) = (0, 0);
+        let mut rewriting = Rewriting::new(std::mem::take(&mut self.current));
+        let mut read = 0;
         for stretch in chosen {
             let (start, end) = (stretch.start as usize, stretch.end as usize);
+            let moved = (read - rewriting.written) as u32;
             while let Some(old) = old_fresh.next_if(|old| old.position < stretch.start) {
-                fresh.push(Fresh { position: old.position - (read - write) as u32, ..old });
+                fresh.push(Fresh { position: old.position - moved, ..old });
             }
             while old_fresh.next_if(|old| old.position < stretch.end).is_some() {}
             let times = ((end - start) / body) as u32;
-            let symbol = self.loops.symbol(&self.current[start..start + body], times)?;
-            if read != write {
-                self.current.copy_within(read..start, write);
-            }
-            write += start - read;
-            self.current[write] = symbol;
-            fresh.push(Fresh { position: write as u32, checked: 0 });
-            write += 1;
+            let symbol = self.loops.symbol(&rewriting.old[start..start + body], times)?;
+            rewriting.copy(read..start);
+            fresh.push(Fresh { position: rewriting.written as u32, checked: 0 });
+            rewriting.push(symbol);
             read = end;
         }
-        fresh.extend(old_fresh.map(|old| Fresh { position: old.position - (read - write) as u32, ..old }));
-        self.current.copy_within(read.., write);
-        self.current.truncate(write + self.current.len() - read);
+        let moved = (read - rewriting.written) as u32;
+        fresh.extend(old_fresh.map(|old| Fresh { position: old.position - moved, ..old }));
+        rewriting.copy(read..rewriting.old.len());
+        self.current = Cow::Owned(rewriting.finish());
         self.fresh = fresh;
         Ok(())
     }
@@ -269,7 +271,48 @@ impl Reduction {
         }
         let root: Vec<Item> = current.iter().map(|&symbol| item_of(&items, symbol)).collect();
         drop((current, loops));
-        builder.rule(&root)
+        builder.root_rule(root)
+    }
+}
+
+/// A stream being rewritten to a shorter one: in place, or, as long as it is borrowed,
+/// beside it, since what is left of a stream of loops is short.
+struct Rewriting<'a> {
+    old: Cow<'a, [u32]>,
+    new: Vec<u32>,
+    written: usize,
+}
+
+impl<'a> Rewriting<'a> {
+    fn new(old: Cow<'a, [u32]>) -> Self {
+        Self { old, new: Vec::new(), written: 0 }
+    }
+
+    fn copy(&mut self, range: std::ops::Range<usize>) {
+        let length = range.len();
+        match &mut self.old {
+            Cow::Borrowed(old) => self.new.extend_from_slice(&old[range]),
+            Cow::Owned(old) => old.copy_within(range, self.written),
+        }
+        self.written += length;
+    }
+
+    fn push(&mut self, symbol: u32) {
+        match &mut self.old {
+            Cow::Borrowed(_) => self.new.push(symbol),
+            Cow::Owned(old) => old[self.written] = symbol,
+        }
+        self.written += 1;
+    }
+
+    fn finish(self) -> Vec<u32> {
+        match self.old {
+            Cow::Borrowed(_) => self.new,
+            Cow::Owned(mut old) => {
+                old.truncate(self.written);
+                old
+            }
+        }
     }
 }
 

@@ -119,12 +119,18 @@ pub fn fold_trace(trace: Trace, folder: &dyn Folder, threads: usize) -> Result<F
     let Trace { alphabet, mut streams } = trace;
     let first_equal = first_equal_streams(&streams);
     let distinct: Vec<usize> = (0..streams.len()).filter(|&index| first_equal[index] == index).collect();
-    let folded = fold_all(&distinct, |&index| Cow::Borrowed(&streams[index].symbols[..]), folder, threads);
     let mut builder = FoldBuilder::new(alphabet);
     let mut roots: HashMap<usize, RuleId> = HashMap::new();
-    for (&index, fold) in distinct.iter().zip(folded) {
-        streams[index].symbols = Vec::new();
-        roots.insert(index, append_only_stream(&mut builder, fold?)?);
+    if let [only] = distinct[..] {
+        // Straight into the builder: a fold of its own would be one copy more.
+        roots.insert(only, folder.fold(&streams[only].symbols, &mut builder)?);
+    } else {
+        let folded =
+            fold_all(&distinct, |&index| Cow::Borrowed(&streams[index].symbols[..]), folder, threads);
+        for (&index, fold) in distinct.iter().zip(folded) {
+            streams[index].symbols = Vec::new();
+            roots.insert(index, append_only_stream(&mut builder, fold?)?);
+        }
     }
     for (index, stream) in streams.into_iter().enumerate() {
         let folded = FoldedStream::new(stream.name, folder.describe(), roots[&first_equal[index]]);

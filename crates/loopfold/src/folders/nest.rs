@@ -36,7 +36,7 @@ pub(super) fn rules_of(stream: &[Symbol], mut loops: Vec<Loop>, builder: &mut Fo
             open.pop();
         }
         if position == stream.len() {
-            return builder.rule(&items);
+            return builder.root_rule(items);
         }
         match loops.next_if(|found| found.start as usize == position) {
             Some(Loop { body: 1, times, .. }) => {
