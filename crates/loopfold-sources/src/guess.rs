@@ -58,12 +58,13 @@ fn by_content(head: &[u8]) -> Option<&'static dyn Source> {
 /// characters that text does not use. Random bytes have one such in nine.
 pub(crate) fn is_text(head: &[u8]) -> bool {
     let odd = head.iter().filter(|&&byte| is_odd(byte)).count();
-    odd <= head.len() / 32 && !head.contains(&0)
+    // A few odd bytes say nothing about a short text.
+    odd <= 4 + head.len() / 32 && !head.contains(&0)
 }
 
-/// Control characters other than blanks, backspace and escape (logs have colours).
+/// Control characters other than blanks, bell, backspace and escape (logs have colours).
 fn is_odd(byte: u8) -> bool {
-    matches!(byte, 0..=7 | 14..=26 | 28..=31 | 127)
+    matches!(byte, 0..=6 | 14..=26 | 28..=31 | 127)
 }
 
 #[cfg(test)]

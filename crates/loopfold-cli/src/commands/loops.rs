@@ -12,8 +12,10 @@ use loopfold_sources::Mask;
 use serde_json::{Value, json};
 use std::io::Write;
 
-/// Nodes of a nest that are ever looked at: bounded, whatever an archive claims.
-const LARGEST_NEST: usize = 1 << 24;
+/// Nodes of a nest that are ever looked at: bounded, whatever an archive claims. What
+/// is shortened anyway needs fewer than what is printed whole.
+const LARGEST_SHOWN: usize = 1 << 20;
+const LARGEST_PRINTED: usize = 1 << 22;
 
 pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
     let mut loaded = input::load(&arguments.read, TimesKept::All)?;
@@ -97,7 +99,7 @@ fn to_json(arguments: &LoopsArgs, fold: &Fold) -> Result<Value> {
     let folder = input::folder(&arguments.folder)?.name();
     let mut values = Vec::new();
     for class in classes(fold)? {
-        let nest = nest_of(arguments, fold, &class, LARGEST_NEST)?;
+        let nest = nest_of(arguments, fold, &class, LARGEST_PRINTED)?;
         let times = times_of(fold, &class, &nest)?;
         let streams: Vec<&str> = class.streams.iter().map(|&index| fold.streams()[index].title()).collect();
         let mut value = json!({
@@ -139,7 +141,8 @@ fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()>
             writeln!(out)?;
         }
         heading(out, fold, class, width)?;
-        let nest = nest_of(arguments, fold, class, LARGEST_NEST)?;
+        let largest = if arguments.full { LARGEST_PRINTED } else { LARGEST_SHOWN };
+        let nest = nest_of(arguments, fold, class, largest)?;
         let times = times_of(fold, class, &nest)?;
         let view = ClassView { nest: &nest, events: class.events, times: &times };
         let depth = arguments.depth.unwrap_or(usize::MAX);

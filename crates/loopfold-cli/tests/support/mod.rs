@@ -1,0 +1,116 @@
+//! Running the command and looking at what it says.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The path of the command.
+pub fn binary() -> &'static str {
+    env!("CARGO_BIN_EXE_loopfold")
+}
+
+/// What a run of the command gave.
+pub struct Run {
+    pub code: Option<i32>,
+    pub out: Vec<u8>,
+    pub err: String,
+}
+
+impl Run {
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.out).into_owned()
+    }
+
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.out).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    #[track_caller]
+    pub fn ok(self) -> Self {
+        assert_eq!(self.code, Some(0), "{}{}", self.text(), self.err);
+        self
+    }
+
+    /// An error that says all of this.
+    #[track_caller]
+    pub fn fails_with(self, expected: &[&str]) {
+        assert_eq!(self.code, Some(2), "{}{}", self.text(), self.err);
+        assert!(self.out.is_empty(), "an error leaves nothing on standard output: {}", self.text());
+        for part in expected {
+            assert!(self.err.contains(part), "{part:?} is not in {:?}", self.err);
+        }
+    }
+}
+
+impl From<Output> for Run {
+    fn from(output: Output) -> Self {
+        Run {
+            code: output.status.code(),
+            out: output.stdout,
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+/// Runs the command with these arguments.
+pub fn run<S: AsRef<OsStr>>(arguments: &[S]) -> Run {
+    Command::new(binary()).args(arguments).output().expect("the command runs").into()
+}
+
+/// Runs the command with this standard input.
+pub fn run_with_input(arguments: &[&str], input: &[u8]) -> Run {
+    let mut child = Command::new(binary())
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command runs");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let input = input.to_vec();
+    let writer = std::thread::spawn(move || {
+        let _ = stdin.write_all(&input);
+    });
+    let output = child.wait_with_output().expect("the command ends");
+    writer.join().expect("the writer ends");
+    output.into()
+}
+
+/// A shell script in which `$loopfold` is the command.
+pub fn shell(script: &str, directory: &Path) -> Run {
+    Command::new("sh")
+        .args(["-c", script])
+        .env("loopfold", binary())
+        .current_dir(directory)
+        .output()
+        .expect("a shell runs")
+        .into()
+}
+
+/// A folder that goes away with the value.
+pub struct Folder(tempfile::TempDir);
+
+impl Folder {
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Writes a file and returns its path.
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.at(name);
+        std::fs::write(&path, content).expect("a file");
+        path
+    }
+
+    /// The path of a file.
+    pub fn at(&self, name: &str) -> String {
+        let path: PathBuf = self.0.path().join(name);
+        path.to_str().expect("a path in UTF-8").to_string()
+    }
+}
