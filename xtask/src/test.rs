@@ -17,12 +17,42 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
     provide_packages()?;
     let steps = steps(quick);
     let started = Instant::now();
+    let mut counts = Counts::default();
     let failed: Vec<&str> =
-        steps.iter().filter(|step| !step.run_and_report()).map(|step| step.name).collect();
+        steps.iter().filter(|step| !step.run_and_report(&mut counts)).map(|step| step.name).collect();
     let total = seconds(started.elapsed());
     ensure!(failed.is_empty(), "{} of {} steps failed: {}", failed.len(), steps.len(), failed.join(", "));
     println!("all {} steps passed in {total}", steps.len());
+    println!("{} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.skipped);
+    ensure!(counts.passed > 0, "no test was run");
+    let in_ci = std::env::var_os("CI").is_some();
+    ensure!(!in_ci || counts.skipped == 0, "tests were skipped, which must not happen in CI");
     Ok(())
+}
+
+/// How many tests there were, as the test programs say in their last lines.
+#[derive(Default)]
+struct Counts {
+    passed: u64,
+    failed: u64,
+    skipped: u64,
+}
+
+impl Counts {
+    fn add(&mut self, output: &str) {
+        for line in output.lines().filter_map(|line| line.strip_prefix("test result: ")) {
+            for part in line.split([';', '.']) {
+                let Some((number, what)) = part.trim().split_once(' ') else { continue };
+                let Ok(number) = number.parse::<u64>() else { continue };
+                match what {
+                    "passed" => self.passed += number,
+                    "failed" => self.failed += number,
+                    "ignored" => self.skipped += number,
+                    _ => {}
+                }
+            }
+        }
+    }
 }
 
 struct Step {
@@ -38,13 +68,16 @@ impl Step {
         Self { name, arguments, environment: None, shows: None }
     }
 
-    fn run_and_report(&self) -> bool {
+    fn run_and_report(&self, counts: &mut Counts) -> bool {
         let started = Instant::now();
         let outcome = self.run();
         let elapsed = seconds(started.elapsed());
-        match outcome {
-            Ok(()) => println!("ok      {:<12} {elapsed:>8}", self.name),
-            Err(ref error) => {
+        match &outcome {
+            Ok(output) => {
+                counts.add(output);
+                println!("ok      {:<12} {elapsed:>8}", self.name);
+            }
+            Err(error) => {
                 println!("FAILED  {:<12} {elapsed:>8}  cargo {}", self.name, self.arguments.join(" "));
                 println!("{error:#}");
             }
@@ -52,7 +85,8 @@ impl Step {
         outcome.is_ok()
     }
 
-    fn run(&self) -> Result<()> {
+    /// Runs the step and returns what it printed.
+    fn run(&self) -> Result<String> {
         let output = self.command().output().context("cargo cannot be started")?;
         ensure!(output.status.success(), "{}", both_outputs(&output));
         let shown = String::from_utf8_lossy(&output.stdout);
@@ -60,7 +94,7 @@ impl Step {
             Some(text) if !shown.contains(text) => {
                 bail!("`{text}` is missing from the output:\n{}", both_outputs(&output))
             }
-            _ => Ok(()),
+            _ => Ok(shown.into_owned()),
         }
     }
 

@@ -2,7 +2,7 @@
 //! claims is believed.
 //!
 //! `data/v1.fold` is a file of version 1 that all later versions must go on reading.
-//! It was made by `cargo test -p loopfold --test archive -- --ignored make_v1`.
+//! It was made by `LOOPFOLD_MAKE_KEPT_ARCHIVE=1 cargo test -p loopfold --test archive`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 use loopfold::archive::{self, Archive, ReadOptions, SectionKind, SegmentWriter};
@@ -685,11 +685,13 @@ fn version_1() -> Result<[Fold; 2]> {
     Ok([first, builder.finish()])
 }
 
-/// Makes the kept file. To be run once per version of the format, never again: what
-/// this version wrote then must stay readable.
+/// Makes the kept file, when asked to: once per version of the format, never again, for
+/// what this version wrote then must stay readable.
 #[test]
-#[ignore = "writes the file that the next test reads"]
-fn make_v1() {
+fn the_kept_file_is_made_only_when_asked() {
+    if std::env::var_os("LOOPFOLD_MAKE_KEPT_ARCHIVE").is_none() {
+        return;
+    }
     let [first, second] = version_1().unwrap();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/v1.fold");
     std::fs::write(path, segments(&[&first, &second])).unwrap();
@@ -784,38 +786,6 @@ fn large_fold(rules: usize) -> Fold {
         let root: Vec<Item> = (0..rules).map(|_| grower.rule(builder)).collect();
         builder.rule(&root).unwrap()
     })
-}
-
-/// The time this thread has run, so that what else the machine does counts less.
-fn cpu_nanoseconds() -> u64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    text.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or_default()
-}
-
-/// Prints the cost of an item; run it with `--release -- --ignored --nocapture speed`.
-#[test]
-#[ignore = "measures, checks nothing"]
-fn speed() {
-    for rules in [30_000, 200_000] {
-        let fold = large_fold(rules).canonical();
-        for _ in 0..3 {
-            let start = cpu_nanoseconds();
-            let file = written(&fold);
-            let wrote = cpu_nanoseconds();
-            let again = read(&file, &ALL).unwrap();
-            let opened = cpu_nanoseconds();
-            assert_eq!(again.items(), fold.items());
-            let items = fold.items();
-            println!(
-                "{items} items, {} rules, {:.2} bits an item; writing {} ns, reading {} ns an item; {:?}",
-                fold.rules().len(),
-                8.0 * file.len() as f64 / items as f64,
-                (wrote - start) / items as u64,
-                (opened - wrote) / items as u64,
-                archive::sizes(Cursor::new(&file)).unwrap(),
-            );
-        }
-    }
 }
 
 #[test]

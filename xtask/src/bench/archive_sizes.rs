@@ -2,15 +2,17 @@
 //! integers.
 
 use super::{Settings, progress};
-use crate::table::{Column, Table, grouped};
+use crate::clock::best;
+use crate::table::{Column, Table, grouped, short};
 use anyhow::{Context as _, Result};
+use loopfold::archive::ReadOptions;
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::trace::{Collector, Event, Projection, Sink, TimesKept};
 use loopfold::{Fold, Trace};
 use loopfold_sources::{Context, Input, Options, guess};
 use loopfold_testing::streams;
 use std::fs::File;
-use std::io::Write;
+use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
 /// Prints the sizes for generated traces, and for those under a folder if one is given.
@@ -18,10 +20,13 @@ pub(crate) fn run(settings: &Settings) -> Result<()> {
     let columns = [
         Column::Text("trace"),
         Column::Number("events"),
+        Column::Number("items"),
         Column::Number("archive"),
         Column::Number("zstd -19 --long=27"),
         Column::Number("xz -6"),
         Column::Text("smallest"),
+        Column::Number("write ns/item"),
+        Column::Number("open ns/item"),
     ];
     let title = "Bytes of an archive (outermost, without times, the names of events included)\n\
                  and of the symbols as compressed 32-bit integers";
@@ -54,20 +59,25 @@ fn sizes(name: &str, trace: Trace) -> Result<Vec<String>> {
         .flat_map(|symbol| symbol.raw().to_le_bytes())
         .collect();
     let fold = fold_trace(trace, &Outermost::default(), 1)?;
-    let candidates =
-        [("archive", archive_size(&fold)?), ("zstd", zstd_size(&bytes)?), ("xz", xz_size(&bytes)?)];
+    let (archive, write_time) = best(|| archive_of(&fold));
+    let archive = archive?;
+    let (opened, open_time) =
+        best(|| loopfold::archive::read(Cursor::new(&archive), &ReadOptions::default()));
+    opened?;
+    let candidates = [("archive", archive.len()), ("zstd", zstd_size(&bytes)?), ("xz", xz_size(&bytes)?)];
     let smallest = candidates.iter().map(|&(name, size)| (size, name)).min();
-    let mut cells = vec![name.to_string(), grouped(events)];
+    let per_item = |time: std::time::Duration| short(1e9 * time.as_secs_f64() / fold.items().max(1) as f64);
+    let mut cells = vec![name.to_string(), grouped(events), grouped(fold.items() as u128)];
     cells.extend(candidates.map(|(_, size)| grouped(size as u128)));
     cells.push(smallest.map_or("", |(_, name)| name).to_string());
+    cells.extend([per_item(write_time), per_item(open_time)]);
     Ok(cells)
 }
 
-/// The bytes of a fold's archive.
-fn archive_size(fold: &Fold) -> Result<usize> {
+fn archive_of(fold: &Fold) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     loopfold::archive::write(fold, &mut bytes)?;
-    Ok(bytes.len())
+    Ok(bytes)
 }
 
 fn zstd_size(bytes: &[u8]) -> Result<usize> {
