@@ -27,9 +27,19 @@ fn main() -> ExitCode {
         Err(error) => {
             let style = anstyle::AnsiColor::Red.on_default().bold();
             anstream::eprintln!("{style}error:{style:#} {}", show::plain(&format!("{error:#}")));
+            if is_damage(&error) {
+                anstream::eprintln!("       --lenient reads what can be read");
+            }
             ExitCode::from(2)
         }
     }
+}
+
+fn is_damage(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<loopfold_sources::Error>().is_some_and(loopfold_sources::Error::is_damaged)
+            || cause.downcast_ref::<loopfold::Error>().is_some_and(loopfold::Error::is_damaged)
+    })
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
