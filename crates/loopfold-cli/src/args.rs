@@ -8,8 +8,8 @@ use std::path::PathBuf;
 #[command(name = "loopfold", version, max_term_width = 100)]
 #[command(
     after_help = "INPUT is a trace of any known format (see `loopfold formats`), a .fold archive, or - for standard \
-                        input; .gz, .zst and .xz are opened as they are.\n\nExit status: 0 found or done, 1 nothing found or \
-                        a check failed, 2 an error."
+                        input; .gz, .zst and .xz are opened as they are.\n\nExit status: 0 done, 1 a check failed (verify), \
+                        2 an error."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]

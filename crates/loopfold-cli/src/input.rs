@@ -9,12 +9,13 @@ use loopfold::fold::{FoldBuilder, FoldedStream};
 use loopfold::folders::{
     self, Folder, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Settings, Ties,
 };
-use loopfold::trace::{Collector, NameMap, Projection, Sink as _, TimesKept};
+use loopfold::trace::{Collector, NameMap, Projection, Sink as _, Stream, TimesKept};
 use loopfold::{Fold, StreamId, Trace};
 use loopfold_sources::{Context, Damage, Input, Options, Source};
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What was read.
 #[derive(Default)]
@@ -44,13 +45,39 @@ pub(crate) fn load(arguments: &ReadArgs, times: TimesKept) -> Result<Loaded> {
         loaded: Loaded { projection, ..Loaded::default() },
         times: times == TimesKept::All,
         several: arguments.inputs.len() > 1,
+        archive_fields: HashSet::new(),
     };
-    for path in &arguments.inputs {
-        reader.read(path)?;
+    for (path, name) in arguments.inputs.iter().zip(input_names(&arguments.inputs)) {
+        reader.read(path, &name)?;
     }
+    reader.check_fields()?;
     let Reader { collector, mut loaded, .. } = reader;
     loaded.trace = collector.finish()?;
+    loaded.note_what_is_missing();
     Ok(loaded)
+}
+
+/// What each input is called: its file name, or its path where names are equal, or
+/// that with a number.
+fn input_names(paths: &[PathBuf]) -> Vec<String> {
+    let base = |path: &Path| match path.file_name() {
+        _ if path.as_os_str() == "-" => "stdin".to_string(),
+        Some(base) => base.to_string_lossy().into_owned(),
+        None => path.display().to_string(),
+    };
+    let bases: Vec<String> = paths.iter().map(|path| base(path)).collect();
+    let is_taken = |name: &String| bases.iter().filter(|&other| other == name).count() > 1;
+    let name = |(path, base): (&PathBuf, &String)| {
+        if is_taken(base) { path.display().to_string() } else { base.clone() }
+    };
+    let mut names: Vec<String> = paths.iter().zip(&bases).map(name).collect();
+    for index in 1..names.len() {
+        let before = names[..index].iter().filter(|&name| *name == names[index]).count();
+        if before > 0 {
+            names[index] = format!("{} ({})", names[index], before + 1);
+        }
+    }
+    names
 }
 
 fn options(arguments: &ReadArgs) -> Options {
@@ -87,12 +114,14 @@ struct Reader<'a> {
     loaded: Loaded,
     times: bool,
     several: bool,
+    /// The fields that events in archives have.
+    archive_fields: HashSet<String>,
 }
 
 impl Reader<'_> {
-    fn read(&mut self, path: &Path) -> Result<()> {
+    fn read(&mut self, path: &Path, base: &str) -> Result<()> {
         if path.as_os_str() == "-" {
-            return self.read_bytes(std::io::stdin(), None, "stdin").context("standard input");
+            return self.read_bytes(std::io::stdin(), None, base).context("standard input");
         }
         let name = path.display().to_string();
         let file = File::open(path).with_context(|| name.clone())?;
@@ -100,8 +129,7 @@ impl Reader<'_> {
         if about.is_dir() {
             bail!("{name}: is a directory; name the files in it");
         }
-        let base = path.file_name().map_or(name.clone(), |base| base.to_string_lossy().into_owned());
-        self.read_file(file, &base, about.is_file().then_some(about.len())).with_context(|| name)
+        self.read_file(file, base, about.is_file().then_some(about.len())).with_context(|| name)
     }
 
     fn read_file(&mut self, mut file: File, base: &str, length: Option<u64>) -> Result<()> {
@@ -127,6 +155,11 @@ impl Reader<'_> {
                 .push(format!("{base}: damaged: {damage}; {} segments were read", report.segments));
         }
         if !self.loaded.projection.is_identity() {
+            let alphabet = fold.alphabet();
+            for symbol in alphabet.symbols() {
+                let fields = alphabet.meaning(symbol).fields;
+                self.archive_fields.extend(fields.iter().map(|field| field.key.to_string()));
+            }
             let (alphabet, renamed) = self.loaded.projection.of_alphabet(fold.alphabet())?;
             fold = fold.with_alphabet(alphabet, &renamed)?;
         }
@@ -174,8 +207,47 @@ impl Reader<'_> {
                 let source = loopfold_sources::by_name(name);
                 Ok(Some(source.ok_or_else(|| anyhow!("no format is called {name}; there are {}", known()))?))
             }
-            None if !self.arguments.event.is_empty() => Ok(loopfold_sources::by_name("csv")),
+            None if self.means_a_table(base) => Ok(loopfold_sources::by_name("csv")),
             None => Ok(loopfold_sources::guess(head, Some(base))),
+        }
+    }
+
+    /// A table needs to be told which column is the event, so it is not guessed from the
+    /// content; but options and endings tell.
+    fn means_a_table(&self, base: &str) -> bool {
+        let ReadArgs { event, start, duration, metric, .. } = self.arguments;
+        let ending = |ending: &str| {
+            [".gz", ".zst", ".xz", ""].iter().any(|packed| base.ends_with(&format!("{ending}{packed}")))
+        };
+        !event.is_empty()
+            || start.is_some()
+            || duration.is_some()
+            || !metric.is_empty()
+            || ending(".csv")
+            || ending(".tsv")
+    }
+
+    /// A field that no event has would make all events equal, or change nothing.
+    fn check_fields(&mut self) -> Result<()> {
+        let named: Vec<String> = self.loaded.projection.fields().map(String::from).collect();
+        let archives_only = self.loaded.formats.is_empty();
+        let absent = |field: &&String| {
+            let in_traces = !archives_only && !self.collector.unseen_fields().contains(field);
+            !in_traces && !self.archive_fields.contains(*field)
+        };
+        let Some(absent) = named.iter().find(absent) else { return Ok(()) };
+        let sources = self.loaded.formats.iter().filter_map(|format| loopfold_sources::by_name(format));
+        let known: Vec<&str> = sources.flat_map(|source| source.fields()).copied().collect();
+        if known.contains(&absent.as_str()) || self.collector.events() == 0 && self.loaded.folds.is_empty() {
+            self.loaded.notes.push(format!("no event has the field {absent}"));
+            return Ok(());
+        }
+        match (archives_only, known.as_slice()) {
+            (true, _) => bail!(
+                "no event in the archive has the field {absent}; an archive has the fields that `fold --key` kept"
+            ),
+            (false, []) => bail!("no event has the field {absent}; this format has no fields"),
+            (false, known) => bail!("no event has the field {absent}; there are: name, {}", known.join(", ")),
         }
     }
 
@@ -200,6 +272,17 @@ impl From<Trace> for Loaded {
 }
 
 impl Loaded {
+    /// Notes why there may be less than expected.
+    fn note_what_is_missing(&mut self) {
+        let left_out: u64 = self.trace.streams.iter().filter_map(left_out).sum();
+        if left_out > 0 {
+            self.notes.push(format!("{left_out} lines do not match --select and are left out"));
+        }
+        if self.folds.is_empty() && self.trace.events() == 0 {
+            self.notes.push("there are no events".to_string());
+        }
+    }
+
     /// Everything as one fold, made by this folder. Archives made by another one are
     /// unfolded and folded again, unless they are too long for that.
     pub(crate) fn fold(mut self, chosen: &FolderArgs) -> Result<(Fold, Vec<String>)> {
@@ -240,6 +323,11 @@ impl Loaded {
     }
 }
 
+fn left_out(stream: &Stream) -> Option<u64> {
+    let (_, count) = stream.notes.iter().find(|(key, _)| key == "lines-left-out")?;
+    count.parse().ok()
+}
+
 /// Folds again what fits in memory; nothing when it does not.
 fn refold(fold: &Fold, folder: &dyn Folder, threads: usize) -> Result<Option<Fold>> {
     let longest = fold.streams().iter().map(|stream| fold.length(stream.root())).max().unwrap_or(0);
@@ -277,14 +365,14 @@ fn choose_streams(fold: Fold, only: Option<&str>) -> Result<Fold> {
     let Some(only) = only else { return Ok(fold) };
     let chosen = |stream: &FoldedStream| stream.name().contains(only) || stream.title().contains(only);
     if !fold.streams().iter().any(chosen) {
-        let names: Vec<&str> = fold.streams().iter().take(8).map(FoldedStream::title).collect();
-        bail!(
-            "no stream's name contains {only:?}; there are {} streams: {}…",
-            fold.streams().len(),
-            names.join(", ")
-        );
+        let mut names: Vec<&str> = fold.streams().iter().take(8).map(FoldedStream::title).collect();
+        if names.len() < fold.streams().len() {
+            names.push("…");
+        }
+        bail!("no stream's name contains {only:?}; there are: {}", names.join(", "));
     }
-    Ok(fold.with_streams(chosen)?)
+    // In canonical form, so that rules and symbols of other streams are gone.
+    Ok(fold.with_streams(chosen)?.canonical())
 }
 
 /// The folder that the arguments ask for.

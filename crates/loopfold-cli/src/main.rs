@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let style = anstyle::AnsiColor::Red.on_default().bold();
             anstream::eprintln!("{style}error:{style:#} {}", show::plain(&format!("{error:#}")));
-            if is_damage(&error) {
+            if is_damage(&error) && !format!("{error:#}").contains("--lenient") {
                 anstream::eprintln!("       --lenient reads what can be read");
             }
             ExitCode::from(2)

@@ -230,3 +230,41 @@ fn an_archive_cannot_be_written_where_there_is_no_folder() {
     let nowhere = folder.at("no/such/x.fold");
     run(&["fold", &trace, "-o", &nowhere]).fails_with(&["x.fold"]);
 }
+
+#[test]
+fn an_archive_is_never_written_over_a_trace_that_is_read() {
+    let folder = Folder::new();
+    let trace = folder.file("x.log", "a\nb\n");
+    run(&["fold", &trace, "-o", &trace]).fails_with(&["x.log", "one of the inputs"]);
+    assert_eq!(std::fs::read(&trace).unwrap(), b"a\nb\n");
+    // An archive may replace itself: it is read before it is written.
+    let archive = folder.at("x.fold");
+    run(&["fold", &trace, "-o", &archive]).ok();
+    run(&["fold", &archive, "-o", &archive, "--folder", "innermost"]).ok();
+    assert_eq!(run(&["cat", &archive]).ok().text(), "a\nb\n");
+}
+
+#[test]
+fn links_pipes_and_modes_stay_what_they_are() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new();
+    folder.file("x.log", "a\nb\n");
+    let made = shell(
+        "mkdir d && : > d/real.fold && chmod 640 d/real.fold && ln -s d/real.fold link.fold && \
+         \"$loopfold\" fold x.log -o link.fold && test -L link.fold && \"$loopfold\" verify d/real.fold && \
+         mkfifo pipe && { cat pipe > copy.fold & } && \"$loopfold\" fold x.log -o pipe && wait && test -p pipe && \
+         \"$loopfold\" verify copy.fold && \"$loopfold\" fold x.log -o - | \"$loopfold\" verify - && \
+         gzip -k copy.fold && \"$loopfold\" verify copy.fold.gz && \"$loopfold\" cat copy.fold.gz",
+        folder.path(),
+    );
+    assert_eq!(made.code, Some(0), "{}{}", made.text(), made.err);
+    assert!(made.text().ends_with("a\nb\n"), "{}", made.text());
+    let mode = std::fs::metadata(folder.path().join("d/real.fold")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+    // A device that is always full stays a device.
+    if std::path::Path::new("/dev/full").exists() {
+        let full = shell("\"$loopfold\" fold x.log -o /dev/full", folder.path());
+        assert_eq!(full.code, Some(2), "{}", full.err);
+        assert!(full.err.contains("No space left"), "{}", full.err);
+    }
+}

@@ -238,7 +238,7 @@ fn long_bodies_are_shortened_unless_asked_for() {
     assert!(full.contains("event number 30"), "{full}");
     let nested = "a\nb\nb\nb\n".repeat(9);
     let shallow = run_with_input(&["loops", "--depth", "1", "-"], nested.as_bytes()).ok().text();
-    assert!(shallow.contains("(a (… 1 events)^3)^9"), "{shallow}");
+    assert!(shallow.contains("(a (… 1 event)^3)^9"), "{shallow}");
 }
 
 #[test]
@@ -284,4 +284,60 @@ fn completions_manual_and_formats_exist() {
     ] {
         assert!(formats.lines().any(|line| line.split_whitespace().next() == Some(format)), "{format}");
     }
+}
+
+#[test]
+fn inputs_of_the_same_name_are_kept_apart() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.at("other")).unwrap();
+    let (one, other) = (folder.file("x.txt", "a\na\n"), folder.file("other/x.txt", "a\na\n"));
+    let json = run(&["loops", "--json", &one, &other, &one]).ok().json();
+    assert_eq!(json["streams"], 3);
+    assert_eq!(json["classes"][0]["streams"], json!([one, other, format!("{one} (2)")]));
+}
+
+#[test]
+fn a_field_that_no_event_has_is_an_error() {
+    let folder = Folder::new();
+    let trace = folder.file("s.txt", "1 1.0 open(\"a\") = 3\n1 1.2 read(3, \"\", 9) = 0\n");
+    run(&["loops", "--key", "bogus", &trace]).fails_with(&["bogus", "name, errno"]);
+    run(&["loops", "--ignore", "bogus", &trace]).fails_with(&["bogus"]);
+    let archive = folder.at("s.fold");
+    run(&["fold", &trace, "-o", &archive]).ok();
+    run(&["loops", "--key", "name,errno", &archive]).fails_with(&["errno", "fold --key"]);
+    let lines = folder.file("l.txt", "x\n");
+    run(&["loops", "--key", "size", &lines]).fails_with(&["size", "has no fields"]);
+}
+
+#[test]
+fn tables_are_known_by_their_ending() {
+    let folder = Folder::new();
+    let table = folder.file("t.csv", "name,dur (us)\na,1\nb,2\na,1\nb,2\n");
+    run(&["loops", &table]).fails_with(&["name", "dur (us)", "--event"]);
+    let text = run(&["loops", &table, "--event", "name", "--duration", "dur"]).ok().text();
+    assert!(text.contains("(ab)^2") && text.contains("median 3.00 µs"), "{text}");
+}
+
+#[test]
+fn what_was_asked_for_and_not_found_is_noted() {
+    let lines = b"level=info a\nlevel=info b\n";
+    let run_select = run_with_input(&["loops", "-", "--select", "nothing=(x)"], lines).ok();
+    assert!(run_select.err.contains("2 lines do not match --select"), "{}", run_select.err);
+    let aligned = run_with_input(&["loops", "-", "--align", "zzz"], b"a\nb\na\nb\na\nb\n").ok();
+    assert!(aligned.err.contains("could be turned"), "{}", aligned.err);
+    let turned = run_with_input(&["loops", "-", "--align", "b", "--json"], b"a\nb\na\nb\na\nb\n").ok().json();
+    assert_eq!(turned["classes"][0]["folded"], 4);
+}
+
+#[test]
+fn stats_of_some_streams_count_only_those() {
+    let folder = Folder::new();
+    let (a, b) = (folder.file("a.txt", "x\ny\nx\ny\n"), folder.file("b.txt", "z\n"));
+    let archive = folder.at("x.fold");
+    run(&["fold", &a, &b, "-o", &archive]).ok();
+    let stats = run(&["stats", "--json", "--stream", "b.txt", &archive]).ok().json();
+    assert_eq!(
+        (stats["streams"].as_u64(), stats["alphabet"].as_u64(), stats["rules"].as_u64()),
+        (Some(1), Some(1), Some(1))
+    );
 }

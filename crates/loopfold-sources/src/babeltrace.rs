@@ -30,6 +30,10 @@ impl Source for Babeltrace {
         "LTTng and other CTF traces printed by babeltrace"
     }
 
+    fn fields(&self) -> &'static [&'static str] {
+        &["args", "*"]
+    }
+
     fn fits(&self, head: &[u8]) -> Fit {
         fit_of_lines(head, Fit::Certain, |line| match Record::of(line) {
             Some(record) if record.groups.is_empty() => Verdict::Neutral,

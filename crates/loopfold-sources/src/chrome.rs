@@ -43,6 +43,10 @@ impl Source for Chrome {
         "Chrome trace event JSON (PyTorch, uftrace, XRay, viztracer, node, clang -ftime-trace)"
     }
 
+    fn fields(&self) -> &'static [&'static str] {
+        &["cat", "args.*"]
+    }
+
     fn fits(&self, head: &[u8]) -> Fit {
         let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head).trim_ascii_start();
         let has = |needle: &[u8]| memchr::memmem::find(head, needle).is_some();

@@ -38,6 +38,10 @@ impl Source for Csv {
     }
 
     /// Without columns chosen a table says nothing, and then it is asked for by name.
+    fn fields(&self) -> &'static [&'static str] {
+        &["*"]
+    }
+
     fn fits(&self, _head: &[u8]) -> Fit {
         Fit::No
     }

@@ -32,6 +32,10 @@ impl Source for Execlog {
         "instructions logged by QEMU's plugin execlog"
     }
 
+    fn fields(&self) -> &'static [&'static str] {
+        &["pc", "mnemonic", "class"]
+    }
+
     fn fits(&self, head: &[u8]) -> Fit {
         fit_of_lines(head, Fit::Certain, |line| match Record::split(line) {
             Some(_) => Verdict::For,

@@ -26,6 +26,10 @@ impl Source for Lackey {
         "superblocks or memory accesses traced by valgrind's lackey"
     }
 
+    fn fields(&self) -> &'static [&'static str] {
+        &["address"]
+    }
+
     fn fits(&self, head: &[u8]) -> Fit {
         let by_lines = fit_of_lines(head, Fit::Likely, |line| match Parsed::of(line) {
             Some(Parsed::Message) => Verdict::Neutral,

@@ -46,6 +46,12 @@ pub trait Source: Sync {
     /// One line for a list of formats.
     fn about(&self) -> &'static str;
 
+    /// The fields that events can have beyond their names, for `--key`. Something like
+    /// `args.*` stands for fields that the input names.
+    fn fields(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// How well the beginning of an input fits the format.
     fn fits(&self, head: &[u8]) -> Fit;
 

@@ -22,6 +22,10 @@ impl Source for Ltrace {
         "library calls logged by ltrace (-f, -S, -t, -tt, -ttt, -r, -T)"
     }
 
+    fn fields(&self) -> &'static [&'static str] {
+        &["errno", "result", "args", "fd"]
+    }
+
     fn fits(&self, head: &[u8]) -> Fit {
         fit_of_lines(head, Fit::Likely, |line| call_log::judge(line, Tool::Ltrace, |_| true))
     }

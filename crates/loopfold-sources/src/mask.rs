@@ -29,8 +29,10 @@ use std::ops::RangeInclusive;
 pub struct Mask;
 
 impl Mask {
-    /// Appends the line to `out`, with placeholders.
+    /// Appends the line to `out`, with placeholders. What is only there to align columns
+    /// goes: all but one of the blanks before a placeholder, and a carriage return.
     pub fn apply(&self, line: &[u8], out: &mut Vec<u8>) {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
         Scanner { line, at: 0, copied: 0, out }.run();
     }
 }
@@ -93,7 +95,11 @@ impl Scanner<'_> {
 
     /// Writes a placeholder for the line from `start` to `end` and goes on there.
     fn replace(&mut self, start: usize, end: usize, placeholder: &str) {
-        self.out.extend_from_slice(&self.line[self.copied..start]);
+        let mut before = &self.line[self.copied..start];
+        while let [rest @ .., b' ', b' '] = before {
+            before = &before[..rest.len() + 1];
+        }
+        self.out.extend_from_slice(before);
         self.out.extend_from_slice(placeholder.as_bytes());
         (self.at, self.copied) = (end, end);
     }
@@ -639,7 +645,7 @@ mod tests {
         );
         check(
             "I0102 15:04:05.123456   12345 server.go:123] Serving on [::1]:8080 trace=4bf92f3577b34da6a3ce929d0e0e4736",
-            "I<time>   <num> server.go:<num>] Serving on [<addr>]:<num> trace=<hex>",
+            "I<time> <num> server.go:<num>] Serving on [<addr>]:<num> trace=<hex>",
         );
         check(
             "2024-01-02 03:04:05,678 - root - WARNING - request 550e8400-e29b-41d4-a716-446655440000 took 1.5e-3s (12ms, -3.5%)",
@@ -651,7 +657,7 @@ mod tests {
         );
         check(
             "[    1.234567] igb 0000:00:19.0 eth0: MAC 00:1a:2b:3c:4d:5e at 0xffff88003e5a0000",
-            "[    <num>] igb <num>:<num>:<num> eth0: MAC <addr> at <hex>",
+            "[ <num>] igb <num>:<num>:<num> eth0: MAC <addr> at <hex>",
         );
         check(
             "Exception in thread \"main\" at com.acme.Foo.bar(Foo.java:42) C:\\Users\\x\\a.txt: missing",

@@ -31,6 +31,10 @@ impl Source for Perf {
         "tracepoints and samples printed by perf script"
     }
 
+    fn fields(&self) -> &'static [&'static str] {
+        &["NR", "symbol", "args", "cpu"]
+    }
+
     fn fits(&self, head: &[u8]) -> Fit {
         fit_of_lines(head, Fit::Certain, |line| match Record::of(line) {
             Some(_) => Verdict::For,

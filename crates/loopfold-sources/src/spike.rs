@@ -28,6 +28,10 @@ impl Source for Spike {
         "instructions logged by the RISC-V simulator Spike (-l, --log-commits)"
     }
 
+    fn fields(&self) -> &'static [&'static str] {
+        &["pc", "mnemonic", "class"]
+    }
+
     fn fits(&self, head: &[u8]) -> Fit {
         fit_of_lines(head, Fit::Certain, |line| match parse(line) {
             Parsed::Instruction(_) | Parsed::Commit(_) | Parsed::Trap(_) => Verdict::For,

@@ -20,6 +20,10 @@ impl Source for Strace {
         "system calls logged by strace (-f, -t, -tt, -ttt, -r, -T)"
     }
 
+    fn fields(&self) -> &'static [&'static str] {
+        &["errno", "result", "args", "fd"]
+    }
+
     fn fits(&self, head: &[u8]) -> Fit {
         // ltrace writes the same lines, but of other calls.
         fit_of_lines(head, Fit::Likely, |line| call_log::judge(line, Tool::Strace, is_common))

@@ -7,6 +7,7 @@ use loopfold::trace::TimesKept;
 use serde_json::json;
 
 pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
+    save::check_output(&arguments.output, &arguments.read)?;
     let times = match arguments.times {
         TimesName::All => TimesKept::All,
         TimesName::None => TimesKept::None,

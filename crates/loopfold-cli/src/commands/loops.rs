@@ -5,7 +5,7 @@ use crate::args::LoopsArgs;
 use crate::input::{self, Loaded};
 use crate::show::{self, ClassView, Labels, NestPrinter, NestSettings};
 use anyhow::Result;
-use loopfold::questions::{Align, Class, Nest, StreamTimes, align, classes, loop_times};
+use loopfold::questions::{Align, Class, Nest, Node, StreamTimes, align, classes, loop_times};
 use loopfold::trace::{Times, TimesKept};
 use loopfold::{Fold, Trace};
 use loopfold_sources::Mask;
@@ -37,11 +37,12 @@ pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
         out.flush()?;
         let (fold, _) = Loaded::from(masked).fold(&arguments.folder)?;
         show::notes(&[format!(
-            "{} of the lines are unlike all others, so there is little to fold; with --mask, which writes \
-             placeholders for times, numbers, addresses and paths, {} are distinct, and these are the loops:",
+            "the lines differ ({} of them are distinct), so there is little to fold; below is what --mask gives, \
+             which writes placeholders for times, numbers, addresses and paths: {} distinct lines",
             show::percent(share),
             show::count(fold.alphabet().len() as u64)
         )]);
+        writeln!(out, "\nThe same with --mask:")?;
         print(&mut out, arguments, &fold)?;
     }
     out.flush()?;
@@ -54,12 +55,12 @@ fn masked_instead(loaded: &mut Loaded, arguments: &LoopsArgs) -> Result<Option<(
     let events = loaded.trace.events();
     let share = loaded.trace.alphabet.len() as f64 / events.max(1) as f64;
     let plain_lines = loaded.formats == ["lines"] && !arguments.read.mask && arguments.read.select.is_none();
-    if !plain_lines || events < 100 || share < 0.8 {
+    if !plain_lines || events < 100 || share < 0.25 {
         return Ok(None);
     }
     let mut masked = loaded.trace.clone();
     masked.rewrite_names(|line, out| Mask.apply(line, out))?;
-    let helps = masked.alphabet.len() * 2 < loaded.trace.alphabet.len();
+    let helps = masked.alphabet.len() * 4 < loaded.trace.alphabet.len();
     Ok(helps.then_some((masked, share)))
 }
 
@@ -71,16 +72,41 @@ fn alignment(arguments: &LoopsArgs) -> Option<Align> {
     })
 }
 
-fn nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usize) -> Result<Nest> {
+/// The nest of a class as it is to be shown, and the class with the numbers of that nest.
+fn nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usize) -> Result<(Nest, Class)> {
     let nest = Nest::of(fold, class.root, largest);
-    match alignment(arguments) {
-        None => Ok(nest),
-        Some(how) => {
-            let nothing = Times::default();
-            let first = class.streams.first().map_or(&nothing, |&stream| fold.streams()[stream].times());
-            Ok(align(&nest, &how, fold.alphabet(), first)?)
-        }
+    let Some(how) = alignment(arguments) else { return Ok((nest, class.clone())) };
+    let nothing = Times::default();
+    let first = class.streams.first().map_or(&nothing, |&stream| fold.streams()[stream].times());
+    let turned = align(&nest, &how, fold.alphabet(), first)?;
+    if turned == nest {
+        return Ok((nest, class.clone()));
     }
+    let all = 0..turned.nodes.len();
+    let loops = || turned.children(all.clone()).filter(|&at| matches!(turned.nodes[at], Node::Loop { .. }));
+    let class = Class {
+        folded: turned.folded(all.clone()),
+        in_loops: loops().map(|at| turned.node_length(at)).sum(),
+        in_main_loop: loops().map(|at| turned.node_length(at)).max().unwrap_or(0),
+        ..class.clone()
+    };
+    Ok((turned, class))
+}
+
+/// Says so when there was nothing to turn.
+fn note_unturned(arguments: &LoopsArgs, any_turned: bool) {
+    if any_turned {
+        return;
+    }
+    let note = match alignment(arguments) {
+        None => return,
+        Some(Align::Event(_)) => "no loop could be turned to begin at that event",
+        Some(Align::Calls) => {
+            "no loop could be turned; are there calls? (--calls, or a format that has them)"
+        }
+        Some(Align::Gap) => "no loop could be turned; are there times?",
+    };
+    show::notes(&[note.to_string()]);
 }
 
 /// The times of the streams of a class that have any.
@@ -98,8 +124,10 @@ fn times_of(fold: &Fold, class: &Class, nest: &Nest) -> Result<Vec<(String, Stre
 fn to_json(arguments: &LoopsArgs, fold: &Fold) -> Result<Value> {
     let folder = input::folder(&arguments.folder)?.name();
     let mut values = Vec::new();
-    for class in classes(fold)? {
-        let nest = nest_of(arguments, fold, &class, LARGEST_PRINTED)?;
+    let mut any_turned = false;
+    for plain in classes(fold)? {
+        let (nest, class) = nest_of(arguments, fold, &plain, LARGEST_PRINTED)?;
+        any_turned |= class != plain;
         let times = times_of(fold, &class, &nest)?;
         let streams: Vec<&str> = class.streams.iter().map(|&index| fold.streams()[index].title()).collect();
         let mut value = json!({
@@ -121,6 +149,7 @@ fn to_json(arguments: &LoopsArgs, fold: &Fold) -> Result<Value> {
         }
         values.push(value);
     }
+    note_unturned(arguments, any_turned);
     Ok(json!({"folder": folder, "streams": fold.streams().len(), "classes": values}))
 }
 
@@ -136,19 +165,22 @@ fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()>
     let shown = if arguments.top == 0 { classes.len() } else { arguments.top.min(classes.len()) };
     let labels = Labels::new(fold, arguments.hex);
     let width = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).clamp(40, 200);
+    let mut any_turned = false;
     for (index, class) in classes[..shown].iter().enumerate() {
         if index > 0 {
             writeln!(out)?;
         }
-        heading(out, fold, class, width)?;
         let largest = if arguments.full { LARGEST_PRINTED } else { LARGEST_SHOWN };
-        let nest = nest_of(arguments, fold, class, largest)?;
+        let (nest, turned) = nest_of(arguments, fold, class, largest)?;
+        any_turned |= turned != *class;
+        heading(out, fold, &turned, width)?;
         let times = times_of(fold, class, &nest)?;
         let view = ClassView { nest: &nest, events: class.events, times: &times };
         let depth = arguments.depth.unwrap_or(usize::MAX);
         NestPrinter::new(&mut *out, view, &labels, NestSettings { width, full: arguments.full, depth })
             .print()?;
     }
+    note_unturned(arguments, any_turned);
     if shown < classes.len() {
         let rest = &classes[shown..];
         let streams: usize = rest.iter().map(|class| class.streams.len()).sum();

@@ -7,6 +7,7 @@ use loopfold::trace::TimesKept;
 use serde_json::json;
 
 pub(super) fn run(arguments: &MergeArgs) -> Result<Outcome> {
+    save::check_output(&arguments.output, &arguments.read)?;
     let (fold, notes) = input::load(&arguments.read, TimesKept::All)?.fold_as_stored(&arguments.folder)?;
     let bytes = save::save(&fold, &arguments.output)?;
     show::notes(&notes);

@@ -12,7 +12,8 @@ use std::io::Write;
 
 pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     let loaded = input::load(&arguments.read, TimesKept::All)?;
-    let bytes = loaded.archive_bytes;
+    // The size is that of whole archives.
+    let bytes = if arguments.read.stream.is_none() { loaded.archive_bytes } else { 0 };
     let (fold, notes) = loaded.fold_as_stored(&arguments.folder)?;
     let statistics = statistics(&fold)?;
     show::notes(&notes);
@@ -94,7 +95,8 @@ fn print(
     for &index in &order[..limit(order.len())] {
         let (stream, its) = (&fold.streams()[index], &statistics.streams[index]);
         let span = its.span.map_or(String::new(), |span| format!("  over {}", show::duration(span.into())));
-        writeln!(out, "{:>15} events  {}{span}", show::count(its.events), show::plain(stream.title()))?;
+        let noun = if its.events == 1 { "event " } else { "events" };
+        writeln!(out, "{:>15} {noun}  {}{span}", show::count(its.events), show::plain(stream.title()))?;
         for (key, value) in stream.notes().iter().filter(|(key, _)| key != "title" && key != "format") {
             writeln!(out, "{:>15}         {}: {}", "", show::plain(key), show::plain(value))?;
         }

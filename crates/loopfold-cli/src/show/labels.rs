@@ -19,27 +19,23 @@ impl<'a> Labels<'a> {
     pub(crate) fn of(&self, symbol: Symbol) -> String {
         let meaning = self.alphabet.meaning(symbol);
         let label = if self.hex { format!("{meaning:#}") } else { meaning.to_string() };
-        match label.trim() {
-            "" => "␤".to_string(),
-            _ => label,
-        }
+        // Lines that end as on Windows: the escape at each end would only be in the way.
+        let label = label.strip_suffix("\\r").unwrap_or(&label);
+        if label.trim().is_empty() { "␤".to_string() } else { label.to_string() }
     }
 }
 
-/// Text that cannot drive a terminal: messages may quote what an input says.
+/// Text that cannot drive a terminal: messages and titles may quote what an input says.
 pub(crate) fn plain(text: &str) -> String {
-    let harmless = |character: char| !character.is_control() || character == '\n';
-    text.chars()
-        .map(
-            |character| {
-                if harmless(character) {
-                    character.to_string()
-                } else {
-                    character.escape_default().to_string()
-                }
-            },
-        )
-        .collect()
+    let mut plain = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            plain.extend(character.escape_default());
+        } else {
+            plain.push(character);
+        }
+    }
+    plain
 }
 
 /// At most `width` characters, the rest replaced by `…`.

@@ -5,7 +5,7 @@
 //! to their beginning, their end and the loops that matter, with the number of events
 //! left out.
 
-use super::{Labels, count, duration, percent, shorten};
+use super::{Labels, count, duration, percent, plural, shorten};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use loopfold::questions::{LoopTimes, Nest, Node};
@@ -84,12 +84,19 @@ struct Row {
 impl<'a, W: Write> NestPrinter<'a, W> {
     /// Prints to `out`.
     pub(crate) fn new(out: W, view: ClassView<'a>, labels: &'a Labels<'a>, settings: Settings) -> Self {
-        let longest = view.nest.nodes.iter().take(10_000).filter_map(|node| match node {
-            Node::Event(symbol) => Some(labels.of(*symbol).chars().count()),
-            _ => None,
-        });
-        let longest = longest.max().unwrap_or(0);
-        let separator = if longest <= 1 { "" } else { " " };
+        let (mut longest, mut blanks) = (0, false);
+        for node in view.nest.nodes.iter().take(10_000) {
+            if let Node::Event(symbol) = node {
+                let label = labels.of(*symbol);
+                longest = longest.max(label.chars().count());
+                blanks |= label.contains(' ');
+            }
+        }
+        let separator = match longest {
+            0 | 1 => "",
+            _ if blanks => ", ",
+            _ => " ",
+        };
         Self { out, view, labels, settings, separator, packed: longest <= SHORT_LABEL }
     }
 
@@ -154,7 +161,7 @@ impl<'a, W: Write> NestPrinter<'a, W> {
         let pad = "  ".repeat(indent.min(40));
         let (events, written) = (self.view.nest.length(nodes.clone()), self.view.nest.folded(nodes));
         let written = if written < events { format!(", {} written", count(written)) } else { String::new() };
-        writeln!(self.out, "{pad}{LESS}… {} events{written}{LESS:#}", count(events))?;
+        writeln!(self.out, "{pad}{LESS}… {}{written}{LESS:#}", plural(events, "event"))?;
         Ok(())
     }
 
@@ -208,12 +215,12 @@ impl<'a, W: Write> NestPrinter<'a, W> {
     fn line(&self, at: usize, room: usize, depth: usize) -> Option<String> {
         match self.view.nest.nodes[at] {
             Node::Event(symbol) => Some(self.labels.of(symbol)),
-            Node::LeftOut(events) => Some(format!("… {} events", count(events))),
+            Node::LeftOut(events) => Some(format!("… {}", plural(events, "event"))),
             Node::Loop { times, .. } => {
                 let body = self.view.nest.body(at);
                 if depth >= self.settings.depth {
-                    let (events, times) = (count(self.view.nest.length(body)), count(times));
-                    return Some(format!("(… {events} events)^{times}"));
+                    let events = plural(self.view.nest.length(body), "event");
+                    return Some(format!("(… {events})^{times}"));
                 }
                 // Only what is short anyway is worth trying.
                 if body.len() > room {

@@ -24,17 +24,25 @@ pub struct Collector {
     projection: Projection,
     times: TimesKept,
     by_name: HashMap<String, StreamId>,
+    /// Fields that the projection names and no event has had so far.
+    unseen: Vec<String>,
 }
 
 impl Collector {
     /// A collector that takes events as `projection` sees them.
     pub fn new(projection: Projection, times: TimesKept) -> Self {
-        Self { projection, times, ..Self::default() }
+        let unseen = projection.fields().map(String::from).collect();
+        Self { projection, times, unseen, ..Self::default() }
     }
 
     /// The number of events collected so far.
     pub fn events(&self) -> u64 {
         self.trace.events()
+    }
+
+    /// The fields that the projection names but no event has had so far.
+    pub fn unseen_fields(&self) -> &[String] {
+        &self.unseen
     }
 
     /// The number of streams opened so far.
@@ -76,7 +84,10 @@ impl Sink for Collector {
     }
 
     fn push(&mut self, stream: StreamId, event: &Event<'_>) -> Result<()> {
-        let Self { trace: Trace { alphabet, streams }, projection, times, .. } = self;
+        let Self { trace: Trace { alphabet, streams }, projection, times, unseen, .. } = self;
+        if !unseen.is_empty() {
+            unseen.retain(|wanted| event.fields.iter().all(|field| field.key != wanted));
+        }
         let stream = streams
             .get_mut(stream.index())
             .ok_or_else(|| Error::invalid("a stream that was never opened"))?;

@@ -26,6 +26,12 @@ impl Projection {
         self.key.is_none() && self.ignore.is_empty() && self.map.is_empty()
     }
 
+    /// The fields that it names.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        let named = self.key.iter().flatten().chain(&self.ignore).map(String::as_str);
+        named.filter(|&field| field != "name" && field != "all")
+    }
+
     /// Whether a source should give this field though it is not one of its defaults.
     pub fn wants(&self, field: &str) -> bool {
         let asked = self.key.as_ref().is_some_and(|key| key.iter().any(|k| k == field || k == "all"));
