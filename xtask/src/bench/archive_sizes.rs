@@ -22,14 +22,15 @@ pub(crate) fn run(settings: &Settings) -> Result<()> {
         Column::Number("events"),
         Column::Number("items"),
         Column::Number("archive"),
+        Column::Number("without names"),
         Column::Number("zstd -19 --long=27"),
         Column::Number("xz -6"),
         Column::Text("smallest"),
         Column::Number("write ns/item"),
         Column::Number("open ns/item"),
     ];
-    let title = "Bytes of an archive (outermost, without times, the names of events included)\n\
-                 and of the symbols as compressed 32-bit integers";
+    let title = "Bytes of an archive (outermost, without times), whole and without the names of events and\n\
+                 streams, and of the symbols as compressed 32-bit integers, which have no names either";
     let mut table = Table::new(title, &columns);
     let length = if settings.quick { 100_000 } else { 1_000_000 };
     for family in settings.families() {
@@ -64,10 +65,17 @@ fn sizes(name: &str, trace: Trace) -> Result<Vec<String>> {
     let (opened, open_time) =
         best(|| loopfold::archive::read(Cursor::new(&archive), &ReadOptions::default()));
     opened?;
-    let candidates = [("archive", archive.len()), ("zstd", zstd_size(&bytes)?), ("xz", xz_size(&bytes)?)];
+    let sizes = loopfold::archive::sizes(Cursor::new(&archive))?;
+    let without_names = usize::try_from(sizes.total - sizes.alphabet - sizes.streams)?;
+    let candidates = [("archive", without_names), ("zstd", zstd_size(&bytes)?), ("xz", xz_size(&bytes)?)];
     let smallest = candidates.iter().map(|&(name, size)| (size, name)).min();
     let per_item = |time: std::time::Duration| short(1e9 * time.as_secs_f64() / fold.items().max(1) as f64);
-    let mut cells = vec![name.to_string(), grouped(events), grouped(fold.items() as u128)];
+    let mut cells = vec![
+        name.to_string(),
+        grouped(events),
+        grouped(fold.items() as u128),
+        grouped(archive.len() as u128),
+    ];
     cells.extend(candidates.map(|(_, size)| grouped(size as u128)));
     cells.push(smallest.map_or("", |(_, name)| name).to_string());
     cells.extend([per_item(write_time), per_item(open_time)]);
