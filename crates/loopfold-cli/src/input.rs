@@ -372,7 +372,7 @@ fn choose_streams(fold: Fold, only: Option<&str>) -> Result<Fold> {
         bail!("no stream's name contains {only:?}; there are: {}", names.join(", "));
     }
     // In canonical form, so that rules and symbols of other streams are gone.
-    Ok(fold.with_streams(chosen)?.canonical())
+    Ok(fold.with_streams(chosen).canonical())
 }
 
 /// The folder that the arguments ask for.

@@ -203,3 +203,15 @@ fn folding_on_many_threads_changes_nothing() {
     let inner = fold_trace(trace, &Innermost::default(), 3).unwrap();
     assert_eq!(refold(&inner, &Outermost::default(), 2).unwrap().canonical(), one.canonical());
 }
+
+#[test]
+fn streams_get_names_of_their_own() {
+    let mut builder = FoldBuilder::default();
+    let root = builder.rule(&[]).unwrap();
+    for name in ["a", "a", "a (2)", "a"] {
+        builder.stream(FoldedStream::new(name, "x", root));
+    }
+    let fold = builder.with_unique_stream_names().finish();
+    let names: Vec<&str> = fold.streams().iter().map(FoldedStream::name).collect();
+    assert_eq!(names, ["a", "a (2)", "a (2) (2)", "a (3)"]);
+}

@@ -10,7 +10,7 @@ use loopfold::{Fold, Symbol};
 use std::io::{BufWriter, Write};
 
 pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
-    let times = if arguments.times || arguments.json { TimesKept::All } else { TimesKept::None };
+    let times = if arguments.times { TimesKept::All } else { TimesKept::None };
     let (fold, notes) = input::load(&arguments.read, times)?.fold_as_stored(&FolderArgs::default())?;
     crate::show::notes(&notes);
     let mut out = BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
@@ -70,10 +70,12 @@ fn print_stream(
         return print_raw(out, window, fold, format);
     }
     if format == Some("bytes") && !prefixed && !arguments.times {
+        let mut any = false;
         for symbol in window {
+            any = true;
             out.write_all(forms.of(symbol))?;
         }
-        if whole_end && stream.note("final-newline") == Some("yes") {
+        if any && whole_end && stream.note("final-newline") == Some("yes") {
             out.write_all(b"\n")?;
         }
         return Ok(());
@@ -144,6 +146,9 @@ fn print_raw(
     };
     for symbol in symbols {
         match fold.alphabet().meaning(symbol).name {
+            Name::Integer(number) if width < 8 && number >> (8 * width) > 0 => {
+                bail!("--raw: {number} does not fit {width} bytes")
+            }
             Name::Integer(number) => out.write_all(&number.to_le_bytes()[..width])?,
             Name::Text(_) => bail!("--raw: an event that is not an integer"),
         }

@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
         anstream::eprintln!(
             "{}: {} of {} in {}",
             arguments.output.display(),
-            show::plural(events.unwrap_or(u64::MAX), "event"),
+            show::events(events),
             show::plural(fold.streams().len() as u64, "stream"),
             show::bytes(bytes)
         );

@@ -74,7 +74,7 @@ fn print(
     writeln!(out, "rules     {}", show::count(statistics.rules as u64))?;
     writeln!(out, "items     {}", show::count(statistics.items as u64))?;
     writeln!(out, "depth     {}", statistics.depth)?;
-    writeln!(out, "folder    {}", folder_names(fold))?;
+    writeln!(out, "folder    {}", show::plain(&folder_names(fold)))?;
     if bytes > 0 {
         writeln!(out, "archive   {}", show::bytes(bytes))?;
     }

@@ -51,7 +51,7 @@ fn print(name: &str, verified: &Result<archive::Verified, String>) -> Result<()>
             out,
             "{name}: good: {}, {}, {}",
             show::plural(good.streams as u64, "stream"),
-            show::plural(good.events.unwrap_or(u64::MAX), "event"),
+            show::events(good.events),
             show::bytes(good.bytes)
         )?,
         Err(reason) => writeln!(out, "{name}: bad: {}", show::plain(reason))?,

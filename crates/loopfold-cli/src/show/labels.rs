@@ -1,6 +1,6 @@
 //! What events are called on a terminal.
 
-use loopfold::trace::Alphabet;
+use loopfold::trace::{Alphabet, is_harmless};
 use loopfold::{Fold, Symbol};
 
 /// The labels of the events of a fold.
@@ -29,10 +29,10 @@ impl<'a> Labels<'a> {
 pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for character in text.chars() {
-        if character.is_control() {
-            plain.extend(character.escape_default());
-        } else {
+        if is_harmless(character) {
             plain.push(character);
+        } else {
+            plain.extend(character.escape_default());
         }
     }
     plain

@@ -7,6 +7,11 @@ pub(crate) fn count(number: u64) -> String {
     number.to_formatted_string(&Locale::en)
 }
 
+/// How many events there are, where 64 bits may not be able to count them.
+pub(crate) fn events(number: Option<u64>) -> String {
+    number.map_or("more than 2^64 events".to_string(), |number| plural(number, "event"))
+}
+
 /// A count and its noun: `1 event`, `2 events`.
 pub(crate) fn plural(number: u64, noun: &str) -> String {
     match (number, noun.strip_suffix('s')) {

@@ -21,6 +21,8 @@ pub(super) struct Joiner {
     by_name: HashMap<(String, usize), usize>,
     /// A first segment is kept as it is until there is a second.
     only: Option<Fold>,
+    /// Values that were filled up so far.
+    filled: Filled,
 }
 
 /// A stream that may go on.
@@ -74,7 +76,7 @@ impl Joiner {
             let index = self.stream(stream, *namesake);
             *namesake += 1;
             let events = self.builder.length(root);
-            self.streams[index].extend(stream, root, events, times)?;
+            self.streams[index].extend(stream, root, events, times, &mut self.filled)?;
         }
         Ok(())
     }
@@ -89,14 +91,21 @@ impl Joiner {
 }
 
 impl Joined {
-    fn extend(&mut self, part: &FoldedStream, root: RuleId, events: u64, times: Times) -> Result<()> {
+    fn extend(
+        &mut self,
+        part: &FoldedStream,
+        root: RuleId,
+        events: u64,
+        times: Times,
+        filled: &mut Filled,
+    ) -> Result<()> {
         for (key, value) in &part.notes {
             match self.stream.notes.iter_mut().find(|(known, _)| known == key) {
                 Some((_, old)) => old.clone_from(value),
                 None => self.stream.notes.push((key.clone(), value.clone())),
             }
         }
-        join_times(&mut self.times, self.events, times, events)?;
+        join_times(&mut self.times, self.events, times, events, filled)?;
         let too_long = || Error::limit("a stream of more than 2^64 events");
         self.events = self.events.checked_add(events).ok_or_else(too_long)?;
         self.roots.push(root);
@@ -141,18 +150,18 @@ fn push_item(body: &mut Vec<Item>, item: Item) -> Result<()> {
 
 /// Appends the times of the `events` events that follow the `before` events so far.
 /// What one of the two does not know is filled up.
-fn join_times(times: &mut Times, before: u64, part: Times, events: u64) -> Result<()> {
-    join_column(&mut times.starts, before, part.starts, events, Times::UNKNOWN_START)?;
-    join_column(&mut times.durations, before, part.durations, events, Times::UNKNOWN_DURATION)?;
+fn join_times(times: &mut Times, before: u64, part: Times, events: u64, filled: &mut Filled) -> Result<()> {
+    join_column(&mut times.starts, before, part.starts, events, Times::UNKNOWN_START, filled)?;
+    join_column(&mut times.durations, before, part.durations, events, Times::UNKNOWN_DURATION, filled)?;
     let mut parts = part.metrics;
     for (name, column) in &mut times.metrics {
         let found = parts.iter().position(|(other, _)| other == name).map(|index| parts.remove(index).1);
-        append(column, found, events, f64::NAN)?;
+        filled.append(column, found, events, f64::NAN)?;
     }
     for (name, part) in parts {
         let mut column = Column::default();
-        append(&mut column, None, before, f64::NAN)?;
-        append(&mut column, Some(part), events, f64::NAN)?;
+        filled.append(&mut column, None, before, f64::NAN)?;
+        filled.append(&mut column, Some(part), events, f64::NAN)?;
         times.metrics.push((name, column));
     }
     Ok(())
@@ -164,29 +173,43 @@ fn join_column(
     part: Option<Column<i64>>,
     events: u64,
     unknown: i64,
+    filled: &mut Filled,
 ) -> Result<()> {
     if column.is_none() && part.is_none() {
         return Ok(());
     }
     if column.is_none() {
-        append(column.get_or_insert_default(), None, before, unknown)?;
+        filled.append(column.get_or_insert_default(), None, before, unknown)?;
     }
-    append(column.get_or_insert_default(), part, events, unknown)
+    filled.append(column.get_or_insert_default(), part, events, unknown)
 }
 
-/// Events without times that are filled up at most: they cost time and memory that
-/// the file did not have to spend on them.
-const MOST_UNKNOWN: u64 = 1 << 28;
+/// Values that may be filled up in an archive: they cost time and memory that the file
+/// did not have to spend on them.
+const MOST_UNKNOWN: u64 = 1 << 26;
 
-fn append<T: Cell>(column: &mut Column<T>, part: Option<Column<T>>, events: u64, unknown: T) -> Result<()> {
-    match part {
-        Some(part) => column.append(&part),
-        None if events > MOST_UNKNOWN => {
-            Err(Error::limit("a stream has times for some of its segments, and too many events without"))
-        }
-        None => {
+/// Counts the values that were filled up.
+#[derive(Default)]
+struct Filled(u64);
+
+impl Filled {
+    /// Appends a part, or as many unknown values as there are events.
+    fn append<T: Cell>(
+        &mut self,
+        column: &mut Column<T>,
+        part: Option<Column<T>>,
+        events: u64,
+        unknown: T,
+    ) -> Result<()> {
+        let Some(part) = part else {
+            self.0 = self.0.saturating_add(events);
+            if self.0 > MOST_UNKNOWN {
+                let reason = "a stream has times for some of its segments, and too many events without";
+                return Err(Error::limit(reason));
+            }
             column.append_repeated(unknown, events);
-            Ok(())
-        }
+            return Ok(());
+        };
+        column.append(&part)
     }
 }

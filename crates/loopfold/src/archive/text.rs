@@ -10,8 +10,10 @@ use crate::trace::{Alphabet, is_bare_integer};
 use crate::{Error, Result, Symbol};
 use std::io::Read;
 
-/// How many times longer than stored a text may be.
+/// How many times longer than stored the alphabet may be.
 const EXPANSION: usize = 1024;
+/// The same for the streams, since a stream in memory is much larger than its text.
+const STREAMS_EXPANSION: usize = 32;
 const LEVEL: i32 = 19;
 /// What level 19 uses at most, as a power of two. A frame that asks for more is refused.
 const WINDOW: u32 = 23;
@@ -22,10 +24,10 @@ const STORED: u8 = 0;
 const COMPRESSED: u8 = 1;
 
 /// Compresses a text if that makes it smaller.
-fn pack(text: &[u8]) -> Result<Vec<u8>> {
+fn pack(text: &[u8], expansion: usize) -> Result<Vec<u8>> {
     let frame = zstd::bulk::compress(text, LEVEL)?;
     let (method, content) = match frame.strip_prefix(&ZSTD_MAGIC) {
-        Some(frame) if frame.len() < text.len() && text.len() / EXPANSION < frame.len() => {
+        Some(frame) if frame.len() < text.len() && text.len() / expansion < frame.len() => {
             (COMPRESSED, frame)
         }
         _ => (STORED, text),
@@ -36,19 +38,18 @@ fn pack(text: &[u8]) -> Result<Vec<u8>> {
 }
 
 /// The reverse of [`pack`].
-fn unpack(packed: &[u8], place: &'static str) -> Result<Vec<u8>> {
+fn unpack(packed: &[u8], place: &'static str, expansion: usize) -> Result<Vec<u8>> {
     let mut bytes = Bytes::new(packed, place);
     match bytes.byte()? {
         STORED => Ok(bytes.rest().to_vec()),
-        COMPRESSED => {
-            decompress(bytes.rest()).map_err(|_| Error::damaged(place, "the compressed text is not valid"))
-        }
+        COMPRESSED => decompress(bytes.rest(), expansion)
+            .map_err(|_| Error::damaged(place, "the compressed text is not valid")),
         _ => Err(bytes.damaged("an unknown way of compression")),
     }
 }
 
-fn decompress(frame: &[u8]) -> std::io::Result<Vec<u8>> {
-    let limit = frame.len().saturating_mul(EXPANSION);
+fn decompress(frame: &[u8], expansion: usize) -> std::io::Result<Vec<u8>> {
+    let limit = frame.len().saturating_mul(expansion);
     let mut decoder = zstd::stream::read::Decoder::with_buffer(ZSTD_MAGIC.chain(frame))?.single_frame();
     decoder.window_log_max(WINDOW)?;
     let mut text = Vec::new();
@@ -79,7 +80,7 @@ pub(super) fn write_streams(streams: &[FoldedStream]) -> Result<Vec<u8>> {
     own.iter().for_each(|word| put_text(&mut text, word.as_bytes()));
     put_number(&mut text, streams.len() as u64);
     text.extend_from_slice(&rows);
-    pack(&text)
+    pack(&text, STREAMS_EXPANSION)
 }
 
 /// Words that nearly every archive needs, and so does not have to store. The list is
@@ -163,7 +164,7 @@ pub(super) fn read_streams(section: &[u8]) -> Result<Vec<StreamHead>> {
     if section.is_empty() {
         return Ok(Vec::new());
     }
-    let text = unpack(section, "streams")?;
+    let text = unpack(section, "streams", STREAMS_EXPANSION)?;
     let mut bytes = Bytes::new(&text, "streams");
     let mut words: Vec<String> = COMMON_WORDS.iter().map(ToString::to_string).collect();
     for _ in 0..bytes.number()? {
@@ -209,7 +210,7 @@ pub(super) fn write_alphabet(alphabet: &Alphabet, symbols: &[Symbol]) -> Result<
     let mut text = Vec::new();
     put_number(&mut text, symbols.len() as u64);
     [heads, integers, lengths, rests].iter().for_each(|column| text.extend_from_slice(column));
-    pack(&text)
+    pack(&text, EXPANSION)
 }
 
 /// Reads an alphabet.
@@ -218,7 +219,7 @@ pub(super) fn read_alphabet(section: &[u8]) -> Result<Alphabet> {
     if section.is_empty() {
         return Ok(alphabet);
     }
-    let text = unpack(section, "alphabet")?;
+    let text = unpack(section, "alphabet", EXPANSION)?;
     let mut bytes = Bytes::new(&text, "alphabet");
     let count = bytes.number()?;
     let heads = bytes.take(count)?;

@@ -7,7 +7,7 @@
 use super::{Fold, FoldedStream, Item, Rules, Target};
 use crate::trace::Alphabet;
 use crate::{Error, Result, RuleId, Symbol};
-use hashbrown::{HashMap, HashTable};
+use hashbrown::{HashMap, HashSet, HashTable};
 use std::hash::BuildHasher;
 
 /// Collects rules and streams into a [`Fold`].
@@ -176,15 +176,18 @@ impl FoldBuilder {
 
     /// Numbers the streams whose names are taken: `main`, `main (2)`, `main (3)`.
     pub fn with_unique_stream_names(mut self) -> Self {
-        let mut seen: HashMap<String, usize> = HashMap::new();
+        let mut taken: HashSet<String> = HashSet::new();
+        let mut counts: HashMap<String, usize> = HashMap::new();
         for stream in &mut self.streams {
-            let count = seen.entry(stream.name.clone()).or_default();
-            *count += 1;
-            if *count > 1 {
-                stream.name = format!("{} ({count})", stream.name);
-                if let Some((_, title)) = stream.notes.iter_mut().find(|(key, _)| key == "title") {
-                    title.push_str(&format!(" ({count})"));
-                }
+            let name = stream.name.clone();
+            while !taken.insert(stream.name.clone()) {
+                let count = counts.entry(name.clone()).or_insert(1);
+                *count += 1;
+                stream.name = format!("{name} ({count})");
+            }
+            let number = stream.name[name.len()..].to_string();
+            if let Some((_, title)) = stream.notes.iter_mut().find(|(key, _)| key == "title") {
+                title.push_str(&number);
             }
         }
         self

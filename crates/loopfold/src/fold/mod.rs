@@ -260,9 +260,9 @@ impl Fold {
     }
 
     /// The same fold with some of its streams only. Its rules stay.
-    pub fn with_streams(&self, chosen: impl Fn(&FoldedStream) -> bool) -> Result<Fold> {
+    pub fn with_streams(&self, chosen: impl Fn(&FoldedStream) -> bool) -> Fold {
         let streams = self.streams.iter().filter(|stream| chosen(stream)).cloned().collect();
-        Ok(Self::from_parts(self.alphabet.clone(), self.rules.clone(), streams))
+        Self::from_parts(self.alphabet.clone(), self.rules.clone(), streams)
     }
 
     pub(crate) fn item_ends(&self, rule: RuleId) -> &[u64] {

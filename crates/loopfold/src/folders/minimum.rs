@@ -20,7 +20,8 @@ use crate::fold::{FoldBuilder, Item};
 use crate::repeats::{Run, Runs};
 use crate::{Error, Result, RuleId, Symbol};
 
-/// The longest stream that is not refused: a second and 270 MB.
+/// The longest stream that is not refused: 270 MB, and a second to a minute, the more
+/// runs the longer.
 const LONGEST: usize = 1 << 14;
 
 /// Finds the smallest nest.
@@ -71,6 +72,8 @@ struct Ending {
     /// Where the best beginnings of loops in this run are kept, one for each position
     /// within the period.
     slot: usize,
+    /// The fewest events of the body, once they are known.
+    body: u16,
 }
 
 impl Table {
@@ -83,7 +86,7 @@ impl Table {
                 loops_ending.iter_mut().enumerate().take(end + 1).skip(start + min_times * period)
             {
                 let slot = slots + (at - start) % period;
-                endings.push(Ending { run_start: start, period, slot });
+                endings.push(Ending { run_start: start, period, slot, body: u16::MAX });
             }
             slots += period;
         }
@@ -103,15 +106,18 @@ impl Table {
             let row = self.row(start);
             for end in start + 1..=self.length {
                 let mut least = self.least[row + end - 1 - start] + 1;
-                for ending in &self.loops_ending[end] {
+                for ending in &mut self.loops_ending[end] {
                     let shortest = self.min_times * ending.period;
                     if end < shortest + start.max(ending.run_start) {
                         continue;
                     }
                     let best = &mut best_beginning[ending.slot];
                     *best = (*best).min(self.least[row + end - shortest - start]);
-                    let body = self.row(end - ending.period) + ending.period;
-                    least = least.min(*best + self.least[body]);
+                    if ending.body == u16::MAX {
+                        // Its row is done: it begins further right.
+                        ending.body = self.least[row_of(self.length, end - ending.period) + ending.period];
+                    }
+                    least = least.min(*best + ending.body);
                 }
                 self.least[row + end - start] = least;
             }
@@ -120,7 +126,7 @@ impl Table {
 
     /// Where the row of a start begins.
     fn row(&self, start: usize) -> usize {
-        start * (2 * self.length + 3 - start) / 2
+        row_of(self.length, start)
     }
 
     fn least(&self, start: usize, end: usize) -> u16 {
@@ -167,4 +173,9 @@ impl Table {
         }
         None
     }
+}
+
+/// Where the row of a start begins in the table of a stream of this length.
+fn row_of(length: usize, start: usize) -> usize {
+    start * (2 * length + 3 - start) / 2
 }

@@ -301,7 +301,8 @@ impl Sweep {
         }
     }
 
-    /// From where to where the copied entries reach.
+    /// From where to where the copied entries reach. Copies within copies are looked at
+    /// again at each level, but a jump goes over several periods, so there are few levels.
     fn hull(&self, scan: u32, entries: std::ops::Range<u32>) -> Option<Stretch> {
         let mut hull: Option<Stretch> = None;
         for index in entries {

@@ -3,7 +3,8 @@
 //!
 //! `(uv)^n` is the same as `u (vu)^(n-1) v`, and `(uv)^n u` is the same as `u (vu)^n`.
 //! So nothing is lost. A loop of two iterations that is not followed by `u` would fall
-//! apart, and stays as it is. Cost: linear in the nest, for pauses in the events.
+//! apart, and stays as it is. Cost: linear in what comes out, which is bounded by a few times the
+//! nest; for pauses, in the events.
 
 use super::nest::{Nest, Node};
 use crate::trace::{Alphabet, Role, Times};
@@ -26,28 +27,36 @@ pub fn align(nest: &Nest, how: &Align, alphabet: &Alphabet, times: &Times) -> Re
         Align::Gap => pauses_before(nest, times)?,
         _ => Vec::new(),
     };
-    let aligner = Aligner { nest, how, alphabet, pauses: &pauses };
+    let depths = match how {
+        Align::Calls => depths_of(nest, alphabet),
+        _ => Vec::new(),
+    };
+    let largest = LARGEST + 4 * nest.nodes.len();
+    let aligner = Aligner { nest, how, alphabet, pauses: &pauses, depths: &depths, largest };
     let mut out = Nest::default();
     aligner.copy(0..nest.nodes.len(), &mut out);
-    Ok(out)
+    // Cut off: then rather as it is than not whole.
+    Ok(if out.nodes.len() > largest { nest.clone() } else { out })
 }
 
-/// A turned loop is written up to twice, at every depth; a nest that has become larger
-/// than this is not turned further.
-const LARGEST: usize = 1 << 20;
+/// A turned loop is written up to twice, at every depth; a nest that would become larger
+/// than this and four times what it is stays as it is.
+const LARGEST: usize = 1 << 16;
 
 struct Aligner<'a> {
     nest: &'a Nest,
     how: &'a Align,
     alphabet: &'a Alphabet,
     pauses: &'a [i128],
+    depths: &'a [i128],
+    largest: usize,
 }
 
 impl Aligner<'_> {
     /// Writes the nodes of a range, its loops turned.
     fn copy(&self, range: std::ops::Range<usize>, out: &mut Nest) {
         let mut at = range.start;
-        while at < range.end {
+        while at < range.end && out.nodes.len() <= self.largest {
             let node = self.nest.nodes[at];
             let Node::Loop { times, .. } = node else {
                 out.nodes.push(node);
@@ -60,7 +69,7 @@ impl Aligner<'_> {
             let head = body.start..begin;
             let complete = self.follows(&head, after, range.end);
             let falls_apart = times == 2 && !complete;
-            if head.is_empty() || falls_apart || out.nodes.len() > LARGEST {
+            if head.is_empty() || falls_apart {
                 self.copy_loop(times, body, None, out);
                 at = after;
                 continue;
@@ -104,7 +113,9 @@ impl Aligner<'_> {
         };
         at + head.len() <= end
             && head.clone().zip(at..).all(|(left, right)| {
-                shifted(&self.nest.nodes[left], head.start) == shifted(&self.nest.nodes[right], at)
+                !matches!(self.nest.nodes[left], Node::LeftOut(_)) && {
+                    shifted(&self.nest.nodes[left], head.start) == shifted(&self.nest.nodes[right], at)
+                }
             })
     }
 
@@ -124,7 +135,7 @@ impl Aligner<'_> {
                     if depth < lowest.0 {
                         lowest = (depth, at);
                     }
-                    depth += self.depth(at);
+                    depth = depth.saturating_add(self.depths[at]);
                 }
                 (depth == 0).then_some(lowest.1)
             }
@@ -135,22 +146,27 @@ impl Aligner<'_> {
         let label = self.alphabet.label(symbol);
         label.as_bytes() == name || self.alphabet.meaning(symbol).name == crate::trace::Name::Text(name)
     }
+}
 
-    /// How many more functions a node enters than it leaves.
-    fn depth(&self, at: usize) -> i128 {
-        match self.nest.nodes[at] {
-            Node::Event(symbol) => match self.alphabet.meaning(symbol).role {
+/// For each node how many more functions it enters than it leaves.
+fn depths_of(nest: &Nest, alphabet: &Alphabet) -> Vec<i128> {
+    let mut depths = vec![0i128; nest.nodes.len()];
+    for at in (0..nest.nodes.len()).rev() {
+        depths[at] = match nest.nodes[at] {
+            Node::Event(symbol) => match alphabet.meaning(symbol).role {
                 Role::Enter => 1,
                 Role::Leave => -1,
                 _ => 0,
             },
             Node::Loop { times, .. } => {
-                let body = self.nest.children(self.nest.body(at)).map(|at| self.depth(at)).sum::<i128>();
+                let body =
+                    nest.children(nest.body(at)).fold(0i128, |sum, child| sum.saturating_add(depths[child]));
                 body.saturating_mul(times.into())
             }
             Node::LeftOut(_) => 0,
-        }
+        };
     }
+    depths
 }
 
 /// For each node the pauses before it, over all its occurrences: from the end of the
@@ -166,6 +182,9 @@ fn pauses_before(nest: &Nest, times: &Times) -> Result<Vec<i128>> {
             return Ok(0);
         }
         let (now, before) = (starts.get(position as usize)?, starts.get(position as usize - 1)?);
+        if now == Times::UNKNOWN_START || before == Times::UNKNOWN_START {
+            return Ok(0);
+        }
         let duration = match &mut durations {
             Some(durations) => durations.get(position as usize - 1)?.max(0),
             None => 0,
@@ -203,6 +222,7 @@ fn pauses_before(nest: &Nest, times: &Times) -> Result<Vec<i128>> {
 mod tests {
     use super::*;
     use crate::Fold;
+    use crate::fold::{FoldBuilder, FoldedStream, Item, Target};
     use crate::folders::{Outermost, fold_trace};
     use crate::trace::{Collector, Event, Sink};
 
@@ -276,6 +296,28 @@ mod tests {
                 start += 2;
             }
         }
+        check(&fold_of(events.clone()), Align::Gap, "a(bca)^3bc");
+        // A start that is not known is no pause.
+        events[5].start = None;
         check(&fold_of(events), Align::Gap, "a(bca)^3bc");
+    }
+
+    #[test]
+    fn a_nest_that_would_grow_too_large_stays_as_it_is() {
+        // (a (a (… 50,000 events …)^3 b)^3 b)^3, twenty deep: turned, each depth would double it.
+        let mut alphabet = Alphabet::default();
+        let [a, b, c] =
+            ["a", "b", "c"].map(|name| Item::once(alphabet.intern(&Event::named(name), None).unwrap()));
+        let mut builder = FoldBuilder::new(alphabet);
+        let mut rule = builder.rule(&[a, c].repeat(25_000)).unwrap();
+        for _ in 0..20 {
+            rule = builder.rule(&[a, Item::new(Target::Rule(rule), 3), b]).unwrap();
+        }
+        let root = builder.rule(&[Item::new(Target::Rule(rule), 3)]).unwrap();
+        builder.stream(FoldedStream::new("s", "x", root));
+        let fold = builder.finish();
+        let nest = Nest::of(&fold, fold.streams()[0].root(), 1 << 22);
+        let turned = align(&nest, &Align::Event(b"b".into()), fold.alphabet(), &Times::default()).unwrap();
+        assert_eq!(turned, nest);
     }
 }

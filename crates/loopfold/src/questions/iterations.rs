@@ -6,7 +6,8 @@
 //! the sum of its durations.
 //!
 //! Cost: one look-up per iteration of every loop of the nest, at most the events; 8
-//! bytes for each iteration, for the median.
+//! bytes for each iteration, for the median. Of a loop of more than four million
+//! iterations an even sample is kept, and its median is that of the sample.
 
 use super::nest::{Nest, Node};
 use crate::Result;
@@ -163,19 +164,38 @@ impl<'a> Clock<'a> {
 #[derive(Default)]
 struct Samples {
     node: usize,
+    /// Every `2^thinning`-th time.
     times: Vec<i64>,
+    thinning: u32,
+    count: u64,
     total: i128,
+    fastest: i64,
     slowest: (i64, u64, u64),
 }
 
+/// Times of a loop that are kept at the most.
+const MOST_SAMPLES: usize = 1 << 22;
+
 impl Samples {
     fn add(&mut self, time: i128, iteration: u64, position: u64) {
-        let time = i64::try_from(time).unwrap_or(i64::MAX);
-        if self.times.is_empty() || time > self.slowest.0 {
+        let time = time.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        if self.count == 0 || time > self.slowest.0 {
             self.slowest = (time, iteration, position);
         }
+        self.fastest = if self.count == 0 { time } else { self.fastest.min(time) };
         self.total += i128::from(time);
-        self.times.push(time);
+        if self.count.trailing_zeros() >= self.thinning {
+            self.times.push(time);
+        }
+        self.count += 1;
+        if self.times.len() == MOST_SAMPLES {
+            let mut index = 0;
+            self.times.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+            self.thinning += 1;
+        }
     }
 
     fn summary(mut self) -> Option<LoopTimes> {
@@ -185,9 +205,9 @@ impl Samples {
         Some(LoopTimes {
             node: self.node,
             total: self.total,
-            iterations: self.times.len() as u64,
+            iterations: self.count,
             median,
-            minimum: self.times.iter().copied().min().unwrap_or(median),
+            minimum: self.fastest,
             maximum,
             slowest,
             slowest_at,

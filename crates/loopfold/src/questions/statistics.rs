@@ -65,8 +65,8 @@ fn span(times: &Times) -> Result<Option<i64>> {
         return Ok(None);
     }
     let duration = match &times.durations {
-        Some(durations) => durations.reader().get(durations.len() - 1)?.max(0),
-        None => 0,
+        Some(durations) if !durations.is_empty() => durations.reader().get(durations.len() - 1)?.max(0),
+        _ => 0,
     };
     Ok(last.checked_sub(first).and_then(|span| span.checked_add(duration)))
 }

@@ -225,7 +225,9 @@ impl fmt::Display for Meaning<'_> {
             Name::Integer(number) => write!(f, "{number}")?,
         }
         for field in &self.fields {
-            write!(f, " {}=", field.key)?;
+            f.write_str(" ")?;
+            write_escaped(f, field.key.as_bytes())?;
+            f.write_str("=")?;
             match field.value {
                 Value::Integer(number) => write!(f, "{number}")?,
                 Value::Text(text) => write_escaped(f, text)?,
@@ -253,11 +255,13 @@ fn write_escaped(f: &mut fmt::Formatter<'_>, text: &[u8]) -> fmt::Result {
     Ok(())
 }
 
-/// Control characters act on a terminal; the bidirectional and invisible format
+/// Whether a character of a name may be printed: control characters act on a terminal; the bidirectional and invisible format
 /// characters make a name read as something it is not.
-fn is_harmless(character: char) -> bool {
-    !character.is_control()
-        && !matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+pub fn is_harmless(character: char) -> bool {
+    let invisible = matches!(character,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+    !character.is_control() && !invisible
 }
 
 const ROLE_BITS: u8 = 0x0f;
@@ -316,7 +320,7 @@ fn decode(entry: &[u8]) -> Option<Meaning<'_>> {
     let role = Role::from_code(head & ROLE_BITS)?;
     let mut fields = Vec::new();
     if head & HAS_FIELDS != 0 {
-        let count = take_number(&mut rest)?;
+        let count = take_number(&mut rest).filter(|&count| count > 0)?;
         for _ in 0..count {
             let key = std::str::from_utf8(take_bytes(&mut rest)?).ok()?;
             let (&kind, tail) = rest.split_first()?;
@@ -366,7 +370,8 @@ fn take_number(rest: &mut &[u8]) -> Option<u64> {
         *rest = tail;
         number |= u64::from(byte & 0x7f) << shift;
         if byte < 0x80 {
-            return Some(number);
+            // A number has one way to be written.
+            return (byte != 0 || shift == 0).then_some(number);
         }
     }
     None
@@ -411,6 +416,9 @@ mod tests {
         let mut alphabet = Alphabet::default();
         let nasty = alphabet.intern(&Event::named("a\x1b[31mred\u{202e}\u{9b}"), None).unwrap();
         assert_eq!(alphabet.label(nasty), r"a\u{1b}[31mred\u{202e}\u{9b}");
+        let fields = [Field { key: "k\x1b[2J", value: Value::Integer(1) }];
+        let nasty = alphabet.intern(&Event { fields: &fields, ..Event::named("a\u{61c}") }, None).unwrap();
+        assert_eq!(alphabet.label(nasty), r"a\u{61c} k\u{1b}[2J=1");
     }
 
     #[test]

@@ -105,7 +105,13 @@ impl<T: Cell> Column<T> {
             sum = sum + chunk.sum;
             sums.push(sum);
         }
-        ColumnReader { column: self, loaded: usize::MAX, values: Vec::new(), sums }
+        ColumnReader {
+            column: self,
+            loaded: usize::MAX,
+            values: Vec::new(),
+            sums,
+            last_sum: (0, Sum::default()),
+        }
     }
 
     /// All values, in order.
@@ -214,6 +220,8 @@ pub struct ColumnReader<'a, T: Cell> {
     values: Vec<T>,
     /// The sum of all chunks before each chunk.
     sums: Vec<Sum>,
+    /// The index asked for last, and the sum before it: sums are mostly asked for in order.
+    last_sum: (usize, Sum),
 }
 
 impl<T: Cell> ColumnReader<'_, T> {
@@ -233,13 +241,18 @@ impl<T: Cell> ColumnReader<'_, T> {
     /// The sum of the values before `index`.
     pub fn sum_before(&mut self, index: usize) -> Result<Sum> {
         let (chunk, within) = (index / CHUNK, index % CHUNK);
+        let (last, sum) = self.last_sum;
+        let goes_on = last / CHUNK == chunk && last <= index;
+        let (from, sum) = if goes_on { (last % CHUNK, sum) } else { (0, self.sums[chunk]) };
         let values = if chunk == self.column.chunks.len() {
-            &self.column.tail[..within]
+            &self.column.tail[from..within]
         } else {
             self.load(chunk)?;
-            &self.values[..within]
+            &self.values[from..within]
         };
-        Ok(values.iter().fold(self.sums[chunk], |sum, &value| sum + value.into()))
+        let sum = values.iter().fold(sum, |sum, &value| sum + value.into());
+        self.last_sum = (index, sum);
+        Ok(sum)
     }
 
     fn load(&mut self, chunk: usize) -> Result<()> {
@@ -270,7 +283,7 @@ mod tests {
             assert_eq!(reader.get(index).unwrap(), index as i64 * 1000 + (index % 7) as i64);
         }
         let values = column.values().unwrap();
-        for index in [0, 9, CHUNK, CHUNK + 1, 2 * CHUNK + 3, count] {
+        for index in [0, 9, 5, 7, CHUNK, CHUNK + 1, 2 * CHUNK + 3, 2 * CHUNK + 1, count, 3] {
             let expected: i128 = values[..index].iter().map(|&value| i128::from(value)).sum();
             assert_eq!(reader.sum_before(index).unwrap().whole, expected);
         }

@@ -11,7 +11,7 @@ mod event;
 mod projection;
 
 pub(crate) use alphabet::is_bare_integer;
-pub use alphabet::{Alphabet, Meaning};
+pub use alphabet::{Alphabet, Meaning, is_harmless};
 pub(crate) use collector::STREAM_LIMIT;
 pub use collector::{Collector, TimesKept};
 pub(crate) use column::{CHUNK, Cell, Chunk, Sum};
