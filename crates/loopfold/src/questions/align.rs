@@ -6,7 +6,7 @@
 //! apart, and stays as it is. Cost: linear in what comes out, which is bounded by a few times the
 //! nest; for pauses, in the events.
 
-use super::nest::{Nest, Node};
+use super::nest::{Nest, Node, Visit};
 use crate::trace::{Alphabet, Role, Times};
 use crate::{Result, Symbol};
 
@@ -191,31 +191,13 @@ fn pauses_before(nest: &Nest, times: &Times) -> Result<Vec<i128>> {
         };
         Ok((i128::from(now) - i128::from(before) - i128::from(duration)).max(0))
     };
-    // The same walk over all iterations as for their times, but for every node.
-    let mut open: Vec<(usize, u64)> = Vec::new();
-    let (mut at, mut position) = (0, 0u64);
-    loop {
-        while let Some((node, left)) = open.last_mut().filter(|(node, _)| nest.after(*node) == at) {
-            if *left == 0 {
-                open.pop();
-            } else {
-                *left -= 1;
-                at = *node + 1;
-            }
+    nest.walk(|visit| {
+        if let Visit::Node { at, position } = visit {
+            pauses[at] += pause_at(position)?;
         }
-        match nest.nodes.get(at) {
-            None => return Ok(pauses),
-            Some(node) => {
-                pauses[at] += pause_at(position)?;
-                match node {
-                    Node::Event(_) => position += 1,
-                    Node::LeftOut(events) => position += events,
-                    Node::Loop { times, .. } => open.push((at, times - 1)),
-                }
-            }
-        }
-        at += 1;
-    }
+        Ok(())
+    })?;
+    Ok(pauses)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 //! bytes for each iteration, for the median. Of a loop of more than four million
 //! iterations an even sample is kept, and its median is that of the sample.
 
-use super::nest::{Nest, Node};
+use super::nest::{Nest, Node, Visit};
 use crate::Result;
 use crate::trace::{ColumnReader, Times};
 
@@ -56,42 +56,27 @@ pub fn loop_times(nest: &Nest, times: &Times) -> Result<Option<StreamTimes>> {
         }
     }
 
-    // Open loops, outermost first: the node, the iteration, and where and when it began.
-    struct Open {
-        node: usize,
-        iteration: u64,
-        began_at: u64,
-        began: Option<i128>,
-    }
-    let mut open: Vec<Open> = Vec::new();
-    let (mut at, mut position) = (0, 0u64);
-    loop {
-        while let Some(innermost) = open.last_mut().filter(|open| nest.after(open.node) == at) {
-            let Node::Loop { times, .. } = nest.nodes[innermost.node] else { break };
-            let last = innermost.iteration + 1 == times;
-            let now = clock.start_or_end(position, last)?;
-            if let (Some(began), Some(now)) = (innermost.began, now) {
-                samples[sample_of[innermost.node]].add(now - began, innermost.iteration, innermost.began_at);
+    // Where and when the current iterations of the open loops began, outermost first.
+    let mut began: Vec<(u64, Option<i128>)> = Vec::new();
+    let position = nest.walk(|visit| {
+        match visit {
+            Visit::Node { at, position } => {
+                if sample_of[at] != usize::MAX {
+                    began.push((position, clock.start(position)?));
+                }
             }
-            if last {
-                open.pop();
-                continue;
-            }
-            at = innermost.node + 1;
-            innermost.iteration += 1;
-            innermost.began_at = position;
-            innermost.began = now;
-        }
-        match nest.nodes.get(at) {
-            None => break,
-            Some(Node::Event(_)) => position += 1,
-            Some(Node::LeftOut(events)) => position += events,
-            Some(Node::Loop { .. }) => {
-                open.push(Open { node: at, iteration: 0, began_at: position, began: clock.start(position)? });
+            Visit::IterationEnd { node, iteration, last, position } => {
+                let now = clock.start_or_end(position, last)?;
+                if let (Some((began_at, Some(began))), Some(now)) = (began.pop(), now) {
+                    samples[sample_of[node]].add(now - began, iteration, began_at);
+                }
+                if !last {
+                    began.push((position, now));
+                }
             }
         }
-        at += 1;
-    }
+        Ok(())
+    })?;
     let total = match (clock.start(0)?, clock.start_or_end(position, true)?) {
         (Some(start), Some(end)) => end - start,
         _ => 0,

@@ -4,7 +4,7 @@
 //! it is cut at a limit: an archive can claim any length.
 
 use crate::fold::{Fold, Target};
-use crate::{RuleId, Symbol};
+use crate::{Result, RuleId, Symbol};
 
 /// A part of a nest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,14 @@ pub enum Node {
 pub struct Nest {
     /// All nodes; the body of a loop follows it.
     pub nodes: Vec<Node>,
+}
+
+/// What a walk comes by.
+pub(super) enum Visit {
+    /// A node, whose first event has this position in the stream.
+    Node { at: usize, position: u64 },
+    /// The end of an iteration of the loop at a node.
+    IterationEnd { node: usize, iteration: u64, last: bool, position: u64 },
 }
 
 /// Loops deeper than this are not shown: no program nests so deep, but an archive can.
@@ -128,6 +136,35 @@ impl Nest {
         match self.nodes[at] {
             Node::Loop { end, .. } => end,
             _ => at + 1,
+        }
+    }
+
+    /// Walks through the stream that the nest unfolds to, loop by loop; returns its
+    /// length. Costs a step for each node, each time it comes.
+    pub(super) fn walk(&self, mut visit: impl FnMut(Visit) -> Result<()>) -> Result<u64> {
+        // Open loops, outermost first, and the iteration that each is in.
+        let mut open: Vec<(usize, u64)> = Vec::new();
+        let (mut at, mut position) = (0, 0u64);
+        loop {
+            while let Some((node, iteration)) = open.last_mut().filter(|(node, _)| self.after(*node) == at) {
+                let Node::Loop { times, .. } = self.nodes[*node] else { break };
+                let last = *iteration + 1 == times;
+                visit(Visit::IterationEnd { node: *node, iteration: *iteration, last, position })?;
+                if last {
+                    open.pop();
+                } else {
+                    *iteration += 1;
+                    at = *node + 1;
+                }
+            }
+            let Some(node) = self.nodes.get(at) else { return Ok(position) };
+            visit(Visit::Node { at, position })?;
+            match node {
+                Node::Event(_) => position += 1,
+                Node::LeftOut(events) => position += events,
+                Node::Loop { .. } => open.push((at, 0)),
+            }
+            at += 1;
         }
     }
 
