@@ -154,6 +154,12 @@ fn empty_traces_are_fine() {
 }
 
 #[test]
+fn an_empty_object_may_end_the_list() {
+    let one = r#"{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1}"#;
+    assert_eq!(read(&format!("[{one},{{ }}]")).unwrap(), read(&format!("[{one}]")).unwrap());
+}
+
+#[test]
 fn what_is_no_trace_is_a_clear_error() {
     for text in ["", "  ", "hello", "{}", "{\"a\":[]}", "12"] {
         let error = read(text).unwrap_err();
