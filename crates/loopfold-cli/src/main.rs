@@ -26,7 +26,9 @@ fn main() -> ExitCode {
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let style = anstyle::AnsiColor::Red.on_default().bold();
-            anstream::eprintln!("{style}error:{style:#} {}", show::plain(&format!("{error:#}")));
+            // Messages may have several lines, such as those about regular expressions.
+            let message: Vec<String> = format!("{error:#}").lines().map(show::plain).collect();
+            anstream::eprintln!("{style}error:{style:#} {}", message.join("\n       "));
             if is_damage(&error) && !format!("{error:#}").contains("--lenient") {
                 anstream::eprintln!("       --lenient reads what can be read");
             }
