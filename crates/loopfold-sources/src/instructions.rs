@@ -46,6 +46,8 @@ pub(crate) struct Processors {
     wants_address: bool,
     wants_mnemonic: bool,
     wants_class: bool,
+    /// Instructions without a class are left out.
+    only_classes: bool,
 }
 
 impl Processors {
@@ -58,6 +60,8 @@ impl Processors {
             wants_address: context.wants("pc"),
             wants_mnemonic: context.wants("mnemonic"),
             wants_class: context.wants("class"),
+            // Who asks for all fields did not ask for the class in particular.
+            only_classes: context.wants("class") && !context.wants("all"),
         }
     }
 
@@ -69,7 +73,7 @@ impl Processors {
     pub(crate) fn push(&mut self, instruction: Instruction<'_>, context: &mut Context<'_>) -> Result<()> {
         let Instruction { processor, address, mnemonic, operands } = instruction;
         let class = if self.wants_class { floating_point_class(mnemonic, operands) } else { None };
-        if self.wants_class && class.is_none() {
+        if self.only_classes && class.is_none() {
             return Ok(());
         }
         let stream = self.stream_of(processor, context)?;
