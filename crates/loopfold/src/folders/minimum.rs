@@ -20,8 +20,8 @@ use crate::fold::{FoldBuilder, Item};
 use crate::repeats::{Run, Runs};
 use crate::{Error, Result, RuleId, Symbol};
 
-/// The longest stream that is not refused: 270 MB, and a second to a minute, the more
-/// runs the longer.
+/// The longest stream that is not refused: 270 MB, and a second, or ten where there are
+/// as many runs as in a Fibonacci word.
 const LONGEST: usize = 1 << 14;
 
 /// Finds the smallest nest.
