@@ -287,37 +287,28 @@ impl Loaded {
     /// unfolded and folded again, unless they are too long for that.
     pub(crate) fn fold(mut self, chosen: &FolderArgs) -> Result<(Fold, Vec<String>)> {
         let folder = folder(chosen)?;
-        let threads = threads(chosen);
-        let mut notes = std::mem::take(&mut self.notes);
-        let only = self.only.take();
-        let mut folds = std::mem::take(&mut self.folds);
-        for fold in &mut folds {
-            let wanted = folder.describe();
-            let changed = !self.projection.is_identity();
-            if changed || fold.streams().iter().any(|stream| stream.folder() != wanted) {
-                match refold(fold, &*folder, threads)? {
-                    Some(folded) => *fold = folded,
-                    None => notes.push(format!(
-                        "the archive unfolds to more than fits in memory, so these are the loops that {} found",
-                        fold.streams().first().map_or("its folder", |stream| stream.folder())
-                    )),
-                }
+        let wanted = folder.describe();
+        let changed = !self.projection.is_identity();
+        for fold in &mut self.folds {
+            if !changed && fold.streams().iter().all(|stream| stream.folder() == wanted) {
+                continue;
+            }
+            match refold(fold, &*folder, threads(chosen))? {
+                Some(folded) => *fold = folded,
+                None => self.notes.push(format!(
+                    "the archive unfolds to more than fits in memory, so these are the loops that {} found",
+                    fold.streams().first().map_or("its folder", |stream| stream.folder())
+                )),
             }
         }
-        if !self.trace.streams.is_empty() || folds.is_empty() {
-            folds.insert(0, folders::fold_trace(self.trace, &*folder, threads)?);
-        }
-        let fold = join(folds)?;
-        Ok((choose_streams(fold, only.as_deref())?, notes))
+        self.fold_as_stored(chosen)
     }
 
     /// Everything as one fold, archives as they are.
-    pub(crate) fn fold_as_stored(mut self, chosen: &FolderArgs) -> Result<(Fold, Vec<String>)> {
-        let notes = std::mem::take(&mut self.notes);
-        let only = self.only.take();
-        let mut folds = std::mem::take(&mut self.folds);
-        if !self.trace.streams.is_empty() || folds.is_empty() {
-            folds.insert(0, folders::fold_trace(self.trace, &*folder(chosen)?, threads(chosen))?);
+    pub(crate) fn fold_as_stored(self, chosen: &FolderArgs) -> Result<(Fold, Vec<String>)> {
+        let Self { trace, mut folds, notes, only, .. } = self;
+        if !trace.streams.is_empty() || folds.is_empty() {
+            folds.insert(0, folders::fold_trace(trace, &*folder(chosen)?, threads(chosen))?);
         }
         Ok((choose_streams(join(folds)?, only.as_deref())?, notes))
     }

@@ -31,6 +31,7 @@
 #![forbid(unsafe_code)]
 
 pub mod archive;
+mod bytes;
 mod error;
 pub mod fold;
 pub mod folders;

@@ -6,7 +6,7 @@
 //! without a checksum, the magic or the version failing. The last segment is marked,
 //! so a file that was cut between two segments is known to be cut.
 
-use super::bytes::{Bytes, put_number};
+use crate::bytes::{Bytes, put_number};
 use crate::{Error, Result};
 use std::fmt;
 use std::io::{Read, Seek, SeekFrom};

@@ -15,7 +15,6 @@
 //! for each byte stored). The number of *events* is not bounded, as a few bytes can
 //! honestly repeat something 2⁶⁰ times.
 
-mod bytes;
 mod coder;
 mod join;
 mod layout;

@@ -15,9 +15,9 @@
 //! section cannot hold more items than [`most_items`] says; a section that claims more
 //! is refused before anything is read.
 
-use super::bytes::{Bytes, put_number};
 use super::coder::{Coder, Decoder, Encoder};
 use super::models::{Choice, Flag, Number, Recent, code_uniform};
+use crate::bytes::{Bytes, put_number};
 use crate::fold::{Canonical, FoldBuilder, Item, Target};
 use crate::{Error, Result, RuleId, Symbol};
 

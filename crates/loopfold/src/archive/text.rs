@@ -4,7 +4,7 @@
 //! that makes them smaller. What is read back may be at most [`EXPANSION`] times as
 //! long as what is stored; the writer stores text as it is rather than pass that.
 
-use super::bytes::{Bytes, put_number, put_text};
+use crate::bytes::{Bytes, put_number, put_text};
 use crate::fold::FoldedStream;
 use crate::trace::{Alphabet, is_bare_integer};
 use crate::{Error, Result, Symbol};

@@ -4,8 +4,8 @@
 //! nor reading decompresses a full chunk. The sum of each full chunk is stored beside
 //! it, for sums over ranges.
 
-use super::bytes::{Bytes, put_number, put_text, put_wide};
 use crate::Result;
+use crate::bytes::{Bytes, put_number, put_text, put_wide};
 use crate::fold::FoldedStream;
 use crate::trace::{CHUNK, Cell, Chunk, Column, Sum, Times};
 

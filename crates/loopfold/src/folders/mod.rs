@@ -207,8 +207,17 @@ fn append_only_stream(builder: &mut FoldBuilder, fold: Fold) -> Result<RuleId> {
     Ok(renamed[fold.streams()[0].root().index()])
 }
 
-/// For each stream the first stream with the same events.
+/// For each stream the first stream with the same events. Only streams of equal length
+/// are compared, so a long stream that stands alone costs nothing.
 fn first_equal_streams(streams: &[Stream]) -> Vec<usize> {
-    let mut first: HashMap<&[Symbol], usize> = HashMap::new();
-    streams.iter().enumerate().map(|(index, stream)| *first.entry(&stream.symbols).or_insert(index)).collect()
+    let mut distinct: HashMap<usize, Vec<usize>> = HashMap::new();
+    let first = |(index, stream): (usize, &Stream)| {
+        let candidates = distinct.entry(stream.symbols.len()).or_default();
+        let equal = candidates.iter().copied().find(|&other| streams[other].symbols == stream.symbols);
+        equal.unwrap_or_else(|| {
+            candidates.push(index);
+            index
+        })
+    };
+    streams.iter().enumerate().map(first).collect()
 }

@@ -8,6 +8,7 @@
 //! about 16 more.
 
 use super::event::{Event, Field, Name, Role, Value};
+use crate::bytes::{Bytes, put_number, put_text};
 use crate::{Error, Result, Symbol};
 use hashbrown::HashTable;
 use std::fmt;
@@ -170,7 +171,7 @@ impl Alphabet {
 
     /// Adds an entry read from a file, which must be well formed and new.
     pub(crate) fn restore(&mut self, entry: &[u8]) -> Result<()> {
-        if decode(entry).is_none() {
+        if !is_well_formed(entry) {
             return Err(Error::damaged("alphabet", "an entry is malformed"));
         }
         let before = self.len();
@@ -289,7 +290,7 @@ fn encode(event: &Event<'_>, out: &mut Vec<u8>) {
     if !event.fields.is_empty() {
         put_number(out, event.fields.len() as u64);
         for field in event.fields {
-            put_bytes(out, field.key.as_bytes());
+            put_text(out, field.key.as_bytes());
             match field.value {
                 Value::Integer(number) => {
                     out.push(0);
@@ -297,7 +298,7 @@ fn encode(event: &Event<'_>, out: &mut Vec<u8>) {
                 }
                 Value::Text(text) => {
                     out.push(1);
-                    put_bytes(out, text);
+                    put_text(out, text);
                 }
             }
         }
@@ -311,77 +312,45 @@ fn encode(event: &Event<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// The reverse of [`encode`]; nothing when the bytes are not what `encode` writes.
+/// The reverse of [`encode`]; nothing when the bytes cannot be read so.
 fn decode(entry: &[u8]) -> Option<Meaning<'_>> {
-    let (&head, mut rest) = entry.split_first()?;
+    let mut bytes = Bytes::new(entry, "alphabet");
+    let head = bytes.byte().ok()?;
     if head & !(ROLE_BITS | INTEGER_NAME | HAS_FIELDS) != 0 {
         return None;
     }
     let role = Role::from_code(head & ROLE_BITS)?;
     let mut fields = Vec::new();
     if head & HAS_FIELDS != 0 {
-        let count = take_number(&mut rest).filter(|&count| count > 0)?;
-        for _ in 0..count {
-            let key = std::str::from_utf8(take_bytes(&mut rest)?).ok()?;
-            let (&kind, tail) = rest.split_first()?;
-            rest = tail;
-            let value = match kind {
-                0 => {
-                    let (number, tail) = rest.split_first_chunk::<8>()?;
-                    rest = tail;
-                    Value::Integer(i64::from_le_bytes(*number))
-                }
-                1 => Value::Text(take_bytes(&mut rest)?),
+        for _ in 0..bytes.number().ok()? {
+            let key = std::str::from_utf8(bytes.text().ok()?).ok()?;
+            let value = match bytes.byte().ok()? {
+                0 => Value::Integer(i64::from_le_bytes(bytes.array().ok()?)),
+                1 => Value::Text(bytes.text().ok()?),
                 _ => return None,
             };
             fields.push(Field { key, value });
         }
     }
+    let rest = bytes.rest();
     let name = if head & INTEGER_NAME == 0 {
         Name::Text(rest)
     } else {
         let mut number = [0; 8];
-        if rest.last() == Some(&0) {
-            return None;
-        }
         number.get_mut(..rest.len())?.copy_from_slice(rest);
         Name::Integer(u64::from_le_bytes(number))
     };
     Some(Meaning { name, role, fields })
 }
 
-fn put_number(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put_number(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
-}
-
-fn take_number(rest: &mut &[u8]) -> Option<u64> {
-    let mut number = 0u64;
-    for shift in (0..63).step_by(7) {
-        let (&byte, tail) = rest.split_first()?;
-        *rest = tail;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            // A number has one way to be written.
-            return (byte != 0 || shift == 0).then_some(number);
-        }
-    }
-    None
-}
-
-fn take_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let length = usize::try_from(take_number(rest)?).ok()?;
-    let (bytes, tail) = rest.split_at_checked(length)?;
-    *rest = tail;
-    Some(bytes)
+/// Whether these are the bytes that [`encode`] writes, and not another way to say the
+/// same: two symbols must not have one meaning.
+fn is_well_formed(entry: &[u8]) -> bool {
+    let mut again = Vec::with_capacity(entry.len());
+    decode(entry).is_some_and(|meaning| {
+        encode(&meaning.event(), &mut again);
+        again == entry
+    })
 }
 
 #[cfg(test)]
@@ -428,6 +397,8 @@ mod tests {
             b"\x0f",
             b"\x40a",
             b"\x20\x01",
+            b"\x20\x00a",
+            b"\x20\x81\x00\x01k\x01\x01va",
             b"\x20\xff\xff\xff\xff\xff\xff\xff\xff\xff",
             b"\x10123456789",
             b"\x10\x01\x00",

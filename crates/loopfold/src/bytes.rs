@@ -6,12 +6,12 @@
 use crate::{Error, Result};
 
 /// Appends a number.
-pub(super) fn put_number(out: &mut Vec<u8>, number: u64) {
+pub(crate) fn put_number(out: &mut Vec<u8>, number: u64) {
     put_wide(out, number.into());
 }
 
 /// Appends a number of up to 128 bits.
-pub(super) fn put_wide(out: &mut Vec<u8>, mut number: u128) {
+pub(crate) fn put_wide(out: &mut Vec<u8>, mut number: u128) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -20,26 +20,26 @@ pub(super) fn put_wide(out: &mut Vec<u8>, mut number: u128) {
 }
 
 /// Appends a text.
-pub(super) fn put_text(out: &mut Vec<u8>, text: &[u8]) {
+pub(crate) fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     put_number(out, text.len() as u64);
     out.extend_from_slice(text);
 }
 
 /// What is still to be read of a section.
 #[derive(Clone, Copy)]
-pub(super) struct Bytes<'a> {
+pub(crate) struct Bytes<'a> {
     left: &'a [u8],
     place: &'static str,
 }
 
 impl<'a> Bytes<'a> {
     /// The bytes of a section; `place` is its name for errors.
-    pub(super) fn new(bytes: &'a [u8], place: &'static str) -> Self {
+    pub(crate) fn new(bytes: &'a [u8], place: &'static str) -> Self {
         Self { left: bytes, place }
     }
 
     /// An error in this section.
-    pub(super) fn damaged(&self, reason: &str) -> Error {
+    pub(crate) fn damaged(&self, reason: &str) -> Error {
         Error::damaged(self.place, reason)
     }
 
@@ -47,23 +47,23 @@ impl<'a> Bytes<'a> {
         self.damaged("it ends too early")
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8> {
+    pub(crate) fn byte(&mut self) -> Result<u8> {
         let (&byte, left) = self.left.split_first().ok_or_else(|| self.ended())?;
         self.left = left;
         Ok(byte)
     }
 
-    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let (&array, left) = self.left.split_first_chunk().ok_or_else(|| self.ended())?;
         self.left = left;
         Ok(array)
     }
 
-    pub(super) fn number(&mut self) -> Result<u64> {
+    pub(crate) fn number(&mut self) -> Result<u64> {
         u64::try_from(self.wide()?).map_err(|_| self.damaged("a number is too large"))
     }
 
-    pub(super) fn wide(&mut self) -> Result<u128> {
+    pub(crate) fn wide(&mut self) -> Result<u128> {
         let mut number = 0u128;
         for shift in (0..128).step_by(7) {
             let byte = self.byte()?;
@@ -79,30 +79,30 @@ impl<'a> Bytes<'a> {
         Err(self.damaged("a number is too large"))
     }
 
-    pub(super) fn take(&mut self, length: u64) -> Result<&'a [u8]> {
+    pub(crate) fn take(&mut self, length: u64) -> Result<&'a [u8]> {
         let taken = usize::try_from(length).ok().and_then(|length| self.left.split_at_checked(length));
         let (taken, left) = taken.ok_or_else(|| self.ended())?;
         self.left = left;
         Ok(taken)
     }
 
-    pub(super) fn text(&mut self) -> Result<&'a [u8]> {
+    pub(crate) fn text(&mut self) -> Result<&'a [u8]> {
         let length = self.number()?;
         self.take(length)
     }
 
-    pub(super) fn string(&mut self) -> Result<String> {
+    pub(crate) fn string(&mut self) -> Result<String> {
         let text = self.text()?;
         let text = std::str::from_utf8(text).map_err(|_| self.damaged("a name is not UTF-8"))?;
         Ok(text.to_string())
     }
 
-    pub(super) fn rest(self) -> &'a [u8] {
+    pub(crate) fn rest(self) -> &'a [u8] {
         self.left
     }
 
     /// Fails unless everything was read.
-    pub(super) fn finish(self) -> Result<()> {
+    pub(crate) fn finish(self) -> Result<()> {
         if self.left.is_empty() { Ok(()) } else { Err(self.damaged("there is more than belongs in it")) }
     }
 }
