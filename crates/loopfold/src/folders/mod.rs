@@ -7,12 +7,14 @@ mod boundaries;
 mod innermost;
 mod minimum;
 mod nest;
+mod online;
 mod outermost;
 mod rotations;
 mod select;
 
 pub use innermost::{Guarded, Innermost};
 pub use minimum::Minimum;
+pub use online::Online;
 pub use outermost::{Halving, Outermost};
 
 use crate::fold::{Fold, FoldBuilder, FoldedStream};
@@ -37,6 +39,12 @@ pub trait Folder: Sync {
     /// Adds the rules of a stream to the builder and returns the one that unfolds to
     /// the stream.
     fn fold(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<RuleId>;
+
+    /// Begins to fold a stream whose symbols are still to come; nothing for a folder
+    /// that must see the whole stream first.
+    fn online(&self) -> Option<Box<dyn Online>> {
+        None
+    }
 }
 
 /// Which of several loops with equally long bodies is taken first.
