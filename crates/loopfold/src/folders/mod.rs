@@ -11,11 +11,13 @@ mod online;
 mod outermost;
 mod rotations;
 mod select;
+mod sequitur_runs;
 
 pub use innermost::{Guarded, Innermost};
 pub use minimum::Minimum;
 pub use online::Online;
 pub use outermost::{Halving, Outermost};
+pub use sequitur_runs::SequiturRuns;
 
 use crate::fold::{Fold, FoldBuilder, FoldedStream};
 use crate::trace::{STREAM_LIMIT, Stream, Trace};

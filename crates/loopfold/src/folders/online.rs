@@ -17,7 +17,15 @@ pub trait Online: Send {
     /// How many symbols came so far.
     fn events(&self) -> u64;
 
+    /// How much memory it takes, in bytes.
+    fn bytes(&self) -> usize;
+
     /// Adds the rules of what came so far to the builder and returns the one that
     /// unfolds to it. Pushing can go on afterwards.
     fn rules(&self, builder: &mut FoldBuilder) -> Result<RuleId>;
+
+    /// Adds the rules of the whole stream, which ends here.
+    fn finish(self: Box<Self>, builder: &mut FoldBuilder) -> Result<RuleId> {
+        self.rules(builder)
+    }
 }
