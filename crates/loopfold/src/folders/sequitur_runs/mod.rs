@@ -53,7 +53,7 @@ mod grammar;
 #[cfg(test)]
 mod tests;
 
-use super::{Folder, Online};
+use super::{Folded, Folder, Online};
 use crate::fold::FoldBuilder;
 use crate::{Error, Result, RuleId, Symbol};
 use cursor::{Cursor, Mode};
@@ -71,8 +71,9 @@ use grammar::{Grammar, Node, Part};
 ///     folding.push(Symbol::new(event)?)?;
 /// }
 /// let mut builder = FoldBuilder::default();
-/// let root = folding.finish(&mut builder)?;
-/// assert_eq!(builder.finish().items(), 4);
+/// let folded = folding.finish(&mut builder)?;
+/// let fold = builder.finish();
+/// assert_eq!((fold.length(folded.root), fold.items()), (4000, 4));
 /// # Ok::<(), loopfold::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,9 +85,10 @@ impl Folder for SequiturRuns {
     }
 
     fn fold(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<RuleId> {
-        let mut folding = Box::new(Folding::new());
+        let mut folding = Folding::new();
         folding.extend(stream)?;
-        folding.finish(builder)
+        folding.settle();
+        folding.rules(builder)
     }
 
     fn online(&self) -> Option<Box<dyn Online>> {
@@ -365,8 +367,8 @@ impl Online for Folding {
         self.grammar.emit(&self.root_items(), builder)
     }
 
-    fn finish(mut self: Box<Self>, builder: &mut FoldBuilder) -> Result<RuleId> {
+    fn finish(mut self: Box<Self>, builder: &mut FoldBuilder) -> Result<Folded> {
         self.settle();
-        self.rules(builder)
+        self.rules(builder).map(Folded::from)
     }
 }

@@ -112,7 +112,7 @@ fn counts_that_do_not_fit_lose_nothing() {
     let mut folding = Box::new(Folding { most_times: 7, ..Folding::new() });
     folding.extend(&symbols(&[1, 2, 3].repeat(1000))).unwrap();
     let mut builder = FoldBuilder::default();
-    let root = folding.finish(&mut builder).unwrap();
+    let root = folding.finish(&mut builder).unwrap().root;
     let fold = builder.finish();
     assert_eq!((fold.items(), fold.length(root)), (1 + 3, 3000), "{fold:?}");
 }
