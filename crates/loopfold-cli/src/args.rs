@@ -101,7 +101,7 @@ pub(crate) struct ReadArgs {
 /// How to fold.
 #[derive(Args, Debug, Clone, Copy, Default)]
 pub(crate) struct FolderArgs {
-    /// The algorithm: which loops are taken first
+    /// The algorithm [default: outermost for loops, auto for others]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Folding")]
     pub(crate) folder: Option<FolderName>,
     /// Which of several equally long loop bodies is taken first
@@ -128,6 +128,10 @@ pub(crate) enum FolderName {
     Halving,
     /// The smallest nest there is, for streams of up to 16,384 events
     Minimum,
+    /// Rules for all that repeats, loops as such, while the trace arrives
+    SequiturRuns,
+    /// Looks at each stream and picks sequitur-runs or outermost, whichever is smaller
+    Auto,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,6 +149,13 @@ pub(crate) enum TimesName {
     All,
     /// None
     None,
+}
+
+impl FolderArgs {
+    /// The same; where no folder is named, this one.
+    pub(crate) fn or(self, folder: FolderName) -> Self {
+        Self { folder: self.folder.or(Some(folder)), ..self }
+    }
 }
 
 #[derive(Args, Debug)]

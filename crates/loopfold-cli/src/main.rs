@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod input;
+mod interrupt;
 mod progress;
 mod save;
 mod show;

@@ -1,6 +1,6 @@
 //! `loopfold stats`: sizes and counts.
 
-use crate::args::StatsArgs;
+use crate::args::{FolderName, StatsArgs};
 use crate::show::{self, Labels};
 use crate::{Outcome, input};
 use anyhow::Result;
@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 use std::io::Write;
 
 pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
-    let loaded = input::load(&arguments.read, TimesKept::All)?;
+    let folder = arguments.folder.or(FolderName::Auto);
+    let loaded = input::load_for(&arguments.read, TimesKept::All, &folder)?;
     // The size is that of whole archives.
     let bytes = if arguments.read.stream.is_none() { loaded.archive_bytes } else { 0 };
-    let (fold, notes) = loaded.fold_as_stored(&arguments.folder)?;
+    let (fold, notes) = loaded.fold_as_stored(&folder)?;
     let statistics = statistics(&fold)?;
     show::notes(&notes);
     if arguments.json {

@@ -25,16 +25,25 @@ pub(crate) struct Canonical {
 impl Canonical {
     /// The canonical rules of a fold.
     pub(crate) fn of(fold: &Fold) -> Self {
+        let roots: Vec<RuleId> = fold.streams.iter().map(|stream| stream.root).collect();
+        Self::of_roots(fold, &roots)
+    }
+
+    /// The canonical form of the rules below these roots; the alphabet need not be there.
+    pub(crate) fn of_roots(fold: &Fold, roots: &[RuleId]) -> Self {
+        let symbols = fold.rules.items.iter().filter_map(|item| match item.target() {
+            Target::Symbol(symbol) => Some(symbol.index() + 1),
+            Target::Rule(_) => None,
+        });
         let mut walk = Walk {
             fold,
-            new_symbols: vec![UNSEEN; fold.alphabet.len()],
+            new_symbols: vec![UNSEEN; symbols.max().unwrap_or(0)],
             new_rules: vec![UNSEEN; fold.rules.ends.len()],
             canonical: Self { rules: Rules::default(), symbols: Vec::new(), roots: Vec::new() },
         };
-        for stream in &fold.streams {
-            walk.visit(stream.root);
-            let root = RuleId::from_raw(walk.new_rules[stream.root.index()]);
-            walk.canonical.roots.push(root);
+        for &root in roots {
+            walk.visit(root);
+            walk.canonical.roots.push(RuleId::from_raw(walk.new_rules[root.index()]));
         }
         walk.canonical
     }

@@ -3,6 +3,7 @@
 //! All are lossless, and all give the same fold for the same stream, on one thread or
 //! many. One file per folder.
 
+mod auto;
 mod boundaries;
 mod folding;
 mod innermost;
@@ -14,6 +15,7 @@ mod rotations;
 mod select;
 mod sequitur_runs;
 
+pub use auto::Auto;
 pub use folding::Folding;
 pub use innermost::{Guarded, Innermost};
 pub use minimum::Minimum;

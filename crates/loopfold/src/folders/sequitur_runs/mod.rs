@@ -92,8 +92,13 @@ impl Folder for SequiturRuns {
     }
 
     fn online(&self) -> Option<Box<dyn Online>> {
-        Some(Box::new(Folding::new()))
+        Some(begin())
     }
+}
+
+/// Begins to fold a stream.
+pub(super) fn begin() -> Box<dyn Online> {
+    Box::new(Folding::new())
 }
 
 /// A stream on its way into a grammar.
