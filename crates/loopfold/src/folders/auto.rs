@@ -132,3 +132,62 @@ fn take((fold, root): (Fold, RuleId), choice: Choice, builder: &mut FoldBuilder)
     let renamed = builder.append_rules(&fold, Ok)?;
     Ok(Folded { root: renamed[root.index()], choice: Some(choice) })
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use loopfold_testing::{Rng, streams};
+
+    fn symbols(stream: &[u32]) -> Vec<Symbol> {
+        stream.iter().map(|&symbol| Symbol::from_raw(symbol)).collect()
+    }
+
+    /// The fold, which folder was chosen, and how many bytes its rules take.
+    fn folded(stream: &[u32]) -> (Fold, Folded, usize) {
+        let mut builder = FoldBuilder::default();
+        let folded = Auto.fold_and_tell(&symbols(stream), &mut builder).unwrap();
+        let fold = builder.finish();
+        let size = archive::coded_size(&fold, folded.root).unwrap();
+        (fold, folded, size)
+    }
+
+    fn size_by(folder: &dyn Folder, stream: &[u32]) -> usize {
+        let (fold, root) = made(|builder| folder.fold(&symbols(stream), builder)).unwrap();
+        archive::coded_size(&fold, root).unwrap()
+    }
+
+    #[test]
+    fn nothing_is_lost_and_nothing_smaller_was_at_hand() {
+        let mut rng = Rng::new(31);
+        for round in 0..2_000 {
+            let stream = streams::small(&mut rng, if round % 10 == 0 { 3_000 } else { 100 });
+            let (fold, folded, size) = folded(&stream);
+            assert!(fold.unfold(folded.root).eq(symbols(&stream)));
+            assert!(size <= size_by(&SequiturRuns, &stream), "{stream:?}");
+            let choice = folded.choice.unwrap();
+            match choice.folder {
+                "outermost" => assert_eq!(size, size_by(&Outermost::default(), &stream)),
+                _ => assert_eq!(choice.folder, "sequitur-runs"),
+            }
+        }
+    }
+
+    #[test]
+    fn data_without_structure_is_not_made_larger_by_rules() {
+        let random = streams::random(100_000, 256, 5);
+        let (_, folded, size) = folded(&random);
+        assert_eq!(folded.choice.unwrap().folder, "outermost");
+        assert!(size < 101_000, "{size} bytes for 100,000 bytes of entropy");
+    }
+
+    #[test]
+    fn what_repeats_in_parts_is_left_to_sequitur_runs() {
+        let mut rng = Rng::new(32);
+        let parts: Vec<Vec<u32>> = (0..20).map(|seed| streams::random(30, 50, seed)).collect();
+        let stream: Vec<u32> = (0..3_000).flat_map(|_| parts[rng.below(20)].clone()).collect();
+        let choice = folded(&stream).1.choice.unwrap();
+        assert_eq!((choice.folder, choice.why), ("sequitur-runs", Kind::Parts.reason()));
+    }
+}
