@@ -141,6 +141,21 @@ impl Folding {
         Ok(())
     }
 
+    /// After a symbol became the last item: takes those that only repeat it at once.
+    fn take_repeats<'a>(&mut self, symbol: Symbol, rest: &'a [Symbol]) -> &'a [Symbol] {
+        let is_last = Part::symbol(symbol) == Some(self.grammar.node(self.grammar.last()).part);
+        if self.cursor.mode != Mode::None || !is_last {
+            return rest;
+        }
+        let most = (self.most_times - 1) as usize;
+        let repeats = rest.iter().take(most).take_while(|&&next| next == symbol).count();
+        if repeats > 0 {
+            self.repeat_last(repeats as u32);
+            self.events += repeats as u64;
+        }
+        &rest[repeats..]
+    }
+
     fn replay(&mut self) {
         while let Some((part, times)) = self.deferred.pop() {
             self.grammar.drop_use(part);
@@ -356,7 +371,7 @@ impl Online for Folding {
             let Some((&symbol, behind)) = rest[predicted..].split_first() else { return Ok(()) };
             self.push_unpredicted(Part::symbol(symbol).ok_or_else(too_many_symbols)?)?;
             self.events += 1;
-            rest = behind;
+            rest = self.take_repeats(symbol, behind);
         }
     }
 
