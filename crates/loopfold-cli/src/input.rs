@@ -5,6 +5,7 @@ use crate::args::{FolderArgs, FolderName, ReadArgs, TiesName};
 use crate::progress::Watched;
 use anyhow::{Context as _, Result, anyhow, bail};
 use loopfold::archive::{self, ReadOptions};
+use loopfold::export::grammar;
 use loopfold::fold::{FoldBuilder, FoldedStream};
 use loopfold::folders::{
     self, Folder, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Settings, Ties,
@@ -17,6 +18,10 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+/// The note of how many bytes an input had, after decompression, at the first of its
+/// streams: so the sum over all streams is that of all inputs, also once they are joined.
+pub(crate) const BYTES_NOTE: &str = "bytes";
+
 /// What was read.
 #[derive(Default)]
 pub(crate) struct Loaded {
@@ -28,8 +33,8 @@ pub(crate) struct Loaded {
     pub(crate) notes: Vec<String>,
     /// The names of the formats that were read.
     pub(crate) formats: Vec<&'static str>,
-    /// The bytes of archives.
-    pub(crate) archive_bytes: u64,
+    /// The bytes of the archives, if nothing else was read.
+    pub(crate) archive_bytes: Option<u64>,
     projection: Projection,
     /// Of streams with names of their own, only those that contain this.
     only: Option<String>,
@@ -42,7 +47,7 @@ pub(crate) fn load(arguments: &ReadArgs, times: TimesKept) -> Result<Loaded> {
         arguments,
         options: options(arguments),
         collector: Collector::new(projection.clone(), times),
-        loaded: Loaded { projection, ..Loaded::default() },
+        loaded: Loaded { projection, archive_bytes: Some(0), ..Loaded::default() },
         times: times == TimesKept::All,
         several: arguments.inputs.len() > 1,
         archive_fields: HashSet::new(),
@@ -147,13 +152,34 @@ impl Reader<'_> {
     fn read_archive(&mut self, input: impl Read + Seek, base: &str) -> Result<()> {
         let options = ReadOptions { times: self.times, lenient: self.arguments.lenient };
         let mut archive = archive::Archive::open(input)?;
-        self.loaded.archive_bytes += archive.sizes().total;
-        let (mut fold, report) = archive.read(&options)?;
+        let bytes = archive.sizes().total;
+        self.loaded.archive_bytes = self.loaded.archive_bytes.map(|sum| sum.saturating_add(bytes));
+        let (fold, report) = archive.read(&options)?;
         if let Some(damage) = report.damage {
             self.loaded
                 .notes
                 .push(format!("{base}: damaged: {damage}; {} segments were read", report.segments));
         }
+        self.keep(fold)
+    }
+
+    fn read_grammar(&mut self, input: &mut Input<'_>, base: &str) -> Result<()> {
+        self.loaded.archive_bytes = None;
+        let fold = if self.arguments.lenient {
+            let (fold, damage) = grammar::read_leniently(&mut *input)?;
+            self.loaded.notes.extend(damage.map(|damage| {
+                format!("{base}: damaged: {damage}; {} streams were read", fold.streams().len())
+            }));
+            fold
+        } else {
+            grammar::read(&mut *input)?
+        };
+        self.note_damage(base, &Damage::default(), input.damage());
+        self.keep(fold)
+    }
+
+    /// Keeps what was folded already, as the projection sees it.
+    fn keep(&mut self, mut fold: Fold) -> Result<()> {
         if !self.loaded.projection.is_identity() {
             let alphabet = fold.alphabet();
             for symbol in alphabet.symbols() {
@@ -177,12 +203,16 @@ impl Reader<'_> {
             input.read_to_end(&mut whole)?;
             return self.read_archive(std::io::Cursor::new(whole), base);
         }
+        if grammar::looks_like(input.head()?) && self.arguments.format.is_none() {
+            return self.read_grammar(&mut input, base);
+        }
         let Some(source) = source else {
             bail!(
                 "this looks like binary data of no known format; say what it is with --format, for example \
                  u8, u16, u32, u64, bytes or lines"
             );
         };
+        self.loaded.archive_bytes = None;
         let streams_before = self.collector.stream_count();
         let mut context = Context::new(&self.options, &mut self.collector, base, self.several);
         source.read(&mut input, &mut context)?;
@@ -190,6 +220,10 @@ impl Reader<'_> {
         self.note_damage(base, &damage, input.damage());
         for stream in streams_before..self.collector.stream_count() {
             self.collector.describe(StreamId::new(stream)?, "format", source.name())?;
+        }
+        if streams_before < self.collector.stream_count() {
+            let first = StreamId::new(streams_before)?;
+            self.collector.describe(first, BYTES_NOTE, &input.bytes_read().to_string())?;
         }
         if !["lines", "csv"].contains(&source.name()) {
             self.loaded.only = self.arguments.stream.clone();
@@ -363,7 +397,10 @@ fn choose_streams(fold: Fold, only: Option<&str>) -> Result<Fold> {
         bail!("no stream's name contains {only:?}; there are: {}", names.join(", "));
     }
     // In canonical form, so that rules and symbols of other streams are gone.
-    Ok(fold.with_streams(chosen).canonical())
+    let some = fold.with_streams(chosen).canonical();
+    let all = some.streams().len() == fold.streams().len();
+    // Of a part of an input nobody knows how many bytes it had.
+    Ok(if all { some } else { some.without_notes(BYTES_NOTE) })
 }
 
 /// The folder that the arguments ask for.

@@ -15,7 +15,7 @@
 //! fold in [canonical form](crate::Fold::canonical). `docs/grammar.md` describes the
 //! form in full.
 //!
-//! Writing and reading go through the text once: about 50 ns an item either way, and
+//! Writing and reading go through the text once: 50 to 100 ns an item either way, and
 //! memory for the rules, one line, and 60 bytes for the name of each rule. A file is
 //! trusted with nothing: what it takes to hold is what it really says, a rule refers
 //! only to rules above it, so there are no cycles, and lengths are checked in 64 bits.
