@@ -3,6 +3,7 @@
 
 use crate::args::{FolderArgs, FolderName, ReadArgs, TiesName};
 use crate::progress::Watched;
+use crate::show;
 use anyhow::{Context as _, Result, anyhow, bail};
 use loopfold::archive::{self, ReadOptions};
 use loopfold::export::grammar;
@@ -168,7 +169,8 @@ impl Reader<'_> {
         let fold = if self.arguments.lenient {
             let (fold, damage) = grammar::read_leniently(&mut *input)?;
             self.loaded.notes.extend(damage.map(|damage| {
-                format!("{base}: damaged: {damage}; {} streams were read", fold.streams().len())
+                let streams = show::plural(fold.streams().len() as u64, "stream");
+                format!("{base}: damaged: {damage}; what comes before is {streams}")
             }));
             fold
         } else {

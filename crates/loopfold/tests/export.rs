@@ -171,7 +171,7 @@ fn names_are_escaped_in_graphs() {
     let names: [&[u8]; 6] =
         [b"say \"hi\"; }", b"back\\slash\\N", b"&lt;b&gt;", b"<b>bold</b>", b"\x1b[2J\n\xff", &[b'x'; 90]];
     let mut intern = |name| Item::once(builder.alphabet_mut().intern(&Event::named(name), None).unwrap());
-    let body = names.map(|name| intern(name));
+    let body = names.map(&mut intern);
     let root = builder.rule(&body).unwrap();
     for index in 0..5 {
         builder.stream(FoldedStream::new(format!("\"{index}\"\u{7}"), "by hand", root));
@@ -258,6 +258,17 @@ end
 ";
     assert!(text.starts_with("loopfold grammar 1\n# ") && text.ends_with(expected), "{text}");
     assert!(text.lines().any(|line| line.starts_with('#') && line.contains("Times of events are not kept")));
+}
+
+/// The example in the format's description is one, and written as it would be.
+#[test]
+fn the_documented_grammar() {
+    let page = include_str!("../../../docs/grammar.md");
+    let example = page.split("```\n").nth(1).unwrap();
+    let fold = grammar::read(example.as_bytes()).unwrap();
+    assert_eq!(fold.events(), Some(1 + 249 * 14 + 1));
+    // Numbers of events are those of the whole alphabet.
+    assert_eq!(text(&fold), example);
 }
 
 #[test]

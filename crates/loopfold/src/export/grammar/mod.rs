@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! loopfold grammar 1
-//! E2 = send 'MPI_Send' peer=3
-//! R1 -> 'compute' E2
+//! E3 = send 'MPI_Send' peer=3
+//! R1 -> 'compute' E3
 //! R2 -> 'init' R1^249
 //! stream 'rank 0' -> R2
 //!     folder 'outermost'
