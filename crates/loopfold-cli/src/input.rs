@@ -5,8 +5,10 @@
 use crate::args::{FolderArgs, FolderName, ReadArgs, TiesName};
 use crate::interrupt::{self, Interruptible};
 use crate::progress::Watched;
+use crate::show;
 use anyhow::{Context as _, Result, anyhow, bail};
 use loopfold::archive::{self, ReadOptions};
+use loopfold::export::grammar;
 use loopfold::fold::{FoldBuilder, FoldedStream};
 use loopfold::folders::{
     self, Auto, Folder, Folding, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, SequiturRuns,
@@ -19,6 +21,10 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+
+/// The note of how many bytes an input had, after decompression, at the first of its
+/// streams: so the sum over all streams is that of all inputs, also once they are joined.
+pub(crate) const BYTES_NOTE: &str = "bytes";
 
 /// What was read.
 #[derive(Default)]
@@ -33,8 +39,8 @@ pub(crate) struct Loaded {
     pub(crate) notes: Vec<String>,
     /// The names of the formats that were read.
     pub(crate) formats: Vec<&'static str>,
-    /// The bytes of archives.
-    pub(crate) archive_bytes: u64,
+    /// The bytes of the archives, if nothing else was read.
+    pub(crate) archive_bytes: Option<u64>,
     /// Why reading ended early, where what came before is kept all the same.
     pub(crate) cut: Option<anyhow::Error>,
     projection: Projection,
@@ -68,7 +74,7 @@ fn read_all(
         arguments,
         options: options(arguments),
         gathering,
-        loaded: Loaded { projection: projection(arguments)?, ..Loaded::default() },
+        loaded: Loaded { projection: projection(arguments)?, archive_bytes: Some(0), ..Loaded::default() },
         times: times == TimesKept::All,
         several: arguments.inputs.len() > 1,
         archive_fields: HashSet::new(),
@@ -221,13 +227,35 @@ impl Reader<'_> {
     fn read_archive(&mut self, input: impl Read + Seek, base: &str) -> Result<()> {
         let options = ReadOptions { times: self.times, lenient: self.arguments.lenient };
         let mut archive = archive::Archive::open(input)?;
-        self.loaded.archive_bytes += archive.sizes().total;
-        let (mut fold, report) = archive.read(&options)?;
+        let bytes = archive.sizes().total;
+        self.loaded.archive_bytes = self.loaded.archive_bytes.map(|sum| sum.saturating_add(bytes));
+        let (fold, report) = archive.read(&options)?;
         if let Some(damage) = report.damage {
             self.loaded
                 .notes
                 .push(format!("{base}: damaged: {damage}; {} segments were read", report.segments));
         }
+        self.keep(fold)
+    }
+
+    fn read_grammar(&mut self, input: &mut Input<'_>, base: &str) -> Result<()> {
+        self.loaded.archive_bytes = None;
+        let fold = if self.arguments.lenient {
+            let (fold, damage) = grammar::read_leniently(&mut *input)?;
+            self.loaded.notes.extend(damage.map(|damage| {
+                let streams = show::plural(fold.streams().len() as u64, "stream");
+                format!("{base}: damaged: {damage}; what comes before is {streams}")
+            }));
+            fold
+        } else {
+            grammar::read(&mut *input)?
+        };
+        self.note_damage(base, &Damage::default(), input.damage());
+        self.keep(fold)
+    }
+
+    /// Keeps what was folded already, as the projection sees it.
+    fn keep(&mut self, mut fold: Fold) -> Result<()> {
         if !self.loaded.projection.is_identity() {
             let alphabet = fold.alphabet();
             for symbol in alphabet.symbols() {
@@ -251,12 +279,16 @@ impl Reader<'_> {
             input.read_to_end(&mut whole)?;
             return self.read_archive(std::io::Cursor::new(whole), base);
         }
+        if grammar::looks_like(input.head()?) && self.arguments.format.is_none() {
+            return self.read_grammar(&mut input, base);
+        }
         let Some(source) = source else {
             bail!(
                 "this looks like binary data of no known format; say what it is with --format, for example \
                  u8, u16, u32, u64, bytes or lines"
             );
         };
+        self.loaded.archive_bytes = None;
         let sink = self.gathering.sink();
         let streams_before = sink.stream_count();
         let mut context = Context::new(&self.options, sink, base, self.several);
@@ -265,6 +297,9 @@ impl Reader<'_> {
         let sink = self.gathering.sink();
         for stream in streams_before..sink.stream_count() {
             sink.describe(StreamId::new(stream)?, "format", source.name())?;
+        }
+        if streams_before < sink.stream_count() {
+            sink.describe(StreamId::new(streams_before)?, BYTES_NOTE, &input.bytes_read().to_string())?;
         }
         outcome?;
         self.note_damage(base, &damage, input.damage());
@@ -447,7 +482,10 @@ fn choose_streams(fold: Fold, only: Option<&str>) -> Result<Fold> {
         bail!("no stream's name contains {only:?}; there are: {}", names.join(", "));
     }
     // In canonical form, so that rules and symbols of other streams are gone.
-    Ok(fold.with_streams(chosen).canonical())
+    let some = fold.with_streams(chosen).canonical();
+    let all = some.streams().len() == fold.streams().len();
+    // Of a part of an input nobody knows how many bytes it had.
+    Ok(if all { some } else { some.without_notes(BYTES_NOTE) })
 }
 
 /// The folder that the arguments ask for.

@@ -142,14 +142,24 @@ impl Fold {
     /// # Ok::<(), loopfold::Error>(())
     /// ```
     pub fn canonical(&self) -> Fold {
+        let mut fold = self.canonical_without_times();
+        for (stream, original) in fold.streams.iter_mut().zip(&self.streams) {
+            stream.times.clone_from(&original.times);
+        }
+        fold
+    }
+
+    /// The same, for those who have no use for the times: columns may be long.
+    pub(crate) fn canonical_without_times(&self) -> Fold {
         let Canonical { rules, symbols, roots } = Canonical::of(self);
         let mut alphabet = Alphabet::default();
         for symbol in symbols {
             // Cannot fail: these entries are distinct, and no more than there were.
             let _ = alphabet.intern_entry(self.alphabet.entry(symbol), None);
         }
-        let streams = self.streams.iter().zip(roots);
-        let streams = streams.map(|(stream, root)| FoldedStream { root, ..stream.clone() }).collect();
-        Fold::from_parts(alphabet, rules, streams)
+        let streams = self.streams.iter().zip(roots).map(|(stream, root)| {
+            FoldedStream::new(&stream.name, &stream.folder, root).with_notes(stream.notes.clone())
+        });
+        Fold::from_parts(alphabet, rules, streams.collect())
     }
 }

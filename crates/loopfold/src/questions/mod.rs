@@ -4,10 +4,12 @@ mod align;
 mod classes;
 mod iterations;
 mod nest;
+mod run_time;
 mod statistics;
 
 pub use align::{Align, align};
 pub use classes::{Class, classes};
 pub use iterations::{LoopTimes, StreamTimes, loop_times};
 pub use nest::{Nest, Node};
+pub use run_time::run_time;
 pub use statistics::{Statistics, StreamStatistics, statistics};
