@@ -261,5 +261,8 @@ fn stats_say_which_folder_and_why() {
     let json = run_with_input(&["stats", "--json", "-"], grammar.as_bytes()).ok().json();
     assert_eq!(json["stream_list"][0]["folder"], "repair");
     let one = folder.file("x.txt", "a\nb\n");
-    assert!(!run(&["stats", &one]).ok().text().contains("folder: "));
+    let text = run(&["stats", &one]).ok().text();
+    assert!(text.contains("folder: outermost, next to nothing repeats\n"), "{text}");
+    let text = run(&["stats", &one, "--folder", "outermost"]).ok().text();
+    assert!(!text.contains("folder: "), "{text}");
 }

@@ -4,7 +4,7 @@
 
 use loopfold::export::{dot, grammar};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
-use loopfold::folders::{Folder, Guarded, Halving, Innermost, Minimum, Outermost, fold_trace};
+use loopfold::folders::{self, Folder, Innermost, Outermost, fold_trace};
 use loopfold::trace::{
     Alphabet, Collector, Column, Event, Field, Name, Role, Sink as _, Times, Value, is_harmless,
 };
@@ -200,18 +200,6 @@ fn folded(symbols: &[u32], folder: &dyn Folder) -> Fold {
     fold_trace(collector.finish().unwrap(), folder, 1).unwrap()
 }
 
-fn folders() -> [Box<dyn Folder>; 5] {
-    [
-        Box::new(Outermost::default()),
-        Box::new(Innermost::default()),
-        Box::new(Guarded::default()),
-        Box::new(Halving::default()),
-        Box::new(Minimum::default()),
-        Box::new(SequiturRuns),
-        Box::new(Auto),
-    ]
-}
-
 /// Reading back what was written gives the same fold, and writing that the same text.
 #[track_caller]
 fn check_round_trip(fold: &Fold) -> String {
@@ -288,7 +276,7 @@ fn the_smallest_grammars() {
 #[test]
 fn folds_of_every_folder_come_back() {
     let mut rng = Rng::new(11);
-    let folders = folders();
+    let folders = folders::all();
     for _ in 0..500 {
         let symbols = streams::small(&mut rng, 120);
         for folder in &folders {

@@ -58,6 +58,19 @@ pub trait Folder: Sync {
     }
 }
 
+/// Every folder, with its default settings.
+pub fn all() -> Vec<Box<dyn Folder>> {
+    vec![
+        Box::new(Outermost::default()),
+        Box::new(Innermost::default()),
+        Box::new(Guarded::default()),
+        Box::new(Halving::default()),
+        Box::new(Minimum::default()),
+        Box::new(SequiturRuns),
+        Box::new(Auto),
+    ]
+}
+
 /// Which of several loops with equally long bodies is taken first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ties {
