@@ -9,6 +9,7 @@ mod minimum;
 mod nest;
 mod online;
 mod outermost;
+mod repair;
 mod rotations;
 mod select;
 
@@ -16,6 +17,7 @@ pub use innermost::{Guarded, Innermost};
 pub use minimum::Minimum;
 pub use online::Online;
 pub use outermost::{Halving, Outermost};
+pub use repair::Repair;
 
 use crate::fold::{Fold, FoldBuilder, FoldedStream};
 use crate::trace::{STREAM_LIMIT, Stream, Trace};
