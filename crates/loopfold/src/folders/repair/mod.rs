@@ -63,17 +63,16 @@ impl Replacing {
             }
             sequence.end_stream();
         }
-        let pairs = Pairs::of(&sequence, kinds.len());
-        Ok(Self { kinds, sequence, pairs, neighbours: Neighbours::default() })
+        Ok(Self { kinds, sequence, pairs: Pairs::default(), neighbours: Neighbours::default() })
     }
 
     fn run(&mut self) -> Result<()> {
+        self.pairs.find_all(&self.sequence, self.kinds.len());
         while let Some(pair) = self.pairs.most_frequent(&self.sequence) {
             self.replace(&pair)?;
             if self.sequence.is_sparse() {
                 self.sequence.close_holes();
-                self.pairs = Pairs::default();
-                self.pairs = Pairs::of(&self.sequence, self.kinds.len());
+                self.pairs.find_all(&self.sequence, self.kinds.len());
             }
         }
         Ok(())

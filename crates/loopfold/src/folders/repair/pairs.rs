@@ -46,59 +46,49 @@ fn claim(count: u32, pair: usize) -> u64 {
 
 impl Pairs {
     /// All pairs of a sequence without holes, whose items are of `kinds` kinds.
-    pub(super) fn of(sequence: &Sequence, kinds: usize) -> Self {
-        let mut pairs = Self::default();
-        let mut ends = pairs.sort_by_left(sequence, kinds);
-        let mut groups = Groups::default();
+    pub(super) fn find_all(&mut self, sequence: &Sequence, kinds: usize) {
+        self.pairs.clear();
+        self.positions.clear();
+        let by_left = ByLeft::of(sequence, kinds);
         let mut numbers = vec![NONE; kinds];
-        let (mut start, mut kept) = (0, 0);
-        for (left, end) in ends.drain(..).enumerate() {
-            for index in start..end as usize {
-                let at = pairs.positions[index];
-                let right = sequence.kind(at as usize + 1);
-                groups.add(&mut numbers[right as usize], (left as u32, right), at);
-            }
-            start = end as usize;
-            for group in &groups.groups {
-                numbers[group.right as usize] = NONE;
-            }
-            kept = pairs.take_groups(&mut groups, kept);
+        for (left, members) in by_left.lists() {
+            self.take_list(left, members, &mut numbers);
         }
-        pairs.positions.truncate(kept);
-        let claims = pairs.pairs.iter().enumerate().map(|(number, pair)| claim(pair.count, number));
-        pairs.claims = claims.collect::<Vec<u64>>().into();
-        pairs
+        let claims = self.pairs.iter().enumerate().map(|(number, pair)| claim(pair.count, number));
+        self.claims = claims.collect::<Vec<u64>>().into();
     }
 
-    /// Lists all positions by the kind there, and returns where the list of each kind ends.
-    /// What occurs once is left out.
-    fn sort_by_left(&mut self, sequence: &Sequence, kinds: usize) -> Vec<u32> {
-        let neighbours = || {
-            let windows = sequence.cells().windows(2).zip(0u32..);
-            windows.filter(|(cells, _)| cells[0] != END && cells[1] != END)
-        };
-        let mut ends = vec![0u32; kinds];
-        neighbours().for_each(|(cells, _)| ends[cells[0] as usize] += 1);
-        let mut total = 0;
-        for end in &mut ends {
-            let count = if *end > 1 { *end } else { 0 };
-            *end = if count > 0 { total } else { NONE };
-            total += count;
+    /// Adds the pairs that begin with `left`. All `numbers` are none before and after.
+    fn take_list(&mut self, left: u32, members: &[Member], numbers: &mut [u32]) {
+        let first = self.pairs.len();
+        for member in members {
+            let number = &mut numbers[member.right as usize];
+            if *number == NONE {
+                *number = self.pairs.len() as u32;
+                self.pairs.push(Pair { left, right: member.right, start: 0, count: 0 });
+            }
+            self.pairs[*number as usize].count += 1;
         }
-        self.positions = vec![0; total as usize];
-        for (cells, at) in neighbours() {
-            let end = &mut ends[cells[0] as usize];
-            if *end != NONE {
-                self.positions[*end as usize] = at;
-                *end += 1;
+        let (mut kept, mut start) = (first, self.positions.len());
+        for index in first..self.pairs.len() {
+            let pair = self.pairs[index];
+            let is_kept = pair.count > 1;
+            numbers[pair.right as usize] = if is_kept { kept as u32 } else { NONE };
+            if is_kept {
+                self.pairs[kept] = Pair { start, count: 0, ..pair };
+                kept += 1;
+                start += pair.count as usize;
             }
         }
-        let mut before = 0;
-        for end in &mut ends {
-            before = if *end == NONE { before } else { *end };
-            *end = before;
+        self.pairs.truncate(kept);
+        self.positions.resize(start, 0);
+        for member in members {
+            if let Some(pair) = self.pairs.get_mut(numbers[member.right as usize] as usize) {
+                self.positions[pair.start + pair.count as usize] = member.at;
+                pair.count += 1;
+            }
         }
-        ends
+        self.pairs[first..].iter().for_each(|pair| numbers[pair.right as usize] = NONE);
     }
 
     /// Takes over the groups that occur more than once, with their positions
@@ -209,5 +199,56 @@ impl Groups {
     fn clear(&mut self) {
         self.groups.clear();
         self.members.clear();
+    }
+}
+
+/// Where a kind is, and the kind after it.
+#[derive(Clone, Copy, Default)]
+struct Member {
+    at: u32,
+    right: u32,
+}
+
+/// All places of a sequence, sorted by the kind there. Kinds that occur once are left out.
+struct ByLeft {
+    members: Vec<Member>,
+    /// Where the list of each kind ends.
+    ends: Vec<u32>,
+}
+
+impl ByLeft {
+    fn of(sequence: &Sequence, kinds: usize) -> Self {
+        let neighbours = || {
+            let windows = sequence.cells().windows(2).zip(0u32..);
+            let members = windows.map(|(cells, at)| (cells[0], Member { at, right: cells[1] }));
+            members.filter(|&(left, member)| left != END && member.right != END)
+        };
+        let mut ends = vec![0u32; kinds];
+        neighbours().for_each(|(left, _)| ends[left as usize] += 1);
+        let mut total = 0;
+        for end in &mut ends {
+            let count = *end;
+            *end = if count > 1 { total } else { NONE };
+            total += if count > 1 { count } else { 0 };
+        }
+        let mut members = vec![Member::default(); total as usize];
+        for (left, member) in neighbours() {
+            let end = &mut ends[left as usize];
+            if *end != NONE {
+                members[*end as usize] = member;
+                *end += 1;
+            }
+        }
+        Self { members, ends }
+    }
+
+    fn lists(&self) -> impl Iterator<Item = (u32, &[Member])> {
+        let mut start = 0;
+        let list = move |(&end, left): (&u32, u32)| {
+            let list = if end == NONE { &[] } else { &self.members[start..end as usize] };
+            start += list.len();
+            (left, list)
+        };
+        self.ends.iter().zip(0u32..).map(list)
     }
 }
