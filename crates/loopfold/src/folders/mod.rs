@@ -12,12 +12,14 @@ mod outermost;
 mod repair;
 mod rotations;
 mod select;
+mod sequitur;
 
 pub use innermost::{Guarded, Innermost};
 pub use minimum::Minimum;
 pub use online::Online;
 pub use outermost::{Halving, Outermost};
 pub use repair::Repair;
+pub use sequitur::{Sequitur, Sequitur1};
 
 use crate::fold::{Fold, FoldBuilder, FoldedStream};
 use crate::trace::{STREAM_LIMIT, Stream, Trace};

@@ -17,6 +17,7 @@
 mod kinds;
 mod pairs;
 mod rules;
+mod savings;
 mod sequence;
 
 use super::Folder;

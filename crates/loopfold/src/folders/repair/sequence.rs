@@ -43,6 +43,12 @@ impl Sequence {
         &self.cells
     }
 
+    /// The items of each stream, right after the holes were closed.
+    pub(super) fn streams(&self) -> impl Iterator<Item = &[u32]> {
+        let ended = self.cells[1..].split_inclusive(|&kind| kind == END);
+        ended.map(|stream| &stream[..stream.len() - 1])
+    }
+
     /// The kind of the item at a position.
     pub(super) fn kind(&self, at: usize) -> u32 {
         self.cells[at]
