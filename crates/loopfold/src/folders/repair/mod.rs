@@ -154,3 +154,22 @@ impl Neighbours {
         self.of_repeated.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loopfold_testing::{Rng, streams};
+
+    /// Here, unlike outside of this crate's own tests, long holes are made of short ones.
+    #[test]
+    fn nothing_is_lost_in_holes() {
+        let mut rng = Rng::new(73);
+        for _ in 0..3000 {
+            let stream = streams::small(&mut rng, 300);
+            let symbols: Vec<Symbol> = stream.iter().map(|&raw| Symbol::from_raw(raw)).collect();
+            let mut builder = FoldBuilder::default();
+            let root = Repair.fold(&symbols, &mut builder).unwrap();
+            assert!(builder.finish().unfold(root).eq(symbols), "{stream:?}");
+        }
+    }
+}
