@@ -128,6 +128,12 @@ pub(crate) enum FolderName {
     Halving,
     /// The smallest nest there is, for streams of up to 16,384 events
     Minimum,
+    /// The most frequent pair of items first: the smallest archives
+    Repair,
+    /// A grammar without counts, symbol by symbol
+    Sequitur,
+    /// The same, with one symbol of look-ahead
+    Sequitur1,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,8 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use loopfold::archive::{self, ReadOptions};
 use loopfold::fold::{FoldBuilder, FoldedStream};
 use loopfold::folders::{
-    self, Folder, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Settings, Ties,
+    self, Folder, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Repair, Sequitur, Sequitur1,
+    Settings, Ties,
 };
 use loopfold::trace::{Collector, NameMap, Projection, Sink as _, Stream, TimesKept};
 use loopfold::{Fold, StreamId, Trace};
@@ -383,6 +384,12 @@ pub(crate) fn folder(arguments: &FolderArgs) -> Result<Box<dyn Folder>> {
     if name == FolderName::Minimum && arguments.ties.is_some() {
         bail!("the folder minimum has no ties to break; leave --ties out");
     }
+    let is_grammar = matches!(name, FolderName::Repair | FolderName::Sequitur | FolderName::Sequitur1);
+    if is_grammar && (arguments.ties.is_some() || arguments.min_times.is_some()) {
+        bail!(
+            "the folders repair, sequitur and sequitur1 do not look for loops; leave --ties and --min-times out"
+        );
+    }
     let settings = Settings { ties, min_times };
     Ok(match name {
         FolderName::Outermost => Box::new(Outermost { settings }),
@@ -390,6 +397,9 @@ pub(crate) fn folder(arguments: &FolderArgs) -> Result<Box<dyn Folder>> {
         FolderName::Guarded => Box::new(Guarded { min_times }),
         FolderName::Halving => Box::new(Halving { min_times }),
         FolderName::Minimum => Box::new(Minimum { min_times }),
+        FolderName::Repair => Box::new(Repair),
+        FolderName::Sequitur => Box::new(Sequitur),
+        FolderName::Sequitur1 => Box::new(Sequitur1),
     })
 }
 
