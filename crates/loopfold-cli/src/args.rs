@@ -130,6 +130,12 @@ pub(crate) enum FolderName {
     Halving,
     /// The smallest nest there is, for streams of up to 16,384 events
     Minimum,
+    /// The most frequent pair of items first: the smallest archives
+    Repair,
+    /// A grammar without counts, symbol by symbol
+    Sequitur,
+    /// The same, with one symbol of look-ahead
+    Sequitur1,
     /// Rules for all that repeats, loops as such, while the trace arrives
     SequiturRuns,
     /// Looks at each stream and picks sequitur-runs or outermost, whichever is smaller

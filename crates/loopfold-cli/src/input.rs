@@ -11,8 +11,8 @@ use loopfold::archive::{self, ReadOptions};
 use loopfold::export::grammar;
 use loopfold::fold::{FoldBuilder, FoldedStream};
 use loopfold::folders::{
-    self, Auto, Folder, Folding, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, SequiturRuns,
-    Settings, Ties,
+    self, Auto, Folder, Folding, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Repair, Sequitur,
+    Sequitur1, SequiturRuns, Settings, Ties,
 };
 use loopfold::trace::{Collector, NameMap, Projection, Sink, TimesKept};
 use loopfold::{Fold, StreamId, Trace};
@@ -505,7 +505,14 @@ pub(crate) fn folder(arguments: &FolderArgs) -> Result<Box<dyn Folder>> {
     if name == FolderName::Minimum && arguments.ties.is_some() {
         bail!("the folder minimum has no ties to break; leave --ties out");
     }
-    let has_no_settings = matches!(name, FolderName::SequiturRuns | FolderName::Auto);
+    let has_no_settings = matches!(
+        name,
+        FolderName::Repair
+            | FolderName::Sequitur
+            | FolderName::Sequitur1
+            | FolderName::SequiturRuns
+            | FolderName::Auto
+    );
     if has_no_settings && (arguments.ties.is_some() || arguments.min_times.is_some()) {
         bail!(
             "--ties and --min-times are for folders that look for loops, such as outermost; this one has no such choice"
@@ -518,6 +525,9 @@ pub(crate) fn folder(arguments: &FolderArgs) -> Result<Box<dyn Folder>> {
         FolderName::Guarded => Box::new(Guarded { min_times }),
         FolderName::Halving => Box::new(Halving { min_times }),
         FolderName::Minimum => Box::new(Minimum { min_times }),
+        FolderName::Repair => Box::new(Repair),
+        FolderName::Sequitur => Box::new(Sequitur),
+        FolderName::Sequitur1 => Box::new(Sequitur1),
         FolderName::SequiturRuns => Box::new(SequiturRuns),
         FolderName::Auto => Box::new(Auto),
     })

@@ -11,8 +11,10 @@ mod minimum;
 mod nest;
 mod online;
 mod outermost;
+mod repair;
 mod rotations;
 mod select;
+mod sequitur;
 mod sequitur_runs;
 
 pub use auto::Auto;
@@ -21,6 +23,8 @@ pub use innermost::{Guarded, Innermost};
 pub use minimum::Minimum;
 pub use online::{Choice, Folded, Online};
 pub use outermost::{Halving, Outermost};
+pub use repair::Repair;
+pub use sequitur::{Sequitur, Sequitur1};
 pub use sequitur_runs::SequiturRuns;
 
 use crate::fold::{Fold, FoldBuilder, FoldedStream};
@@ -66,6 +70,9 @@ pub fn all() -> Vec<Box<dyn Folder>> {
         Box::new(Guarded::default()),
         Box::new(Halving::default()),
         Box::new(Minimum::default()),
+        Box::new(Repair),
+        Box::new(Sequitur),
+        Box::new(Sequitur1),
         Box::new(SequiturRuns),
         Box::new(Auto),
     ]
