@@ -138,8 +138,10 @@ pub(crate) enum FolderName {
     Sequitur1,
     /// Rules for all that repeats, loops as such, while the trace arrives
     SequiturRuns,
-    /// Looks at each stream and picks sequitur-runs or outermost, whichever is smaller
+    /// Looks at each stream: sequitur-runs, or outermost where hardly anything repeats
     Auto,
+    /// Tries repair, sequitur-runs and outermost and keeps the smallest
+    Smallest,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,6 +203,9 @@ pub(crate) struct FoldArgs {
     /// The archive to write
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
+    /// The smallest archive, though it takes several times longer: the same as --folder smallest
+    #[arg(long, conflicts_with = "folder")]
+    pub(crate) smallest: bool,
     /// Which times to keep
     #[arg(long, value_enum, default_value_t)]
     pub(crate) times: TimesName,

@@ -12,7 +12,7 @@ use loopfold::export::grammar;
 use loopfold::fold::{FoldBuilder, FoldedStream};
 use loopfold::folders::{
     self, Auto, Folder, Folding, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Repair, Sequitur,
-    Sequitur1, SequiturRuns, Settings, Ties,
+    Sequitur1, SequiturRuns, Settings, Smallest, Ties,
 };
 use loopfold::trace::{Collector, NameMap, Projection, Sink, TimesKept};
 use loopfold::{Fold, StreamId, Trace};
@@ -512,6 +512,7 @@ pub(crate) fn folder(arguments: &FolderArgs) -> Result<Box<dyn Folder>> {
             | FolderName::Sequitur1
             | FolderName::SequiturRuns
             | FolderName::Auto
+            | FolderName::Smallest
     );
     if has_no_settings && (arguments.ties.is_some() || arguments.min_times.is_some()) {
         bail!(
@@ -530,6 +531,7 @@ pub(crate) fn folder(arguments: &FolderArgs) -> Result<Box<dyn Folder>> {
         FolderName::Sequitur1 => Box::new(Sequitur1),
         FolderName::SequiturRuns => Box::new(SequiturRuns),
         FolderName::Auto => Box::new(Auto),
+        FolderName::Smallest => Box::new(Smallest),
     })
 }
 

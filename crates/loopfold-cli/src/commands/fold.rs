@@ -1,6 +1,6 @@
 //! `loopfold fold`: traces into an archive.
 
-use crate::args::{FoldArgs, FolderName, TimesName};
+use crate::args::{FoldArgs, FolderArgs, FolderName, TimesName};
 use crate::input::Loaded;
 use crate::{Outcome, input, interrupt, save, show};
 use anyhow::{Context as _, Result, anyhow};
@@ -16,7 +16,7 @@ pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
         TimesName::All => TimesKept::All,
         TimesName::None => TimesKept::None,
     };
-    let folder = arguments.folder.or(FolderName::Auto);
+    let folder = folder(arguments);
     let mut loaded = input::load_what_comes(&arguments.read, times, &folder)?;
     let cut = loaded.cut.take();
     let (fold, notes) = fold(loaded, arguments)?;
@@ -29,10 +29,18 @@ pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+fn folder(arguments: &FoldArgs) -> FolderArgs {
+    arguments.folder.or(if arguments.smallest { FolderName::Smallest } else { FolderName::Auto })
+}
+
 /// Archives stay as they are stored unless a folder is named.
 fn fold(loaded: Loaded, arguments: &FoldArgs) -> Result<(Fold, Vec<String>)> {
-    let folder = arguments.folder.or(FolderName::Auto);
-    if arguments.folder.folder.is_some() { loaded.fold(&folder) } else { loaded.fold_as_stored(&folder) }
+    let folder = folder(arguments);
+    if arguments.folder.folder.is_some() || arguments.smallest {
+        loaded.fold(&folder)
+    } else {
+        loaded.fold_as_stored(&folder)
+    }
 }
 
 /// Reading ended early: saves what came before beside the archive that was asked for,

@@ -30,7 +30,6 @@ pub use read::{Archive, Damage, ReadOptions, Report, Sizes, Verified, looks_like
 pub use write::{SegmentWriter, write};
 
 /// How many bytes the rules below a root take in an archive.
-#[cfg(test)]
 pub(crate) fn coded_size(fold: &crate::Fold, root: crate::RuleId) -> crate::Result<usize> {
     Ok(rules::write(&crate::fold::Canonical::of_roots(fold, &[root]))?.len())
 }

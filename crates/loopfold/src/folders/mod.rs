@@ -16,6 +16,7 @@ mod rotations;
 mod select;
 mod sequitur;
 mod sequitur_runs;
+mod smallest;
 
 pub use auto::Auto;
 pub use folding::Folding;
@@ -26,6 +27,7 @@ pub use outermost::{Halving, Outermost};
 pub use repair::Repair;
 pub use sequitur::{Sequitur, Sequitur1};
 pub use sequitur_runs::SequiturRuns;
+pub use smallest::Smallest;
 
 use crate::fold::{Fold, FoldBuilder, FoldedStream};
 use crate::trace::{STREAM_LIMIT, Stream, Trace};
@@ -75,6 +77,7 @@ pub fn all() -> Vec<Box<dyn Folder>> {
         Box::new(Sequitur1),
         Box::new(SequiturRuns),
         Box::new(Auto),
+        Box::new(Smallest),
     ]
 }
 
