@@ -15,6 +15,7 @@
 mod builder;
 mod canonical;
 mod measure;
+mod sums;
 mod text;
 mod unfold;
 
@@ -23,6 +24,7 @@ pub(crate) use canonical::Canonical;
 pub use measure::{
     Coverage, Depth, Folded, Length, Measure, Occurrences, measure_rules, rule_uses, symbol_counts,
 };
+pub use sums::{DurationSum, MetricSum, StreamSums};
 pub use unfold::Unfold;
 
 use crate::trace::{Alphabet, Times};
