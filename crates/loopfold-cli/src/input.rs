@@ -31,6 +31,8 @@ pub(crate) struct Loaded {
     /// The bytes of archives.
     pub(crate) archive_bytes: u64,
     projection: Projection,
+    /// Whether an archive has sums of its rules instead of times.
+    has_rule_sums: bool,
     /// Of streams with names of their own, only those that contain this.
     only: Option<String>,
 }
@@ -164,6 +166,7 @@ impl Reader<'_> {
             fold = fold.with_alphabet(alphabet, &renamed)?;
         }
         self.loaded.only = self.arguments.stream.clone();
+        self.loaded.has_rule_sums |= fold.rule_sums().is_some();
         self.loaded.folds.push(fold);
         Ok(())
     }
@@ -306,11 +309,19 @@ impl Loaded {
 
     /// Everything as one fold, archives as they are.
     pub(crate) fn fold_as_stored(self, chosen: &FolderArgs) -> Result<(Fold, Vec<String>)> {
-        let Self { trace, mut folds, notes, only, .. } = self;
+        let Self { trace, mut folds, mut notes, only, has_rule_sums, .. } = self;
         if !trace.streams.is_empty() || folds.is_empty() {
             folds.insert(0, folders::fold_trace(trace, &*folder(chosen)?, threads(chosen))?);
         }
-        Ok((choose_streams(join(folds)?, only.as_deref())?, notes))
+        let fold = choose_streams(join(folds)?, only.as_deref())?;
+        if has_rule_sums && fold.rule_sums().is_none() {
+            notes.push(
+                "the archive has no times but sums, those of loops for its loops and streams as they are stored; \
+                 so the times of these loops are not known"
+                    .to_string(),
+            );
+        }
+        Ok((fold, notes))
     }
 }
 

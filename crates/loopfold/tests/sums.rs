@@ -1,11 +1,13 @@
 //! Sums of times against the obvious: adding up the unfolded events one by one.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
+use loopfold::fold::{FoldedStream, Item, MetricSpread, Spread, Target, rule_uses};
 use loopfold::folders::{Folder, Guarded, Halving, Innermost, Minimum, Outermost, fold_trace};
-use loopfold::questions::event_sums;
+use loopfold::questions::{RuleSums, event_sums, rule_sums};
 use loopfold::trace::{Collector, Event, Sink, Times};
-use loopfold::{Fold, Trace};
+use loopfold::{Fold, RuleId, Trace};
 use loopfold_testing::{Rng, streams};
+use std::collections::BTreeMap;
 
 const METRICS: [&str; 2] = ["bytes", "misses"];
 
@@ -122,4 +124,173 @@ fn sums_reach_over_chunks_and_hold_the_largest_durations() {
     assert_eq!(durations[0].total, i128::from(i64::MAX) * i128::from(count / 2));
     assert_eq!(durations[1].total, (0..count).filter(|index| index % 2 == 1).map(i128::from).sum());
     assert_eq!((durations[0].known, durations[1].known), (count / 2, count / 2));
+}
+
+/// Where something happens in a stream: an occurrence of a rule, or an iteration.
+#[derive(Clone, Copy)]
+struct Stretch {
+    begin: usize,
+    end: usize,
+    /// Whether it is the last iteration of its loop.
+    last: bool,
+}
+
+/// All occurrences of rules and all iterations of loops of a stream, by unfolding.
+#[derive(Default)]
+struct Places {
+    rules: Vec<(RuleId, Stretch)>,
+    loops: Vec<((RuleId, usize), Stretch)>,
+}
+
+impl Places {
+    fn walk(&mut self, fold: &Fold, rule: RuleId, begin: usize) -> usize {
+        let mut at = begin;
+        for (index, &item) in fold.body(rule).iter().enumerate() {
+            at = self.walk_item(fold, (rule, index), item, at);
+        }
+        self.rules.push((rule, Stretch { begin, end: at, last: false }));
+        at
+    }
+
+    fn walk_item(&mut self, fold: &Fold, place: (RuleId, usize), item: Item, mut at: usize) -> usize {
+        for iteration in 1..=item.times() {
+            let begin = at;
+            at = match item.target() {
+                Target::Symbol(_) => at + 1,
+                Target::Rule(rule) => self.walk(fold, rule, at),
+            };
+            if item.times() > 1 {
+                self.loops.push((place, Stretch { begin, end: at, last: iteration == item.times() }));
+            }
+        }
+        at
+    }
+}
+
+/// The time of an iteration, if it is known.
+fn time_of(stream: &FoldedStream, events: usize, stretch: Stretch) -> Option<i128> {
+    let Stretch { begin, end, last } = stretch;
+    let values = |column: &loopfold::trace::Column<i64>| column.values().unwrap();
+    let durations = stream.times().durations.as_ref().map(values);
+    let Some(starts) = stream.times().starts.as_ref().map(values) else {
+        return durations.map(|durations| {
+            durations[begin..end].iter().filter(|&&value| value >= 0).map(|&value| i128::from(value)).sum()
+        });
+    };
+    let start = |at: usize| starts.get(at).copied().filter(|&start| start != Times::UNKNOWN_START);
+    let duration = durations.and_then(|durations| Some(durations[end - 1]).filter(|&value| value >= 0));
+    let finish = match (last, start(end - 1), duration) {
+        (true, Some(start), Some(duration)) => Some(start + duration),
+        (true, start, _) if end == events => start,
+        _ => start(end),
+    };
+    Some(i128::from(finish?) - i128::from(start(begin)?))
+}
+
+fn spread_of(numbers: impl IntoIterator<Item = i128>) -> Spread {
+    let numbers: Vec<i128> = numbers.into_iter().collect();
+    Spread {
+        count: numbers.len() as u64,
+        total: numbers.iter().sum(),
+        minimum: numbers.iter().min().copied().unwrap_or(0),
+        maximum: numbers.iter().max().copied().unwrap_or(0),
+        squares: Some(numbers.iter().map(|number| number.unsigned_abs().pow(2)).sum()),
+    }
+}
+
+fn metric_spread_of(values: impl IntoIterator<Item = f64>) -> MetricSpread {
+    let values: Vec<f64> = values.into_iter().collect();
+    MetricSpread {
+        count: values.len() as u64,
+        total: values.iter().sum(),
+        minimum: values.iter().copied().reduce(f64::min).unwrap_or(0.0),
+        maximum: values.iter().copied().reduce(f64::max).unwrap_or(0.0),
+    }
+}
+
+/// The sums of all rules, by the book.
+fn rule_sums_by_unfolding(fold: &Fold) -> RuleSums {
+    let (mut durations, mut metrics) = (BTreeMap::<_, Vec<i128>>::new(), BTreeMap::<_, Vec<f64>>::new());
+    let mut loops = BTreeMap::<_, Vec<i128>>::new();
+    let mut names: Vec<&String> = Vec::new();
+    for stream in fold.streams() {
+        let mut places = Places::default();
+        let events = places.walk(fold, stream.root(), 0);
+        for (rule, Stretch { begin, end, .. }) in places.rules {
+            if let Some(column) = &stream.times().durations {
+                let values = column.values().unwrap();
+                let known = values[begin..end].iter().filter(|&&value| value >= 0);
+                durations.entry(rule).or_default().push(known.map(|&value| i128::from(value)).sum());
+            }
+            for (name, column) in &stream.times().metrics {
+                let values = column.values().unwrap();
+                let known = values[begin..end].iter().filter(|value| !value.is_nan());
+                metrics.entry((name, rule)).or_default().push(known.sum());
+            }
+        }
+        for (place, stretch) in places.loops {
+            loops.entry(place).or_default().extend(time_of(stream, events, stretch));
+        }
+        names.extend(stream.times().metrics.iter().map(|(name, _)| name));
+    }
+    let mut seen = Vec::new();
+    names.retain(|name| {
+        !seen.contains(name) && {
+            seen.push(*name);
+            true
+        }
+    });
+    loops.retain(|_, times| !times.is_empty());
+    let any_durations = fold.streams().iter().any(|stream| stream.times().durations.is_some());
+    RuleSums {
+        durations: any_durations.then(|| {
+            fold.rules().map(|rule| spread_of(durations.remove(&rule).unwrap_or_default())).collect()
+        }),
+        metrics: names
+            .into_iter()
+            .map(|name| {
+                let spread = |rule| metric_spread_of(metrics.remove(&(name, rule)).unwrap_or_default());
+                (name.clone(), fold.rules().map(spread).collect())
+            })
+            .collect(),
+        loops: loops.into_iter().map(|(place, times)| (place, spread_of(times))).collect(),
+    }
+}
+
+fn random_fold(rng: &mut Rng, round: usize) -> Fold {
+    fold_trace(random_trace(rng, 60), &*folders()[round % 5], 1).unwrap()
+}
+
+#[test]
+fn sums_of_rules_and_loops_are_those_of_their_occurrences() {
+    let mut rng = Rng::new(72);
+    for round in 0..1500 {
+        let fold = random_fold(&mut rng, round);
+        let expected = rule_sums_by_unfolding(&fold);
+        let sums = rule_sums(&fold).unwrap();
+        assert_eq!(sums.is_none(), fold.streams().iter().all(|stream| stream.times().is_empty()));
+        assert_eq!(sums.unwrap_or_default(), expected, "round {round}");
+        if fold.streams().iter().all(|stream| stream.times().durations.is_some()) {
+            let counts = expected.durations.unwrap().into_iter().map(|spread| spread.count);
+            assert!(counts.eq(rule_uses(&fold).unwrap()));
+        }
+    }
+}
+
+#[test]
+fn the_deviation_is_exact_far_from_zero() {
+    let mut spread = Spread::default();
+    assert_eq!((spread.mean(), spread.deviation()), (None, None));
+    let far = 1 << 60;
+    for number in [2, 4, 4, 4, 5, 5, 7, 9] {
+        spread.add(far + number).unwrap();
+    }
+    assert_eq!(spread.deviation(), Some(2.0));
+    let mut negative = Spread::default();
+    [-3, -1, 2].into_iter().for_each(|number| negative.add(number).unwrap());
+    let variance: f64 = [-3.0f64, -1.0, 2.0].iter().map(|x| (x + 2.0 / 3.0).powi(2)).sum::<f64>() / 3.0;
+    assert!((negative.deviation().unwrap() - variance.sqrt()).abs() < 1e-12);
+    let mut huge = Spread::of(i128::MAX);
+    assert_eq!((huge.squares, huge.deviation()), (None, None));
+    assert!(huge.add(1).unwrap_err().is_limit());
 }

@@ -3,16 +3,20 @@
 use crate::args::{FoldArgs, TimesName};
 use crate::{Outcome, input, save, show};
 use anyhow::Result;
+use loopfold::questions::summarize;
 use loopfold::trace::TimesKept;
 use serde_json::json;
 
 pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
     save::check_output(&arguments.output, &arguments.read)?;
     let times = match arguments.times {
-        TimesName::All => TimesKept::All,
+        TimesName::All | TimesName::Summary => TimesKept::All,
         TimesName::None => TimesKept::None,
     };
-    let (fold, notes) = input::load(&arguments.read, times)?.fold(&arguments.folder)?;
+    let (mut fold, notes) = input::load(&arguments.read, times)?.fold(&arguments.folder)?;
+    if arguments.times == TimesName::Summary {
+        fold = summarize(fold)?;
+    }
     let bytes = save::save(&fold, &arguments.output)?;
     show::notes(&notes);
     let events = fold.events();

@@ -5,7 +5,7 @@ use crate::show::{self, Labels};
 use crate::{Outcome, input};
 use anyhow::Result;
 use loopfold::Fold;
-use loopfold::questions::{Statistics, statistics};
+use loopfold::questions::{EventSums, Statistics, event_sums, statistics};
 use loopfold::trace::TimesKept;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -17,12 +17,28 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     let (fold, notes) = loaded.fold_as_stored(&arguments.folder)?;
     let statistics = statistics(&fold)?;
     show::notes(&notes);
+    let sums = sums_of(&fold)?;
     if arguments.json {
-        show::print_json(&to_json(&fold, &statistics, bytes))?;
+        let mut value = to_json(&fold, &statistics, bytes);
+        (value["durations"], value["metrics"]) = show::sums_json(&fold, &sums);
+        show::print_json(&value)?;
     } else {
-        print(&mut anstream::stdout().lock(), arguments, &fold, &statistics, bytes)?;
+        let mut out = anstream::stdout().lock();
+        print(&mut out, arguments, &fold, &statistics, bytes)?;
+        show::print_sums(&mut out, &fold, &sums, &Labels::new(&fold, arguments.hex), arguments.top)?;
     }
     Ok(Outcome::Done)
+}
+
+/// What the events cost; sizes and counts are shown even where there is too much to sum.
+fn sums_of(fold: &Fold) -> Result<EventSums> {
+    match event_sums(fold) {
+        Err(error) if error.is_limit() => {
+            show::notes(&[error.to_string()]);
+            Ok(EventSums::default())
+        }
+        sums => Ok(sums?),
+    }
 }
 
 /// The folders that made a fold, each once.
@@ -87,7 +103,7 @@ fn print(
             let label = show::shorten(&labels.of(symbol), 100);
             writeln!(out, "{:>15}  {:>9}  {label}", show::count(count), show::percent(share))?;
         }
-        more(out, counts.len() - limit(counts.len()))?;
+        show::more(out, counts.len() - limit(counts.len()))?;
     }
     writeln!(out, "\nstreams")?;
     let mut order: Vec<usize> = (0..fold.streams().len()).collect();
@@ -101,12 +117,5 @@ fn print(
             writeln!(out, "{:>15}         {}: {}", "", show::plain(key), show::plain(value))?;
         }
     }
-    more(out, order.len() - limit(order.len()))
-}
-
-fn more(out: &mut impl Write, left_out: usize) -> Result<()> {
-    if left_out > 0 {
-        writeln!(out, "{:>15}  … and {} more (--top 0 shows all)", "", show::count(left_out as u64))?;
-    }
-    Ok(())
+    show::more(out, order.len() - limit(order.len()))
 }

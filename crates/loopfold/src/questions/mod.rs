@@ -4,13 +4,16 @@ mod align;
 mod classes;
 mod iterations;
 mod nest;
+mod rule_sums;
 mod statistics;
 mod sums;
+mod walk;
 
-pub use crate::fold::{DurationSum, MetricSum};
+pub use crate::fold::{DurationSum, MetricSpread, MetricSum, RuleSums, Spread, StreamSums};
 pub use align::{Align, align};
 pub use classes::{Class, classes};
-pub use iterations::{LoopTimes, StreamTimes, loop_times};
+pub use iterations::{LoopTimes, Slowest, StreamTimes, SummedTimes, loop_times, summed_times};
 pub use nest::{Nest, Node};
+pub use rule_sums::{rule_sums, summarize};
 pub use statistics::{Statistics, StreamStatistics, statistics};
 pub use sums::{EventSums, event_sums};

@@ -4,8 +4,8 @@
 //! Cost: one pass over the columns of times, a chunk at a time, beside the events as
 //! they unfold; a few nanoseconds a value, and memory for a chunk and the alphabet.
 
-use crate::fold::{DurationSum, Fold, FoldedStream, MetricSum, StreamSums};
-use crate::trace::{CHUNK, Column};
+use crate::fold::{Additive, DurationSum, Fold, FoldedStream, MetricSum, StreamSums};
+use crate::trace::{CHUNK, Column, Times};
 use crate::{Error, Result, Symbol};
 
 /// The sums of every event over all streams. Lists are indexed by symbol.
@@ -23,17 +23,17 @@ impl EventSums {
         self.metrics.iter().find(|(known, _)| known == name).map(|(_, sums)| &sums[..])
     }
 
-    fn add(&mut self, symbols: usize, stream: StreamSums) -> Result<()> {
-        if let Some(sums) = stream.durations {
+    fn add(&mut self, symbols: usize, stream: &StreamSums) -> Result<()> {
+        if let Some(sums) = &stream.durations {
             let all = self.durations.get_or_insert_with(|| vec![DurationSum::default(); symbols]);
             for (symbol, sum) in sums {
                 all[symbol.index()].add(sum)?;
             }
         }
-        for (name, sums) in stream.metrics {
+        for (name, sums) in &stream.metrics {
             check_tables(self.metrics.len() + 1, symbols)?;
-            let place = self.metrics.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
-                self.metrics.push((name, vec![MetricSum::default(); symbols]));
+            let place = self.metrics.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+                self.metrics.push((name.clone(), vec![MetricSum::default(); symbols]));
                 self.metrics.len() - 1
             });
             let (_, all) = &mut self.metrics[place];
@@ -69,9 +69,44 @@ pub fn event_sums(fold: &Fold) -> Result<EventSums> {
     let mut sums = EventSums::default();
     let mut summing = Summing::new(symbols);
     for stream in fold.streams() {
-        sums.add(symbols, summing.stream(fold, stream)?)?;
+        if let Some(stored) = stream.sums() {
+            sums.add(symbols, stored)?;
+        }
+        sums.add(symbols, &summing.stream(fold, stream)?)?;
     }
     Ok(sums)
+}
+
+/// The sums of each stream; nothing for a stream without times.
+pub(super) fn stream_sums_of(fold: &Fold) -> Result<Vec<Option<StreamSums>>> {
+    let mut summing = Summing::new(fold.alphabet().len());
+    let sums_of = |stream: &FoldedStream| {
+        if stream.times().is_empty() {
+            return Ok(stream.sums().cloned());
+        }
+        let mut sums = summing.stream(fold, stream)?;
+        (sums.began, sums.ended) = first_and_last(stream.times())?;
+        if let Some(stored) = stream.sums() {
+            sums.join(stored, &mut Some)?;
+        }
+        Ok(Some(sums))
+    };
+    fold.streams().iter().map(sums_of).collect()
+}
+
+/// When the first event began and the last one ended.
+pub(super) fn first_and_last(times: &Times) -> Result<(Option<i64>, Option<i64>)> {
+    let Some(starts) = times.starts.as_ref().filter(|starts| !starts.is_empty()) else {
+        return Ok((None, None));
+    };
+    let mut reader = starts.reader();
+    let known = |start: i64| (start != Times::UNKNOWN_START).then_some(start);
+    let (first, last) = (known(reader.get(0)?), known(reader.get(starts.len() - 1)?));
+    let duration = match &times.durations {
+        Some(durations) if !durations.is_empty() => durations.reader().get(durations.len() - 1)?.max(0),
+        _ => 0,
+    };
+    Ok((first, last.and_then(|last| last.checked_add(duration))))
 }
 
 /// Sums streams one after the other; the tables by symbol are made once for all.
@@ -83,7 +118,11 @@ struct Summing {
 
 impl Summing {
     fn new(symbols: usize) -> Self {
-        Self { durations: Table::new(symbols), metrics: Vec::new(), symbols: Vec::new() }
+        Self {
+            durations: Table::new(symbols),
+            metrics: Vec::new(),
+            symbols: vec![Symbol::from_raw(0); CHUNK],
+        }
     }
 
     fn stream(&mut self, fold: &Fold, stream: &FoldedStream) -> Result<StreamSums> {
@@ -93,44 +132,51 @@ impl Summing {
         if durations.is_none() && metrics.is_empty() {
             return Ok(StreamSums::default());
         }
-        if times.lengths().any(|length| length as u64 != fold.length(stream.root())) {
-            return Err(Error::invalid("a stream does not have as many times as events"));
-        }
+        check_lengths(fold, stream)?;
         let symbols = fold.alphabet().len();
         check_tables(metrics.len(), symbols)?;
         self.metrics.resize_with(metrics.len().max(self.metrics.len()), || Table::new(symbols));
         let mut events = fold.unfold(stream.root());
         for chunk in 0.. {
-            self.symbols.clear();
-            self.symbols.extend(events.by_ref().take(CHUNK));
-            if self.symbols.is_empty() {
+            let filled = events.fill(&mut self.symbols);
+            let symbols = &self.symbols[..filled];
+            if symbols.is_empty() {
                 break;
             }
             if let Some(column) = &mut durations {
-                self.durations.add(&self.symbols, column.chunk(chunk)?);
+                self.durations.add(symbols, column.chunk(chunk)?);
             }
             for (table, column) in self.metrics.iter_mut().zip(&mut metrics) {
-                table.add(&self.symbols, column.chunk(chunk)?);
+                table.add(symbols, column.chunk(chunk)?);
             }
         }
         let names = times.metrics.iter().map(|(name, _)| name.clone());
         Ok(StreamSums {
             durations: durations.map(|_| self.durations.take()),
             metrics: names.zip(self.metrics.iter_mut().map(Table::take)).collect(),
+            ..StreamSums::default()
         })
     }
 }
 
-/// Sums of metrics that are ever held, one for each metric and symbol: an archive can
-/// claim many of both in few bytes.
+/// Fails unless every column has a value for every event.
+pub(super) fn check_lengths(fold: &Fold, stream: &FoldedStream) -> Result<()> {
+    if stream.times().lengths().any(|length| length as u64 != fold.length(stream.root())) {
+        return Err(Error::invalid("a stream does not have as many times as events"));
+    }
+    Ok(())
+}
+
+/// Sums of metrics that are ever held, one for each metric and each symbol or rule: an
+/// archive can claim many of both in few bytes.
 const MOST_SUMS: usize = 1 << 25;
 
-fn check_tables(metrics: usize, symbols: usize) -> Result<()> {
-    match metrics.checked_mul(symbols) {
+pub(super) fn check_tables(metrics: usize, each: usize) -> Result<()> {
+    match metrics.checked_mul(each) {
         Some(sums) if sums <= MOST_SUMS => Ok(()),
-        _ => Err(Error::limit(format_args!(
-            "{metrics} metrics of {symbols} distinct events are too many to be summed"
-        ))),
+        _ => {
+            Err(Error::limit(format_args!("{metrics} metrics, each {each} times, are too many to be summed")))
+        }
     }
 }
 
