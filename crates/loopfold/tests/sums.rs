@@ -1,13 +1,18 @@
 //! Sums of times against the obvious: adding up the unfolded events one by one.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
-use loopfold::fold::{FoldedStream, Item, MetricSpread, Spread, Target, rule_uses};
-use loopfold::folders::{Folder, Guarded, Halving, Innermost, Minimum, Outermost, fold_trace};
-use loopfold::questions::{RuleSums, event_sums, rule_sums};
-use loopfold::trace::{Collector, Event, Sink, Times};
+use loopfold::archive::{self, Archive, ReadOptions, SectionKind, SegmentWriter};
+use loopfold::fold::{FoldBuilder, FoldedStream, Item, MetricSpread, Spread, Target, rule_uses};
+use loopfold::folders::{Folder, Guarded, Halving, Innermost, Minimum, Outermost, fold_trace, refold};
+use loopfold::questions::{
+    EventSums, Nest, RuleSums, StreamTimes, classes, event_sums, loop_times, rule_sums, statistics,
+    summarize, summed_times,
+};
+use loopfold::trace::{Alphabet, Collector, Event, Sink, Times};
 use loopfold::{Fold, RuleId, Trace};
 use loopfold_testing::{Rng, streams};
 use std::collections::BTreeMap;
+use std::io::Cursor;
 
 const METRICS: [&str; 2] = ["bytes", "misses"];
 
@@ -293,4 +298,289 @@ fn the_deviation_is_exact_far_from_zero() {
     let mut huge = Spread::of(i128::MAX);
     assert_eq!((huge.squares, huge.deviation()), (None, None));
     assert!(huge.add(1).unwrap_err().is_limit());
+}
+
+fn written(fold: &Fold) -> Vec<u8> {
+    let mut file = Vec::new();
+    archive::write(fold, &mut file).unwrap();
+    file
+}
+
+fn read(file: &[u8]) -> loopfold::Result<Fold> {
+    let options = ReadOptions { times: true, lenient: false };
+    archive::read(Cursor::new(file), &options).map(|(fold, _)| fold)
+}
+
+fn has_times(fold: &Fold) -> bool {
+    fold.streams().iter().any(|stream| !stream.times().is_empty())
+}
+
+#[test]
+fn a_summary_says_what_the_columns_said() {
+    let mut rng = Rng::new(73);
+    for round in 0..1500 {
+        let fold = random_fold(&mut rng, round);
+        let summary = summarize(fold.clone()).unwrap();
+        assert!(!has_times(&summary));
+        assert_eq!(event_sums(&summary).unwrap(), event_sums(&fold).unwrap());
+        assert_eq!(rule_sums(&summary).unwrap(), rule_sums(&fold).unwrap());
+        let spans = |fold: &Fold| -> Vec<_> {
+            statistics(fold).unwrap().streams.into_iter().map(|stream| stream.span).collect()
+        };
+        assert_eq!(spans(&summary), spans(&fold));
+        assert_eq!(summarize(summary.clone()).unwrap(), summary);
+    }
+}
+
+#[test]
+fn a_summary_comes_back_from_an_archive() {
+    let mut rng = Rng::new(74);
+    for round in 0..1500 {
+        let fold = random_fold(&mut rng, round);
+        let file = written(&summarize(fold.clone()).unwrap());
+        let again = read(&file).unwrap();
+        assert_eq!(again, summarize(fold.canonical()).unwrap(), "round {round}");
+        assert_eq!(again, again.canonical());
+        assert_eq!(written(&again), file);
+        let verified = archive::verify(Cursor::new(&file[..])).unwrap();
+        let sizes = archive::sizes(Cursor::new(&file[..])).unwrap();
+        assert_eq!(sizes.summary > 0, has_times(&fold));
+        assert_eq!((sizes.starts, sizes.durations, sizes.metrics, verified.values), (0, 0, 0, 0));
+        assert!(has_times(&fold) || verified.sums == 0);
+        let (without, _) = archive::read(Cursor::new(&file[..]), &ReadOptions::default()).unwrap();
+        assert!(without.rule_sums().is_none() && without.streams().iter().all(|s| s.sums().is_none()));
+    }
+}
+
+#[test]
+fn joined_summaries_are_the_summary_of_the_joined() {
+    let mut rng = Rng::new(75);
+    for round in 0..800 {
+        let parts: Vec<Fold> = (0..3).map(|_| random_fold(&mut rng, round)).collect();
+        let join = |parts: &[Fold]| {
+            let mut builder = FoldBuilder::default();
+            parts.iter().for_each(|part| builder.join(part).unwrap());
+            builder.with_unique_stream_names().finish()
+        };
+        let whole = join(&parts);
+        // All summed, or some of them with a time for every event still.
+        let summed: Vec<Fold> = parts.iter().map(|part| summarize(part.clone()).unwrap()).collect();
+        let some = [summed[0].clone(), parts[1].clone(), summed[2].clone()];
+        for joined in [join(&summed), join(&some)] {
+            assert_eq!(sorted(event_sums(&joined).unwrap()), sorted(event_sums(&whole).unwrap()));
+            let (joined, whole) = (rule_sums(&joined).unwrap(), rule_sums(&whole).unwrap());
+            assert_eq!(joined.map(sorted_rules), whole.map(sorted_rules), "round {round}");
+        }
+        assert_eq!(
+            summarize(join(&some)).unwrap().canonical().rule_sums().cloned().map(sorted_rules),
+            join(&summed).canonical().rule_sums().cloned().map(sorted_rules)
+        );
+    }
+}
+
+/// With the metrics in the order of their names.
+fn sorted(mut sums: EventSums) -> EventSums {
+    sums.metrics.sort_by(|(left, _), (right, _)| left.cmp(right));
+    sums
+}
+
+fn sorted_rules(mut sums: RuleSums) -> RuleSums {
+    sums.metrics.sort_by(|(left, _), (right, _)| left.cmp(right));
+    sums
+}
+
+#[test]
+fn what_changes_rules_or_streams_keeps_the_sums_of_events() {
+    let mut rng = Rng::new(76);
+    for round in 0..500 {
+        let fold = random_fold(&mut rng, round);
+        let summary = summarize(fold.clone()).unwrap();
+        let again = refold(&summary, &Innermost::default(), 1).unwrap();
+        assert_eq!(event_sums(&again).unwrap(), event_sums(&fold).unwrap());
+        assert!(again.rule_sums().is_none());
+        assert!(!has_times(&fold) || rule_sums(&again).unwrap().is_none());
+        assert_eq!(read(&written(&again)).unwrap(), again.canonical());
+
+        let chosen = |stream: &FoldedStream| stream.name() == "stream 0";
+        let (of_columns, of_sums) = (fold.with_streams(chosen), summary.with_streams(chosen));
+        assert_eq!(event_sums(&of_sums.canonical()).unwrap(), event_sums(&of_columns.canonical()).unwrap());
+        let others_have_sums = summary.streams()[1..].iter().any(|stream| stream.sums().is_some());
+        assert_eq!(of_sums.rule_sums().is_some(), has_times(&fold) && !others_have_sums);
+
+        // All events become the same one.
+        let mut alphabet = Alphabet::default();
+        let only = alphabet.intern(&Event::named("x"), None).unwrap();
+        let renamed = vec![only; fold.alphabet().len()];
+        let of_columns = fold.with_alphabet(alphabet.clone(), &renamed).unwrap();
+        let of_sums = summary.with_alphabet(alphabet, &renamed).unwrap();
+        assert_eq!(event_sums(&of_sums).unwrap(), event_sums(&of_columns).unwrap());
+        assert_eq!(rule_sums(&of_sums).unwrap(), rule_sums(&of_columns).unwrap());
+    }
+}
+
+/// A trace whose every event has a duration and a start, in streams of the same names.
+fn timed_part(rng: &mut Rng, clock: &mut i64) -> Fold {
+    let mut collector = Collector::default();
+    for index in 0..rng.between(1, 3) {
+        let stream = collector.stream(&format!("stream {index}")).unwrap();
+        for symbol in streams::small(rng, 12) {
+            *clock += rng.below(9) as i64;
+            let event = Event {
+                start: Some(*clock),
+                duration: Some(rng.below(9) as i64),
+                metrics: &[("bytes", rng.below(9) as f64)],
+                ..Event::integer(symbol.into())
+            };
+            collector.push(stream, &event).unwrap();
+        }
+    }
+    fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap()
+}
+
+#[test]
+fn segments_of_summaries_add_up() {
+    let mut rng = Rng::new(77);
+    let (mut known, mut all) = (0, 0);
+    for round in 0..1500 {
+        let mut clock = 0;
+        let parts: Vec<Fold> = (0..rng.between(1, 4)).map(|_| timed_part(&mut rng, &mut clock)).collect();
+        let file = |summed: bool| {
+            let mut writer = SegmentWriter::new(Vec::new()).unwrap();
+            for part in &parts {
+                let part = part.clone();
+                writer.segment(&if summed { summarize(part).unwrap() } else { part }).unwrap();
+            }
+            writer.finish().unwrap()
+        };
+        let (of_columns, of_sums) = (read(&file(false)).unwrap(), read(&file(true)).unwrap());
+        archive::verify(Cursor::new(file(true))).unwrap();
+        assert_eq!(event_sums(&of_sums).unwrap(), event_sums(&of_columns).unwrap());
+        let spans = |fold: &Fold| -> Vec<_> {
+            statistics(fold).unwrap().streams.into_iter().map(|stream| stream.span).collect()
+        };
+        assert_eq!(spans(&of_sums), spans(&of_columns));
+        let (Some(expected), Some(sums)) = (rule_sums(&of_columns).unwrap(), rule_sums(&of_sums).unwrap())
+        else {
+            assert_eq!(of_columns.events(), Some(0));
+            continue;
+        };
+        let pairs = sums.durations.iter().flatten().zip(expected.durations.iter().flatten());
+        for (sum, expected) in pairs {
+            // Whatever is measured everywhere is exact; what is not is known not to be.
+            assert!(sum.count <= expected.count);
+            assert!(sum.count < expected.count || sum == expected, "round {round}");
+            known += usize::from(sum == expected);
+            all += 1;
+        }
+        for (sum, expected) in sums.metric("bytes").unwrap().iter().zip(expected.metric("bytes").unwrap()) {
+            assert!(sum.count < expected.count || sum == expected, "round {round}");
+        }
+        for (place, sum) in &sums.loops {
+            assert!(sum.count <= expected.loops[place].count, "round {round}");
+        }
+        assert_eq!(read(&written(&of_sums)).unwrap(), of_sums, "round {round}");
+    }
+    assert!(known * 10 > all * 9, "{known} of {all}");
+}
+
+#[test]
+fn segments_with_and_without_a_summary_are_one_trace() {
+    let mut rng = Rng::new(78);
+    for _ in 0..500 {
+        let mut clock = 0;
+        let parts: Vec<Fold> = (0..3).map(|_| timed_part(&mut rng, &mut clock)).collect();
+        let mut writer = SegmentWriter::new(Vec::new()).unwrap();
+        let mut columns = SegmentWriter::new(Vec::new()).unwrap();
+        for (index, part) in parts.into_iter().enumerate() {
+            columns.segment(&part).unwrap();
+            writer.segment(&if index == 1 { summarize(part).unwrap() } else { part }).unwrap();
+        }
+        let mixed = read(&writer.finish().unwrap()).unwrap();
+        let columns = read(&columns.finish().unwrap()).unwrap();
+        assert_eq!(event_sums(&mixed).unwrap(), event_sums(&columns).unwrap());
+        let both = |stream: &FoldedStream| stream.sums().is_some() && !stream.times().is_empty();
+        if mixed.streams().iter().any(both) {
+            assert!(rule_sums(&mixed).unwrap().is_none());
+        }
+        assert_eq!(read(&written(&mixed)).unwrap(), mixed);
+        assert_eq!(event_sums(&summarize(mixed).unwrap()).unwrap(), event_sums(&columns).unwrap());
+    }
+}
+
+#[test]
+fn loops_of_a_summary_are_timed_as_far_as_it_goes() {
+    let mut rng = Rng::new(79);
+    let mut shared = 0;
+    for round in 0..1000 {
+        let fold = random_fold(&mut rng, round);
+        let summary = summarize(fold.clone()).unwrap();
+        for class in classes(&fold).unwrap() {
+            let nest = Nest::of(&fold, class.root, 1000);
+            let times: Vec<StreamTimes> = class
+                .streams
+                .iter()
+                .filter_map(|&index| loop_times(&nest, fold.streams()[index].times()).unwrap())
+                .collect();
+            let Some(summed) = summed_times(&summary, &class, 1000).unwrap() else { continue };
+            for own in &summed.all.loops {
+                let mut expected = Spread::default();
+                for times in
+                    times.iter().flat_map(|times| &times.loops).filter(|times| times.node == own.node)
+                {
+                    expected.join(&times.times).unwrap();
+                }
+                assert!(own.shared || own.times == expected, "round {round}");
+                assert!(own.times.count >= expected.count);
+                shared += usize::from(own.shared);
+            }
+            let loops = times.iter().flat_map(|times| &times.loops);
+            let is_there = |node: usize| summed.all.loops.iter().any(|times| times.node == node);
+            assert!(loops.map(|times| times.node).all(is_there));
+        }
+    }
+    assert!(shared > 0);
+}
+
+#[test]
+fn changed_summaries_never_panic() {
+    let mut rng = Rng::new(80);
+    let (mut good, mut bad) = (0, 0);
+    for round in 0..300 {
+        let file = written(&summarize(random_fold(&mut rng, round)).unwrap());
+        let listed = Archive::open(Cursor::new(&file[..])).unwrap();
+        let segment = &listed.segments()[0];
+        let Some(section) = segment.sections().iter().find(|s| s.kind() == SectionKind::Summary) else {
+            continue;
+        };
+        for _ in 0..60 {
+            let mut changed = file.clone();
+            for _ in 0..rng.between(1, 3) {
+                let place = section.offset() as usize + rng.below(section.length() as usize);
+                changed[place] = match rng.below(3) {
+                    0 => rng.next_u64() as u8,
+                    1 => changed[place] ^ (1 << rng.below(8)),
+                    _ => [0, 0x7f, 0x80, 0xff][rng.below(4)],
+                };
+            }
+            archive::reseal(&mut changed);
+            let Ok(fold) = read(&changed) else {
+                bad += 1;
+                continue;
+            };
+            good += 1;
+            // Whatever it says now, it can be asked and written, and what is written is read.
+            let _ = (event_sums(&fold), rule_sums(&fold), statistics(&fold));
+            let _ = archive::verify(Cursor::new(&changed[..]));
+            for class in classes(&fold).unwrap() {
+                let times = summed_times(&fold, &class, 1000);
+                let loops = times.into_iter().flatten().flat_map(|times| times.all.loops);
+                loops.for_each(|times| drop((times.times.mean(), times.times.deviation())));
+            }
+            let mut builder = FoldBuilder::default();
+            let _ = (builder.join(&fold), builder.join(&fold));
+            drop(builder.finish());
+            read(&written(&fold)).unwrap();
+        }
+    }
+    assert!(good > 100 && bad > 100, "{good} good, {bad} bad");
 }

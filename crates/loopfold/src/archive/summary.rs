@@ -198,31 +198,35 @@ fn put_spread(out: &mut Vec<u8>, spread: &Spread, uses: u64) {
     }
     if spread.count >= 3 {
         put_wide(out, stored.above);
+    }
+    if spread.count >= 4 {
         put_wide(out, stored.distances);
     }
 }
 
 fn take_spread(bytes: &mut Bytes<'_>, uses: u64) -> Result<Spread> {
     let count = take_count(bytes, uses)?;
+    if count == 0 {
+        return Ok(Spread::default());
+    }
+    let minimum = take_signed(bytes)?;
+    let range = if count >= 2 { bytes.wide()? } else { 0 };
+    let above = if count >= 3 { bytes.wide()? } else { range };
     let spread = match count {
-        0 => return Ok(Spread::default()),
-        1 => return Ok(Spread::of(take_signed(bytes)?)),
-        2 => {
-            let minimum = take_signed(bytes)?;
-            let maximum = minimum.checked_add_unsigned(bytes.wide()?);
-            maximum.and_then(|maximum| {
-                let mut both = Spread::of(minimum);
-                both.add(maximum).ok()?;
-                Some(both)
-            })
-        }
-        _ => {
-            let minimum = take_signed(bytes)?;
-            let (range, above, distances) = (bytes.wide()?, bytes.wide()?, bytes.wide()?);
-            Stored { above, range, distances }.spread(count, minimum)
-        }
+        1..=3 => few(minimum, &[0, range, above.wrapping_sub(range)][..count as usize]),
+        _ => Stored { above, range, distances: bytes.wide()? }.spread(count, minimum),
     };
     spread.ok_or_else(|| bytes.damaged("a sum does not fit its parts"))
+}
+
+/// The spread of numbers that are so much above the smallest, the second one being the
+/// largest.
+fn few(minimum: i128, above: &[u128]) -> Option<Spread> {
+    let mut spread = Spread::default();
+    for &above in above {
+        spread.add(minimum.checked_add_unsigned(above)?).ok()?;
+    }
+    (above.iter().max() == above.get(1).or(above.first())).then_some(spread)
 }
 
 fn put_metric_spread(out: &mut Vec<u8>, spread: &MetricSpread, uses: u64) {

@@ -17,10 +17,10 @@ pub struct Unfold<'a> {
     /// A symbol that repeats, and how often still.
     symbol: Option<(Symbol, u64)>,
     remaining: u64,
-    /// Where each rule was last unfolded whole, counted in symbols that
-    /// [`Unfold::fill`] has written; made by its first use.
+    /// Where each rule was last unfolded whole, counted in symbols handed out; made when
+    /// [`Unfold::fill`] is first used.
     unfolded_at: Vec<u64>,
-    written: u64,
+    handed_out: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ struct Level<'a> {
     began: u64,
 }
 
-/// For where a rule began that did not begin in front of the reader.
+/// For what was not handed out by [`Unfold::fill`], so that there is nothing to copy.
 const NOWHERE: u64 = u64::MAX;
 
 impl Fold {
@@ -68,7 +68,7 @@ impl Fold {
 impl<'a> Unfold<'a> {
     fn nothing(fold: &'a Fold) -> Self {
         let (stack, unfolded_at) = (Vec::new(), Vec::new());
-        Self { fold, stack, symbol: None, remaining: 0, unfolded_at, written: 0 }
+        Self { fold, stack, symbol: None, remaining: 0, unfolded_at, handed_out: 0 }
     }
 
     /// Writes the next events to `out` and returns how many: all it has room for, or
@@ -78,7 +78,7 @@ impl<'a> Unfold<'a> {
             self.unfolded_at = vec![NOWHERE; self.fold.rules().len()];
         }
         let room = usize::try_from(self.remaining).unwrap_or(usize::MAX).min(out.len());
-        let mut page = Page { out: &mut out[..room], filled: 0, first: self.written };
+        let mut page = Page { out: &mut out[..room], filled: 0, first: self.handed_out };
         while page.filled < room {
             if let Some((symbol, times)) = self.symbol.take() {
                 let now = page.fill(symbol, times);
@@ -97,7 +97,7 @@ impl<'a> Unfold<'a> {
                 Target::Rule(rule) => self.begin_rule(rule, item.times(), &mut page),
             }
         }
-        self.written += page.filled as u64;
+        self.handed_out += page.filled as u64;
         self.remaining -= page.filled as u64;
         page.filled
     }
@@ -157,12 +157,12 @@ impl<'a> Unfold<'a> {
 struct Page<'a> {
     out: &'a mut [Symbol],
     filled: usize,
-    /// How many symbols were written before this page.
+    /// How many symbols were handed out before this page.
     first: u64,
 }
 
 impl Page<'_> {
-    /// How many symbols were written in all.
+    /// How many symbols were handed out in all.
     fn position(&self) -> u64 {
         self.first + self.filled as u64
     }
@@ -220,6 +220,7 @@ impl Iterator for Unfold<'_> {
                     self.symbol = None;
                 }
                 self.remaining -= 1;
+                self.handed_out += 1;
                 return Some(symbol);
             }
             let level = self.stack.last_mut()?;
