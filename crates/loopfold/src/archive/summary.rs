@@ -473,3 +473,151 @@ pub(super) fn check(fold: &Fold) -> Result<u64> {
     }
     Ok(count)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fold::{FoldBuilder, Target};
+    use crate::trace::{Alphabet, Event};
+
+    /// `(a b)^3 (a)^2`: a rule that is used three times, and the root with two loops.
+    fn small() -> Fold {
+        let mut alphabet = Alphabet::default();
+        let [a, b] = ["a", "b"].map(|name| alphabet.intern(&Event::named(name), None).unwrap());
+        let mut builder = FoldBuilder::new(alphabet);
+        let rule = builder.rule(&[Item::once(a), Item::once(b)]).unwrap();
+        let loops = [Item::new(Target::Rule(rule), 3), Item::new(Target::Symbol(a), 2)];
+        let root = builder.rule(&loops).unwrap();
+        builder.stream(FoldedStream::new("main", "by hand", root));
+        builder.finish()
+    }
+
+    fn check(section: &[u8], expected: &str) {
+        let read = read(section, &mut small());
+        let reason = read.map_or_else(|error| error.to_string(), |()| "good".to_string());
+        assert!(reason.contains(expected), "{section:?}: {reason}");
+    }
+
+    /// The sums of one stream: a lasted 7 once.
+    const STREAM: [u8; 9] = [0, 1, 0, DURATIONS, 1, 0, 1, 7, 0];
+
+    fn with_rules(rules: &[u8]) -> Vec<u8> {
+        [&STREAM[..], rules].concat()
+    }
+
+    #[test]
+    fn sums_are_read() {
+        let mut fold = small();
+        // The rule took 5, 6 and 8, and so did the iterations of its loop; the root 20; a 1 and 3.
+        let rules = [1, 0, 10, 3, 4, 0, 40, 0, 0, 10, 3, 4, 0, 2, 2];
+        read(&with_rules(&rules), &mut fold).unwrap();
+        let a = Symbol::from_raw(0);
+        let sums = fold.streams()[0].sums().unwrap();
+        assert_eq!(sums.durations.as_deref(), Some(&[(a, DurationSum { known: 1, total: 7 })][..]));
+        let sums = fold.rule_sums().unwrap();
+        let mut rule = Spread::default();
+        [5, 6, 8].into_iter().for_each(|time| rule.add(time).unwrap());
+        assert_eq!(sums.durations.as_deref(), Some(&[rule, Spread::of(20)][..]));
+        assert_eq!(sums.loops[&(RuleId::from_raw(1), 0)], rule);
+        assert_eq!(sums.loops[&(RuleId::from_raw(1), 1)].maximum, 3);
+        let again = write(&fold, &Canonical::of(&fold));
+        assert_eq!(again, with_rules(&rules));
+        assert_eq!(super::check(&fold).unwrap(), 5);
+    }
+
+    #[test]
+    fn bad_sums_of_streams_are_refused() {
+        check(&STREAM, "good");
+        check(&STREAM[..8], "ends too early");
+        check(&[0, 1, 1, 0, 0], "a stream that is not there");
+        check(&[0, 2, 0, 0, 0, 0, 0, 0], "a stream that is not there");
+        check(&[0, 1, 0, 8, 0], "does not know");
+        check(&[0, 1, 0, DURATIONS, 1, 2, 1, 7, 0], "an event that is not there");
+        check(&[0, 1, 0, DURATIONS, 3, 0, 1, 7, 0, 1, 7, 0, 1, 7, 0], "an event that is not there");
+        check(&[0, 1, 0, DURATIONS, 1, 0, 0, 7, 0], "a sum of nothing");
+        check(&[0, 1, 0, 0, 1, 0, 0], "no name");
+        check(&[1, 1, 0xff, 1, 0, 0, 0], "UTF-8");
+        let mut claims = vec![0];
+        put_number(&mut claims, u64::MAX);
+        check(&claims, "ends too early");
+        let time = |flags: u8, time: i128| {
+            let mut section = vec![0, 1, 0, flags];
+            put_signed(&mut section, time);
+            section.push(0);
+            section
+        };
+        check(&time(BEGAN, i64::MIN.into()), "good");
+        check(&time(BEGAN, i128::from(i64::MIN) - 1), "too large");
+        check(&time(ENDED, i128::MAX), "too large");
+        let total = |total: u128| {
+            let mut section = vec![0, 1, 0, DURATIONS, 1, 0, 1];
+            put_wide(&mut section, total);
+            section.push(0);
+            section
+        };
+        check(&total(i64::MAX as u128), "good");
+        check(&total(1 << 63), "too large");
+        check(&total(u128::MAX), "too large");
+    }
+
+    #[test]
+    fn bad_sums_of_rules_are_refused() {
+        check(&with_rules(&[0, 0, 3, 2]), "good");
+        check(&with_rules(&[0, 0, 3, 2, 0]), "more than belongs");
+        check(&with_rules(&[0, 0, 3]), "ends too early");
+        check(&with_rules(&[2, 0, 3, 2]), "does not know");
+        // More rules than there are would be bytes left over; fewer, too few.
+        check(&with_rules(&[1, 3, 1, 0, 3, 2]), "good");
+        check(&with_rules(&[1, 3, 1, 1, 0, 3, 2]), "no name");
+        check(&with_rules(&[1, 3]), "ends too early");
+        check(&with_rules(&[1, 4, 1, 0, 3, 2]), "more was measured than there is");
+        check(&with_rules(&[1, 3, 2, 0, 3, 2]), "more was measured than there is");
+        check(&with_rules(&[0, 1, 0, 3, 1, 3, 2]), "no name");
+        // Three numbers of which one is 3 above the smallest are 3 to 6 above together.
+        check(&with_rules(&[1, 0, 10, 3, 2, 1, 0, 3, 2]), "does not fit");
+        check(&with_rules(&[1, 0, 10, 3, 3, 1, 0, 3, 2]), "good");
+        check(&with_rules(&[1, 0, 10, 3, 6, 1, 0, 3, 2]), "good");
+        check(&with_rules(&[1, 0, 10, 3, 7, 1, 0, 3, 2]), "does not fit");
+        for minimum in [i128::MAX, i128::MIN] {
+            let mut rules = vec![1, 0];
+            put_signed(&mut rules, minimum);
+            rules.extend_from_slice(&[3, 3, 1, 0, 3, 2]);
+            check(&with_rules(&rules), "does not fit");
+        }
+    }
+
+    #[test]
+    fn more_events_measured_than_there_are_is_found() {
+        let mut fold = small();
+        read(&[0, 1, 0, DURATIONS, 1, 0, 5, 7, 0], &mut fold).unwrap();
+        assert_eq!(super::check(&fold).unwrap(), 1);
+        read(&[0, 1, 0, DURATIONS, 1, 0, 6, 7, 0], &mut fold).unwrap();
+        assert!(super::check(&fold).unwrap_err().is_damaged());
+    }
+
+    #[test]
+    fn a_long_name_cannot_be_repeated_for_ever() {
+        let section = |uses: u64| {
+            let mut section = vec![1];
+            put_text(&mut section, &[b'n'; 100_000]);
+            section.extend_from_slice(&[1, 0, 0]);
+            put_number(&mut section, uses);
+            (0..uses).for_each(|_| section.extend_from_slice(&[0, 0]));
+            section
+        };
+        check(&section(900), "good");
+        check(&section(2000), "repeated too often");
+    }
+
+    #[test]
+    fn floats_come_back_bit_by_bit() {
+        let reals = [0.0, -0.0, 1.0, -1.0, 0.5, WHOLE, -WHOLE, WHOLE + 2.0, 1e300, f64::INFINITY, f64::NAN];
+        for real in reals {
+            let mut out = Vec::new();
+            put_real(&mut out, real);
+            let mut bytes = Bytes::new(&out, PLACE);
+            assert_eq!(take_real(&mut bytes).unwrap().to_bits(), real.to_bits());
+            bytes.finish().unwrap();
+        }
+    }
+}

@@ -121,6 +121,7 @@ impl Visitor for Durations<'_> {
         Ok(())
     }
 
+    #[inline]
     fn events(&mut self, count: u64, _: Option<LoopNumber>, position: u64) -> Result<()> {
         let before = &mut self.before;
         each(&mut self.column, position, count, |value| *before += i128::from(value.max(0)))
@@ -151,6 +152,7 @@ impl Visitor for Metric<'_> {
         Ok(())
     }
 
+    #[inline]
     fn events(&mut self, count: u64, _: Option<LoopNumber>, position: u64) -> Result<()> {
         let Some(sum) = self.open.last_mut() else { return Ok(()) };
         each(&mut self.column, position, count, |value| *sum += if value.is_nan() { 0.0 } else { value })
@@ -192,6 +194,7 @@ impl Visitor for Laps<'_> {
         Ok(())
     }
 
+    #[inline]
     fn events(&mut self, count: u64, looped: Option<LoopNumber>, position: u64) -> Result<()> {
         let Some(number) = looped else { return Ok(()) };
         self.stopwatch.begin(position)?;
@@ -210,6 +213,10 @@ fn each<T: Cell>(
     count: u64,
     mut take: impl FnMut(T),
 ) -> Result<()> {
+    if count == 1 {
+        take(column.get(position as usize)?);
+        return Ok(());
+    }
     let (mut from, end) = (position as usize, (position + count) as usize);
     while from < end {
         let (chunk, within) = (from / CHUNK, from % CHUNK);

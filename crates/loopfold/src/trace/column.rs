@@ -240,17 +240,20 @@ impl<T: Cell> ColumnReader<'_, T> {
     ///
     /// # Panics
     /// If `index` is out of range.
+    #[inline]
     pub fn get(&mut self, index: usize) -> Result<T> {
         let chunk = index / CHUNK;
         if chunk == self.column.chunks.len() {
             return Ok(self.column.tail[index % CHUNK]);
         }
-        if let Some((at, value)) = self.before
-            && at == index
-        {
-            return Ok(value);
+        if chunk != self.loaded {
+            if let Some((at, value)) = self.before
+                && at == index
+            {
+                return Ok(value);
+            }
+            self.load(chunk)?;
         }
-        self.load(chunk)?;
         Ok(self.values[index % CHUNK])
     }
 
