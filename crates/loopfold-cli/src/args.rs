@@ -157,6 +157,8 @@ pub(crate) enum TimesName {
     /// Start, duration and metrics of every event
     #[default]
     All,
+    /// Sums for each event, rule and loop, instead of every event's times
+    Summary,
     /// None
     None,
 }

@@ -44,6 +44,8 @@ pub(crate) struct Loaded {
     /// Why reading ended early, where what came before is kept all the same.
     pub(crate) cut: Option<anyhow::Error>,
     projection: Projection,
+    /// Whether an archive has sums of its rules instead of times.
+    has_rule_sums: bool,
     /// Of streams with names of their own, only those that contain this.
     only: Option<String>,
 }
@@ -266,6 +268,7 @@ impl Reader<'_> {
             fold = fold.with_alphabet(alphabet, &renamed)?;
         }
         self.loaded.only = self.arguments.stream.clone();
+        self.loaded.has_rule_sums |= fold.rule_sums().is_some();
         self.loaded.folds.push(fold);
         Ok(())
     }
@@ -410,6 +413,14 @@ impl Loaded {
             if !changed && fold.streams().iter().all(|stream| stream.folder() == wanted) {
                 continue;
             }
+            if !changed && chosen.folder.is_none() && fold.rule_sums().is_some() {
+                let by = fold.streams().first().map_or("its folder", |stream| stream.folder());
+                self.notes.push(format!(
+                    "the archive has sums of times, which are those of its own loops; so these are the loops that \
+                     {by} found (--folder {wanted} shows others, without times)"
+                ));
+                continue;
+            }
             match refold(fold, &*folder, threads(chosen))? {
                 Some(folded) => *fold = folded,
                 None => self.notes.push(format!(
@@ -423,13 +434,21 @@ impl Loaded {
 
     /// Everything as one fold, archives as they are.
     pub(crate) fn fold_as_stored(self, chosen: &FolderArgs) -> Result<(Fold, Vec<String>)> {
-        let Self { trace, folded, mut folds, notes, only, .. } = self;
+        let Self { trace, folded, mut folds, mut notes, only, has_rule_sums, .. } = self;
         let folded = folded.filter(|fold| !fold.streams().is_empty());
         if !trace.streams.is_empty() || (folds.is_empty() && folded.is_none()) {
             folds.insert(0, folders::fold_trace(trace, &*folder(chosen)?, threads(chosen))?);
         }
         folds.splice(..0, folded);
-        Ok((choose_streams(join(folds)?, only.as_deref())?, notes))
+        let fold = choose_streams(join(folds)?, only.as_deref())?;
+        if has_rule_sums && fold.rule_sums().is_none() {
+            notes.push(
+                "the archive has no times but sums, those of loops for its loops and streams as they are stored; \
+                 so the times of these loops are not known"
+                    .to_string(),
+            );
+        }
+        Ok((fold, notes))
     }
 }
 

@@ -51,10 +51,13 @@ fn every_folder_and_setting_is_reachable() {
     }
     assert!(!nest(&["--min-times", "6"]).contains(")^"));
     run(&["loops", &trace, "--folder", "guarded", "--ties", "iterations"]).fails_with(&["has no meaning"]);
-    for grammar in ["repair", "sequitur", "sequitur1"] {
+    for chosen in ["sequitur-runs", "auto", "smallest"] {
+        assert!(nest(&["--folder", chosen]).contains(")^5"));
+    }
+    for grammar in ["repair", "sequitur", "sequitur1", "sequitur-runs", "auto", "smallest"] {
         for option in [["--ties", "left"], ["--min-times", "3"]] {
             let arguments = [&["loops", &trace, "--folder", grammar], &option[..]].concat();
-            run(&arguments).fails_with(&[grammar, option[0]]);
+            run(&arguments).fails_with(&[option[0], "this one has no such choice"]);
         }
     }
     run(&["loops", &trace, "--min-times", "1"]).fails_with(&["at least 2 iterations"]);

@@ -221,3 +221,55 @@ fn streams_get_names_of_their_own() {
     let names: Vec<&str> = fold.streams().iter().map(FoldedStream::name).collect();
     assert_eq!(names, ["a", "a (2)", "a (2) (2)", "a (3)"]);
 }
+
+#[test]
+fn filling_pages_gives_the_same_as_one_event_after_the_other() {
+    let mut rng = Rng::new(67);
+    for _ in 0..6000 {
+        let (stream, fold, root) = random_fold(&mut rng);
+        let start = if rng.one_in(3) { rng.between(0, stream.len()) } else { 0 };
+        let end = if rng.one_in(3) { rng.between(start, stream.len()) } else { stream.len() };
+        let mut unfold = fold.window(root, start as u64, end as u64);
+        let largest = rng.between(1, 90);
+        let mut events = Vec::new();
+        let mut page = vec![Symbol::new(0).unwrap(); largest];
+        loop {
+            // Now and then a few one by one, so that a page begins inside of rules.
+            if rng.one_in(3) {
+                events.extend(unfold.by_ref().take(rng.below(4)));
+            }
+            let room = rng.between(1, largest);
+            let filled = unfold.fill(&mut page[..room]);
+            assert_eq!(filled, room.min(end - start - events.len()));
+            events.extend_from_slice(&page[..filled]);
+            if filled == 0 {
+                break;
+            }
+        }
+        assert_eq!(events, &stream[start..end]);
+    }
+}
+
+#[test]
+fn filling_pages_copies_repeats_of_any_length() {
+    let (alphabet, symbols) = symbols(&[0, 1, 2]);
+    let item = |rule: RuleId, times: u64| Item::new(Target::Rule(rule), times);
+    let mut builder = FoldBuilder::new(alphabet);
+    let inner = builder.rule(&[Item::once(symbols[0]), Item::new(Target::Symbol(symbols[1]), 5)]).unwrap();
+    let middle = builder.rule(&[item(inner, 7), Item::once(symbols[2]), item(inner, 1)]).unwrap();
+    let root = builder.rule(&[item(middle, 1 << 50), Item::once(symbols[2]), item(inner, 3)]).unwrap();
+    builder.stream(FoldedStream::new("s", "by hand", root));
+    let fold = builder.finish();
+    for room in [1, 5, 48, 49, 50, 97, 98, 1000, 4096] {
+        let (mut pages, mut single) = (fold.unfold(root), fold.unfold(root));
+        let mut page = vec![symbols[0]; room];
+        for _ in 0..5 {
+            assert_eq!(pages.fill(&mut page), room);
+            assert!(page.iter().copied().eq(single.by_ref().take(room)));
+        }
+        let mut last = fold.window(root, fold.length(root) - room as u64, u64::MAX);
+        assert_eq!(last.fill(&mut page), room);
+        assert!(page.iter().copied().eq(fold.window(root, fold.length(root) - room as u64, u64::MAX)));
+        assert_eq!(last.fill(&mut page), 0);
+    }
+}

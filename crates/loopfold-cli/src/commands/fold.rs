@@ -5,6 +5,7 @@ use crate::input::Loaded;
 use crate::{Outcome, input, interrupt, save, show};
 use anyhow::{Context as _, Result, anyhow};
 use loopfold::Fold;
+use loopfold::questions::summarize;
 use loopfold::trace::TimesKept;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -13,13 +14,16 @@ pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
     save::check_output(&arguments.output, &arguments.read)?;
     interrupt::catch().context("cannot catch signals")?;
     let times = match arguments.times {
-        TimesName::All => TimesKept::All,
+        TimesName::All | TimesName::Summary => TimesKept::All,
         TimesName::None => TimesKept::None,
     };
     let folder = folder(arguments);
     let mut loaded = input::load_what_comes(&arguments.read, times, &folder)?;
     let cut = loaded.cut.take();
-    let (fold, notes) = fold(loaded, arguments)?;
+    let (mut fold, notes) = fold(loaded, arguments)?;
+    if arguments.times == TimesName::Summary {
+        fold = summarize(fold)?;
+    }
     if let Some(error) = cut {
         return Err(save_partial(&fold, &arguments.output, &error));
     }

@@ -5,7 +5,7 @@ use crate::args::LoopsArgs;
 use crate::input::{self, Loaded};
 use crate::show::{self, ClassView, Labels, NestPrinter, NestSettings};
 use anyhow::Result;
-use loopfold::questions::{Align, Class, Nest, Node, StreamTimes, align, classes, loop_times};
+use loopfold::questions::{Align, Class, Nest, Node, StreamTimes, align, classes, loop_times, summed_times};
 use loopfold::trace::{Times, TimesKept};
 use loopfold::{Fold, Trace};
 use loopfold_sources::Mask;
@@ -72,15 +72,26 @@ fn alignment(arguments: &LoopsArgs) -> Option<Align> {
     })
 }
 
-/// The nest of a class as it is to be shown, and the class with the numbers of that nest.
-fn nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usize) -> Result<(Nest, Class)> {
+/// The nest of a class as it is to be shown.
+struct Shown {
+    nest: Nest,
+    /// The class, with the numbers of that nest.
+    class: Class,
+    /// Whether loops were turned.
+    is_turned: bool,
+    /// Nodes that the nest may have.
+    largest: usize,
+}
+
+fn nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usize) -> Result<Shown> {
     let nest = Nest::of(fold, class.root, largest);
-    let Some(how) = alignment(arguments) else { return Ok((nest, class.clone())) };
+    let as_it_is = |nest| Shown { nest, class: class.clone(), is_turned: false, largest };
+    let Some(how) = alignment(arguments) else { return Ok(as_it_is(nest)) };
     let nothing = Times::default();
     let first = class.streams.first().map_or(&nothing, |&stream| fold.streams()[stream].times());
     let turned = align(&nest, &how, fold.alphabet(), first)?;
     if turned == nest {
-        return Ok((nest, class.clone()));
+        return Ok(as_it_is(nest));
     }
     let all = 0..turned.nodes.len();
     let loops = || turned.children(all.clone()).filter(|&at| matches!(turned.nodes[at], Node::Loop { .. }));
@@ -90,7 +101,7 @@ fn nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usize) ->
         in_main_loop: loops().map(|at| turned.node_length(at)).max().unwrap_or(0),
         ..class.clone()
     };
-    Ok((turned, class))
+    Ok(Shown { nest: turned, class, is_turned: true, largest })
 }
 
 /// Says so when there was nothing to turn.
@@ -109,14 +120,34 @@ fn note_unturned(arguments: &LoopsArgs, any_turned: bool) {
     show::notes(&[note.to_string()]);
 }
 
-/// The times of the streams of a class that have any.
-fn times_of(fold: &Fold, class: &Class, nest: &Nest) -> Result<Vec<(String, StreamTimes)>> {
-    let mut times = Vec::new();
+/// What is known of the times of a class.
+#[derive(Default)]
+struct ClassTimes {
+    /// The streams that have a time, and how long each took.
+    totals: Vec<(String, i128)>,
+    /// The loops of each of them; of all together where only sums are known.
+    loops: Vec<(String, StreamTimes)>,
+}
+
+fn times_of(fold: &Fold, Shown { nest, class, is_turned, largest }: &Shown) -> Result<ClassTimes> {
+    let title = |index: usize| show::plain(fold.streams()[index].title());
+    let mut times = ClassTimes::default();
     for &index in &class.streams {
-        let stream = &fold.streams()[index];
-        if let Some(its) = loop_times(nest, stream.times())? {
-            times.push((show::plain(stream.title()), its));
+        if let Some(its) = loop_times(nest, fold.streams()[index].times())? {
+            times.totals.push((title(index), its.total));
+            times.loops.push((title(index), its));
         }
+    }
+    if !times.loops.is_empty() {
+        return Ok(times);
+    }
+    if let Some(mut summed) = summed_times(fold, class, *largest)? {
+        times.totals = summed.streams.iter().map(|&(index, total)| (title(index), total)).collect();
+        // Of loops that were turned, other iterations were measured.
+        if *is_turned {
+            summed.all.loops.clear();
+        }
+        times.loops.push((String::new(), summed.all));
     }
     Ok(times)
 }
@@ -126,9 +157,10 @@ fn to_json(arguments: &LoopsArgs, fold: &Fold) -> Result<Value> {
     let mut values = Vec::new();
     let mut any_turned = false;
     for plain in classes(fold)? {
-        let (nest, class) = nest_of(arguments, fold, &plain, LARGEST_PRINTED)?;
-        any_turned |= class != plain;
-        let times = times_of(fold, &class, &nest)?;
+        let shown = nest_of(arguments, fold, &plain, LARGEST_PRINTED)?;
+        any_turned |= shown.is_turned;
+        let times = times_of(fold, &shown)?;
+        let Shown { nest, class, .. } = shown;
         let streams: Vec<&str> = class.streams.iter().map(|&index| fold.streams()[index].title()).collect();
         let mut value = json!({
             "streams": streams,
@@ -137,14 +169,12 @@ fn to_json(arguments: &LoopsArgs, fold: &Fold) -> Result<Value> {
             "ratio": show::rounded(class.ratio(), 2),
             "covered": show::rounded(class.covered(), 4),
             "main_share": show::rounded(class.main_share(), 4),
-            "nest": show::nest_json(fold, &nest, times.first().map(|(_, times)| times)),
+            "nest": show::nest_json(fold, &nest, times.loops.first().map(|(_, times)| times)),
         });
-        if !times.is_empty() {
-            let list = times.iter().map(|(stream, times)| {
-                let mut value = show::times_json(times);
-                value["stream"] = json!(stream);
-                value
-            });
+        if !times.totals.is_empty() {
+            let list = times.totals.iter();
+            let list =
+                list.map(|(stream, total)| json!({"total_ns": show::nanoseconds(*total), "stream": stream}));
             value["times"] = Value::Array(list.collect());
         }
         values.push(value);
@@ -166,11 +196,11 @@ fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()>
             writeln!(out)?;
         }
         let largest = if arguments.full { LARGEST_PRINTED } else { LARGEST_SHOWN };
-        let (nest, turned) = nest_of(arguments, fold, class, largest)?;
-        any_turned |= turned != *class;
-        heading(out, fold, &turned, width)?;
-        let times = times_of(fold, class, &nest)?;
-        let view = ClassView { nest: &nest, events: class.events, times: &times };
+        let shown = nest_of(arguments, fold, class, largest)?;
+        any_turned |= shown.is_turned;
+        heading(out, fold, &shown.class, width)?;
+        let times = times_of(fold, &shown)?;
+        let view = ClassView { nest: &shown.nest, events: class.events, times: &times.loops };
         let depth = arguments.depth.unwrap_or(usize::MAX);
         NestPrinter::new(&mut *out, view, &labels, NestSettings { width, full: arguments.full, depth })
             .print()?;

@@ -6,7 +6,7 @@ use crate::{Outcome, input, save};
 use anyhow::Result;
 use loopfold::Fold;
 use loopfold::fold::FoldedStream;
-use loopfold::questions::{Statistics, run_time, statistics};
+use loopfold::questions::{EventSums, Statistics, event_sums, run_time, statistics};
 use loopfold::trace::TimesKept;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -23,10 +23,15 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     let statistics = statistics(&fold)?;
     let sizes = Sizes::of(&fold, stored)?;
     show::notes(&notes);
+    let sums = sums_of(&fold)?;
     if arguments.json {
-        show::print_json(&to_json(&fold, &statistics, &sizes))?;
+        let mut value = to_json(&fold, &statistics, &sizes);
+        (value["durations"], value["metrics"]) = show::sums_json(&fold, &sums);
+        show::print_json(&value)?;
     } else {
-        print(&mut anstream::stdout().lock(), arguments, &fold, &statistics, &sizes)?;
+        let mut out = anstream::stdout().lock();
+        print(&mut out, arguments, &fold, &statistics, &sizes)?;
+        show::print_sums(&mut out, &fold, &sums, &Labels::new(&fold, arguments.hex), arguments.top)?;
     }
     Ok(Outcome::Done)
 }
@@ -64,6 +69,17 @@ impl Sizes {
 
 fn rules_per_event(statistics: &Statistics) -> Option<f64> {
     (statistics.alphabet > 0).then(|| statistics.rules as f64 / statistics.alphabet as f64)
+}
+
+/// What the events cost; sizes and counts are shown even where there is too much to sum.
+fn sums_of(fold: &Fold) -> Result<EventSums> {
+    match event_sums(fold) {
+        Err(error) if error.is_limit() => {
+            show::notes(&[error.to_string()]);
+            Ok(EventSums::default())
+        }
+        sums => Ok(sums?),
+    }
 }
 
 /// The folders that made a fold, each once.
@@ -148,7 +164,7 @@ fn print(
             let label = show::shorten(&labels.of(symbol), 100);
             writeln!(out, "{:>15}  {:>9}  {label}", show::count(count), show::percent(share))?;
         }
-        more(out, counts.len() - limit(counts.len()))?;
+        show::more(out, counts.len() - limit(counts.len()))?;
     }
     writeln!(out, "\nstreams")?;
     let several_folders = fold.streams().windows(2).any(|pair| pair[0].folder() != pair[1].folder());
@@ -161,7 +177,7 @@ fn print(
         writeln!(out, "{:>15} {noun}  {}{span}", show::count(its.events), show::plain(stream.title()))?;
         print_notes(out, stream, several_folders)?;
     }
-    more(out, order.len() - limit(order.len()))
+    show::more(out, order.len() - limit(order.len()))
 }
 
 /// What else is known of a stream: its folder where that is not said above or was chosen
@@ -179,13 +195,6 @@ fn print_notes(out: &mut impl Write, stream: &FoldedStream, several_folders: boo
         if !["title", "format", WHY_NOTE, input::BYTES_NOTE].contains(&key.as_str()) {
             line(key, value)?;
         }
-    }
-    Ok(())
-}
-
-fn more(out: &mut impl Write, left_out: usize) -> Result<()> {
-    if left_out > 0 {
-        writeln!(out, "{:>15}  … and {} more (--top 0 shows all)", "", show::count(left_out as u64))?;
     }
     Ok(())
 }

@@ -41,22 +41,22 @@ pub(crate) fn nest(fold: &Fold, nest: &Nest, times: Option<&StreamTimes>) -> Val
 }
 
 fn loop_time(times: &LoopTimes) -> Value {
+    let spread = &times.times;
     json!({
-        "total_ns": nanoseconds(times.total),
-        "iterations": times.iterations,
+        "total_ns": nanoseconds(spread.total),
+        "iterations": spread.count,
+        "mean_ns": spread.mean(),
+        "deviation_ns": spread.deviation(),
         "median_ns": times.median,
-        "min_ns": times.minimum,
-        "max_ns": times.maximum,
-        "slowest": times.slowest,
-        "slowest_start": times.slowest_at,
+        "min_ns": nanoseconds(spread.minimum),
+        "max_ns": nanoseconds(spread.maximum),
+        "slowest": times.slowest.map(|slowest| slowest.iteration),
+        "slowest_start": times.slowest.map(|slowest| slowest.position),
+        "shared": times.shared,
     })
 }
 
-/// The time of a stream.
-pub(crate) fn times(times: &StreamTimes) -> Value {
-    json!({"total_ns": nanoseconds(times.total)})
-}
-
-fn nanoseconds(total: i128) -> i64 {
-    i64::try_from(total).unwrap_or(i64::MAX)
+/// A time as a number of JSON.
+pub(crate) fn nanoseconds(time: i128) -> i64 {
+    time.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }

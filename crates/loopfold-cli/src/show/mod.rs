@@ -5,11 +5,13 @@ mod json;
 mod labels;
 mod nest;
 mod numbers;
+mod sums;
 
-pub(crate) use json::{nest as nest_json, times as times_json};
+pub(crate) use json::{nanoseconds, nest as nest_json};
 pub(crate) use labels::{Labels, plain, shorten};
 pub(crate) use nest::{ClassView, NestPrinter, Settings as NestSettings};
 pub(crate) use numbers::{bytes, count, duration, events, percent, plural, ratio, rounded};
+pub(crate) use sums::{print_sums, sums_json};
 
 use anyhow::Result;
 use std::io::Write;
@@ -20,6 +22,14 @@ pub(crate) fn notes(notes: &[String]) {
     for note in notes {
         anstream::eprintln!("{style}note:{style:#} {}", plain(note));
     }
+}
+
+/// Says how many rows of a table are not shown.
+pub(crate) fn more(out: &mut impl Write, left_out: usize) -> Result<()> {
+    if left_out > 0 {
+        writeln!(out, "{:>15}  … and {} more (--top 0 shows all)", "", count(left_out as u64))?;
+    }
+    Ok(())
 }
 
 /// Prints one JSON object and a newline.

@@ -313,48 +313,62 @@ impl<'a, W: Write> NestPrinter<'a, W> {
     /// The share of a loop in the time of all streams.
     fn time_share(&self, at: usize) -> Option<f64> {
         let all: i128 = self.view.times.iter().map(|(_, times)| times.total).sum();
-        let total: i128 = self.times_of(at).iter().map(|(_, times)| times.total).sum();
-        (all > 0).then(|| (total as f64 / all as f64).min(1.0))
+        let of_streams = self.times_of(at);
+        let total: i128 = of_streams.iter().map(|(_, times)| times.times.total).sum();
+        // Where the same loop stands in other places too, its part of the time is not known.
+        let known = all > 0 && of_streams.iter().all(|(_, times)| !times.shared);
+        known.then(|| (total as f64 / all as f64).min(1.0))
     }
 
     fn time_remarks(&self, at: usize) -> Vec<String> {
         let of_streams = self.times_of(at);
-        let Some(slowest) = of_streams.iter().max_by_key(|(_, times)| times.maximum) else {
+        let Some(slowest) = of_streams.iter().max_by_key(|(_, times)| times.times.maximum) else {
             return Vec::new();
         };
-        let fastest = of_streams.iter().map(|(_, times)| times.minimum).min().unwrap_or(0);
+        let fastest = of_streams.iter().map(|(_, times)| times.times.minimum).min().unwrap_or(0);
         let mut remarks = Vec::new();
         if let Some(share) = self.time_share(at) {
             remarks.push(format!("{} of the time", percent(share)));
         }
-        // One number for all streams: the median of the stream in the middle.
-        let mut medians: Vec<i64> = of_streams.iter().map(|(_, times)| times.median).collect();
-        medians.sort_unstable();
-        let median = medians[(medians.len() - 1) / 2];
-        let place = match of_streams.len() {
-            1 => format!("#{}", count(slowest.1.slowest)),
-            _ => format!("#{} of {}", count(slowest.1.slowest), slowest.0),
+        let place = match (slowest.1.slowest, of_streams.len()) {
+            (None, _) => String::new(),
+            (Some(place), 1) => format!(" (#{})", count(place.iteration)),
+            (Some(place), _) => format!(" (#{} of {})", count(place.iteration), slowest.0),
         };
         remarks.push(format!(
-            "median {}, from {} to {} ({place})",
-            duration(median.into()),
-            duration(fastest.into()),
-            duration(slowest.1.maximum.into())
+            "{}, from {} to {}{place}",
+            middle(&of_streams),
+            duration(fastest),
+            duration(slowest.1.times.maximum)
         ));
         if of_streams.len() > 1
             && let (Some(least), Some(most)) = (
-                of_streams.iter().min_by_key(|(_, t)| t.total),
-                of_streams.iter().max_by_key(|(_, t)| t.total),
+                of_streams.iter().min_by_key(|(_, t)| t.times.total),
+                of_streams.iter().max_by_key(|(_, t)| t.times.total),
             )
         {
             remarks.push(format!(
                 "{} ({}) to {} ({}) a stream",
-                duration(least.1.total),
+                duration(least.1.times.total),
                 least.0,
-                duration(most.1.total),
+                duration(most.1.times.total),
                 most.0
             ));
         }
         remarks
     }
+}
+
+/// One number for the iterations of all streams: the median of the stream in the middle,
+/// or the mean where medians are not known.
+fn middle(of_streams: &[(&str, &LoopTimes)]) -> String {
+    let mut medians: Vec<i64> = of_streams.iter().filter_map(|(_, times)| times.median).collect();
+    medians.sort_unstable();
+    if let Some(&median) = medians.get(medians.len().saturating_sub(1) / 2) {
+        return format!("median {}", duration(median.into()));
+    }
+    let Some((_, first)) = of_streams.first() else { return String::new() };
+    let rounded = |number: Option<f64>| duration(number.unwrap_or_default().round() as i128);
+    let deviation = first.times.deviation().map(|deviation| format!(" ± {}", rounded(Some(deviation))));
+    format!("mean {}{}", rounded(first.times.mean()), deviation.unwrap_or_default())
 }

@@ -6,7 +6,7 @@
 //! taken over as they are if the segment before ended at the end of a chunk, and
 //! compressed again if not.
 
-use crate::fold::{FoldBuilder, FoldedStream, Item, Target};
+use crate::fold::{FoldBuilder, FoldedStream, Item, StreamSums, Target};
 use crate::trace::{Cell, Column, Times};
 use crate::{Error, Fold, Result, RuleId};
 use hashbrown::HashMap;
@@ -32,6 +32,7 @@ struct Joined {
     roots: Vec<RuleId>,
     events: u64,
     times: Times,
+    sums: Option<StreamSums>,
 }
 
 impl Joiner {
@@ -55,71 +56,98 @@ impl Joiner {
         }
         let mut all_times = Vec::with_capacity(self.streams.len());
         for joined in self.streams {
-            let root = root_of(&mut self.builder, &joined.roots)?;
-            self.builder.stream(FoldedStream { root, ..joined.stream });
+            let root = root_of(&mut self.builder, &joined.roots, joined.sums.as_ref())?;
+            self.builder.known_stream(FoldedStream { root, sums: joined.sums, ..joined.stream });
             all_times.push(joined.times);
         }
         let mut fold = self.builder.finish().canonical();
         for (stream, times) in fold.streams_mut().iter_mut().zip(all_times) {
             stream.times = times;
         }
-        Ok(fold)
+        let has_both = |stream: &FoldedStream| stream.sums.is_some() && !stream.times.is_empty();
+        let sums_of_parts = fold.streams().iter().any(has_both);
+        Ok(if sums_of_parts { fold.with_rule_sums(None) } else { fold })
     }
 
     fn join(&mut self, mut fold: Fold) -> Result<()> {
         let renamed = self.builder.join_rules(&fold)?;
+        self.builder.join_rule_sums(&fold, &renamed.rules)?;
         let mut namesakes: HashMap<String, usize> = HashMap::new();
         for stream in fold.streams_mut() {
             let times = std::mem::take(&mut stream.times);
-            let root = renamed[stream.root.index()];
+            let sums = stream.sums.take().map(|sums| sums.renamed(|old| renamed.symbol(old))).transpose()?;
+            let root = renamed.rules[stream.root.index()];
             let namesake = namesakes.entry(stream.name.clone()).or_default();
             let index = self.stream(stream, *namesake);
             *namesake += 1;
-            let events = self.builder.length(root);
-            self.streams[index].extend(stream, root, events, times, &mut self.filled)?;
+            let part = Part { stream, root, events: self.builder.length(root), times, sums };
+            self.streams[index].extend(part, &mut self.filled)?;
         }
         Ok(())
     }
 
     fn stream(&mut self, stream: &FoldedStream, namesake: usize) -> usize {
         *self.by_name.entry((stream.name.clone(), namesake)).or_insert_with(|| {
-            let times = Times::default();
-            self.streams.push(Joined { stream: stream.clone(), roots: Vec::new(), events: 0, times });
+            let (stream, times) = (stream.clone(), Times::default());
+            self.streams.push(Joined { stream, roots: Vec::new(), events: 0, times, sums: None });
             self.streams.len() - 1
         })
     }
 }
 
+/// How a stream goes on in the next segment.
+struct Part<'a> {
+    stream: &'a FoldedStream,
+    root: RuleId,
+    events: u64,
+    times: Times,
+    sums: Option<StreamSums>,
+}
+
 impl Joined {
-    fn extend(
-        &mut self,
-        part: &FoldedStream,
-        root: RuleId,
-        events: u64,
-        times: Times,
-        filled: &mut Filled,
-    ) -> Result<()> {
-        for (key, value) in &part.notes {
+    fn extend(&mut self, part: Part<'_>, filled: &mut Filled) -> Result<()> {
+        for (key, value) in &part.stream.notes {
             match self.stream.notes.iter_mut().find(|(known, _)| known == key) {
                 Some((_, old)) => old.clone_from(value),
                 None => self.stream.notes.push((key.clone(), value.clone())),
             }
         }
-        join_times(&mut self.times, self.events, times, events, filled)?;
+        join_times(&mut self.times, self.events, part.times, part.events, filled)?;
+        self.join_sums(part.sums, part.events)?;
         let too_long = || Error::limit("a stream of more than 2^64 events");
-        self.events = self.events.checked_add(events).ok_or_else(too_long)?;
-        self.roots.push(root);
+        self.events = self.events.checked_add(part.events).ok_or_else(too_long)?;
+        self.roots.push(part.root);
         Ok(())
+    }
+
+    /// Adds the sums of a part of `events` events. The whole begins when its first event
+    /// does, if that is known, and ends with its last one.
+    fn join_sums(&mut self, part: Option<StreamSums>, events: u64) -> Result<()> {
+        if events == 0 || part.is_none() && self.sums.is_none() {
+            return Ok(());
+        }
+        let (part, sums) = (part.unwrap_or_default(), self.sums.get_or_insert_default());
+        if self.events == 0 {
+            sums.began = part.began;
+        }
+        sums.ended = part.ended;
+        sums.join(&part, &mut Some)
     }
 }
 
-/// A rule that unfolds to these rules, one after the other.
-fn root_of(builder: &mut FoldBuilder, parts: &[RuleId]) -> Result<RuleId> {
+/// A rule that unfolds to these rules, one after the other, and to a stream of these sums.
+fn root_of(builder: &mut FoldBuilder, parts: &[RuleId], sums: Option<&StreamSums>) -> Result<RuleId> {
     if let [only] = parts {
         return Ok(*only);
     }
     let mut body = Vec::new();
     for &part in parts {
+        // Such a rule does not become a part of the new one, so it occurs once less.
+        if builder.body(part).len() < 2
+            && let Some(sums) = builder.rule_sums_mut()
+        {
+            sums.forget(part);
+        }
         match *builder.body(part) {
             [] => {}
             // A rule of a single item is allowed as a root only.
@@ -132,7 +160,11 @@ fn root_of(builder: &mut FoldBuilder, parts: &[RuleId]) -> Result<RuleId> {
     {
         return Ok(rule);
     }
-    builder.rule(&body)
+    let root = builder.rule(&body)?;
+    if let (Some(rule_sums), Some(sums)) = (builder.rule_sums_mut(), sums) {
+        rule_sums.add_root(root, sums)?;
+    }
+    Ok(root)
 }
 
 /// Appends an item, or lets the last one repeat more often if it is the same.

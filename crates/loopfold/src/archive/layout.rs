@@ -44,13 +44,22 @@ pub enum SectionKind {
     Durations,
     /// Further measurements.
     Metrics,
+    /// Sums of times and measurements, where not every event's are kept.
+    Summary,
     /// Something that a later version added.
     Unknown(u8),
 }
 
 impl SectionKind {
-    const KNOWN: [Self; 6] =
-        [Self::Streams, Self::Alphabet, Self::Rules, Self::Starts, Self::Durations, Self::Metrics];
+    const KNOWN: [Self; 7] = [
+        Self::Streams,
+        Self::Alphabet,
+        Self::Rules,
+        Self::Starts,
+        Self::Durations,
+        Self::Metrics,
+        Self::Summary,
+    ];
 
     fn code(self) -> u8 {
         match self {
@@ -60,6 +69,7 @@ impl SectionKind {
             Self::Starts => 4,
             Self::Durations => 5,
             Self::Metrics => 6,
+            Self::Summary => OPTIONAL | 7,
             Self::Unknown(code) => code,
         }
     }
@@ -82,6 +92,7 @@ impl fmt::Display for SectionKind {
             Self::Starts => "starts",
             Self::Durations => "durations",
             Self::Metrics => "metrics",
+            Self::Summary => "summary",
             Self::Unknown(code) => return write!(f, "section of kind {code}"),
         })
     }

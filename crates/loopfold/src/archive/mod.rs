@@ -21,6 +21,7 @@ mod layout;
 mod models;
 mod read;
 mod rules;
+mod summary;
 mod text;
 mod times;
 mod write;

@@ -9,7 +9,7 @@ use super::join::Joiner;
 use super::layout::{
     HEAD, MAGIC, Section, SectionKind, Segment, check_head, read_at, read_section, read_segment,
 };
-use super::{rules, text, times};
+use super::{rules, summary, text, times};
 use crate::fold::{FoldBuilder, FoldedStream};
 use crate::trace::{Column, Times};
 use crate::{Error, Fold, Result};
@@ -19,7 +19,7 @@ use std::io::{Read, Seek, SeekFrom};
 /// What to read of an archive, and what to do about damage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// Read the times too.
+    /// Read the times too, and sums of times.
     pub times: bool,
     /// Give what comes before the first damaged segment instead of an error.
     pub lenient: bool,
@@ -86,6 +86,8 @@ pub struct Verified {
     pub items: usize,
     /// Starts, durations and metrics that were decompressed and checked.
     pub values: u64,
+    /// Sums of events, rules and loops that were read and checked.
+    pub sums: u64,
     /// The size of the file.
     pub bytes: u64,
 }
@@ -108,6 +110,8 @@ pub struct Sizes {
     pub durations: u64,
     /// Further measurements.
     pub metrics: u64,
+    /// Sums of times and measurements.
+    pub summary: u64,
     /// Sections that this program does not know.
     pub unknown: u64,
     /// Head, tables and checksums, and what damage makes unreadable.
@@ -197,6 +201,7 @@ impl<R: Read + Seek> Archive<R> {
                 SectionKind::Starts => &mut sizes.starts,
                 SectionKind::Durations => &mut sizes.durations,
                 SectionKind::Metrics => &mut sizes.metrics,
+                SectionKind::Summary => &mut sizes.summary,
                 SectionKind::Unknown(_) => &mut sizes.unknown,
             };
             *size += section.length();
@@ -232,6 +237,7 @@ impl<R: Read + Seek> Archive<R> {
     pub fn verify(&mut self) -> Result<Verified> {
         self.check_unknown_sections()?;
         let (fold, report) = self.read(&ReadOptions { times: true, lenient: false })?;
+        let sums = summary::check(&fold)?;
         let mut values = 0;
         for stream in fold.streams() {
             values += check_columns(stream.times())
@@ -245,6 +251,7 @@ impl<R: Read + Seek> Archive<R> {
             rules: fold.rules().len(),
             items: fold.items(),
             values,
+            sums,
             bytes: self.bytes,
         })
     }
@@ -305,7 +312,8 @@ impl<R: Read + Seek> Archive<R> {
         times::read_metrics(&metrics, |stream, name, column| {
             times_of(fold, stream, column.len(), "metrics")?.metrics.push((name, column));
             Ok(())
-        })
+        })?;
+        summary::read(&self.section(index, SectionKind::Summary)?, fold)
     }
 }
 

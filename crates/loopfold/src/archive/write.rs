@@ -4,7 +4,7 @@
 //! making it leaves the output at the end of the segment before.
 
 use super::layout::{SectionKind, head, table};
-use super::{rules, text, times};
+use super::{rules, summary, text, times};
 use crate::fold::Canonical;
 use crate::{Error, Fold, Result};
 use std::io::Write;
@@ -80,6 +80,7 @@ fn sections_of(fold: &Fold) -> Result<Vec<(SectionKind, Vec<u8>)>> {
         (SectionKind::Starts, times::write_columns(streams, |times| times.starts.as_ref())),
         (SectionKind::Durations, times::write_columns(streams, |times| times.durations.as_ref())),
         (SectionKind::Metrics, times::write_metrics(streams)),
+        (SectionKind::Summary, summary::write(fold, &canonical)),
     ];
     sections.retain(|(_, content)| !content.is_empty());
     Ok(sections)

@@ -4,7 +4,7 @@
 //! parallel, of archives, of segments) costs that for every rule, and equal rules
 //! become one.
 
-use super::{Fold, FoldedStream, Item, Rules, Target};
+use super::{Fold, FoldedStream, Item, RuleSums, Rules, Target, summed_streams};
 use crate::trace::Alphabet;
 use crate::{Error, Result, RuleId, Symbol};
 use hashbrown::{HashMap, HashSet, HashTable};
@@ -16,6 +16,9 @@ pub struct FoldBuilder {
     alphabet: Alphabet,
     rules: Rules,
     streams: Vec<FoldedStream>,
+    rule_sums: Option<RuleSums>,
+    /// Whether there are streams with sums that the sums of the rules do not know.
+    lacks_rule_sums: bool,
     index: HashTable<u32>,
     hasher: foldhash::fast::RandomState,
 }
@@ -115,8 +118,14 @@ impl FoldBuilder {
         self.rules.lengths[rule.index()]
     }
 
-    /// Adds a stream.
+    /// Adds a stream. If it has sums, the sums of the rules are lost.
     pub fn stream(&mut self, stream: FoldedStream) {
+        self.lacks_rule_sums |= stream.sums.is_some();
+        self.streams.push(stream);
+    }
+
+    /// Adds a stream whose sums are in those of the rules already.
+    pub(crate) fn known_stream(&mut self, stream: FoldedStream) {
         self.streams.push(stream);
     }
 
@@ -143,26 +152,48 @@ impl FoldBuilder {
     }
 
     /// Adds the rules and streams of another fold, whose symbols are given by `symbol`.
-    pub fn append(&mut self, fold: &Fold, symbol: impl FnMut(Symbol) -> Result<Symbol>) -> Result<()> {
-        let renamed = self.append_rules(fold, symbol)?;
-        for stream in fold.streams() {
-            self.streams.push(FoldedStream { root: renamed[stream.root().index()], ..stream.clone() });
-        }
-        Ok(())
+    pub fn append(&mut self, fold: &Fold, mut symbol: impl FnMut(Symbol) -> Result<Symbol>) -> Result<()> {
+        let rules = self.append_rules(fold, &mut symbol)?;
+        self.append_streams(fold, &rules, |old| symbol(old).ok())
     }
 
     /// Adds the rules and streams of another fold and the symbols they need.
     pub fn join(&mut self, fold: &Fold) -> Result<()> {
         let renamed = self.join_rules(fold)?;
-        for stream in fold.streams() {
-            self.streams.push(FoldedStream { root: renamed[stream.root().index()], ..stream.clone() });
-        }
-        Ok(())
+        self.append_streams(fold, &renamed.rules, |old| renamed.symbol(old))
     }
 
-    /// Adds the rules of another fold and the symbols they need, and returns what its
-    /// rules are called here.
-    pub(crate) fn join_rules(&mut self, fold: &Fold) -> Result<Vec<RuleId>> {
+    fn append_streams(
+        &mut self,
+        fold: &Fold,
+        rules: &[RuleId],
+        mut symbol: impl FnMut(Symbol) -> Option<Symbol>,
+    ) -> Result<()> {
+        for stream in fold.streams() {
+            let root = rules[stream.root().index()];
+            let sums = stream.sums().map(|sums| sums.renamed(&mut symbol)).transpose()?;
+            self.streams.push(FoldedStream { root, sums, ..stream.clone() });
+        }
+        self.join_rule_sums(fold, rules)
+    }
+
+    /// Adds the sums of the rules of another fold, whose streams are added too.
+    pub(crate) fn join_rule_sums(&mut self, fold: &Fold, rules: &[RuleId]) -> Result<()> {
+        let Some(sums) = fold.rule_sums() else {
+            self.lacks_rule_sums |= summed_streams(fold.streams()) > 0;
+            return Ok(());
+        };
+        self.rule_sums.get_or_insert_default().join(sums, |rule| rules.get(rule.index()).copied())
+    }
+
+    /// The sums of the rules so far.
+    pub(crate) fn rule_sums_mut(&mut self) -> Option<&mut RuleSums> {
+        self.rule_sums.as_mut()
+    }
+
+    /// Adds the rules of another fold and the symbols they need, and returns what they
+    /// are called here.
+    pub(crate) fn join_rules(&mut self, fold: &Fold) -> Result<Renamed> {
         let mut alphabet = std::mem::take(&mut self.alphabet);
         let renamed: Result<Vec<Symbol>> = fold
             .alphabet()
@@ -170,8 +201,9 @@ impl FoldBuilder {
             .map(|symbol| alphabet.intern_entry(fold.alphabet().entry(symbol), None))
             .collect();
         self.alphabet = alphabet;
-        let renamed = renamed?;
-        self.append_rules(fold, |symbol| Ok(renamed[symbol.index()]))
+        let symbols = renamed?;
+        let rules = self.append_rules(fold, |symbol| Ok(symbols[symbol.index()]))?;
+        Ok(Renamed { symbols, rules })
     }
 
     /// Numbers the streams whose names are taken: `main`, `main (2)`, `main (3)`.
@@ -194,7 +226,23 @@ impl FoldBuilder {
     }
 
     /// The fold.
-    pub fn finish(self) -> Fold {
-        Fold::from_parts(self.alphabet, self.rules, self.streams)
+    pub fn finish(mut self) -> Fold {
+        let mut sums = self.rule_sums.take_if(|_| !self.lacks_rule_sums);
+        if let Some(sums) = &mut sums {
+            sums.resize(self.rules.ends.len());
+        }
+        Fold::from_parts(self.alphabet, self.rules, self.streams).with_rule_sums(sums)
+    }
+}
+
+/// What the symbols and rules of a fold are called in another one.
+pub(crate) struct Renamed {
+    symbols: Vec<Symbol>,
+    pub(crate) rules: Vec<RuleId>,
+}
+
+impl Renamed {
+    pub(crate) fn symbol(&self, symbol: Symbol) -> Option<Symbol> {
+        self.symbols.get(symbol.index()).copied()
     }
 }

@@ -9,7 +9,7 @@
 //! The walk keeps its own stack, so the depth of the rules does not matter; it costs
 //! a few nanoseconds an item and memory for a second set of rules.
 
-use super::{Fold, FoldedStream, Item, Rules, Target};
+use super::{Fold, FoldedStream, Item, RuleSums, Rules, StreamSums, Target};
 use crate::trace::Alphabet;
 use crate::{RuleId, Symbol};
 
@@ -20,6 +20,10 @@ pub(crate) struct Canonical {
     pub(crate) symbols: Vec<Symbol>,
     /// For each stream its root.
     pub(crate) roots: Vec<RuleId>,
+    /// For each rule of the fold the new one, if it is still there.
+    new_rules: Vec<u32>,
+    /// For each symbol of the fold the new one, if it is still there.
+    new_symbols: Vec<u32>,
 }
 
 impl Canonical {
@@ -37,13 +41,18 @@ impl Canonical {
         });
         let mut walk = Walk {
             fold,
-            new_symbols: vec![UNSEEN; symbols.max().unwrap_or(0)],
-            new_rules: vec![UNSEEN; fold.rules.ends.len()],
-            canonical: Self { rules: Rules::default(), symbols: Vec::new(), roots: Vec::new() },
+            canonical: Self {
+                rules: Rules::default(),
+                symbols: Vec::new(),
+                roots: Vec::new(),
+                new_rules: vec![UNSEEN; fold.rules.ends.len()],
+                new_symbols: vec![UNSEEN; symbols.max().unwrap_or(0).max(fold.alphabet.len())],
+            },
         };
         for &root in roots {
             walk.visit(root);
-            walk.canonical.roots.push(RuleId::from_raw(walk.new_rules[root.index()]));
+            let root = RuleId::from_raw(walk.canonical.new_rules[root.index()]);
+            walk.canonical.roots.push(root);
         }
         walk.canonical
     }
@@ -62,14 +71,38 @@ impl Canonical {
     pub(crate) fn body(&self, rule: RuleId) -> &[Item] {
         self.rules.body(rule)
     }
+
+    /// What a rule of the fold is called here, if some stream uses it.
+    pub(crate) fn new_rule(&self, rule: RuleId) -> Option<RuleId> {
+        let number = self.new_rules[rule.index()];
+        (number != UNSEEN).then(|| RuleId::from_raw(number))
+    }
+
+    /// What a symbol of the fold is called here, if some stream uses it.
+    pub(crate) fn new_symbol(&self, symbol: Symbol) -> Option<Symbol> {
+        let number = self.new_symbols[symbol.index()];
+        (number != UNSEEN).then(|| Symbol::from_raw(number))
+    }
+
+    /// The sums of a stream by the new symbols.
+    pub(crate) fn sums(&self, sums: &StreamSums) -> Option<StreamSums> {
+        // Cannot fail: as no two symbols become one, nothing is added.
+        sums.renamed(|symbol| self.new_symbol(symbol)).ok()
+    }
+
+    /// The sums of the rules by what they are called here.
+    pub(crate) fn rule_sums(&self, sums: &RuleSums) -> Option<RuleSums> {
+        let mut renamed = RuleSums::default();
+        renamed.join(sums, |rule| self.new_rule(rule)).ok()?;
+        renamed.resize(self.rules());
+        Some(renamed)
+    }
 }
 
 const UNSEEN: u32 = u32::MAX;
 
 struct Walk<'a> {
     fold: &'a Fold,
-    new_symbols: Vec<u32>,
-    new_rules: Vec<u32>,
     canonical: Canonical,
 }
 
@@ -87,32 +120,33 @@ impl Walk<'_> {
             *next += 1;
             match item.target() {
                 Target::Symbol(symbol) => self.meet(symbol),
-                Target::Rule(inner) if self.new_rules[inner.index()] == UNSEEN => open.push((inner, 0)),
+                Target::Rule(inner) if self.canonical.new_rule(inner).is_none() => open.push((inner, 0)),
                 Target::Rule(_) => {}
             }
         }
     }
 
     fn meet(&mut self, symbol: Symbol) {
-        let number = &mut self.new_symbols[symbol.index()];
+        let Canonical { symbols, new_symbols, .. } = &mut self.canonical;
+        let number = &mut new_symbols[symbol.index()];
         if *number == UNSEEN {
-            *number = self.canonical.symbols.len() as u32;
-            self.canonical.symbols.push(symbol);
+            *number = symbols.len() as u32;
+            symbols.push(symbol);
         }
     }
 
     /// Copies the body of a rule, all of whose parts have numbers. A root that was
     /// numbered before, as part of another stream or its root, stays as it is.
     fn close(&mut self, rule: RuleId) {
-        if self.new_rules[rule.index()] != UNSEEN {
+        let Canonical { rules, new_rules, new_symbols, .. } = &mut self.canonical;
+        if new_rules[rule.index()] != UNSEEN {
             return;
         }
-        let rules = &mut self.canonical.rules;
-        self.new_rules[rule.index()] = rules.ends.len() as u32;
+        new_rules[rule.index()] = rules.ends.len() as u32;
         for item in self.fold.body(rule) {
             let target = match item.target() {
-                Target::Symbol(symbol) => Target::Symbol(Symbol::from_raw(self.new_symbols[symbol.index()])),
-                Target::Rule(inner) => Target::Rule(RuleId::from_raw(self.new_rules[inner.index()])),
+                Target::Symbol(symbol) => Target::Symbol(Symbol::from_raw(new_symbols[symbol.index()])),
+                Target::Rule(inner) => Target::Rule(RuleId::from_raw(new_rules[inner.index()])),
             };
             rules.items.push(Item::new(target, item.times()));
         }
@@ -151,15 +185,19 @@ impl Fold {
 
     /// The same, for those who have no use for the times: columns may be long.
     pub(crate) fn canonical_without_times(&self) -> Fold {
-        let Canonical { rules, symbols, roots } = Canonical::of(self);
+        let canonical = Canonical::of(self);
         let mut alphabet = Alphabet::default();
-        for symbol in symbols {
+        for &symbol in &canonical.symbols {
             // Cannot fail: these entries are distinct, and no more than there were.
             let _ = alphabet.intern_entry(self.alphabet.entry(symbol), None);
         }
-        let streams = self.streams.iter().zip(roots).map(|(stream, root)| {
-            FoldedStream::new(&stream.name, &stream.folder, root).with_notes(stream.notes.clone())
+        let streams = self.streams.iter().zip(&canonical.roots).map(|(stream, &root)| {
+            let sums = stream.sums.as_ref().and_then(|sums| canonical.sums(sums));
+            let bare = FoldedStream::new(&stream.name, &stream.folder, root);
+            FoldedStream { sums, ..bare.with_notes(stream.notes.clone()) }
         });
-        Fold::from_parts(alphabet, rules, streams.collect())
+        let streams = streams.collect();
+        let rule_sums = self.rule_sums.as_ref().and_then(|sums| canonical.rule_sums(sums));
+        Fold::from_parts(alphabet, canonical.rules, streams).with_rule_sums(rule_sums)
     }
 }

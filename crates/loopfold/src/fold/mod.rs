@@ -15,6 +15,7 @@
 mod builder;
 mod canonical;
 mod measure;
+mod sums;
 mod text;
 mod unfold;
 
@@ -23,6 +24,8 @@ pub(crate) use canonical::Canonical;
 pub use measure::{
     Coverage, Depth, Folded, Length, Measure, Occurrences, measure_rules, rule_uses, symbol_counts,
 };
+pub(crate) use sums::Additive;
+pub use sums::{DurationSum, MetricSpread, MetricSum, RuleSums, Spread, StreamSums};
 pub use unfold::Unfold;
 
 use crate::trace::{Alphabet, Times};
@@ -96,12 +99,14 @@ pub struct FoldedStream {
     pub(crate) folder: String,
     pub(crate) root: RuleId,
     pub(crate) times: Times,
+    pub(crate) sums: Option<StreamSums>,
 }
 
 impl FoldedStream {
     /// A stream that unfolds from `root`; its times come beside it.
     pub fn new(name: impl Into<String>, folder: impl Into<String>, root: RuleId) -> Self {
-        Self { name: name.into(), notes: Vec::new(), folder: folder.into(), root, times: Times::default() }
+        let (name, folder) = (name.into(), folder.into());
+        Self { name, notes: Vec::new(), folder, root, times: Times::default(), sums: None }
     }
 
     /// What the source calls the stream.
@@ -139,6 +144,11 @@ impl FoldedStream {
         &self.times
     }
 
+    /// The sums of times that are not kept for every event.
+    pub fn sums(&self) -> Option<&StreamSums> {
+        self.sums.as_ref()
+    }
+
     /// Sets the notes.
     pub fn with_notes(mut self, notes: Vec<(String, String)>) -> Self {
         self.notes = notes;
@@ -158,6 +168,8 @@ pub struct Fold {
     alphabet: Alphabet,
     rules: Rules,
     streams: Vec<FoldedStream>,
+    /// The sums of the rules, over all streams that have sums.
+    rule_sums: Option<RuleSums>,
     /// Where each item ends within its rule, in events; made when first needed.
     item_ends: OnceLock<Vec<u64>>,
 }
@@ -165,12 +177,16 @@ pub struct Fold {
 impl Clone for Fold {
     fn clone(&self) -> Self {
         Self::from_parts(self.alphabet.clone(), self.rules.clone(), self.streams.clone())
+            .with_rule_sums(self.rule_sums.clone())
     }
 }
 
 impl PartialEq for Fold {
     fn eq(&self, other: &Self) -> bool {
-        self.alphabet == other.alphabet && self.rules == other.rules && self.streams == other.streams
+        self.alphabet == other.alphabet
+            && self.rules == other.rules
+            && self.streams == other.streams
+            && self.rule_sums == other.rule_sums
     }
 }
 
@@ -196,7 +212,16 @@ impl Rules {
 
 impl Fold {
     pub(crate) fn from_parts(alphabet: Alphabet, rules: Rules, streams: Vec<FoldedStream>) -> Self {
-        Self { alphabet, rules, streams, item_ends: OnceLock::new() }
+        Self { alphabet, rules, streams, rule_sums: None, item_ends: OnceLock::new() }
+    }
+
+    pub(crate) fn with_rule_sums(mut self, sums: Option<RuleSums>) -> Self {
+        self.rule_sums = sums;
+        self
+    }
+
+    pub(crate) fn set_rule_sums(&mut self, sums: RuleSums) {
+        self.rule_sums = Some(sums);
     }
 
     /// What the symbols mean.
@@ -211,6 +236,12 @@ impl Fold {
 
     pub(crate) fn streams_mut(&mut self) -> &mut [FoldedStream] {
         &mut self.streams
+    }
+
+    /// The sums of the rules, over all streams that have [sums](FoldedStream::sums);
+    /// nothing when there are none, or when streams or rules have changed since.
+    pub fn rule_sums(&self) -> Option<&RuleSums> {
+        self.rule_sums.as_ref()
     }
 
     /// All rules, each after the rules it is made of.
@@ -259,10 +290,13 @@ impl Fold {
         Ok(builder.finish())
     }
 
-    /// The same fold with some of its streams only. Its rules stay.
+    /// The same fold with some of its streams only. Its rules stay; their sums do if all
+    /// streams do that have any.
     pub fn with_streams(&self, chosen: impl Fn(&FoldedStream) -> bool) -> Fold {
-        let streams = self.streams.iter().filter(|stream| chosen(stream)).cloned().collect();
-        Self::from_parts(self.alphabet.clone(), self.rules.clone(), streams)
+        let streams: Vec<_> = self.streams.iter().filter(|stream| chosen(stream)).cloned().collect();
+        let all_sums = summed_streams(&streams) == summed_streams(&self.streams);
+        let sums = self.rule_sums.as_ref().filter(|_| all_sums).cloned();
+        Self::from_parts(self.alphabet.clone(), self.rules.clone(), streams).with_rule_sums(sums)
     }
 
     /// The same fold without what is noted of its streams under this key.
@@ -287,4 +321,9 @@ impl Fold {
         });
         &ends[self.rules.range(rule)]
     }
+}
+
+/// How many streams have sums.
+fn summed_streams(streams: &[FoldedStream]) -> usize {
+    streams.iter().filter(|stream| stream.sums.is_some()).count()
 }

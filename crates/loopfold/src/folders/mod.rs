@@ -199,7 +199,7 @@ pub fn refold(fold: &Fold, folder: &dyn Folder, threads: usize) -> Result<Fold> 
     }
     for stream in fold.streams() {
         let folded = made[&stream.root()].stream(stream.name(), folder, stream.notes());
-        builder.stream(folded.with_times(stream.times().clone()));
+        builder.stream(FoldedStream { times: stream.times.clone(), sums: stream.sums.clone(), ..folded });
     }
     Ok(builder.finish())
 }

@@ -9,8 +9,10 @@
 //! bytes for each iteration, for the median. Of a loop of more than four million
 //! iterations an even sample is kept, and its median is that of the sample.
 
-use super::nest::{Nest, Node, Visit};
+use super::classes::Class;
+use super::nest::{Nest, Node, OpenedLoop, Visit};
 use crate::Result;
+use crate::fold::{Fold, Spread, rule_uses};
 use crate::trace::{ColumnReader, Times};
 
 /// The times of the iterations of one loop of a nest, over all its occurrences.
@@ -18,20 +20,25 @@ use crate::trace::{ColumnReader, Times};
 pub struct LoopTimes {
     /// The node of the loop.
     pub node: usize,
-    /// Its time in all, in nanoseconds.
-    pub total: i128,
-    /// How many iterations have a time.
-    pub iterations: u64,
-    /// Of the times of its iterations, the one in the middle (the lower of two).
-    pub median: i64,
-    /// The fastest iteration.
-    pub minimum: i64,
-    /// The slowest iteration.
-    pub maximum: i64,
-    /// Which iteration was slowest, from 0, counted within its occurrence.
-    pub slowest: u64,
-    /// Where the slowest iteration begins in the stream.
-    pub slowest_at: u64,
+    /// The times of those iterations that have one, in nanoseconds.
+    pub times: Spread,
+    /// Of the times of its iterations, the one in the middle (the lower of two); nothing
+    /// where only sums are known.
+    pub median: Option<i64>,
+    /// Which iteration was slowest; nothing where only sums are known.
+    pub slowest: Option<Slowest>,
+    /// Whether the times are of other places too where the same loop stands: sums do not
+    /// tell them apart.
+    pub shared: bool,
+}
+
+/// The slowest iteration of a loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slowest {
+    /// Which one it is, from 0, counted within its occurrence of the loop.
+    pub iteration: u64,
+    /// Where it begins in the stream.
+    pub position: u64,
 }
 
 /// The times of a stream and of the loops of its nest.
@@ -46,7 +53,7 @@ pub struct StreamTimes {
 /// The times of the loops of a nest in one of its streams; nothing when the stream
 /// has no times.
 pub fn loop_times(nest: &Nest, times: &Times) -> Result<Option<StreamTimes>> {
-    let Some(mut clock) = Clock::new(times) else { return Ok(None) };
+    let Some(mut stopwatch) = Stopwatch::new(times) else { return Ok(None) };
     let mut samples: Vec<Samples> = Vec::new();
     let mut sample_of = vec![usize::MAX; nest.nodes.len()];
     for (at, node) in nest.nodes.iter().enumerate() {
@@ -55,34 +62,112 @@ pub fn loop_times(nest: &Nest, times: &Times) -> Result<Option<StreamTimes>> {
             samples.push(Samples { node: at, ..Samples::default() });
         }
     }
-
-    // Where and when the current iterations of the open loops began, outermost first.
-    let mut began: Vec<(u64, Option<i128>)> = Vec::new();
     let position = nest.walk(|visit| {
         match visit {
             Visit::Node { at, position } => {
                 if sample_of[at] != usize::MAX {
-                    began.push((position, clock.start(position)?));
+                    stopwatch.begin(position)?;
                 }
             }
             Visit::IterationEnd { node, iteration, last, position } => {
-                let now = clock.start_or_end(position, last)?;
-                if let (Some((began_at, Some(began))), Some(now)) = (began.pop(), now) {
-                    samples[sample_of[node]].add(now - began, iteration, began_at);
-                }
-                if !last {
-                    began.push((position, now));
+                if let Some(lap) = stopwatch.lap(position, last)? {
+                    let slowest = Slowest { iteration, position: lap.began_at };
+                    samples[sample_of[node]].add(lap.time, slowest)?;
                 }
             }
         }
         Ok(())
     })?;
-    let total = match (clock.start(0)?, clock.start_or_end(position, true)?) {
-        (Some(start), Some(end)) => end - start,
-        _ => 0,
-    };
+    let total = stopwatch.total(position)?;
     let loops = samples.into_iter().filter_map(Samples::summary).collect();
     Ok(Some(StreamTimes { total, loops }))
+}
+
+/// The times of a class as far as sums tell them, where there is no time for every event.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SummedTimes {
+    /// The streams of the class that have a time, and that time in nanoseconds.
+    pub streams: Vec<(usize, i128)>,
+    /// All of these streams together, and the loops of the nest.
+    pub all: StreamTimes,
+}
+
+/// The times of the loops of the nest of a class, which is cut at `limit` nodes, from the
+/// sums of the fold; nothing when no stream of the class has any.
+pub fn summed_times(fold: &Fold, class: &Class, limit: usize) -> Result<Option<SummedTimes>> {
+    let mut summed = SummedTimes::default();
+    for &index in &class.streams {
+        let Some(sums) = fold.streams()[index].sums() else { continue };
+        let time = sums.span().map(i128::from).or(sums.total_duration()?);
+        if let Some(time) = time {
+            summed.all.total = summed.all.total.saturating_add(time);
+            summed.streams.push((index, time));
+        }
+    }
+    if summed.streams.is_empty() {
+        return Ok(None);
+    }
+    let (Some(sums), Ok(uses)) = (fold.rule_sums(), rule_uses(fold)) else { return Ok(Some(summed)) };
+    let mut places = Vec::new();
+    let nest = Nest::with_loops(fold, class.root, limit, |opened| places.push(opened));
+    let repeated = nest.repetitions();
+    for OpenedLoop { node, rule, item } in places {
+        let Some(&times) = sums.loops.get(&(rule, item)) else { continue };
+        let iterations_here = repeated[node].and_then(|here| here.checked_mul(class.streams.len() as u64));
+        let iterations = uses[rule.index()].checked_mul(fold.body(rule)[item].times());
+        let shared = iterations.is_none() || iterations != iterations_here;
+        summed.all.loops.push(LoopTimes { node, times, median: None, slowest: None, shared });
+    }
+    Ok(Some(summed))
+}
+
+/// Times the iterations of loops in loops.
+pub(super) struct Stopwatch<'a> {
+    clock: Clock<'a>,
+    /// Where and when the current iterations of the open loops began, outermost first.
+    began: Vec<(u64, Option<i128>)>,
+}
+
+/// An iteration whose time is known.
+pub(super) struct Lap {
+    pub(super) time: i128,
+    /// The position of its first event.
+    pub(super) began_at: u64,
+}
+
+impl<'a> Stopwatch<'a> {
+    /// Nothing when there are no times.
+    pub(super) fn new(times: &'a Times) -> Option<Self> {
+        Some(Self { clock: Clock::new(times)?, began: Vec::new() })
+    }
+
+    /// The first iteration of a loop begins.
+    pub(super) fn begin(&mut self, position: u64) -> Result<()> {
+        self.began.push((position, self.clock.start(position)?));
+        Ok(())
+    }
+
+    /// An iteration of the innermost open loop ends, and unless it was its last one
+    /// another begins.
+    pub(super) fn lap(&mut self, position: u64, last: bool) -> Result<Option<Lap>> {
+        let now = self.clock.start_or_end(position, last)?;
+        let lap = match (self.began.pop(), now) {
+            (Some((began_at, Some(began))), Some(now)) => Some(Lap { time: now - began, began_at }),
+            _ => None,
+        };
+        if !last {
+            self.began.push((position, now));
+        }
+        Ok(lap)
+    }
+
+    /// From the beginning of the stream to where it ends, if both are known.
+    fn total(&mut self, end: u64) -> Result<i128> {
+        Ok(match (self.clock.start(0)?, self.clock.start_or_end(end, true)?) {
+            (Some(start), Some(end)) => end - start,
+            _ => 0,
+        })
+    }
 }
 
 /// When things happen in a stream, by position.
@@ -149,30 +234,25 @@ impl<'a> Clock<'a> {
 #[derive(Default)]
 struct Samples {
     node: usize,
+    all: Spread,
     /// Every `2^thinning`-th time.
     times: Vec<i64>,
     thinning: u32,
-    count: u64,
-    total: i128,
-    fastest: i64,
-    slowest: (i64, u64, u64),
+    slowest: Slowest,
 }
 
 /// Times of a loop that are kept at the most.
 const MOST_SAMPLES: usize = 1 << 22;
 
 impl Samples {
-    fn add(&mut self, time: i128, iteration: u64, position: u64) {
-        let time = time.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-        if self.count == 0 || time > self.slowest.0 {
-            self.slowest = (time, iteration, position);
+    fn add(&mut self, time: i128, iteration: Slowest) -> Result<()> {
+        if self.all.count == 0 || time > self.all.maximum {
+            self.slowest = iteration;
         }
-        self.fastest = if self.count == 0 { time } else { self.fastest.min(time) };
-        self.total += i128::from(time);
-        if self.count.trailing_zeros() >= self.thinning {
-            self.times.push(time);
+        if self.all.count.trailing_zeros() >= self.thinning {
+            self.times.push(time.clamp(i64::MIN.into(), i64::MAX.into()) as i64);
         }
-        self.count += 1;
+        self.all.add(time)?;
         if self.times.len() == MOST_SAMPLES {
             let mut index = 0;
             self.times.retain(|_| {
@@ -181,21 +261,18 @@ impl Samples {
             });
             self.thinning += 1;
         }
+        Ok(())
     }
 
     fn summary(mut self) -> Option<LoopTimes> {
         let middle = self.times.len().checked_sub(1)? / 2;
         let (_, &mut median, _) = self.times.select_nth_unstable(middle);
-        let (maximum, slowest, slowest_at) = self.slowest;
         Some(LoopTimes {
             node: self.node,
-            total: self.total,
-            iterations: self.count,
-            median,
-            minimum: self.fastest,
-            maximum,
-            slowest,
-            slowest_at,
+            times: self.all,
+            median: Some(median),
+            slowest: Some(self.slowest),
+            shared: false,
         })
     }
 }
@@ -228,9 +305,9 @@ mod tests {
         assert_eq!(times.total, 1001);
         let [only] = &times.loops[..] else { panic!("{times:?}") };
         // Iterations of 10, 30, 10 and, to the end of its b, 7.
-        assert_eq!((only.total, only.iterations), (57, 4));
-        assert_eq!((only.minimum, only.median, only.maximum), (7, 10, 30));
-        assert_eq!((only.slowest, only.slowest_at), (1, 3));
+        assert_eq!((only.times.total, only.times.count), (57, 4));
+        assert_eq!((only.times.minimum, only.median, only.times.maximum), (7, Some(10), 30));
+        assert_eq!(only.slowest, Some(Slowest { iteration: 1, position: 3 }));
     }
 
     #[test]
@@ -239,7 +316,8 @@ mod tests {
             [1, 2, 3, 4].iter().flat_map(|&n| [("a", None, Some(n)), ("b", None, Some(10 * n))]).collect();
         let times = times_of(&events);
         assert_eq!(times.total, 110);
-        assert_eq!((times.loops[0].median, times.loops[0].maximum, times.loops[0].slowest), (22, 44, 3));
+        let slowest = times.loops[0].slowest.map(|slowest| slowest.iteration);
+        assert_eq!((times.loops[0].median, times.loops[0].times.maximum, slowest), (Some(22), 44, Some(3)));
     }
 
     #[test]
@@ -248,6 +326,6 @@ mod tests {
             (0..6).map(|n| (if n % 2 == 0 { "a" } else { "b" }, Some(n * n), None)).collect();
         let times = times_of(&events);
         assert_eq!(times.total, 25);
-        assert_eq!((times.loops[0].minimum, times.loops[0].maximum), (4, 12));
+        assert_eq!((times.loops[0].times.minimum, times.loops[0].times.maximum), (4, 12));
     }
 }

@@ -31,6 +31,13 @@ pub struct Nest {
     pub nodes: Vec<Node>,
 }
 
+/// A loop of a nest, and which item of which rule it is.
+pub(super) struct OpenedLoop {
+    pub(super) node: usize,
+    pub(super) rule: RuleId,
+    pub(super) item: usize,
+}
+
 /// What a walk comes by.
 pub(super) enum Visit {
     /// A node, whose first event has this position in the stream.
@@ -45,6 +52,16 @@ const DEEPEST: usize = 1000;
 impl Nest {
     /// The nest of a rule, of about `limit` nodes at the most.
     pub fn of(fold: &Fold, rule: RuleId, limit: usize) -> Self {
+        Self::with_loops(fold, rule, limit, |_| ())
+    }
+
+    /// The same; `opened_loop` is told of every loop as it is opened.
+    pub(super) fn with_loops(
+        fold: &Fold,
+        rule: RuleId,
+        limit: usize,
+        mut opened_loop: impl FnMut(OpenedLoop),
+    ) -> Self {
         enum Step {
             Items { rule: RuleId, index: usize },
             Close { opened: usize },
@@ -77,6 +94,7 @@ impl Nest {
             }
             if item.times() > 1 {
                 let length = fold.target_length(item.target());
+                opened_loop(OpenedLoop { node: nodes.len(), rule, item: index });
                 steps.push(Step::Close { opened: nodes.len() });
                 nodes.push(Node::Loop { times: item.times(), length, end: 0 });
                 depth += 1;
@@ -166,6 +184,21 @@ impl Nest {
             }
             at += 1;
         }
+    }
+
+    /// For each node how often it comes; for a loop, how many iterations. Nothing when
+    /// 64 bits cannot count that.
+    pub(super) fn repetitions(&self) -> Vec<Option<u64>> {
+        let mut open: Vec<(usize, Option<u64>)> = Vec::new();
+        let repetition = |(at, node): (usize, &Node)| {
+            while open.pop_if(|(end, _)| *end == at).is_some() {}
+            let outer = open.last().map_or(Some(1), |&(_, repeated)| repeated);
+            let Node::Loop { times, end, .. } = *node else { return outer };
+            let repeated = outer.and_then(|outer| outer.checked_mul(times));
+            open.push((end, repeated));
+            repeated
+        };
+        self.nodes.iter().enumerate().map(repetition).collect()
     }
 
     /// The body of the loop at a node.

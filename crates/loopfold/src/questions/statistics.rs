@@ -1,7 +1,7 @@
 //! Sizes and counts of a fold.
 
+use super::sums::first_and_last;
 use crate::fold::{Depth, Fold, measure_rules, symbol_counts};
-use crate::trace::Times;
 use crate::{Result, Symbol};
 
 /// What a fold holds.
@@ -38,7 +38,10 @@ pub fn statistics(fold: &Fold) -> Result<Statistics> {
     let depths = measure_rules(fold, &Depth)?;
     let mut streams = Vec::new();
     for stream in fold.streams() {
-        streams.push(StreamStatistics { events: fold.length(stream.root()), span: span(stream.times())? });
+        let (began, ended) = first_and_last(stream.times())?;
+        let span = ended.zip(began).and_then(|(ended, began)| ended.checked_sub(began));
+        let span = span.or_else(|| stream.sums()?.span());
+        streams.push(StreamStatistics { events: fold.length(stream.root()), span });
     }
     let counts = symbol_counts(fold).ok().map(|counts| {
         let mut counts: Vec<(Symbol, u64)> = fold.alphabet().symbols().zip(counts).collect();
@@ -54,19 +57,4 @@ pub fn statistics(fold: &Fold) -> Result<Statistics> {
         streams,
         counts,
     })
-}
-
-/// From the start of the first event to the end of the last one.
-fn span(times: &Times) -> Result<Option<i64>> {
-    let Some(starts) = times.starts.as_ref().filter(|starts| !starts.is_empty()) else { return Ok(None) };
-    let mut reader = starts.reader();
-    let (first, last) = (reader.get(0)?, reader.get(starts.len() - 1)?);
-    if first == Times::UNKNOWN_START || last == Times::UNKNOWN_START {
-        return Ok(None);
-    }
-    let duration = match &times.durations {
-        Some(durations) if !durations.is_empty() => durations.reader().get(durations.len() - 1)?.max(0),
-        _ => 0,
-    };
-    Ok(last.checked_sub(first).and_then(|span| span.checked_add(duration)))
 }

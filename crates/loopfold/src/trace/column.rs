@@ -109,6 +109,7 @@ impl<T: Cell> Column<T> {
             column: self,
             loaded: usize::MAX,
             values: Vec::new(),
+            before: None,
             sums,
             last_sum: (0, Sum::default()),
         }
@@ -203,13 +204,20 @@ fn sum_of<T: Cell>(values: &[T]) -> Sum {
 }
 
 fn decompress<T: Cell>(chunk: &Chunk) -> Result<Vec<T>> {
-    let mut values = vec![T::from_latent_ordered(Default::default()); chunk.values.min(CHUNK)];
-    let progress =
-        pco::standalone::simple_decompress_into(&chunk.bytes, &mut values).map_err(|_| damaged())?;
+    let mut values = Vec::new();
+    decompress_into(chunk, &mut values)?;
+    Ok(values)
+}
+
+/// Makes `values` those of a chunk. Its room is used again: fresh memory for every
+/// chunk would cost about as much as decompressing it.
+fn decompress_into<T: Cell>(chunk: &Chunk, values: &mut Vec<T>) -> Result<()> {
+    values.resize(chunk.values.min(CHUNK), T::from_latent_ordered(Default::default()));
+    let progress = pco::standalone::simple_decompress_into(&chunk.bytes, values).map_err(|_| damaged())?;
     if progress.n_processed != chunk.values || !progress.finished {
         return Err(damaged());
     }
-    Ok(values)
+    Ok(())
 }
 
 /// Reads a column, remembering the chunk read last.
@@ -218,6 +226,9 @@ pub struct ColumnReader<'a, T: Cell> {
     column: &'a Column<T>,
     loaded: usize,
     values: Vec<T>,
+    /// The last value of the chunk before the one loaded, if that was loaded before it:
+    /// who asks for neighbours would else load both chunks again and again.
+    before: Option<(usize, T)>,
     /// The sum of all chunks before each chunk.
     sums: Vec<Sum>,
     /// The index asked for last, and the sum before it: sums are mostly asked for in order.
@@ -229,12 +240,20 @@ impl<T: Cell> ColumnReader<'_, T> {
     ///
     /// # Panics
     /// If `index` is out of range.
+    #[inline]
     pub fn get(&mut self, index: usize) -> Result<T> {
         let chunk = index / CHUNK;
         if chunk == self.column.chunks.len() {
             return Ok(self.column.tail[index % CHUNK]);
         }
-        self.load(chunk)?;
+        if chunk != self.loaded {
+            if let Some((at, value)) = self.before
+                && at == index
+            {
+                return Ok(value);
+            }
+            self.load(chunk)?;
+        }
         Ok(self.values[index % CHUNK])
     }
 
@@ -255,10 +274,24 @@ impl<T: Cell> ColumnReader<'_, T> {
         Ok(sum)
     }
 
+    /// All values of a chunk; the last one may be shorter than [`CHUNK`].
+    ///
+    /// # Panics
+    /// If there is no such chunk.
+    pub(crate) fn chunk(&mut self, chunk: usize) -> Result<&[T]> {
+        if chunk == self.column.chunks.len() {
+            return Ok(&self.column.tail);
+        }
+        self.load(chunk)?;
+        Ok(&self.values)
+    }
+
     fn load(&mut self, chunk: usize) -> Result<()> {
         if self.loaded != chunk {
+            let is_next = self.loaded.checked_add(1) == Some(chunk);
+            self.before = self.values.last().filter(|_| is_next).map(|&value| (chunk * CHUNK - 1, value));
             self.loaded = usize::MAX;
-            self.values = decompress(&self.column.chunks[chunk])?;
+            decompress_into(&self.column.chunks[chunk], &mut self.values)?;
             self.loaded = chunk;
         }
         Ok(())

@@ -1,0 +1,173 @@
+//! What events cost: tables of their durations and metrics, on a terminal and as JSON.
+
+use super::{Labels, count, duration, nanoseconds, percent, plain, shorten};
+use anyhow::Result;
+use loopfold::questions::{DurationSum, EventSums, MetricSum};
+use loopfold::{Fold, Symbol};
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// What a table shows of an event.
+trait Cost: Copy {
+    fn known(&self) -> u64;
+    fn size(&self) -> f64;
+    fn total(&self) -> String;
+    fn mean(&self) -> String;
+}
+
+impl Cost for DurationSum {
+    fn known(&self) -> u64 {
+        self.known
+    }
+    fn size(&self) -> f64 {
+        self.total as f64
+    }
+    fn total(&self) -> String {
+        duration(self.total)
+    }
+    fn mean(&self) -> String {
+        duration(DurationSum::mean(self).unwrap_or_default().round() as i128)
+    }
+}
+
+impl Cost for MetricSum {
+    fn known(&self) -> u64 {
+        self.known
+    }
+    fn size(&self) -> f64 {
+        self.total
+    }
+    fn total(&self) -> String {
+        number(self.total)
+    }
+    fn mean(&self) -> String {
+        number(MetricSum::mean(self).unwrap_or_default())
+    }
+}
+
+/// The events whose cost is known, the most costly first.
+struct Ranking<S> {
+    events: Vec<(Symbol, S)>,
+    known: u64,
+    whole: f64,
+}
+
+impl<S: Cost> Ranking<S> {
+    fn of(fold: &Fold, sums: &[S]) -> Self {
+        let mut events: Vec<(Symbol, S)> = fold.alphabet().symbols().zip(sums.iter().copied()).collect();
+        events.retain(|(_, sum)| sum.known() > 0);
+        events.sort_by(|(_, a), (_, b)| b.size().total_cmp(&a.size()));
+        let known = events.iter().fold(0u64, |known, (_, sum)| known.saturating_add(sum.known()));
+        let whole = events.iter().map(|(_, sum)| sum.size()).sum();
+        Self { events, known, whole }
+    }
+
+    /// The share of an event in the whole; nothing where some costs are negative.
+    fn share(&self, sum: &S) -> Option<f64> {
+        let least = self.events.last().map_or(0.0, |(_, sum)| sum.size());
+        let share = sum.size() / self.whole;
+        (least >= 0.0 && share.is_finite()).then_some(share)
+    }
+
+    fn print(&self, out: &mut impl Write, title: &str, labels: &Labels<'_>, top: usize) -> Result<()> {
+        writeln!(out, "\n{title}")?;
+        writeln!(out, "{:>15}  {:>9}  {:>15}  {:>10}", "total", "share", "count", "mean")?;
+        let shown = if top == 0 { self.events.len() } else { top.min(self.events.len()) };
+        for (symbol, sum) in &self.events[..shown] {
+            let share = self.share(sum).map_or(String::new(), percent);
+            let label = shorten(&labels.of(*symbol), 100);
+            let (total, known, mean) = (sum.total(), count(sum.known()), sum.mean());
+            writeln!(out, "{total:>15}  {share:>9}  {known:>15}  {mean:>10}  {label}")?;
+        }
+        super::more(out, self.events.len() - shown)
+    }
+
+    fn to_json(&self, fold: &Fold, event: impl Fn(&S) -> Value) -> Value {
+        let events = self.events.iter().map(|(symbol, sum)| {
+            let mut value = json!({"event": fold.alphabet().label(*symbol), "known": sum.known()});
+            value["share"] = json!(self.share(sum));
+            if let (Value::Object(value), Value::Object(more)) = (&mut value, event(sum)) {
+                value.extend(more);
+            }
+            value
+        });
+        json!({"known": self.known, "events": events.collect::<Vec<_>>()})
+    }
+}
+
+/// Tables of the most costly events: by duration, and by each metric.
+pub(crate) fn print_sums(
+    out: &mut impl Write,
+    fold: &Fold,
+    sums: &EventSums,
+    labels: &Labels<'_>,
+    top: usize,
+) -> Result<()> {
+    if let Some(durations) = &sums.durations {
+        Ranking::of(fold, durations).print(out, "most costly events", labels, top)?;
+    }
+    let shown = if top == 0 { sums.metrics.len() } else { top.min(sums.metrics.len()) };
+    for (name, metric) in &sums.metrics[..shown] {
+        let title = format!("events with the most {}", shorten(&plain(name), 60));
+        Ranking::of(fold, metric).print(out, &title, labels, top)?;
+    }
+    match sums.metrics.len() - shown {
+        0 => Ok(()),
+        more => {
+            Ok(writeln!(out, "\n… and {} (--top 0 shows all)", super::plural(more as u64, "more metric"))?)
+        }
+    }
+}
+
+/// The same as JSON: the sums of durations, and those of the metrics by their names.
+pub(crate) fn sums_json(fold: &Fold, sums: &EventSums) -> (Value, Value) {
+    let durations = sums.durations.as_ref().map(|durations| {
+        let ranking = Ranking::of(fold, durations);
+        let total = durations.iter().fold(0i128, |total, sum| total.saturating_add(sum.total));
+        let mut value = ranking.to_json(
+            fold,
+            |sum| json!({"total_ns": nanoseconds(sum.total), "mean_ns": DurationSum::mean(sum)}),
+        );
+        value["total_ns"] = json!(nanoseconds(total));
+        value
+    });
+    let metrics = sums.metrics.iter().map(|(name, metric)| {
+        let ranking = Ranking::of(fold, metric);
+        let mut value =
+            ranking.to_json(fold, |sum| json!({"total": sum.total, "mean": MetricSum::mean(sum)}));
+        value["metric"] = json!(name);
+        value["total"] = json!(ranking.whole);
+        value
+    });
+    (json!(durations), metrics.collect())
+}
+
+/// A number of any kind: whole ones with thousands apart, others with four digits.
+fn number(number: f64) -> String {
+    let size = number.abs();
+    if size < 1e15 && number.fract() == 0.0 {
+        let sign = if number < 0.0 { "-" } else { "" };
+        return format!("{sign}{}", count(size as u64));
+    }
+    if (1e-3..1e15).contains(&size) {
+        let decimals = (3 - size.log10().floor() as i32).max(0) as usize;
+        return format!("{number:.decimals$}");
+    }
+    format!("{number:.3e}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_all_sizes_are_short() {
+        assert_eq!(number(1_234_567.0), "1,234,567");
+        assert_eq!(number(-12.0), "-12");
+        assert_eq!(number(2.71), "2.710");
+        assert_eq!(number(123456.789), "123457");
+        assert_eq!(number(0.0123456), "0.01235");
+        assert_eq!(number(1.5e300), "1.500e300");
+        assert_eq!(number(f64::INFINITY), "inf");
+    }
+}

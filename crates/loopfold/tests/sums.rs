@@ -1,0 +1,578 @@
+//! Sums of times against the obvious: adding up the unfolded events one by one.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+use loopfold::archive::{self, Archive, ReadOptions, SectionKind, SegmentWriter};
+use loopfold::fold::{FoldBuilder, FoldedStream, Item, MetricSpread, Spread, Target, rule_uses};
+use loopfold::folders::{self, Innermost, Outermost, fold_trace, refold};
+use loopfold::questions::{
+    EventSums, Nest, RuleSums, StreamTimes, classes, event_sums, loop_times, rule_sums, statistics,
+    summarize, summed_times,
+};
+use loopfold::trace::{Alphabet, Collector, Event, Sink, Times};
+use loopfold::{Fold, RuleId, Trace};
+use loopfold_testing::{Rng, streams};
+use std::collections::BTreeMap;
+use std::io::Cursor;
+
+const METRICS: [&str; 2] = ["bytes", "misses"];
+
+/// Several streams, some of them equal, some with times of this kind or that, many of
+/// whose values are not known. Values of metrics are whole, so that their sums are exact
+/// in any order.
+fn random_trace(rng: &mut Rng, longest: usize) -> Trace {
+    let mut collector = Collector::default();
+    let mut symbols = Vec::new();
+    for index in 0..rng.between(1, 4) {
+        if index == 0 || !rng.one_in(3) {
+            symbols = streams::small(rng, longest);
+        }
+        let stream = collector.stream(&format!("stream {index}")).unwrap();
+        let kinds = rng.below(16);
+        let mut clock = rng.below(1000) as i64;
+        for &symbol in &symbols {
+            let known = !rng.one_in(4);
+            clock += rng.below(50) as i64;
+            let mut metrics = Vec::new();
+            for (index, name) in METRICS.into_iter().enumerate() {
+                if kinds & (4 << index) != 0 && !rng.one_in(3) {
+                    metrics.push((name, rng.below(100) as f64 - 20.0));
+                }
+            }
+            let event = Event {
+                start: (kinds & 1 != 0 && !rng.one_in(20)).then_some(clock),
+                duration: (kinds & 2 != 0 && known).then_some(rng.below(100) as i64),
+                metrics: &metrics,
+                ..Event::integer(symbol.into())
+            };
+            collector.push(stream, &event).unwrap();
+        }
+    }
+    collector.finish().unwrap()
+}
+
+/// Every event with its times, stream by stream: symbol, duration, metrics.
+struct Row {
+    symbol: usize,
+    duration: Option<i64>,
+    metrics: Vec<(String, f64)>,
+}
+
+fn unfolded(fold: &Fold) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for stream in fold.streams() {
+        let times = stream.times();
+        let durations = times.durations.as_ref().map(|column| column.values().unwrap());
+        let metrics: Vec<_> =
+            times.metrics.iter().map(|(name, column)| (name, column.values().unwrap())).collect();
+        for (position, symbol) in fold.unfold(stream.root()).enumerate() {
+            let duration = durations.as_ref().map(|values| values[position]);
+            let metrics = metrics.iter().map(|(name, values)| (name.to_string(), values[position]));
+            rows.push(Row {
+                symbol: symbol.index(),
+                duration: duration.filter(|&duration| duration != Times::UNKNOWN_DURATION),
+                metrics: metrics.filter(|(_, value)| !value.is_nan()).collect(),
+            });
+        }
+    }
+    rows
+}
+
+#[test]
+fn sums_of_events_are_those_of_the_unfolded_events() {
+    let mut rng = Rng::new(71);
+    for round in 0..2000 {
+        let trace = random_trace(&mut rng, 60);
+        let folder = &folders::all()[round % 5];
+        let fold = fold_trace(trace, &**folder, 1).unwrap();
+        let sums = event_sums(&fold).unwrap();
+        let rows = unfolded(&fold);
+        assert_eq!(sums.durations.is_some(), fold.streams().iter().any(|s| s.times().durations.is_some()));
+        for symbol in 0..fold.alphabet().len() {
+            let own = || rows.iter().filter(|row| row.symbol == symbol);
+            if let Some(durations) = &sums.durations {
+                let known: Vec<i64> = own().filter_map(|row| row.duration).collect();
+                assert_eq!(durations[symbol].known, known.len() as u64);
+                assert_eq!(durations[symbol].total, known.iter().map(|&value| i128::from(value)).sum());
+            }
+            for (name, sums) in &sums.metrics {
+                let values = || own().flat_map(|row| &row.metrics).filter(|(other, _)| other == name);
+                assert_eq!(sums[symbol].known, values().count() as u64);
+                assert_eq!(sums[symbol].total, values().map(|(_, value)| value).sum::<f64>());
+            }
+        }
+        let names: Vec<&str> = sums.metrics.iter().map(|(name, _)| name.as_str()).collect();
+        assert!(rows.iter().flat_map(|row| &row.metrics).all(|(name, _)| names.contains(&name.as_str())));
+    }
+}
+
+#[test]
+fn sums_reach_over_chunks_and_hold_the_largest_durations() {
+    let mut collector = Collector::default();
+    let stream = collector.stream("s").unwrap();
+    let count = 100_000u64;
+    for index in 0..count {
+        let duration = if index % 2 == 0 { i64::MAX } else { index as i64 };
+        collector.push(stream, &Event { duration: Some(duration), ..Event::integer(index % 2) }).unwrap();
+    }
+    let fold = fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap();
+    let durations = event_sums(&fold).unwrap().durations.unwrap();
+    assert_eq!(durations[0].total, i128::from(i64::MAX) * i128::from(count / 2));
+    assert_eq!(durations[1].total, (0..count).filter(|index| index % 2 == 1).map(i128::from).sum());
+    assert_eq!((durations[0].known, durations[1].known), (count / 2, count / 2));
+}
+
+/// Where something happens in a stream: an occurrence of a rule, or an iteration.
+#[derive(Clone, Copy)]
+struct Stretch {
+    begin: usize,
+    end: usize,
+    /// Whether it is the last iteration of its loop.
+    last: bool,
+}
+
+/// All occurrences of rules and all iterations of loops of a stream, by unfolding.
+#[derive(Default)]
+struct Places {
+    rules: Vec<(RuleId, Stretch)>,
+    loops: Vec<((RuleId, usize), Stretch)>,
+}
+
+impl Places {
+    fn walk(&mut self, fold: &Fold, rule: RuleId, begin: usize) -> usize {
+        let mut at = begin;
+        for (index, &item) in fold.body(rule).iter().enumerate() {
+            at = self.walk_item(fold, (rule, index), item, at);
+        }
+        self.rules.push((rule, Stretch { begin, end: at, last: false }));
+        at
+    }
+
+    fn walk_item(&mut self, fold: &Fold, place: (RuleId, usize), item: Item, mut at: usize) -> usize {
+        for iteration in 1..=item.times() {
+            let begin = at;
+            at = match item.target() {
+                Target::Symbol(_) => at + 1,
+                Target::Rule(rule) => self.walk(fold, rule, at),
+            };
+            if item.times() > 1 {
+                self.loops.push((place, Stretch { begin, end: at, last: iteration == item.times() }));
+            }
+        }
+        at
+    }
+}
+
+/// The time of an iteration, if it is known.
+fn time_of(stream: &FoldedStream, events: usize, stretch: Stretch) -> Option<i128> {
+    let Stretch { begin, end, last } = stretch;
+    let values = |column: &loopfold::trace::Column<i64>| column.values().unwrap();
+    let durations = stream.times().durations.as_ref().map(values);
+    let Some(starts) = stream.times().starts.as_ref().map(values) else {
+        return durations.map(|durations| {
+            durations[begin..end].iter().filter(|&&value| value >= 0).map(|&value| i128::from(value)).sum()
+        });
+    };
+    let start = |at: usize| starts.get(at).copied().filter(|&start| start != Times::UNKNOWN_START);
+    let duration = durations.and_then(|durations| Some(durations[end - 1]).filter(|&value| value >= 0));
+    let finish = match (last, start(end - 1), duration) {
+        (true, Some(start), Some(duration)) => Some(start + duration),
+        (true, start, _) if end == events => start,
+        _ => start(end),
+    };
+    Some(i128::from(finish?) - i128::from(start(begin)?))
+}
+
+fn spread_of(numbers: impl IntoIterator<Item = i128>) -> Spread {
+    let numbers: Vec<i128> = numbers.into_iter().collect();
+    Spread {
+        count: numbers.len() as u64,
+        total: numbers.iter().sum(),
+        minimum: numbers.iter().min().copied().unwrap_or(0),
+        maximum: numbers.iter().max().copied().unwrap_or(0),
+        squares: Some(numbers.iter().map(|number| number.unsigned_abs().pow(2)).sum()),
+    }
+}
+
+fn metric_spread_of(values: impl IntoIterator<Item = f64>) -> MetricSpread {
+    let values: Vec<f64> = values.into_iter().collect();
+    MetricSpread {
+        count: values.len() as u64,
+        total: values.iter().sum(),
+        minimum: values.iter().copied().reduce(f64::min).unwrap_or(0.0),
+        maximum: values.iter().copied().reduce(f64::max).unwrap_or(0.0),
+    }
+}
+
+/// The sums of all rules, by the book.
+fn rule_sums_by_unfolding(fold: &Fold) -> RuleSums {
+    let (mut durations, mut metrics) = (BTreeMap::<_, Vec<i128>>::new(), BTreeMap::<_, Vec<f64>>::new());
+    let mut loops = BTreeMap::<_, Vec<i128>>::new();
+    let mut names: Vec<&String> = Vec::new();
+    for stream in fold.streams() {
+        let mut places = Places::default();
+        let events = places.walk(fold, stream.root(), 0);
+        for (rule, Stretch { begin, end, .. }) in places.rules {
+            if let Some(column) = &stream.times().durations {
+                let values = column.values().unwrap();
+                let known = values[begin..end].iter().filter(|&&value| value >= 0);
+                durations.entry(rule).or_default().push(known.map(|&value| i128::from(value)).sum());
+            }
+            for (name, column) in &stream.times().metrics {
+                let values = column.values().unwrap();
+                let known = values[begin..end].iter().filter(|value| !value.is_nan());
+                metrics.entry((name, rule)).or_default().push(known.sum());
+            }
+        }
+        for (place, stretch) in places.loops {
+            loops.entry(place).or_default().extend(time_of(stream, events, stretch));
+        }
+        names.extend(stream.times().metrics.iter().map(|(name, _)| name));
+    }
+    let mut seen = Vec::new();
+    names.retain(|name| {
+        !seen.contains(name) && {
+            seen.push(*name);
+            true
+        }
+    });
+    loops.retain(|_, times| !times.is_empty());
+    let any_durations = fold.streams().iter().any(|stream| stream.times().durations.is_some());
+    RuleSums {
+        durations: any_durations.then(|| {
+            fold.rules().map(|rule| spread_of(durations.remove(&rule).unwrap_or_default())).collect()
+        }),
+        metrics: names
+            .into_iter()
+            .map(|name| {
+                let spread = |rule| metric_spread_of(metrics.remove(&(name, rule)).unwrap_or_default());
+                (name.clone(), fold.rules().map(spread).collect())
+            })
+            .collect(),
+        loops: loops.into_iter().map(|(place, times)| (place, spread_of(times))).collect(),
+    }
+}
+
+fn random_fold(rng: &mut Rng, round: usize) -> Fold {
+    fold_trace(random_trace(rng, 60), &*folders::all()[round % 5], 1).unwrap()
+}
+
+#[test]
+fn sums_of_rules_and_loops_are_those_of_their_occurrences() {
+    let mut rng = Rng::new(72);
+    for round in 0..1500 {
+        let fold = random_fold(&mut rng, round);
+        let expected = rule_sums_by_unfolding(&fold);
+        let sums = rule_sums(&fold).unwrap();
+        assert_eq!(sums.is_none(), fold.streams().iter().all(|stream| stream.times().is_empty()));
+        assert_eq!(sums.unwrap_or_default(), expected, "round {round}");
+        if fold.streams().iter().all(|stream| stream.times().durations.is_some()) {
+            let counts = expected.durations.unwrap().into_iter().map(|spread| spread.count);
+            assert!(counts.eq(rule_uses(&fold).unwrap()));
+        }
+    }
+}
+
+#[test]
+fn the_deviation_is_exact_far_from_zero() {
+    let mut spread = Spread::default();
+    assert_eq!((spread.mean(), spread.deviation()), (None, None));
+    let far = 1 << 60;
+    for number in [2, 4, 4, 4, 5, 5, 7, 9] {
+        spread.add(far + number).unwrap();
+    }
+    assert_eq!(spread.deviation(), Some(2.0));
+    let mut negative = Spread::default();
+    [-3, -1, 2].into_iter().for_each(|number| negative.add(number).unwrap());
+    let variance: f64 = [-3.0f64, -1.0, 2.0].iter().map(|x| (x + 2.0 / 3.0).powi(2)).sum::<f64>() / 3.0;
+    assert!((negative.deviation().unwrap() - variance.sqrt()).abs() < 1e-12);
+    let mut huge = Spread::of(i128::MAX);
+    assert_eq!((huge.squares, huge.deviation()), (None, None));
+    assert!(huge.add(1).unwrap_err().is_limit());
+}
+
+fn written(fold: &Fold) -> Vec<u8> {
+    let mut file = Vec::new();
+    archive::write(fold, &mut file).unwrap();
+    file
+}
+
+fn read(file: &[u8]) -> loopfold::Result<Fold> {
+    let options = ReadOptions { times: true, lenient: false };
+    archive::read(Cursor::new(file), &options).map(|(fold, _)| fold)
+}
+
+fn has_times(fold: &Fold) -> bool {
+    fold.streams().iter().any(|stream| !stream.times().is_empty())
+}
+
+#[test]
+fn a_summary_says_what_the_columns_said() {
+    let mut rng = Rng::new(73);
+    for round in 0..1500 {
+        let fold = random_fold(&mut rng, round);
+        let summary = summarize(fold.clone()).unwrap();
+        assert!(!has_times(&summary));
+        assert_eq!(event_sums(&summary).unwrap(), event_sums(&fold).unwrap());
+        assert_eq!(rule_sums(&summary).unwrap(), rule_sums(&fold).unwrap());
+        let spans = |fold: &Fold| -> Vec<_> {
+            statistics(fold).unwrap().streams.into_iter().map(|stream| stream.span).collect()
+        };
+        assert_eq!(spans(&summary), spans(&fold));
+        assert_eq!(summarize(summary.clone()).unwrap(), summary);
+    }
+}
+
+#[test]
+fn a_summary_comes_back_from_an_archive() {
+    let mut rng = Rng::new(74);
+    for round in 0..1500 {
+        let fold = random_fold(&mut rng, round);
+        let file = written(&summarize(fold.clone()).unwrap());
+        let again = read(&file).unwrap();
+        assert_eq!(again, summarize(fold.canonical()).unwrap(), "round {round}");
+        assert_eq!(again, again.canonical());
+        assert_eq!(written(&again), file);
+        let verified = archive::verify(Cursor::new(&file[..])).unwrap();
+        let sizes = archive::sizes(Cursor::new(&file[..])).unwrap();
+        assert_eq!(sizes.summary > 0, has_times(&fold));
+        assert_eq!((sizes.starts, sizes.durations, sizes.metrics, verified.values), (0, 0, 0, 0));
+        assert!(has_times(&fold) || verified.sums == 0);
+        let (without, _) = archive::read(Cursor::new(&file[..]), &ReadOptions::default()).unwrap();
+        assert!(without.rule_sums().is_none() && without.streams().iter().all(|s| s.sums().is_none()));
+    }
+}
+
+#[test]
+fn joined_summaries_are_the_summary_of_the_joined() {
+    let mut rng = Rng::new(75);
+    for round in 0..800 {
+        let parts: Vec<Fold> = (0..3).map(|_| random_fold(&mut rng, round)).collect();
+        let join = |parts: &[Fold]| {
+            let mut builder = FoldBuilder::default();
+            parts.iter().for_each(|part| builder.join(part).unwrap());
+            builder.with_unique_stream_names().finish()
+        };
+        let whole = join(&parts);
+        // All summed, or some of them with a time for every event still.
+        let summed: Vec<Fold> = parts.iter().map(|part| summarize(part.clone()).unwrap()).collect();
+        let some = [summed[0].clone(), parts[1].clone(), summed[2].clone()];
+        for joined in [join(&summed), join(&some)] {
+            assert_eq!(sorted(event_sums(&joined).unwrap()), sorted(event_sums(&whole).unwrap()));
+            let (joined, whole) = (rule_sums(&joined).unwrap(), rule_sums(&whole).unwrap());
+            assert_eq!(joined.map(sorted_rules), whole.map(sorted_rules), "round {round}");
+        }
+        assert_eq!(
+            summarize(join(&some)).unwrap().canonical().rule_sums().cloned().map(sorted_rules),
+            join(&summed).canonical().rule_sums().cloned().map(sorted_rules)
+        );
+    }
+}
+
+/// With the metrics in the order of their names.
+fn sorted(mut sums: EventSums) -> EventSums {
+    sums.metrics.sort_by(|(left, _), (right, _)| left.cmp(right));
+    sums
+}
+
+fn sorted_rules(mut sums: RuleSums) -> RuleSums {
+    sums.metrics.sort_by(|(left, _), (right, _)| left.cmp(right));
+    sums
+}
+
+#[test]
+fn what_changes_rules_or_streams_keeps_the_sums_of_events() {
+    let mut rng = Rng::new(76);
+    for round in 0..500 {
+        let fold = random_fold(&mut rng, round);
+        let summary = summarize(fold.clone()).unwrap();
+        let again = refold(&summary, &Innermost::default(), 1).unwrap();
+        assert_eq!(event_sums(&again).unwrap(), event_sums(&fold).unwrap());
+        assert!(again.rule_sums().is_none());
+        assert!(!has_times(&fold) || rule_sums(&again).unwrap().is_none());
+        assert_eq!(read(&written(&again)).unwrap(), again.canonical());
+
+        let chosen = |stream: &FoldedStream| stream.name() == "stream 0";
+        let (of_columns, of_sums) = (fold.with_streams(chosen), summary.with_streams(chosen));
+        assert_eq!(event_sums(&of_sums.canonical()).unwrap(), event_sums(&of_columns.canonical()).unwrap());
+        let others_have_sums = summary.streams()[1..].iter().any(|stream| stream.sums().is_some());
+        assert_eq!(of_sums.rule_sums().is_some(), has_times(&fold) && !others_have_sums);
+
+        // All events become the same one.
+        let mut alphabet = Alphabet::default();
+        let only = alphabet.intern(&Event::named("x"), None).unwrap();
+        let renamed = vec![only; fold.alphabet().len()];
+        let of_columns = fold.with_alphabet(alphabet.clone(), &renamed).unwrap();
+        let of_sums = summary.with_alphabet(alphabet, &renamed).unwrap();
+        assert_eq!(event_sums(&of_sums).unwrap(), event_sums(&of_columns).unwrap());
+        assert_eq!(rule_sums(&of_sums).unwrap(), rule_sums(&of_columns).unwrap());
+    }
+}
+
+/// A trace whose every event has a duration and a start, in streams of the same names.
+fn timed_part(rng: &mut Rng, clock: &mut i64) -> Fold {
+    let mut collector = Collector::default();
+    for index in 0..rng.between(1, 3) {
+        let stream = collector.stream(&format!("stream {index}")).unwrap();
+        for symbol in streams::small(rng, 12) {
+            *clock += rng.below(9) as i64;
+            let event = Event {
+                start: Some(*clock),
+                duration: Some(rng.below(9) as i64),
+                metrics: &[("bytes", rng.below(9) as f64)],
+                ..Event::integer(symbol.into())
+            };
+            collector.push(stream, &event).unwrap();
+        }
+    }
+    fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap()
+}
+
+#[test]
+fn segments_of_summaries_add_up() {
+    let mut rng = Rng::new(77);
+    let (mut known, mut all) = (0, 0);
+    for round in 0..800 {
+        let mut clock = 0;
+        let parts: Vec<Fold> = (0..rng.between(1, 4)).map(|_| timed_part(&mut rng, &mut clock)).collect();
+        let file = |summed: bool| {
+            let mut writer = SegmentWriter::new(Vec::new()).unwrap();
+            for part in &parts {
+                let part = part.clone();
+                writer.segment(&if summed { summarize(part).unwrap() } else { part }).unwrap();
+            }
+            writer.finish().unwrap()
+        };
+        let (of_columns, of_sums) = (read(&file(false)).unwrap(), read(&file(true)).unwrap());
+        archive::verify(Cursor::new(file(true))).unwrap();
+        assert_eq!(event_sums(&of_sums).unwrap(), event_sums(&of_columns).unwrap());
+        let spans = |fold: &Fold| -> Vec<_> {
+            statistics(fold).unwrap().streams.into_iter().map(|stream| stream.span).collect()
+        };
+        assert_eq!(spans(&of_sums), spans(&of_columns));
+        let (Some(expected), Some(sums)) = (rule_sums(&of_columns).unwrap(), rule_sums(&of_sums).unwrap())
+        else {
+            assert_eq!(of_columns.events(), Some(0));
+            continue;
+        };
+        let pairs = sums.durations.iter().flatten().zip(expected.durations.iter().flatten());
+        for (sum, expected) in pairs {
+            // Whatever is measured everywhere is exact; what is not is known not to be.
+            assert!(sum.count <= expected.count);
+            assert!(sum.count < expected.count || sum == expected, "round {round}");
+            known += usize::from(sum == expected);
+            all += 1;
+        }
+        for (sum, expected) in sums.metric("bytes").unwrap().iter().zip(expected.metric("bytes").unwrap()) {
+            assert!(sum.count < expected.count || sum == expected, "round {round}");
+        }
+        for (place, sum) in &sums.loops {
+            assert!(sum.count <= expected.loops[place].count, "round {round}");
+        }
+        assert_eq!(read(&written(&of_sums)).unwrap(), of_sums, "round {round}");
+    }
+    assert!(known * 10 > all * 9, "{known} of {all}");
+}
+
+#[test]
+fn segments_with_and_without_a_summary_are_one_trace() {
+    let mut rng = Rng::new(78);
+    for _ in 0..500 {
+        let mut clock = 0;
+        let parts: Vec<Fold> = (0..3).map(|_| timed_part(&mut rng, &mut clock)).collect();
+        let mut writer = SegmentWriter::new(Vec::new()).unwrap();
+        let mut columns = SegmentWriter::new(Vec::new()).unwrap();
+        for (index, part) in parts.into_iter().enumerate() {
+            columns.segment(&part).unwrap();
+            writer.segment(&if index == 1 { summarize(part).unwrap() } else { part }).unwrap();
+        }
+        let mixed = read(&writer.finish().unwrap()).unwrap();
+        let columns = read(&columns.finish().unwrap()).unwrap();
+        assert_eq!(event_sums(&mixed).unwrap(), event_sums(&columns).unwrap());
+        let both = |stream: &FoldedStream| stream.sums().is_some() && !stream.times().is_empty();
+        if mixed.streams().iter().any(both) {
+            assert!(rule_sums(&mixed).unwrap().is_none());
+        }
+        assert_eq!(read(&written(&mixed)).unwrap(), mixed);
+        assert_eq!(event_sums(&summarize(mixed).unwrap()).unwrap(), event_sums(&columns).unwrap());
+    }
+}
+
+#[test]
+fn loops_of_a_summary_are_timed_as_far_as_it_goes() {
+    let mut rng = Rng::new(79);
+    let mut shared = 0;
+    for round in 0..1000 {
+        let fold = random_fold(&mut rng, round);
+        let summary = summarize(fold.clone()).unwrap();
+        for class in classes(&fold).unwrap() {
+            let nest = Nest::of(&fold, class.root, 1000);
+            let times: Vec<StreamTimes> = class
+                .streams
+                .iter()
+                .filter_map(|&index| loop_times(&nest, fold.streams()[index].times()).unwrap())
+                .collect();
+            let Some(summed) = summed_times(&summary, &class, 1000).unwrap() else { continue };
+            for own in &summed.all.loops {
+                let mut expected = Spread::default();
+                for times in
+                    times.iter().flat_map(|times| &times.loops).filter(|times| times.node == own.node)
+                {
+                    expected.join(&times.times).unwrap();
+                }
+                assert!(own.shared || own.times == expected, "round {round}");
+                assert!(own.times.count >= expected.count);
+                shared += usize::from(own.shared);
+            }
+            let loops = times.iter().flat_map(|times| &times.loops);
+            let is_there = |node: usize| summed.all.loops.iter().any(|times| times.node == node);
+            assert!(loops.map(|times| times.node).all(is_there));
+        }
+    }
+    assert!(shared > 0);
+}
+
+#[test]
+fn changed_summaries_never_panic() {
+    let mut rng = Rng::new(80);
+    let (mut good, mut bad) = (0, 0);
+    for round in 0..300 {
+        let file = written(&summarize(random_fold(&mut rng, round)).unwrap());
+        let listed = Archive::open(Cursor::new(&file[..])).unwrap();
+        let segment = &listed.segments()[0];
+        let Some(section) = segment.sections().iter().find(|s| s.kind() == SectionKind::Summary) else {
+            continue;
+        };
+        for _ in 0..60 {
+            let mut changed = file.clone();
+            for _ in 0..rng.between(1, 3) {
+                let place = section.offset() as usize + rng.below(section.length() as usize);
+                changed[place] = match rng.below(3) {
+                    0 => rng.next_u64() as u8,
+                    1 => changed[place] ^ (1 << rng.below(8)),
+                    _ => [0, 0x7f, 0x80, 0xff][rng.below(4)],
+                };
+            }
+            archive::reseal(&mut changed);
+            let Ok(fold) = read(&changed) else {
+                bad += 1;
+                continue;
+            };
+            good += 1;
+            // Whatever it says now, it can be asked and written, and what is written is read.
+            let _ = (event_sums(&fold), rule_sums(&fold), statistics(&fold));
+            let _ = archive::verify(Cursor::new(&changed[..]));
+            for class in classes(&fold).unwrap() {
+                let times = summed_times(&fold, &class, 1000);
+                let loops = times.into_iter().flatten().flat_map(|times| times.all.loops);
+                for times in loops {
+                    let _ = (times.times.mean(), times.times.deviation());
+                }
+            }
+            let mut builder = FoldBuilder::default();
+            let _ = (builder.join(&fold), builder.join(&fold));
+            drop(builder.finish());
+            read(&written(&fold)).unwrap();
+        }
+    }
+    assert!(good > 100 && bad > 100, "{good} good, {bad} bad");
+}
