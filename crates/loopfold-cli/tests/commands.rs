@@ -52,7 +52,7 @@ fn every_folder_and_setting_is_reachable() {
     assert!(!nest(&["--min-times", "6"]).contains(")^"));
     run(&["loops", &trace, "--folder", "guarded", "--ties", "iterations"]).fails_with(&["has no meaning"]);
     for chosen in ["sequitur-runs", "auto", "smallest"] {
-        assert!(nest(&["--folder", chosen]).contains(")^5"));
+        assert!(nest(&["--folder", chosen]).contains(")^3"));
     }
     for grammar in ["repair", "sequitur", "sequitur1", "sequitur-runs", "auto", "smallest"] {
         for option in [["--ties", "left"], ["--min-times", "3"]] {

@@ -7,7 +7,8 @@ use crate::{Fold, Result};
 
 /// How long the run took that a fold tells of, in nanoseconds: from the first start to
 /// the last end of all events, where the streams are taken to share a clock. Streams that
-/// have durations but no starts took the sum of these. Nothing when no times are known.
+/// have durations but no starts took the sum of these, those of which only sums are kept
+/// as long as these say. Nothing when no times are known.
 ///
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
@@ -34,7 +35,10 @@ pub fn run_time(fold: &Fold) -> Result<Option<u64>> {
                 let sum = durations.reader().sum_before(durations.len())?.whole;
                 longest = longest.max(Some(sum));
             }
-            (None, None) => {}
+            (None, None) => {
+                let span = stream.sums().and_then(|sums| sums.span());
+                longest = longest.max(span.map(i128::from));
+            }
         }
     }
     let time = range.map(|(first, last)| last - first).max(longest);
