@@ -422,3 +422,11 @@ mod tests {
         }
     }
 }
+
+/// Where a sequence of events occurs in a stream: all starts, overlaps included. Each
+/// event of the query may be one of several symbols.
+pub fn occurrences(stream: &[u32], query: &[Vec<u32>]) -> Vec<usize> {
+    let fits = |window: &[u32]| window.iter().zip(query).all(|(symbol, event)| event.contains(symbol));
+    let windows = stream.windows(query.len()).enumerate();
+    windows.filter(|(_, window)| fits(window)).map(|(start, _)| start).collect()
+}

@@ -2,12 +2,18 @@
 
 mod align;
 mod classes;
+mod find;
 mod iterations;
+mod names;
 mod nest;
+mod query;
 mod statistics;
 
 pub use align::{Align, align};
 pub use classes::{Class, classes};
+pub use find::{Found, Place, Places, find};
 pub use iterations::{LoopTimes, StreamTimes, loop_times};
+pub use names::{near_names, symbols_called};
 pub use nest::{Nest, Node};
+pub use query::Query;
 pub use statistics::{Statistics, StreamStatistics, statistics};
