@@ -29,6 +29,9 @@ usage: cargo xtask CHORE
   bench reading [--quick]   only the speed of reading
   bench sizes [--quick] [--traces DIR]
                             only the sizes of archives, also of the traces under DIR
+  bench questions [--quick] [--traces DIR]
+                            questions on a fold, beside unfolding it and searching the events, also
+                            of the traces and archives under DIR
   papers                    the papers' tables and figures, beside the published values
   generate                  writes the files in the repository that a program makes";
 

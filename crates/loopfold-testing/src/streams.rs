@@ -206,13 +206,7 @@ fn statements(rng: &mut Rng, out: &mut Vec<Statement>, blocks: &mut u32, functio
     }
 }
 
-fn run(
-    functions: &[Vec<Statement>],
-    body: &[Statement],
-    rng: &mut Rng,
-    out: &mut Vec<u32>,
-    length: usize,
-) {
+fn run(functions: &[Vec<Statement>], body: &[Statement], rng: &mut Rng, out: &mut Vec<u32>, length: usize) {
     for statement in body {
         if out.len() >= length {
             return;

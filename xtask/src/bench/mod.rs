@@ -7,6 +7,7 @@ mod archive_sizes;
 mod literal;
 mod loops;
 mod measure;
+mod questions;
 mod reading;
 mod targets;
 
@@ -67,7 +68,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
         None | Some("loops") => all(&settings),
         Some("reading") => reading::run(&settings).map(drop),
         Some("sizes") => archive_sizes::run(&settings),
-        Some(other) => bail!("there is no benchmark `{other}`, only: loops, reading, sizes"),
+        Some("questions") => questions::run(&settings),
+        Some(other) => bail!("there is no benchmark `{other}`, only: loops, reading, sizes, questions"),
     }
 }
 

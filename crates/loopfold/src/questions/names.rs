@@ -199,7 +199,10 @@ mod tests {
     #[test]
     fn near_names_are_few_and_near() {
         let alphabet = alphabet_of(&["MPI_Send", "MPI_Isend", "MPI_Recv", "mpi_send_", "x", "a\x1bb"]);
-        assert_eq!(near_names(&alphabet, "mpi_send"), ["MPI_Send", "MPI_Isend", "mpi_send_", "MPI_Recv"][..3]);
+        assert_eq!(
+            near_names(&alphabet, "mpi_send"),
+            ["MPI_Send", "MPI_Isend", "mpi_send_", "MPI_Recv"][..3]
+        );
         assert_eq!(near_names(&alphabet, "MPI_Sned")[0], "MPI_Send");
         assert_eq!(near_names(&alphabet, "recv"), ["MPI_Recv"]);
         assert_eq!(near_names(&alphabet, "ab"), [r"a\u{1b}b"; 0]);

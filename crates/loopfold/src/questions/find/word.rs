@@ -83,7 +83,10 @@ impl<B: Bits> Words<B> {
                 }
             }
         }
-        symbols.values_mut().filter(|word| word.insides.is_empty()).for_each(|word| word.length = query_length);
+        symbols
+            .values_mut()
+            .filter(|word| word.insides.is_empty())
+            .for_each(|word| word.length = query_length);
         Self { query_length, places, symbols, foreign }
     }
 
