@@ -5,10 +5,13 @@
 mod support;
 
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
-use loopfold::questions::{Place, Query, find};
+use loopfold::questions::{
+    Context, ContextNode, ContextTree, Neighbour, Order, Place, Query, context, find, order,
+};
 use loopfold::trace::{Alphabet, Event};
 use loopfold::{Fold, Symbol};
 use loopfold_testing::{Rng, oracles, streams};
+use std::collections::HashMap;
 use support::{fold_of, folders, odd_fold, small_streams};
 
 /// A query that is likely to occur: a part of a stream, sometimes with a symbol changed,
@@ -153,4 +156,136 @@ fn claims_of_any_size_are_answered_at_once() {
     assert_eq!(many.places().take(3).count(), 3);
     let mixed = ask(&"a b ".repeat(3_000));
     assert_eq!(mixed.count_in(0), pairs - 2_999);
+}
+
+fn check_order(fold: &Fold, streams: &[Vec<u32>], query: &[Vec<u32>], other: &[Vec<u32>]) {
+    let orders = order(fold, &query_of(query), &query_of(other)).unwrap();
+    assert_eq!(orders.len(), streams.len());
+    for (index, stream) in streams.iter().enumerate() {
+        let expected = oracles::order(stream, query, other);
+        let place = |start: usize, length: usize| places_in(index, &[start], length)[0];
+        let count = |events| oracles::occurrences(stream, events).len() as u64;
+        let expected = Order {
+            stream: index,
+            count: count(query),
+            others: count(other),
+            before: expected.before as u64,
+            first: expected.first.map(|(a, b)| (place(a, query.len()), place(b, other.len()))),
+            earlier: expected.earlier.map(|start| place(start, other.len())),
+        };
+        assert_eq!(orders[index], expected, "{query:?} before {other:?} in {stream:?}");
+    }
+}
+
+#[test]
+fn order_equals_that_of_all_pairs() {
+    let mut rng = Rng::new(74);
+    for round in 0..3_000 {
+        let (odd, unfolded) = odd_fold(&mut rng, 60);
+        let streams = small_streams(&mut rng, 40);
+        let folder = &folders()[round % folders().len()];
+        for (fold, streams) in [(odd, unfolded), (fold_of(&streams, &**folder), streams)] {
+            for _ in 0..3 {
+                let query = random_query(&mut rng, &streams, 4);
+                let other = random_query(&mut rng, &streams, 4);
+                check_order(&fold, &streams, &query, &other);
+            }
+        }
+    }
+}
+
+#[test]
+fn order_of_claims_of_any_size() {
+    let fold = giant();
+    let query = |text: &str| Query::parse(text, fold.alphabet()).unwrap();
+    let [order, again] = order(&fold, &query("b a"), &query("a a")).unwrap()[..] else { panic!() };
+    assert_eq!((order.count, order.before), ((1 << 40) - 1, (1 << 40) - 1));
+    let (first, next) = order.first.unwrap();
+    assert_eq!((first.start, next.start), (1, (1 << 41) + 1));
+    assert_eq!(again.first.unwrap().1, Place { stream: 1, ..next });
+}
+
+/// A tree as lists of neighbours with their counts; also checks what holds for any tree.
+fn lists(tree: &ContextTree, whole: u64, depth: usize) -> HashMap<Vec<Option<u32>>, u64> {
+    fn walk(
+        tree: &ContextTree,
+        children: &[ContextNode],
+        whole: u64,
+        left: usize,
+        path: &mut Vec<Option<u32>>,
+        lists: &mut HashMap<Vec<Option<u32>>, u64>,
+    ) {
+        let is_edge = path.last() == Some(&None);
+        assert_eq!(children.is_empty(), whole == 0 || left == 0 || is_edge, "after {path:?}");
+        assert!(children.is_empty() || children.iter().map(|child| child.count).sum::<u64>() == whole);
+        assert!(children.is_sorted_by_key(|child| (std::cmp::Reverse(child.count), child.neighbour)));
+        for child in children {
+            path.push(match child.neighbour {
+                Neighbour::Event(symbol) => Some(symbol.raw()),
+                Neighbour::Edge => None,
+            });
+            assert!(lists.insert(path.clone(), child.count).is_none(), "{path:?} twice");
+            walk(tree, tree.beyond(child), child.count, left - 1, path, lists);
+            path.pop();
+        }
+    }
+    let mut found = HashMap::new();
+    walk(tree, tree.nearest(), whole, depth, &mut Vec::new(), &mut found);
+    found
+}
+
+fn check_context(fold: &Fold, streams: &[Vec<u32>], query: &[Vec<u32>], depth: usize) -> Context {
+    let Ok(context) = context(fold, &query_of(query), depth) else { panic!("{query:?} in {streams:?}") };
+    let count: usize = streams.iter().map(|stream| oracles::occurrences(stream, query).len()).sum();
+    assert_eq!(context.count, count as u64);
+    for (tree, after) in [(&context.after, true), (&context.before, false)] {
+        let expected = oracles::contexts(streams, query, depth, after);
+        let what = || format!("{query:?} to {depth}, after: {after}, in {streams:?}, {fold:?}");
+        assert_eq!(lists(tree, context.count, depth), expected, "{}", what());
+    }
+    context
+}
+
+#[test]
+fn context_equals_that_of_the_unfolded_streams_for_every_folder() {
+    let mut rng = Rng::new(75);
+    for round in 0..1_500 {
+        let streams = small_streams(&mut rng, if round % 10 == 0 { 300 } else { 40 });
+        let longest = if rng.one_in(4) { 20 } else { 3 };
+        let query = random_query(&mut rng, &streams, longest);
+        let depth = if rng.one_in(4) { rng.between(0, 20) } else { 3 };
+        let contexts: Vec<Context> = folders()
+            .iter()
+            .map(|folder| check_context(&fold_of(&streams, &**folder), &streams, &query, depth))
+            .collect();
+        assert!(contexts.iter().all(|context| *context == contexts[0]));
+    }
+}
+
+#[test]
+fn context_on_folds_that_no_folder_makes() {
+    let mut rng = Rng::new(76);
+    for _ in 0..5_000 {
+        let (fold, streams) = odd_fold(&mut rng, 300);
+        let longest = if rng.one_in(3) { 12 } else { 2 };
+        let query = random_query(&mut rng, &streams, longest);
+        let depth = rng.between(0, 9);
+        check_context(&fold, &streams, &query, depth);
+    }
+}
+
+#[test]
+fn context_of_claims_of_any_size() {
+    let fold = giant();
+    let ask = |text: &str| context(&fold, &Query::parse(text, fold.alphabet()).unwrap(), 3).unwrap();
+    let b = ask("b");
+    assert_eq!(b.count, 1 << 41);
+    let [a, c] = b.after.nearest() else { panic!("{b:?}") };
+    assert_eq!((a.count, c.count), ((1 << 41) - 2, 2));
+    let a = ask("a a");
+    let [same, edge] = a.after.nearest() else { panic!("{a:?}") };
+    assert_eq!((same.count, edge.count), (2 * ((1 << 59) - 2), 2));
+    assert_eq!(edge.neighbour, Neighbour::Edge);
+    let too_deep = context(&fold, &Query::parse("a", fold.alphabet()).unwrap(), 64).unwrap_err();
+    assert!(too_deep.is_limit(), "{too_deep}");
 }

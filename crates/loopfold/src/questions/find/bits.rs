@@ -20,11 +20,14 @@ pub(super) trait Bits: Clone + Debug + Default + PartialEq + Send + Sync {
     /// How many places are in both sets.
     fn common(&self, other: &Self) -> u64;
 
+    /// True when there are places in both sets.
+    fn meets(&self, other: &Self) -> bool;
+
     /// The set with `by` added to every place.
     fn up(&self, by: usize) -> Self;
 
-    /// The set with `by` taken from every place; places before that fall out.
-    fn down(&self, by: usize) -> Self;
+    /// The places for which the place `by` further on is in the other set.
+    fn and_down(&self, other: &Self, by: usize) -> Self;
 
     /// Machine words of memory besides the value itself.
     fn words(&self) -> usize;
@@ -48,15 +51,20 @@ impl Bits for u64 {
     }
 
     fn common(&self, other: &Self) -> u64 {
-        u64::from((self & other).count_ones())
+        let both = self & other;
+        if both == 0 { 0 } else { count_ones(both) }
+    }
+
+    fn meets(&self, other: &Self) -> bool {
+        self & other != 0
     }
 
     fn up(&self, by: usize) -> Self {
         if by < 64 { self << by } else { 0 }
     }
 
-    fn down(&self, by: usize) -> Self {
-        if by < 64 { self >> by } else { 0 }
+    fn and_down(&self, other: &Self, by: usize) -> Self {
+        if by < 64 { self & other >> by } else { 0 }
     }
 
     fn words(&self) -> usize {
@@ -64,15 +72,21 @@ impl Bits for u64 {
     }
 }
 
+/// Out of line: mostly there is nothing to count, and not every processor counts at once.
+#[inline(never)]
+fn count_ones(bits: u64) -> u64 {
+    bits.count_ones().into()
+}
+
 /// A set of places that may be many: 64 to a word, no words of zeros at the end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Wide(Vec<u64>);
 
 impl Wide {
-    fn trimmed(mut words: Vec<u64>) -> Self {
-        let used = words.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
-        words.truncate(used);
-        Self(words)
+    /// A set of up to `most` words; those that are zero at the end take no memory.
+    fn of_words(most: usize, word: impl Fn(usize) -> u64) -> Self {
+        let used = (0..most).rposition(|index| word(index) != 0).map_or(0, |last| last + 1);
+        Self((0..used).map(word).collect())
     }
 
     fn pairs<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = (u64, u64)> + 'a {
@@ -94,7 +108,7 @@ impl Bits for Wide {
     }
 
     fn and(&self, other: &Self) -> Self {
-        Self::trimmed(self.pairs(other).map(|(left, right)| left & right).collect())
+        Self::of_words(self.0.len().min(other.0.len()), |index| self.0[index] & other.0[index])
     }
 
     fn or(&self, other: &Self) -> Self {
@@ -108,29 +122,30 @@ impl Bits for Wide {
         self.pairs(other).map(|(left, right)| u64::from((left & right).count_ones())).sum()
     }
 
-    fn up(&self, by: usize) -> Self {
-        if self.0.is_empty() {
-            return Self::default();
-        }
-        let (whole, part) = (by / 64, by % 64);
-        let mut words = vec![0; self.0.len() + whole + 1];
-        for (index, &word) in self.0.iter().enumerate() {
-            words[index + whole] |= word << part;
-            if part > 0 {
-                words[index + whole + 1] |= word >> (64 - part);
-            }
-        }
-        Self::trimmed(words)
+    fn meets(&self, other: &Self) -> bool {
+        self.pairs(other).any(|(left, right)| left & right != 0)
     }
 
-    fn down(&self, by: usize) -> Self {
+    fn up(&self, by: usize) -> Self {
         let (whole, part) = (by / 64, by % 64);
-        let rest = self.0.get(whole..).unwrap_or_default();
-        let moved = |index: usize| {
-            let above = rest.get(index + 1).copied().unwrap_or(0);
-            rest[index] >> part | if part > 0 { above << (64 - part) } else { 0 }
+        let word = |index: usize| self.0.get(index).copied().unwrap_or(0);
+        let moved = |index: usize| match index.checked_sub(whole) {
+            None => 0,
+            Some(index) if part == 0 => word(index),
+            Some(0) => word(0) << part,
+            Some(index) => word(index) << part | word(index - 1) >> (64 - part),
         };
-        Self::trimmed((0..rest.len()).map(moved).collect())
+        if self.0.is_empty() { Self::default() } else { Self::of_words(self.0.len() + whole + 1, moved) }
+    }
+
+    fn and_down(&self, other: &Self, by: usize) -> Self {
+        let (whole, part) = (by / 64, by % 64);
+        let rest = other.0.get(whole..).unwrap_or_default();
+        let both = |index: usize| {
+            let above = rest.get(index + 1).copied().unwrap_or(0);
+            self.0[index] & (rest[index] >> part | if part > 0 { above << (64 - part) } else { 0 })
+        };
+        Self::of_words(self.0.len().min(rest.len()), both)
     }
 
     fn words(&self) -> usize {
@@ -159,8 +174,12 @@ mod tests {
         assert_eq!(left.and(&right), bits(&(&a & &b)));
         assert_eq!(left.or(&right), bits(&(&a | &b)));
         assert_eq!(left.common(&right), (&a & &b).len() as u64);
+        assert_eq!(left.meets(&right), !a.is_disjoint(&b));
         assert_eq!(left.is_empty(), a.is_empty());
-        assert_eq!(left.down(by), bits(&a.iter().filter_map(|place| place.checked_sub(by)).collect()));
+        let near = rng.below(10);
+        let further = a.iter().copied().filter(|place| b.contains(&(place + near))).collect();
+        assert_eq!(left.and_down(&right, near), bits(&further));
+        assert!(left.and_down(&right, size).is_empty());
         let moved = a.iter().map(|place| place + by).filter(|&place| size > 64 || place < 64).collect();
         assert_eq!(left.up(by), bits(&moved));
     }

@@ -15,7 +15,8 @@ use super::bits::Bits;
 use super::word::{Word, Words};
 use crate::fold::{Fold, Item, Measure, Target};
 use crate::questions::Query;
-use crate::{Error, Result, RuleId, Symbol};
+use crate::{Error, Result, RuleId};
+use std::borrow::Cow;
 
 /// Machine words that the words of long queries may take: a gigabyte.
 const MOST_WORDS: usize = 1 << 27;
@@ -26,10 +27,11 @@ pub(super) struct Matcher<'a, B> {
     measure: Words<B>,
     /// The word of what is foreign, then those of the query's symbols, then of rules.
     words: Vec<Word<B>>,
-    /// For each symbol its word; those behind the query's last symbol are left out.
-    of_symbol: Vec<u32>,
-    /// For each rule its word.
-    of_rule: Vec<u32>,
+    /// The word of each symbol up to the query's last one, of any other symbol, and of
+    /// each rule.
+    indices: Vec<u32>,
+    /// Where the rules begin in `indices`.
+    first_rule: usize,
 }
 
 /// The index of the word of what holds no symbol of the query.
@@ -40,18 +42,18 @@ impl<'a, B: Bits> Matcher<'a, B> {
     pub(super) fn new(fold: &'a Fold, query: &Query) -> Result<Self> {
         let measure = Words::new(query);
         let mut words = vec![measure.foreign().clone()];
-        let symbols = measure.symbols().map(|(symbol, _)| symbol.index() + 1).max().unwrap_or(0);
-        let mut of_symbol = vec![FOREIGN; symbols];
+        let first_rule = measure.symbols().map(|(symbol, _)| symbol.index() + 2).max().unwrap_or(1);
+        let mut indices = Vec::with_capacity(first_rule + fold.rules().len());
+        indices.resize(first_rule, FOREIGN);
         for (symbol, word) in measure.symbols() {
-            of_symbol[symbol.index()] = words.len() as u32;
+            indices[symbol.index()] = words.len() as u32;
             words.push(word.clone());
         }
-        let of_rule = Vec::with_capacity(fold.rules().len());
-        let mut matcher = Self { fold, measure, words, of_symbol, of_rule };
+        let mut matcher = Self { fold, measure, words, indices, first_rule };
         let mut memory = 0;
         for rule in fold.rules() {
             let index = matcher.index_of_body(fold.body(rule));
-            matcher.of_rule.push(index);
+            matcher.indices.push(index);
             if index as usize + 1 == matcher.words.len() {
                 memory += matcher.words[index as usize].words();
             }
@@ -67,23 +69,25 @@ impl<'a, B: Bits> Matcher<'a, B> {
 
     /// The word of a body, added if it is not foreign. All its rules have theirs.
     fn index_of_body(&mut self, body: &[Item]) -> u32 {
-        let is_foreign = body.iter().fold(FOREIGN, |all, item| all | self.index(item.target())) == FOREIGN;
-        let Some((&first, rest)) = body.split_first().filter(|_| !is_foreign) else {
-            if body.is_empty() {
-                self.words.push(self.measure.empty());
-                return self.words.len() as u32 - 1;
-            }
-            return FOREIGN;
+        let Some(first) = body.iter().position(|item| self.index(item.target()) != FOREIGN) else {
+            return if body.is_empty() { self.add(self.measure.empty()) } else { FOREIGN };
         };
-        let mut word = self.word_of(first);
-        for &item in rest {
-            let next = &self.words[self.index(item.target()) as usize];
-            word = if item.times() == 1 {
-                self.measure.joined(&word, next)
-            } else {
-                self.measure.joined(&word, &self.measure.repeated(next, item.times()))
-            };
+        let (mut word, mut rest) = match first {
+            0 => (self.word_of(body[0]).into_owned(), body[1..].iter()),
+            _ => (self.measure.foreign().clone(), body[first..].iter()),
+        };
+        while word.has_insides()
+            && let Some(&item) = rest.next()
+        {
+            word = self.measure.joined(&word, &self.word_of(item));
         }
+        for &item in rest {
+            self.measure.append(&mut word, &self.word_of(item));
+        }
+        self.add(word)
+    }
+
+    fn add(&mut self, word: Word<B>) -> u32 {
         // There are fewer than 2^31 rules and symbols each.
         self.words.push(word);
         self.words.len() as u32 - 1
@@ -91,23 +95,25 @@ impl<'a, B: Bits> Matcher<'a, B> {
 
     #[inline]
     fn index(&self, target: Target) -> u32 {
-        match target {
-            Target::Symbol(symbol) => self.index_of_symbol(symbol),
-            Target::Rule(rule) => self.of_rule[rule.index()],
-        }
+        let slot = match target {
+            Target::Symbol(symbol) => symbol.index().min(self.first_rule - 1),
+            Target::Rule(rule) => self.first_rule + rule.index(),
+        };
+        self.indices[slot]
     }
 
     #[inline]
-    fn index_of_symbol(&self, symbol: Symbol) -> u32 {
-        self.of_symbol.get(symbol.index()).copied().unwrap_or(FOREIGN)
-    }
-
     fn word(&self, target: Target) -> &Word<B> {
         &self.words[self.index(target) as usize]
     }
 
-    fn word_of(&self, item: Item) -> Word<B> {
-        self.measure.repeated(self.word(item.target()), item.times())
+    #[inline]
+    fn word_of(&self, item: Item) -> Cow<'_, Word<B>> {
+        let once = self.word(item.target());
+        match item.times() {
+            1 => Cow::Borrowed(once),
+            times => Cow::Owned(self.measure.repeated(once, times)),
+        }
     }
 }
 
@@ -187,7 +193,7 @@ impl<B: Bits> Walker<'_, '_, B> {
 
     /// Passes over events with this word.
     fn pass(&mut self, word: &Word<B>, events: u64) {
-        self.endings = self.matcher.measure.endings_after(&self.endings, word);
+        self.matcher.measure.follow(&mut self.endings, word);
         self.position += events;
     }
 

@@ -38,6 +38,11 @@ impl<B: Bits> Word<B> {
         self.count.saturating_add(endings.common(&self.beginnings))
     }
 
+    /// True when the stretch may lie in the middle of an occurrence.
+    pub(super) fn has_insides(&self) -> bool {
+        !self.insides.is_empty()
+    }
+
     /// Machine words of memory besides the value itself.
     pub(super) fn words(&self) -> usize {
         self.endings.words() + self.beginnings.words() + self.insides.words()
@@ -104,25 +109,36 @@ impl<B: Bits> Words<B> {
     #[inline]
     pub(super) fn joined(&self, left: &Word<B>, right: &Word<B>) -> Word<B> {
         let count = left.count.saturating_add(right.count_after(&left.endings));
-        let insides = left.insides.and(&right.insides.down(left.length as usize));
+        let insides = left.insides.and_down(&right.insides, left.length as usize);
         let length = if insides.is_empty() { self.query_length } else { left.length + right.length };
+        let mut endings = left.endings.clone();
+        self.follow(&mut endings, right);
         Word {
             count,
-            endings: self.endings_after(&left.endings, right),
-            beginnings: left.beginnings.or(&left.insides.and(&right.beginnings.down(left.length as usize))),
+            endings,
+            beginnings: left.beginnings.or(&left.insides.and_down(&right.beginnings, left.length as usize)),
             insides,
             length,
         }
     }
 
-    /// The endings of what left these endings, followed by a stretch.
+    /// Joins a stretch to one without insides: only the count and the endings change.
     #[inline]
-    pub(super) fn endings_after(&self, endings: &B, word: &Word<B>) -> B {
-        let through = endings.and(&word.insides);
-        if through.is_empty() {
-            return word.endings.clone();
+    pub(super) fn append(&self, word: &mut Word<B>, next: &Word<B>) {
+        debug_assert!(word.insides.is_empty());
+        word.count = word.count.saturating_add(next.count_after(&word.endings));
+        self.follow(&mut word.endings, next);
+    }
+
+    /// Turns the endings of what lies before a stretch into those behind it.
+    #[inline]
+    pub(super) fn follow(&self, endings: &mut B, word: &Word<B>) {
+        if endings.meets(&word.insides) {
+            let through = endings.and(&word.insides).up(word.length as usize);
+            *endings = word.endings.or(&through.and(&self.places));
+        } else {
+            endings.clone_from(&word.endings);
         }
-        word.endings.or(&through.up(word.length as usize).and(&self.places))
     }
 
     /// The word of a stretch repeated `times` times.
