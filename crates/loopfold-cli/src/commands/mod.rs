@@ -1,6 +1,9 @@
 //! One file per command.
 
+mod before;
 mod cat;
+mod context;
+mod find;
 mod fold;
 mod loops;
 mod manual;
@@ -20,6 +23,8 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Fold(arguments) => fold::run(&arguments),
         Command::Stats(arguments) => stats::run(&arguments),
         Command::Cat(arguments) => cat::run(&arguments),
+        Command::Find(arguments) => find::run(&arguments),
+        Command::Context(arguments) => context::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Formats => formats(),

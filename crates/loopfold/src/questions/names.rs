@@ -94,7 +94,7 @@ const SHOWN: usize = 80;
 /// but for upper and lower case, spelled nearly so, or with the word in them.
 pub fn near_names(alphabet: &Alphabet, word: &str) -> Vec<String> {
     let wanted: Vec<char> = word.to_lowercase().chars().take(SHOWN).collect();
-    let furthest = (wanted.len() / 3).clamp(1, 4);
+    let furthest = ((wanted.len() + 1) / 3).min(4);
     let mut near: Vec<(usize, String)> = Vec::new();
     for symbol in alphabet.symbols() {
         let name = bare_name(&alphabet.meaning(symbol));
