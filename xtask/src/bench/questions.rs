@@ -10,10 +10,11 @@ use crate::table::{Column, Table, grouped, short};
 use anyhow::{Context as _, Result, ensure};
 use loopfold::archive::{self, ReadOptions};
 use loopfold::folders::{Folder, Outermost, fold_trace};
-use loopfold::questions::{Query, find};
+use loopfold::questions::{ContextNode, Neighbour, Query, context, find};
 use loopfold::trace::{Event, Sink as _};
 use loopfold::{Fold, Symbol, Trace};
 use loopfold_testing::streams;
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -46,6 +47,11 @@ const QUESTIONS: &[Question] = &[
         name: "find 1,000 events",
         of_fold: |subject| count(subject, 1_000),
         of_events: |subject, events| search(events, &subject.sequence(1_000)),
+    },
+    Question {
+        name: "what comes after, 3 deep",
+        of_fold: |subject| contexts(subject),
+        of_events: |subject, events| contexts_of_events(events, subject.sequence(1)[0]),
     },
 ];
 
@@ -174,6 +180,29 @@ fn count(subject: &Subject, length: u64) -> Result<u64> {
     let found = find(&subject.fold, &Query::of_symbols(&symbols?)?)?;
     ensure!(found.first().is_some(), "what was taken from the trace is not found in it");
     Ok(found.count()?)
+}
+
+/// How many different sequences of three events come after an event, by the fold.
+fn contexts(subject: &Subject) -> Result<u64> {
+    let event = Symbol::new(subject.sequence(1)[0] as usize)?;
+    let tree = context(&subject.fold, &Query::of_symbols(&[event])?, 3)?.after;
+    let beyond = |nodes: &[ContextNode]| nodes.iter().flat_map(|node| tree.beyond(node).to_vec()).collect();
+    let second: Vec<ContextNode> = beyond(tree.nearest());
+    let third: Vec<ContextNode> = beyond(&second);
+    Ok(third.iter().filter(|node| node.neighbour != Neighbour::Edge).count() as u64)
+}
+
+/// The same, by looking at every event.
+fn contexts_of_events(events: &[Vec<u32>], event: u32) -> u64 {
+    let mut counts: HashMap<[u32; 3], u64> = HashMap::new();
+    for stream in events {
+        for window in stream.windows(4) {
+            if window[0] == event {
+                *counts.entry([window[1], window[2], window[3]]).or_default() += 1;
+            }
+        }
+    }
+    counts.len() as u64
 }
 
 /// How often a sequence occurs: where its first and last events are in place, the ones

@@ -49,7 +49,7 @@ pub(super) fn run(
     }
     let orders = order(fold, query, other)?;
     let total = Total::of(&orders)?;
-    let mut clock = Clock::new(fold)?;
+    let mut clock = Clock::new(fold);
     let mut out = BufWriter::new(std::io::stdout().lock());
     if arguments.json {
         writeln!(out, "{}", to_json(arguments, text, fold, &orders, &total, &mut clock)?)?;

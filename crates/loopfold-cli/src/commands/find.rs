@@ -47,7 +47,7 @@ fn print(out: &mut impl Write, arguments: &FindArgs, fold: &Fold, found: &Found<
         writeln!(out, "{count}")?;
         return Ok(outcome(count > 0));
     }
-    let mut clock = Clock::new(fold)?;
+    let mut clock = Clock::new(fold);
     if all {
         return print_all(out, arguments, found, &mut clock, count);
     }
@@ -144,7 +144,7 @@ fn print_json(
     found: &Found<'_>,
 ) -> Result<Outcome> {
     let count = found.count()?;
-    let mut clock = Clock::new(fold)?;
+    let mut clock = Clock::new(fold);
     let first = found.first().map(|first| clock.json(first)).transpose()?;
     let mut value = json!({"query": query, "count": count, "first": first, "scheme": SCHEME});
     if let Some(nth) = arguments.shown.nth {

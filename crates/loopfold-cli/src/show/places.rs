@@ -12,18 +12,26 @@ pub(crate) struct Clock<'a> {
     fold: &'a Fold,
     /// The stream that was asked for last: places mostly come in order.
     reader: Option<(usize, ColumnReader<'a, i64>)>,
-    /// When the first event of the trace began.
-    origin: Option<i64>,
+    /// When the first event of the trace began, once that was asked for.
+    origin: Option<Option<i64>>,
 }
 
 impl<'a> Clock<'a> {
-    pub(crate) fn new(fold: &'a Fold) -> Result<Self> {
-        let mut clock = Self { fold, reader: None, origin: None };
-        for stream in 0..fold.streams().len() {
-            let start = clock.start(stream, 0)?;
-            clock.origin = [clock.origin, start].into_iter().flatten().min();
+    pub(crate) fn new(fold: &'a Fold) -> Self {
+        Self { fold, reader: None, origin: None }
+    }
+
+    fn origin(&mut self) -> Result<Option<i64>> {
+        if let Some(origin) = self.origin {
+            return Ok(origin);
         }
-        Ok(clock)
+        let mut origin = None;
+        for stream in 0..self.fold.streams().len() {
+            let start = self.start(stream, 0)?;
+            origin = [origin, start].into_iter().flatten().min();
+        }
+        self.origin = Some(origin);
+        Ok(origin)
     }
 
     /// When an event began, in nanoseconds as the source has them.
@@ -42,8 +50,8 @@ impl<'a> Clock<'a> {
 
     /// How long after the first event of the trace an event began, as text.
     fn since(&mut self, stream: usize, position: u64) -> Result<Option<String>> {
-        let start = self.start(stream, position)?;
-        let since = start.zip(self.origin).map(|(start, origin)| i128::from(start) - i128::from(origin));
+        let Some(start) = self.start(stream, position)? else { return Ok(None) };
+        let since = self.origin()?.map(|origin| i128::from(start) - i128::from(origin));
         Ok(since.map(duration))
     }
 

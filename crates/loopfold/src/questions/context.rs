@@ -74,8 +74,11 @@ impl ContextTree {
 /// with it.
 const WIDEST: usize = 64;
 
-/// Nodes of both trees together that are kept, in a few hundred megabytes.
-const MOST_NODES: usize = 1 << 24;
+/// Nodes of a tree that are kept, in a few hundred megabytes.
+const MOST_NODES: usize = 1 << 23;
+
+/// First and last events of rules that are kept, in a gigabyte.
+const MOST_ENDS: usize = 1 << 28;
 
 /// What comes before and after a query, up to `depth` events away.
 ///
@@ -108,7 +111,7 @@ pub fn context(fold: &Fold, query: &Query, depth: usize) -> Result<Context> {
     let count = find(fold, query)?.count()?;
     let mut scan = Scan::new(query, depth);
     if depth > 0 && count > 0 {
-        let ends = RuleEnds::of(fold, width - 1);
+        let ends = RuleEnds::of(fold, width - 1)?;
         scan.rules(fold, &ends)?;
         scan.streams(fold, &ends)?;
     }
@@ -129,8 +132,11 @@ struct RuleEnds<'a> {
 }
 
 impl<'a> RuleEnds<'a> {
-    fn of(fold: &'a Fold, most: usize) -> Self {
-        let events = fold.rules().len() * most;
+    fn of(fold: &'a Fold, most: usize) -> Result<Self> {
+        let events = fold.rules().len().saturating_mul(most);
+        if events > MOST_ENDS / 2 {
+            return Err(Error::limit("this fold has too many rules to look so far; ask for a smaller depth"));
+        }
         let (first, last) = (Vec::with_capacity(events), Vec::with_capacity(events));
         let mut ends = Self { fold, most, first, last };
         let mut text = Vec::new();
@@ -155,7 +161,7 @@ impl<'a> RuleEnds<'a> {
             text.resize(most, GAP);
             ends.last.extend_from_slice(&text);
         }
-        ends
+        Ok(ends)
     }
 
     /// How many of a rule's first and last events are kept.
@@ -416,7 +422,7 @@ impl Growing {
         let next = self.nodes.len() as u32;
         let child = *self.children.entry((parent, event)).or_insert(next);
         if child == next {
-            if self.nodes.len() >= MOST_NODES / 2 {
+            if self.nodes.len() >= MOST_NODES {
                 return Err(Error::limit("there are too many different contexts; ask for a smaller depth"));
             }
             self.nodes.push(Grown { parent, event, count: 0 });
