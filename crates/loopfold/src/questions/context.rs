@@ -199,7 +199,8 @@ impl<'a> RuleEnds<'a> {
 /// down has that many already, so it is never followed by itself.
 fn repeat(part: &[u32], times: u64, most: usize, text: &mut Vec<u32>) {
     let end = text.len() + most;
-    for _ in 0..times {
+    text.extend_from_slice(&part[..part.len().min(most)]);
+    for _ in 1..times {
         if part.is_empty() || text.len() >= end {
             return;
         }
@@ -212,12 +213,29 @@ fn repeat(part: &[u32], times: u64, most: usize, text: &mut Vec<u32>) {
 struct Text {
     events: Vec<u32>,
     units: Vec<u32>,
+    /// How many of them were looked at.
+    read: usize,
+    /// The places of the query that the last of those can be, given the ones before it.
+    matched: u64,
 }
+
+/// Long bodies are written and read piece by piece, so that they stay in the nearest
+/// cache.
+const PIECE: usize = 2048;
 
 impl Text {
     fn clear(&mut self) {
         self.events.clear();
         self.units.clear();
+        (self.read, self.matched) = (0, 0);
+    }
+
+    /// Forgets all but the last `kept` of the events that were read.
+    fn forget(&mut self, kept: usize) {
+        let forgotten = self.read.saturating_sub(kept);
+        self.events.drain(..forgotten);
+        self.units.drain(..forgotten);
+        self.read -= forgotten;
     }
 
     /// Puts what was written since into a unit.
@@ -289,10 +307,15 @@ impl Scan {
                 body.iter().filter(|item| item.times() > 1 && holds(item)).copied().collect();
             may_hold[rule.index()] = true;
             text.clear();
+            let weight = |first, last| Ok(if first == last { 0 } else { uses });
             for (unit, &item) in (0..).zip(body) {
                 text.write_item(item, ends, unit);
+                if text.events.len() > PIECE {
+                    self.scan(&mut text, self.depth, weight)?;
+                    text.forget(self.depth + self.query_length);
+                }
             }
-            self.scan(&text, |first, last| Ok(if first == last { 0 } else { uses }))?;
+            self.scan(&mut text, 0, weight)?;
             for item in loops {
                 self.iterations(item, uses, ends, &mut text)?;
             }
@@ -314,7 +337,7 @@ impl Scan {
             }
             unit += 1;
         }
-        self.scan(text, |first, last| match first {
+        self.scan(text, 0, |first, last| match first {
             0 if last > 0 => multiply(uses, item.times() - u64::from(last)),
             _ => Ok(0),
         })
@@ -331,19 +354,21 @@ impl Scan {
             text.write(EDGE, 0);
             text.write_item(whole, ends, 1);
             text.write(EDGE, 2);
-            self.scan(&text, |first, last| Ok(if first == last { 0 } else { count }))?;
+            self.scan(&mut text, 0, |first, last| Ok(if first == last { 0 } else { count }))?;
         }
         Ok(())
     }
 
-    /// Adds the neighbours of every occurrence in a text. `weight` says how often a
-    /// stretch between two units is to be counted.
-    fn scan(&mut self, text: &Text, weight: impl Fn(u32, u32) -> Result<u64>) -> Result<()> {
+    /// Adds the neighbours of every occurrence in what was written, but for the last
+    /// `held` events, of which the neighbours are still to come. `weight` says how often
+    /// a stretch between two units is to be counted.
+    fn scan(&mut self, text: &mut Text, held: usize, weight: impl Fn(u32, u32) -> Result<u64>) -> Result<()> {
         let complete = 1u64 << (self.query_length - 1);
-        let mut matched = 0u64;
-        for (end, &event) in text.events.iter().enumerate() {
-            matched = (matched << 1 | 1) & self.places_of(event);
-            if matched & complete == 0 {
+        let from = text.read;
+        text.read = text.events.len().saturating_sub(held).max(from);
+        for end in from..text.read {
+            text.matched = (text.matched << 1 | 1) & self.places_of(text.events[end]);
+            if text.matched & complete == 0 {
                 continue;
             }
             let start = end + 1 - self.query_length;
@@ -366,8 +391,8 @@ fn too_many() -> Error {
 }
 
 /// A tree that is being made.
-#[derive(Default)]
 struct Growing {
+    /// The query itself, then its neighbours.
     nodes: Vec<Grown>,
     children: HashMap<(u32, u32), u32>,
 }
@@ -377,10 +402,19 @@ struct Grown {
     parent: u32,
     event: u32,
     count: u64,
+    /// The child that was added to last: mostly it is the same one again.
+    recent: u32,
 }
 
-/// The parent of the direct neighbours.
-const QUERY: u32 = u32::MAX;
+/// The node of the query itself, which is its own parent.
+const QUERY: u32 = 0;
+
+impl Default for Growing {
+    fn default() -> Self {
+        let query = Grown { parent: QUERY, event: GAP, count: 0, recent: QUERY };
+        Self { nodes: vec![query], children: HashMap::new() }
+    }
+}
 
 impl Growing {
     /// Adds the neighbours at these positions, each with the weight of what reaches from
@@ -419,14 +453,19 @@ impl Growing {
     }
 
     fn child(&mut self, parent: u32, event: u32) -> Result<u32> {
+        let recent = self.nodes[parent as usize].recent;
+        if self.nodes[recent as usize].event == event && recent != QUERY {
+            return Ok(recent);
+        }
         let next = self.nodes.len() as u32;
         let child = *self.children.entry((parent, event)).or_insert(next);
         if child == next {
             if self.nodes.len() >= MOST_NODES {
                 return Err(Error::limit("there are too many different contexts; ask for a smaller depth"));
             }
-            self.nodes.push(Grown { parent, event, count: 0 });
+            self.nodes.push(Grown { parent, event, count: 0, recent: QUERY });
         }
+        self.nodes[parent as usize].recent = child;
         Ok(child)
     }
 
@@ -439,11 +478,11 @@ impl Growing {
         for mut level in levels(&grown) {
             // Sorted by parents first, so that the children of each are together.
             level.sort_unstable_by_key(|&node| {
-                let Grown { parent, event, count } = grown[node as usize];
-                (moved.get(parent as usize).copied(), std::cmp::Reverse(count), event)
+                let Grown { parent, event, count, .. } = grown[node as usize];
+                (moved[parent as usize], std::cmp::Reverse(count), event)
             });
             for node in level {
-                let Grown { parent, event, count } = grown[node as usize];
+                let Grown { parent, event, count, .. } = grown[node as usize];
                 let index = tree.nodes.len();
                 let siblings = match parent {
                     QUERY => &mut tree.nearest,
@@ -462,18 +501,18 @@ impl Growing {
     }
 }
 
-/// The nodes by how far they are from the query, the nearest first. Parents are made
+/// The neighbours by how far they are from the query, the nearest first. Parents are made
 /// before their children.
 fn levels(nodes: &[Grown]) -> Vec<Vec<u32>> {
-    let mut depths: Vec<u8> = Vec::with_capacity(nodes.len());
+    let mut depths: Vec<usize> = vec![0];
     let mut levels: Vec<Vec<u32>> = Vec::new();
-    for (index, node) in (0..).zip(nodes) {
-        let depth = depths.get(node.parent as usize).map_or(0, |depth| depth + 1);
+    for (index, node) in (0..).zip(nodes).skip(1) {
+        let depth = depths[node.parent as usize] + 1;
         depths.push(depth);
-        if levels.len() <= usize::from(depth) {
+        if levels.len() < depth {
             levels.push(Vec::new());
         }
-        levels[usize::from(depth)].push(index);
+        levels[depth - 1].push(index);
     }
     levels
 }

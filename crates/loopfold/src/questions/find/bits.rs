@@ -11,23 +11,18 @@ pub(super) trait Bits: Clone + Debug + Default + PartialEq + Send + Sync {
     /// True when no place is in the set.
     fn is_empty(&self) -> bool;
 
-    /// The places in both sets.
-    fn and(&self, other: &Self) -> Self;
-
-    /// The places in one of the sets or both.
-    fn or(&self, other: &Self) -> Self;
-
     /// How many places are in both sets.
     fn common(&self, other: &Self) -> u64;
 
-    /// True when there are places in both sets.
-    fn meets(&self, other: &Self) -> bool;
+    /// Keeps the places for which the place `by` further on is in the other set.
+    fn keep(&mut self, other: &Self, by: usize);
 
-    /// The set with `by` added to every place.
-    fn up(&self, by: usize) -> Self;
+    /// Adds the places of `from` for which the place `by` further on is in the other set.
+    fn add(&mut self, from: &Self, other: &Self, by: usize);
 
-    /// The places for which the place `by` further on is in the other set.
-    fn and_down(&self, other: &Self, by: usize) -> Self;
+    /// Keeps the places in `inside`, adds `by` to them, drops those that are not in
+    /// `all` then, and adds the places of `more`.
+    fn follow(&mut self, inside: &Self, by: usize, all: &Self, more: &Self);
 
     /// Machine words of memory besides the value itself.
     fn words(&self) -> usize;
@@ -42,29 +37,22 @@ impl Bits for u64 {
         *self == 0
     }
 
-    fn and(&self, other: &Self) -> Self {
-        self & other
-    }
-
-    fn or(&self, other: &Self) -> Self {
-        self | other
-    }
-
     fn common(&self, other: &Self) -> u64 {
         let both = self & other;
         if both == 0 { 0 } else { count_ones(both) }
     }
 
-    fn meets(&self, other: &Self) -> bool {
-        self & other != 0
+    fn keep(&mut self, other: &Self, by: usize) {
+        *self &= if by < 64 { other >> by } else { 0 };
     }
 
-    fn up(&self, by: usize) -> Self {
-        if by < 64 { self << by } else { 0 }
+    fn add(&mut self, from: &Self, other: &Self, by: usize) {
+        *self |= from & if by < 64 { other >> by } else { 0 };
     }
 
-    fn and_down(&self, other: &Self, by: usize) -> Self {
-        if by < 64 { self & other >> by } else { 0 }
+    fn follow(&mut self, inside: &Self, by: usize, all: &Self, more: &Self) {
+        let moved = if by < 64 { (*self & inside) << by } else { 0 };
+        *self = moved & all | more;
     }
 
     fn words(&self) -> usize {
@@ -83,14 +71,27 @@ fn count_ones(bits: u64) -> u64 {
 pub(super) struct Wide(Vec<u64>);
 
 impl Wide {
-    /// A set of up to `most` words; those that are zero at the end take no memory.
-    fn of_words(most: usize, word: impl Fn(usize) -> u64) -> Self {
-        let used = (0..most).rposition(|index| word(index) != 0).map_or(0, |last| last + 1);
-        Self((0..used).map(word).collect())
+    fn trim(&mut self) {
+        let used = self.0.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
+        self.0.truncate(used);
     }
 
+    fn word(&self, index: usize) -> u64 {
+        self.0.get(index).copied().unwrap_or(0)
+    }
+
+    /// Pairs of words of two sets, as far as both have any.
     fn pairs<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = (u64, u64)> + 'a {
         self.0.iter().copied().zip(other.0.iter().copied())
+    }
+
+    /// The words with `by` taken from every place; places before that fall out.
+    fn down(&self, by: usize) -> impl Iterator<Item = u64> + '_ {
+        let (whole, part) = (by / 64, by % 64);
+        (whole..self.0.len()).map(move |index| match part {
+            0 => self.word(index),
+            _ => self.word(index) >> part | self.word(index + 1) << (64 - part),
+        })
     }
 }
 
@@ -107,45 +108,49 @@ impl Bits for Wide {
         self.0.is_empty()
     }
 
-    fn and(&self, other: &Self) -> Self {
-        Self::of_words(self.0.len().min(other.0.len()), |index| self.0[index] & other.0[index])
-    }
-
-    fn or(&self, other: &Self) -> Self {
-        let (short, long) = if self.0.len() < other.0.len() { (self, other) } else { (other, self) };
-        let mut words = long.0.clone();
-        words.iter_mut().zip(&short.0).for_each(|(word, more)| *word |= more);
-        Self(words)
-    }
-
     fn common(&self, other: &Self) -> u64 {
         self.pairs(other).map(|(left, right)| u64::from((left & right).count_ones())).sum()
     }
 
-    fn meets(&self, other: &Self) -> bool {
-        self.pairs(other).any(|(left, right)| left & right != 0)
+    fn keep(&mut self, other: &Self, by: usize) {
+        self.0.truncate(other.0.len().saturating_sub(by / 64));
+        self.0.iter_mut().zip(other.down(by)).for_each(|(word, other)| *word &= other);
+        self.trim();
     }
 
-    fn up(&self, by: usize) -> Self {
-        let (whole, part) = (by / 64, by % 64);
-        let word = |index: usize| self.0.get(index).copied().unwrap_or(0);
-        let moved = |index: usize| match index.checked_sub(whole) {
-            None => 0,
-            Some(index) if part == 0 => word(index),
-            Some(0) => word(0) << part,
-            Some(index) => word(index) << part | word(index - 1) >> (64 - part),
-        };
-        if self.0.is_empty() { Self::default() } else { Self::of_words(self.0.len() + whole + 1, moved) }
+    fn add(&mut self, from: &Self, other: &Self, by: usize) {
+        for (index, (from, other)) in from.0.iter().zip(other.down(by)).enumerate() {
+            let more = from & other;
+            if more == 0 {
+                continue;
+            }
+            if index >= self.0.len() {
+                self.0.resize(index + 1, 0);
+            }
+            self.0[index] |= more;
+        }
     }
 
-    fn and_down(&self, other: &Self, by: usize) -> Self {
+    fn follow(&mut self, inside: &Self, by: usize, all: &Self, more: &Self) {
+        if self.pairs(inside).all(|(word, inside)| word & inside == 0) {
+            return self.0.clone_from(&more.0);
+        }
         let (whole, part) = (by / 64, by % 64);
-        let rest = other.0.get(whole..).unwrap_or_default();
-        let both = |index: usize| {
-            let above = rest.get(index + 1).copied().unwrap_or(0);
-            self.0[index] & (rest[index] >> part | if part > 0 { above << (64 - part) } else { 0 })
-        };
-        Self::of_words(self.0.len().min(rest.len()), both)
+        let kept = self.0.len().min(inside.0.len());
+        self.0.iter_mut().zip(&inside.0).for_each(|(word, inside)| *word &= inside);
+        self.0.resize((kept + whole + 1).min(all.0.len()).max(more.0.len()), 0);
+        // From the top, so that what is still needed is not yet written over.
+        for index in (0..self.0.len()).rev() {
+            let word = |index: usize| if index < kept { self.0[index] } else { 0 };
+            let moved = match index.checked_sub(whole) {
+                None => 0,
+                Some(from) if part == 0 => word(from),
+                Some(0) => word(0) << part,
+                Some(from) => word(from) << part | word(from - 1) >> (64 - part),
+            };
+            self.0[index] = moved & all.word(index) | more.word(index);
+        }
+        self.trim();
     }
 
     fn words(&self) -> usize {
@@ -167,21 +172,29 @@ mod tests {
 
     /// Compares every operation with that on a set of numbers.
     fn check<B: Bits>(size: usize, rng: &mut Rng) {
-        let mut random = || -> BTreeSet<usize> { (0..rng.below(6)).map(|_| rng.below(size)).collect() };
+        let furthest = if rng.one_in(2) { 4 } else { size };
+        let near = rng.below(furthest);
+        let most = if rng.one_in(2) { 6 } else { 2 * size };
+        let mut random = || -> BTreeSet<usize> { (0..rng.below(most)).map(|_| rng.below(size)).collect() };
         let (a, b) = (random(), random());
-        let by = rng.below(size + 70);
         let (left, right): (B, B) = (bits(&a), bits(&b));
-        assert_eq!(left.and(&right), bits(&(&a & &b)));
-        assert_eq!(left.or(&right), bits(&(&a | &b)));
         assert_eq!(left.common(&right), (&a & &b).len() as u64);
-        assert_eq!(left.meets(&right), !a.is_disjoint(&b));
         assert_eq!(left.is_empty(), a.is_empty());
-        let near = rng.below(10);
-        let further = a.iter().copied().filter(|place| b.contains(&(place + near))).collect();
-        assert_eq!(left.and_down(&right, near), bits(&further));
-        assert!(left.and_down(&right, size).is_empty());
-        let moved = a.iter().map(|place| place + by).filter(|&place| size > 64 || place < 64).collect();
-        assert_eq!(left.up(by), bits(&moved));
+        let further: BTreeSet<usize> =
+            a.iter().copied().filter(|place| b.contains(&(place + near))).collect();
+        let mut kept = left.clone();
+        kept.keep(&right, near);
+        assert_eq!(kept, bits(&further), "{a:?} {b:?} {near}");
+        kept.keep(&right, size);
+        assert!(kept.is_empty());
+        let (c, d) = (random(), random());
+        let mut more = bits::<B>(&c);
+        more.add(&left, &right, near);
+        assert_eq!(more, bits(&(&c | &further)), "{a:?} {b:?} {c:?} {near}");
+        let moved: BTreeSet<usize> = a.intersection(&b).map(|place| place + near).collect();
+        let mut followed = left.clone();
+        followed.follow(&right, near, &bits(&c), &bits(&d));
+        assert_eq!(followed, bits(&(&(&moved & &c) | &d)), "{a:?} {b:?} {c:?} {d:?} {near}");
     }
 
     #[test]

@@ -72,15 +72,10 @@ impl<'a, B: Bits> Matcher<'a, B> {
         let Some(first) = body.iter().position(|item| self.index(item.target()) != FOREIGN) else {
             return if body.is_empty() { self.add(self.measure.empty()) } else { FOREIGN };
         };
-        let (mut word, mut rest) = match first {
+        let (mut word, rest) = match first {
             0 => (self.word_of(body[0]).into_owned(), body[1..].iter()),
             _ => (self.measure.foreign().clone(), body[first..].iter()),
         };
-        while word.has_insides()
-            && let Some(&item) = rest.next()
-        {
-            word = self.measure.joined(&word, &self.word_of(item));
-        }
         for &item in rest {
             self.measure.append(&mut word, &self.word_of(item));
         }

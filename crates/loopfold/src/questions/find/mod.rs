@@ -7,9 +7,11 @@
 //! Asking costs one pass over the items of the fold, a few nanoseconds each (see
 //! [`word`]); after that a count costs nothing and a place a walk down the rules (see
 //! [`matcher`]). Memory: 4 bytes a rule, and a word for each rule that holds a symbol of
-//! the query.
+//! the query. Queries of more than 64 events cost up to some nanoseconds an item for
+//! every 64 of them, unless they are rare (see [`listed`]).
 
 mod bits;
+mod listed;
 mod matcher;
 mod word;
 
@@ -17,6 +19,7 @@ use super::Query;
 use crate::fold::Fold;
 use crate::{Error, Result};
 use bits::Wide;
+use listed::Listed;
 use matcher::{Matcher, Matching, Walk};
 
 /// Where a query occurs.
@@ -59,6 +62,8 @@ pub struct Found<'a> {
 pub fn find<'a>(fold: &'a Fold, query: &Query) -> Result<Found<'a>> {
     let matcher: Box<dyn Matching + 'a> = if query.len() <= 64 {
         Box::new(Matcher::<u64>::new(fold, query)?)
+    } else if let Some(listed) = Listed::of(fold, query)? {
+        Box::new(listed)
     } else {
         Box::new(Matcher::<Wide>::new(fold, query)?)
     };

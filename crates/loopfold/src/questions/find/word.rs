@@ -38,11 +38,6 @@ impl<B: Bits> Word<B> {
         self.count.saturating_add(endings.common(&self.beginnings))
     }
 
-    /// True when the stretch may lie in the middle of an occurrence.
-    pub(super) fn has_insides(&self) -> bool {
-        !self.insides.is_empty()
-    }
-
     /// Machine words of memory besides the value itself.
     pub(super) fn words(&self) -> usize {
         self.endings.words() + self.beginnings.words() + self.insides.words()
@@ -105,40 +100,31 @@ impl<B: Bits> Words<B> {
         &self.foreign
     }
 
-    /// The word of two stretches, one after the other.
-    #[inline]
-    pub(super) fn joined(&self, left: &Word<B>, right: &Word<B>) -> Word<B> {
-        let count = left.count.saturating_add(right.count_after(&left.endings));
-        let insides = left.insides.and_down(&right.insides, left.length as usize);
-        let length = if insides.is_empty() { self.query_length } else { left.length + right.length };
-        let mut endings = left.endings.clone();
-        self.follow(&mut endings, right);
-        Word {
-            count,
-            endings,
-            beginnings: left.beginnings.or(&left.insides.and_down(&right.beginnings, left.length as usize)),
-            insides,
-            length,
-        }
-    }
-
-    /// Joins a stretch to one without insides: only the count and the endings change.
+    /// Joins a stretch to the end of another.
     #[inline]
     pub(super) fn append(&self, word: &mut Word<B>, next: &Word<B>) {
-        debug_assert!(word.insides.is_empty());
         word.count = word.count.saturating_add(next.count_after(&word.endings));
         self.follow(&mut word.endings, next);
+        if word.insides.is_empty() {
+            return;
+        }
+        let length = word.length as usize;
+        word.beginnings.add(&word.insides, &next.beginnings, length);
+        word.insides.keep(&next.insides, length);
+        word.length = if word.insides.is_empty() { self.query_length } else { word.length + next.length };
+    }
+
+    /// The word of two stretches, one after the other.
+    pub(super) fn joined(&self, left: &Word<B>, right: &Word<B>) -> Word<B> {
+        let mut word = left.clone();
+        self.append(&mut word, right);
+        word
     }
 
     /// Turns the endings of what lies before a stretch into those behind it.
     #[inline]
     pub(super) fn follow(&self, endings: &mut B, word: &Word<B>) {
-        if endings.meets(&word.insides) {
-            let through = endings.and(&word.insides).up(word.length as usize);
-            *endings = word.endings.or(&through.and(&self.places));
-        } else {
-            endings.clone_from(&word.endings);
-        }
+        endings.follow(&word.insides, word.length as usize, &self.places, &word.endings);
     }
 
     /// The word of a stretch repeated `times` times.
