@@ -132,9 +132,11 @@ fn long_queries_that_are_rare() {
         let fold = fold_of(&streams, &loopfold::folders::Outermost::default());
         for _ in 0..4 {
             let mut events = random_query(&mut rng, &streams, 400);
-            match rng.below(3) {
+            let place = [0, events.len() - 1, rng.below(events.len())][rng.below(3)];
+            match rng.below(4) {
                 0 => events = streams[0].iter().take(200).map(|&symbol| vec![symbol]).collect(),
                 1 => events.extend(events.clone()),
+                2 => events[place] = vec![(events[place][0] + 1) % 8],
                 _ => events.iter_mut().filter(|event| event.len() == 1).for_each(|event| event.push(7)),
             }
             check_find(&fold, &streams, &events, &mut rng);
@@ -292,6 +294,18 @@ fn context_on_folds_that_no_folder_makes() {
         let longest = if rng.one_in(3) { 12 } else { 2 };
         let query = random_query(&mut rng, &streams, longest);
         let depth = rng.between(0, 9);
+        check_context(&fold, &streams, &query, depth);
+    }
+}
+
+#[test]
+fn context_in_long_bodies() {
+    let mut rng = Rng::new(78);
+    for _ in 0..40 {
+        let streams = [streams::random(rng.between(2_000, 9_000), rng.between(2, 8), rng.next_u64())];
+        let fold = fold_of(&streams, &loopfold::folders::Outermost::default());
+        let query = random_query(&mut rng, &streams, 3);
+        let depth = rng.between(1, 5);
         check_context(&fold, &streams, &query, depth);
     }
 }

@@ -94,7 +94,7 @@ const SHOWN: usize = 80;
 /// but for upper and lower case, spelled nearly so, or with the word in them.
 pub fn near_names(alphabet: &Alphabet, word: &str) -> Vec<String> {
     let wanted: Vec<char> = word.to_lowercase().chars().take(SHOWN).collect();
-    let furthest = ((wanted.len() + 1) / 3).min(4);
+    let furthest = ((wanted.len() + 1) / 4).min(4);
     let mut near: Vec<(usize, String)> = Vec::new();
     for symbol in alphabet.symbols() {
         let name = bare_name(&alphabet.meaning(symbol));
@@ -207,6 +207,9 @@ mod tests {
         assert_eq!(near_names(&alphabet, "recv"), ["MPI_Recv"]);
         assert_eq!(near_names(&alphabet, "ab"), [r"a\u{1b}b"; 0]);
         assert_eq!(near_names(&alphabet, "quite another"), [""; 0]);
+        // Every letter is near every other one.
+        assert_eq!(near_names(&alphabet, "y"), [""; 0]);
+        assert_eq!(near_names(&alphabet, "X"), ["x"]);
         let many: Vec<String> = (0..100).map(|n| format!("event{n}")).collect();
         let many = alphabet_of(&many.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!(near_names(&many, "event").len(), MOST_NEAR);

@@ -111,7 +111,7 @@ fn words_of(text: &str) -> Result<Vec<String>> {
 }
 
 fn unknown_event(text: &str, word: &str, alphabet: &Alphabet) -> Error {
-    let mut message = format!("no event is called {word}");
+    let mut message = format!("no event is called {}", shortened(word));
     let near = near_names(alphabet, word);
     let whole = text.trim();
     if whole != word && !symbols_called(alphabet, &[whole])[0].is_empty() {
@@ -121,6 +121,15 @@ fn unknown_event(text: &str, word: &str, alphabet: &Alphabet) -> Error {
         message.push_str(&format!("; near {verb}: {}", near.join(", ")));
     }
     Error::invalid(message)
+}
+
+/// A word as it fits a message.
+fn shortened(word: &str) -> String {
+    const MOST: usize = 80;
+    match word.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &word[..end]),
+        None => word.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -141,6 +150,12 @@ mod tests {
         for (bad, reason) in [("", "empty"), (" \t", "empty"), ("a 'b c", "'"), ("\"", "\"")] {
             assert!(words_of(bad).unwrap_err().to_string().contains(reason), "{bad}");
         }
+    }
+
+    #[test]
+    fn unknown_events_are_named_shortly() {
+        let error = Query::parse(&"ä".repeat(1000), &Alphabet::default()).unwrap_err().to_string();
+        assert_eq!(error, format!("no event is called {}…", "ä".repeat(80)));
     }
 
     #[test]
