@@ -56,6 +56,16 @@ pub(crate) fn load(arguments: &ReadArgs, times: TimesKept) -> Result<Loaded> {
     read_all(arguments, times, Gathering::Trace(collector), false)
 }
 
+/// All inputs as one fold, archives as they are; without a folder named, `auto` chooses.
+pub(crate) fn fold(
+    arguments: &ReadArgs,
+    times: TimesKept,
+    chosen: &FolderArgs,
+) -> Result<(Fold, Vec<String>)> {
+    let chosen = chosen.or(FolderName::Auto);
+    load_for(arguments, times, &chosen)?.fold_as_stored(&chosen)
+}
+
 /// Reads all inputs; traces are folded while they are read if the folder can do that.
 pub(crate) fn load_for(arguments: &ReadArgs, times: TimesKept, chosen: &FolderArgs) -> Result<Loaded> {
     read_all(arguments, times, Gathering::by(chosen, projection(arguments)?, times)?, false)

@@ -12,7 +12,7 @@ use std::io::{BufWriter, Write};
 pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
     let times = if arguments.times { TimesKept::All } else { TimesKept::None };
     let folder = FolderArgs::default().or(FolderName::SequiturRuns);
-    let (fold, notes) = input::load_for(&arguments.read, times, &folder)?.fold_as_stored(&folder)?;
+    let (fold, notes) = input::fold(&arguments.read, times, &folder)?;
     crate::show::notes(&notes);
     let mut out = BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
     if arguments.json {

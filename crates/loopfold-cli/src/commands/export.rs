@@ -12,7 +12,7 @@ use std::path::Path;
 pub(super) fn run(arguments: &ExportArgs) -> Result<Outcome> {
     let output = arguments.output.as_deref().unwrap_or(Path::new("-"));
     save::check_export(output, &arguments.read)?;
-    let (fold, notes) = input::load(&arguments.read, TimesKept::None)?.fold_as_stored(&arguments.folder)?;
+    let (fold, notes) = input::fold(&arguments.read, TimesKept::None, &arguments.folder)?;
     show::notes(&notes);
     match arguments.to {
         ExportName::Dot => {

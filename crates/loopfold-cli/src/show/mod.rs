@@ -5,12 +5,14 @@ mod json;
 mod labels;
 mod nest;
 mod numbers;
+mod places;
 mod sums;
 
 pub(crate) use json::{nanoseconds, nest as nest_json};
 pub(crate) use labels::{Labels, plain, shorten};
 pub(crate) use nest::{ClassView, NestPrinter, Settings as NestSettings};
 pub(crate) use numbers::{bytes, count, duration, events, percent, plural, ratio, rounded};
+pub(crate) use places::Clock;
 pub(crate) use sums::{print_sums, sums_json};
 
 use anyhow::Result;
