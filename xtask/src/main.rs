@@ -29,6 +29,8 @@ usage: cargo xtask CHORE
   bench reading [--quick]   only the speed of reading
   bench sizes [--quick] [--traces DIR]
                             only the sizes of archives, also of the traces under DIR
+  bench grammars [--quick]  online and offline grammars of 10^7 symbols (--quick: 10^6), some of
+                            them recorded with valgrind
   papers                    the papers' tables and figures, beside the published values
   generate                  writes the files in the repository that a program makes";
 

@@ -4,6 +4,7 @@
 //! Times are CPU times of one core.
 
 mod archive_sizes;
+mod grammars;
 mod literal;
 mod loops;
 mod measure;
@@ -67,7 +68,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
         None | Some("loops") => all(&settings),
         Some("reading") => reading::run(&settings).map(drop),
         Some("sizes") => archive_sizes::run(&settings),
-        Some(other) => bail!("there is no benchmark `{other}`, only: loops, reading, sizes"),
+        Some("grammars") => grammars::run(&settings),
+        Some(other) => bail!("there is no benchmark `{other}`, only: loops, reading, sizes, grammars"),
     }
 }
 
