@@ -24,7 +24,7 @@ use super::Folder;
 use crate::fold::FoldBuilder;
 use crate::{Result, RuleId, Symbol};
 use hashbrown::HashMap;
-use kinds::Kinds;
+use kinds::{Kinds, SymbolKinds};
 use pairs::{Groups, NONE, Pair, Pairs};
 use sequence::{END, Sequence};
 
@@ -57,10 +57,11 @@ struct Replacing {
 impl Replacing {
     fn new(streams: &[&[Symbol]]) -> Result<Self> {
         let mut kinds = Kinds::default();
+        let mut of_symbols = SymbolKinds::new(streams);
         let mut sequence = Sequence::new();
         for stream in streams {
             for run in stream.chunk_by(|left, right| left == right) {
-                sequence.push(kinds.of_symbol(run[0], run.len() as u32)?);
+                sequence.push(of_symbols.kind(run[0], run.len() as u32, &mut kinds)?);
             }
             sequence.end_stream();
         }
