@@ -33,6 +33,8 @@ usage: cargo xtask CHORE
   bench questions [--quick] [--traces DIR]
                             questions on a fold, beside unfolding it and searching the events, also
                             of the traces and archives under DIR
+  bench grammars [--quick]  online and offline grammars of 10^7 symbols (--quick: 10^6), some of
+                            them recorded with valgrind
   papers                    the papers' tables and figures, beside the published values
   generate                  writes the files in the repository that a program makes";
 

@@ -164,7 +164,8 @@ impl fmt::Display for Grammar {
 
 /// Re-Pair on counted items: runs of a symbol become one item; then the most frequent pair
 /// of neighbours becomes a rule, the one that was found last if several are as frequent, and
-/// the rule beside itself becomes one item; until no pair occurs twice.
+/// the rule beside itself becomes one item; until no pair occurs twice. Pairs that
+/// begin with the new rule count as found after those that end with it.
 pub fn repair(stream: &[u32]) -> Nest {
     type Item = (Part, u64);
     let mut rules: Vec<[Item; 2]> = Vec::new();
@@ -195,6 +196,7 @@ pub fn repair(stream: &[u32]) -> Nest {
             rest = &rest[if found { 2 } else { 1 }..];
         }
         items = joined(reduced.into_iter());
+        note_pairs(&items, &mut pairs, |pair| pair[1].0 == rule.0);
         note_pairs(&items, &mut pairs, |_| true);
     }
     Nest(nodes(&items, &rules))

@@ -227,6 +227,41 @@ fn run(functions: &[Vec<Statement>], body: &[Statement], rng: &mut Rng, out: &mu
     }
 }
 
+/// The blocks of a stencil that is run to convergence: sweeps over the rows of a grid
+/// with an unrolled inner loop and its remainder, a norm every tenth sweep whose square
+/// root takes a varying number of steps, and now and then a line of output.
+pub fn stencil(length: usize, seed: u64) -> Vec<u32> {
+    const ROWS: usize = 62;
+    const UNROLLED: usize = 15;
+    let mut rng = Rng::new(seed);
+    let mut out = vec![0, 1, 2, 3];
+    let mut sweep = 0;
+    while out.len() < length {
+        for _ in 0..ROWS {
+            out.extend([10, 11]);
+            (0..UNROLLED).for_each(|_| out.extend([12, 13]));
+            out.extend([14, 15, 15, 16]);
+        }
+        out.extend([20; ROWS]);
+        sweep += 1;
+        if sweep % 10 == 0 {
+            (0..ROWS).for_each(|_| out.extend([30, 31, 31, 32]));
+            out.push(33);
+            (0..rng.between(3, 7)).for_each(|_| out.extend([34, 35]));
+            out.push(36);
+        }
+        if sweep % 100 == 0 {
+            // A number as text: a block per digit, and one per digit value.
+            out.push(40);
+            (0..rng.between(4, 9)).for_each(|_| out.extend([41, 50 + rng.below(10) as u32]));
+            out.push(42);
+        }
+        out.push(5);
+    }
+    out.truncate(length);
+    out
+}
+
 /// Streams that are hard for one step or another of finding runs.
 pub fn adversarial(kind: usize, length: usize) -> Vec<u32> {
     let mut out = Vec::with_capacity(length);

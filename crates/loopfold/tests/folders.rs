@@ -5,9 +5,9 @@
 use loopfold::fold::{FoldBuilder, FoldedStream, Target};
 use loopfold::folders::{
     Folder, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Repair, Sequitur, Sequitur1, Settings,
-    Ties,
+    Ties, fold_trace,
 };
-use loopfold::trace::{Alphabet, Event};
+use loopfold::trace::{Alphabet, Collector, Event, Sink};
 use loopfold::{Fold, Symbol};
 use loopfold_testing::{Nest, Rng, grammars, oracles, streams};
 
@@ -327,4 +327,39 @@ fn rules_of_repair_are_of_use() {
             assert!(body.windows(2).all(|pair| pair[0].target() != pair[1].target()), "{stream:?}");
         }
     }
+}
+
+#[test]
+fn repair_finds_what_streams_have_in_common() {
+    let mut rng = Rng::new(74);
+    for _ in 0..100 {
+        // The same parts in each stream, in another order and with other symbols between them.
+        let parts: Vec<Vec<u32>> = (0..10).map(|_| streams::random(40, 30, rng.next_u64())).collect();
+        let mut collector = Collector::default();
+        let mut expected: Vec<Vec<u64>> = Vec::new();
+        for name in ["a", "b", "c", "d"] {
+            let stream = collector.stream(name).unwrap();
+            let mut symbols = Vec::new();
+            for _ in 0..rng.between(0, 12) {
+                symbols.extend(parts[rng.below(parts.len())].iter().copied().map(u64::from));
+                symbols.push(100 + rng.below(50) as u64);
+            }
+            symbols.iter().for_each(|&name| collector.push(stream, &Event::integer(name)).unwrap());
+            expected.push(symbols);
+        }
+        let trace = collector.finish().unwrap();
+        let apart: usize = trace.streams.iter().map(|stream| items_of(&stream.symbols)).sum();
+        let together = fold_trace(trace, &Repair, 1).unwrap();
+        for (stream, expected) in together.streams().iter().zip(&expected) {
+            let labels = together.unfold(stream.root()).map(|symbol| together.alphabet().label(symbol));
+            assert!(labels.eq(expected.iter().map(u64::to_string)));
+        }
+        assert!(together.items() <= apart, "{} items, {apart} apart", together.items());
+    }
+}
+
+fn items_of(stream: &[Symbol]) -> usize {
+    let mut builder = FoldBuilder::default();
+    Repair.fold(stream, &mut builder).unwrap();
+    builder.finish().items()
 }

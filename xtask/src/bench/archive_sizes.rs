@@ -67,7 +67,7 @@ fn sizes(name: &str, trace: Trace) -> Result<Vec<String>> {
     opened?;
     let sizes = loopfold::archive::sizes(Cursor::new(&archive))?;
     let without_names = usize::try_from(sizes.total - sizes.alphabet - sizes.streams)?;
-    let candidates = [("archive", without_names), ("zstd", zstd_size(&bytes)?), ("xz", xz_size(&bytes)?)];
+    let candidates = [("archive", without_names), ("zstd", zstd_of(&bytes)?.len()), ("xz", xz_size(&bytes)?)];
     let smallest = candidates.iter().map(|&(name, size)| (size, name)).min();
     let per_item = |time: std::time::Duration| short(1e9 * time.as_secs_f64() / fold.items().max(1) as f64);
     let mut cells = vec![
@@ -88,13 +88,14 @@ fn archive_of(fold: &Fold) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn zstd_size(bytes: &[u8]) -> Result<usize> {
+/// What `zstd -19 --long=27` makes of some bytes.
+pub(crate) fn zstd_of(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut encoder = zstd::Encoder::new(Vec::new(), 19)?;
     encoder.set_pledged_src_size(Some(bytes.len() as u64))?;
     encoder.long_distance_matching(true)?;
     encoder.window_log(27)?;
     encoder.write_all(bytes)?;
-    Ok(encoder.finish()?.len())
+    Ok(encoder.finish()?)
 }
 
 fn xz_size(bytes: &[u8]) -> Result<usize> {
@@ -129,7 +130,7 @@ pub(super) fn recorded(path: &Path) -> Result<Option<Trace>> {
 }
 
 /// All files under a folder, in order of their names.
-pub(super) fn files_under(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files_under(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {

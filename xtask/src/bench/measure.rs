@@ -8,9 +8,10 @@
 use crate::{Arguments, clock};
 use anyhow::{Context, Result, bail, ensure};
 use libsais::SuffixArrayConstruction;
-use loopfold::Symbol;
-use loopfold::fold::FoldBuilder;
-use loopfold::folders::{Folder, Innermost, Outermost};
+use loopfold::fold::{FoldBuilder, FoldedStream};
+use loopfold::folders::{Folder, Innermost, Outermost, Repair, Sequitur, Sequitur1};
+use loopfold::trace::{Alphabet, Event};
+use loopfold::{Fold, Symbol};
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -27,16 +28,46 @@ pub(crate) enum Job {
     Innermost,
     /// What other tools start from: the suffix array and its longest common prefixes.
     SuffixArray,
+    /// The paper's online grammar.
+    Sequitur,
+    /// The same, with one symbol of look-ahead.
+    Sequitur1,
+    /// The most frequent pair first.
+    Repair,
+    /// A general compressor on the symbols as 32-bit integers: `zstd -19 --long=27`.
+    Zstd,
 }
 
 impl Job {
-    const ALL: [Job; 3] = [Job::Outermost, Job::Innermost, Job::SuffixArray];
+    const ALL: [Job; 7] = [
+        Job::Outermost,
+        Job::Innermost,
+        Job::SuffixArray,
+        Job::Sequitur,
+        Job::Sequitur1,
+        Job::Repair,
+        Job::Zstd,
+    ];
 
-    fn name(self) -> &'static str {
+    /// What it is called.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Job::Outermost => "outermost",
             Job::Innermost => "innermost",
             Job::SuffixArray => "suffix-array",
+            Job::Sequitur => "sequitur",
+            Job::Sequitur1 => "sequitur1",
+            Job::Repair => "repair",
+            Job::Zstd => "zstd",
+        }
+    }
+
+    /// From this length on, one attempt is enough.
+    fn longest_thrice(self) -> usize {
+        match self {
+            Job::Sequitur | Job::Sequitur1 | Job::Repair => 50_000_000,
+            Job::Zstd => 500_000,
+            _ => 5_000_000,
         }
     }
 
@@ -51,9 +82,34 @@ pub(crate) struct Cost {
     symbols: usize,
     time: Duration,
     peak_bytes: u64,
+    size: Size,
+}
+
+/// What became of the stream.
+#[derive(Clone, Copy, Debug, Default)]
+struct Size {
+    /// The items of the fold.
+    items: u64,
+    /// The bytes of the archive, with integers as names; or of what the compressor wrote.
+    bytes: u64,
 }
 
 impl Cost {
+    /// The items of the fold, if one was made.
+    pub(crate) fn items(&self) -> Option<u64> {
+        (self.size.items > 0).then_some(self.size.items)
+    }
+
+    /// The bytes of the archive or of the compressed symbols.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        self.size.bytes
+    }
+
+    /// Peak memory, the input included.
+    pub(crate) fn peak_bytes(&self) -> u64 {
+        self.peak_bytes
+    }
+
     /// CPU time in all.
     pub(crate) fn time(&self) -> Duration {
         self.time
@@ -70,9 +126,9 @@ impl Cost {
     }
 }
 
-/// Measures a job on a stream: the best of three attempts, or one where that is long.
+/// Measures a job on a stream: the best of three attempts, or one where that takes long.
 pub(crate) fn measure(job: Job, stream: &[u32]) -> Result<Cost> {
-    let attempts = if stream.len() >= 5_000_000 { 1 } else { 3 };
+    let attempts = if stream.len() >= job.longest_thrice() { 1 } else { 3 };
     let mut command = Command::new(std::env::current_exe()?);
     command.args([CHILD, job.name(), &stream.len().to_string(), &attempts.to_string()]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
@@ -87,8 +143,9 @@ pub(crate) fn measure(job: Job, stream: &[u32]) -> Result<Cost> {
     let text = String::from_utf8_lossy(&output.stdout);
     let numbers: Vec<u64> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
     match numbers[..] {
-        [nanoseconds, peak_bytes] => {
-            Ok(Cost { symbols: stream.len(), time: Duration::from_nanos(nanoseconds), peak_bytes })
+        [nanoseconds, peak_bytes, items, bytes] => {
+            let (time, size) = (Duration::from_nanos(nanoseconds), Size { items, bytes });
+            Ok(Cost { symbols: stream.len(), time, peak_bytes, size })
         }
         _ => bail!("measuring {} gave no result", job.name()),
     }
@@ -97,7 +154,8 @@ pub(crate) fn measure(job: Job, stream: &[u32]) -> Result<Cost> {
 /// Symbols sent at a time.
 const CHUNK: usize = 16 * 1024;
 
-/// The child's side: reads a stream, does the job, prints nanoseconds and bytes.
+/// The child's side: reads a stream, does the job, prints nanoseconds, bytes of memory,
+/// items and bytes of what was made.
 pub(crate) fn child(mut arguments: Arguments) -> Result<()> {
     let name = arguments.word().unwrap_or_default();
     let job = Job::named(&name).with_context(|| format!("there is no job `{name}`"))?;
@@ -105,12 +163,17 @@ pub(crate) fn child(mut arguments: Arguments) -> Result<()> {
     let attempts: usize = arguments.parsed("number of attempts")?;
     arguments.finish()?;
     let base = memory("VmRSS")?;
-    let (time, peak) = match job {
-        Job::Outermost => fold(&Outermost::default(), &received(symbols, symbol)?, attempts)?,
-        Job::Innermost => fold(&Innermost::default(), &received(symbols, symbol)?, attempts)?,
+    let fold = |folder: &dyn Folder| fold(folder, &received(symbols, symbol)?, attempts);
+    let (time, peak, size) = match job {
+        Job::Outermost => fold(&Outermost::default())?,
+        Job::Innermost => fold(&Innermost::default())?,
         Job::SuffixArray => suffix_array(&mut received(symbols, |raw| Ok(i32::try_from(raw)?))?, attempts)?,
+        Job::Sequitur => fold(&Sequitur)?,
+        Job::Sequitur1 => fold(&Sequitur1)?,
+        Job::Repair => fold(&Repair)?,
+        Job::Zstd => zstd(&received(symbols, |raw| Ok(raw.to_le_bytes()))?, attempts)?,
     };
-    println!("{} {}", time.as_nanos(), peak.saturating_sub(base));
+    println!("{} {} {} {}", time.as_nanos(), peak.saturating_sub(base), size.items, size.bytes);
     Ok(())
 }
 
@@ -132,38 +195,63 @@ fn received<T>(symbols: usize, convert: impl Fn(u32) -> Result<T>) -> Result<Vec
     Ok(stream)
 }
 
-fn fold(folder: &dyn Folder, stream: &[Symbol], attempts: usize) -> Result<(Duration, u64)> {
-    best_of(attempts, || {
+/// CPU time, peak memory, and the size of what was made.
+type Outcome = (Duration, u64, Size);
+
+fn fold(folder: &dyn Folder, stream: &[Symbol], attempts: usize) -> Result<Outcome> {
+    let ((builder, root), time, peak) = best_of(attempts, || {
         let mut builder = FoldBuilder::default();
-        folder.fold(stream, &mut builder)?;
-        Ok(builder)
-    })
+        let root = folder.fold(stream, &mut builder)?;
+        Ok((builder, root))
+    })?;
+    let mut builder = builder;
+    builder.stream(FoldedStream::new("", folder.name(), root));
+    let fold = builder.finish();
+    let size = Size { items: fold.items() as u64, bytes: archive_bytes(&fold, stream)? };
+    Ok((time, peak, size))
 }
 
-fn suffix_array(text: &mut [i32], attempts: usize) -> Result<(Duration, u64)> {
-    best_of(attempts, || {
+/// The bytes of an archive in which symbols are called by their numbers.
+fn archive_bytes(fold: &Fold, stream: &[Symbol]) -> Result<u64> {
+    let symbols = stream.iter().map(|symbol| symbol.raw() + 1).max().unwrap_or(0);
+    let mut alphabet = Alphabet::default();
+    let names: Vec<Symbol> = (0..symbols)
+        .map(|number| alphabet.intern(&Event::integer(number.into()), None))
+        .collect::<loopfold::Result<_>>()?;
+    let mut archive = Vec::new();
+    loopfold::archive::write(&fold.with_alphabet(alphabet, &names)?, &mut archive)?;
+    Ok(archive.len() as u64)
+}
+
+fn suffix_array(text: &mut [i32], attempts: usize) -> Result<Outcome> {
+    let (_, time, peak) = best_of(attempts, || {
         let failed = |error| anyhow::anyhow!("libsais: {error:?}");
         let suffixes = SuffixArrayConstruction::for_text_mut(text).in_owned_buffer32().single_threaded();
         let permuted = suffixes.run().map_err(failed)?.plcp_construction().single_threaded();
         let prefixes = permuted.run().map_err(failed)?.lcp_construction().single_threaded();
         Ok(prefixes.run().map_err(failed)?.into_parts().1)
-    })
+    })?;
+    Ok((time, peak, Size::default()))
 }
 
-/// The least CPU time, and the peak memory of the first attempt: later ones find the
-/// heap as the first left it.
-fn best_of<T>(attempts: usize, mut work: impl FnMut() -> Result<T>) -> Result<(Duration, u64)> {
-    let (mut least, mut peak) = (Duration::MAX, None);
-    for _ in 0..attempts {
-        let (result, time) = clock::timed(&mut work);
-        let result = result?;
-        if peak.is_none() {
-            peak = Some(memory("VmHWM")?);
-        }
-        drop(result);
+fn zstd(integers: &[[u8; 4]], attempts: usize) -> Result<Outcome> {
+    let (compressed, time, peak) =
+        best_of(attempts, || super::archive_sizes::zstd_of(integers.as_flattened()))?;
+    Ok((time, peak, Size { items: 0, bytes: compressed.len() as u64 }))
+}
+
+/// What the work gives, the least CPU time, and the peak memory of the first attempt:
+/// later ones find the heap as the first left it.
+fn best_of<T>(attempts: usize, mut work: impl FnMut() -> Result<T>) -> Result<(T, Duration, u64)> {
+    let (first, mut least) = clock::timed(&mut work);
+    let first = first?;
+    let peak = memory("VmHWM")?;
+    for _ in 1..attempts {
+        let (again, time) = clock::timed(&mut work);
+        drop(again?);
         least = least.min(time);
     }
-    Ok((least, peak.unwrap_or_default()))
+    Ok((first, least, peak))
 }
 
 /// A line of the kernel's account of this process's memory, in bytes.

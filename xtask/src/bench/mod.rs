@@ -4,6 +4,7 @@
 //! Times are CPU times of one core.
 
 mod archive_sizes;
+mod grammars;
 mod literal;
 mod loops;
 mod measure;
@@ -70,9 +71,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
         Some("reading") => reading::run(&settings).map(drop),
         Some("sizes") => archive_sizes::run(&settings),
         Some("online") => online::run(&settings),
+        Some("grammars") => grammars::run(&settings),
         Some("questions") => questions::run(&settings),
         Some(other) => {
-            bail!("there is no benchmark `{other}`, only: loops, reading, sizes, online, questions")
+            bail!("there is no benchmark `{other}`, only: loops, reading, sizes, online, grammars, questions")
         }
     }
 }

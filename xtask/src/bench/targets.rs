@@ -1,6 +1,7 @@
 //! The targets of speed and memory, and whether they are met. The worst of all lengths
 //! counts.
 
+use super::grammars;
 use super::loops::{self, Measured, Row};
 use super::measure::Job;
 use super::reading::Speed;
@@ -8,15 +9,7 @@ use crate::table::{Column, Table, short};
 
 /// Prints every target that something was measured for.
 pub(crate) fn print(measured: &Measured, speeds: &[Speed]) {
-    let columns = [
-        Column::Text("target"),
-        Column::Text("order"),
-        Column::Text("worst of"),
-        Column::Number("limit"),
-        Column::Number("measured"),
-        Column::Text(""),
-    ];
-    let mut targets = Targets(Table::new("Targets, on one core", &columns));
+    let mut targets = Targets::new();
     targets.of_default(measured);
     for order in [Job::Outermost, Job::Innermost] {
         targets.of_order(measured, order);
@@ -28,9 +21,33 @@ pub(crate) fn print(measured: &Measured, speeds: &[Speed]) {
     println!("{}", targets.0);
 }
 
+/// Prints the targets of grammars.
+pub(crate) fn print_grammars(rows: &[grammars::Row]) {
+    let mut targets = Targets::new();
+    let slowest = rows
+        .iter()
+        .filter(|row| row.job == Job::Repair)
+        .map(|row| (row.stream.to_string(), row.cost.nanoseconds()))
+        .max_by(|left, right| left.1.total_cmp(&right.1));
+    targets.at_most("every stream: ns a symbol", "repair", slowest, 100.0);
+    println!("{}", targets.0);
+}
+
 struct Targets(Table);
 
 impl Targets {
+    fn new() -> Self {
+        let columns = [
+            Column::Text("target"),
+            Column::Text("order"),
+            Column::Text("worst of"),
+            Column::Number("limit"),
+            Column::Number("measured"),
+            Column::Text(""),
+        ];
+        Self(Table::new("Targets, on one core", &columns))
+    }
+
     /// What holds for every order.
     fn of_order(&mut self, measured: &Measured, order: Job) {
         let rows = &measured.rows;

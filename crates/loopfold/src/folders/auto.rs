@@ -146,7 +146,7 @@ mod tests {
     }
 
     fn size(fold: &Fold, root: RuleId) -> usize {
-        crate::archive::coded_size(fold, root).unwrap()
+        crate::archive::coded_size(fold, &[root]).unwrap()
     }
 
     fn size_by(folder: &dyn Folder, stream: &[u32]) -> usize {

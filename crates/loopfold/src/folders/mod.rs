@@ -57,6 +57,17 @@ pub trait Folder: Sync {
         self.fold(stream, builder).map(Folded::from)
     }
 
+    /// Folds several streams with rules that they share, and tells of each;
+    /// nothing for a folder that looks at one stream at a time, or if they are too
+    /// long for that.
+    fn fold_together(
+        &self,
+        _streams: &[&[Symbol]],
+        _builder: &mut FoldBuilder,
+    ) -> Option<Result<Vec<Folded>>> {
+        None
+    }
+
     /// Begins to fold a stream whose symbols are still to come; nothing for a folder
     /// that must see the whole stream first.
     fn online(&self) -> Option<Box<dyn Online>> {
@@ -156,7 +167,7 @@ fn too_long(events: u64) -> Error {
 }
 
 /// Folds every stream of a trace, on up to `threads` threads. Equal streams are
-/// folded once.
+/// folded once; others together, if the folder can do that.
 pub fn fold_trace(trace: Trace, folder: &dyn Folder, threads: usize) -> Result<Fold> {
     let Trace { alphabet, mut streams } = trace;
     let first_equal = first_equal_streams(&streams);
@@ -166,6 +177,8 @@ pub fn fold_trace(trace: Trace, folder: &dyn Folder, threads: usize) -> Result<F
     if let [only] = distinct[..] {
         // Straight into the builder: a fold of its own would be one copy more.
         made.insert(only, folder.fold_and_tell(&streams[only].symbols, &mut builder)?);
+    } else if let Some(together) = fold_together(&distinct, &streams, folder, &mut builder) {
+        made.extend(distinct.iter().copied().zip(together?));
     } else {
         let folded =
             fold_all(&distinct, |&index| Cow::Borrowed(&streams[index].symbols[..]), folder, threads);
@@ -179,6 +192,16 @@ pub fn fold_trace(trace: Trace, folder: &dyn Folder, threads: usize) -> Result<F
         builder.stream(folded.with_times(stream.times));
     }
     Ok(builder.finish())
+}
+
+fn fold_together(
+    distinct: &[usize],
+    streams: &[Stream],
+    folder: &dyn Folder,
+    builder: &mut FoldBuilder,
+) -> Option<Result<Vec<Folded>>> {
+    let symbols: Vec<&[Symbol]> = distinct.iter().map(|&index| &streams[index].symbols[..]).collect();
+    folder.fold_together(&symbols, builder)
 }
 
 /// Folds the streams of a fold anew: each distinct one is unfolded into memory, folded

@@ -2,7 +2,8 @@
 //!
 //! Every folder that may give the smallest archive folds the stream, and the one whose
 //! rules take the fewest bytes is kept: mostly `repair`, on loops often `outermost` or
-//! `sequitur-runs`. That takes the sum of their times, and of the time to code the rules
+//! `sequitur-runs`. Several streams are also folded by `repair` with rules that they share,
+//! and the smaller of the two ways is kept. That takes the sum of their times, and of the time to code the rules
 //! of each; memory is that of one of them, and the rules of two.
 
 use super::{Choice, Folded, Folder, Outermost, Repair, SequiturRuns};
@@ -36,6 +37,39 @@ impl Folder for Smallest {
         let root = builder.append_rules(&best.fold, Ok)?[best.root.index()];
         Ok(Folded { root, choice: Some(Choice { folder: best.folder, why: WHY }) })
     }
+
+    fn fold_together(&self, streams: &[&[Symbol]], builder: &mut FoldBuilder) -> Option<Result<Vec<Folded>>> {
+        let mut together = FoldBuilder::default();
+        let shared = Repair.fold_together(streams, &mut together)?;
+        let choose = |shared: Vec<Folded>| {
+            let mut apart = FoldBuilder::default();
+            let alone: Vec<Folded> =
+                streams.iter().map(|stream| self.fold_and_tell(stream, &mut apart)).collect::<Result<_>>()?;
+            let (together, apart) = (together.finish(), apart.finish());
+            if coded_size(&together, &shared)? < coded_size(&apart, &alone)? {
+                let choice = Choice { folder: Repair.name(), why: WHY };
+                let chosen = |folded: Folded| Folded { choice: Some(choice.clone()), ..folded };
+                append(&together, shared.into_iter().map(chosen), builder)
+            } else {
+                append(&apart, alone.into_iter(), builder)
+            }
+        };
+        Some(shared.and_then(choose))
+    }
+}
+
+fn coded_size(fold: &Fold, folded: &[Folded]) -> Result<usize> {
+    let roots: Vec<RuleId> = folded.iter().map(|folded| folded.root).collect();
+    archive::coded_size(fold, &roots)
+}
+
+fn append(
+    fold: &Fold,
+    folded: impl Iterator<Item = Folded>,
+    builder: &mut FoldBuilder,
+) -> Result<Vec<Folded>> {
+    let renamed = builder.append_rules(fold, Ok)?;
+    Ok(folded.map(|folded| Folded { root: renamed[folded.root.index()], ..folded }).collect())
 }
 
 struct Candidate {
@@ -50,7 +84,7 @@ impl Candidate {
         let mut builder = FoldBuilder::default();
         let root = folder.fold(stream, &mut builder)?;
         let fold = builder.finish();
-        let bytes = archive::coded_size(&fold, root)?;
+        let bytes = archive::coded_size(&fold, &[root])?;
         Ok(Self { folder: folder.name(), fold, root, bytes })
     }
 }
@@ -63,6 +97,27 @@ mod tests {
     use loopfold_testing::{Rng, streams};
 
     #[test]
+    fn streams_that_are_alike_share_rules() {
+        let part = |seed| streams::random(200, 40, seed);
+        let alike: Vec<Vec<Symbol>> = (0..6)
+            .map(|stream| [part(1), part(10 + stream), part(2), part(20 + stream), part(1)].concat())
+            .map(|stream| stream.into_iter().map(Symbol::from_raw).collect())
+            .collect();
+        let slices: Vec<&[Symbol]> = alike.iter().map(Vec::as_slice).collect();
+        let mut builder = FoldBuilder::default();
+        let folded = Smallest.fold_together(&slices, &mut builder).unwrap().unwrap();
+        let fold = builder.finish();
+        for (folded, stream) in folded.iter().zip(&alike) {
+            assert!(fold.unfold(folded.root).eq(stream.iter().copied()));
+            assert_eq!(folded.choice.as_ref().unwrap().folder, "repair");
+        }
+        let mut apart = FoldBuilder::default();
+        let alone: Vec<Folded> =
+            slices.iter().map(|stream| Smallest.fold_and_tell(stream, &mut apart).unwrap()).collect();
+        assert!(coded_size(&fold, &folded).unwrap() < coded_size(&apart.finish(), &alone).unwrap());
+    }
+
+    #[test]
     fn no_candidate_is_smaller() {
         let mut rng = Rng::new(41);
         for _ in 0..500 {
@@ -72,7 +127,7 @@ mod tests {
             let folded = Smallest.fold_and_tell(&symbols, &mut builder).unwrap();
             let fold = builder.finish();
             assert!(fold.unfold(folded.root).eq(symbols.iter().copied()));
-            let bytes = archive::coded_size(&fold, folded.root).unwrap();
+            let bytes = archive::coded_size(&fold, &[folded.root]).unwrap();
             for folder in [&Repair as &dyn Folder, &SequiturRuns, &Outermost::default()] {
                 assert!(bytes <= Candidate::by(folder, &symbols).unwrap().bytes, "{}", folder.name());
             }

@@ -2,8 +2,8 @@
 //! so far.
 //!
 //! Items with the same target and the same count are of one kind, and a pair of neighbours
-//! is a pair of kinds. A kind takes 8 bytes, a rule 8, and each kind that the streams
-//! themselves have about 20 more while they are read.
+//! is a pair of kinds. A kind takes 8 bytes, a rule 8; while the streams are read, a
+//! symbol takes 4 more, and so does every kind that repeats one, with some for finding it.
 
 use super::sequence::END;
 use crate::{Error, Result, Symbol};
@@ -26,7 +26,6 @@ pub(super) struct Kinds {
     kinds: Vec<(u32, u32)>,
     /// The kinds of the two items of each rule.
     rules: Vec<[u32; 2]>,
-    of_symbols: Map<(u32, u32), u32>,
     /// The kinds that repeat the last rule, by count.
     of_last_rule: Map<u32, u32>,
 }
@@ -54,19 +53,8 @@ impl Kinds {
         &self.rules
     }
 
-    /// The kind of a symbol that occurs `times` times in a row.
-    pub(super) fn of_symbol(&mut self, symbol: Symbol, times: u32) -> Result<u32> {
-        if let Some(&kind) = self.of_symbols.get(&(symbol.raw(), times)) {
-            return Ok(kind);
-        }
-        let kind = self.add(symbol.raw(), times)?;
-        self.of_symbols.insert((symbol.raw(), times), kind);
-        Ok(kind)
-    }
-
     /// Makes a rule and returns the kind of an item that is the rule once.
     pub(super) fn add_rule(&mut self, left: u32, right: u32) -> Result<u32> {
-        self.of_symbols = Map::default();
         self.of_last_rule.clear();
         // A rule is a kind too, so that there are fewer than `END` of them.
         let kind = self.add(self.rules.len() as u32 | RULE, 1)?;
@@ -91,5 +79,39 @@ impl Kinds {
         }
         self.kinds.push((target, times));
         Ok(kind)
+    }
+}
+
+/// The kinds of symbols, while the streams are read.
+pub(super) struct SymbolKinds {
+    /// Of symbols that stand alone, by their number.
+    once: Vec<u32>,
+    /// Of symbols that are repeated or have a number beyond those.
+    others: Map<(u32, u32), u32>,
+}
+
+const UNKNOWN: u32 = u32::MAX;
+
+impl SymbolKinds {
+    /// For streams of so many events in all. Alphabets are rarely larger than streams;
+    /// where they are, most of their symbols would take up room for nothing.
+    pub(super) fn new(streams: &[&[Symbol]]) -> Self {
+        let events: usize = streams.iter().map(|stream| stream.len()).sum();
+        let last = streams.iter().flat_map(|stream| stream.iter()).max();
+        let symbols = last.map_or(0, |last| last.index() + 1);
+        Self { once: vec![UNKNOWN; symbols.min(events)], others: Map::default() }
+    }
+
+    /// The kind of a symbol that occurs `times` times in a row.
+    #[inline]
+    pub(super) fn kind(&mut self, symbol: Symbol, times: u32, kinds: &mut Kinds) -> Result<u32> {
+        let known = match self.once.get_mut(symbol.index()) {
+            Some(known) if times == 1 => known,
+            _ => self.others.entry((symbol.raw(), times)).or_insert(UNKNOWN),
+        };
+        if *known == UNKNOWN {
+            *known = kinds.add(symbol.raw(), times)?;
+        }
+        Ok(*known)
     }
 }

@@ -5,9 +5,9 @@
 //! comes first, and no pair needs to be found by its name: what is replaced elsewhere
 //! touches none of the lists. Pairs that occur once are not kept.
 //!
-//! A position takes 4 bytes, a pair 32. A replacement adds at most two positions, and all
-//! lists are made anew when half of the items are gone, so there are at most
-//! two positions an item.
+//! A position takes 4 bytes, and as much again while the lists are made; a pair 32. A
+//! replacement adds at most two positions, and all lists are made anew when two thirds of
+//! the items are gone.
 
 use super::sequence::{END, Sequence};
 use std::collections::BinaryHeap;
@@ -117,10 +117,12 @@ impl Pairs {
         start
     }
 
-    /// Adds the pairs around a new rule.
+    /// Adds the pairs around a new rule: last those in which it is the left one, so that,
+    /// all else being equal, a rule grows at its end.
     pub(super) fn add(&mut self, groups: &mut Groups) {
         let first = self.pairs.len();
         self.take_groups(groups, self.positions.len());
+        self.pairs[first..].sort_by_key(|pair| pair.left > pair.right);
         let new = self.pairs[first..].iter().zip(first..);
         self.claims.extend(new.map(|(pair, number)| claim(pair.count, number)));
     }

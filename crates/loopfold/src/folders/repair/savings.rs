@@ -1,12 +1,12 @@
 //! Which rules save something in an archive, and which are better written in place.
 //!
-//! A rule that a single item uses, once, saves nothing. Of the others, what an
-//! archive pays is estimated: an item costs the logarithm of how rare its kind is; the first
-//! use of a rule costs telling that it is new, and its body; every further use costs an
-//! item instead of the body. Writing some rules in place makes other items more
-//! frequent, so this is done twice. Beside taking every rule that saves an item, on real
-//! control flow this leaves a third of the rules out, makes the archive smaller by up to a
-//! hundredth and adds a few items in a thousand.
+//! A rule that a single item uses, once, saves nothing. A rule of two items that two items
+//! use saves no item either, but may save bytes: an archive pays about the logarithm of how
+//! rare an item is, and something for telling that a rule is new. Where two rare
+//! items become one the rule pays, where they are frequent it does not. On real control
+//! flow this leaves out up to a third of the rules and a few bytes in a thousand; the
+//! number of items stays. Writing some rules in place makes other items more frequent, so
+//! this is done a few times.
 //!
 //! Time and memory go with the items and rules. Logarithms are of whole numbers, so that
 //! the outcome is the same on every machine.
@@ -17,14 +17,13 @@ use super::sequence::{END, Sequence};
 /// For each rule whether it is written in place. The sequence has no holes.
 pub(super) fn written_in_place(sequence: &Sequence, kinds: &Kinds) -> Vec<bool> {
     let mut in_place = vec![false; kinds.rules().len()];
-    for round in 0..=ROUNDS {
-        let uses = Uses::count(sequence, kinds, &in_place);
-        in_place = if round == 0 { uses.single() } else { uses.too_dear(kinds, &in_place) };
+    for _ in 0..ROUNDS {
+        in_place = Uses::count(sequence, kinds, &in_place).too_dear(kinds);
     }
     in_place
 }
 
-const ROUNDS: usize = 2;
+const ROUNDS: usize = 3;
 
 /// Costs are counted in parts of a bit.
 const BIT: i64 = 256;
@@ -81,29 +80,23 @@ impl Uses {
         self.items += uses;
     }
 
-    /// The rules that a single item uses, once.
-    fn single(&self) -> Vec<bool> {
-        self.of_rules.iter().zip(&self.repeated).map(|(&uses, &repeated)| uses < 2 && !repeated).collect()
-    }
-
-    /// The rules that cost more than they save.
-    fn too_dear(&self, kinds: &Kinds, in_place: &[bool]) -> Vec<bool> {
-        let mut costs: Vec<i64> = Vec::with_capacity(in_place.len());
-        let mut too_dear = Vec::with_capacity(in_place.len());
+    /// The rules that save no item, and whose cost is more than that of what they
+    /// replace.
+    fn too_dear(&self, kinds: &Kinds) -> Vec<bool> {
+        let mut in_place = Vec::with_capacity(kinds.rules().len());
         let new_rule = self.rarity(self.rules) + NEW_RULE;
         for (rule, body) in kinds.rules().iter().enumerate() {
-            let cost_of = |kind: u32| match kinds.meaning(kind).0 {
-                Repeated::Rule(inner) if too_dear[inner] => costs[inner],
-                _ => self.rarity(self.of_kinds[kind as usize]),
+            let is_longer = |&kind: &u32| match kinds.meaning(kind).0 {
+                Repeated::Rule(inner) => in_place[inner],
+                Repeated::Symbol(_) => false,
             };
-            let cost = cost_of(body[0]).saturating_add(cost_of(body[1]));
             let uses = self.of_rules[rule];
-            let further_uses = i64::try_from(uses).unwrap_or(i64::MAX).saturating_sub(1);
-            let saved = (cost - self.rarity(uses)).saturating_mul(further_uses);
-            too_dear.push(!self.repeated[rule] && saved <= new_rule);
-            costs.push(cost);
+            let saves_items = uses > 2 || uses == 2 && body.iter().any(is_longer);
+            let cost: i64 = body.iter().map(|&kind| self.rarity(self.of_kinds[kind as usize])).sum();
+            let pays = uses == 2 && cost - self.rarity(uses) > new_rule;
+            in_place.push(!self.repeated[rule] && !saves_items && !pays);
         }
-        too_dear
+        in_place
     }
 
     /// The cost of an item that is used so often.

@@ -108,9 +108,9 @@ impl Sequence {
         }
     }
 
-    /// Whether more than half of the cells are in holes.
+    /// Whether two thirds of the cells are in holes.
     pub(super) fn is_sparse(&self) -> bool {
-        self.cells.len() > 2 * self.items + 4096
+        self.cells.len() > 3 * self.items + 4096
     }
 
     /// Moves all items together. Positions change.
