@@ -1,5 +1,5 @@
-//! Grammars of streams: the paper's online procedure (`sequitur`), its variant, and the
-//! offline `repair`, beside a general compressor on the same symbols.
+//! Grammars of streams: the paper's online procedure (`sequitur`), its variant, ours on
+//! counted items, the folder that chooses, and the offline `repair`, beside a general compressor on the same symbols.
 //!
 //! The streams are made here: random loop nests, a stencil, and the superblocks that gzip
 //! executes when it packs the sources of this repository, recorded with valgrind's lackey
@@ -18,7 +18,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// What is measured on every stream.
-const JOBS: [Job; 4] = [Job::Sequitur, Job::Sequitur1, Job::Repair, Job::Zstd];
+const JOBS: [Job; 6] = [Job::Sequitur, Job::Sequitur1, Job::SequiturRuns, Job::Auto, Job::Repair, Job::Zstd];
+
+/// The stream whose control flow is that of a real program.
+pub(crate) const REAL: &str = "superblocks of gzip";
 
 /// One job on one stream.
 pub(crate) struct Row {
@@ -34,7 +37,7 @@ pub(crate) fn run(settings: &Settings) -> Result<()> {
     let mut rows = measure_all("random nests", &nests(length))?;
     rows.extend(measure_all("stencil", &streams::stencil(length, 1))?);
     match superblocks(length) {
-        Ok(blocks) => rows.extend(measure_all("superblocks of gzip", &blocks)?),
+        Ok(blocks) => rows.extend(measure_all(REAL, &blocks)?),
         Err(error) => println!("No superblocks of gzip: {error:#}\n"),
     }
     println!("{}", table(&rows));

@@ -9,7 +9,7 @@ use crate::{Arguments, clock};
 use anyhow::{Context, Result, bail, ensure};
 use libsais::SuffixArrayConstruction;
 use loopfold::fold::{FoldBuilder, FoldedStream};
-use loopfold::folders::{Folder, Innermost, Outermost, Repair, Sequitur, Sequitur1};
+use loopfold::folders::{Auto, Folder, Innermost, Outermost, Repair, Sequitur, Sequitur1, SequiturRuns};
 use loopfold::trace::{Alphabet, Event};
 use loopfold::{Fold, Symbol};
 use std::io::{Read, Write};
@@ -32,6 +32,10 @@ pub(crate) enum Job {
     Sequitur,
     /// The same, with one symbol of look-ahead.
     Sequitur1,
+    /// The online grammar of counted items.
+    SequiturRuns,
+    /// The folder that chooses.
+    Auto,
     /// The most frequent pair first.
     Repair,
     /// A general compressor on the symbols as 32-bit integers: `zstd -19 --long=27`.
@@ -39,12 +43,14 @@ pub(crate) enum Job {
 }
 
 impl Job {
-    const ALL: [Job; 7] = [
+    const ALL: [Job; 9] = [
         Job::Outermost,
         Job::Innermost,
         Job::SuffixArray,
         Job::Sequitur,
         Job::Sequitur1,
+        Job::SequiturRuns,
+        Job::Auto,
         Job::Repair,
         Job::Zstd,
     ];
@@ -57,6 +63,8 @@ impl Job {
             Job::SuffixArray => "suffix-array",
             Job::Sequitur => "sequitur",
             Job::Sequitur1 => "sequitur1",
+            Job::SequiturRuns => "sequitur-runs",
+            Job::Auto => "auto",
             Job::Repair => "repair",
             Job::Zstd => "zstd",
         }
@@ -65,7 +73,7 @@ impl Job {
     /// From this length on, one attempt is enough.
     fn longest_thrice(self) -> usize {
         match self {
-            Job::Sequitur | Job::Sequitur1 | Job::Repair => 50_000_000,
+            Job::Sequitur | Job::Sequitur1 | Job::SequiturRuns | Job::Auto | Job::Repair => 50_000_000,
             Job::Zstd => 500_000,
             _ => 5_000_000,
         }
@@ -170,6 +178,8 @@ pub(crate) fn child(mut arguments: Arguments) -> Result<()> {
         Job::SuffixArray => suffix_array(&mut received(symbols, |raw| Ok(i32::try_from(raw)?))?, attempts)?,
         Job::Sequitur => fold(&Sequitur)?,
         Job::Sequitur1 => fold(&Sequitur1)?,
+        Job::SequiturRuns => fold(&SequiturRuns)?,
+        Job::Auto => fold(&Auto)?,
         Job::Repair => fold(&Repair)?,
         Job::Zstd => zstd(&received(symbols, |raw| Ok(raw.to_le_bytes()))?, attempts)?,
     };

@@ -24,12 +24,21 @@ pub(crate) fn print(measured: &Measured, speeds: &[Speed]) {
 /// Prints the targets of grammars.
 pub(crate) fn print_grammars(rows: &[grammars::Row]) {
     let mut targets = Targets::new();
-    let slowest = rows
-        .iter()
-        .filter(|row| row.job == Job::Repair)
-        .map(|row| (row.stream.to_string(), row.cost.nanoseconds()))
-        .max_by(|left, right| left.1.total_cmp(&right.1));
-    targets.at_most("every stream: ns a symbol", "repair", slowest, 100.0);
+    let slowest = |job: Job, is_real: bool| {
+        let of_kind = rows.iter().filter(|row| row.job == job && (row.stream == grammars::REAL) == is_real);
+        let times = of_kind.map(|row| (row.stream.to_string(), row.cost.nanoseconds()));
+        times.max_by(|left, right| left.1.total_cmp(&right.1))
+    };
+    targets.at_most("loops: ns a symbol", "sequitur-runs", slowest(Job::SequiturRuns, false), 5.0);
+    targets.at_most("control flow: ns a symbol", "sequitur-runs", slowest(Job::SequiturRuns, true), 60.0);
+    targets.at_most("loops: ns a symbol", "repair", slowest(Job::Repair, false), 100.0);
+    targets.at_most("control flow: ns a symbol", "repair", slowest(Job::Repair, true), 100.0);
+    let twice = rows.iter().filter(|row| row.job == Job::Auto).filter_map(|auto| {
+        let runs = rows.iter().find(|row| row.job == Job::SequiturRuns && row.stream == auto.stream)?;
+        Some((auto.stream.to_string(), auto.cost.nanoseconds() / runs.cost.nanoseconds()))
+    });
+    let twice = twice.max_by(|left, right| left.1.total_cmp(&right.1));
+    targets.at_most("time beside that of sequitur-runs", "auto", twice, 2.0);
     println!("{}", targets.0);
 }
 
