@@ -15,14 +15,20 @@
 //! for each byte stored). The number of *events* is not bounded, as a few bytes can
 //! honestly repeat something 2⁶⁰ times.
 
+mod chance;
 mod coder;
+mod estimate;
+mod items;
 mod join;
 mod layout;
-mod models;
 mod read;
+mod roots;
 mod rules;
 mod text;
 mod times;
+mod v1;
+mod walk;
+mod weights;
 mod write;
 
 pub use layout::{Section, SectionKind, Segment};
