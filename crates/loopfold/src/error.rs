@@ -19,8 +19,8 @@ enum Kind {
     Invalid(String),
     #[error("{place}: {reason}")]
     Damaged { place: String, reason: String },
-    #[error("this archive was written in format version {found}; this program reads version {known}")]
-    Version { found: u32, known: u32 },
+    #[error("this archive was written in format version {found}; this program reads versions 1 to {newest}")]
+    Version { found: u32, newest: u32 },
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
@@ -41,8 +41,8 @@ impl Error {
         Kind::Damaged { place: place.to_string(), reason: reason.to_string() }.into()
     }
 
-    pub(crate) fn version(found: u32, known: u32) -> Self {
-        Kind::Version { found, known }.into()
+    pub(crate) fn version(found: u32, newest: u32) -> Self {
+        Kind::Version { found, newest }.into()
     }
 
     /// The same error as one of the stored data in which it came up: `outer` is put in

@@ -1,170 +1,215 @@
-//! The entropy coder under the models: a range coder (`constriction`'s) that spends
-//! `log2(total / size)` bits on an alternative of weight `size` among `total`.
+//! The entropy coder under the models: a range coder with a range of 64 bits and words
+//! of 32. A yes of chance `c` costs `log2(65536 / c)` bits, an alternative of weight
+//! `size` among `total` costs `log2(total / size)`.
 //!
-//! A model is written once for both directions. It tells the coder the weight of all
-//! alternatives together, where the one at hand lies (asked by the encoder), and which
-//! one a position falls into (asked by the decoder); both answer with the alternative.
-//! So the two directions cannot drift apart. A decision costs about 15 ns either way.
+//! A model is written once for both directions: the encoder is told what to code, the
+//! decoder ignores that and finds out, and both return what was coded. So the two
+//! directions cannot drift apart. A yes or no costs 2 ns, a choice by weight two
+//! divisions.
 
 use crate::{Error, Result};
-use constriction::backends::Cursor;
-use constriction::stream::model::{DecoderModel, EncoderModel, EntropyModel};
-use constriction::stream::queue::{EncoderSituation, RangeDecoder, RangeEncoder};
-use constriction::stream::{Decode, Encode};
-use std::borrow::Borrow;
-use std::num::NonZeroU32;
-
-/// Weights are scaled to this many bits; no total may be larger.
-const PRECISION: usize = 24;
-
-/// The largest total of weights that a model may use.
-pub(super) const TOTAL_LIMIT: u32 = 1 << PRECISION;
 
 /// An alternative and its place among the weights of all: `start..start + size`.
+#[derive(Clone, Copy)]
 pub(super) struct Span<T> {
     pub(super) what: T,
     pub(super) start: u32,
     pub(super) size: u32,
 }
 
+/// The chance of a certain yes. Chances lie between 0 and this, both excluded.
+pub(super) const CERTAIN: u32 = 1 << 16;
+
 /// One direction of coding.
 pub(super) trait Coder {
+    /// Codes a yes or no; `chance` says how likely a yes is.
+    fn bit(&mut self, chance: u32, value: bool) -> bool;
+
     /// Codes one of several alternatives whose weights add up to `total`. The encoder
     /// writes the one that is `known`; the decoder has it found by its place.
-    fn code<T: Copy>(
+    fn choose<T: Copy>(
         &mut self,
         total: u32,
-        known: impl Fn() -> Span<T>,
-        find: impl Fn(u32) -> Span<T>,
+        known: impl FnOnce() -> Span<T>,
+        find: impl FnOnce(u32) -> Span<T>,
     ) -> Result<T>;
+
+    /// Codes one of `count` equally likely numbers; nothing if there is one only.
+    fn flat(&mut self, count: u32, number: u32) -> Result<u32> {
+        let span = |number| Span { what: number, start: number, size: 1 };
+        if count <= 1 { Ok(0) } else { self.choose(count, || span(number), span) }
+    }
+
+    /// Codes a yes or no, both equally likely.
+    fn even(&mut self, value: bool) -> bool {
+        self.bit(CERTAIN / 2, value)
+    }
 }
 
+/// A range below this is widened by a word.
+const NARROW: u64 = 1 << 32;
+
 /// Writes.
-#[derive(Default)]
 pub(super) struct Encoder {
-    range: RangeEncoder<u32, u64>,
+    words: Vec<u32>,
+    low: u64,
+    range: u64,
+}
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Self { words: Vec::new(), low: 0, range: u64::MAX }
+    }
 }
 
 impl Encoder {
-    /// The bytes: all complete words, high byte first, then the fewest bytes that
-    /// still tell what was coded when zeros follow.
-    pub(super) fn finish(self) -> Vec<u8> {
-        let (mut words, state, situation) = self.range.into_raw_parts();
-        let (lower, range) = (state.lower(), state.range().get());
-        let (point, length) = shortest_point(lower, range);
-        if let EncoderSituation::Inverted(count, first) = situation {
-            // Words were held back because a carry might still have changed them.
-            let carried = point < lower;
-            words.push(if carried { first.wrapping_add(1) } else { first });
-            words.extend(std::iter::repeat_n(if carried { 0 } else { u32::MAX }, count.get() - 1));
+    /// Narrows the range to the part that begins at `start` and is `size` long.
+    #[inline]
+    fn take(&mut self, start: u64, size: u64) {
+        let (low, carries) = self.low.overflowing_add(start);
+        self.low = low;
+        self.range = size;
+        if carries {
+            self.carry();
         }
-        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+        if self.range < NARROW {
+            self.words.push((self.low >> 32) as u32);
+            self.low <<= 32;
+            self.range <<= 32;
+        }
+    }
+
+    #[cold]
+    fn carry(&mut self) {
+        for word in self.words.iter_mut().rev() {
+            *word = word.wrapping_add(1);
+            if *word != 0 {
+                break;
+            }
+        }
+    }
+
+    /// The bytes: all complete words, high byte first, then the fewest bytes that lie in
+    /// the range. Zeros at the end go without saying.
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        let (point, length) = shortest_point(self.low, self.range);
+        if point < self.low {
+            self.carry();
+        }
+        let mut bytes: Vec<u8> = self.words.iter().flat_map(|word| word.to_be_bytes()).collect();
         bytes.extend_from_slice(&point.to_be_bytes()[..length]);
+        while bytes.last() == Some(&0) {
+            bytes.pop();
+        }
         bytes
     }
 }
 
-/// The number in `lower..lower + range` with the fewest bytes before its zeros.
-fn shortest_point(lower: u64, range: u64) -> (u64, usize) {
+/// The number in `low..low + range` with the fewest bytes before its zeros.
+fn shortest_point(low: u64, range: u64) -> (u64, usize) {
     for length in 0..8 {
         let below = u64::MAX.checked_shr(8 * length).unwrap_or(0);
-        let point = lower.wrapping_add(below) & !below;
-        if point.wrapping_sub(lower) < range {
+        let point = low.wrapping_add(below) & !below;
+        if point.wrapping_sub(low) < range {
             return (point, length as usize);
         }
     }
-    (lower, 8)
+    (low, 8)
 }
 
 impl Coder for Encoder {
     #[inline]
-    fn code<T: Copy>(
+    fn bit(&mut self, chance: u32, value: bool) -> bool {
+        let split = (self.range >> 16) * u64::from(chance);
+        if value {
+            self.take(0, split)
+        } else {
+            self.take(split, self.range - split)
+        }
+        value
+    }
+
+    #[inline]
+    fn choose<T: Copy>(
         &mut self,
         total: u32,
-        known: impl Fn() -> Span<T>,
-        _: impl Fn(u32) -> Span<T>,
+        known: impl FnOnce() -> Span<T>,
+        _: impl FnOnce(u32) -> Span<T>,
     ) -> Result<T> {
         let span = known();
-        let model = Weights { total, find: |_| Span { what: (), start: span.start, size: span.size } };
-        self.range
-            .encode_symbol((), model)
-            .map_err(|_| Error::limit("the rules are too many to be coded"))?;
+        debug_assert!(span.size > 0 && span.start + span.size <= total);
+        let unit = self.range / u64::from(total);
+        self.take(unit * u64::from(span.start), unit * u64::from(span.size));
         Ok(span.what)
     }
 }
 
 /// Reads. Past the end of its bytes it goes on with zeros.
-pub(super) struct Decoder {
-    range: RangeDecoder<u32, u64, Cursor<u32, Vec<u32>>>,
+pub(super) struct Decoder<'a> {
+    bytes: &'a [u8],
+    /// Where what was coded lies, from the low end of the range.
+    point: u64,
+    range: u64,
 }
 
-impl Decoder {
-    pub(super) fn new(bytes: &[u8]) -> Self {
-        let words: Vec<u32> = bytes.chunks(4).map(padded_word).collect();
-        match RangeDecoder::from_compressed(words) {
-            Ok(range) => Self { range },
-            Err(never) => match never {},
+impl<'a> Decoder<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        let mut decoder = Self { bytes, point: 0, range: u64::MAX };
+        decoder.point = decoder.word() << 32;
+        decoder.point |= decoder.word();
+        decoder
+    }
+
+    #[inline]
+    fn word(&mut self) -> u64 {
+        if let Some((&word, rest)) = self.bytes.split_first_chunk() {
+            self.bytes = rest;
+            return u32::from_be_bytes(word).into();
+        }
+        let mut word = [0; 4];
+        word[..self.bytes.len()].copy_from_slice(self.bytes);
+        self.bytes = &[];
+        u32::from_be_bytes(word).into()
+    }
+
+    #[inline]
+    fn take(&mut self, start: u64, size: u64) {
+        self.point -= start;
+        self.range = size;
+        if self.range < NARROW {
+            self.point = self.point << 32 | self.word();
+            self.range <<= 32;
         }
     }
 }
 
-fn padded_word(bytes: &[u8]) -> u32 {
-    let mut word = [0; 4];
-    word[..bytes.len()].copy_from_slice(bytes);
-    u32::from_be_bytes(word)
-}
-
-impl Coder for Decoder {
+impl Coder for Decoder<'_> {
     #[inline]
-    fn code<T: Copy>(
+    fn bit(&mut self, chance: u32, _: bool) -> bool {
+        let split = (self.range >> 16) * u64::from(chance);
+        let value = self.point < split;
+        if value {
+            self.take(0, split)
+        } else {
+            self.take(split, self.range - split)
+        }
+        value
+    }
+
+    #[inline]
+    fn choose<T: Copy>(
         &mut self,
         total: u32,
-        _: impl Fn() -> Span<T>,
-        find: impl Fn(u32) -> Span<T>,
+        _: impl FnOnce() -> Span<T>,
+        find: impl FnOnce(u32) -> Span<T>,
     ) -> Result<T> {
-        self.range
-            .decode_symbol(Weights { total, find })
-            .map_err(|_| Error::damaged("rules", "the coded items make no sense"))
-    }
-}
-
-/// Weights as the range coder wants them: scaled to a power of two.
-struct Weights<F> {
-    total: u32,
-    find: F,
-}
-
-impl<F> Weights<F> {
-    fn scale<T>(&self, span: &Span<T>) -> (u32, NonZeroU32) {
-        debug_assert!(span.size > 0 && span.start + span.size <= self.total && self.total <= TOTAL_LIMIT);
-        let scaled = |weight: u32| match self.total {
-            TOTAL_LIMIT => weight,
-            total => ((u64::from(weight) << PRECISION) / u64::from(total)) as u32,
-        };
-        let (start, end) = (scaled(span.start), scaled(span.start + span.size));
-        (start, NonZeroU32::new(end - start).unwrap_or(NonZeroU32::MIN))
-    }
-}
-
-impl<T, F: Fn(u32) -> Span<T>> EntropyModel<PRECISION> for Weights<F> {
-    type Symbol = T;
-    type Probability = u32;
-}
-
-impl<F: Fn(u32) -> Span<()>> EncoderModel<PRECISION> for Weights<F> {
-    #[inline]
-    fn left_cumulative_and_probability(&self, _: impl Borrow<()>) -> Option<(u32, NonZeroU32)> {
-        Some(self.scale(&(self.find)(0)))
-    }
-}
-
-impl<T, F: Fn(u32) -> Span<T>> DecoderModel<PRECISION> for Weights<F> {
-    #[inline]
-    fn quantile_function(&self, quantile: u32) -> (T, u32, NonZeroU32) {
-        // The last weight whose scaled value does not pass the quantile.
-        let place = ((u64::from(quantile) + 1) * u64::from(self.total) - 1) >> PRECISION;
-        let span = (self.find)(place as u32);
-        let (start, size) = self.scale(&span);
-        (span.what, start, size)
+        let unit = self.range / u64::from(total);
+        let place = self.point / unit;
+        if place >= u64::from(total) {
+            return Err(Error::damaged("coded", "there is nothing at the place that is coded"));
+        }
+        let span = find(place as u32);
+        self.take(unit * u64::from(span.start), unit * u64::from(span.size));
+        Ok(span.what)
     }
 }

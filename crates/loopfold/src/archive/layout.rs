@@ -14,9 +14,16 @@ use std::io::{Read, Seek, SeekFrom};
 /// What every archive begins with. The first byte is no text and the line end gets
 /// damaged by what damages line ends, so that a mangled file is known at once.
 pub(super) const MAGIC: [u8; 7] = *b"\x89fold\r\n";
-/// The version this program writes, and the only one it reads.
-pub(super) const VERSION: u8 = 1;
 pub(super) const HEAD: usize = MAGIC.len() + 1;
+
+/// The versions of the format that this program reads; it writes the newest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    One = 1,
+    Two = 2,
+}
+
+const NEWEST: Version = Version::Two;
 
 const SEGMENT: u8 = b'S';
 const LAST_SEGMENT: u8 = b'E';
@@ -154,18 +161,19 @@ impl Segment {
 
 /// The head of a file.
 pub(super) fn head() -> [u8; HEAD] {
-    let mut head = [VERSION; HEAD];
+    let mut head = [NEWEST as u8; HEAD];
     head[..MAGIC.len()].copy_from_slice(&MAGIC);
     head
 }
 
-/// Fails unless this is the head of an archive of our version.
-pub(super) fn check_head(head: &[u8]) -> Result<()> {
+/// The version of an archive. Fails unless this is the head of one that can be read.
+pub(super) fn version_of(head: &[u8]) -> Result<Version> {
     match head.strip_prefix(&MAGIC).map(<[u8]>::first) {
         None => Err(Error::damaged("head", "this is not a fold archive")),
         Some(None) => Err(Error::damaged("head", "the file ends in it")),
-        Some(Some(&VERSION)) => Ok(()),
-        Some(Some(&found)) => Err(Error::version(found.into(), VERSION.into())),
+        Some(Some(1)) => Ok(Version::One),
+        Some(Some(2)) => Ok(Version::Two),
+        Some(Some(&found)) => Err(Error::version(found.into(), NEWEST as u32)),
     }
 }
 

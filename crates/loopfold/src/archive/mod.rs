@@ -15,15 +15,21 @@
 //! for each byte stored). The number of *events* is not bounded, as a few bytes can
 //! honestly repeat something 2⁶⁰ times.
 
+mod chance;
 mod coder;
+mod estimate;
+mod items;
 mod join;
 mod layout;
-mod models;
 mod read;
+mod roots;
 mod rules;
 mod summary;
 mod text;
 mod times;
+mod v1;
+mod walk;
+mod weights;
 mod write;
 
 pub use layout::{Section, SectionKind, Segment};

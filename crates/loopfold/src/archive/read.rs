@@ -7,9 +7,9 @@
 
 use super::join::Joiner;
 use super::layout::{
-    HEAD, MAGIC, Section, SectionKind, Segment, check_head, read_at, read_section, read_segment,
+    HEAD, MAGIC, Section, SectionKind, Segment, Version, read_at, read_section, read_segment, version_of,
 };
-use super::{rules, summary, text, times};
+use super::{rules, summary, text, times, v1};
 use crate::fold::{FoldBuilder, FoldedStream};
 use crate::trace::{Column, Times};
 use crate::{Error, Fold, Result};
@@ -135,6 +135,7 @@ pub struct Sizes {
 #[derive(Debug)]
 pub struct Archive<R> {
     input: R,
+    version: Version,
     bytes: u64,
     segments: Vec<Segment>,
     damage: Option<Damage>,
@@ -145,8 +146,8 @@ impl<R: Read + Seek> Archive<R> {
     /// damage further on is kept in [`Archive::damage`].
     pub fn open(mut input: R) -> Result<Self> {
         let bytes = input.seek(SeekFrom::End(0))?;
-        check_head(&read_at(&mut input, 0, HEAD as u64)?)?;
-        let mut archive = Self { input, bytes, segments: Vec::new(), damage: None };
+        let version = version_of(&read_at(&mut input, 0, HEAD as u64)?)?;
+        let mut archive = Self { input, version, bytes, segments: Vec::new(), damage: None };
         if let Err(error) = archive.list() {
             archive.damage = Some(not_io(error)?);
         }
@@ -290,7 +291,10 @@ impl<R: Read + Seek> Archive<R> {
         let alphabet = text::read_alphabet(&self.section(index, SectionKind::Alphabet)?)?;
         let section = self.section(index, SectionKind::Rules)?;
         let mut builder = FoldBuilder::new(alphabet);
-        let roots = rules::read(&section, streams.len(), &mut builder)?;
+        let roots = match self.version {
+            Version::One => v1::read_rules(&section, streams.len(), &mut builder)?,
+            Version::Two => rules::read(&section, streams.len(), &mut builder)?,
+        };
         for (head, root) in streams.into_iter().zip(roots) {
             builder.stream(FoldedStream::new(head.name, head.folder, root).with_notes(head.notes));
         }

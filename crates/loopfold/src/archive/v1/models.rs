@@ -1,10 +1,7 @@
-//! Adaptive models: how likely each alternative is, learnt from what came before.
-//!
-//! All of them work the same when encoding and decoding (see [`Coder`]): the value
-//! passed in is what the encoder writes, and is ignored by the decoder; the value
-//! returned is the one that was coded.
+//! The adaptive models of version 1: how likely each alternative is, learnt from what
+//! came before.
 
-use super::coder::{Coder, Span, TOTAL_LIMIT};
+use super::coder::{Decoder, Span, TOTAL_LIMIT};
 use crate::{Error, Result};
 
 /// A yes or no. Never surer than 127 in 128: that each flag costs at least 0.011 bits
@@ -33,15 +30,13 @@ impl Flag {
         flag
     }
 
-    pub(super) fn code(&mut self, coder: &mut impl Coder, value: bool) -> Result<bool> {
-        // Twenty bits are precise enough and let the division be one of 32 bits.
+    pub(super) fn decode(&mut self, coder: &mut Decoder<'_>) -> Result<bool> {
         let share = ((u32::from(self.no) << 20) / u32::from(self.no + self.yes)) << 4;
         let no = share.clamp(TOTAL_LIMIT - Self::SUREST, Self::SUREST);
-        let span = |value| match value {
+        let value = coder.decode(TOTAL_LIMIT, |place| match place >= no {
             false => Span { what: false, start: 0, size: no },
             true => Span { what: true, start: no, size: TOTAL_LIMIT - no },
-        };
-        let value = coder.code(TOTAL_LIMIT, || span(value), |place| span(place >= no))?;
+        })?;
         self.learn(value);
         Ok(value)
     }
@@ -56,8 +51,7 @@ impl Flag {
 }
 
 /// The values seen in one context, the frequent ones first, and a way out for values
-/// that were not. Searched one by one, so its length is limited.
-#[derive(Clone)]
+/// that were not.
 pub(super) struct Recent<T> {
     seen: Vec<(T, u32)>,
     total: u32,
@@ -73,32 +67,26 @@ impl<T: Copy + PartialEq> Recent<T> {
     const LENGTH: usize = 32;
     const LIMIT: u32 = 1 << 16;
 
-    /// Codes a value if it was seen before; nothing if not: then the caller codes it
-    /// in another way and has it [learnt](Self::learn).
-    pub(super) fn code(&mut self, coder: &mut impl Coder, value: T) -> Result<Option<T>> {
+    /// Decodes a value that was seen before; nothing if it was not: then the caller
+    /// decodes it in another way and has it [learnt](Self::learn).
+    pub(super) fn decode(&mut self, coder: &mut Decoder<'_>) -> Result<Option<T>> {
         if self.seen.is_empty() {
             return Ok(None);
         }
         let escape = self.seen.len() as u32;
-        let index = coder.code(
-            self.total + escape,
-            || self.span_where(|&(seen, _), _| seen == value),
-            |place| self.span_where(|_, end| place < end),
-        )?;
+        let index = coder.decode(self.total + escape, |place| self.find(place))?;
         let Some(&(value, _)) = self.seen.get(index) else { return Ok(None) };
         self.count(index);
         Ok(Some(value))
     }
 
-    /// The first value that is `wanted`, given it and where its span ends.
-    fn span_where(&self, wanted: impl Fn(&(T, u32), u32) -> bool) -> Span<usize> {
+    fn find(&self, place: u32) -> Span<usize> {
         let mut start = 0;
-        for (index, seen) in self.seen.iter().enumerate() {
-            let end = start + seen.1;
-            if wanted(seen, end) {
-                return Span { what: index, start, size: seen.1 };
+        for (index, &(_, size)) in self.seen.iter().enumerate() {
+            if place < start + size {
+                return Span { what: index, start, size };
             }
-            start = end;
+            start += size;
         }
         Span { what: self.seen.len(), start, size: self.seen.len() as u32 }
     }
@@ -127,7 +115,7 @@ impl<T: Copy + PartialEq> Recent<T> {
 }
 
 /// One of a growing number of alternatives, by index: a Fenwick tree of weights.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct Choice {
     tree: Vec<u32>,
     total: u32,
@@ -136,8 +124,7 @@ pub(super) struct Choice {
 impl Choice {
     const STEP: u32 = 2;
     const LIMIT: u32 = TOTAL_LIMIT / 4;
-    /// With more alternatives than this all count as equally likely, as their weights
-    /// would no longer fit the coder.
+    /// With more alternatives than this all count as equally likely.
     const ADAPTIVE: usize = 1 << 20;
 
     pub(super) fn with(alternatives: usize) -> Self {
@@ -163,26 +150,17 @@ impl Choice {
         self.total += 1;
     }
 
-    pub(super) fn code(&mut self, coder: &mut impl Coder, index: usize) -> Result<usize> {
+    pub(super) fn decode(&mut self, coder: &mut Decoder<'_>) -> Result<usize> {
         match self.tree.len() {
             0 => Err(Error::damaged("rules", "a choice without alternatives")),
             1 => Ok(0),
-            length if length > Self::ADAPTIVE => code_uniform(coder, index, length),
+            length if length > Self::ADAPTIVE => decode_uniform(coder, length),
             _ => {
-                let index = coder.code(self.total, || self.span(index), |place| self.find(place))?;
+                let index = coder.decode(self.total, |place| self.find(place))?;
                 self.count(index);
                 Ok(index)
             }
         }
-    }
-
-    fn before(&self, index: usize) -> u32 {
-        let (mut sum, mut number) = (0, index);
-        while number > 0 {
-            sum += self.tree[number - 1];
-            number &= number - 1;
-        }
-        sum
     }
 
     /// The weight of one alternative: of the stretch that its node sums up, what the
@@ -196,10 +174,6 @@ impl Choice {
             below &= below - 1;
         }
         weight
-    }
-
-    fn span(&self, index: usize) -> Span<usize> {
-        Span { what: index, start: self.before(index), size: self.weight(index) }
     }
 
     fn find(&self, place: u32) -> Span<usize> {
@@ -241,28 +215,26 @@ impl Choice {
 }
 
 /// One of `length` equally likely alternatives: the high bits, then sixteen bits.
-pub(super) fn code_uniform(coder: &mut impl Coder, index: usize, length: usize) -> Result<usize> {
+pub(super) fn decode_uniform(coder: &mut Decoder<'_>, length: usize) -> Result<usize> {
     let last = length.saturating_sub(1);
-    let high = code_flat(coder, index >> 16, (last >> 16) + 1)?;
+    let high = decode_flat(coder, (last >> 16) + 1)?;
     let low = if last >> 16 == 0 { last + 1 } else { 1 << 16 };
-    let index = high << 16 | code_flat(coder, index & 0xffff, low)?;
+    let index = high << 16 | decode_flat(coder, low)?;
     if index > last {
         return Err(Error::damaged("rules", "a choice of none of its alternatives"));
     }
     Ok(index)
 }
 
-/// As [`code_uniform`], for few alternatives.
-fn code_flat(coder: &mut impl Coder, index: usize, length: usize) -> Result<usize> {
+/// As [`decode_uniform`], for few alternatives.
+fn decode_flat(coder: &mut Decoder<'_>, length: usize) -> Result<usize> {
     if length <= 1 {
         return Ok(0);
     }
-    let span = |index| Span { what: index as usize, start: index, size: 1 };
-    coder.code(length as u32, || span(index as u32), span)
+    coder.decode(length as u32, |place| Span { what: place as usize, start: place, size: 1 })
 }
 
 /// A number of any size: how many bits it has, adaptively, then its bits.
-#[derive(Clone)]
 pub(super) struct Number {
     bits: Choice,
 }
@@ -274,18 +246,17 @@ impl Default for Number {
 }
 
 impl Number {
-    pub(super) fn code(&mut self, coder: &mut impl Coder, number: u64) -> Result<u64> {
-        let bits = self.bits.code(coder, 64 - number.leading_zeros() as usize)?;
+    pub(super) fn decode(&mut self, coder: &mut Decoder<'_>) -> Result<u64> {
+        let bits = self.bits.decode(coder)?;
         if bits == 0 {
             return Ok(0);
         }
-        let (mut coded, mut left) = (1u64, bits - 1);
+        let (mut number, mut left) = (1u64, bits - 1);
         while left > 0 {
             let part = left.min(16);
             left -= part;
-            let piece = (number >> left) as usize & ((1 << part) - 1);
-            coded = coded << part | code_flat(coder, piece, 1 << part)? as u64;
+            number = number << part | decode_flat(coder, 1 << part)? as u64;
         }
-        Ok(coded)
+        Ok(number)
     }
 }
