@@ -287,7 +287,7 @@ impl<R: Read + Seek> Archive<R> {
     }
 
     fn read_rules(&mut self, index: usize) -> Result<Fold> {
-        let streams = text::read_streams(&self.section(index, SectionKind::Streams)?)?;
+        let streams = text::read_streams(&self.section(index, SectionKind::Streams)?, self.version)?;
         let alphabet = text::read_alphabet(&self.section(index, SectionKind::Alphabet)?)?;
         let section = self.section(index, SectionKind::Rules)?;
         let mut builder = FoldBuilder::new(alphabet);

@@ -4,6 +4,7 @@
 //! that makes them smaller. What is read back may be at most [`EXPANSION`] times as
 //! long as what is stored; the writer stores text as it is rather than pass that.
 
+use super::layout::Version;
 use crate::bytes::{Bytes, put_number, put_text};
 use crate::fold::FoldedStream;
 use crate::trace::{Alphabet, is_bare_integer};
@@ -85,7 +86,7 @@ pub(super) fn write_streams(streams: &[FoldedStream]) -> Result<Vec<u8>> {
 
 /// Words that nearly every archive needs, and so does not have to store. The list is
 /// part of the format: it may only grow with its version.
-const COMMON_WORDS: [&str; 16] = [
+const COMMON_WORDS: [&str; 38] = [
     "outermost",
     "innermost",
     "guarded",
@@ -102,7 +103,40 @@ const COMMON_WORDS: [&str; 16] = [
     "no",
     "lines",
     "chrome",
+    // From version 2 on.
+    "bytes",
+    "why",
+    "much of it repeats",
+    "little repeats, but that pays",
+    "next to nothing repeats",
+    "too long to look at twice",
+    "the smallest",
+    "csv",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "spike",
+    "execlog",
+    "lackey",
+    "babeltrace",
+    "perf",
+    "strace",
+    "ltrace",
+    "calls",
+    "otf2",
+    "lines-left-out",
 ];
+
+impl Version {
+    /// The words that an archive of this version need not store.
+    fn common_words(self) -> &'static [&'static str] {
+        match self {
+            Version::One => &COMMON_WORDS[..16],
+            Version::Two => &COMMON_WORDS,
+        }
+    }
+}
 
 /// A word longer than this is written out at each use, so that a few bytes that refer
 /// to a long word many times cannot fill the memory.
@@ -160,13 +194,13 @@ pub(super) struct StreamHead {
 }
 
 /// Reads names, notes and folders of the streams.
-pub(super) fn read_streams(section: &[u8]) -> Result<Vec<StreamHead>> {
+pub(super) fn read_streams(section: &[u8], version: Version) -> Result<Vec<StreamHead>> {
     if section.is_empty() {
         return Ok(Vec::new());
     }
     let text = unpack(section, "streams", STREAMS_EXPANSION)?;
     let mut bytes = Bytes::new(&text, "streams");
-    let mut words: Vec<String> = COMMON_WORDS.iter().map(ToString::to_string).collect();
+    let mut words: Vec<String> = version.common_words().iter().map(ToString::to_string).collect();
     for _ in 0..bytes.number()? {
         let word = bytes.string()?;
         if word.len() > WORD_LENGTH {
