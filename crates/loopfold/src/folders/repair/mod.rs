@@ -13,8 +13,9 @@
 //! once, whatever it is mixed with in each of them.
 //!
 //! Cost: near-linear, 30 to 70 ns an event of real traces, mostly waiting for memory, and
-//! 230 where there is nothing to find. Memory beside the streams: 4 bytes for a run of one
-//! symbol and 8 to 12 for where pairs are, in all 15 to 20 an event; 35 if all are different.
+//! 250 where there is nothing to find. Memory beside the streams: for every run of one
+//! symbol 4 bytes and 8 to 10 for where pairs are, in all up to 15 an event; 35 if all events
+//! are different.
 //! A count that fell is taken again when its pair comes first; streams made up so that
 //! many fall one by one could cost n^1.5.
 

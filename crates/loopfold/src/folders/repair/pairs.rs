@@ -6,11 +6,11 @@
 //! touches none of the lists. Pairs that occur once are not kept.
 //!
 //! A position takes 4 bytes, and as much again while the lists are made; a pair 32. A
-//! replacement adds at most two positions, and all lists are made anew when two thirds of
-//! the items are gone.
+//! replacement adds at most two positions, and all lists are made anew, in the same room,
+//! when two thirds of the items are gone.
 
 use super::by_left::{ByLeft, Member};
-use super::neighbours::Neighbours;
+use super::neighbours::{Group, Neighbours};
 use super::sequence::Sequence;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -38,8 +38,10 @@ const NONE: u32 = u32::MAX;
 #[derive(Default)]
 pub(super) struct Pairs {
     pairs: Vec<Pair>,
-    /// The positions of their left items, pair after pair, ascending.
+    /// The positions of their left items, pair after pair, ascending; and room.
     positions: Vec<u32>,
+    /// How much of that is used.
+    used: usize,
     /// What each pair claims to be its count, with its number.
     claims: BinaryHeap<u64>,
 }
@@ -53,11 +55,15 @@ impl Pairs {
     /// Finds all pairs of a sequence without holes, whose items are of `kinds` kinds.
     pub(super) fn find_all(&mut self, sequence: &Sequence, kinds: usize) {
         self.pairs.clear();
-        self.positions.clear();
-        let by_left = ByLeft::of(sequence, kinds);
+        self.used = 0;
+        let by_left = ByLeft::sort(sequence, kinds, &mut self.positions);
         let mut numbers = vec![NONE; kinds];
-        for (left, members) in by_left.lists() {
-            self.take_list(left, members, &mut numbers);
+        let mut members: Vec<Member> = Vec::new();
+        for (left, list) in by_left.lists() {
+            // The positions that are kept go where members were, never past this list.
+            members.clear();
+            members.extend_from_slice(&self.positions.as_chunks().0[list]);
+            self.take_list(left, &members, &mut numbers);
         }
         let claims = self.pairs.iter().enumerate().map(|(number, pair)| claim(pair.count, number));
         self.claims = claims.collect::<Vec<u64>>().into();
@@ -66,30 +72,29 @@ impl Pairs {
     /// Adds the pairs that begin with `left`. All `numbers` are none before and after.
     fn take_list(&mut self, left: u32, members: &[Member], numbers: &mut [u32]) {
         let first = self.pairs.len();
-        for member in members {
-            let number = &mut numbers[member.right as usize];
+        for &[_, right] in members {
+            let number = &mut numbers[right as usize];
             if *number == NONE {
                 *number = self.pairs.len() as u32;
-                self.pairs.push(Pair { left, right: member.right, start: 0, count: 0 });
+                self.pairs.push(Pair { left, right, start: 0, count: 0 });
             }
             self.pairs[*number as usize].count += 1;
         }
-        let (mut kept, mut start) = (first, self.positions.len());
+        let mut kept = first;
         for index in first..self.pairs.len() {
             let pair = self.pairs[index];
             let is_kept = pair.count > 1;
             numbers[pair.right as usize] = if is_kept { kept as u32 } else { NONE };
             if is_kept {
-                self.pairs[kept] = Pair { start, count: 0, ..pair };
+                self.pairs[kept] = Pair { start: self.used, count: 0, ..pair };
                 kept += 1;
-                start += pair.count as usize;
+                self.used += pair.count as usize;
             }
         }
         self.pairs.truncate(kept);
-        self.positions.resize(start, 0);
-        for member in members {
-            if let Some(pair) = self.pairs.get_mut(numbers[member.right as usize] as usize) {
-                self.positions[pair.start + pair.count as usize] = member.at;
+        for &[at, right] in members {
+            if let Some(pair) = self.pairs.get_mut(numbers[right as usize] as usize) {
+                self.positions[pair.start + pair.count as usize] = at;
                 pair.count += 1;
             }
         }
@@ -99,13 +104,16 @@ impl Pairs {
     /// Adds the pairs around a new rule: last those in which it is the left one, so that,
     /// all else being equal, a rule grows at its end.
     pub(super) fn add(&mut self, around: &mut Neighbours) {
-        let (first, mut start) = (self.pairs.len(), self.positions.len());
+        let first = self.pairs.len();
         for group in around.groups_mut().filter(|group| group.count > 1) {
-            self.pairs.push(Pair { left: group.left, right: group.right, start, count: group.count });
-            group.next = Some(start);
-            start += group.count as usize;
+            let &mut Group { left, right, count, .. } = group;
+            self.pairs.push(Pair { left, right, start: self.used, count });
+            group.next = Some(self.used);
+            self.used += count as usize;
         }
-        self.positions.resize(start, 0);
+        if self.positions.len() < self.used {
+            self.positions.resize(self.used, 0);
+        }
         around.distribute(&mut self.positions);
         self.pairs[first..].sort_by_key(|pair| pair.left > pair.right);
         let new = self.pairs[first..].iter().zip(first..);
