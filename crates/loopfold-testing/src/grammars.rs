@@ -20,12 +20,14 @@ pub struct Grammar(pub Vec<Vec<Part>>);
 /// Where a digram is: a rule, and how far in it.
 type Place = (usize, usize);
 
-impl Grammar {
+impl Default for Grammar {
     /// A grammar of nothing.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self(vec![Vec::new()])
     }
+}
 
+impl Grammar {
     /// Figure 3 of *Whole Program Paths*, for one symbol. Where the symbol after it is
     /// given, with the look-ahead of section 3.2.
     pub fn push(&mut self, symbol: u32, next: Option<u32>) {

@@ -117,7 +117,7 @@ fn compare_every_step(folder: &dyn Folder, looks_ahead: bool, seed: u64, longest
     for _ in 0..count {
         let stream = streams::small(&mut rng, longest);
         let mut online = folder.online().unwrap();
-        let mut oracle = Grammar::new();
+        let mut oracle = Grammar::default();
         for (index, &raw) in stream.iter().enumerate() {
             let so_far = &stream[..=index];
             online.push(symbol(raw)).unwrap();

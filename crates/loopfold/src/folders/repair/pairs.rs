@@ -6,10 +6,12 @@
 //! touches none of the lists. Pairs that occur once are not kept.
 //!
 //! A position takes 4 bytes, and as much again while the lists are made; a pair 32. A
-//! replacement adds at most two positions, and all lists are made anew when two thirds of
-//! the items are gone.
+//! replacement adds at most two positions, and all lists are made anew, in the same room,
+//! when two thirds of the items are gone.
 
-use super::sequence::{END, Sequence};
+use super::by_left::{ByLeft, Member};
+use super::neighbours::{Group, Neighbours};
+use super::sequence::Sequence;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
@@ -29,12 +31,17 @@ impl Pair {
     }
 }
 
+/// No number.
+const NONE: u32 = u32::MAX;
+
 /// All pairs.
 #[derive(Default)]
 pub(super) struct Pairs {
     pairs: Vec<Pair>,
-    /// The positions of their left items, pair after pair, ascending.
+    /// The positions of their left items, pair after pair, ascending; and room.
     positions: Vec<u32>,
+    /// How much of that is used.
+    used: usize,
     /// What each pair claims to be its count, with its number.
     claims: BinaryHeap<u64>,
 }
@@ -45,14 +52,18 @@ fn claim(count: u32, pair: usize) -> u64 {
 }
 
 impl Pairs {
-    /// All pairs of a sequence without holes, whose items are of `kinds` kinds.
+    /// Finds all pairs of a sequence without holes, whose items are of `kinds` kinds.
     pub(super) fn find_all(&mut self, sequence: &Sequence, kinds: usize) {
         self.pairs.clear();
-        self.positions.clear();
-        let by_left = ByLeft::of(sequence, kinds);
+        self.used = 0;
+        let by_left = ByLeft::sort(sequence, kinds, &mut self.positions);
         let mut numbers = vec![NONE; kinds];
-        for (left, members) in by_left.lists() {
-            self.take_list(left, members, &mut numbers);
+        let mut members: Vec<Member> = Vec::new();
+        for (left, list) in by_left.lists() {
+            // The positions that are kept go where members were, never past this list.
+            members.clear();
+            members.extend_from_slice(&self.positions.as_chunks().0[list]);
+            self.take_list(left, &members, &mut numbers);
         }
         let claims = self.pairs.iter().enumerate().map(|(number, pair)| claim(pair.count, number));
         self.claims = claims.collect::<Vec<u64>>().into();
@@ -61,67 +72,49 @@ impl Pairs {
     /// Adds the pairs that begin with `left`. All `numbers` are none before and after.
     fn take_list(&mut self, left: u32, members: &[Member], numbers: &mut [u32]) {
         let first = self.pairs.len();
-        for member in members {
-            let number = &mut numbers[member.right as usize];
+        for &[_, right] in members {
+            let number = &mut numbers[right as usize];
             if *number == NONE {
                 *number = self.pairs.len() as u32;
-                self.pairs.push(Pair { left, right: member.right, start: 0, count: 0 });
+                self.pairs.push(Pair { left, right, start: 0, count: 0 });
             }
             self.pairs[*number as usize].count += 1;
         }
-        let (mut kept, mut start) = (first, self.positions.len());
+        let mut kept = first;
         for index in first..self.pairs.len() {
             let pair = self.pairs[index];
             let is_kept = pair.count > 1;
             numbers[pair.right as usize] = if is_kept { kept as u32 } else { NONE };
             if is_kept {
-                self.pairs[kept] = Pair { start, count: 0, ..pair };
+                self.pairs[kept] = Pair { start: self.used, count: 0, ..pair };
                 kept += 1;
-                start += pair.count as usize;
+                self.used += pair.count as usize;
             }
         }
         self.pairs.truncate(kept);
-        self.positions.resize(start, 0);
-        for member in members {
-            if let Some(pair) = self.pairs.get_mut(numbers[member.right as usize] as usize) {
-                self.positions[pair.start + pair.count as usize] = member.at;
+        for &[at, right] in members {
+            if let Some(pair) = self.pairs.get_mut(numbers[right as usize] as usize) {
+                self.positions[pair.start + pair.count as usize] = at;
                 pair.count += 1;
             }
         }
         self.pairs[first..].iter().for_each(|pair| numbers[pair.right as usize] = NONE);
     }
 
-    /// Takes over the groups that occur more than once, with their positions
-    /// from `start` on, and returns where those end.
-    fn take_groups(&mut self, groups: &mut Groups, mut start: usize) -> usize {
-        for group in &mut groups.groups {
-            if group.count < 2 {
-                group.next = usize::MAX;
-                continue;
-            }
-            self.pairs.push(Pair { left: group.left, right: group.right, start, count: group.count });
-            group.next = start;
-            start += group.count as usize;
-        }
-        if self.positions.len() < start {
-            self.positions.resize(start, 0);
-        }
-        for &(group, at) in &groups.members {
-            let next = &mut groups.groups[group as usize].next;
-            if *next != usize::MAX {
-                self.positions[*next] = at;
-                *next += 1;
-            }
-        }
-        groups.clear();
-        start
-    }
-
     /// Adds the pairs around a new rule: last those in which it is the left one, so that,
     /// all else being equal, a rule grows at its end.
-    pub(super) fn add(&mut self, groups: &mut Groups) {
+    pub(super) fn add(&mut self, around: &mut Neighbours) {
         let first = self.pairs.len();
-        self.take_groups(groups, self.positions.len());
+        for group in around.groups_mut().filter(|group| group.count > 1) {
+            let &mut Group { left, right, count, .. } = group;
+            self.pairs.push(Pair { left, right, start: self.used, count });
+            group.next = Some(self.used);
+            self.used += count as usize;
+        }
+        if self.positions.len() < self.used {
+            self.positions.resize(self.used, 0);
+        }
+        around.distribute(&mut self.positions);
         self.pairs[first..].sort_by_key(|pair| pair.left > pair.right);
         let new = self.pairs[first..].iter().zip(first..);
         self.claims.extend(new.map(|(pair, number)| claim(pair.count, number)));
@@ -159,98 +152,5 @@ impl Pairs {
     /// Where a pair is.
     pub(super) fn positions(&self, pair: &Pair) -> &[u32] {
         &self.positions[pair.range()]
-    }
-}
-
-/// No group.
-pub(super) const NONE: u32 = u32::MAX;
-
-/// Positions that are being grouped by the pair that is there.
-#[derive(Default)]
-pub(super) struct Groups {
-    groups: Vec<Group>,
-    /// Groups and positions, in the order in which they were found.
-    members: Vec<(u32, u32)>,
-}
-
-struct Group {
-    left: u32,
-    right: u32,
-    count: u32,
-    /// Where its next position goes.
-    next: usize,
-}
-
-impl Groups {
-    /// Adds a position of a pair, whose group is `number` if it has one.
-    #[inline]
-    pub(super) fn add(&mut self, number: &mut u32, (left, right): (u32, u32), at: u32) {
-        if *number == NONE {
-            *number = self.groups.len() as u32;
-            self.groups.push(Group { left, right, count: 0, next: 0 });
-        }
-        self.groups[*number as usize].count += 1;
-        self.members.push((*number, at));
-    }
-
-    /// The pairs that were found.
-    pub(super) fn pairs(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.groups.iter().map(|group| (group.left, group.right))
-    }
-
-    fn clear(&mut self) {
-        self.groups.clear();
-        self.members.clear();
-    }
-}
-
-/// Where a kind is, and the kind after it.
-#[derive(Clone, Copy, Default)]
-struct Member {
-    at: u32,
-    right: u32,
-}
-
-/// All places of a sequence, sorted by the kind there. Kinds that occur once are left out.
-struct ByLeft {
-    members: Vec<Member>,
-    /// Where the list of each kind ends.
-    ends: Vec<u32>,
-}
-
-impl ByLeft {
-    fn of(sequence: &Sequence, kinds: usize) -> Self {
-        let neighbours = || {
-            let windows = sequence.cells().windows(2).zip(0u32..);
-            let members = windows.map(|(cells, at)| (cells[0], Member { at, right: cells[1] }));
-            members.filter(|&(left, member)| left != END && member.right != END)
-        };
-        let mut ends = vec![0u32; kinds];
-        neighbours().for_each(|(left, _)| ends[left as usize] += 1);
-        let mut total = 0;
-        for end in &mut ends {
-            let count = *end;
-            *end = if count > 1 { total } else { NONE };
-            total += if count > 1 { count } else { 0 };
-        }
-        let mut members = vec![Member::default(); total as usize];
-        for (left, member) in neighbours() {
-            let end = &mut ends[left as usize];
-            if *end != NONE {
-                members[*end as usize] = member;
-                *end += 1;
-            }
-        }
-        Self { members, ends }
-    }
-
-    fn lists(&self) -> impl Iterator<Item = (u32, &[Member])> {
-        let mut start = 0;
-        let list = move |(&end, left): (&u32, u32)| {
-            let list = if end == NONE { &[] } else { &self.members[start..end as usize] };
-            start += list.len();
-            (left, list)
-        };
-        self.ends.iter().zip(0u32..).map(list)
     }
 }
