@@ -7,6 +7,7 @@ pub mod nest;
 pub mod oracles;
 pub mod rng;
 pub mod streams;
+pub mod subpaths;
 
 pub use nest::Nest;
 pub use rng::Rng;

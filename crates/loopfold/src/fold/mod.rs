@@ -228,6 +228,16 @@ impl Fold {
         self.rules.body(rule)
     }
 
+    /// The items of all rules, end to end.
+    pub(crate) fn all_items(&self) -> &[Item] {
+        &self.rules.items
+    }
+
+    /// Where the items of a rule lie among [`all_items`](Self::all_items).
+    pub(crate) fn item_range(&self, rule: RuleId) -> std::ops::Range<usize> {
+        self.rules.range(rule)
+    }
+
     /// How many events a rule unfolds to.
     pub fn length(&self, rule: RuleId) -> u64 {
         self.rules.lengths[rule.index()]

@@ -2,12 +2,14 @@
 
 mod align;
 mod classes;
+mod hot;
 mod iterations;
 mod nest;
 mod statistics;
 
 pub use align::{Align, align};
 pub use classes::{Class, classes};
+pub use hot::{EventCosts, HotSettings, HotSubpath, HotSubpaths, Limit, Selection, hot_subpaths};
 pub use iterations::{LoopTimes, StreamTimes, loop_times};
 pub use nest::{Nest, Node};
 pub use statistics::{Statistics, StreamStatistics, statistics};

@@ -1,0 +1,437 @@
+//! All subpaths that are hot, exactly, by growing each from its first event.
+//!
+//! An occurrence of a subpath of two events or more belongs to exactly one rule: the
+//! lowest one in which it lies in more than one item, or in more than one repetition of
+//! an item. So the occurrences of a subpath are known by where they *end*: in which
+//! items of which rules, how far inside what the item repeats. To add an event, an
+//! occurrence inside a part takes the part's next event; one at the end of a part goes
+//! on to the next repetition or the next item; and one at the end of a rule goes on
+//! wherever that rule is used. Nothing is ever unfolded but the beginnings of parts.
+//!
+//! * Occurrences that end equally far inside the same part are one *ending*, however
+//!   many items repeat that part: they go on together until the part ends.
+//! * The repetitions of an item are one place, not one each, so counts cost nothing.
+//! * What follows a part is known class by class (see [`Followers`]), so the counts of
+//!   all continuations are known before any of them is looked at.
+//! * A subpath whose count is too small for any continuation of at most the greatest
+//!   length to be hot is left; so is a hot one, unless all are wanted.
+//!
+//! Each rule is left at its end at most once for each length, and a rule's items are
+//! gone over at most once for each length and each event before them, so the cost is
+//! bounded by items times length, times the lengths that are really looked at beyond an
+//! item's start; with limits such as a thousandth of all events nearly everything is
+//! left after a few events. A fold without structure is sorted as a plain stream would
+//! be, by one event after another. Memory: that of [`Followers`], and the endings of the
+//! subpaths on the way to the present one.
+
+use super::best::Best;
+use super::costs::reaches;
+use super::followers::{Followers, Next, Part, Place};
+use super::heads::Heads;
+use crate::{Error, Result, RuleId};
+use std::ops::Range;
+
+/// What is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) shortest: usize,
+    pub(super) longest: usize,
+    /// The least cost that is hot.
+    pub(super) limit: u128,
+    /// Also those that go on from a hot one.
+    pub(super) all: bool,
+    /// What the dearest event costs.
+    pub(super) dearest: u64,
+}
+
+impl Wanted {
+    /// Whether a subpath is hot.
+    fn is_hot(&self, length: usize, count: u64, cost: u128) -> bool {
+        length >= self.shortest && reaches(count, cost, self.limit)
+    }
+
+    /// Whether a subpath that goes on from this one may be wanted: it occurs no more
+    /// often, and its further events cost no more than the dearest.
+    fn goes_on(&self, length: usize, count: u64, cost: u128) -> bool {
+        let more = (self.longest - length) as u128 * u128::from(self.dearest);
+        length < self.longest && reaches(count, cost.saturating_add(more), self.limit)
+    }
+
+    /// Offers a subpath if it is hot; whether those that go on from it are to be looked at.
+    fn look_at(&self, events: &[u32], count: u64, cost: u128, best: &mut Best) -> bool {
+        let hot = self.is_hot(events.len(), count, cost);
+        if hot {
+            best.offer(events, count, cost);
+        }
+        (self.all || !hot) && self.goes_on(events.len(), count, cost)
+    }
+}
+
+/// Occurrences of a subpath that end equally far inside the same part.
+#[derive(Clone, Copy, Debug)]
+struct Ending {
+    part: Part,
+    /// The events of the part that belong to the subpath.
+    inside: u32,
+    /// The items that repeat the part: from, and to before.
+    places: (u32, u32),
+    count: u64,
+}
+
+/// How some occurrences of a subpath go on.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    symbol: u32,
+    count: u64,
+    way: Way,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// On inside the part of this ending.
+    Inside(u32),
+    /// Into the part at this place.
+    Into(Place),
+    /// Into what follows a part: the places of a class.
+    Followers(u32),
+}
+
+/// A subpath whose continuations are still to be looked at.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    symbol: u32,
+    length: u32,
+    /// What its events cost.
+    cost: u128,
+    endings: (u32, u32),
+    /// Where the places of its endings end, at the latest.
+    places: u32,
+}
+
+/// The search and its memory, which is used again for every subpath.
+pub(super) struct Search<'a> {
+    followers: &'a Followers<'a>,
+    costs: &'a [u64],
+    heads: Heads<'a>,
+    longest: u32,
+    /// The present subpath.
+    events: Vec<u32>,
+    open: Vec<Open>,
+    endings: Vec<Ending>,
+    places: Vec<Place>,
+    steps: Vec<Step>,
+    /// Parts at whose end the present subpath ends, wherever they are used.
+    ended: Vec<Part>,
+    /// For each symbol how often it follows the present subpath.
+    counts: Vec<u64>,
+    /// The symbols that do.
+    following: Vec<u32>,
+    /// For each part its ending in the subpath that is being made.
+    ending_of: Vec<u32>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl<'a> Search<'a> {
+    /// A search for subpaths of at most `longest` events; `costs` says what each costs.
+    pub(super) fn new(followers: &'a Followers<'a>, costs: &'a [u64], longest: usize) -> Self {
+        let longest = u32::try_from(longest).unwrap_or(u32::MAX);
+        Self {
+            followers,
+            costs,
+            heads: Heads::new(followers.fold, longest),
+            longest,
+            events: Vec::new(),
+            open: Vec::new(),
+            endings: Vec::new(),
+            places: Vec::new(),
+            steps: Vec::new(),
+            ended: Vec::new(),
+            counts: vec![0; followers.symbols()],
+            following: Vec::new(),
+            ending_of: vec![NONE; followers.parts()],
+        }
+    }
+
+    /// Offers every subpath that is wanted.
+    pub(super) fn run(&mut self, wanted: &Wanted, best: &mut Best) -> Result<()> {
+        for (symbol, count) in (0..).zip(self.followers.symbol_counts()) {
+            let cost = u128::from(self.costs[symbol as usize]);
+            self.events.clear();
+            self.events.push(symbol);
+            if count == 0 || !wanted.look_at(&self.events, count, cost, best) {
+                continue;
+            }
+            self.endings.clear();
+            self.places.clear();
+            self.begin(symbol);
+            self.branch(wanted, cost, best)?;
+            while let Some(subpath) = self.open.pop() {
+                self.resume(&subpath);
+                self.continue_from(subpath, wanted, best)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rules in which a subpath of at least two events lies in more than one item,
+    /// and how often it does so each time the rule is unfolded.
+    pub(super) fn locate(&mut self, events: &[u32]) -> Result<Vec<(u32, u64)>> {
+        let Some((&first, rest)) = events.split_first() else { return Ok(Vec::new()) };
+        self.endings.clear();
+        self.places.clear();
+        self.begin(first);
+        let mut last = (0, 0);
+        for (index, &symbol) in rest.iter().enumerate() {
+            if index > 0 {
+                self.gather(last);
+            }
+            self.steps.retain(|step| step.symbol == symbol);
+            last = self.make_endings(0..self.steps.len())?;
+        }
+        let mut located = Vec::new();
+        for ending in &self.endings[last.0 as usize..last.1 as usize] {
+            let places = &self.places[ending.places.0 as usize..ending.places.1 as usize];
+            let of_place =
+                |&place: &Place| (self.followers.rule_at(place.item), self.followers.count_in_rule(place));
+            located.extend(places.iter().map(of_place));
+        }
+        Ok(located)
+    }
+
+    /// How often a subpath occurs.
+    pub(super) fn count(&mut self, events: &[u32]) -> Result<u64> {
+        let located = match events {
+            [symbol] => self.followers.rules_with(*symbol),
+            events => self.locate(events)?,
+        };
+        Ok(located.iter().map(|&(rule, count)| count * self.followers.uses(RuleId::from_raw(rule))).sum())
+    }
+
+    /// Makes the subpath the present one, and forgets what came after it.
+    fn resume(&mut self, subpath: &Open) {
+        self.events.truncate(subpath.length as usize - 1);
+        self.events.push(subpath.symbol);
+        self.endings.truncate(subpath.endings.1 as usize);
+        self.places.truncate(subpath.places as usize);
+    }
+
+    /// Looks at everything that goes on from the present subpath.
+    fn continue_from(&mut self, mut subpath: Open, wanted: &Wanted, best: &mut Best) -> Result<()> {
+        if subpath.endings.1 - subpath.endings.0 == 1 && !self.run_along(&mut subpath, wanted, best)? {
+            return Ok(());
+        }
+        self.gather(subpath.endings);
+        self.branch(wanted, subpath.cost, best)
+    }
+
+    /// Where all occurrences end in one part, they go on together to its end, and as
+    /// long as there is only one place, to the end of its rule. Whether to go on there.
+    fn run_along(&mut self, subpath: &mut Open, wanted: &Wanted, best: &mut Best) -> Result<bool> {
+        let at = subpath.endings.0 as usize;
+        let Ending { mut part, mut inside, places, count } = self.endings[at];
+        let mut only = (places.1 - places.0 == 1).then(|| self.places[places.0 as usize]);
+        // Cheaper than to multiply at every event.
+        let hot_cost = wanted.limit.div_ceil(u128::from(count));
+        loop {
+            let next = match self.followers.rule(part) {
+                Some(rule) if inside < self.followers.length(part, self.longest) => {
+                    inside += 1;
+                    self.heads.event(rule, inside - 1)
+                }
+                _ => match only.map(|place| self.followers.after(place)) {
+                    Some((Some(Next::Place(place, _)), None) | (None, Some(Next::Place(place, _)))) => {
+                        (only, part, inside) = (Some(place), self.followers.part_at(place.item), 1);
+                        self.followers.first_of(part)
+                    }
+                    _ => break,
+                },
+            };
+            self.events.push(next);
+            subpath.cost += u128::from(self.costs[next as usize]);
+            if subpath.cost >= hot_cost && self.events.len() >= wanted.shortest {
+                best.offer(&self.events, count, subpath.cost);
+                if !wanted.all {
+                    return Ok(false);
+                }
+            }
+            if self.events.len() == wanted.longest {
+                return Ok(false);
+            }
+        }
+        let places = match only {
+            Some(place) => {
+                self.places.push(place);
+                (index(self.places.len() - 1)?, index(self.places.len())?)
+            }
+            None => places,
+        };
+        self.endings[at] = Ending { part, inside, places, count };
+        Ok(wanted.goes_on(self.events.len(), count, subpath.cost))
+    }
+
+    /// The ways on from a subpath of one event.
+    fn begin(&mut self, symbol: u32) {
+        self.steps.clear();
+        self.ended.push(symbol);
+        self.leave_ended();
+    }
+
+    /// The ways on from a subpath with these endings.
+    fn gather(&mut self, endings: (u32, u32)) {
+        self.steps.clear();
+        for at in endings.0..endings.1 {
+            let Ending { part, inside, places, count } = self.endings[at as usize];
+            match self.followers.rule(part) {
+                Some(rule) if inside < self.followers.length(part, self.longest) => {
+                    let symbol = self.heads.event(rule, inside);
+                    self.steps.push(Step { symbol, count, way: Way::Inside(at) });
+                }
+                _ => {
+                    for place in places.0..places.1 {
+                        self.leave_part(self.places[place as usize]);
+                    }
+                }
+            }
+        }
+        self.leave_ended();
+    }
+
+    fn leave_part(&mut self, place: Place) {
+        let (again, on) = self.followers.after(place);
+        for next in [again, on].into_iter().flatten() {
+            match next {
+                Next::After(part) => self.ended.push(part),
+                Next::Place(place, count) => {
+                    let symbol = self.followers.first_of(self.followers.part_at(place.item));
+                    self.steps.push(Step { symbol, count, way: Way::Into(place) });
+                }
+            }
+        }
+    }
+
+    fn leave_ended(&mut self) {
+        while let Some(part) = self.ended.pop() {
+            for class in self.followers.classes(part) {
+                let (symbol, count) = self.followers.class(class);
+                self.steps.push(Step { symbol, count, way: Way::Followers(class) });
+            }
+            self.ended.extend(self.followers.ended_by(part));
+        }
+    }
+
+    /// Looks at the present subpath, whose events cost `cost`, with each event that can
+    /// follow, and opens those from which to go on.
+    fn branch(&mut self, wanted: &Wanted, cost: u128, best: &mut Best) -> Result<()> {
+        for step in &self.steps {
+            let count = &mut self.counts[step.symbol as usize];
+            if *count == 0 {
+                self.following.push(step.symbol);
+            }
+            *count += step.count;
+        }
+        for &symbol in &self.following {
+            let count = &mut self.counts[symbol as usize];
+            self.events.push(symbol);
+            if !wanted.look_at(&self.events, *count, cost + u128::from(self.costs[symbol as usize]), best) {
+                *count = 0;
+            }
+            self.events.pop();
+        }
+        self.steps.retain(|step| self.counts[step.symbol as usize] > 0);
+        self.steps.sort_unstable_by_key(|step| step.symbol);
+        let mut start = 0;
+        while start < self.steps.len() {
+            let symbol = self.steps[start].symbol;
+            let end = start + self.steps[start..].partition_point(|step| step.symbol == symbol);
+            let endings = self.make_endings(start..end)?;
+            self.open.push(Open {
+                symbol,
+                length: index(self.events.len() + 1)?,
+                cost: cost + u128::from(self.costs[symbol as usize]),
+                endings,
+                places: index(self.places.len())?,
+            });
+            start = end;
+        }
+        for symbol in self.following.drain(..) {
+            self.counts[symbol as usize] = 0;
+        }
+        Ok(())
+    }
+
+    /// The endings of the present subpath after these steps, all with the same event.
+    fn make_endings(&mut self, steps: Range<usize>) -> Result<(u32, u32)> {
+        let start = self.endings.len();
+        for at in steps.clone() {
+            let Step { count, way, .. } = self.steps[at];
+            match way {
+                Way::Inside(ending) => {
+                    let ending = self.endings[ending as usize];
+                    self.endings.push(Ending { inside: ending.inside + 1, ..ending });
+                }
+                Way::Into(place) => self.count_place(place, count)?,
+                Way::Followers(class) => {
+                    let followers = self.followers;
+                    for place in followers.places(class) {
+                        self.count_place(place, followers.count(place))?;
+                    }
+                }
+            }
+        }
+        self.reserve_places(start)?;
+        for at in steps {
+            match self.steps[at].way {
+                Way::Inside(_) => {}
+                Way::Into(place) => self.put_place(place),
+                Way::Followers(class) => self.followers.places(class).for_each(|place| self.put_place(place)),
+            }
+        }
+        for ending in &self.endings[start..] {
+            self.ending_of[ending.part as usize] = NONE;
+        }
+        Ok((index(start)?, index(self.endings.len())?))
+    }
+
+    /// Counts a place into the ending of its part, in which the subpath has come to the
+    /// first event.
+    fn count_place(&mut self, place: Place, count: u64) -> Result<()> {
+        let part = self.followers.part_at(place.item);
+        let known = &mut self.ending_of[part as usize];
+        if *known == NONE {
+            *known = index(self.endings.len())?;
+            self.endings.push(Ending { part, inside: 1, places: (0, 0), count: 0 });
+        }
+        let ending = &mut self.endings[*known as usize];
+        ending.places.1 += 1;
+        ending.count += count;
+        Ok(())
+    }
+
+    /// Makes room for the places that were counted.
+    fn reserve_places(&mut self, endings: usize) -> Result<()> {
+        let mut end = index(self.places.len())?;
+        for ending in self.endings[endings..].iter_mut().filter(|ending| ending.inside == 1) {
+            let start = end;
+            end = end.checked_add(ending.places.1).ok_or_else(too_many)?;
+            ending.places = (start, start);
+        }
+        self.places.resize(end as usize, Place::default());
+        Ok(())
+    }
+
+    fn put_place(&mut self, place: Place) {
+        let ending = self.ending_of[self.followers.part_at(place.item) as usize];
+        let ending = &mut self.endings[ending as usize];
+        self.places[ending.places.1 as usize] = place;
+        ending.places.1 += 1;
+    }
+}
+
+fn index(number: usize) -> Result<u32> {
+    u32::try_from(number).map_err(|_| too_many())
+}
+
+fn too_many() -> Error {
+    Error::limit("the subpaths occur at too many places; ask for a higher cost or fewer events")
+}
