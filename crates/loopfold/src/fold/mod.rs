@@ -20,6 +20,7 @@ mod unfold;
 
 pub use builder::FoldBuilder;
 pub(crate) use canonical::Canonical;
+pub(crate) use measure::symbol_counts_of;
 pub use measure::{
     Coverage, Depth, Folded, Length, Measure, Occurrences, measure_rules, rule_uses, symbol_counts,
 };

@@ -55,7 +55,8 @@ impl EventCosts {
 
     /// The cost of all events of all streams.
     pub fn total(&self, fold: &Fold) -> Result<f64> {
-        Ok(self.amount(self.total_units(fold)?))
+        self.units(fold)?;
+        Ok(self.amount(self.total_units(&symbol_counts(fold)?)?))
     }
 
     /// The costs in units; an error when they are not those of this fold.
@@ -66,11 +67,10 @@ impl EventCosts {
         Err(Error::invalid("the costs are those of another alphabet"))
     }
 
-    pub(super) fn total_units(&self, fold: &Fold) -> Result<u128> {
-        let counts = symbol_counts(fold)?;
-        let costs = self.units(fold)?.iter().zip(counts);
+    pub(super) fn total_units(&self, counts: &[u64]) -> Result<u128> {
+        let costs = self.units.iter().zip(counts);
         // Both factors have 64 bits; the sum is checked all the same.
-        let mut each = costs.map(|(&cost, count)| u128::from(cost) * u128::from(count));
+        let mut each = costs.map(|(&cost, &count)| u128::from(cost) * u128::from(count));
         each.try_fold(0u128, u128::checked_add).ok_or_else(|| Error::limit("the costs cannot be added up"))
     }
 

@@ -7,10 +7,10 @@
 //! number of times that happens in all streams, so that a question can add up whole
 //! classes of followers without looking at each.
 //!
-//! Cost: two counting sorts over the items; 4 bytes for each follower and 16 for each
-//! class of them, at most about 30 bytes an item.
+//! Cost: a counting sort over the items; about 60 bytes an item. The search jumps
+//! from item to item all over the fold, so what it wants to know of one lies together.
 
-use crate::fold::{Fold, Item, Target, rule_uses};
+use crate::fold::{Fold, Item, Target, rule_uses, symbol_counts_of};
 use crate::{Error, Result, RuleId};
 use std::ops::Range;
 
@@ -19,15 +19,17 @@ pub(super) type Part = u32;
 
 /// An item in which occurrences of a subpath end, and in which of its repetitions.
 ///
-/// Either the subpath began in an item before this one, and has `passed` the ends of as
-/// many repetitions; or it began in a repetition of this item and ends in a later one.
-/// Then there is one occurrence for each repetition in which it can end: all but the
-/// first one and `passed` more.
+/// Either the subpath began in an item before this one, and has passed the ends of some
+/// repetitions; or it began in a repetition of this item and ends in a later one. Then
+/// there is one occurrence for each repetition in which it can end: all but the first
+/// one and those that were passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
-    pub(super) item: u32,
-    /// Repetitions whose ends were passed since, and [`LOOPED`].
+    item: u32,
+    /// Repetitions whose ends were passed, and [`LOOPED`].
     turn: u32,
+    /// How often the rule that the item is in is unfolded.
+    uses: u64,
 }
 
 /// The subpath began in another repetition of the same item.
@@ -37,14 +39,6 @@ const LOOPED: u32 = 1 << 31;
 const LARGEST_FOLD: usize = 1 << 31;
 
 impl Place {
-    fn entered(item: u32) -> Self {
-        Self { item, turn: 0 }
-    }
-
-    fn looped(item: u32) -> Self {
-        Self { item, turn: LOOPED }
-    }
-
     fn is_looped(self) -> bool {
         self.turn & LOOPED != 0
     }
@@ -57,9 +51,22 @@ impl Place {
     fn again(self) -> Self {
         Self { turn: self.turn + 1, ..self }
     }
+}
 
-    fn from_record(record: u32) -> Self {
-        if record & LOOPED == 0 { Self::entered(record) } else { Self::looped(record & !LOOPED) }
+/// A place that follows a part.
+#[derive(Clone, Copy, Debug, Default)]
+struct Record {
+    /// The item, and [`LOOPED`] if it is the one before again.
+    item: u32,
+    part: Part,
+    /// The first event of the part.
+    symbol: u32,
+    uses: u64,
+}
+
+impl Record {
+    fn place(self) -> Place {
+        Place { item: self.item & !LOOPED, turn: self.item & LOOPED, uses: self.uses }
     }
 }
 
@@ -73,31 +80,43 @@ struct Class {
     count: u64,
 }
 
-/// What comes next after the end of a place's current repetition.
+/// What the search wants to know of an item.
+#[derive(Clone, Copy, Debug)]
+struct Spot {
+    part: Part,
+    /// The first event of the part.
+    first: u32,
+    /// The rule that the item is in.
+    rule: u32,
+    /// How often it repeats, if that is less than [`MANY`].
+    times: u32,
+}
+
+const MANY: u32 = u32::MAX;
+
+/// Where some occurrences go on after the end of a part.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Next {
-    /// The same part again, or the next item.
-    Place(Place, u64),
-    /// Whatever follows this part.
+    /// At a place: the first event there, and how many occurrences go on so.
+    Place { place: Place, symbol: u32, count: u64 },
+    /// With whatever follows this part.
     After(Part),
 }
 
 /// The parts of a fold and what follows each.
 pub(super) struct Followers<'a> {
     pub(super) fold: &'a Fold,
-    items: &'a [Item],
     symbols: u32,
     /// How often each rule is unfolded.
     uses: Vec<u64>,
-    /// The rule that each item is in.
-    rule_of: Vec<u32>,
-    /// The first event of each part.
-    first: Vec<u32>,
+    symbol_counts: Vec<u64>,
+    spots: Vec<Spot>,
+    /// How many events each part is, or [`MANY`].
+    lengths: Vec<u32>,
     /// For each part the first of its classes.
     class_starts: Vec<u32>,
     classes: Vec<Class>,
-    /// Places, sorted by the part before them and their first event.
-    records: Vec<u32>,
+    records: Vec<Record>,
     /// For each part the first of the rules that end with it.
     ended_starts: Vec<u32>,
     ended: Vec<u32>,
@@ -109,104 +128,113 @@ impl<'a> Followers<'a> {
         if items.len() >= LARGEST_FOLD {
             return Err(Error::limit(format_args!("a fold of {} items is too large for this", items.len())));
         }
-        let symbols = fold.alphabet().len() as u32;
+        let uses = rule_uses(fold)?;
         let mut followers = Self {
             fold,
-            items,
-            symbols,
-            uses: rule_uses(fold)?,
-            rule_of: Vec::with_capacity(items.len()),
-            first: (0..symbols).collect(),
+            symbols: fold.alphabet().len() as u32,
+            symbol_counts: symbol_counts_of(fold, &uses)?,
+            uses,
+            spots: Vec::with_capacity(items.len()),
+            lengths: Vec::new(),
             class_starts: Vec::new(),
             classes: Vec::new(),
             records: Vec::new(),
             ended_starts: Vec::new(),
             ended: Vec::new(),
         };
-        followers.number_rules();
-        followers.find_records();
+        followers.find_spots(items);
         followers.find_classes();
         followers.find_ended();
         Ok(followers)
     }
 
-    fn number_rules(&mut self) {
+    fn find_spots(&mut self, items: &[Item]) {
+        let mut first: Vec<u32> = (0..self.symbols).collect();
+        self.lengths.resize(first.len(), 1);
         for rule in self.fold.rules() {
             let range = self.fold.item_range(rule);
-            self.rule_of.resize(range.end, rule.raw());
-            // Only the rule of an empty stream has no first event, and nothing contains it.
-            let first = self.items[range].first().map_or(0, |&item| self.first[self.part(item) as usize]);
-            self.first.push(first);
-        }
-    }
-
-    /// The parts, each with the rules whose last item it is, and the records of what
-    /// else follows it, all in order.
-    fn find_records(&mut self) {
-        let mut records = Vec::with_capacity(self.items.len());
-        for rule in self.used_rules() {
-            let range = self.fold.item_range(rule);
-            for item in range.clone() {
-                if self.items[item].times() > 1 {
-                    records.push(item as u32 | LOOPED);
-                }
-                if item + 1 < range.end {
-                    records.push(item as u32 + 1);
-                }
+            let start = range.start;
+            for &item in &items[range] {
+                let part = self.part(item.target());
+                let times = u32::try_from(item.times()).unwrap_or(MANY);
+                self.spots.push(Spot { part, first: first[part as usize], rule: rule.raw(), times });
             }
+            // Only the rule of an empty stream has no first event, and nothing contains it.
+            first.push(self.spots.get(start).map_or(0, |spot| spot.first));
+            self.lengths.push(u32::try_from(self.fold.length(rule)).unwrap_or(MANY));
         }
-        let by_symbol = counting_sort(&records, self.symbols as usize, |record| self.first_of_record(record));
-        let by_part = counting_sort(&by_symbol.0, self.parts(), |record| self.part_before(record));
-        (self.records, self.class_starts) = by_part;
     }
 
-    /// Turns the starts of the records of each part into starts of its classes.
+    /// Every place that follows a part, by the part, and by its first event for each.
     fn find_classes(&mut self) {
-        let starts = std::mem::take(&mut self.class_starts);
+        let mut starts = vec![0u32; self.parts() + 1];
+        self.each_record(|before, _| starts[before as usize + 1] += 1);
         for part in 0..self.parts() {
+            starts[part + 1] += starts[part];
+        }
+        let mut records = vec![Record::default(); starts[self.parts()] as usize];
+        let mut next = starts.clone();
+        self.each_record(|before, record| {
+            let at = &mut next[before as usize];
+            records[*at as usize] = record;
+            *at += 1;
+        });
+        for part in 0..self.parts() {
+            let of_part = starts[part] as usize..starts[part + 1] as usize;
             self.class_starts.push(self.classes.len() as u32);
-            let mut before = None;
-            for at in starts[part]..starts[part + 1] {
-                let record = self.records[at as usize];
-                let (symbol, count) = (self.first_of_record(record), self.count(Place::from_record(record)));
+            records[of_part.clone()].sort_by_key(|record| record.symbol);
+            for (at, record) in of_part.clone().zip(&records[of_part.clone()]) {
+                let count = self.count(record.place());
                 match self.classes.last_mut() {
-                    Some(class) if before == Some(symbol) => class.count += count,
-                    _ => self.classes.push(Class { symbol, records: at, count }),
+                    Some(class) if at > of_part.start && class.symbol == record.symbol => {
+                        class.count += count
+                    }
+                    _ => self.classes.push(Class { symbol: record.symbol, records: at as u32, count }),
                 }
-                before = Some(symbol);
             }
         }
         self.class_starts.push(self.classes.len() as u32);
-        self.classes.push(Class { symbol: 0, records: self.records.len() as u32, count: 0 });
+        self.classes.push(Class { symbol: 0, records: records.len() as u32, count: 0 });
+        self.records = records;
+    }
+
+    /// Goes through the places that follow parts, with the part before each.
+    fn each_record(&self, mut visit: impl FnMut(Part, Record)) {
+        for rule in self.used_rules() {
+            let uses = self.uses(rule);
+            let range = self.fold.item_range(rule);
+            for item in range.clone() {
+                let Spot { part, first, times, .. } = self.spots[item];
+                if item > range.start {
+                    visit(self.spots[item - 1].part, Record { item: item as u32, part, symbol: first, uses });
+                }
+                if times > 1 {
+                    visit(part, Record { item: item as u32 | LOOPED, part, symbol: first, uses });
+                }
+            }
+        }
     }
 
     fn find_ended(&mut self) {
-        let rules: Vec<u32> =
-            self.used_rules().filter(|&rule| self.fold.length(rule) > 0).map(RuleId::raw).collect();
-        let last = |rule| {
-            let range = self.fold.item_range(RuleId::from_raw(rule));
-            self.part(self.items[range.end - 1])
-        };
+        let rules = self.used_rules().filter(|&rule| !self.fold.body(rule).is_empty());
+        let rules: Vec<u32> = rules.map(RuleId::raw).collect();
+        let last = |rule| self.spots[self.fold.item_range(RuleId::from_raw(rule)).end - 1].part;
         (self.ended, self.ended_starts) = counting_sort(&rules, self.parts(), last);
     }
 
     /// The rules that some stream uses.
     pub(super) fn used_rules(&self) -> impl Iterator<Item = RuleId> {
-        self.fold.rules().filter(|rule| self.uses[rule.index()] > 0)
+        self.fold.rules().filter(|&rule| self.uses(rule) > 0)
     }
 
-    fn first_of_record(&self, record: u32) -> u32 {
-        self.first_of(self.part_at(record & !LOOPED))
-    }
-
-    fn part_before(&self, record: u32) -> Part {
-        let place = Place::from_record(record);
-        self.part_at(if place.is_looped() { place.item } else { place.item - 1 })
+    /// How often a rule is unfolded.
+    pub(super) fn uses(&self, rule: RuleId) -> u64 {
+        self.uses[rule.index()]
     }
 
     /// How many parts there are.
     pub(super) fn parts(&self) -> usize {
-        self.first.len()
+        self.lengths.len()
     }
 
     /// How many symbols there are.
@@ -214,8 +242,8 @@ impl<'a> Followers<'a> {
         self.symbols as usize
     }
 
-    fn part(&self, item: Item) -> Part {
-        match item.target() {
+    fn part(&self, target: Target) -> Part {
+        match target {
             Target::Symbol(symbol) => symbol.raw(),
             Target::Rule(rule) => self.part_of_rule(rule.raw()),
         }
@@ -230,63 +258,50 @@ impl<'a> Followers<'a> {
         part.checked_sub(self.symbols).map(RuleId::from_raw)
     }
 
-    /// What an item repeats.
-    pub(super) fn part_at(&self, item: u32) -> Part {
-        self.part(self.items[item as usize])
+    /// How many events a part is; where that is very many, fewer.
+    pub(super) fn length(&self, part: Part) -> u32 {
+        self.lengths[part as usize]
     }
 
-    /// The first event of a part.
-    pub(super) fn first_of(&self, part: Part) -> u32 {
-        self.first[part as usize]
+    fn spot(&self, place: Place) -> Spot {
+        self.spots[place.item as usize]
     }
 
-    /// How many events a part is, or `most` if it is more.
-    pub(super) fn length(&self, part: Part, most: u32) -> u32 {
-        let length = self.rule(part).map_or(1, |rule| self.fold.length(rule));
-        length.min(u64::from(most)) as u32
+    /// What the item at a place repeats.
+    pub(super) fn part_at(&self, place: Place) -> Part {
+        self.spot(place).part
     }
 
-    /// The rule that an item is in, by its number.
-    pub(super) fn rule_at(&self, item: u32) -> u32 {
-        self.rule_of[item as usize]
+    /// How often the item at a place repeats.
+    fn times(&self, place: Place) -> u64 {
+        match self.spot(place).times {
+            MANY => self.fold.all_items()[place.item as usize].times(),
+            times => times.into(),
+        }
     }
 
-    /// How often a rule is unfolded.
-    pub(super) fn uses(&self, rule: RuleId) -> u64 {
-        self.uses[rule.index()]
-    }
-
-    fn uses_at(&self, item: u32) -> u64 {
-        self.uses[self.rule_at(item) as usize]
-    }
-
-    /// How many occurrences end at a place each time its rule is unfolded.
-    pub(super) fn count_in_rule(&self, place: Place) -> u64 {
-        if place.is_looped() { self.items[place.item as usize].times() - 1 - place.passed() } else { 1 }
+    /// The rule of a place, and how many occurrences end there each time the rule is
+    /// unfolded.
+    pub(super) fn count_in_rule(&self, place: Place) -> (u32, u64) {
+        let count = if place.is_looped() { self.times(place) - 1 - place.passed() } else { 1 };
+        (self.spot(place).rule, count)
     }
 
     /// How many occurrences end at a place, in all streams. Fits 64 bits, as it is no
     /// more than its last event occurs.
-    pub(super) fn count(&self, place: Place) -> u64 {
-        self.count_in_rule(place) * self.uses_at(place.item)
+    fn count(&self, place: Place) -> u64 {
+        place.uses * self.count_in_rule(place).1
     }
 
     /// How often each symbol occurs.
-    pub(super) fn symbol_counts(&self) -> Vec<u64> {
-        let mut counts = vec![0; self.symbols()];
-        for (item, rule) in self.items.iter().zip(&self.rule_of) {
-            if let Target::Symbol(symbol) = item.target() {
-                counts[symbol.index()] += item.times() * self.uses[*rule as usize];
-            }
-        }
-        counts
+    pub(super) fn symbol_counts(&self) -> &[u64] {
+        &self.symbol_counts
     }
 
     /// The rules that have a symbol as an item, and how often.
     pub(super) fn rules_with(&self, symbol: u32) -> Vec<(u32, u64)> {
-        let items = self.items.iter().zip(&self.rule_of);
-        let has = |(item, rule): (&Item, &u32)| (self.part(*item) == symbol).then(|| (*rule, item.times()));
-        items.filter_map(has).collect()
+        let items = self.fold.all_items().iter().zip(&self.spots);
+        items.filter(|(_, spot)| spot.part == symbol).map(|(item, spot)| (spot.rule, item.times())).collect()
     }
 
     /// The classes of what follows a part: their numbers.
@@ -300,12 +315,14 @@ impl<'a> Followers<'a> {
         (symbol, count)
     }
 
-    /// Where the first event of a class is.
-    pub(super) fn places(&self, class: u32) -> impl Iterator<Item = Place> {
+    /// Where the first event of a class is: the place, its part, and how often.
+    pub(super) fn places(&self, class: u32) -> impl Iterator<Item = (Place, Part, u64)> {
         let range = self.classes[class as usize].records..self.classes[class as usize + 1].records;
-        self.records[range.start as usize..range.end as usize]
-            .iter()
-            .map(|&record| Place::from_record(record))
+        let records = &self.records[range.start as usize..range.end as usize];
+        records.iter().map(|record| {
+            let place = record.place();
+            (place, record.part, if place.is_looped() { self.count(place) } else { place.uses })
+        })
     }
 
     /// The rules that end with a part, as parts.
@@ -317,18 +334,27 @@ impl<'a> Followers<'a> {
     /// What comes after the end of the repetition in which occurrences end at a place:
     /// another repetition for some, what follows the item for others.
     pub(super) fn after(&self, place: Place) -> (Option<Next>, Option<Next>) {
-        let uses = self.uses_at(place.item);
-        let times = self.items[place.item as usize].times();
-        let left = times - 1 - place.passed();
+        let spot = self.spot(place);
+        if spot.times == 1 {
+            return (None, Some(self.after_item(place, spot.rule)));
+        }
+        let left = self.times(place) - 1 - place.passed();
         let (going_on, leaving) = if place.is_looped() { (left - 1, true) } else { (left.min(1), left == 0) };
-        let again = (going_on > 0).then(|| Next::Place(place.again(), going_on * uses));
-        (again, leaving.then(|| self.after_item(place.item, uses)))
+        let again = (going_on > 0).then(|| Next::Place {
+            place: place.again(),
+            symbol: spot.first,
+            count: going_on * place.uses,
+        });
+        (again, leaving.then(|| self.after_item(place, spot.rule)))
     }
 
-    fn after_item(&self, item: u32, uses: u64) -> Next {
-        let rule = self.rule_at(item);
-        match self.rule_of.get(item as usize + 1) {
-            Some(&next) if next == rule => Next::Place(Place::entered(item + 1), uses),
+    fn after_item(&self, place: Place, rule: u32) -> Next {
+        match self.spots.get(place.item as usize + 1) {
+            Some(next) if next.rule == rule => Next::Place {
+                place: Place { item: place.item + 1, turn: 0, uses: place.uses },
+                symbol: next.first,
+                count: place.uses,
+            },
             _ => Next::After(self.part_of_rule(rule)),
         }
     }

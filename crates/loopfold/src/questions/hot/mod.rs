@@ -139,9 +139,9 @@ pub struct HotSubpaths {
 pub fn hot_subpaths(fold: &Fold, costs: &EventCosts, settings: &HotSettings) -> Result<HotSubpaths> {
     settings.check()?;
     let units = costs.units(fold)?;
-    let total = costs.total_units(fold)?;
-    let limit = settings.min_cost.units(costs, total)?;
     let followers = Followers::new(fold)?;
+    let total = costs.total_units(followers.symbol_counts())?;
+    let limit = settings.min_cost.units(costs, total)?;
     let mut search = Search::new(&followers, units, settings.max_length);
     let wanted = Wanted {
         shortest: settings.min_length,

@@ -27,7 +27,7 @@
 use super::best::Best;
 use super::costs::reaches;
 use super::followers::{Followers, Next, Part, Place};
-use super::heads::Heads;
+use super::heads::{Heads, Known};
 use crate::{Error, Result, RuleId};
 use std::ops::Range;
 
@@ -73,6 +73,8 @@ struct Ending {
     part: Part,
     /// The events of the part that belong to the subpath.
     inside: u32,
+    /// The next events of the part, as far as they were looked at.
+    next: Known,
     /// The items that repeat the part: from, and to before.
     places: (u32, u32),
     count: u64,
@@ -96,6 +98,15 @@ enum Way {
     Followers(u32),
 }
 
+/// How the end of some events was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Taken {
+    /// They were all taken.
+    All,
+    /// The subpath became hot.
+    Hot,
+}
+
 /// A subpath whose continuations are still to be looked at.
 #[derive(Clone, Copy, Debug)]
 struct Open {
@@ -113,7 +124,8 @@ pub(super) struct Search<'a> {
     followers: &'a Followers<'a>,
     costs: &'a [u64],
     heads: Heads<'a>,
-    longest: u32,
+    /// What every event costs, if all cost the same.
+    each: Option<u64>,
     /// The present subpath.
     events: Vec<u32>,
     open: Vec<Open>,
@@ -136,11 +148,12 @@ impl<'a> Search<'a> {
     /// A search for subpaths of at most `longest` events; `costs` says what each costs.
     pub(super) fn new(followers: &'a Followers<'a>, costs: &'a [u64], longest: usize) -> Self {
         let longest = u32::try_from(longest).unwrap_or(u32::MAX);
+        let each = costs.first().copied().filter(|each| costs.iter().all(|cost| cost == each));
         Self {
             followers,
             costs,
             heads: Heads::new(followers.fold, longest),
-            longest,
+            each,
             events: Vec::new(),
             open: Vec::new(),
             endings: Vec::new(),
@@ -155,7 +168,7 @@ impl<'a> Search<'a> {
 
     /// Offers every subpath that is wanted.
     pub(super) fn run(&mut self, wanted: &Wanted, best: &mut Best) -> Result<()> {
-        for (symbol, count) in (0..).zip(self.followers.symbol_counts()) {
+        for (symbol, &count) in (0..).zip(self.followers.symbol_counts()) {
             let cost = u128::from(self.costs[symbol as usize]);
             self.events.clear();
             self.events.push(symbol);
@@ -189,14 +202,9 @@ impl<'a> Search<'a> {
             self.steps.retain(|step| step.symbol == symbol);
             last = self.make_endings(0..self.steps.len())?;
         }
-        let mut located = Vec::new();
-        for ending in &self.endings[last.0 as usize..last.1 as usize] {
-            let places = &self.places[ending.places.0 as usize..ending.places.1 as usize];
-            let of_place =
-                |&place: &Place| (self.followers.rule_at(place.item), self.followers.count_in_rule(place));
-            located.extend(places.iter().map(of_place));
-        }
-        Ok(located)
+        let endings = &self.endings[last.0 as usize..last.1 as usize];
+        let places = endings.iter().flat_map(|ending| ending.places.0..ending.places.1);
+        Ok(places.map(|place| self.followers.count_in_rule(self.places[place as usize])).collect())
     }
 
     /// How often a subpath occurs.
@@ -229,45 +237,91 @@ impl<'a> Search<'a> {
     /// long as there is only one place, to the end of its rule. Whether to go on there.
     fn run_along(&mut self, subpath: &mut Open, wanted: &Wanted, best: &mut Best) -> Result<bool> {
         let at = subpath.endings.0 as usize;
-        let Ending { mut part, mut inside, places, count } = self.endings[at];
-        let mut only = (places.1 - places.0 == 1).then(|| self.places[places.0 as usize]);
+        let mut ending = self.endings[at];
+        let (first, last) = ending.places;
+        let mut only = (last - first == 1).then(|| self.places[first as usize]);
         // Cheaper than to multiply at every event.
-        let hot_cost = wanted.limit.div_ceil(u128::from(count));
+        let hot_cost = wanted.limit.div_ceil(u128::from(ending.count));
         loop {
-            let next = match self.followers.rule(part) {
-                Some(rule) if inside < self.followers.length(part, self.longest) => {
-                    inside += 1;
-                    self.heads.event(rule, inside - 1)
+            if let Some(symbol) = self.next_inside(&mut ending) {
+                let taken = self.take(&mut ending, symbol, subpath, hot_cost, wanted);
+                if taken == Taken::Hot {
+                    best.offer(&self.events, ending.count, subpath.cost);
                 }
-                _ => match only.map(|place| self.followers.after(place)) {
-                    Some((Some(Next::Place(place, _)), None) | (None, Some(Next::Place(place, _)))) => {
-                        (only, part, inside) = (Some(place), self.followers.part_at(place.item), 1);
-                        self.followers.first_of(part)
-                    }
-                    _ => break,
-                },
-            };
-            self.events.push(next);
-            subpath.cost += u128::from(self.costs[next as usize]);
-            if subpath.cost >= hot_cost && self.events.len() >= wanted.shortest {
-                best.offer(&self.events, count, subpath.cost);
-                if !wanted.all {
+                if taken == Taken::Hot && !wanted.all || self.events.len() == wanted.longest {
                     return Ok(false);
                 }
+                continue;
             }
-            if self.events.len() == wanted.longest {
+            let Some((Some(next), None) | (None, Some(next))) = only.map(|place| self.followers.after(place))
+            else {
+                break;
+            };
+            let Next::Place { place, symbol, .. } = next else { break };
+            only = Some(place);
+            ending =
+                Ending { part: self.followers.part_at(place), inside: 1, next: Known::default(), ..ending };
+            self.events.push(symbol);
+            subpath.cost += u128::from(self.costs[symbol as usize]);
+            if !wanted.look_at(&self.events, ending.count, subpath.cost, best) {
                 return Ok(false);
             }
         }
-        let places = match only {
-            Some(place) => {
-                self.places.push(place);
-                (index(self.places.len() - 1)?, index(self.places.len())?)
+        if let Some(place) = only {
+            ending.places = (index(self.places.len())?, index(self.places.len() + 1)?);
+            self.places.push(place);
+        }
+        self.endings[at] = ending;
+        Ok(wanted.goes_on(self.events.len(), ending.count, subpath.cost))
+    }
+
+    /// Takes known events of the part in which the subpath ends, the first of which is
+    /// `symbol`, until it is hot or as long as may be.
+    fn take(
+        &mut self,
+        ending: &mut Ending,
+        symbol: u32,
+        subpath: &mut Open,
+        hot_cost: u128,
+        wanted: &Wanted,
+    ) -> Taken {
+        let one = [symbol];
+        let events = if ending.next.is_empty() { &one } else { self.heads.all(ending.next) };
+        let events = &events[..events.len().min(wanted.longest - self.events.len())];
+        let must = wanted.shortest.saturating_sub(self.events.len()).max(1);
+        let mut taken = 0;
+        if let Some(each) = self.each {
+            let missing = hot_cost.saturating_sub(subpath.cost).div_ceil(u128::from(each.max(1)));
+            taken = events.len().min(must.max(usize::try_from(missing).unwrap_or(usize::MAX)));
+            subpath.cost += taken as u128 * u128::from(each);
+        } else {
+            for &event in events {
+                subpath.cost += u128::from(self.costs[event as usize]);
+                taken += 1;
+                if subpath.cost >= hot_cost && taken >= must {
+                    break;
+                }
             }
-            None => places,
-        };
-        self.endings[at] = Ending { part, inside, places, count };
-        Ok(wanted.goes_on(self.events.len(), count, subpath.cost))
+        }
+        self.events.extend_from_slice(&events[..taken]);
+        ending.inside += taken as u32;
+        ending.next = ending.next.from(taken as u32);
+        if taken >= must && subpath.cost >= hot_cost { Taken::Hot } else { Taken::All }
+    }
+
+    /// The next event of the part in which occurrences end, unless they end with it.
+    fn next_inside(&mut self, ending: &mut Ending) -> Option<u32> {
+        if ending.next.is_empty() {
+            let rule = self.followers.rule(ending.part)?;
+            if ending.inside == self.followers.length(ending.part) {
+                return None;
+            }
+            match self.heads.from(rule, ending.inside) {
+                Some(known) => ending.next = known,
+                None => return Some(self.heads.look_up(rule, ending.inside)),
+            }
+        }
+        Some(self.heads.first(ending.next))
     }
 
     /// The ways on from a subpath of one event.
@@ -281,14 +335,14 @@ impl<'a> Search<'a> {
     fn gather(&mut self, endings: (u32, u32)) {
         self.steps.clear();
         for at in endings.0..endings.1 {
-            let Ending { part, inside, places, count } = self.endings[at as usize];
-            match self.followers.rule(part) {
-                Some(rule) if inside < self.followers.length(part, self.longest) => {
-                    let symbol = self.heads.event(rule, inside);
-                    self.steps.push(Step { symbol, count, way: Way::Inside(at) });
+            let mut ending = self.endings[at as usize];
+            match self.next_inside(&mut ending) {
+                Some(symbol) => {
+                    self.endings[at as usize].next = ending.next;
+                    self.steps.push(Step { symbol, count: ending.count, way: Way::Inside(at) });
                 }
-                _ => {
-                    for place in places.0..places.1 {
+                None => {
+                    for place in ending.places.0..ending.places.1 {
                         self.leave_part(self.places[place as usize]);
                     }
                 }
@@ -302,8 +356,7 @@ impl<'a> Search<'a> {
         for next in [again, on].into_iter().flatten() {
             match next {
                 Next::After(part) => self.ended.push(part),
-                Next::Place(place, count) => {
-                    let symbol = self.followers.first_of(self.followers.part_at(place.item));
+                Next::Place { place, symbol, count } => {
                     self.steps.push(Step { symbol, count, way: Way::Into(place) });
                 }
             }
@@ -330,16 +383,22 @@ impl<'a> Search<'a> {
             }
             *count += step.count;
         }
+        let mut left_out = 0;
         for &symbol in &self.following {
             let count = &mut self.counts[symbol as usize];
             self.events.push(symbol);
             if !wanted.look_at(&self.events, *count, cost + u128::from(self.costs[symbol as usize]), best) {
                 *count = 0;
+                left_out += 1;
             }
             self.events.pop();
         }
-        self.steps.retain(|step| self.counts[step.symbol as usize] > 0);
-        self.steps.sort_unstable_by_key(|step| step.symbol);
+        if left_out > 0 {
+            self.steps.retain(|step| self.counts[step.symbol as usize] > 0);
+        }
+        if self.following.len() - left_out > 1 {
+            self.steps.sort_unstable_by_key(|step| step.symbol);
+        }
         let mut start = 0;
         while start < self.steps.len() {
             let symbol = self.steps[start].symbol;
@@ -362,19 +421,19 @@ impl<'a> Search<'a> {
 
     /// The endings of the present subpath after these steps, all with the same event.
     fn make_endings(&mut self, steps: Range<usize>) -> Result<(u32, u32)> {
-        let start = self.endings.len();
+        let (start, followers) = (self.endings.len(), self.followers);
         for at in steps.clone() {
             let Step { count, way, .. } = self.steps[at];
             match way {
                 Way::Inside(ending) => {
                     let ending = self.endings[ending as usize];
-                    self.endings.push(Ending { inside: ending.inside + 1, ..ending });
+                    let next = if ending.next.is_empty() { ending.next } else { ending.next.rest() };
+                    self.endings.push(Ending { inside: ending.inside + 1, next, ..ending });
                 }
-                Way::Into(place) => self.count_place(place, count)?,
+                Way::Into(place) => self.count_place(followers.part_at(place), count)?,
                 Way::Followers(class) => {
-                    let followers = self.followers;
-                    for place in followers.places(class) {
-                        self.count_place(place, followers.count(place))?;
+                    for (_, part, count) in followers.places(class) {
+                        self.count_place(part, count)?;
                     }
                 }
             }
@@ -383,8 +442,10 @@ impl<'a> Search<'a> {
         for at in steps {
             match self.steps[at].way {
                 Way::Inside(_) => {}
-                Way::Into(place) => self.put_place(place),
-                Way::Followers(class) => self.followers.places(class).for_each(|place| self.put_place(place)),
+                Way::Into(place) => self.put_place(place, followers.part_at(place)),
+                Way::Followers(class) => {
+                    followers.places(class).for_each(|(place, part, _)| self.put_place(place, part));
+                }
             }
         }
         for ending in &self.endings[start..] {
@@ -395,12 +456,11 @@ impl<'a> Search<'a> {
 
     /// Counts a place into the ending of its part, in which the subpath has come to the
     /// first event.
-    fn count_place(&mut self, place: Place, count: u64) -> Result<()> {
-        let part = self.followers.part_at(place.item);
+    fn count_place(&mut self, part: Part, count: u64) -> Result<()> {
         let known = &mut self.ending_of[part as usize];
         if *known == NONE {
             *known = index(self.endings.len())?;
-            self.endings.push(Ending { part, inside: 1, places: (0, 0), count: 0 });
+            self.endings.push(Ending { part, inside: 1, next: Known::default(), places: (0, 0), count: 0 });
         }
         let ending = &mut self.endings[*known as usize];
         ending.places.1 += 1;
@@ -420,9 +480,8 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    fn put_place(&mut self, place: Place) {
-        let ending = self.ending_of[self.followers.part_at(place.item) as usize];
-        let ending = &mut self.endings[ending as usize];
+    fn put_place(&mut self, place: Place, part: Part) {
+        let ending = &mut self.endings[self.ending_of[part as usize] as usize];
         self.places[ending.places.1 as usize] = place;
         ending.places.1 += 1;
     }
