@@ -39,6 +39,16 @@ const LOOPED: u32 = 1 << 31;
 const LARGEST_FOLD: usize = 1 << 31;
 
 impl Place {
+    /// The item, by its number among those of all rules.
+    pub(super) fn item(self) -> usize {
+        self.item as usize
+    }
+
+    /// How often the rule that the item is in is unfolded.
+    pub(super) fn uses(self) -> u64 {
+        self.uses
+    }
+
     fn is_looped(self) -> bool {
         self.turn & LOOPED != 0
     }
@@ -242,7 +252,8 @@ impl<'a> Followers<'a> {
         self.symbols as usize
     }
 
-    fn part(&self, target: Target) -> Part {
+    /// The part that an item repeats.
+    pub(super) fn part(&self, target: Target) -> Part {
         match target {
             Target::Symbol(symbol) => symbol.raw(),
             Target::Rule(rule) => self.part_of_rule(rule.raw()),
@@ -280,17 +291,22 @@ impl<'a> Followers<'a> {
         }
     }
 
-    /// The rule of a place, and how many occurrences end there each time the rule is
-    /// unfolded.
+    /// How many occurrences end at a place each time its rule is unfolded, and how many
+    /// repetitions are still to come for the first of them.
+    pub(super) fn left(&self, place: Place) -> (u64, u64) {
+        let left = self.times(place) - 1 - place.passed();
+        if place.is_looped() { (left, left - 1) } else { (1, left) }
+    }
+
+    /// The rule of a place, and how many occurrences end there each time it is unfolded.
     pub(super) fn count_in_rule(&self, place: Place) -> (u32, u64) {
-        let count = if place.is_looped() { self.times(place) - 1 - place.passed() } else { 1 };
-        (self.spot(place).rule, count)
+        (self.spot(place).rule, self.left(place).0)
     }
 
     /// How many occurrences end at a place, in all streams. Fits 64 bits, as it is no
     /// more than its last event occurs.
     fn count(&self, place: Place) -> u64 {
-        place.uses * self.count_in_rule(place).1
+        place.uses * self.left(place).0
     }
 
     /// How often each symbol occurs.
@@ -302,6 +318,11 @@ impl<'a> Followers<'a> {
     pub(super) fn rules_with(&self, symbol: u32) -> Vec<(u32, u64)> {
         let items = self.fold.all_items().iter().zip(&self.spots);
         items.filter(|(_, spot)| spot.part == symbol).map(|(item, spot)| (spot.rule, item.times())).collect()
+    }
+
+    /// The numbers of all classes.
+    pub(super) fn all_classes(&self) -> Range<u32> {
+        0..self.classes.len() as u32 - 1
     }
 
     /// The classes of what follows a part: their numbers.
@@ -338,8 +359,10 @@ impl<'a> Followers<'a> {
         if spot.times == 1 {
             return (None, Some(self.after_item(place, spot.rule)));
         }
-        let left = self.times(place) - 1 - place.passed();
-        let (going_on, leaving) = if place.is_looped() { (left - 1, true) } else { (left.min(1), left == 0) };
+        let (occurrences, repeats) = self.left(place);
+        // One leaves; of those that began in the item itself, the others go on.
+        let leaving = place.is_looped() || repeats == 0;
+        let going_on = occurrences - u64::from(leaving);
         let again = (going_on > 0).then(|| Next::Place {
             place: place.again(),
             symbol: spot.first,

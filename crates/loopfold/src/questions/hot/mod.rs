@@ -11,6 +11,7 @@
 //! * `paper` is figure 7 of the paper, which reads the rules from left to right and
 //!   begins anew after each find, so that its selection depends on the rules.
 
+mod ahead;
 mod best;
 mod costs;
 mod followers;

@@ -24,6 +24,7 @@
 //! be, by one event after another. Memory: that of [`Followers`], and the endings of the
 //! subpaths on the way to the present one.
 
+use super::ahead::Ahead;
 use super::best::Best;
 use super::costs::reaches;
 use super::followers::{Followers, Next, Part, Place};
@@ -78,6 +79,8 @@ struct Ending {
     /// The items that repeat the part: from, and to before.
     places: (u32, u32),
     count: u64,
+    /// A bound on what comes after; see [`Ahead`].
+    ahead: f64,
 }
 
 /// How some occurrences of a subpath go on.
@@ -85,6 +88,7 @@ struct Ending {
 struct Step {
     symbol: u32,
     count: u64,
+    ahead: f64,
     way: Way,
 }
 
@@ -124,6 +128,7 @@ pub(super) struct Search<'a> {
     followers: &'a Followers<'a>,
     costs: &'a [u64],
     heads: Heads<'a>,
+    ahead: Option<Ahead<'a>>,
     /// What every event costs, if all cost the same.
     each: Option<u64>,
     /// The present subpath.
@@ -136,6 +141,8 @@ pub(super) struct Search<'a> {
     ended: Vec<Part>,
     /// For each symbol how often it follows the present subpath.
     counts: Vec<u64>,
+    /// For each symbol what is ahead of these occurrences.
+    aheads: Vec<f64>,
     /// The symbols that do.
     following: Vec<u32>,
     /// For each part its ending in the subpath that is being made.
@@ -153,6 +160,7 @@ impl<'a> Search<'a> {
             followers,
             costs,
             heads: Heads::new(followers.fold, longest),
+            ahead: None,
             each,
             events: Vec::new(),
             open: Vec::new(),
@@ -161,6 +169,7 @@ impl<'a> Search<'a> {
             steps: Vec::new(),
             ended: Vec::new(),
             counts: vec![0; followers.symbols()],
+            aheads: vec![0.0; followers.symbols()],
             following: Vec::new(),
             ending_of: vec![NONE; followers.parts()],
         }
@@ -168,6 +177,7 @@ impl<'a> Search<'a> {
 
     /// Offers every subpath that is wanted.
     pub(super) fn run(&mut self, wanted: &Wanted, best: &mut Best) -> Result<()> {
+        self.ahead = Ahead::new(self.followers, self.costs, wanted.longest, wanted.limit);
         for (symbol, &count) in (0..).zip(self.followers.symbol_counts()) {
             let cost = u128::from(self.costs[symbol as usize]);
             self.events.clear();
@@ -339,7 +349,8 @@ impl<'a> Search<'a> {
             match self.next_inside(&mut ending) {
                 Some(symbol) => {
                     self.endings[at as usize].next = ending.next;
-                    self.steps.push(Step { symbol, count: ending.count, way: Way::Inside(at) });
+                    let Ending { count, ahead, .. } = ending;
+                    self.steps.push(Step { symbol, count, ahead, way: Way::Inside(at) });
                 }
                 None => {
                     for place in ending.places.0..ending.places.1 {
@@ -357,17 +368,24 @@ impl<'a> Search<'a> {
             match next {
                 Next::After(part) => self.ended.push(part),
                 Next::Place { place, symbol, count } => {
-                    self.steps.push(Step { symbol, count, way: Way::Into(place) });
+                    let ahead = self.ahead_of(place, self.followers.part_at(place), count);
+                    self.steps.push(Step { symbol, count, ahead, way: Way::Into(place) });
                 }
             }
         }
+    }
+
+    /// What is ahead of occurrences that have come to the first event of a part.
+    fn ahead_of(&self, place: Place, part: Part, count: u64) -> f64 {
+        self.ahead.as_ref().map_or(0.0, |ahead| ahead.of_place(place, part, count))
     }
 
     fn leave_ended(&mut self) {
         while let Some(part) = self.ended.pop() {
             for class in self.followers.classes(part) {
                 let (symbol, count) = self.followers.class(class);
-                self.steps.push(Step { symbol, count, way: Way::Followers(class) });
+                let ahead = self.ahead.as_ref().map_or(0.0, |ahead| ahead.of_class(class));
+                self.steps.push(Step { symbol, count, ahead, way: Way::Followers(class) });
             }
             self.ended.extend(self.followers.ended_by(part));
         }
@@ -382,12 +400,17 @@ impl<'a> Search<'a> {
                 self.following.push(step.symbol);
             }
             *count += step.count;
+            self.aheads[step.symbol as usize] += step.ahead;
         }
         let mut left_out = 0;
         for &symbol in &self.following {
             let count = &mut self.counts[symbol as usize];
+            let ahead = std::mem::take(&mut self.aheads[symbol as usize]);
+            let cost = cost + u128::from(self.costs[symbol as usize]);
             self.events.push(symbol);
-            if !wanted.look_at(&self.events, *count, cost + u128::from(self.costs[symbol as usize]), best) {
+            if !wanted.look_at(&self.events, *count, cost, best)
+                || self.ahead.as_ref().is_some_and(|all| !all.suffices(*count, cost, ahead))
+            {
                 *count = 0;
                 left_out += 1;
             }
@@ -423,17 +446,17 @@ impl<'a> Search<'a> {
     fn make_endings(&mut self, steps: Range<usize>) -> Result<(u32, u32)> {
         let (start, followers) = (self.endings.len(), self.followers);
         for at in steps.clone() {
-            let Step { count, way, .. } = self.steps[at];
+            let Step { count, ahead, way, .. } = self.steps[at];
             match way {
                 Way::Inside(ending) => {
                     let ending = self.endings[ending as usize];
                     let next = if ending.next.is_empty() { ending.next } else { ending.next.rest() };
                     self.endings.push(Ending { inside: ending.inside + 1, next, ..ending });
                 }
-                Way::Into(place) => self.count_place(followers.part_at(place), count)?,
+                Way::Into(place) => self.count_place(followers.part_at(place), count, ahead)?,
                 Way::Followers(class) => {
-                    for (_, part, count) in followers.places(class) {
-                        self.count_place(part, count)?;
+                    for (place, part, count) in followers.places(class) {
+                        self.count_place(part, count, self.ahead_of(place, part, count))?;
                     }
                 }
             }
@@ -456,15 +479,23 @@ impl<'a> Search<'a> {
 
     /// Counts a place into the ending of its part, in which the subpath has come to the
     /// first event.
-    fn count_place(&mut self, part: Part, count: u64) -> Result<()> {
+    fn count_place(&mut self, part: Part, count: u64, ahead: f64) -> Result<()> {
         let known = &mut self.ending_of[part as usize];
         if *known == NONE {
             *known = index(self.endings.len())?;
-            self.endings.push(Ending { part, inside: 1, next: Known::default(), places: (0, 0), count: 0 });
+            self.endings.push(Ending {
+                part,
+                inside: 1,
+                next: Known::default(),
+                places: (0, 0),
+                count: 0,
+                ahead: 0.0,
+            });
         }
         let ending = &mut self.endings[*known as usize];
         ending.places.1 += 1;
         ending.count += count;
+        ending.ahead += ahead;
         Ok(())
     }
 
