@@ -29,6 +29,7 @@ usage: cargo xtask CHORE
   bench reading [--quick]   only the speed of reading
   bench sizes [--quick] [--traces DIR]
                             only the sizes of archives, also of the traces under DIR
+  bench online [--quick]    memory while 10^9 events are folded as they arrive; --quick takes 10^8
   papers                    the papers' tables and figures, beside the published values
   generate                  writes the files in the repository that a program makes";
 

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 #[derive(Parser, Debug)]
 #[command(name = "loopfold", version, max_term_width = 100)]
 #[command(
-    after_help = "INPUT is a trace of any known format (see `loopfold formats`), a .fold archive, or - for standard \
-                        input; .gz, .zst and .xz are opened as they are.\n\nExit status: 0 done, 1 a check failed (verify), \
+    after_help = "INPUT is a trace of any known format (see `loopfold formats`), a .fold archive, a grammar \
+                        that `export` wrote, or - for standard input; .gz, .zst and .xz are opened as they are.\n\nExit status: 0 done, 1 a check failed (verify), \
                         2 an error."
 )]
 pub(crate) struct Arguments {
@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Verify(VerifyArgs),
     /// Join archives and traces into one archive
     Merge(MergeArgs),
+    /// Write the rules in another form
+    Export(ExportArgs),
     /// List the formats of traces that can be read
     Formats,
     /// Print a completion script for a shell
@@ -101,7 +103,7 @@ pub(crate) struct ReadArgs {
 /// How to fold.
 #[derive(Args, Debug, Clone, Copy, Default)]
 pub(crate) struct FolderArgs {
-    /// The algorithm: which loops are taken first
+    /// The algorithm [default: outermost for loops, auto for others]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Folding")]
     pub(crate) folder: Option<FolderName>,
     /// Which of several equally long loop bodies is taken first
@@ -128,6 +130,16 @@ pub(crate) enum FolderName {
     Halving,
     /// The smallest nest there is, for streams of up to 16,384 events
     Minimum,
+    /// The most frequent pair of items first: the smallest archives
+    Repair,
+    /// A grammar without counts, symbol by symbol
+    Sequitur,
+    /// The same, with one symbol of look-ahead
+    Sequitur1,
+    /// Rules for all that repeats, loops as such, while the trace arrives
+    SequiturRuns,
+    /// Looks at each stream and picks sequitur-runs or outermost, whichever is smaller
+    Auto,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,6 +157,13 @@ pub(crate) enum TimesName {
     All,
     /// None
     None,
+}
+
+impl FolderArgs {
+    /// The same; where no folder is named, this one.
+    pub(crate) fn or(self, folder: FolderName) -> Self {
+        Self { folder: self.folder.or(Some(folder)), ..self }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -253,4 +272,29 @@ pub(crate) struct MergeArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExportName {
+    /// The graph of the rules, for Graphviz
+    Dot,
+    /// The rules as text, which every command reads like an archive; without times
+    Grammar,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    /// The form to write
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub(crate) to: ExportName,
+    /// The file to write [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// dot: the most nodes and edges to draw
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) limit: usize,
 }

@@ -1,15 +1,20 @@
 //! From the command line to a fold: opening inputs, guessing their formats, reading
-//! them into one trace, and folding that; archives come as folds already.
+//! them into one trace, and folding that, or folding them while they are read; archives
+//! come as folds already.
 
 use crate::args::{FolderArgs, FolderName, ReadArgs, TiesName};
+use crate::interrupt::{self, Interruptible};
 use crate::progress::Watched;
+use crate::show;
 use anyhow::{Context as _, Result, anyhow, bail};
 use loopfold::archive::{self, ReadOptions};
+use loopfold::export::grammar;
 use loopfold::fold::{FoldBuilder, FoldedStream};
 use loopfold::folders::{
-    self, Folder, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Settings, Ties,
+    self, Auto, Folder, Folding, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Repair, Sequitur,
+    Sequitur1, SequiturRuns, Settings, Ties,
 };
-use loopfold::trace::{Collector, NameMap, Projection, Sink as _, Stream, TimesKept};
+use loopfold::trace::{Collector, NameMap, Projection, Sink, TimesKept};
 use loopfold::{Fold, StreamId, Trace};
 use loopfold_sources::{Context, Damage, Input, Options, Source};
 use std::collections::HashSet;
@@ -17,44 +22,118 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+/// The note of how many bytes an input had, after decompression, at the first of its
+/// streams: so the sum over all streams is that of all inputs, also once they are joined.
+pub(crate) const BYTES_NOTE: &str = "bytes";
+
 /// What was read.
 #[derive(Default)]
 pub(crate) struct Loaded {
     /// The traces, in one.
     pub(crate) trace: Trace,
+    /// The traces, when they were folded while they were read.
+    folded: Option<Fold>,
     /// The archives.
     pub(crate) folds: Vec<Fold>,
     /// What users should know, for standard error.
     pub(crate) notes: Vec<String>,
     /// The names of the formats that were read.
     pub(crate) formats: Vec<&'static str>,
-    /// The bytes of archives.
-    pub(crate) archive_bytes: u64,
+    /// The bytes of the archives, if nothing else was read.
+    pub(crate) archive_bytes: Option<u64>,
+    /// Why reading ended early, where what came before is kept all the same.
+    pub(crate) cut: Option<anyhow::Error>,
     projection: Projection,
     /// Of streams with names of their own, only those that contain this.
     only: Option<String>,
 }
 
-/// Reads all inputs.
+/// Reads all inputs; traces are kept in memory.
 pub(crate) fn load(arguments: &ReadArgs, times: TimesKept) -> Result<Loaded> {
-    let projection = projection(arguments)?;
+    let collector = Collector::new(projection(arguments)?, times);
+    read_all(arguments, times, Gathering::Trace(collector), false)
+}
+
+/// Reads all inputs; traces are folded while they are read if the folder can do that.
+pub(crate) fn load_for(arguments: &ReadArgs, times: TimesKept, chosen: &FolderArgs) -> Result<Loaded> {
+    read_all(arguments, times, Gathering::by(chosen, projection(arguments)?, times)?, false)
+}
+
+/// The same; what cannot be read again is kept when reading ends early.
+pub(crate) fn load_what_comes(arguments: &ReadArgs, times: TimesKept, chosen: &FolderArgs) -> Result<Loaded> {
+    read_all(arguments, times, Gathering::by(chosen, projection(arguments)?, times)?, true)
+}
+
+fn read_all(
+    arguments: &ReadArgs,
+    times: TimesKept,
+    gathering: Gathering,
+    keep_what_came: bool,
+) -> Result<Loaded> {
     let mut reader = Reader {
         arguments,
         options: options(arguments),
-        collector: Collector::new(projection.clone(), times),
-        loaded: Loaded { projection, ..Loaded::default() },
+        gathering,
+        loaded: Loaded { projection: projection(arguments)?, archive_bytes: Some(0), ..Loaded::default() },
         times: times == TimesKept::All,
         several: arguments.inputs.len() > 1,
         archive_fields: HashSet::new(),
     };
     for (path, name) in arguments.inputs.iter().zip(input_names(&arguments.inputs)) {
-        reader.read(path, &name)?;
+        // What comes through a pipe cannot be read again, and a line may be cut off.
+        let is_pipe = path.as_os_str() == "-";
+        reader.options.whole_lines = keep_what_came && is_pipe && !arguments.lenient;
+        if let Err(error) = reader.read(path, &name) {
+            let is_lost = is_pipe || interrupt::is_interrupt(&error);
+            if !keep_what_came || !is_lost || reader.gathering.sink_ref().events() == 0 {
+                return Err(error);
+            }
+            reader.loaded.cut = Some(error);
+            break;
+        }
     }
-    reader.check_fields()?;
-    let Reader { collector, mut loaded, .. } = reader;
-    loaded.trace = collector.finish()?;
+    interrupt::let_go();
+    if reader.loaded.cut.is_none() {
+        reader.check_fields()?;
+    }
+    let Reader { gathering, mut loaded, .. } = reader;
+    match gathering {
+        Gathering::Trace(collector) => loaded.trace = collector.finish()?,
+        Gathering::Fold(folding) => loaded.folded = Some(folding.finish()?),
+    }
     loaded.note_what_is_missing();
     Ok(loaded)
+}
+
+/// Where the events of traces go.
+enum Gathering {
+    Trace(Collector),
+    Fold(Folding),
+}
+
+impl Gathering {
+    /// Folding on the way if the folder can, collecting if not.
+    fn by(chosen: &FolderArgs, projection: Projection, times: TimesKept) -> Result<Self> {
+        let folder = folder(chosen)?;
+        if folder.online().is_none() {
+            return Ok(Gathering::Trace(Collector::new(projection, times)));
+        }
+        Ok(Gathering::Fold(Folding::with(folder, projection, times, threads(chosen))?))
+    }
+
+    fn sink(&mut self) -> &mut dyn Sink {
+        match self {
+            Gathering::Trace(collector) => collector,
+            Gathering::Fold(folding) => folding,
+        }
+    }
+
+    fn sink_ref(&self) -> &dyn Sink {
+        match self {
+            Gathering::Trace(collector) => collector,
+            Gathering::Fold(folding) => folding,
+        }
+    }
 }
 
 /// What each input is called: its file name, or its path where names are equal, or
@@ -93,6 +172,7 @@ fn options(arguments: &ReadArgs) -> Options {
         calls: arguments.calls,
         category: arguments.category.clone(),
         lenient: arguments.lenient,
+        whole_lines: false,
     }
 }
 
@@ -110,7 +190,7 @@ fn projection(arguments: &ReadArgs) -> Result<Projection> {
 struct Reader<'a> {
     arguments: &'a ReadArgs,
     options: Options,
-    collector: Collector,
+    gathering: Gathering,
     loaded: Loaded,
     times: bool,
     several: bool,
@@ -121,7 +201,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn read(&mut self, path: &Path, base: &str) -> Result<()> {
         if path.as_os_str() == "-" {
-            return self.read_bytes(std::io::stdin(), None, base).context("standard input");
+            return self.read_bytes(interrupt::stdin()?, None, base).context("standard input");
         }
         let name = path.display().to_string();
         let file = File::open(path).with_context(|| name.clone())?;
@@ -141,19 +221,41 @@ impl Reader<'_> {
                 return self.read_archive(std::io::BufReader::new(file), base);
             }
         }
-        self.read_bytes(file, length, base)
+        self.read_bytes(Interruptible(file), length, base)
     }
 
     fn read_archive(&mut self, input: impl Read + Seek, base: &str) -> Result<()> {
         let options = ReadOptions { times: self.times, lenient: self.arguments.lenient };
         let mut archive = archive::Archive::open(input)?;
-        self.loaded.archive_bytes += archive.sizes().total;
-        let (mut fold, report) = archive.read(&options)?;
+        let bytes = archive.sizes().total;
+        self.loaded.archive_bytes = self.loaded.archive_bytes.map(|sum| sum.saturating_add(bytes));
+        let (fold, report) = archive.read(&options)?;
         if let Some(damage) = report.damage {
             self.loaded
                 .notes
                 .push(format!("{base}: damaged: {damage}; {} segments were read", report.segments));
         }
+        self.keep(fold)
+    }
+
+    fn read_grammar(&mut self, input: &mut Input<'_>, base: &str) -> Result<()> {
+        self.loaded.archive_bytes = None;
+        let fold = if self.arguments.lenient {
+            let (fold, damage) = grammar::read_leniently(&mut *input)?;
+            self.loaded.notes.extend(damage.map(|damage| {
+                let streams = show::plural(fold.streams().len() as u64, "stream");
+                format!("{base}: damaged: {damage}; what comes before is {streams}")
+            }));
+            fold
+        } else {
+            grammar::read(&mut *input)?
+        };
+        self.note_damage(base, &Damage::default(), input.damage());
+        self.keep(fold)
+    }
+
+    /// Keeps what was folded already, as the projection sees it.
+    fn keep(&mut self, mut fold: Fold) -> Result<()> {
         if !self.loaded.projection.is_identity() {
             let alphabet = fold.alphabet();
             for symbol in alphabet.symbols() {
@@ -177,20 +279,30 @@ impl Reader<'_> {
             input.read_to_end(&mut whole)?;
             return self.read_archive(std::io::Cursor::new(whole), base);
         }
+        if grammar::looks_like(input.head()?) && self.arguments.format.is_none() {
+            return self.read_grammar(&mut input, base);
+        }
         let Some(source) = source else {
             bail!(
                 "this looks like binary data of no known format; say what it is with --format, for example \
                  u8, u16, u32, u64, bytes or lines"
             );
         };
-        let streams_before = self.collector.stream_count();
-        let mut context = Context::new(&self.options, &mut self.collector, base, self.several);
-        source.read(&mut input, &mut context)?;
+        self.loaded.archive_bytes = None;
+        let sink = self.gathering.sink();
+        let streams_before = sink.stream_count();
+        let mut context = Context::new(&self.options, sink, base, self.several);
+        let outcome = source.read(&mut input, &mut context);
         let damage = context.into_damage();
-        self.note_damage(base, &damage, input.damage());
-        for stream in streams_before..self.collector.stream_count() {
-            self.collector.describe(StreamId::new(stream)?, "format", source.name())?;
+        let sink = self.gathering.sink();
+        for stream in streams_before..sink.stream_count() {
+            sink.describe(StreamId::new(stream)?, "format", source.name())?;
         }
+        if streams_before < sink.stream_count() {
+            sink.describe(StreamId::new(streams_before)?, BYTES_NOTE, &input.bytes_read().to_string())?;
+        }
+        outcome?;
+        self.note_damage(base, &damage, input.damage());
         if !["lines", "csv"].contains(&source.name()) {
             self.loaded.only = self.arguments.stream.clone();
         }
@@ -232,13 +344,15 @@ impl Reader<'_> {
         let named: Vec<String> = self.loaded.projection.fields().map(String::from).collect();
         let archives_only = self.loaded.formats.is_empty();
         let absent = |field: &&String| {
-            let in_traces = !archives_only && !self.collector.unseen_fields().contains(field);
+            let in_traces = !archives_only && !self.gathering.sink_ref().unseen_fields().contains(field);
             !in_traces && !self.archive_fields.contains(*field)
         };
         let Some(absent) = named.iter().find(absent) else { return Ok(()) };
         let sources = self.loaded.formats.iter().filter_map(|format| loopfold_sources::by_name(format));
         let known: Vec<&str> = sources.flat_map(|source| source.fields()).copied().collect();
-        if known.contains(&absent.as_str()) || self.collector.events() == 0 && self.loaded.folds.is_empty() {
+        if known.contains(&absent.as_str())
+            || self.gathering.sink_ref().events() == 0 && self.loaded.folds.is_empty()
+        {
             self.loaded.notes.push(format!("no event has the field {absent}"));
             return Ok(());
         }
@@ -274,11 +388,14 @@ impl From<Trace> for Loaded {
 impl Loaded {
     /// Notes why there may be less than expected.
     fn note_what_is_missing(&mut self) {
-        let left_out: u64 = self.trace.streams.iter().filter_map(left_out).sum();
+        let in_traces = self.trace.streams.iter().filter_map(|stream| left_out(&stream.notes));
+        let streams = self.folded.iter().flat_map(Fold::streams);
+        let left_out: u64 = in_traces.chain(streams.filter_map(|stream| left_out(stream.notes()))).sum();
         if left_out > 0 {
             self.notes.push(format!("{left_out} lines do not match --select and are left out"));
         }
-        if self.folds.is_empty() && self.trace.events() == 0 {
+        let has_events = self.folded.as_ref().is_some_and(|fold| fold.events() != Some(0));
+        if self.folds.is_empty() && self.trace.events() == 0 && !has_events {
             self.notes.push("there are no events".to_string());
         }
     }
@@ -306,16 +423,18 @@ impl Loaded {
 
     /// Everything as one fold, archives as they are.
     pub(crate) fn fold_as_stored(self, chosen: &FolderArgs) -> Result<(Fold, Vec<String>)> {
-        let Self { trace, mut folds, notes, only, .. } = self;
-        if !trace.streams.is_empty() || folds.is_empty() {
+        let Self { trace, folded, mut folds, notes, only, .. } = self;
+        let folded = folded.filter(|fold| !fold.streams().is_empty());
+        if !trace.streams.is_empty() || (folds.is_empty() && folded.is_none()) {
             folds.insert(0, folders::fold_trace(trace, &*folder(chosen)?, threads(chosen))?);
         }
+        folds.splice(..0, folded);
         Ok((choose_streams(join(folds)?, only.as_deref())?, notes))
     }
 }
 
-fn left_out(stream: &Stream) -> Option<u64> {
-    let (_, count) = stream.notes.iter().find(|(key, _)| key == "lines-left-out")?;
+fn left_out(notes: &[(String, String)]) -> Option<u64> {
+    let (_, count) = notes.iter().find(|(key, _)| key == "lines-left-out")?;
     count.parse().ok()
 }
 
@@ -363,7 +482,10 @@ fn choose_streams(fold: Fold, only: Option<&str>) -> Result<Fold> {
         bail!("no stream's name contains {only:?}; there are: {}", names.join(", "));
     }
     // In canonical form, so that rules and symbols of other streams are gone.
-    Ok(fold.with_streams(chosen).canonical())
+    let some = fold.with_streams(chosen).canonical();
+    let all = some.streams().len() == fold.streams().len();
+    // Of a part of an input nobody knows how many bytes it had.
+    Ok(if all { some } else { some.without_notes(BYTES_NOTE) })
 }
 
 /// The folder that the arguments ask for.
@@ -383,6 +505,19 @@ pub(crate) fn folder(arguments: &FolderArgs) -> Result<Box<dyn Folder>> {
     if name == FolderName::Minimum && arguments.ties.is_some() {
         bail!("the folder minimum has no ties to break; leave --ties out");
     }
+    let has_no_settings = matches!(
+        name,
+        FolderName::Repair
+            | FolderName::Sequitur
+            | FolderName::Sequitur1
+            | FolderName::SequiturRuns
+            | FolderName::Auto
+    );
+    if has_no_settings && (arguments.ties.is_some() || arguments.min_times.is_some()) {
+        bail!(
+            "--ties and --min-times are for folders that look for loops, such as outermost; this one has no such choice"
+        );
+    }
     let settings = Settings { ties, min_times };
     Ok(match name {
         FolderName::Outermost => Box::new(Outermost { settings }),
@@ -390,6 +525,11 @@ pub(crate) fn folder(arguments: &FolderArgs) -> Result<Box<dyn Folder>> {
         FolderName::Guarded => Box::new(Guarded { min_times }),
         FolderName::Halving => Box::new(Halving { min_times }),
         FolderName::Minimum => Box::new(Minimum { min_times }),
+        FolderName::Repair => Box::new(Repair),
+        FolderName::Sequitur => Box::new(Sequitur),
+        FolderName::Sequitur1 => Box::new(Sequitur1),
+        FolderName::SequiturRuns => Box::new(SequiturRuns),
+        FolderName::Auto => Box::new(Auto),
     })
 }
 

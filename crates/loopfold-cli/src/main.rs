@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod input;
+mod interrupt;
 mod progress;
 mod save;
 mod show;
@@ -46,7 +47,8 @@ fn is_damage(error: &anyhow::Error) -> bool {
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
-        let io = cause.downcast_ref::<std::io::Error>();
+        let library = cause.downcast_ref::<loopfold::Error>().and_then(loopfold::Error::io);
+        let io = cause.downcast_ref::<std::io::Error>().or(library);
         let json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
         io.map(std::io::Error::kind).or(json) == Some(std::io::ErrorKind::BrokenPipe)
     })

@@ -1,4 +1,4 @@
-//! Writing an archive so that the old one is untouched until the new one is complete.
+//! Writing a file so that the old one is untouched until the new one is complete.
 
 use crate::args::ReadArgs;
 use anyhow::{Context as _, Result, bail};
@@ -15,20 +15,40 @@ pub(crate) fn check_output(output: &Path, inputs: &ReadArgs) -> Result<()> {
         let read = File::open(path).and_then(|mut file| std::io::Read::read(&mut file, &mut head));
         read.is_ok_and(|length| loopfold::archive::looks_like(&head[..length]))
     };
-    for input in &inputs.inputs {
-        if input.canonicalize().is_ok_and(|input| input == target) && target.is_file() && !is_archive(&target)
-        {
-            bail!("{}: is one of the inputs, which the archive would replace", output.display());
-        }
+    if is_input(&target, inputs) && !is_archive(&target) {
+        bail!("{}: is one of the inputs, which the archive would replace", output.display());
     }
     Ok(())
 }
 
+/// Refuses to write where anything is read from, for what is written is no archive.
+pub(crate) fn check_export(output: &Path, inputs: &ReadArgs) -> Result<()> {
+    if output.canonicalize().is_ok_and(|target| is_input(&target, inputs)) {
+        bail!("{}: is one of the inputs, which the export would replace", output.display());
+    }
+    Ok(())
+}
+
+fn is_input(target: &Path, inputs: &ReadArgs) -> bool {
+    let is_target = |input: &PathBuf| input.canonicalize().is_ok_and(|input| input == target);
+    target.is_file() && inputs.inputs.iter().any(is_target)
+}
+
 /// Writes an archive and returns how many bytes it has; `-` is standard output.
 pub(crate) fn save(fold: &Fold, output: &Path) -> Result<u64> {
+    save_with(output, |out| Ok(loopfold::archive::write(fold, out)?))
+}
+
+/// How many bytes the archive of a fold would have.
+pub(crate) fn archive_bytes(fold: &Fold) -> Result<u64> {
+    counted(std::io::sink(), |out| Ok(loopfold::archive::write(fold, out)?))
+}
+
+/// Writes what `write` writes and returns how many bytes that is; `-` is standard output.
+pub(crate) fn save_with(output: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<u64> {
     let name = || output.display().to_string();
     if output.as_os_str() == "-" {
-        return write(fold, std::io::stdout().lock()).context("standard output");
+        return counted(std::io::stdout().lock(), write).context("standard output");
     }
     // Through a link to what it points at.
     let target = output.canonicalize().unwrap_or_else(|_| output.to_path_buf());
@@ -36,15 +56,19 @@ pub(crate) fn save(fold: &Fold, output: &Path) -> Result<u64> {
         // A pipe or a device cannot be replaced, only written to.
         Ok(about) if !about.is_file() => {
             let file = File::options().write(true).open(&target).with_context(name)?;
-            write(fold, file).with_context(name)
+            counted(file, write).with_context(name)
         }
-        about => replace(fold, &target, about.ok().map(|about| about.permissions())).with_context(name),
+        about => replace(write, &target, about.ok().map(|about| about.permissions())).with_context(name),
     }
 }
 
 /// Writes beside the file and renames. Whatever goes wrong before the end, a full disk
 /// or a kill, leaves what was there.
-fn replace(fold: &Fold, target: &Path, permissions: Option<Permissions>) -> Result<u64> {
+fn replace(
+    write: impl FnOnce(&mut dyn Write) -> Result<()>,
+    target: &Path,
+    permissions: Option<Permissions>,
+) -> Result<u64> {
     let folder = match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
         _ => PathBuf::from("."),
@@ -58,7 +82,7 @@ fn replace(fold: &Fold, target: &Path, permissions: Option<Permissions>) -> Resu
         builder.permissions(permissions.clone().unwrap_or_else(|| Permissions::from_mode(0o666)));
     }
     let mut file = builder.tempfile_in(folder).map_err(without_path)?;
-    let bytes = write(fold, file.as_file_mut())?;
+    let bytes = counted(file.as_file_mut(), write)?;
     file.as_file().sync_all()?;
     if let Some(permissions) = permissions {
         file.as_file().set_permissions(permissions)?;
@@ -67,9 +91,9 @@ fn replace(fold: &Fold, target: &Path, permissions: Option<Permissions>) -> Resu
     Ok(bytes)
 }
 
-fn write(fold: &Fold, output: impl Write) -> Result<u64> {
+fn counted(output: impl Write, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<u64> {
     let mut output = Counted { inner: BufWriter::new(output), bytes: 0 };
-    loopfold::archive::write(fold, &mut output)?;
+    write(&mut output)?;
     output.flush()?;
     Ok(output.bytes)
 }

@@ -45,8 +45,18 @@ fn every_folder_and_setting_is_reachable() {
     assert!(nest(&["--folder", "guarded"]).contains(")^4"));
     assert!(!nest(&["--folder", "innermost", "--ties", "left"]).contains(")^5"));
     assert!(nest(&["--folder", "minimum"]).contains(")^5"));
+    assert!(nest(&["--folder", "repair"]).contains(")^3"));
+    for grammar in ["sequitur", "sequitur1"] {
+        assert!(!nest(&["--folder", grammar]).contains(")^"));
+    }
     assert!(!nest(&["--min-times", "6"]).contains(")^"));
     run(&["loops", &trace, "--folder", "guarded", "--ties", "iterations"]).fails_with(&["has no meaning"]);
+    for grammar in ["repair", "sequitur", "sequitur1"] {
+        for option in [["--ties", "left"], ["--min-times", "3"]] {
+            let arguments = [&["loops", &trace, "--folder", grammar], &option[..]].concat();
+            run(&arguments).fails_with(&[grammar, option[0]]);
+        }
+    }
     run(&["loops", &trace, "--min-times", "1"]).fails_with(&["at least 2 iterations"]);
 }
 
@@ -66,7 +76,9 @@ fn fold_and_cat_give_the_lines_back_byte_for_byte() {
         }
         let trace = folder.file("x.txt", &content);
         let archive = folder.at("x.fold");
-        let how = ["outermost", "innermost", "guarded", "halving", "minimum"][round % 5];
+        let how =
+            ["outermost", "innermost", "guarded", "halving", "minimum", "repair", "sequitur", "sequitur1"];
+        let how = how[round % how.len()];
         run(&["fold", "--format", "lines", &trace, "-o", &archive, "--folder", how]).ok();
         assert_eq!(run(&["cat", &archive]).ok().out, content);
         run(&["verify", &archive]).ok();

@@ -61,7 +61,11 @@ impl Source for Chrome {
 
     fn read(&self, input: &mut dyn BufRead, context: &mut Context<'_>) -> Result<()> {
         let mut reader = Reader { window: Window::new(input), trace: Threads::default(), wasted: 0 };
-        reader.read(context)?;
+        if let Err(error) = reader.read(context) {
+            // Whoever keeps what came before the error gets the slices that were complete.
+            let _ = reader.trace.push(context);
+            return Err(error);
+        }
         reader.trace.push(context)
     }
 }

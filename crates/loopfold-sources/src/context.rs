@@ -32,6 +32,8 @@ pub struct Options {
     pub category: Vec<String>,
     /// Go on past damage and report it, instead of stopping with an error.
     pub lenient: bool,
+    /// `lines`: a last line without its end was cut off, which is damage.
+    pub whole_lines: bool,
 }
 
 /// What was wrong with an input that was read leniently.

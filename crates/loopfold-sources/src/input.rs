@@ -112,6 +112,12 @@ impl<'a> Input<'a> {
         Ok(&self.buffer[self.start..self.end])
     }
 
+    /// How many bytes were read so far, after decompression; of an input that was read to
+    /// its end that is its size.
+    pub fn bytes_read(&self) -> u64 {
+        self.read
+    }
+
     /// Why the input, read leniently, ended early; nothing if it did not.
     pub fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
@@ -298,7 +304,7 @@ mod tests {
         assert!(input.head().unwrap().len() >= HEAD);
         let mut out = Vec::new();
         input.read_to_end(&mut out).unwrap();
-        assert_eq!(out, text);
+        assert_eq!((&out, input.bytes_read()), (&text, text.len() as u64));
         assert_eq!(Input::open(&b""[..], false).unwrap().head().unwrap(), b"");
     }
 

@@ -46,7 +46,9 @@ impl Source for Lines {
 
 fn read_as_they_are(input: &mut dyn BufRead, context: &mut Context<'_>) -> Result<()> {
     let stream = context.only_stream()?;
-    let ending = each_line(input, LONGEST_LINE, |line| context.push(stream, &Event::named(line)))?;
+    let ending = each_line(input, LONGEST_LINE, context.options.whole_lines, |line| {
+        context.push(stream, &Event::named(line))
+    })?;
     note_ending(ending, stream, context)
 }
 
@@ -67,10 +69,11 @@ pub(crate) enum Ending {
 }
 
 /// Calls `take` with every line, without its newline. A line longer than `limit` is
-/// an error.
+/// an error, and so is a last line without a newline if only whole lines will do.
 pub(crate) fn each_line(
     input: &mut dyn BufRead,
     limit: usize,
+    whole_lines: bool,
     mut take: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<Ending> {
     // The beginning of a line that the end of a buffer cuts in two.
@@ -105,6 +108,10 @@ pub(crate) fn each_line(
     }
     if begun.is_empty() {
         return Ok(Ending::Complete);
+    }
+    if whole_lines {
+        let reason = "the input ends in the middle of a line; --lenient takes it as it is";
+        return Err(Error::damaged(format_args!("line {}", lines + 1), reason));
     }
     take(&begun)?;
     Ok(Ending::NoNewline)
@@ -141,7 +148,8 @@ impl Reading {
         if self.stream.is_none() {
             self.last_stream = Some(context.only_stream()?);
         }
-        let ending = each_line(input, LONGEST_LINE, |line| self.take(line, context))?;
+        let ending =
+            each_line(input, LONGEST_LINE, context.options.whole_lines, |line| self.take(line, context))?;
         let stream = match self.last_stream {
             Some(stream) => stream,
             None => context.only_stream()?,
@@ -314,7 +322,7 @@ mod tests {
     fn a_line_beyond_the_limit_is_an_error() {
         let text = b"ok\n0123456789abcdef";
         let mut input = BufReader::with_capacity(4, &text[..]);
-        let error = each_line(&mut input, 8, |_| Ok(())).unwrap_err();
+        let error = each_line(&mut input, 8, false, |_| Ok(())).unwrap_err();
         assert!(error.to_string().starts_with("line 2: longer than 8 bytes"), "{error}");
     }
 }

@@ -14,6 +14,7 @@
 //! * [`fold`]: those rules: unfolding, windows, random access, and measures.
 //! * [`questions`]: what can be asked of a fold.
 //! * [`archive`]: a fold as a file.
+//! * [`export`]: a fold in the forms of other tools and of people.
 //!
 //! ```
 //! use loopfold::folders::{Folder, Outermost};
@@ -33,6 +34,7 @@
 pub mod archive;
 mod bytes;
 mod error;
+pub mod export;
 pub mod fold;
 pub mod folders;
 mod ids;

@@ -5,7 +5,7 @@ use loopfold::fold::{
     Coverage, Depth, FoldBuilder, Folded, FoldedStream, Item, Length, Measure, Occurrences, Target,
     measure_rules, rule_uses, symbol_counts,
 };
-use loopfold::folders::{Folder, Guarded, Innermost, Minimum, Outermost};
+use loopfold::folders::{Folder, Guarded, Innermost, Minimum, Outermost, Repair, Sequitur};
 use loopfold::trace::{Alphabet, Event};
 use loopfold::{Fold, RuleId, Symbol};
 use loopfold_testing::{Rng, streams};
@@ -20,9 +20,15 @@ fn symbols(stream: &[u32]) -> (Alphabet, Vec<Symbol>) {
 /// A small stream, and a fold of it by a folder chosen at random.
 fn random_fold(rng: &mut Rng) -> (Vec<Symbol>, Fold, RuleId) {
     let (alphabet, stream) = symbols(&streams::small(rng, 80));
-    let folders: [&dyn Folder; 4] =
-        [&Outermost::default(), &Innermost::default(), &Guarded::default(), &Minimum::default()];
-    let folder = folders[rng.below(4)];
+    let folders: [&dyn Folder; 6] = [
+        &Outermost::default(),
+        &Innermost::default(),
+        &Guarded::default(),
+        &Minimum::default(),
+        &Repair,
+        &Sequitur,
+    ];
+    let folder = folders[rng.below(folders.len())];
     let mut builder = FoldBuilder::new(alphabet);
     let root = folder.fold(&stream, &mut builder).unwrap();
     builder.stream(FoldedStream::new("s", folder.name(), root));

@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
-use loopfold::fold::{FoldBuilder, FoldedStream};
-use loopfold::folders::{Folder, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Settings, Ties};
+use loopfold::fold::{FoldBuilder, FoldedStream, Target};
+use loopfold::folders::{
+    Folder, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Repair, Sequitur, Sequitur1, Settings,
+    Ties,
+};
 use loopfold::trace::{Alphabet, Event};
 use loopfold::{Fold, Symbol};
-use loopfold_testing::{Nest, Rng, oracles, streams};
+use loopfold_testing::{Nest, Rng, grammars, oracles, streams};
 
 /// How many generated streams each comparison sees.
 const STREAMS: usize = 10_000;
@@ -253,4 +256,75 @@ fn minimum_is_never_larger_than_the_others_and_refuses_what_is_too_long() {
     let long = vec![Symbol::new(0).unwrap(); 20_000];
     let error = Minimum::default().fold(&long, &mut FoldBuilder::default()).unwrap_err();
     assert!(error.is_limit() && error.to_string().contains("16384"), "{error}");
+}
+
+#[test]
+fn repair_equals_its_oracle() {
+    for (longest, count) in [(50, STREAMS), (200, STREAMS / 20)] {
+        compare(71, longest, count, |_| Box::new(Repair), |stream, _| grammars::repair(stream));
+    }
+}
+
+#[test]
+fn loops_come_out_of_repair_as_loops() {
+    for (text, nest) in [
+        ("abcabcabcabcabc", "(abc)^5"),
+        ("abababab", "(ab)^4"),
+        ("aaaa", "(a)^4"),
+        ("EababababFEababababFEababababF", "(E(ab)^4F)^3"),
+        ("", ""),
+        ("a", "a"),
+    ] {
+        assert_eq!(nest_of(text, &Repair), nest, "{text}");
+    }
+    let lu: String = streams::lu(160, 249).iter().map(|&letter| letter as u8 as char).collect();
+    assert!(nest_of(&lu, &Repair).contains(")^249"));
+}
+
+const GRAMMARS: [&dyn Folder; 3] = [&Repair, &Sequitur, &Sequitur1];
+
+/// Long streams, so that holes are closed and lists made anew many times.
+#[test]
+fn grammars_of_long_streams_lose_nothing() {
+    let kinds: [fn(usize, u64) -> Vec<u32>; 5] = [
+        streams::nests,
+        |length, seed| streams::random(length, 2 + seed as usize, seed),
+        |length, seed| streams::random(length, 5000, seed),
+        |length, seed| streams::periodic(length, 700 + seed as usize, 3, seed),
+        |length, seed| streams::adversarial(seed as usize, length),
+    ];
+    for kind in kinds {
+        for seed in 0..6 {
+            let stream = kind(30_000, seed);
+            let [repair, sequitur, _] = GRAMMARS.map(|folder| fold(&stream, folder).items());
+            // Without structure a little more, since runs of different lengths are different.
+            assert!(10 * repair <= 11 * sequitur, "repair {repair} items, sequitur {sequitur}");
+        }
+    }
+    for family in streams::FAMILIES {
+        let stream = family.make(50_000);
+        GRAMMARS.iter().for_each(|&folder| drop(fold(&stream, folder)));
+    }
+}
+
+#[test]
+fn rules_of_repair_are_of_use() {
+    let mut rng = Rng::new(72);
+    for _ in 0..2000 {
+        let stream = streams::small(&mut rng, 200);
+        let fold = fold(&stream, &Repair);
+        let root = fold.streams()[0].root();
+        let mut uses = vec![0; fold.rules().len()];
+        for item in fold.rules().flat_map(|rule| fold.body(rule)) {
+            if let Target::Rule(rule) = item.target() {
+                uses[rule.index()] += item.times();
+            }
+        }
+        for rule in fold.rules().filter(|&rule| rule != root) {
+            assert!(uses[rule.index()] > 1 && fold.body(rule).len() > 1, "{stream:?}");
+        }
+        for body in fold.rules().map(|rule| fold.body(rule)) {
+            assert!(body.windows(2).all(|pair| pair[0].target() != pair[1].target()), "{stream:?}");
+        }
+    }
 }

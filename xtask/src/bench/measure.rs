@@ -167,9 +167,14 @@ fn best_of<T>(attempts: usize, mut work: impl FnMut() -> Result<T>) -> Result<(D
 }
 
 /// A line of the kernel's account of this process's memory, in bytes.
-fn memory(line: &str) -> Result<u64> {
-    let status =
-        std::fs::read_to_string("/proc/self/status").context("peak memory can be measured on Linux")?;
+pub(super) fn memory(line: &str) -> Result<u64> {
+    memory_of(std::process::id(), line)
+}
+
+/// The same of any process.
+pub(super) fn memory_of(process: u32, line: &str) -> Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"))
+        .context("peak memory can be measured on Linux")?;
     let found = status.lines().find_map(|text| text.strip_prefix(line)?.strip_prefix(':'));
     let kilobytes = found.and_then(|text| text.split_whitespace().next());
     Ok(1024 * kilobytes.with_context(|| format!("no {line} is known"))?.parse::<u64>()?)

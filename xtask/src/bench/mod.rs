@@ -7,6 +7,7 @@ mod archive_sizes;
 mod literal;
 mod loops;
 mod measure;
+mod online;
 mod reading;
 mod targets;
 
@@ -67,7 +68,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
         None | Some("loops") => all(&settings),
         Some("reading") => reading::run(&settings).map(drop),
         Some("sizes") => archive_sizes::run(&settings),
-        Some(other) => bail!("there is no benchmark `{other}`, only: loops, reading, sizes"),
+        Some("online") => online::run(&settings),
+        Some(other) => bail!("there is no benchmark `{other}`, only: loops, reading, sizes, online"),
     }
 }
 

@@ -7,7 +7,7 @@ use super::{Settings, progress};
 use crate::clock;
 use crate::table::{Column, Table, grouped, short};
 use anyhow::Result;
-use loopfold::trace::Collector;
+use loopfold::trace::{Collector, Sink as _};
 use loopfold_sources::{Context, Options};
 use loopfold_testing::streams;
 use std::io::{Cursor, Write};

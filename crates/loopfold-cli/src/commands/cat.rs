@@ -1,7 +1,7 @@
 //! `loopfold cat`: unfolds. A stream of memory's size is enough for a trace of any
 //! length: events are written as they are unfolded.
 
-use crate::args::{CatArgs, FolderArgs};
+use crate::args::{CatArgs, FolderArgs, FolderName};
 use crate::{Outcome, input};
 use anyhow::{Result, bail};
 use loopfold::fold::FoldedStream;
@@ -11,7 +11,8 @@ use std::io::{BufWriter, Write};
 
 pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
     let times = if arguments.times { TimesKept::All } else { TimesKept::None };
-    let (fold, notes) = input::load(&arguments.read, times)?.fold_as_stored(&FolderArgs::default())?;
+    let folder = FolderArgs::default().or(FolderName::SequiturRuns);
+    let (fold, notes) = input::load_for(&arguments.read, times, &folder)?.fold_as_stored(&folder)?;
     crate::show::notes(&notes);
     let mut out = BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
     if arguments.json {

@@ -1,20 +1,73 @@
 //! `loopfold fold`: traces into an archive.
 
-use crate::args::{FoldArgs, TimesName};
-use crate::{Outcome, input, save, show};
-use anyhow::Result;
+use crate::args::{FoldArgs, FolderName, TimesName};
+use crate::input::Loaded;
+use crate::{Outcome, input, interrupt, save, show};
+use anyhow::{Context as _, Result, anyhow};
+use loopfold::Fold;
 use loopfold::trace::TimesKept;
 use serde_json::json;
+use std::path::{Path, PathBuf};
 
 pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
     save::check_output(&arguments.output, &arguments.read)?;
+    interrupt::catch().context("cannot catch signals")?;
     let times = match arguments.times {
         TimesName::All => TimesKept::All,
         TimesName::None => TimesKept::None,
     };
-    let (fold, notes) = input::load(&arguments.read, times)?.fold(&arguments.folder)?;
+    let folder = arguments.folder.or(FolderName::Auto);
+    let mut loaded = input::load_what_comes(&arguments.read, times, &folder)?;
+    let cut = loaded.cut.take();
+    let (fold, notes) = fold(loaded, arguments)?;
+    if let Some(error) = cut {
+        return Err(save_partial(&fold, &arguments.output, &error));
+    }
     let bytes = save::save(&fold, &arguments.output)?;
     show::notes(&notes);
+    report(&fold, arguments, bytes)?;
+    Ok(Outcome::Done)
+}
+
+/// Archives stay as they are stored unless a folder is named.
+fn fold(loaded: Loaded, arguments: &FoldArgs) -> Result<(Fold, Vec<String>)> {
+    let folder = arguments.folder.or(FolderName::Auto);
+    if arguments.folder.folder.is_some() { loaded.fold(&folder) } else { loaded.fold_as_stored(&folder) }
+}
+
+/// Reading ended early: saves what came before beside the archive that was asked for,
+/// and returns the error to tell.
+fn save_partial(fold: &Fold, output: &Path, error: &anyhow::Error) -> anyhow::Error {
+    let kept = show::events(fold.events());
+    let Some(partial) = partial_name(output) else {
+        return anyhow!("{error:#}; the {kept} before that are lost");
+    };
+    match save::save(fold, &partial) {
+        Ok(bytes) => {
+            let (partial, bytes) = (partial.display(), show::bytes(bytes));
+            anyhow!("{error:#}; the {kept} before that are in {partial} ({bytes})")
+        }
+        Err(failure) => anyhow!("{error:#}; the {kept} before that are lost: {failure:#}"),
+    }
+}
+
+/// `x.partial.fold` for `x.fold`; nothing for what is no file.
+fn partial_name(output: &Path) -> Option<PathBuf> {
+    let is_file = std::fs::metadata(output).map_or(true, |about| about.is_file());
+    if output.as_os_str() == "-" || !is_file {
+        return None;
+    }
+    let stem = if output.extension().is_some_and(|ending| ending == "fold") {
+        output.with_extension("")
+    } else {
+        output.to_path_buf()
+    };
+    let mut name = stem.into_os_string();
+    name.push(".partial.fold");
+    Some(PathBuf::from(name))
+}
+
+fn report(fold: &Fold, arguments: &FoldArgs, bytes: u64) -> Result<()> {
     let events = fold.events();
     if arguments.json {
         show::print_json(&json!({
@@ -23,7 +76,7 @@ pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
             "events": events,
             "rules": fold.rules().len(),
             "items": fold.items(),
-            "folder": super::stats::folder_names(&fold),
+            "folder": super::stats::folder_names(fold),
             "bytes": bytes,
         }))?;
     } else {
@@ -35,5 +88,5 @@ pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
             show::bytes(bytes)
         );
     }
-    Ok(Outcome::Done)
+    Ok(())
 }

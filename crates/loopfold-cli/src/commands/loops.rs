@@ -134,9 +134,9 @@ fn to_json(arguments: &LoopsArgs, fold: &Fold) -> Result<Value> {
             "streams": streams,
             "events": class.events,
             "folded": class.folded,
-            "ratio": rounded(class.ratio(), 2),
-            "covered": rounded(class.covered(), 4),
-            "main_share": rounded(class.main_share(), 4),
+            "ratio": show::rounded(class.ratio(), 2),
+            "covered": show::rounded(class.covered(), 4),
+            "main_share": show::rounded(class.main_share(), 4),
             "nest": show::nest_json(fold, &nest, times.first().map(|(_, times)| times)),
         });
         if !times.is_empty() {
@@ -151,11 +151,6 @@ fn to_json(arguments: &LoopsArgs, fold: &Fold) -> Result<Value> {
     }
     note_unturned(arguments, any_turned);
     Ok(json!({"folder": folder, "streams": fold.streams().len(), "classes": values}))
-}
-
-fn rounded(value: f64, decimals: i32) -> f64 {
-    let factor = 10f64.powi(decimals);
-    (value * factor).round() / factor
 }
 
 fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `loopfold merge`: archives and traces into one archive, archives as they are.
 
-use crate::args::MergeArgs;
+use crate::args::{FolderName, MergeArgs};
 use crate::{Outcome, input, save, show};
 use anyhow::Result;
 use loopfold::trace::TimesKept;
@@ -8,7 +8,8 @@ use serde_json::json;
 
 pub(super) fn run(arguments: &MergeArgs) -> Result<Outcome> {
     save::check_output(&arguments.output, &arguments.read)?;
-    let (fold, notes) = input::load(&arguments.read, TimesKept::All)?.fold_as_stored(&arguments.folder)?;
+    let folder = arguments.folder.or(FolderName::Auto);
+    let (fold, notes) = input::load_for(&arguments.read, TimesKept::All, &folder)?.fold_as_stored(&folder)?;
     let bytes = save::save(&fold, &arguments.output)?;
     show::notes(&notes);
     if arguments.json {

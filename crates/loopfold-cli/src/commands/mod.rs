@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod cat;
+mod export;
 mod fold;
 mod loops;
 mod manual;
@@ -22,6 +23,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Cat(arguments) => cat::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Formats => formats(),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { directory } => manual::pages(&directory),

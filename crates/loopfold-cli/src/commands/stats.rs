@@ -1,28 +1,69 @@
 //! `loopfold stats`: sizes and counts.
 
-use crate::args::StatsArgs;
+use crate::args::{FolderName, StatsArgs};
 use crate::show::{self, Labels};
-use crate::{Outcome, input};
+use crate::{Outcome, input, save};
 use anyhow::Result;
 use loopfold::Fold;
-use loopfold::questions::{Statistics, statistics};
+use loopfold::fold::FoldedStream;
+use loopfold::questions::{Statistics, run_time, statistics};
 use loopfold::trace::TimesKept;
 use serde_json::{Value, json};
 use std::io::Write;
 
+/// The note of why a stream was given to its folder.
+const WHY_NOTE: &str = "why";
+
 pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
-    let loaded = input::load(&arguments.read, TimesKept::All)?;
+    let folder = arguments.folder.or(FolderName::Auto);
+    let loaded = input::load_for(&arguments.read, TimesKept::All, &folder)?;
     // The size is that of whole archives.
-    let bytes = if arguments.read.stream.is_none() { loaded.archive_bytes } else { 0 };
-    let (fold, notes) = loaded.fold_as_stored(&arguments.folder)?;
+    let stored = loaded.archive_bytes.filter(|_| arguments.read.stream.is_none());
+    let (fold, notes) = loaded.fold_as_stored(&folder)?;
     let statistics = statistics(&fold)?;
+    let sizes = Sizes::of(&fold, stored)?;
     show::notes(&notes);
     if arguments.json {
-        show::print_json(&to_json(&fold, &statistics, bytes))?;
+        show::print_json(&to_json(&fold, &statistics, &sizes))?;
     } else {
-        print(&mut anstream::stdout().lock(), arguments, &fold, &statistics, bytes)?;
+        print(&mut anstream::stdout().lock(), arguments, &fold, &statistics, &sizes)?;
     }
     Ok(Outcome::Done)
+}
+
+/// What tables of whole program paths compare: the trace, the archive and the run.
+struct Sizes {
+    /// How long the run took, in nanoseconds.
+    time: Option<u64>,
+    /// The bytes of the traces, as far as they are noted.
+    trace: Option<u64>,
+    /// The bytes of the archive.
+    archive: u64,
+}
+
+impl Sizes {
+    /// `stored` are the bytes of the archive if there is one.
+    fn of(fold: &Fold, stored: Option<u64>) -> Result<Self> {
+        let noted = fold.streams().iter().filter_map(|stream| stream.note(input::BYTES_NOTE)?.parse().ok());
+        let trace = noted.reduce(u64::saturating_add);
+        let archive = stored.map_or_else(|| save::archive_bytes(fold), Ok)?;
+        Ok(Self { time: run_time(fold)?, trace, archive })
+    }
+
+    /// How many times larger the trace is.
+    fn ratio(&self) -> Option<f64> {
+        Some(self.trace? as f64 / self.archive.max(1) as f64)
+    }
+
+    /// How many of these bytes there are for each second of the run.
+    fn per_second(&self, bytes: Option<u64>) -> Option<f64> {
+        let time = self.time.filter(|&time| time > 0)?;
+        Some(bytes? as f64 / (time as f64 / 1e9))
+    }
+}
+
+fn rules_per_event(statistics: &Statistics) -> Option<f64> {
+    (statistics.alphabet > 0).then(|| statistics.rules as f64 / statistics.alphabet as f64)
 }
 
 /// The folders that made a fold, each once.
@@ -33,7 +74,8 @@ pub(super) fn folder_names(fold: &Fold) -> String {
     names.join(", ")
 }
 
-fn to_json(fold: &Fold, statistics: &Statistics, bytes: u64) -> Value {
+fn to_json(fold: &Fold, statistics: &Statistics, sizes: &Sizes) -> Value {
+    let rounded = |number: Option<f64>| number.map(|number| show::rounded(number, 2));
     let streams: Vec<Value> = fold
         .streams()
         .iter()
@@ -52,7 +94,13 @@ fn to_json(fold: &Fold, statistics: &Statistics, bytes: u64) -> Value {
         "items": statistics.items,
         "depth": statistics.depth,
         "folder": folder_names(fold),
-        "bytes": if bytes == 0 { Value::Null } else { json!(bytes) },
+        "bytes": sizes.archive,
+        "time_ns": sizes.time,
+        "trace_bytes": sizes.trace,
+        "trace_bytes_per_second": rounded(sizes.per_second(sizes.trace)),
+        "bytes_per_second": rounded(sizes.per_second(Some(sizes.archive))),
+        "ratio": rounded(sizes.ratio()),
+        "rules_per_event": rounded(rules_per_event(statistics)),
         "stream_list": streams,
         "counts": statistics.counts.as_ref().map(|counts| {
             counts.iter().map(|&(symbol, count)| json!({"event": fold.alphabet().label(symbol), "count": count})).collect::<Vec<_>>()
@@ -65,19 +113,32 @@ fn print(
     arguments: &StatsArgs,
     fold: &Fold,
     statistics: &Statistics,
-    bytes: u64,
+    sizes: &Sizes,
 ) -> Result<()> {
+    let unknown = || "-".to_string();
+    let ratio = |ratio: Option<f64>| match ratio {
+        None => unknown(),
+        Some(small) if small < 10.0 => format!("{small:.2}"),
+        Some(ratio) => show::ratio(ratio),
+    };
+    let rate = |bytes: Option<u64>| {
+        sizes.per_second(bytes).map_or_else(unknown, |rate| format!("{}/s", show::bytes(rate.round() as u64)))
+    };
     let events = statistics.events.map_or("more than 2^64".to_string(), show::count);
+    let rules = show::count(statistics.rules as u64);
+    let time = sizes.time.map_or_else(unknown, |time| show::duration(time.into()));
+    let trace = sizes.trace.map_or_else(unknown, show::bytes);
     writeln!(out, "streams   {}", show::count(fold.streams().len() as u64))?;
     writeln!(out, "events    {events}")?;
     writeln!(out, "distinct  {}", show::count(statistics.alphabet as u64))?;
-    writeln!(out, "rules     {}", show::count(statistics.rules as u64))?;
+    writeln!(out, "rules     {rules:<12}  {} per distinct event", ratio(rules_per_event(statistics)))?;
     writeln!(out, "items     {}", show::count(statistics.items as u64))?;
     writeln!(out, "depth     {}", statistics.depth)?;
     writeln!(out, "folder    {}", show::plain(&folder_names(fold)))?;
-    if bytes > 0 {
-        writeln!(out, "archive   {}", show::bytes(bytes))?;
-    }
+    writeln!(out, "time      {time}")?;
+    writeln!(out, "trace     {trace:<12}  {}", rate(sizes.trace))?;
+    writeln!(out, "archive   {:<12}  {}", show::bytes(sizes.archive), rate(Some(sizes.archive)))?;
+    writeln!(out, "ratio     {}", ratio(sizes.ratio()))?;
     let limit = |length: usize| if arguments.top == 0 { length } else { arguments.top.min(length) };
     let labels = Labels::new(fold, arguments.hex);
     if let Some(counts) = &statistics.counts {
@@ -90,6 +151,7 @@ fn print(
         more(out, counts.len() - limit(counts.len()))?;
     }
     writeln!(out, "\nstreams")?;
+    let several_folders = fold.streams().windows(2).any(|pair| pair[0].folder() != pair[1].folder());
     let mut order: Vec<usize> = (0..fold.streams().len()).collect();
     order.sort_by_key(|&index| std::cmp::Reverse(statistics.streams[index].events));
     for &index in &order[..limit(order.len())] {
@@ -97,11 +159,28 @@ fn print(
         let span = its.span.map_or(String::new(), |span| format!("  over {}", show::duration(span.into())));
         let noun = if its.events == 1 { "event " } else { "events" };
         writeln!(out, "{:>15} {noun}  {}{span}", show::count(its.events), show::plain(stream.title()))?;
-        for (key, value) in stream.notes().iter().filter(|(key, _)| key != "title" && key != "format") {
-            writeln!(out, "{:>15}         {}: {}", "", show::plain(key), show::plain(value))?;
-        }
+        print_notes(out, stream, several_folders)?;
     }
     more(out, order.len() - limit(order.len()))
+}
+
+/// What else is known of a stream: its folder where that is not said above or was chosen
+/// for a reason, and what the source noted.
+fn print_notes(out: &mut impl Write, stream: &FoldedStream, several_folders: bool) -> Result<()> {
+    let mut line = |key: &str, value: &str| {
+        writeln!(out, "{:>15}         {}: {}", "", show::plain(key), show::plain(value))
+    };
+    match stream.note(WHY_NOTE) {
+        Some(why) => line("folder", &format!("{}, {why}", stream.folder()))?,
+        None if several_folders => line("folder", stream.folder())?,
+        None => {}
+    }
+    for (key, value) in stream.notes() {
+        if !["title", "format", WHY_NOTE, input::BYTES_NOTE].contains(&key.as_str()) {
+            line(key, value)?;
+        }
+    }
+    Ok(())
 }
 
 fn more(out: &mut impl Write, left_out: usize) -> Result<()> {

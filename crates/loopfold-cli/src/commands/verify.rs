@@ -1,9 +1,12 @@
-//! `loopfold verify`: checks archives from end to end.
+//! `loopfold verify`: checks archives from end to end, and grammars, which have no
+//! checksums but must make sense.
 
 use crate::args::VerifyArgs;
 use crate::{Outcome, show};
 use anyhow::{Context as _, Result};
-use loopfold::archive;
+use loopfold::Fold;
+use loopfold::archive::{self, Verified};
+use loopfold::export::grammar;
 use loopfold_sources::Input;
 use serde_json::json;
 use std::fs::File;
@@ -44,7 +47,30 @@ pub(super) fn run(arguments: &VerifyArgs) -> Result<Outcome> {
     unreadable.map_or(Ok(outcome), Err)
 }
 
-fn print(name: &str, verified: &Result<archive::Verified, String>) -> Result<()> {
+/// What is in an archive or a grammar in which all is well.
+struct Good {
+    /// A grammar has none.
+    segments: Option<usize>,
+    streams: usize,
+    events: Option<u64>,
+    rules: usize,
+    items: usize,
+    bytes: u64,
+}
+
+impl Good {
+    fn archive(found: &Verified) -> Self {
+        let &Verified { segments, streams, events, rules, items, bytes, .. } = found;
+        Self { segments: Some(segments), streams, events, rules, items, bytes }
+    }
+
+    fn grammar(fold: &Fold, bytes: u64) -> Self {
+        let (streams, events) = (fold.streams().len(), fold.events());
+        Self { segments: None, streams, events, rules: fold.rules().len(), items: fold.items(), bytes }
+    }
+}
+
+fn print(name: &str, verified: &Result<Good, String>) -> Result<()> {
     let mut out = std::io::stdout().lock();
     match verified {
         Ok(good) => writeln!(
@@ -60,7 +86,7 @@ fn print(name: &str, verified: &Result<archive::Verified, String>) -> Result<()>
 }
 
 /// What was found, or what is wrong; an error when the file cannot be read at all.
-fn verify(path: &Path) -> Result<Result<archive::Verified, String>> {
+fn verify(path: &Path) -> Result<Result<Good, String>> {
     let mut input: Box<dyn Read + Send> =
         if path.as_os_str() == "-" { Box::new(std::io::stdin()) } else { Box::new(File::open(path)?) };
     let mut head = Vec::new();
@@ -68,17 +94,24 @@ fn verify(path: &Path) -> Result<Result<archive::Verified, String>> {
     let is_file = path.is_file() && path.as_os_str() != "-";
     let verified = if is_file && archive::looks_like(&head) {
         drop(input);
-        archive::verify(std::io::BufReader::new(File::open(path)?))
+        archive::verify(std::io::BufReader::new(File::open(path)?)).map(|found| Good::archive(&found))
     } else {
-        // Compressed, or through a pipe: it must be whole in memory.
-        let mut whole = Vec::new();
-        let mut input = Input::open(Cursor::new(head).chain(input), false)?;
-        input.read_to_end(&mut whole).context("cannot be read")?;
-        archive::verify(Cursor::new(whole))
+        verify_bytes(Input::open(Cursor::new(head).chain(input), false)?)?
     };
     match verified {
         Ok(good) => Ok(Ok(good)),
         Err(error) if error.io().is_some() => Err(error.into()),
         Err(error) => Ok(Err(error.to_string())),
     }
+}
+
+/// A grammar, or an archive that is compressed or comes through a pipe.
+fn verify_bytes(mut input: Input<'_>) -> Result<loopfold::Result<Good>> {
+    if grammar::looks_like(input.head()?) {
+        return Ok(grammar::read(&mut input).map(|fold| Good::grammar(&fold, input.bytes_read())));
+    }
+    // It must be whole in memory.
+    let mut whole = Vec::new();
+    input.read_to_end(&mut whole).context("cannot be read")?;
+    Ok(archive::verify(Cursor::new(whole)).map(|found| Good::archive(&found)))
 }

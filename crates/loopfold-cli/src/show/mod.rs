@@ -9,7 +9,7 @@ mod numbers;
 pub(crate) use json::{nest as nest_json, times as times_json};
 pub(crate) use labels::{Labels, plain, shorten};
 pub(crate) use nest::{ClassView, NestPrinter, Settings as NestSettings};
-pub(crate) use numbers::{bytes, count, duration, events, percent, plural, ratio};
+pub(crate) use numbers::{bytes, count, duration, events, percent, plural, ratio, rounded};
 
 use anyhow::Result;
 use std::io::Write;

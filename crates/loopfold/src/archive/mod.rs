@@ -29,6 +29,12 @@ pub use layout::{Section, SectionKind, Segment};
 pub use read::{Archive, Damage, ReadOptions, Report, Sizes, Verified, looks_like, read, sizes, verify};
 pub use write::{SegmentWriter, write};
 
+/// How many bytes the rules below a root take in an archive.
+#[cfg(test)]
+pub(crate) fn coded_size(fold: &crate::Fold, root: crate::RuleId) -> crate::Result<usize> {
+    Ok(rules::write(&crate::fold::Canonical::of_roots(fold, &[root]))?.len())
+}
+
 /// Makes all checksums of an archive fit its content again, so that tests can show
 /// that readers do not rely on them.
 #[doc(hidden)]

@@ -25,16 +25,25 @@ pub(crate) struct Canonical {
 impl Canonical {
     /// The canonical rules of a fold.
     pub(crate) fn of(fold: &Fold) -> Self {
+        let roots: Vec<RuleId> = fold.streams.iter().map(|stream| stream.root).collect();
+        Self::of_roots(fold, &roots)
+    }
+
+    /// The canonical form of the rules below these roots; the alphabet need not be there.
+    pub(crate) fn of_roots(fold: &Fold, roots: &[RuleId]) -> Self {
+        let symbols = fold.rules.items.iter().filter_map(|item| match item.target() {
+            Target::Symbol(symbol) => Some(symbol.index() + 1),
+            Target::Rule(_) => None,
+        });
         let mut walk = Walk {
             fold,
-            new_symbols: vec![UNSEEN; fold.alphabet.len()],
+            new_symbols: vec![UNSEEN; symbols.max().unwrap_or(0)],
             new_rules: vec![UNSEEN; fold.rules.ends.len()],
             canonical: Self { rules: Rules::default(), symbols: Vec::new(), roots: Vec::new() },
         };
-        for stream in &fold.streams {
-            walk.visit(stream.root);
-            let root = RuleId::from_raw(walk.new_rules[stream.root.index()]);
-            walk.canonical.roots.push(root);
+        for &root in roots {
+            walk.visit(root);
+            walk.canonical.roots.push(RuleId::from_raw(walk.new_rules[root.index()]));
         }
         walk.canonical
     }
@@ -133,14 +142,24 @@ impl Fold {
     /// # Ok::<(), loopfold::Error>(())
     /// ```
     pub fn canonical(&self) -> Fold {
+        let mut fold = self.canonical_without_times();
+        for (stream, original) in fold.streams.iter_mut().zip(&self.streams) {
+            stream.times.clone_from(&original.times);
+        }
+        fold
+    }
+
+    /// The same, for those who have no use for the times: columns may be long.
+    pub(crate) fn canonical_without_times(&self) -> Fold {
         let Canonical { rules, symbols, roots } = Canonical::of(self);
         let mut alphabet = Alphabet::default();
         for symbol in symbols {
             // Cannot fail: these entries are distinct, and no more than there were.
             let _ = alphabet.intern_entry(self.alphabet.entry(symbol), None);
         }
-        let streams = self.streams.iter().zip(roots);
-        let streams = streams.map(|(stream, root)| FoldedStream { root, ..stream.clone() }).collect();
-        Fold::from_parts(alphabet, rules, streams)
+        let streams = self.streams.iter().zip(roots).map(|(stream, root)| {
+            FoldedStream::new(&stream.name, &stream.folder, root).with_notes(stream.notes.clone())
+        });
+        Fold::from_parts(alphabet, rules, streams.collect())
     }
 }

@@ -276,6 +276,14 @@ impl Fold {
         Self::from_parts(self.alphabet.clone(), self.rules.clone(), streams)
     }
 
+    /// The same fold without what is noted of its streams under this key.
+    pub fn without_notes(mut self, key: &str) -> Fold {
+        for stream in &mut self.streams {
+            stream.notes.retain(|(known, _)| known != key);
+        }
+        self
+    }
+
     pub(crate) fn item_ends(&self, rule: RuleId) -> &[u64] {
         let ends = self.item_ends.get_or_init(|| {
             let mut ends = Vec::with_capacity(self.items());

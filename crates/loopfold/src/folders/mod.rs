@@ -3,19 +3,29 @@
 //! All are lossless, and all give the same fold for the same stream, on one thread or
 //! many. One file per folder.
 
+mod auto;
 mod boundaries;
+mod folding;
 mod innermost;
 mod minimum;
 mod nest;
 mod online;
 mod outermost;
+mod repair;
 mod rotations;
 mod select;
+mod sequitur;
+mod sequitur_runs;
 
+pub use auto::Auto;
+pub use folding::Folding;
 pub use innermost::{Guarded, Innermost};
 pub use minimum::Minimum;
-pub use online::Online;
+pub use online::{Choice, Folded, Online};
 pub use outermost::{Halving, Outermost};
+pub use repair::Repair;
+pub use sequitur::{Sequitur, Sequitur1};
+pub use sequitur_runs::SequiturRuns;
 
 use crate::fold::{Fold, FoldBuilder, FoldedStream};
 use crate::trace::{STREAM_LIMIT, Stream, Trace};
@@ -40,11 +50,32 @@ pub trait Folder: Sync {
     /// the stream.
     fn fold(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<RuleId>;
 
+    /// The same, for a folder that may choose among others: with what it chose.
+    fn fold_and_tell(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<Folded> {
+        self.fold(stream, builder).map(Folded::from)
+    }
+
     /// Begins to fold a stream whose symbols are still to come; nothing for a folder
     /// that must see the whole stream first.
     fn online(&self) -> Option<Box<dyn Online>> {
         None
     }
+}
+
+/// Every folder, with its default settings.
+pub fn all() -> Vec<Box<dyn Folder>> {
+    vec![
+        Box::new(Outermost::default()),
+        Box::new(Innermost::default()),
+        Box::new(Guarded::default()),
+        Box::new(Halving::default()),
+        Box::new(Minimum::default()),
+        Box::new(Repair),
+        Box::new(Sequitur),
+        Box::new(Sequitur1),
+        Box::new(SequiturRuns),
+        Box::new(Auto),
+    ]
 }
 
 /// Which of several loops with equally long bodies is taken first.
@@ -128,21 +159,21 @@ pub fn fold_trace(trace: Trace, folder: &dyn Folder, threads: usize) -> Result<F
     let first_equal = first_equal_streams(&streams);
     let distinct: Vec<usize> = (0..streams.len()).filter(|&index| first_equal[index] == index).collect();
     let mut builder = FoldBuilder::new(alphabet);
-    let mut roots: HashMap<usize, RuleId> = HashMap::new();
+    let mut made: HashMap<usize, Folded> = HashMap::new();
     if let [only] = distinct[..] {
         // Straight into the builder: a fold of its own would be one copy more.
-        roots.insert(only, folder.fold(&streams[only].symbols, &mut builder)?);
+        made.insert(only, folder.fold_and_tell(&streams[only].symbols, &mut builder)?);
     } else {
         let folded =
             fold_all(&distinct, |&index| Cow::Borrowed(&streams[index].symbols[..]), folder, threads);
         for (&index, fold) in distinct.iter().zip(folded) {
             streams[index].symbols = Vec::new();
-            roots.insert(index, append_only_stream(&mut builder, fold?)?);
+            made.insert(index, append(&mut builder, fold?)?);
         }
     }
     for (index, stream) in streams.into_iter().enumerate() {
-        let folded = FoldedStream::new(stream.name, folder.describe(), roots[&first_equal[index]]);
-        builder.stream(folded.with_notes(stream.notes).with_times(stream.times));
+        let folded = made[&first_equal[index]].stream(&stream.name, folder, &stream.notes);
+        builder.stream(folded.with_times(stream.times));
     }
     Ok(builder.finish())
 }
@@ -159,13 +190,13 @@ pub fn refold(fold: &Fold, folder: &dyn Folder, threads: usize) -> Result<Fold> 
     let unfold = |&root: &RuleId| Cow::Owned(fold.unfold(root).collect());
     let folded = fold_all(&distinct, unfold, folder, threads);
     let mut builder = FoldBuilder::new(fold.alphabet().clone());
-    let mut roots: HashMap<RuleId, RuleId> = HashMap::new();
+    let mut made: HashMap<RuleId, Folded> = HashMap::new();
     for (&root, folded) in distinct.iter().zip(folded) {
-        roots.insert(root, append_only_stream(&mut builder, folded?)?);
+        made.insert(root, append(&mut builder, folded?)?);
     }
     for stream in fold.streams() {
-        let folder = folder.describe();
-        builder.stream(FoldedStream { root: roots[&stream.root()], folder, ..stream.clone() });
+        let folded = made[&stream.root()].stream(stream.name(), folder, stream.notes());
+        builder.stream(folded.with_times(stream.times().clone()));
     }
     Ok(builder.finish())
 }
@@ -176,9 +207,10 @@ fn fold_all<'a, T: Sync>(
     symbols: impl Fn(&T) -> Cow<'a, [Symbol]> + Sync,
     folder: &dyn Folder,
     threads: usize,
-) -> Vec<Result<Fold>> {
+) -> Vec<Result<(Fold, Folded)>> {
     let next = AtomicUsize::new(0);
-    let folded: Vec<Mutex<Option<Result<Fold>>>> = streams.iter().map(|_| Mutex::new(None)).collect();
+    let folded: Vec<Mutex<Option<Result<(Fold, Folded)>>>> =
+        streams.iter().map(|_| Mutex::new(None)).collect();
     let work = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
@@ -193,26 +225,24 @@ fn fold_all<'a, T: Sync>(
         }
         work();
     });
-    let result = |slot: Mutex<Option<Result<Fold>>>| {
+    let result = |slot: Mutex<Option<Result<(Fold, Folded)>>>| {
         let fold = slot.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
         fold.unwrap_or_else(|| Err(Error::invalid("a stream was not folded")))
     };
     folded.into_iter().map(result).collect()
 }
 
-/// Folds one stream into a fold of its own, whose only stream has no name and whose
-/// alphabet is empty.
-fn fold_stream(symbols: &[Symbol], folder: &dyn Folder) -> Result<Fold> {
+/// Folds one stream into a fold of its own, without alphabet and streams.
+fn fold_stream(symbols: &[Symbol], folder: &dyn Folder) -> Result<(Fold, Folded)> {
     let mut builder = FoldBuilder::default();
-    let root = folder.fold(symbols, &mut builder)?;
-    builder.stream(FoldedStream::new("", folder.name(), root));
-    Ok(builder.finish())
+    let folded = folder.fold_and_tell(symbols, &mut builder)?;
+    Ok((builder.finish(), folded))
 }
 
-/// Adds the rules of a fold of one stream and returns its root.
-fn append_only_stream(builder: &mut FoldBuilder, fold: Fold) -> Result<RuleId> {
+/// Adds the rules of a fold that was made of one stream.
+fn append(builder: &mut FoldBuilder, (fold, folded): (Fold, Folded)) -> Result<Folded> {
     let renamed = builder.append_rules(&fold, Ok)?;
-    Ok(renamed[fold.streams()[0].root().index()])
+    Ok(Folded { root: renamed[folded.root.index()], ..folded })
 }
 
 /// For each stream the first stream with the same events. Only streams of equal length

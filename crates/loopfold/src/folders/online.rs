@@ -1,6 +1,7 @@
 //! Folding while the symbols arrive.
 
-use crate::fold::FoldBuilder;
+use super::Folder;
+use crate::fold::{FoldBuilder, FoldedStream};
 use crate::{Result, RuleId, Symbol};
 
 /// A stream that is being folded one symbol at a time. It holds a grammar of what came
@@ -17,7 +18,57 @@ pub trait Online: Send {
     /// How many symbols came so far.
     fn events(&self) -> u64;
 
+    /// How much memory it takes, in bytes.
+    fn bytes(&self) -> usize;
+
     /// Adds the rules of what came so far to the builder and returns the one that
     /// unfolds to it. Pushing can go on afterwards.
     fn rules(&self, builder: &mut FoldBuilder) -> Result<RuleId>;
+
+    /// Adds the rules of the whole stream, which ends here.
+    fn finish(self: Box<Self>, builder: &mut FoldBuilder) -> Result<Folded> {
+        self.rules(builder).map(Folded::from)
+    }
+}
+
+/// What came of folding a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folded {
+    /// The rule that unfolds to the stream.
+    pub root: RuleId,
+    /// What a folder that chooses among others chose.
+    pub choice: Option<Choice>,
+}
+
+/// Which folder made the rules of a stream, and why that one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Its name.
+    pub folder: &'static str,
+    /// The reason, for users.
+    pub why: &'static str,
+}
+
+impl From<RuleId> for Folded {
+    fn from(root: RuleId) -> Self {
+        Self { root, choice: None }
+    }
+}
+
+/// The note of a stream that says why its folder was chosen.
+const WHY: &str = "why";
+
+impl Folded {
+    /// The stream that was folded; its times come beside it.
+    pub(super) fn stream(&self, name: &str, folder: &dyn Folder, notes: &[(String, String)]) -> FoldedStream {
+        let mut notes: Vec<_> = notes.iter().filter(|(key, _)| key != WHY).cloned().collect();
+        let folder = match &self.choice {
+            None => folder.describe(),
+            Some(choice) => {
+                notes.push((WHY.to_string(), choice.why.to_string()));
+                choice.folder.to_string()
+            }
+        };
+        FoldedStream::new(name, folder, self.root).with_notes(notes)
+    }
 }

@@ -1,165 +1,88 @@
 //! The sink that keeps a whole trace in memory.
 
-use super::{Alphabet, Column, Event, Projection, Sink, Stream, Times, Trace};
+use super::{Event, Intake, Projection, Sink, Stream, TimesKept, Trace};
 use crate::{Error, Result, StreamId, Symbol};
-use hashbrown::HashMap;
 
 /// Folders that hold a stream in memory use 32-bit positions, with one spare.
 pub(crate) const STREAM_LIMIT: usize = u32::MAX as usize - 1;
 
-/// Which times a collector keeps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TimesKept {
-    /// Start, duration and metrics of every event.
-    #[default]
-    All,
-    /// None.
-    None,
-}
-
 /// Collects what a source pushes into a [`Trace`].
 #[derive(Default)]
 pub struct Collector {
-    trace: Trace,
-    projection: Projection,
-    times: TimesKept,
-    by_name: HashMap<String, StreamId>,
-    /// Fields that the projection names and no event has had so far.
-    unseen: Vec<String>,
+    intake: Intake,
+    symbols: Vec<Vec<Symbol>>,
 }
 
 impl Collector {
     /// A collector that takes events as `projection` sees them.
     pub fn new(projection: Projection, times: TimesKept) -> Self {
-        let unseen = projection.fields().map(String::from).collect();
-        Self { projection, times, unseen, ..Self::default() }
-    }
-
-    /// The number of events collected so far.
-    pub fn events(&self) -> u64 {
-        self.trace.events()
-    }
-
-    /// The fields that the projection names but no event has had so far.
-    pub fn unseen_fields(&self) -> &[String] {
-        &self.unseen
-    }
-
-    /// The number of streams opened so far.
-    pub fn stream_count(&self) -> usize {
-        self.trace.streams.len()
+        Self { intake: Intake::new(projection, times), symbols: Vec::new() }
     }
 
     /// The trace.
     pub fn finish(self) -> Result<Trace> {
-        Ok(self.trace)
-    }
-
-    fn stream_mut(&mut self, stream: StreamId) -> Result<&mut Stream> {
-        self.trace
-            .streams
-            .get_mut(stream.index())
-            .ok_or_else(|| Error::invalid("a stream that was never opened"))
+        let streams = self.intake.streams.into_iter().zip(self.symbols);
+        let stream = |(head, symbols): (super::intake::Head, Vec<Symbol>)| Stream {
+            name: head.name,
+            notes: head.notes,
+            symbols,
+            times: head.times,
+        };
+        Ok(Trace { alphabet: self.intake.alphabet, streams: streams.map(stream).collect() })
     }
 }
 
 impl Sink for Collector {
     fn stream(&mut self, name: &str) -> Result<StreamId> {
-        if let Some(&stream) = self.by_name.get(name) {
-            return Ok(stream);
+        let (stream, is_new) = self.intake.stream(name)?;
+        if is_new {
+            self.symbols.push(Vec::new());
         }
-        let id = StreamId::new(self.trace.streams.len())?;
-        self.trace.streams.push(Stream { name: name.to_string(), ..Stream::default() });
-        self.by_name.insert(name.to_string(), id);
-        Ok(id)
+        Ok(stream)
     }
 
     fn describe(&mut self, stream: StreamId, key: &str, value: &str) -> Result<()> {
-        let notes = &mut self.stream_mut(stream)?.notes;
-        match notes.iter_mut().find(|(known, _)| known == key) {
-            Some((_, old)) => *old = value.to_string(),
-            None => notes.push((key.to_string(), value.to_string())),
-        }
-        Ok(())
+        self.intake.describe(stream, key, value)
     }
 
     fn push(&mut self, stream: StreamId, event: &Event<'_>) -> Result<()> {
-        let Self { trace: Trace { alphabet, streams }, projection, times, unseen, .. } = self;
-        if !unseen.is_empty() {
-            unseen.retain(|wanted| event.fields.iter().all(|field| field.key != wanted));
-        }
-        let stream = streams
-            .get_mut(stream.index())
-            .ok_or_else(|| Error::invalid("a stream that was never opened"))?;
-        let before = stream.symbols.len();
-        if before == STREAM_LIMIT {
+        let symbols = self.symbols.get_mut(stream.index()).ok_or_else(super::intake::never_opened)?;
+        if symbols.len() == STREAM_LIMIT {
             return Err(Error::limit(format_args!(
-                "stream {}: more than {STREAM_LIMIT} events cannot be held in memory",
-                stream.name
+                "stream {}: more than {STREAM_LIMIT} events cannot be held in memory; \
+                 the folder sequitur-runs need not",
+                self.intake.streams[stream.index()].name
             )));
         }
-        let previous = stream.symbols.last().copied();
-        let symbol = intern(alphabet, projection, event, previous)?;
-        stream.symbols.push(symbol);
-        if *times == TimesKept::All {
-            keep_times(&mut stream.times, before, event);
-        }
+        symbols.push(self.intake.take(stream, event)?);
         Ok(())
     }
 
     fn wants(&self, field: &str) -> bool {
-        self.projection.wants(field)
+        self.intake.wants(field)
     }
 
     fn wants_times(&self) -> bool {
-        self.times == TimesKept::All
+        self.intake.wants_times()
     }
-}
 
-fn intern(
-    alphabet: &mut Alphabet,
-    projection: &Projection,
-    event: &Event<'_>,
-    previous: Option<Symbol>,
-) -> Result<Symbol> {
-    projection.apply(event, |event| alphabet.intern(event, previous))
-}
-
-/// Appends the event's times. `before` events came earlier: a column that begins now
-/// is filled up with unknowns, and one that this event has nothing for gets another.
-fn keep_times(times: &mut Times, before: usize, event: &Event<'_>) {
-    keep(&mut times.starts, before, event.start, Times::UNKNOWN_START);
-    keep(&mut times.durations, before, event.duration, Times::UNKNOWN_DURATION);
-    for (name, column) in &mut times.metrics {
-        let value = event.metrics.iter().find(|(metric, _)| metric == name);
-        column.push(value.map_or(f64::NAN, |&(_, value)| value));
+    fn stream_count(&self) -> usize {
+        self.intake.streams.len()
     }
-    for &(name, value) in event.metrics {
-        if times.metrics.iter().all(|(known, _)| known != name) {
-            let mut column = Column::default();
-            (0..before).for_each(|_| column.push(f64::NAN));
-            column.push(value);
-            times.metrics.push((name.to_string(), column));
-        }
-    }
-}
 
-fn keep(column: &mut Option<Column<i64>>, before: usize, value: Option<i64>, unknown: i64) {
-    match (column, value) {
-        (Some(column), value) => column.push(value.unwrap_or(unknown)),
-        (None, None) => {}
-        (empty, Some(value)) => {
-            let mut column = Column::default();
-            (0..before).for_each(|_| column.push(unknown));
-            column.push(value);
-            *empty = Some(column);
-        }
+    fn events(&self) -> u64 {
+        self.intake.events()
+    }
+
+    fn unseen_fields(&self) -> &[String] {
+        self.intake.unseen_fields()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::{Column, Times};
 
     #[test]
     fn times_that_begin_late_are_filled_up() {

@@ -8,15 +8,18 @@ mod alphabet;
 mod collector;
 mod column;
 mod event;
+mod intake;
 mod projection;
 
 pub(crate) use alphabet::is_bare_integer;
 pub use alphabet::{Alphabet, Meaning, is_harmless};
+pub use collector::Collector;
 pub(crate) use collector::STREAM_LIMIT;
-pub use collector::{Collector, TimesKept};
 pub(crate) use column::{CHUNK, Cell, Chunk, Sum};
 pub use column::{Column, ColumnReader};
 pub use event::{Event, Field, Name, Role, Value};
+pub(crate) use intake::Intake;
+pub use intake::TimesKept;
 pub use projection::{NameMap, Projection};
 
 use crate::{Result, StreamId, Symbol};
@@ -41,6 +44,15 @@ pub trait Sink {
 
     /// Whether starts, durations and metrics are of any use to the sink.
     fn wants_times(&self) -> bool;
+
+    /// How many streams were opened so far.
+    fn stream_count(&self) -> usize;
+
+    /// How many events were pushed so far.
+    fn events(&self) -> u64;
+
+    /// The fields that the user named but no event has had so far.
+    fn unseen_fields(&self) -> &[String];
 }
 
 /// What is known of the times of a stream's events, in nanoseconds. Kept beside the

@@ -1,0 +1,37 @@
+//! `loopfold export`: the rules in another form. A form is a file in the library's
+//! `export`, a name in the arguments, and a line here.
+
+use crate::args::{ExportArgs, ExportName};
+use crate::{Outcome, input, save, show};
+use anyhow::{Result, anyhow};
+use loopfold::Fold;
+use loopfold::export::{dot, grammar};
+use loopfold::trace::TimesKept;
+use std::path::Path;
+
+pub(super) fn run(arguments: &ExportArgs) -> Result<Outcome> {
+    let output = arguments.output.as_deref().unwrap_or(Path::new("-"));
+    save::check_export(output, &arguments.read)?;
+    let (fold, notes) = input::load(&arguments.read, TimesKept::None)?.fold_as_stored(&arguments.folder)?;
+    show::notes(&notes);
+    match arguments.to {
+        ExportName::Dot => {
+            let graph = draw(&fold, arguments.limit)?;
+            save::save_with(output, |out| Ok(out.write_all(&graph)?))?
+        }
+        ExportName::Grammar => save::save_with(output, |out| Ok(grammar::write(&fold, out)?))?,
+    };
+    Ok(Outcome::Done)
+}
+
+/// The graph as a whole, which its limit keeps small.
+fn draw(fold: &Fold, limit: usize) -> Result<Vec<u8>> {
+    let mut graph = Vec::new();
+    match dot::write(fold, limit, &mut graph) {
+        Ok(()) => Ok(graph),
+        Err(error) if error.is_limit() => {
+            Err(anyhow!("{error}; --limit N draws more, --stream NAME takes only some of the streams"))
+        }
+        Err(error) => Err(error.into()),
+    }
+}

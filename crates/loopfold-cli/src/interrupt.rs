@@ -1,0 +1,131 @@
+//! Ctrl-C and its like while a trace is read: what came before is not lost.
+//!
+//! The first signal makes reading fail, even while it waits for a pipe, so that the
+//! command can save what it has. The second ends the program at once.
+
+use std::fmt;
+use std::io::{self, Read};
+
+/// Why a read ended.
+#[derive(Debug)]
+struct Interrupted;
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// Whether an error comes from a signal.
+pub(crate) fn is_interrupt(error: &anyhow::Error) -> bool {
+    let is_one = |cause: &(dyn std::error::Error + 'static)| {
+        let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        cause.is::<Interrupted>() || inner.is_some_and(|inner| inner.is::<Interrupted>())
+    };
+    error.chain().any(is_one)
+}
+
+#[cfg(unix)]
+pub(crate) use signals::{Interruptible, catch, let_go, stdin};
+
+#[cfg(unix)]
+mod signals {
+    use super::{Interrupted, Read, io};
+    use rustix::event::{PollFd, PollFlags, poll};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use std::fs::File;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, OnceLock};
+
+    struct Caught {
+        /// Becomes readable when a signal was caught.
+        wake: UnixStream,
+        /// Whether the next signal ends the program.
+        ends: Arc<AtomicBool>,
+    }
+
+    static CAUGHT: OnceLock<Caught> = OnceLock::new();
+
+    /// Catches the signals that ask a program to end.
+    pub(crate) fn catch() -> io::Result<()> {
+        let (wake, signalled) = UnixStream::pair()?;
+        let ends = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // In this order: the flag is looked at before it is set.
+            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&ends))?;
+            signal_hook::flag::register(signal, Arc::clone(&ends))?;
+            signal_hook::low_level::pipe::register(signal, signalled.try_clone()?)?;
+        }
+        CAUGHT.get_or_init(|| Caught { wake, ends });
+        Ok(())
+    }
+
+    /// Reading is over: from here on the first signal ends the program.
+    pub(crate) fn let_go() {
+        if let Some(caught) = CAUGHT.get() {
+            caught.ends.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Standard input, without the buffer that the standard library puts before it: what
+    /// lay there would not be seen by waiting for the pipe.
+    pub(crate) fn stdin() -> io::Result<Interruptible> {
+        Ok(Interruptible(File::from(io::stdin().as_fd().try_clone_to_owned()?)))
+    }
+
+    /// A file or pipe; a signal that was caught ends reading, and waiting for it.
+    pub(crate) struct Interruptible(pub(crate) File);
+
+    impl Read for Interruptible {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            wait_for(&self.0)?;
+            self.0.read(buffer)
+        }
+    }
+
+    /// Returns when there is something to read, or its end.
+    fn wait_for(input: &File) -> io::Result<()> {
+        let Some(caught) = CAUGHT.get() else { return Ok(()) };
+        loop {
+            let mut watched = [PollFd::new(&caught.wake, PollFlags::IN), PollFd::new(input, PollFlags::IN)];
+            match poll(&mut watched, None) {
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+                Ok(_) if !watched[0].revents().is_empty() => return Err(io::Error::other(Interrupted)),
+                Ok(_) => return Ok(()),
+            }
+        }
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) use elsewhere::{Interruptible, catch, let_go, stdin};
+
+/// Where there are no such signals, nothing is caught.
+#[cfg(not(unix))]
+mod elsewhere {
+    use super::{Read, io};
+    use std::fs::File;
+
+    pub(crate) fn catch() -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(crate) fn let_go() {}
+
+    pub(crate) fn stdin() -> io::Result<io::Stdin> {
+        Ok(io::stdin())
+    }
+
+    pub(crate) struct Interruptible(pub(crate) File);
+
+    impl Read for Interruptible {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.0.read(buffer)
+        }
+    }
+}

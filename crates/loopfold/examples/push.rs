@@ -1,0 +1,46 @@
+//! A program that makes events itself and folds them as they happen: memory goes with
+//! what is new in the events, not with their number.
+//!
+//! `cargo run --release --example push -- push.fold`, then `loopfold loops push.fold`.
+
+use loopfold::archive;
+use loopfold::folders::{Auto, Folding};
+use loopfold::trace::{Event, Sink};
+use std::error::Error;
+use std::fs::File;
+use std::time::Instant;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = std::env::args().nth(1).unwrap_or_else(|| "push.fold".to_string());
+    let mut folding = Folding::new(Auto)?;
+    let (solver, writer) = (folding.stream("solver")?, folding.stream("writer")?);
+    let begun = Instant::now();
+    let now = || i64::try_from(begun.elapsed().as_nanos()).unwrap_or(i64::MAX);
+
+    for step in 0..1000 {
+        for _ in 0..20 {
+            let start = now();
+            let residual = f64::from(step).sqrt().sin();
+            let metrics = [("residual", residual)];
+            let (start, duration) = (Some(start), Some(now() - start));
+            folding.push(solver, &Event { start, duration, metrics: &metrics, ..Event::named("relax") })?;
+        }
+        folding.push(solver, &Event { start: Some(now()), ..Event::named("exchange") })?;
+        if step % 100 == 99 {
+            folding.push(writer, &Event { start: Some(now()), ..Event::named("checkpoint") })?;
+        }
+        if step == 500 {
+            // What came so far is a fold at any moment.
+            let so_far = folding.so_far()?;
+            println!("half way: {} events in {} items", folding.events(), so_far.items());
+        }
+    }
+
+    let fold = folding.finish()?;
+    for stream in fold.streams() {
+        println!("{}: {} (by {})", stream.name(), fold.nest_text(stream.root()), stream.folder());
+    }
+    archive::write(&fold, File::create(&path)?)?;
+    println!("written to {path}");
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! What an item can be: the kinds of items, and the rules of two items each that were made
+//! so far.
+//!
+//! Items with the same target and the same count are of one kind, and a pair of neighbours
+//! is a pair of kinds. A kind takes 8 bytes, a rule 8, and each kind that the streams
+//! themselves have about 20 more while they are read.
+
+use super::sequence::END;
+use crate::{Error, Result, Symbol};
+use hashbrown::HashMap;
+
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// What an item repeats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Repeated {
+    Symbol(Symbol),
+    /// The rule with this number, in the order in which they were made.
+    Rule(usize),
+}
+
+/// All kinds and all rules.
+#[derive(Default)]
+pub(super) struct Kinds {
+    /// The number of a symbol, or of a rule with a bit set, and a count.
+    kinds: Vec<(u32, u32)>,
+    /// The kinds of the two items of each rule.
+    rules: Vec<[u32; 2]>,
+    of_symbols: Map<(u32, u32), u32>,
+    /// The kinds that repeat the last rule, by count.
+    of_last_rule: Map<u32, u32>,
+}
+
+const RULE: u32 = 1 << 31;
+
+impl Kinds {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.kinds.len()
+    }
+
+    /// What items of a kind repeat, and how often.
+    pub(super) fn meaning(&self, kind: u32) -> (Repeated, u32) {
+        let (target, times) = self.kinds[kind as usize];
+        let repeated = match target & RULE {
+            0 => Repeated::Symbol(Symbol::from_raw(target)),
+            _ => Repeated::Rule((target & !RULE) as usize),
+        };
+        (repeated, times)
+    }
+
+    /// The rules, each made of kinds that were there before it.
+    pub(super) fn rules(&self) -> &[[u32; 2]] {
+        &self.rules
+    }
+
+    /// The kind of a symbol that occurs `times` times in a row.
+    pub(super) fn of_symbol(&mut self, symbol: Symbol, times: u32) -> Result<u32> {
+        if let Some(&kind) = self.of_symbols.get(&(symbol.raw(), times)) {
+            return Ok(kind);
+        }
+        let kind = self.add(symbol.raw(), times)?;
+        self.of_symbols.insert((symbol.raw(), times), kind);
+        Ok(kind)
+    }
+
+    /// Makes a rule and returns the kind of an item that is the rule once.
+    pub(super) fn add_rule(&mut self, left: u32, right: u32) -> Result<u32> {
+        self.of_symbols = Map::default();
+        self.of_last_rule.clear();
+        // A rule is a kind too, so that there are fewer than `END` of them.
+        let kind = self.add(self.rules.len() as u32 | RULE, 1)?;
+        self.rules.push([left, right]);
+        Ok(kind)
+    }
+
+    /// The kind of the rule that was made last, repeated.
+    pub(super) fn of_last_rule(&mut self, times: u32) -> Result<u32> {
+        if let Some(&kind) = self.of_last_rule.get(&times) {
+            return Ok(kind);
+        }
+        let kind = self.add((self.rules.len() as u32 - 1) | RULE, times)?;
+        self.of_last_rule.insert(times, kind);
+        Ok(kind)
+    }
+
+    fn add(&mut self, target: u32, times: u32) -> Result<u32> {
+        let kind = self.kinds.len() as u32;
+        if kind >= END {
+            return Err(Error::limit("the folder repair takes streams with fewer than 2^31 kinds of items"));
+        }
+        self.kinds.push((target, times));
+        Ok(kind)
+    }
+}

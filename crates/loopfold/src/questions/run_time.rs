@@ -1,0 +1,99 @@
+//! How long a run took.
+//!
+//! Reads every start and duration once: a few nanoseconds an event that has times.
+
+use crate::trace::{Column, Times};
+use crate::{Fold, Result};
+
+/// How long the run took that a fold tells of, in nanoseconds: from the first start to
+/// the last end of all events, where the streams are taken to share a clock. Streams that
+/// have durations but no starts took the sum of these. Nothing when no times are known.
+///
+/// ```
+/// use loopfold::folders::{Outermost, fold_trace};
+/// use loopfold::questions::run_time;
+/// use loopfold::trace::{Collector, Event, Sink};
+///
+/// let mut collector = Collector::default();
+/// let (main, other) = (collector.stream("main")?, collector.stream("other")?);
+/// // All of main lies within its first event.
+/// collector.push(main, &Event { start: Some(100), duration: Some(50), ..Event::named("step") })?;
+/// collector.push(main, &Event { start: Some(110), duration: Some(5), ..Event::named("load") })?;
+/// collector.push(other, &Event { start: Some(90), ..Event::named("wait") })?;
+/// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
+/// assert_eq!(run_time(&fold)?, Some(60));
+/// # Ok::<(), loopfold::Error>(())
+/// ```
+pub fn run_time(fold: &Fold) -> Result<Option<u64>> {
+    let mut range: Option<(i128, i128)> = None;
+    let mut longest: Option<i128> = None;
+    for stream in fold.streams() {
+        match (&stream.times().starts, &stream.times().durations) {
+            (Some(starts), durations) => widen(&mut range, starts, durations.as_ref())?,
+            (None, Some(durations)) => {
+                let sum = durations.reader().sum_before(durations.len())?.whole;
+                longest = longest.max(Some(sum));
+            }
+            (None, None) => {}
+        }
+    }
+    let time = range.map(|(first, last)| last - first).max(longest);
+    Ok(time.and_then(|time| u64::try_from(time).ok()))
+}
+
+/// Lets the range reach from the earliest start to the latest end.
+fn widen(
+    range: &mut Option<(i128, i128)>,
+    starts: &Column<i64>,
+    durations: Option<&Column<i64>>,
+) -> Result<()> {
+    let mut starts_reader = starts.reader();
+    // A column that is shorter than it should be has nothing to say of the rest.
+    let mut durations = durations.map(|durations| (durations.reader(), durations.len()));
+    for position in 0..starts.len() {
+        let start = starts_reader.get(position)?;
+        if start == Times::UNKNOWN_START {
+            continue;
+        }
+        let duration = match &mut durations {
+            Some((reader, length)) if position < *length => reader.get(position)?.max(0),
+            _ => 0,
+        };
+        let (start, end) = (i128::from(start), i128::from(start) + i128::from(duration));
+        let (first, last) = range.unwrap_or((start, end));
+        *range = Some((first.min(start), last.max(end)));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::folders::{Outermost, fold_trace};
+    use crate::trace::{Collector, Event, Sink as _};
+
+    /// The run time of streams of (start, duration).
+    fn time(streams: &[&[(Option<i64>, Option<i64>)]]) -> Option<u64> {
+        let mut collector = Collector::default();
+        for (index, events) in streams.iter().enumerate() {
+            let stream = collector.stream(&index.to_string()).unwrap();
+            for &(start, duration) in *events {
+                collector.push(stream, &Event { start, duration, ..Event::named("x") }).unwrap();
+            }
+        }
+        run_time(&fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn from_the_first_start_to_the_last_end() {
+        assert_eq!(time(&[]), None);
+        assert_eq!(time(&[&[], &[(None, None)]]), None);
+        assert_eq!(time(&[&[(Some(7), None)]]), Some(0));
+        assert_eq!(time(&[&[(Some(7), None), (None, Some(90)), (Some(9), None)]]), Some(2));
+        assert_eq!(time(&[&[(Some(-5), Some(3)), (Some(4), None)], &[(Some(1), Some(20))]]), Some(26));
+        assert_eq!(time(&[&[(None, Some(3)), (None, Some(4))], &[(None, Some(5))]]), Some(7));
+        assert_eq!(time(&[&[(None, Some(3)), (None, Some(4))], &[(Some(1), Some(5))]]), Some(7));
+        assert_eq!(time(&[&[(Some(i64::MIN + 1), None), (Some(i64::MAX), None)]]), Some(u64::MAX - 1));
+        assert_eq!(time(&[&[(Some(i64::MIN + 1), None), (Some(i64::MAX), Some(i64::MAX))]]), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! What every sink does with an event: finds its stream, gives it a symbol, keeps its
+//! times. What becomes of the symbols is the sink's own matter.
+
+use super::{Alphabet, Column, Event, Projection, Times};
+use crate::{Error, Result, StreamId, Symbol};
+use hashbrown::HashMap;
+
+/// Which times a sink keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimesKept {
+    /// Start, duration and metrics of every event.
+    #[default]
+    All,
+    /// None.
+    None,
+}
+
+/// All of a stream but its events.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Head {
+    pub(crate) name: String,
+    pub(crate) notes: Vec<(String, String)>,
+    pub(crate) times: Times,
+    pub(crate) events: u64,
+    last: Option<Symbol>,
+}
+
+/// The part that sinks have in common.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Intake {
+    pub(crate) alphabet: Alphabet,
+    pub(crate) streams: Vec<Head>,
+    projection: Projection,
+    times: TimesKept,
+    by_name: HashMap<String, StreamId>,
+    /// Fields that the projection names and no event has had so far.
+    unseen: Vec<String>,
+}
+
+impl Intake {
+    pub(crate) fn new(projection: Projection, times: TimesKept) -> Self {
+        let unseen = projection.fields().map(String::from).collect();
+        Self { projection, times, unseen, ..Self::default() }
+    }
+
+    pub(crate) fn events(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.events).sum()
+    }
+
+    pub(crate) fn unseen_fields(&self) -> &[String] {
+        &self.unseen
+    }
+
+    /// The stream of this name, and whether it is new.
+    pub(crate) fn stream(&mut self, name: &str) -> Result<(StreamId, bool)> {
+        if let Some(&stream) = self.by_name.get(name) {
+            return Ok((stream, false));
+        }
+        let id = StreamId::new(self.streams.len())?;
+        self.streams.push(Head { name: name.to_string(), ..Head::default() });
+        self.by_name.insert(name.to_string(), id);
+        Ok((id, true))
+    }
+
+    pub(crate) fn describe(&mut self, stream: StreamId, key: &str, value: &str) -> Result<()> {
+        let notes = &mut self.streams.get_mut(stream.index()).ok_or_else(never_opened)?.notes;
+        match notes.iter_mut().find(|(known, _)| known == key) {
+            Some((_, old)) => *old = value.to_string(),
+            None => notes.push((key.to_string(), value.to_string())),
+        }
+        Ok(())
+    }
+
+    /// Takes an event that is appended to a stream, and gives its symbol.
+    #[inline]
+    pub(crate) fn take(&mut self, stream: StreamId, event: &Event<'_>) -> Result<Symbol> {
+        let Self { alphabet, streams, projection, times, unseen, .. } = self;
+        if !unseen.is_empty() {
+            unseen.retain(|wanted| event.fields.iter().all(|field| field.key != wanted));
+        }
+        let head = streams.get_mut(stream.index()).ok_or_else(never_opened)?;
+        let previous = head.last;
+        let symbol = projection.apply(event, |event| alphabet.intern(event, previous))?;
+        if *times == TimesKept::All {
+            keep_times(&mut head.times, head.events, event);
+        }
+        head.last = Some(symbol);
+        head.events += 1;
+        Ok(symbol)
+    }
+
+    pub(crate) fn wants(&self, field: &str) -> bool {
+        self.projection.wants(field)
+    }
+
+    pub(crate) fn wants_times(&self) -> bool {
+        self.times == TimesKept::All
+    }
+}
+
+pub(crate) fn never_opened() -> Error {
+    Error::invalid("a stream that was never opened")
+}
+
+/// Appends the event's times. `before` events came earlier: a column that begins now
+/// is filled up with unknowns, and one that this event has nothing for gets another.
+fn keep_times(times: &mut Times, before: u64, event: &Event<'_>) {
+    keep(&mut times.starts, before, event.start, Times::UNKNOWN_START);
+    keep(&mut times.durations, before, event.duration, Times::UNKNOWN_DURATION);
+    for (name, column) in &mut times.metrics {
+        let value = event.metrics.iter().find(|(metric, _)| metric == name);
+        column.push(value.map_or(f64::NAN, |&(_, value)| value));
+    }
+    for &(name, value) in event.metrics {
+        if times.metrics.iter().all(|(known, _)| known != name) {
+            let mut column = Column::default();
+            (0..before).for_each(|_| column.push(f64::NAN));
+            column.push(value);
+            times.metrics.push((name.to_string(), column));
+        }
+    }
+}
+
+fn keep(column: &mut Option<Column<i64>>, before: u64, value: Option<i64>, unknown: i64) {
+    match (column, value) {
+        (Some(column), value) => column.push(value.unwrap_or(unknown)),
+        (None, None) => {}
+        (empty, Some(value)) => {
+            let mut column = Column::default();
+            (0..before).for_each(|_| column.push(unknown));
+            column.push(value);
+            *empty = Some(column);
+        }
+    }
+}
