@@ -30,6 +30,9 @@ usage: cargo xtask CHORE
   bench sizes [--quick] [--traces DIR]
                             only the sizes of archives, also of the traces under DIR
   bench online [--quick]    memory while 10^9 events are folded as they arrive; --quick takes 10^8
+  bench questions [--quick] [--traces DIR]
+                            questions on a fold, beside unfolding it and searching the events, also
+                            of the traces and archives under DIR
   papers                    the papers' tables and figures, beside the published values
   generate                  writes the files in the repository that a program makes";
 

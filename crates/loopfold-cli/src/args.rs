@@ -1,5 +1,7 @@
 //! The arguments of every command.
 
+use anyhow::Context as _;
+use clap::builder::TypedValueParser as _;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -8,8 +10,8 @@ use std::path::PathBuf;
 #[command(name = "loopfold", version, max_term_width = 100)]
 #[command(
     after_help = "INPUT is a trace of any known format (see `loopfold formats`), a .fold archive, a grammar \
-                        that `export` wrote, or - for standard input; .gz, .zst and .xz are opened as they are.\n\nExit status: 0 done, 1 a check failed (verify), \
-                        2 an error."
+                        that `export` wrote, or - for standard input; .gz, .zst and .xz are opened as they are.\n\nExit status: 0 done, \
+                        1 nothing was found or a check failed, 2 an error."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -26,6 +28,14 @@ pub(crate) enum Command {
     Stats(StatsArgs),
     /// Unfold: print the events, all of them or a window
     Cat(CatArgs),
+    /// Find a sequence of events: how often it occurs, and where
+    #[command(override_usage = "loopfold find [OPTIONS] <INPUT>... <QUERY>")]
+    #[command(mut_arg("inputs", |inputs| with_query(inputs, "QUERY", QUERY_HELP)))]
+    Find(FindArgs),
+    /// Show what comes before and after an event, with counts
+    #[command(override_usage = "loopfold context [OPTIONS] <INPUT>... <EVENT>")]
+    #[command(mut_arg("inputs", |inputs| with_query(inputs, "EVENT", EVENT_HELP)))]
+    Context(ContextArgs),
     /// Check an archive from end to end
     Verify(VerifyArgs),
     /// Join archives and traces into one archive
@@ -44,6 +54,30 @@ pub(crate) enum Command {
         /// The folder to write them to
         directory: PathBuf,
     },
+}
+
+// A query is the last of the inputs: as an argument of its own it could not stand behind an option.
+const QUERY_HELP: &str = "Traces and archives; - is standard input. Then the events to look for, one directly after \
+                          the other: names or labels with blanks between them, those with blanks inside in quotes; a \
+                          name stands for all events of that name, a number may be decimal or hexadecimal";
+const EVENT_HELP: &str =
+    "Traces and archives; - is standard input. Then the event, or a sequence of events as for `find`";
+
+fn with_query(inputs: clap::Arg, query: &'static str, help: &'static str) -> clap::Arg {
+    // A path is never empty, but a query may be, and then has an error of its own.
+    let any_text = clap::builder::OsStringValueParser::new().map(PathBuf::from);
+    inputs.value_names(["INPUT", query]).value_parser(any_text).help(help)
+}
+
+impl ReadArgs {
+    /// The inputs, and the query that is the last argument.
+    pub(crate) fn split_query(&self) -> anyhow::Result<(Self, String)> {
+        let mut read = self.clone();
+        let query = read.inputs.pop().filter(|_| !read.inputs.is_empty());
+        let query = query.context("name an input, and then the events to look for, such as 'A B C'")?;
+        let query = query.to_str().context("the query is not text in UTF-8")?;
+        Ok((read, query.to_string()))
+    }
 }
 
 /// What is read, and what counts as the same event.
@@ -247,6 +281,68 @@ pub(crate) struct CatArgs {
     pub(crate) hex: bool,
     /// Print one JSON object
     #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FindArgs {
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    /// Whether and when it first happens before this, which is written like a query
+    #[arg(long, value_name = "QUERY", help_heading = "Finding")]
+    pub(crate) before: Option<String>,
+    #[command(flatten)]
+    pub(crate) shown: FindShown,
+    /// Show this many places or streams; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, help_heading = "Showing")]
+    pub(crate) top: u64,
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    /// Print one JSON object
+    #[arg(long, help_heading = "Showing")]
+    pub(crate) json: bool,
+}
+
+/// What to show of what was found, instead of a summary.
+#[derive(Args, Debug, Clone, Copy)]
+#[group(multiple = false)]
+pub(crate) struct FindShown {
+    /// Print the number of occurrences and nothing else
+    #[arg(long, help_heading = "Showing")]
+    pub(crate) count: bool,
+    /// Print the first place: stream, position of the first and the last event, and the start in
+    /// nanoseconds where the trace has times, with tabs between them
+    #[arg(long, help_heading = "Showing")]
+    pub(crate) first: bool,
+    /// Print the K-th place, from 1, in the same way
+    #[arg(long, value_name = "K", help_heading = "Showing")]
+    pub(crate) nth: Option<u64>,
+    /// Print all places in the same way
+    #[arg(long, help_heading = "Showing")]
+    pub(crate) all: bool,
+    /// Show the count and the first place in each stream
+    #[arg(long, help_heading = "Showing")]
+    pub(crate) per_stream: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ContextArgs {
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    /// How many events to look at on either side
+    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "Showing")]
+    pub(crate) depth: usize,
+    /// Show this many of the events that can follow, the most frequent first; 0 shows all [default: 5, with
+    /// --json all]
+    #[arg(long, value_name = "N", help_heading = "Showing")]
+    pub(crate) top: Option<usize>,
+    /// Integers in hexadecimal
+    #[arg(long, help_heading = "Showing")]
+    pub(crate) hex: bool,
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    /// Print one JSON object
+    #[arg(long, help_heading = "Showing")]
     pub(crate) json: bool,
 }
 

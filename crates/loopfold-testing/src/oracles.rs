@@ -422,3 +422,64 @@ mod tests {
         }
     }
 }
+
+/// Where a sequence of events occurs in a stream: all starts, overlaps included. Each
+/// event of the query may be one of several symbols.
+pub fn occurrences(stream: &[u32], query: &[Vec<u32>]) -> Vec<usize> {
+    let fits = |window: &[u32]| window.iter().zip(query).all(|(symbol, event)| event.contains(symbol));
+    let windows = stream.windows(query.len()).enumerate();
+    windows.filter(|(_, window)| fits(window)).map(|(start, _)| start).collect()
+}
+
+/// How the occurrences of one sequence stand to those of another in a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// How many of the first are before some of the second: they end before it begins.
+    pub before: usize,
+    /// Where the first one begins that is before another, and where that other begins.
+    pub first: Option<(usize, usize)>,
+    /// Where the first of the second begins, if it is before all of the first.
+    pub earlier: Option<usize>,
+}
+
+/// The order of two sequences, pair by pair.
+pub fn order(stream: &[u32], query: &[Vec<u32>], other: &[Vec<u32>]) -> Order {
+    let (found, others) = (occurrences(stream, query), occurrences(stream, other));
+    let after = |start: usize| others.iter().copied().find(|&other| start + query.len() <= other);
+    let is_before_all = |start: &usize| found.iter().all(|&own| start + other.len() <= own);
+    Order {
+        before: found.iter().filter(|&&start| after(start).is_some()).count(),
+        first: found.iter().find_map(|&start| Some((start, after(start)?))),
+        earlier: others.iter().copied().find(|start| !found.is_empty() && is_before_all(start)),
+    }
+}
+
+/// What stands beside every occurrence of a sequence, the nearest first, up to a depth,
+/// with counts: `None` is the beginning or the end of a stream. Each list is there with
+/// all its beginnings.
+pub fn contexts(
+    streams: &[Vec<u32>],
+    query: &[Vec<u32>],
+    depth: usize,
+    after: bool,
+) -> HashMap<Vec<Option<u32>>, u64> {
+    let mut counts = HashMap::new();
+    for stream in streams {
+        for start in occurrences(stream, query) {
+            let mut path = Vec::new();
+            for distance in 1..=depth {
+                let neighbour = if after {
+                    stream.get(start + query.len() - 1 + distance)
+                } else {
+                    start.checked_sub(distance).map(|position| &stream[position])
+                };
+                path.push(neighbour.copied());
+                *counts.entry(path.clone()).or_insert(0) += 1;
+                if neighbour.is_none() {
+                    break;
+                }
+            }
+        }
+    }
+    counts
+}

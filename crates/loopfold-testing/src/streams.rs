@@ -143,6 +143,90 @@ pub fn nests(length: usize, seed: u64) -> Vec<u32> {
     out
 }
 
+/// The executed blocks of a random program: functions that call each other, loops of
+/// fixed and of varying counts, branches that nearly always go one way and a few that
+/// go either way. Long stretches repeat, but hardly ever for long at a time, as in the
+/// control flow of real programs.
+pub fn control_flow(length: usize, seed: u64) -> Vec<u32> {
+    let mut rng = Rng::new(seed);
+    let mut blocks = 0;
+    // A function calls only those after it.
+    let functions: Vec<Vec<Statement>> = (0..FUNCTIONS)
+        .map(|function| {
+            let mut body = Vec::new();
+            statements(&mut rng, &mut body, &mut blocks, function, 3);
+            body
+        })
+        .collect();
+    let mut out = Vec::with_capacity(length);
+    while out.len() < length {
+        let function = rng.below(8);
+        run(&functions, &functions[function], &mut rng, &mut out, length);
+    }
+    out
+}
+
+const FUNCTIONS: usize = 40;
+
+enum Statement {
+    Block(u32),
+    /// Takes the first way, but for once in so many times.
+    Branch(usize, Vec<Statement>, Vec<Statement>),
+    /// At least and at most so many times.
+    Loop(usize, usize, Vec<Statement>),
+    Call(usize),
+}
+
+fn statements(rng: &mut Rng, out: &mut Vec<Statement>, blocks: &mut u32, function: usize, depth: usize) {
+    for _ in 0..rng.between(2, 5) {
+        *blocks += 1;
+        out.push(Statement::Block(*blocks - 1));
+        let mut inner = |rng: &mut Rng| {
+            let mut body = Vec::new();
+            statements(rng, &mut body, blocks, function, depth - 1);
+            body
+        };
+        match rng.below(6) {
+            0 if depth > 0 => {
+                let seldom = [2, 10, 100, 1_000][rng.below(4)];
+                let (then, otherwise) = (inner(rng), inner(rng));
+                out.push(Statement::Branch(seldom, then, otherwise));
+            }
+            1 if depth > 0 => {
+                let least = rng.between(2, 8);
+                let most = if rng.one_in(3) { least + rng.below(12) } else { least };
+                let body = inner(rng);
+                out.push(Statement::Loop(least, most, body));
+            }
+            2 | 3 if function + 1 < FUNCTIONS => {
+                out.push(Statement::Call(rng.between(function + 1, (function + 8).min(FUNCTIONS - 1))));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn run(functions: &[Vec<Statement>], body: &[Statement], rng: &mut Rng, out: &mut Vec<u32>, length: usize) {
+    for statement in body {
+        if out.len() >= length {
+            return;
+        }
+        match statement {
+            Statement::Block(block) => out.push(*block),
+            Statement::Branch(seldom, then, otherwise) => {
+                let way = if rng.one_in(*seldom) { otherwise } else { then };
+                run(functions, way, rng, out, length);
+            }
+            Statement::Loop(least, most, body) => {
+                for _ in 0..rng.between(*least, *most) {
+                    run(functions, body, rng, out, length);
+                }
+            }
+            Statement::Call(function) => run(functions, &functions[*function], rng, out, length),
+        }
+    }
+}
+
 /// Streams that are hard for one step or another of finding runs.
 pub fn adversarial(kind: usize, length: usize) -> Vec<u32> {
     let mut out = Vec::with_capacity(length);
@@ -259,6 +343,16 @@ mod tests {
     #[test]
     fn the_trace_of_table_one_has_its_length() {
         assert_eq!(lu(160, 249).len(), 323_048);
+    }
+
+    #[test]
+    fn control_flow_has_the_length_asked_for_and_many_blocks() {
+        let stream = control_flow(100_000, 1);
+        assert_eq!(stream.len(), 100_000);
+        let mut blocks = stream.clone();
+        blocks.sort_unstable();
+        blocks.dedup();
+        assert!((100..2_000).contains(&blocks.len()), "{}", blocks.len());
     }
 
     #[test]

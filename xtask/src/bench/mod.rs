@@ -8,6 +8,7 @@ mod literal;
 mod loops;
 mod measure;
 mod online;
+mod questions;
 mod reading;
 mod targets;
 
@@ -69,7 +70,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
         Some("reading") => reading::run(&settings).map(drop),
         Some("sizes") => archive_sizes::run(&settings),
         Some("online") => online::run(&settings),
-        Some(other) => bail!("there is no benchmark `{other}`, only: loops, reading, sizes, online"),
+        Some("questions") => questions::run(&settings),
+        Some(other) => {
+            bail!("there is no benchmark `{other}`, only: loops, reading, sizes, online, questions")
+        }
     }
 }
 

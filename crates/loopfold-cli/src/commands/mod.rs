@@ -1,7 +1,10 @@
 //! One file per command.
 
+mod before;
 mod cat;
+mod context;
 mod export;
+mod find;
 mod fold;
 mod loops;
 mod manual;
@@ -21,6 +24,8 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Fold(arguments) => fold::run(&arguments),
         Command::Stats(arguments) => stats::run(&arguments),
         Command::Cat(arguments) => cat::run(&arguments),
+        Command::Find(arguments) => find::run(&arguments),
+        Command::Context(arguments) => context::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),

@@ -5,11 +5,13 @@ mod json;
 mod labels;
 mod nest;
 mod numbers;
+mod places;
 
 pub(crate) use json::{nest as nest_json, times as times_json};
 pub(crate) use labels::{Labels, plain, shorten};
 pub(crate) use nest::{ClassView, NestPrinter, Settings as NestSettings};
 pub(crate) use numbers::{bytes, count, duration, events, percent, plural, ratio, rounded};
+pub(crate) use places::Clock;
 
 use anyhow::Result;
 use std::io::Write;

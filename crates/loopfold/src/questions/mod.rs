@@ -1,17 +1,27 @@
 //! What can be asked of a fold. A question never knows which folder made it.
 
 mod align;
+mod before;
 mod classes;
+mod context;
+mod find;
 mod hot;
 mod iterations;
+mod names;
 mod nest;
+mod query;
 mod run_time;
 mod statistics;
 
 pub use align::{Align, align};
+pub use before::{Order, order};
 pub use classes::{Class, classes};
+pub use context::{Context, ContextNode, ContextTree, Neighbour, context};
+pub use find::{Found, Place, Places, find};
 pub use hot::{EventCosts, HotSettings, HotSubpath, HotSubpaths, Limit, Selection, hot_subpaths};
 pub use iterations::{LoopTimes, StreamTimes, loop_times};
+pub use names::{near_names, symbols_called};
 pub use nest::{Nest, Node};
+pub use query::Query;
 pub use run_time::run_time;
 pub use statistics::{Statistics, StreamStatistics, statistics};

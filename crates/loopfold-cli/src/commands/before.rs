@@ -1,0 +1,160 @@
+//! `loopfold find A --before B`: whether and when one thing happens before another.
+
+use super::find::{SCHEME, limit, note_more, outcome};
+use crate::Outcome;
+use crate::args::FindArgs;
+use crate::show::{self, Clock};
+use anyhow::{Context as _, Result, bail};
+use loopfold::Fold;
+use loopfold::questions::{Order, Query, order};
+use serde_json::{Value, json};
+use std::io::{BufWriter, Write};
+
+/// What all streams together say.
+struct Total {
+    count: u64,
+    others: u64,
+    before: u64,
+    /// The first stream, if any, in which the one is before the other.
+    first: Option<Order>,
+    /// The first stream, if any, in which the other is there before.
+    earlier: Option<Order>,
+}
+
+impl Total {
+    fn of(orders: &[Order]) -> Result<Self> {
+        let sum = |part: fn(&Order) -> u64| {
+            let sum = orders.iter().map(part).try_fold(0u64, u64::checked_add);
+            sum.context("there are more than 2^64 occurrences")
+        };
+        Ok(Self {
+            count: sum(|order| order.count)?,
+            others: sum(|order| order.others)?,
+            before: sum(|order| order.before)?,
+            first: orders.iter().find(|order| order.first.is_some()).copied(),
+            earlier: orders.iter().find(|order| order.earlier.is_some()).copied(),
+        })
+    }
+}
+
+pub(super) fn run(
+    arguments: &FindArgs,
+    fold: &Fold,
+    text: &str,
+    query: &Query,
+    other: &Query,
+) -> Result<Outcome> {
+    if arguments.shown.all || arguments.shown.nth.is_some() {
+        bail!("--before asks when something happens first; --all and --nth do not go with it");
+    }
+    let orders = order(fold, query, other)?;
+    let total = Total::of(&orders)?;
+    let mut clock = Clock::new(fold);
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    if arguments.json {
+        writeln!(out, "{}", to_json(arguments, text, fold, &orders, &total, &mut clock)?)?;
+    } else if arguments.shown.count {
+        writeln!(out, "{}", total.before)?;
+    } else if arguments.shown.per_stream {
+        print_streams(&mut out, arguments, &orders, &mut clock)?;
+    } else {
+        print(&mut out, arguments, &orders, &total, &mut clock)?;
+    }
+    out.flush()?;
+    Ok(outcome(total.first.is_some()))
+}
+
+fn print(
+    out: &mut impl Write,
+    arguments: &FindArgs,
+    orders: &[Order],
+    total: &Total,
+    clock: &mut Clock<'_>,
+) -> Result<()> {
+    if arguments.shown.first {
+        if let Some((first, next)) = total.first.and_then(|order| order.first) {
+            writeln!(out, "{}", clock.line(first)?)?;
+            writeln!(out, "{}", clock.line(next)?)?;
+        }
+        return Ok(());
+    }
+    let (before, count) = (show::count(total.before), show::plural(total.count, "occurrence"));
+    writeln!(out, "before    {before} of {count}")?;
+    if orders.len() > 1 {
+        let streams = orders.iter().filter(|order| order.first.is_some()).count();
+        writeln!(out, "streams   {} of {}", show::count(streams as u64), show::count(orders.len() as u64))?;
+    }
+    if let Some((first, next)) = total.first.and_then(|order| order.first) {
+        writeln!(out, "first     {}", clock.place(first)?)?;
+        writeln!(out, "next      {}", clock.place(next)?)?;
+    }
+    if let Some(earlier) = total.earlier.and_then(|order| order.earlier) {
+        writeln!(out, "earlier   {}", clock.place(earlier)?)?;
+    }
+    Ok(())
+}
+
+fn print_streams(
+    out: &mut impl Write,
+    arguments: &FindArgs,
+    orders: &[Order],
+    clock: &mut Clock<'_>,
+) -> Result<()> {
+    let found: Vec<&Order> = orders.iter().filter(|order| order.first.is_some()).collect();
+    let shown = limit(arguments.top, found.len() as u64);
+    for order in &found[..shown as usize] {
+        let Some((first, next)) = order.first else { continue };
+        let of = format!("{} of {}", show::count(order.before), show::count(order.count));
+        let (first, next) = (clock.place(first)?, clock.place(next)?);
+        let earlier = match order.earlier {
+            Some(earlier) => format!("; earlier: {}", clock.place(earlier)?),
+            None => String::new(),
+        };
+        writeln!(out, "{of:>21}  first: {first}; next: {next}{earlier}")?;
+    }
+    note_more(out, found.len() as u64 - shown)
+}
+
+fn to_json(
+    arguments: &FindArgs,
+    query: &str,
+    fold: &Fold,
+    orders: &[Order],
+    total: &Total,
+    clock: &mut Clock<'_>,
+) -> Result<Value> {
+    let mut value = json!({
+        "query": query,
+        "before": arguments.before,
+        "count": total.count,
+        "others": total.others,
+        "before_count": total.before,
+        "first": total.first.map(|order| first_json(&order, clock)).transpose()?,
+        "earlier": total.earlier.and_then(|order| order.earlier).map(|earlier| clock.json(earlier)).transpose()?,
+        "scheme": SCHEME,
+    });
+    if arguments.shown.per_stream {
+        let streams: Result<Vec<Value>> = orders
+            .iter()
+            .map(|order| {
+                Ok(json!({
+                    "stream": fold.streams()[order.stream].name(),
+                    "count": order.count,
+                    "others": order.others,
+                    "before_count": order.before,
+                    "first": first_json(order, clock)?,
+                    "earlier": order.earlier.map(|earlier| clock.json(earlier)).transpose()?,
+                }))
+            })
+            .collect();
+        value["streams"] = json!(streams?);
+    }
+    Ok(value)
+}
+
+fn first_json(order: &Order, clock: &mut Clock<'_>) -> Result<Value> {
+    let Some((first, next)) = order.first else { return Ok(Value::Null) };
+    let mut value = clock.json(first)?;
+    value["next"] = clock.json(next)?;
+    Ok(value)
+}

@@ -1,0 +1,183 @@
+//! `loopfold find`: how often a sequence of events occurs, and where.
+
+use super::before;
+use crate::args::{FindArgs, FindShown};
+use crate::show::{self, Clock};
+use crate::{Outcome, input};
+use anyhow::{Result, bail};
+use loopfold::Fold;
+use loopfold::questions::{Found, Query, find};
+use loopfold::trace::TimesKept;
+use serde_json::{Value, json};
+use std::io::{BufWriter, Write};
+
+pub(super) fn run(arguments: &FindArgs) -> Result<Outcome> {
+    if arguments.shown.nth == Some(0) {
+        bail!("--nth counts from 1");
+    }
+    let times = if arguments.shown.count && !arguments.json { TimesKept::None } else { TimesKept::All };
+    let (read, text) = arguments.read.split_query()?;
+    let (fold, notes) = input::load(&read, times)?.fold_as_stored(&arguments.folder)?;
+    let query = Query::parse(&text, fold.alphabet())?;
+    let other = arguments.before.as_ref().map(|other| Query::parse(other, fold.alphabet())).transpose()?;
+    show::notes(&notes);
+    if let Some(other) = other {
+        return before::run(arguments, &fold, &text, &query, &other);
+    }
+    let found = find(&fold, &query)?;
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let outcome = if arguments.json {
+        print_json(&mut out, arguments, &text, &fold, &found)?
+    } else {
+        print(&mut out, arguments, &fold, &found)?
+    };
+    out.flush()?;
+    Ok(outcome)
+}
+
+/// How many of `all` to show.
+pub(super) fn limit(top: u64, all: u64) -> u64 {
+    if top == 0 { all } else { top.min(all) }
+}
+
+fn print(out: &mut impl Write, arguments: &FindArgs, fold: &Fold, found: &Found<'_>) -> Result<Outcome> {
+    let count = found.count()?;
+    let FindShown { count: only_count, first, nth, all, per_stream } = arguments.shown;
+    if only_count {
+        writeln!(out, "{count}")?;
+        return Ok(outcome(count > 0));
+    }
+    let mut clock = Clock::new(fold);
+    if all {
+        return print_all(out, arguments, found, &mut clock, count);
+    }
+    if let Some(nth) = nth.or(first.then_some(1)) {
+        let Some(place) = found.places().skip_to(nth - 1) else {
+            show::notes(&[format!("there are only {}", show::plural(count, "occurrence"))]);
+            return Ok(Outcome::Nothing);
+        };
+        writeln!(out, "{}", clock.line(place)?)?;
+        return Ok(Outcome::Done);
+    }
+    if per_stream {
+        return print_streams(out, arguments, fold, found, &mut clock, count);
+    }
+    writeln!(out, "count     {}", show::count(count))?;
+    let Some(first) = found.first() else { return Ok(Outcome::Nothing) };
+    let streams: Vec<usize> =
+        (0..fold.streams().len()).filter(|&stream| found.count_in(stream) > 0).collect();
+    if fold.streams().len() > 1 {
+        let all = show::count(fold.streams().len() as u64);
+        writeln!(out, "streams   {} of {all}", show::count(streams.len() as u64))?;
+    }
+    writeln!(out, "first     {}", clock.place(first)?)?;
+    if let Some(earliest) = clock.earliest(found, &streams)?.filter(|&earliest| earliest != first) {
+        writeln!(out, "earliest  {}", clock.place(earliest)?)?;
+    }
+    if count > 1
+        && let Some(last) = streams.last().and_then(|&stream| found.last_in(stream))
+    {
+        writeln!(out, "last      {}", clock.place(last)?)?;
+    }
+    Ok(Outcome::Done)
+}
+
+pub(super) fn outcome(found: bool) -> Outcome {
+    if found { Outcome::Done } else { Outcome::Nothing }
+}
+
+fn print_all(
+    out: &mut impl Write,
+    arguments: &FindArgs,
+    found: &Found<'_>,
+    clock: &mut Clock<'_>,
+    count: u64,
+) -> Result<Outcome> {
+    let shown = limit(arguments.top, count);
+    let mut places = found.places();
+    for _ in 0..shown {
+        let Some(place) = places.next() else { break };
+        writeln!(out, "{}", clock.line(place)?)?;
+    }
+    note_more(out, count - shown)?;
+    Ok(outcome(count > 0))
+}
+
+/// Notes what is left out, after what is printed.
+pub(super) fn note_more(out: &mut impl Write, left_out: u64) -> Result<()> {
+    out.flush()?;
+    if left_out > 0 {
+        show::notes(&[format!("and {} more (--top 0 shows all)", show::count(left_out))]);
+    }
+    Ok(())
+}
+
+fn print_streams(
+    out: &mut impl Write,
+    arguments: &FindArgs,
+    fold: &Fold,
+    found: &Found<'_>,
+    clock: &mut Clock<'_>,
+    count: u64,
+) -> Result<Outcome> {
+    let mut streams: Vec<usize> =
+        (0..fold.streams().len()).filter(|&stream| found.count_in(stream) > 0).collect();
+    streams.sort_by_key(|&stream| std::cmp::Reverse(found.count_in(stream)));
+    let shown = limit(arguments.top, streams.len() as u64);
+    for &stream in &streams[..shown as usize] {
+        let in_stream = found.count_in(stream);
+        let share = show::percent(in_stream as f64 / count as f64);
+        let first = found.places_in(stream).next().map(|first| clock.place(first)).transpose()?;
+        let first = first.unwrap_or_default();
+        writeln!(out, "{:>15}  {share:>9}  first: {first}", show::count(in_stream))?;
+    }
+    note_more(out, streams.len() as u64 - shown)?;
+    Ok(outcome(count > 0))
+}
+
+/// One object, written piece by piece, since there may be any number of places.
+fn print_json(
+    out: &mut impl Write,
+    arguments: &FindArgs,
+    query: &str,
+    fold: &Fold,
+    found: &Found<'_>,
+) -> Result<Outcome> {
+    let count = found.count()?;
+    let mut clock = Clock::new(fold);
+    let first = found.first().map(|first| clock.json(first)).transpose()?;
+    let mut value = json!({"query": query, "count": count, "first": first, "scheme": SCHEME});
+    if let Some(nth) = arguments.shown.nth {
+        let place = found.places().skip_to(nth - 1);
+        value["nth"] = json!(place.map(|place| clock.json(place)).transpose()?);
+    }
+    if arguments.shown.per_stream {
+        let streams: Result<Vec<Value>> =
+            (0..fold.streams().len()).map(|stream| stream_json(fold, found, stream, &mut clock)).collect();
+        value["streams"] = json!(streams?);
+    }
+    if arguments.shown.all {
+        let shown = limit(arguments.top, count);
+        value["left_out"] = json!(count - shown);
+        let text = value.to_string();
+        write!(out, "{},\"all\":[", text.strip_suffix('}').unwrap_or(&text))?;
+        let mut places = found.places();
+        for index in 0..shown {
+            let Some(place) = places.next() else { break };
+            write!(out, "{}{}", if index > 0 { "," } else { "" }, clock.json(place)?)?;
+        }
+        writeln!(out, "]}}")?;
+    } else {
+        writeln!(out, "{value}")?;
+    }
+    let wanted = arguments.shown.nth.unwrap_or(1);
+    Ok(outcome(count >= wanted))
+}
+
+/// How the answer was found: on the rules, nothing unfolded.
+pub(super) const SCHEME: &str = "folded";
+
+fn stream_json(fold: &Fold, found: &Found<'_>, stream: usize, clock: &mut Clock<'_>) -> Result<Value> {
+    let first = found.places_in(stream).next().map(|first| clock.json(first)).transpose()?;
+    Ok(json!({"stream": fold.streams()[stream].name(), "count": found.count_in(stream), "first": first}))
+}

@@ -1,0 +1,90 @@
+//! Order: whether one thing happens before another, and when first.
+//!
+//! An occurrence is before another when its last event comes before the first event of
+//! the other in the same stream. Streams have no order among each other.
+//!
+//! Cost: what finding both queries costs, and a few walks down the rules for each
+//! distinct stream.
+
+use super::{Found, Place, Query, find};
+use crate::fold::Fold;
+use crate::{Result, RuleId};
+use hashbrown::HashMap;
+
+/// How the occurrences of a query A stand to those of a query B in one stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// The index of the stream.
+    pub stream: usize,
+    /// How often A occurs.
+    pub count: u64,
+    /// How often B occurs.
+    pub others: u64,
+    /// How many occurrences of A are before some occurrence of B.
+    pub before: u64,
+    /// The first occurrence of A that is before one of B, and the first of B that it is
+    /// before. If any A is before some B, the first A is.
+    pub first: Option<(Place, Place)>,
+    /// The first occurrence of B, when it is before the first one of A.
+    pub earlier: Option<Place>,
+}
+
+/// The order of two queries in every stream.
+///
+/// ```
+/// use loopfold::folders::{Outermost, fold_trace};
+/// use loopfold::questions::{Query, order};
+/// use loopfold::trace::{Collector, Event, Sink};
+///
+/// let mut collector = Collector::default();
+/// let stream = collector.stream("main")?;
+/// for name in ["free", "malloc", "malloc", "free", "malloc"] {
+///     collector.push(stream, &Event::named(name))?;
+/// }
+/// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
+/// let query = |text| Query::parse(text, fold.alphabet());
+/// let order = order(&fold, &query("malloc")?, &query("free")?)?[0];
+/// assert_eq!((order.count, order.others, order.before), (3, 2, 2));
+/// let (malloc, free) = order.first.unwrap();
+/// assert_eq!((malloc.start, free.start), (1, 3));
+/// assert_eq!(order.earlier.unwrap().start, 0);
+/// # Ok::<(), loopfold::Error>(())
+/// ```
+pub fn order(fold: &Fold, query: &Query, other: &Query) -> Result<Vec<Order>> {
+    let (found, others) = (find(fold, query)?, find(fold, other)?);
+    let mut known: HashMap<RuleId, Order> = HashMap::new();
+    let streams = fold.streams().iter().enumerate();
+    let orders = streams.map(|(stream, folded)| {
+        let order = known.entry(folded.root()).or_insert_with(|| in_stream(&found, &others, stream));
+        order.moved_to(stream)
+    });
+    Ok(orders.collect())
+}
+
+fn in_stream(found: &Found<'_>, others: &Found<'_>, stream: usize) -> Order {
+    let first = found.places_in(stream).next();
+    let next = first.and_then(|first| others.first_from(stream, first.end.checked_add(1)?));
+    let last = others.last_in(stream);
+    let first_other = others.places_in(stream).next();
+    Order {
+        stream,
+        count: found.count_in(stream),
+        others: others.count_in(stream),
+        before: last.map_or(0, |last| found.count_before(stream, last.start)),
+        first: first.zip(next),
+        earlier: first_other.filter(|other| first.is_some_and(|first| other.end < first.start)),
+    }
+}
+
+impl Order {
+    /// The same order in another stream with the same events.
+    fn moved_to(&self, stream: usize) -> Self {
+        let moved = |place: Place| Place { stream, ..place };
+        Self {
+            stream,
+            first: self.first.map(|(first, next)| (moved(first), moved(next))),
+            earlier: self.earlier.map(moved),
+            ..*self
+        }
+    }
+}

@@ -1,0 +1,479 @@
+//! Context: what comes before and after an event or a sequence, with counts.
+//!
+//! For every occurrence of the query the events around it are looked at, up to a depth
+//! on either side. A stretch of up to w events (the query and its neighbours on one
+//! side) that occurs in the trace belongs to exactly one place in the rules: the lowest
+//! rule in which it reaches from one item into another, or the item that repeats in
+//! which it reaches from one iteration into another. So each rule is looked at once:
+//! its items, each cut down to its first and last w - 1 events, are written one after
+//! the other, and what reaches over a seam there counts as often as the rule is used.
+//! Of an item that repeats t times, what begins in the first of its iterations and
+//! reaches into the k-th one after it, occurs t - k times.
+//!
+//! Cost: for each item that may hold the query about 2 w steps, and some more for each
+//! occurrence that is written; memory for the first and last w - 1 events of every rule,
+//! and for the tree that comes out, which is bounded.
+
+use super::{Query, find};
+use crate::fold::{Fold, Item, Target, rule_uses};
+use crate::{Error, Result, RuleId, Symbol};
+use hashbrown::HashMap;
+use std::ops::Range;
+
+/// What comes before and after a query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Context {
+    /// How often the query occurs in all streams.
+    pub count: u64,
+    /// What comes before it, the nearest first.
+    pub before: ContextTree,
+    /// What comes after it, the nearest first.
+    pub after: ContextTree,
+}
+
+/// What stands beside an occurrence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Neighbour {
+    /// An event.
+    Event(Symbol),
+    /// Nothing: the stream begins or ends here.
+    Edge,
+}
+
+/// A neighbour, given the ones between it and the query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContextNode {
+    /// What stands there.
+    pub neighbour: Neighbour,
+    /// How many occurrences of the query have it there.
+    pub count: u64,
+    children: Range<usize>,
+}
+
+/// The neighbours on one side, as a tree: the children of a node are the neighbours one
+/// further away, the most frequent first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContextTree {
+    nodes: Vec<ContextNode>,
+    nearest: Range<usize>,
+}
+
+impl ContextTree {
+    /// The direct neighbours of the query.
+    pub fn nearest(&self) -> &[ContextNode] {
+        &self.nodes[self.nearest.clone()]
+    }
+
+    /// The neighbours one further away than a node of this tree.
+    pub fn beyond(&self, node: &ContextNode) -> &[ContextNode] {
+        self.nodes.get(node.children.clone()).unwrap_or_default()
+    }
+}
+
+/// The most events that a query and its neighbours on one side can be: the cost grows
+/// with it.
+const WIDEST: usize = 64;
+
+/// Nodes of a tree that are kept, in a few hundred megabytes.
+const MOST_NODES: usize = 1 << 23;
+
+/// First and last events of rules that are kept, in a gigabyte.
+const MOST_ENDS: usize = 1 << 28;
+
+/// What comes before and after a query, up to `depth` events away.
+///
+/// ```
+/// use loopfold::folders::{Outermost, fold_trace};
+/// use loopfold::questions::{Neighbour, Query, context};
+/// use loopfold::trace::{Collector, Event, Sink};
+///
+/// let mut collector = Collector::default();
+/// let stream = collector.stream("main")?;
+/// for name in ["open", "read", "read", "read", "close"] {
+///     collector.push(stream, &Event::named(name))?;
+/// }
+/// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
+/// let context = context(&fold, &Query::parse("read", fold.alphabet())?, 2)?;
+/// assert_eq!(context.count, 3);
+/// let [read, close] = context.after.nearest() else { panic!() };
+/// assert_eq!((read.count, close.count), (2, 1));
+/// assert_eq!(context.after.beyond(close)[0].neighbour, Neighbour::Edge);
+/// # Ok::<(), loopfold::Error>(())
+/// ```
+pub fn context(fold: &Fold, query: &Query, depth: usize) -> Result<Context> {
+    let width = query.len().saturating_add(depth);
+    if width > WIDEST {
+        return Err(Error::limit(format_args!(
+            "a query of {} events to a depth of {depth}; together at most {WIDEST} events can be looked at",
+            query.len()
+        )));
+    }
+    let count = find(fold, query)?.count()?;
+    let mut scan = Scan::new(query, depth);
+    if depth > 0 && count > 0 {
+        let ends = RuleEnds::of(fold, width - 1)?;
+        scan.rules(fold, &ends)?;
+        scan.streams(fold, &ends)?;
+    }
+    Ok(Context { count, before: scan.before.finish(), after: scan.after.finish() })
+}
+
+/// Stands for events that are left out. Symbols are smaller.
+const GAP: u32 = u32::MAX;
+/// Stands for the beginning and the end of a stream.
+const EDGE: u32 = u32::MAX - 1;
+
+/// The first and last events of every rule: whole rules where they are no longer.
+struct RuleEnds<'a> {
+    fold: &'a Fold,
+    most: usize,
+    first: Vec<u32>,
+    last: Vec<u32>,
+}
+
+impl<'a> RuleEnds<'a> {
+    fn of(fold: &'a Fold, most: usize) -> Result<Self> {
+        let events = fold.rules().len().saturating_mul(most);
+        if events > MOST_ENDS / 2 {
+            return Err(Error::limit("this fold has too many rules to look so far; ask for a smaller depth"));
+        }
+        let (first, last) = (Vec::with_capacity(events), Vec::with_capacity(events));
+        let mut ends = Self { fold, most, first, last };
+        let mut text = Vec::new();
+        for rule in fold.rules() {
+            text.clear();
+            for &item in fold.body(rule) {
+                if text.len() >= most {
+                    break;
+                }
+                ends.write_first(item, &mut text);
+            }
+            text.resize(most, GAP);
+            ends.first.extend_from_slice(&text);
+            // The last events backwards, turned around in the end.
+            text.clear();
+            for &item in fold.body(rule).iter().rev() {
+                if text.len() >= most {
+                    break;
+                }
+                ends.write_last_backwards(item, &mut text);
+            }
+            text.resize(most, GAP);
+            ends.last.extend_from_slice(&text);
+        }
+        Ok(ends)
+    }
+
+    /// How many of a rule's first and last events are kept.
+    fn kept(&self, rule: RuleId) -> usize {
+        self.fold.length(rule).min(self.most as u64) as usize
+    }
+
+    fn first(&self, rule: RuleId) -> &[u32] {
+        &self.first[rule.index() * self.most..][..self.kept(rule)]
+    }
+
+    /// The last events, the very last one first.
+    fn last_backwards(&self, rule: RuleId) -> &[u32] {
+        &self.last[rule.index() * self.most..][..self.kept(rule)]
+    }
+
+    /// Appends the first events of an item, up to as many as are kept.
+    fn write_first(&self, item: Item, text: &mut Vec<u32>) {
+        match item.target() {
+            Target::Symbol(symbol) => repeat(&[symbol.raw()], item.times(), self.most, text),
+            Target::Rule(rule) => repeat(self.first(rule), item.times(), self.most, text),
+        }
+    }
+
+    /// Appends the last events of an item, the very last one first.
+    fn write_last_backwards(&self, item: Item, text: &mut Vec<u32>) {
+        match item.target() {
+            Target::Symbol(symbol) => repeat(&[symbol.raw()], item.times(), self.most, text),
+            Target::Rule(rule) => repeat(self.last_backwards(rule), item.times(), self.most, text),
+        }
+    }
+}
+
+/// Appends a part again and again, but no more than `most` events. A part that is cut
+/// down has that many already, so it is never followed by itself.
+fn repeat(part: &[u32], times: u64, most: usize, text: &mut Vec<u32>) {
+    let end = text.len() + most;
+    for _ in 0..times {
+        if part.is_empty() || text.len() >= end {
+            return;
+        }
+        text.extend_from_slice(&part[..part.len().min(end - text.len())]);
+    }
+}
+
+/// Events written one after the other, each in a unit: an item or an iteration.
+#[derive(Default)]
+struct Text {
+    events: Vec<u32>,
+    units: Vec<u32>,
+}
+
+impl Text {
+    fn clear(&mut self) {
+        self.events.clear();
+        self.units.clear();
+    }
+
+    /// Puts what was written since into a unit.
+    fn close(&mut self, unit: u32) {
+        self.units.resize(self.events.len(), unit);
+    }
+
+    fn write(&mut self, event: u32, unit: u32) {
+        self.events.push(event);
+        self.close(unit);
+    }
+
+    /// Writes an item, its middle left out where it is long.
+    fn write_item(&mut self, item: Item, ends: &RuleEnds<'_>, unit: u32) {
+        ends.write_first(item, &mut self.events);
+        if ends.fold.item_length(item) > ends.most as u64 {
+            self.events.push(GAP);
+            let from = self.events.len();
+            ends.write_last_backwards(item, &mut self.events);
+            self.events[from..].reverse();
+        }
+        self.close(unit);
+    }
+}
+
+/// Looks for the query in texts and adds what stands around it to the trees.
+struct Scan {
+    query_length: usize,
+    depth: usize,
+    /// For each symbol the places of the query where it can be, as bits.
+    places: Vec<u64>,
+    before: Growing,
+    after: Growing,
+}
+
+impl Scan {
+    fn new(query: &Query, depth: usize) -> Self {
+        let symbols = query.events().iter().flatten().map(|symbol| symbol.index() + 1).max().unwrap_or(0);
+        let mut places = vec![0; symbols];
+        for (place, event) in query.events().iter().enumerate() {
+            event.iter().for_each(|symbol| places[symbol.index()] |= 1 << place);
+        }
+        let (before, after) = (Growing::default(), Growing::default());
+        Self { query_length: query.len(), depth, places, before, after }
+    }
+
+    fn places_of(&self, event: u32) -> u64 {
+        self.places.get(event as usize).copied().unwrap_or(0)
+    }
+
+    /// What reaches over a seam between items or iterations.
+    fn rules(&mut self, fold: &Fold, ends: &RuleEnds<'_>) -> Result<()> {
+        let uses = rule_uses(fold)?;
+        let mut may_hold = vec![false; fold.rules().len()];
+        let mut text = Text::default();
+        for rule in fold.rules() {
+            let body = fold.body(rule);
+            let holds = |item: &Item| match item.target() {
+                Target::Symbol(symbol) => self.places_of(symbol.raw()) != 0,
+                Target::Rule(rule) => may_hold[rule.index()],
+            };
+            let holds_any = body.iter().any(holds);
+            let uses = uses[rule.index()];
+            if !holds_any || uses == 0 {
+                may_hold[rule.index()] = holds_any;
+                continue;
+            }
+            let loops: Vec<Item> =
+                body.iter().filter(|item| item.times() > 1 && holds(item)).copied().collect();
+            may_hold[rule.index()] = true;
+            text.clear();
+            for (unit, &item) in (0..).zip(body) {
+                text.write_item(item, ends, unit);
+            }
+            self.scan(&text, |first, last| Ok(if first == last { 0 } else { uses }))?;
+            for item in loops {
+                self.iterations(item, uses, ends, &mut text)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What reaches from the first iteration of an item into later ones.
+    fn iterations(&mut self, item: Item, uses: u64, ends: &RuleEnds<'_>, text: &mut Text) -> Result<()> {
+        let once = Item::new(item.target(), 1);
+        let length = ends.fold.item_length(once);
+        text.clear();
+        // Enough for what begins at the end of the first one.
+        let mut unit = 0;
+        while u64::from(unit) < item.times() && unit as usize <= ends.most {
+            text.write_item(once, ends, unit);
+            if u64::from(unit) * length > ends.most as u64 {
+                break;
+            }
+            unit += 1;
+        }
+        self.scan(text, |first, last| match first {
+            0 if last > 0 => multiply(uses, item.times() - u64::from(last)),
+            _ => Ok(0),
+        })
+    }
+
+    /// What reaches over the beginning or the end of a stream.
+    fn streams(&mut self, fold: &Fold, ends: &RuleEnds<'_>) -> Result<()> {
+        let mut streams: HashMap<RuleId, u64> = HashMap::new();
+        fold.streams().iter().for_each(|stream| *streams.entry(stream.root()).or_default() += 1);
+        let mut text = Text::default();
+        for (root, count) in streams {
+            let whole = Item::new(Target::Rule(root), 1);
+            text.clear();
+            text.write(EDGE, 0);
+            text.write_item(whole, ends, 1);
+            text.write(EDGE, 2);
+            self.scan(&text, |first, last| Ok(if first == last { 0 } else { count }))?;
+        }
+        Ok(())
+    }
+
+    /// Adds the neighbours of every occurrence in a text. `weight` says how often a
+    /// stretch between two units is to be counted.
+    fn scan(&mut self, text: &Text, weight: impl Fn(u32, u32) -> Result<u64>) -> Result<()> {
+        let complete = 1u64 << (self.query_length - 1);
+        let mut matched = 0u64;
+        for (end, &event) in text.events.iter().enumerate() {
+            matched = (matched << 1 | 1) & self.places_of(event);
+            if matched & complete == 0 {
+                continue;
+            }
+            let start = end + 1 - self.query_length;
+            let (first, last) = (text.units[start], text.units[end]);
+            let after = (end + 1..text.events.len()).take(self.depth);
+            self.after.add(text, after, |unit| weight(first, unit))?;
+            let before = (0..start).rev().take(self.depth);
+            self.before.add(text, before, |unit| weight(unit, last))?;
+        }
+        Ok(())
+    }
+}
+
+fn multiply(left: u64, right: u64) -> Result<u64> {
+    left.checked_mul(right).ok_or_else(too_many)
+}
+
+fn too_many() -> Error {
+    Error::limit("more than 2^64 occurrences cannot be counted")
+}
+
+/// A tree that is being made.
+#[derive(Default)]
+struct Growing {
+    nodes: Vec<Grown>,
+    children: HashMap<(u32, u32), u32>,
+}
+
+#[derive(Clone, Copy)]
+struct Grown {
+    parent: u32,
+    event: u32,
+    count: u64,
+}
+
+/// The parent of the direct neighbours.
+const QUERY: u32 = u32::MAX;
+
+impl Growing {
+    /// Adds the neighbours at these positions, each with the weight of what reaches from
+    /// the occurrence to its unit.
+    fn add(
+        &mut self,
+        text: &Text,
+        positions: impl Iterator<Item = usize>,
+        weight: impl Fn(u32) -> Result<u64>,
+    ) -> Result<()> {
+        let mut parent = QUERY;
+        // A neighbour that does not count may stand before one that does.
+        let mut waiting = 0;
+        let mut path = [0u32; WIDEST];
+        for position in positions {
+            let event = text.events[position];
+            if event == GAP {
+                break;
+            }
+            path[waiting] = event;
+            waiting += 1;
+            let weight = weight(text.units[position])?;
+            if weight > 0 {
+                for &event in &path[..waiting] {
+                    parent = self.child(parent, event)?;
+                }
+                waiting = 0;
+                let count = &mut self.nodes[parent as usize].count;
+                *count = count.checked_add(weight).ok_or_else(too_many)?;
+            }
+            if event == EDGE {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn child(&mut self, parent: u32, event: u32) -> Result<u32> {
+        let next = self.nodes.len() as u32;
+        let child = *self.children.entry((parent, event)).or_insert(next);
+        if child == next {
+            if self.nodes.len() >= MOST_NODES {
+                return Err(Error::limit("there are too many different contexts; ask for a smaller depth"));
+            }
+            self.nodes.push(Grown { parent, event, count: 0 });
+        }
+        Ok(child)
+    }
+
+    /// The tree with the children of each node side by side, the most frequent first.
+    fn finish(self) -> ContextTree {
+        let Self { nodes: grown, children } = self;
+        drop(children);
+        let mut tree = ContextTree::default();
+        let mut moved = vec![0usize; grown.len()];
+        for mut level in levels(&grown) {
+            // Sorted by parents first, so that the children of each are together.
+            level.sort_unstable_by_key(|&node| {
+                let Grown { parent, event, count } = grown[node as usize];
+                (moved.get(parent as usize).copied(), std::cmp::Reverse(count), event)
+            });
+            for node in level {
+                let Grown { parent, event, count } = grown[node as usize];
+                let index = tree.nodes.len();
+                let siblings = match parent {
+                    QUERY => &mut tree.nearest,
+                    parent => &mut tree.nodes[moved[parent as usize]].children,
+                };
+                *siblings = if siblings.end == 0 { index } else { siblings.start }..index + 1;
+                let neighbour = match event {
+                    EDGE => Neighbour::Edge,
+                    raw => Neighbour::Event(Symbol::from_raw(raw)),
+                };
+                tree.nodes.push(ContextNode { neighbour, count, children: 0..0 });
+                moved[node as usize] = index;
+            }
+        }
+        tree
+    }
+}
+
+/// The nodes by how far they are from the query, the nearest first. Parents are made
+/// before their children.
+fn levels(nodes: &[Grown]) -> Vec<Vec<u32>> {
+    let mut depths: Vec<u8> = Vec::with_capacity(nodes.len());
+    let mut levels: Vec<Vec<u32>> = Vec::new();
+    for (index, node) in (0..).zip(nodes) {
+        let depth = depths.get(node.parent as usize).map_or(0, |depth| depth + 1);
+        depths.push(depth);
+        if levels.len() <= usize::from(depth) {
+            levels.push(Vec::new());
+        }
+        levels[usize::from(depth)].push(index);
+    }
+    levels
+}

@@ -1,0 +1,178 @@
+//! Finding: how often a sequence of events occurs, and where, without unfolding.
+//!
+//! An occurrence is where the events of the query stand one directly after the other in
+//! one stream; occurrences may overlap, and all count. The answer does not depend on
+//! which folder made the fold.
+//!
+//! Asking costs one pass over the items of the fold, a few nanoseconds each (see
+//! [`word`]); after that a count costs nothing and a place a walk down the rules (see
+//! [`matcher`]). Memory: 4 bytes a rule, and a word for each rule that holds a symbol of
+//! the query.
+
+mod bits;
+mod matcher;
+mod word;
+
+use super::Query;
+use crate::fold::Fold;
+use crate::{Error, Result};
+use bits::Wide;
+use matcher::{Matcher, Matching, Walk};
+
+/// Where a query occurs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The index of the stream.
+    pub stream: usize,
+    /// The position of its first event in the stream, from 0.
+    pub start: u64,
+    /// The position of its last event.
+    pub end: u64,
+}
+
+/// The occurrences of a query in a fold.
+///
+/// ```
+/// use loopfold::folders::{Outermost, fold_trace};
+/// use loopfold::questions::{Place, Query, find};
+/// use loopfold::trace::{Collector, Event, Sink};
+///
+/// let mut collector = Collector::default();
+/// let stream = collector.stream("main")?;
+/// for name in ["init", "read", "write", "read", "write", "read", "write", "close"] {
+///     collector.push(stream, &Event::named(name))?;
+/// }
+/// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
+/// let found = find(&fold, &Query::parse("write read", fold.alphabet())?)?;
+/// assert_eq!(found.count()?, 2);
+/// assert_eq!(found.first(), Some(Place { stream: 0, start: 2, end: 3 }));
+/// assert_eq!(found.places().nth(1), Some(Place { stream: 0, start: 4, end: 5 }));
+/// # Ok::<(), loopfold::Error>(())
+/// ```
+pub struct Found<'a> {
+    fold: &'a Fold,
+    matcher: Box<dyn Matching + 'a>,
+    length: u64,
+}
+
+/// Looks for a query in all streams of a fold.
+pub fn find<'a>(fold: &'a Fold, query: &Query) -> Result<Found<'a>> {
+    let matcher: Box<dyn Matching + 'a> = if query.len() <= 64 {
+        Box::new(Matcher::<u64>::new(fold, query)?)
+    } else {
+        Box::new(Matcher::<Wide>::new(fold, query)?)
+    };
+    Ok(Found { fold, matcher, length: query.len() as u64 })
+}
+
+impl Found<'_> {
+    /// How often it occurs in all streams together.
+    pub fn count(&self) -> Result<u64> {
+        let streams = 0..self.fold.streams().len();
+        streams
+            .map(|stream| self.count_in(stream))
+            .try_fold(0u64, u64::checked_add)
+            .ok_or_else(|| Error::limit("the query occurs more than 2^64 times"))
+    }
+
+    /// How often it occurs in a stream.
+    ///
+    /// # Panics
+    /// If there is no such stream.
+    pub fn count_in(&self, stream: usize) -> u64 {
+        self.matcher.count(self.fold.streams()[stream].root())
+    }
+
+    /// The first occurrence, in the order of the streams.
+    pub fn first(&self) -> Option<Place> {
+        self.places().next()
+    }
+
+    /// The last occurrence in a stream.
+    pub fn last_in(&self, stream: usize) -> Option<Place> {
+        self.places_in(stream).skip_to(self.count_in(stream).checked_sub(1)?)
+    }
+
+    /// All occurrences, stream by stream, found as they are asked for. Passing over many
+    /// with [`Places::skip_to`] costs no more than passing over one.
+    pub fn places(&self) -> Places<'_> {
+        Places { found: self, streams: 0..self.fold.streams().len(), walk: None }
+    }
+
+    /// The occurrences in one stream, in order.
+    ///
+    /// # Panics
+    /// If there is no such stream.
+    pub fn places_in(&self, stream: usize) -> Places<'_> {
+        assert!(stream < self.fold.streams().len(), "there is no stream {stream}");
+        Places { found: self, streams: stream..stream + 1, walk: None }
+    }
+
+    /// The first occurrence in a stream that begins at a position or later.
+    ///
+    /// # Panics
+    /// If there is no such stream.
+    pub fn first_from(&self, stream: usize, position: u64) -> Option<Place> {
+        let mut walk = self.walk(stream);
+        // What begins before the position ends before this.
+        walk.pass_until(position.checked_add(self.length - 1)?);
+        Some(self.place(stream, walk.next(&mut 0)?))
+    }
+
+    /// How many occurrences in a stream end before a position.
+    ///
+    /// # Panics
+    /// If there is no such stream.
+    pub fn count_before(&self, stream: usize, position: u64) -> u64 {
+        self.walk(stream).pass_until(position)
+    }
+
+    fn walk(&self, stream: usize) -> Box<dyn Walk + '_> {
+        self.matcher.walk(self.fold.streams()[stream].root())
+    }
+
+    fn place(&self, stream: usize, end: u64) -> Place {
+        Place { stream, start: end + 1 - self.length, end }
+    }
+}
+
+/// Occurrences in order; see [`Found::places`].
+pub struct Places<'f> {
+    found: &'f Found<'f>,
+    /// The streams that are still to come.
+    streams: std::ops::Range<usize>,
+    /// The stream that the walk is in.
+    walk: Option<(usize, Box<dyn Walk + 'f>)>,
+}
+
+impl Places<'_> {
+    /// Passes over `skip` occurrences and returns the next one.
+    pub fn skip_to(&mut self, mut skip: u64) -> Option<Place> {
+        loop {
+            if let Some((stream, walk)) = &mut self.walk
+                && let Some(end) = walk.next(&mut skip)
+            {
+                return Some(self.found.place(*stream, end));
+            }
+            self.walk = None;
+            let stream = self.streams.next()?;
+            let count = self.found.count_in(stream);
+            match skip.checked_sub(count) {
+                Some(rest) => skip = rest,
+                None => self.walk = Some((stream, self.found.walk(stream))),
+            }
+        }
+    }
+}
+
+impl Iterator for Places<'_> {
+    type Item = Place;
+
+    fn next(&mut self) -> Option<Place> {
+        self.skip_to(0)
+    }
+
+    fn nth(&mut self, n: usize) -> Option<Place> {
+        self.skip_to(n as u64)
+    }
+}

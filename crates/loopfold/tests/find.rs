@@ -1,0 +1,291 @@
+//! Finding sequences, their order and their context: on the fold as on the unfolded trace.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
+use loopfold::questions::{
+    Context, ContextNode, ContextTree, Neighbour, Order, Place, Query, context, find, order,
+};
+use loopfold::trace::{Alphabet, Event};
+use loopfold::{Fold, Symbol};
+use loopfold_testing::{Rng, oracles, streams};
+use std::collections::HashMap;
+use support::{fold_of, folders, odd_fold, small_streams};
+
+/// A query that is likely to occur: a part of a stream, sometimes with a symbol changed,
+/// sometimes with several symbols to choose from.
+fn random_query(rng: &mut Rng, streams: &[Vec<u32>], longest: usize) -> Vec<Vec<u32>> {
+    let stream = &streams[rng.below(streams.len())];
+    let length = rng.between(1, longest.min(stream.len().max(1)));
+    let mut query: Vec<Vec<u32>> = match stream.len().checked_sub(length) {
+        Some(room) => {
+            let start = rng.between(0, room);
+            stream[start..start + length].iter().map(|&symbol| vec![symbol]).collect()
+        }
+        None => vec![vec![0]],
+    };
+    if rng.one_in(5) {
+        let place = rng.below(query.len());
+        query[place] = vec![rng.below(4) as u32];
+    }
+    for event in &mut query {
+        if rng.one_in(6) {
+            event.push(rng.below(4) as u32);
+        }
+    }
+    query
+}
+
+fn query_of(events: &[Vec<u32>]) -> Query {
+    let symbols = |event: &Vec<u32>| event.iter().map(|&raw| Symbol::new(raw as usize).unwrap()).collect();
+    Query::new(events.iter().map(symbols).collect()).unwrap()
+}
+
+fn places_in(stream: usize, starts: &[usize], length: usize) -> Vec<Place> {
+    let place = |&start: &usize| Place { stream, start: start as u64, end: (start + length - 1) as u64 };
+    starts.iter().map(place).collect()
+}
+
+/// Compares all that can be asked with the unfolded streams.
+fn check_find(fold: &Fold, streams: &[Vec<u32>], events: &[Vec<u32>], rng: &mut Rng) {
+    let context = || format!("{events:?} in {streams:?} folded as {fold:?}");
+    let found = find(fold, &query_of(events)).unwrap();
+    let mut all = Vec::new();
+    for (index, stream) in streams.iter().enumerate() {
+        let expected = places_in(index, &oracles::occurrences(stream, events), events.len());
+        assert_eq!(found.count_in(index), expected.len() as u64, "{}", context());
+        assert_eq!(found.places_in(index).collect::<Vec<_>>(), expected, "{}", context());
+        assert_eq!(found.last_in(index), expected.last().copied());
+        let position = rng.between(0, stream.len() + 2) as u64;
+        let from = expected.iter().find(|place| place.start >= position).copied();
+        assert_eq!(found.first_from(index, position), from, "from {position}: {}", context());
+        let before = expected.iter().filter(|place| place.end < position).count() as u64;
+        assert_eq!(found.count_before(index, position), before, "before {position}: {}", context());
+        all.extend(expected);
+    }
+    assert_eq!(found.count().unwrap(), all.len() as u64);
+    assert_eq!(found.first(), all.first().copied());
+    assert_eq!(found.places().collect::<Vec<_>>(), all);
+    // The k-th from the beginning, and from there on.
+    let k = rng.between(0, all.len() + 1);
+    let mut places = found.places();
+    assert_eq!(places.skip_to(k as u64), all.get(k).copied(), "the {k}th: {}", context());
+    let more = rng.between(0, 3);
+    assert_eq!(places.nth(more), all.get(k + 1 + more).copied(), "{more} after the {k}th: {}", context());
+}
+
+#[test]
+fn finding_equals_searching_the_unfolded_streams_for_every_folder() {
+    let mut rng = Rng::new(71);
+    for round in 0..2_500 {
+        let streams = small_streams(&mut rng, if round % 10 == 0 { 300 } else { 40 });
+        for folder in folders() {
+            let fold = fold_of(&streams, &*folder);
+            for _ in 0..3 {
+                let longest = if rng.one_in(3) { 40 } else { 6 };
+                let events = random_query(&mut rng, &streams, longest);
+                check_find(&fold, &streams, &events, &mut rng);
+            }
+        }
+    }
+}
+
+#[test]
+fn finding_on_folds_that_no_folder_makes() {
+    let mut rng = Rng::new(72);
+    for _ in 0..6_000 {
+        let (fold, streams) = odd_fold(&mut rng, 400);
+        for _ in 0..3 {
+            let longest = [3, 12, 63, 64, 65, 130, 300][rng.below(7)];
+            let events = random_query(&mut rng, &streams, longest);
+            check_find(&fold, &streams, &events, &mut rng);
+        }
+    }
+}
+
+#[test]
+fn long_queries_need_no_other_answer() {
+    let mut rng = Rng::new(73);
+    for _ in 0..40 {
+        let mut stream = streams::nests(rng.between(3_000, 12_000), rng.next_u64());
+        stream.iter_mut().for_each(|symbol| *symbol %= 2);
+        let streams = [stream];
+        let fold = fold_of(&streams, &loopfold::folders::Outermost::default());
+        for _ in 0..4 {
+            let events = random_query(&mut rng, &streams, 5_000);
+            check_find(&fold, &streams, &events, &mut rng);
+        }
+    }
+}
+
+/// `(a b)^(2^40)`, a `c`, then `a^(2^59)`: more than could ever be unfolded.
+fn giant() -> Fold {
+    let mut alphabet = Alphabet::default();
+    let [a, b, c] = ["a", "b", "c"].map(|name| alphabet.intern(&Event::named(name), None).unwrap());
+    let mut builder = FoldBuilder::new(alphabet);
+    let pair = Target::Rule(builder.rule(&[Item::once(a), Item::once(b)]).unwrap());
+    let body = [Item::new(pair, 1 << 40), Item::once(c), Item::new(Target::Symbol(a), 1 << 59)];
+    let root = builder.rule(&body).unwrap();
+    builder.stream(FoldedStream::new("giant", "x", root));
+    builder.stream(FoldedStream::new("again", "x", root));
+    builder.finish()
+}
+
+#[test]
+fn claims_of_any_size_are_answered_at_once() {
+    let fold = giant();
+    let ask = |text: &str| find(&fold, &Query::parse(text, fold.alphabet()).unwrap()).unwrap();
+    let pairs = 1u64 << 40;
+    let found = ask("b a");
+    assert_eq!(found.count_in(0), pairs - 1);
+    assert_eq!(found.count().unwrap(), 2 * (pairs - 1));
+    let nth = found.places().skip_to(pairs / 2).unwrap();
+    assert_eq!((nth.stream, nth.start), (0, pairs + 1));
+    assert_eq!(found.places().skip_to(pairs - 1).unwrap(), Place { stream: 1, start: 1, end: 2 });
+    assert_eq!(found.places().skip_to(2 * (pairs - 1)), None);
+    assert_eq!(found.places().skip_to(u64::MAX), None);
+    assert_eq!(found.first_from(0, u64::MAX), None);
+    assert_eq!(ask("b c a a").first().unwrap().start, 2 * pairs - 1);
+    let many = ask(&"a ".repeat(5_000));
+    assert_eq!(many.count_in(1), (1 << 59) - 4_999);
+    assert_eq!(many.first().unwrap().start, 2 * pairs + 1);
+    assert_eq!(many.last_in(0).unwrap().end, 2 * pairs + (1 << 59));
+    assert_eq!(many.count_before(0, 2 * pairs + 1 + 6_000), 1_001);
+    assert_eq!(many.places().take(3).count(), 3);
+    let mixed = ask(&"a b ".repeat(3_000));
+    assert_eq!(mixed.count_in(0), pairs - 2_999);
+}
+
+fn check_order(fold: &Fold, streams: &[Vec<u32>], query: &[Vec<u32>], other: &[Vec<u32>]) {
+    let orders = order(fold, &query_of(query), &query_of(other)).unwrap();
+    assert_eq!(orders.len(), streams.len());
+    for (index, stream) in streams.iter().enumerate() {
+        let expected = oracles::order(stream, query, other);
+        let place = |start: usize, length: usize| places_in(index, &[start], length)[0];
+        let count = |events| oracles::occurrences(stream, events).len() as u64;
+        let expected = Order {
+            stream: index,
+            count: count(query),
+            others: count(other),
+            before: expected.before as u64,
+            first: expected.first.map(|(a, b)| (place(a, query.len()), place(b, other.len()))),
+            earlier: expected.earlier.map(|start| place(start, other.len())),
+        };
+        assert_eq!(orders[index], expected, "{query:?} before {other:?} in {stream:?}");
+    }
+}
+
+#[test]
+fn order_equals_that_of_all_pairs() {
+    let mut rng = Rng::new(74);
+    for round in 0..3_000 {
+        let (odd, unfolded) = odd_fold(&mut rng, 60);
+        let streams = small_streams(&mut rng, 40);
+        let folder = &folders()[round % folders().len()];
+        for (fold, streams) in [(odd, unfolded), (fold_of(&streams, &**folder), streams)] {
+            for _ in 0..3 {
+                let query = random_query(&mut rng, &streams, 4);
+                let other = random_query(&mut rng, &streams, 4);
+                check_order(&fold, &streams, &query, &other);
+            }
+        }
+    }
+}
+
+#[test]
+fn order_of_claims_of_any_size() {
+    let fold = giant();
+    let query = |text: &str| Query::parse(text, fold.alphabet()).unwrap();
+    let [order, again] = order(&fold, &query("b a"), &query("a a")).unwrap()[..] else { panic!() };
+    assert_eq!((order.count, order.before), ((1 << 40) - 1, (1 << 40) - 1));
+    let (first, next) = order.first.unwrap();
+    assert_eq!((first.start, next.start), (1, (1 << 41) + 1));
+    assert_eq!(again.first.unwrap().1, Place { stream: 1, ..next });
+}
+
+/// A tree as lists of neighbours with their counts; also checks what holds for any tree.
+fn lists(tree: &ContextTree, whole: u64, depth: usize) -> HashMap<Vec<Option<u32>>, u64> {
+    fn walk(
+        tree: &ContextTree,
+        children: &[ContextNode],
+        whole: u64,
+        left: usize,
+        path: &mut Vec<Option<u32>>,
+        lists: &mut HashMap<Vec<Option<u32>>, u64>,
+    ) {
+        let is_edge = path.last() == Some(&None);
+        assert_eq!(children.is_empty(), whole == 0 || left == 0 || is_edge, "after {path:?}");
+        assert!(children.is_empty() || children.iter().map(|child| child.count).sum::<u64>() == whole);
+        assert!(children.is_sorted_by_key(|child| (std::cmp::Reverse(child.count), child.neighbour)));
+        for child in children {
+            path.push(match child.neighbour {
+                Neighbour::Event(symbol) => Some(symbol.raw()),
+                Neighbour::Edge => None,
+            });
+            assert!(lists.insert(path.clone(), child.count).is_none(), "{path:?} twice");
+            walk(tree, tree.beyond(child), child.count, left - 1, path, lists);
+            path.pop();
+        }
+    }
+    let mut found = HashMap::new();
+    walk(tree, tree.nearest(), whole, depth, &mut Vec::new(), &mut found);
+    found
+}
+
+fn check_context(fold: &Fold, streams: &[Vec<u32>], query: &[Vec<u32>], depth: usize) -> Context {
+    let Ok(context) = context(fold, &query_of(query), depth) else { panic!("{query:?} in {streams:?}") };
+    let count: usize = streams.iter().map(|stream| oracles::occurrences(stream, query).len()).sum();
+    assert_eq!(context.count, count as u64);
+    for (tree, after) in [(&context.after, true), (&context.before, false)] {
+        let expected = oracles::contexts(streams, query, depth, after);
+        let what = || format!("{query:?} to {depth}, after: {after}, in {streams:?}, {fold:?}");
+        assert_eq!(lists(tree, context.count, depth), expected, "{}", what());
+    }
+    context
+}
+
+#[test]
+fn context_equals_that_of_the_unfolded_streams_for_every_folder() {
+    let mut rng = Rng::new(75);
+    for round in 0..1_500 {
+        let streams = small_streams(&mut rng, if round % 10 == 0 { 300 } else { 40 });
+        let longest = if rng.one_in(4) { 20 } else { 3 };
+        let query = random_query(&mut rng, &streams, longest);
+        let depth = if rng.one_in(4) { rng.between(0, 20) } else { 3 };
+        let contexts: Vec<Context> = folders()
+            .iter()
+            .map(|folder| check_context(&fold_of(&streams, &**folder), &streams, &query, depth))
+            .collect();
+        assert!(contexts.iter().all(|context| *context == contexts[0]));
+    }
+}
+
+#[test]
+fn context_on_folds_that_no_folder_makes() {
+    let mut rng = Rng::new(76);
+    for _ in 0..5_000 {
+        let (fold, streams) = odd_fold(&mut rng, 300);
+        let longest = if rng.one_in(3) { 12 } else { 2 };
+        let query = random_query(&mut rng, &streams, longest);
+        let depth = rng.between(0, 9);
+        check_context(&fold, &streams, &query, depth);
+    }
+}
+
+#[test]
+fn context_of_claims_of_any_size() {
+    let fold = giant();
+    let ask = |text: &str| context(&fold, &Query::parse(text, fold.alphabet()).unwrap(), 3).unwrap();
+    let b = ask("b");
+    assert_eq!(b.count, 1 << 41);
+    let [a, c] = b.after.nearest() else { panic!("{b:?}") };
+    assert_eq!((a.count, c.count), ((1 << 41) - 2, 2));
+    let a = ask("a a");
+    let [same, edge] = a.after.nearest() else { panic!("{a:?}") };
+    assert_eq!((same.count, edge.count), (2 * ((1 << 59) - 2), 2));
+    assert_eq!(edge.neighbour, Neighbour::Edge);
+    let too_deep = context(&fold, &Query::parse("a", fold.alphabet()).unwrap(), 64).unwrap_err();
+    assert!(too_deep.is_limit(), "{too_deep}");
+}

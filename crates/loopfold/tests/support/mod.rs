@@ -1,0 +1,88 @@
+//! What tests of questions share: every folder, and folds of generated streams.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
+
+use loopfold::Fold;
+use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
+use loopfold::folders::{
+    Folder, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Settings, fold_trace,
+};
+use loopfold::trace::{Alphabet, Collector, Event, Sink};
+use loopfold_testing::{Rng, streams};
+
+/// Every folder: a question gives the same answer on each one's fold.
+pub fn folders() -> Vec<Box<dyn Folder>> {
+    let at_least_four = MinTimes::new(4).unwrap();
+    vec![
+        Box::new(Outermost::default()),
+        Box::new(Innermost::default()),
+        Box::new(Guarded::default()),
+        Box::new(Halving::default()),
+        Box::new(Minimum::default()),
+        Box::new(Outermost { settings: Settings::from(at_least_four) }),
+    ]
+}
+
+/// The fold of streams whose symbols are the numbers themselves, up to 8 of them.
+pub fn fold_of(streams: &[Vec<u32>], folder: &dyn Folder) -> Fold {
+    let mut collector = Collector::default();
+    // All events once, in order, so that symbol n is the event n.
+    let scratch = collector.stream("scratch").unwrap();
+    (0..8).for_each(|number| collector.push(scratch, &Event::integer(number)).unwrap());
+    for (index, symbols) in streams.iter().enumerate() {
+        let stream = collector.stream(&format!("s{index}")).unwrap();
+        symbols.iter().for_each(|&symbol| collector.push(stream, &Event::integer(symbol.into())).unwrap());
+    }
+    let mut trace = collector.finish().unwrap();
+    trace.streams.remove(0);
+    fold_trace(trace, folder, 1).unwrap()
+}
+
+/// One to three small streams; sometimes two of them are equal.
+pub fn small_streams(rng: &mut Rng, longest: usize) -> Vec<Vec<u32>> {
+    let mut all: Vec<Vec<u32>> = (0..rng.between(1, 3)).map(|_| streams::small(rng, longest)).collect();
+    for stream in &mut all {
+        stream.iter_mut().for_each(|symbol| *symbol %= 8);
+    }
+    if rng.one_in(4) {
+        all.push(all[0].clone());
+    }
+    all
+}
+
+/// A random fold that no folder would make: nested repeats and rules in rules, together
+/// with the streams that it unfolds to.
+pub fn odd_fold(rng: &mut Rng, longest: usize) -> (Fold, Vec<Vec<u32>>) {
+    let mut alphabet = Alphabet::default();
+    let symbols: Vec<_> = (0..8).map(|n| alphabet.intern(&Event::integer(n), None).unwrap()).collect();
+    let mut builder = FoldBuilder::new(alphabet);
+    let mut rules: Vec<(Target, u64)> = symbols.iter().take(3).map(|&s| (Target::Symbol(s), 1)).collect();
+    for _ in 0..rng.between(2, 8) {
+        let (mut body, mut length) = (Vec::new(), 0);
+        for _ in 0..rng.between(1, 4) {
+            let (target, once) = rules[rng.below(rules.len())];
+            let times = if rng.one_in(2) { 1 } else { rng.between(2, 9) as u64 };
+            if length + times * once <= longest as u64 {
+                length += times * once;
+                body.push(Item::new(target, times));
+            }
+        }
+        if !body.is_empty() {
+            rules.push((Target::Rule(builder.rule(&body).unwrap()), length));
+        }
+    }
+    for index in 0..rng.between(1, 3) {
+        let body: Vec<Item> = match rules[rules.len() - 1 - rng.below(rules.len() - 3)] {
+            (Target::Rule(rule), _) => vec![Item::new(Target::Rule(rule), 1)],
+            _ => Vec::new(),
+        };
+        let root = builder.rule(&body).unwrap();
+        builder.stream(FoldedStream::new(format!("s{index}"), "odd", root));
+    }
+    let fold = builder.finish();
+    let unfolded = fold
+        .streams()
+        .iter()
+        .map(|stream| fold.unfold(stream.root()).map(|symbol| symbol.raw()).collect())
+        .collect();
+    (fold, unfolded)
+}

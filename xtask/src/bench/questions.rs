@@ -1,0 +1,235 @@
+//! Questions on a fold, beside unfolding it and asking the events themselves.
+//!
+//! A question on a fold must be faster than unfolding and searching by at least a
+//! quarter of the events an item stands for. Both answers are compared.
+
+use super::archive_sizes::{collector, files_under, recorded};
+use super::{Settings, progress};
+use crate::clock::best;
+use crate::table::{Column, Table, grouped, short};
+use anyhow::{Context as _, Result, ensure};
+use loopfold::archive::{self, ReadOptions};
+use loopfold::folders::{Folder, Outermost, fold_trace};
+use loopfold::questions::{ContextNode, Neighbour, Query, context, find};
+use loopfold::trace::{Event, Sink as _};
+use loopfold::{Fold, Symbol, Trace};
+use loopfold_testing::streams;
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::Duration;
+
+/// A question: how the fold answers it, and how the unfolded events do. The answer is
+/// any number that tells whether both mean the same.
+struct Question {
+    name: &'static str,
+    of_fold: fn(&Subject) -> Result<u64>,
+    of_events: fn(&Subject, &[Vec<u32>]) -> u64,
+}
+
+/// The questions; a new one is an entry here.
+const QUESTIONS: &[Question] = &[
+    Question {
+        name: "find 1 event",
+        of_fold: |subject| count(subject, 1),
+        of_events: |subject, events| search(events, &subject.sequence(1)),
+    },
+    Question {
+        name: "find 4 events",
+        of_fold: |subject| count(subject, 4),
+        of_events: |subject, events| search(events, &subject.sequence(4)),
+    },
+    Question {
+        name: "find 32 events",
+        of_fold: |subject| count(subject, 32),
+        of_events: |subject, events| search(events, &subject.sequence(32)),
+    },
+    Question {
+        name: "find 1,000 events",
+        of_fold: |subject| count(subject, 1_000),
+        of_events: |subject, events| search(events, &subject.sequence(1_000)),
+    },
+    Question {
+        name: "what comes after, 3 deep",
+        of_fold: |subject| contexts(subject),
+        of_events: |subject, events| contexts_of_events(events, subject.sequence(1)[0]),
+    },
+];
+
+/// The folders whose folds are asked.
+fn folders() -> Vec<Box<dyn Folder>> {
+    vec![Box::new(Outermost::default())]
+}
+
+/// A fold to ask.
+struct Subject {
+    name: String,
+    fold: Fold,
+}
+
+impl Subject {
+    /// The events in the middle of the longest stream: something that occurs.
+    fn sequence(&self, length: u64) -> Vec<u32> {
+        let roots = self.fold.streams().iter().map(|stream| stream.root());
+        let Some(root) = roots.max_by_key(|&root| self.fold.length(root)) else { return Vec::new() };
+        let start = self.fold.length(root) / 2;
+        self.fold.window(root, start, start + length).map(Symbol::raw).collect()
+    }
+
+    fn unfolded(&self) -> Vec<Vec<u32>> {
+        let unfold = |root| self.fold.unfold(root).map(Symbol::raw).collect();
+        self.fold.streams().iter().map(|stream| unfold(stream.root())).collect()
+    }
+}
+
+/// Measures all questions and prints them: on generated control flow, and on the traces
+/// and archives under a folder if one is given.
+pub(crate) fn run(settings: &Settings) -> Result<()> {
+    let columns = [
+        Column::Text("trace"),
+        Column::Text("folder"),
+        Column::Number("events"),
+        Column::Number("items"),
+        Column::Text("question"),
+        Column::Number("answer"),
+        Column::Number("fold ms"),
+        Column::Number("unfold ms"),
+        Column::Number("search ms"),
+        Column::Number("times faster"),
+        Column::Number("events/items/4"),
+        Column::Text(""),
+    ];
+    let title = "Questions on a fold, in CPU time, beside unfolding it and searching the events;\n\
+                 wanted: faster by a quarter of the events an item stands for";
+    let mut table = Table::new(title, &columns);
+    let length = if settings.quick { 1_000_000 } else { 10_000_000 };
+    let generated =
+        [("control flow", streams::control_flow(length, 7)), ("random nests", streams::nests(length, 7))];
+    for (name, stream) in generated {
+        let trace = trace_of(&stream)?;
+        for folder in folders() {
+            progress(format_args!("questions on {name}, folded by {}", folder.name()));
+            let fold = fold_trace(trace.clone(), &*folder, 1)?;
+            ask_all(&mut table, &Subject { name: name.to_string(), fold })?;
+        }
+    }
+    for path in settings.traces.iter().flat_map(|folder| files_under(folder)) {
+        progress(format_args!("questions on {}", path.display()));
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for fold in folds_of(&path)? {
+            ask_all(&mut table, &Subject { name: name.clone(), fold })?;
+        }
+    }
+    println!("{table}");
+    Ok(())
+}
+
+fn trace_of(stream: &[u32]) -> Result<Trace> {
+    let mut collector = collector();
+    let only = collector.stream("generated")?;
+    for &symbol in stream {
+        collector.push(only, &Event::integer(symbol.into()))?;
+    }
+    Ok(collector.finish()?)
+}
+
+/// An archive as it is, or a trace as each folder folds it; nothing for other files.
+fn folds_of(path: &Path) -> Result<Vec<Fold>> {
+    let bytes = std::fs::read(path).with_context(|| format!("{}", path.display()))?;
+    if archive::looks_like(&bytes) {
+        return Ok(vec![archive::read(std::io::Cursor::new(bytes), &ReadOptions::default())?.0]);
+    }
+    let Ok(Some(trace)) = recorded(path) else { return Ok(Vec::new()) };
+    folders().iter().map(|folder| Ok(fold_trace(trace.clone(), &**folder, 1)?)).collect()
+}
+
+fn ask_all(table: &mut Table, subject: &Subject) -> Result<()> {
+    let (events, items) = (subject.fold.events().unwrap_or(u64::MAX), subject.fold.items());
+    let wanted = events as f64 / items.max(1) as f64 / 4.0;
+    let (unfolded, unfold_time) = best(|| subject.unfolded());
+    let folder = subject.fold.streams().first().map_or("", |stream| stream.folder());
+    let milliseconds = |time: Duration| short(1e3 * time.as_secs_f64());
+    for question in QUESTIONS {
+        let (answer, fold_time) = best(|| (question.of_fold)(subject));
+        let answer = answer?;
+        let (expected, search_time) = best(|| (question.of_events)(subject, &unfolded));
+        ensure!(answer == expected, "{}: {answer} on the fold, {expected} in the events", question.name);
+        let faster = (unfold_time + search_time).as_secs_f64() / fold_time.as_secs_f64();
+        let verdict = if faster >= wanted { "met" } else { "MISSED" };
+        table.row([
+            subject.name.clone(),
+            folder.to_string(),
+            grouped(events),
+            grouped(items as u128),
+            question.name.to_string(),
+            grouped(answer),
+            milliseconds(fold_time),
+            milliseconds(unfold_time),
+            milliseconds(search_time),
+            short(faster),
+            short(wanted),
+            verdict.to_string(),
+        ]);
+    }
+    Ok(())
+}
+
+/// How often a sequence occurs, and where first, by the fold.
+fn count(subject: &Subject, length: u64) -> Result<u64> {
+    let symbols: Result<Vec<Symbol>, _> =
+        subject.sequence(length).iter().map(|&raw| Symbol::new(raw as usize)).collect();
+    let found = find(&subject.fold, &Query::of_symbols(&symbols?)?)?;
+    ensure!(found.first().is_some(), "what was taken from the trace is not found in it");
+    Ok(found.count()?)
+}
+
+/// How many different sequences of three events come after an event, by the fold.
+fn contexts(subject: &Subject) -> Result<u64> {
+    let event = Symbol::new(subject.sequence(1)[0] as usize)?;
+    let tree = context(&subject.fold, &Query::of_symbols(&[event])?, 3)?.after;
+    let beyond = |nodes: &[ContextNode]| nodes.iter().flat_map(|node| tree.beyond(node).to_vec()).collect();
+    let second: Vec<ContextNode> = beyond(tree.nearest());
+    let third: Vec<ContextNode> = beyond(&second);
+    Ok(third.iter().filter(|node| node.neighbour != Neighbour::Edge).count() as u64)
+}
+
+/// The same, by looking at every event.
+fn contexts_of_events(events: &[Vec<u32>], event: u32) -> u64 {
+    let mut counts: HashMap<[u32; 3], u64> = HashMap::new();
+    for stream in events {
+        for window in stream.windows(4) {
+            if window[0] == event {
+                *counts.entry([window[1], window[2], window[3]]).or_default() += 1;
+            }
+        }
+    }
+    counts.len() as u64
+}
+
+/// How often a sequence occurs: where its first and last events are in place, the ones
+/// between are compared.
+fn search(events: &[Vec<u32>], sequence: &[u32]) -> u64 {
+    let [first, .., last] = sequence else {
+        let is_it = |event: &&u32| sequence.contains(event);
+        return events.iter().map(|stream| stream.iter().filter(is_it).count() as u64).sum();
+    };
+    let in_stream = |stream: &Vec<u32>| {
+        let Some(ends) = stream.get(sequence.len() - 1..) else { return 0 };
+        let (starts, mut count) = (&stream[..ends.len()], 0);
+        for (block, (starts, ends)) in starts.chunks(BLOCK).zip(ends.chunks(BLOCK)).enumerate() {
+            let fits = |(start, end): (&u32, &u32)| (start == first) & (end == last);
+            // Without a way out of the loop, so that it becomes vector instructions.
+            if !starts.iter().zip(ends).fold(false, |any, pair| any | fits(pair)) {
+                continue;
+            }
+            for (offset, pair) in starts.iter().zip(ends).enumerate() {
+                let at = block * BLOCK + offset;
+                count += u64::from(fits(pair) && stream[at..at + sequence.len()] == *sequence);
+            }
+        }
+        count
+    };
+    events.iter().map(in_stream).sum()
+}
+
+/// Positions that are looked at together.
+const BLOCK: usize = 64;
