@@ -15,6 +15,7 @@
 mod builder;
 mod canonical;
 mod measure;
+mod sums;
 mod text;
 mod unfold;
 
@@ -24,6 +25,7 @@ pub(crate) use measure::symbol_counts_of;
 pub use measure::{
     Coverage, Depth, Folded, Length, Measure, Occurrences, measure_rules, rule_uses, symbol_counts,
 };
+pub use sums::{DurationSum, MetricSum, StreamSums};
 pub use unfold::Unfold;
 
 use crate::trace::{Alphabet, Times};

@@ -12,7 +12,9 @@ mod nest;
 mod query;
 mod run_time;
 mod statistics;
+mod sums;
 
+pub use crate::fold::{DurationSum, MetricSum};
 pub use align::{Align, align};
 pub use before::{Order, order};
 pub use classes::{Class, classes};
@@ -25,3 +27,4 @@ pub use nest::{Nest, Node};
 pub use query::Query;
 pub use run_time::run_time;
 pub use statistics::{Statistics, StreamStatistics, statistics};
+pub use sums::{EventSums, event_sums};

@@ -255,6 +255,18 @@ impl<T: Cell> ColumnReader<'_, T> {
         Ok(sum)
     }
 
+    /// All values of a chunk; the last one may be shorter than [`CHUNK`].
+    ///
+    /// # Panics
+    /// If there is no such chunk.
+    pub(crate) fn chunk(&mut self, chunk: usize) -> Result<&[T]> {
+        if chunk == self.column.chunks.len() {
+            return Ok(&self.column.tail);
+        }
+        self.load(chunk)?;
+        Ok(&self.values)
+    }
+
     fn load(&mut self, chunk: usize) -> Result<()> {
         if self.loaded != chunk {
             self.loaded = usize::MAX;

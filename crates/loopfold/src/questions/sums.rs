@@ -1,0 +1,207 @@
+//! How long all events that count as the same took together, and likewise for metrics:
+//! what an event costs, over the whole trace.
+//!
+//! Cost: one pass over the columns of times, a chunk at a time, beside the events as
+//! they unfold; a few nanoseconds a value, and memory for a chunk and the alphabet.
+
+use crate::fold::{DurationSum, Fold, FoldedStream, MetricSum, StreamSums};
+use crate::trace::{CHUNK, Column};
+use crate::{Error, Result, Symbol};
+
+/// The sums of every event over all streams. Lists are indexed by symbol.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EventSums {
+    /// Durations; nothing when no stream knows any.
+    pub durations: Option<Vec<DurationSum>>,
+    /// Each metric, by its name, in the order in which streams have them.
+    pub metrics: Vec<(String, Vec<MetricSum>)>,
+}
+
+impl EventSums {
+    /// The sums of a metric.
+    pub fn metric(&self, name: &str) -> Option<&[MetricSum]> {
+        self.metrics.iter().find(|(known, _)| known == name).map(|(_, sums)| &sums[..])
+    }
+
+    fn add(&mut self, symbols: usize, stream: StreamSums) -> Result<()> {
+        if let Some(sums) = stream.durations {
+            let all = self.durations.get_or_insert_with(|| vec![DurationSum::default(); symbols]);
+            for (symbol, sum) in sums {
+                all[symbol.index()].add(sum)?;
+            }
+        }
+        for (name, sums) in stream.metrics {
+            check_tables(self.metrics.len() + 1, symbols)?;
+            let place = self.metrics.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+                self.metrics.push((name, vec![MetricSum::default(); symbols]));
+                self.metrics.len() - 1
+            });
+            let (_, all) = &mut self.metrics[place];
+            for (symbol, sum) in sums {
+                all[symbol.index()].add(sum)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// For every event, over all streams: how many durations and values of metrics are
+/// known, and their sums.
+///
+/// ```
+/// use loopfold::folders::{Outermost, fold_trace};
+/// use loopfold::questions::event_sums;
+/// use loopfold::trace::{Collector, Event, Sink};
+///
+/// let mut collector = Collector::default();
+/// let stream = collector.stream("main")?;
+/// for duration in [Some(3), None, Some(4)] {
+///     collector.push(stream, &Event { duration, ..Event::named("read") })?;
+/// }
+/// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
+/// let durations = event_sums(&fold)?.durations.unwrap_or_default();
+/// assert_eq!((durations[0].known, durations[0].total), (2, 7));
+/// assert_eq!(durations[0].mean(), Some(3.5));
+/// # Ok::<(), loopfold::Error>(())
+/// ```
+pub fn event_sums(fold: &Fold) -> Result<EventSums> {
+    let symbols = fold.alphabet().len();
+    let mut sums = EventSums::default();
+    let mut summing = Summing::new(symbols);
+    for stream in fold.streams() {
+        sums.add(symbols, summing.stream(fold, stream)?)?;
+    }
+    Ok(sums)
+}
+
+/// Sums streams one after the other; the tables by symbol are made once for all.
+struct Summing {
+    durations: Table<DurationSum>,
+    metrics: Vec<Table<MetricSum>>,
+    symbols: Vec<Symbol>,
+}
+
+impl Summing {
+    fn new(symbols: usize) -> Self {
+        Self { durations: Table::new(symbols), metrics: Vec::new(), symbols: Vec::new() }
+    }
+
+    fn stream(&mut self, fold: &Fold, stream: &FoldedStream) -> Result<StreamSums> {
+        let times = stream.times();
+        let mut durations = times.durations.as_ref().map(Column::reader);
+        let mut metrics: Vec<_> = times.metrics.iter().map(|(_, column)| column.reader()).collect();
+        if durations.is_none() && metrics.is_empty() {
+            return Ok(StreamSums::default());
+        }
+        if times.lengths().any(|length| length as u64 != fold.length(stream.root())) {
+            return Err(Error::invalid("a stream does not have as many times as events"));
+        }
+        let symbols = fold.alphabet().len();
+        check_tables(metrics.len(), symbols)?;
+        self.metrics.resize_with(metrics.len().max(self.metrics.len()), || Table::new(symbols));
+        let mut events = fold.unfold(stream.root());
+        for chunk in 0.. {
+            self.symbols.clear();
+            self.symbols.extend(events.by_ref().take(CHUNK));
+            if self.symbols.is_empty() {
+                break;
+            }
+            if let Some(column) = &mut durations {
+                self.durations.add(&self.symbols, column.chunk(chunk)?);
+            }
+            for (table, column) in self.metrics.iter_mut().zip(&mut metrics) {
+                table.add(&self.symbols, column.chunk(chunk)?);
+            }
+        }
+        let names = times.metrics.iter().map(|(name, _)| name.clone());
+        Ok(StreamSums {
+            durations: durations.map(|_| self.durations.take()),
+            metrics: names.zip(self.metrics.iter_mut().map(Table::take)).collect(),
+        })
+    }
+}
+
+/// Sums of metrics that are ever held, one for each metric and symbol: an archive can
+/// claim many of both in few bytes.
+const MOST_SUMS: usize = 1 << 25;
+
+fn check_tables(metrics: usize, symbols: usize) -> Result<()> {
+    match metrics.checked_mul(symbols) {
+        Some(sums) if sums <= MOST_SUMS => Ok(()),
+        _ => Err(Error::limit(format_args!(
+            "{metrics} metrics of {symbols} distinct events are too many to be summed"
+        ))),
+    }
+}
+
+/// Something to add values to.
+trait Summed: Copy + Default {
+    type Cell: Copy;
+
+    /// Adds a value if it is known.
+    fn take(&mut self, value: Self::Cell);
+
+    fn known(&self) -> u64;
+}
+
+impl Summed for DurationSum {
+    type Cell = i64;
+
+    fn take(&mut self, duration: i64) {
+        if duration >= 0 {
+            // Fewer than 2^64 values of less than 2^63.
+            self.known += 1;
+            self.total += i128::from(duration);
+        }
+    }
+
+    fn known(&self) -> u64 {
+        self.known
+    }
+}
+
+impl Summed for MetricSum {
+    type Cell = f64;
+
+    fn take(&mut self, value: f64) {
+        if !value.is_nan() {
+            self.known += 1;
+            self.total += value;
+        }
+    }
+
+    fn known(&self) -> u64 {
+        self.known
+    }
+}
+
+/// A sum for every symbol, and which symbols have one.
+struct Table<S> {
+    sums: Vec<S>,
+    known: Vec<Symbol>,
+}
+
+impl<S: Summed> Table<S> {
+    fn new(symbols: usize) -> Self {
+        Self { sums: vec![S::default(); symbols], known: Vec::new() }
+    }
+
+    fn add(&mut self, symbols: &[Symbol], values: &[S::Cell]) {
+        for (&symbol, &value) in symbols.iter().zip(values) {
+            let sum = &mut self.sums[symbol.index()];
+            let was_known = sum.known() > 0;
+            sum.take(value);
+            if !was_known && sum.known() > 0 {
+                self.known.push(symbol);
+            }
+        }
+    }
+
+    /// The sums that are known, by symbol; the table is empty afterwards.
+    fn take(&mut self) -> Vec<(Symbol, S)> {
+        self.known.sort_unstable();
+        let sums =
+            self.known.drain(..).map(|symbol| (symbol, std::mem::take(&mut self.sums[symbol.index()])));
+        sums.collect()
+    }
+}
