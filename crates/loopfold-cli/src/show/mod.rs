@@ -6,12 +6,14 @@ mod labels;
 mod nest;
 mod numbers;
 mod places;
+mod subpath;
 
 pub(crate) use json::{nest as nest_json, times as times_json};
 pub(crate) use labels::{Labels, plain, shorten};
 pub(crate) use nest::{ClassView, NestPrinter, Settings as NestSettings};
 pub(crate) use numbers::{bytes, count, duration, events, percent, plural, ratio, rounded};
 pub(crate) use places::Clock;
+pub(crate) use subpath::subpath_lines;
 
 use anyhow::Result;
 use std::io::Write;
