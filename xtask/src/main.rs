@@ -33,7 +33,8 @@ usage: cargo xtask CHORE
   bench questions [--quick] [--traces DIR]
                             questions on a fold, beside unfolding it and searching the events, also
                             of the traces and archives under DIR
-  papers                    the papers' tables and figures, beside the published values
+  papers [--traces DIR]     the papers' tables and figures, beside the published values; figure 9 of
+                            whole program paths also for the traces under DIR
   generate                  writes the files in the repository that a program makes";
 
 fn main() -> ExitCode {

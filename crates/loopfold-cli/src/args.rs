@@ -373,7 +373,7 @@ pub(crate) struct HotArgs {
     #[arg(long, value_name = "duration|METRIC|FILE", help_heading = "What is hot")]
     pub(crate) cost: Option<String>,
     /// Also hot subpaths that begin with a shorter one
-    #[arg(long, conflicts_with = "scan", help_heading = "What is hot")]
+    #[arg(long, help_heading = "What is hot")]
     pub(crate) all: bool,
     /// How to look for them
     #[arg(long, value_enum, default_value_t, help_heading = "What is hot")]

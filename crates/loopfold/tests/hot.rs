@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target, rule_uses};
-use loopfold::folders::{Folder, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost};
+use loopfold::folders::{Folder, Halving, MinTimes};
 use loopfold::questions::{EventCosts, HotSettings, HotSubpaths, Limit, Selection, hot_subpaths};
 use loopfold::trace::{Alphabet, Event};
 use loopfold::{Fold, RuleId, Symbol};
@@ -27,14 +27,11 @@ fn symbol(number: u32) -> Symbol {
     Symbol::new(number as usize).unwrap()
 }
 
+/// Every folder, and one that leaves some loops written out.
 fn folders() -> Vec<Box<dyn Folder>> {
-    vec![
-        Box::new(Outermost::default()),
-        Box::new(Innermost::default()),
-        Box::new(Guarded::default()),
-        Box::new(Halving { min_times: MinTimes::new(3).unwrap() }),
-        Box::new(Minimum::default()),
-    ]
+    let mut folders = loopfold::folders::all();
+    folders.push(Box::new(Halving { min_times: MinTimes::new(3).unwrap() }));
+    folders
 }
 
 /// The fold of some streams whose symbols are below `size`.

@@ -117,7 +117,7 @@ fn generated(stream: Vec<u32>) -> Result<Trace> {
 }
 
 /// Reads a file with the source that its content fits best.
-pub(super) fn recorded(path: &Path) -> Result<Option<Trace>> {
+pub(crate) fn recorded(path: &Path) -> Result<Option<Trace>> {
     let file = File::open(path).with_context(|| format!("{}", path.display()))?;
     let mut input = Input::open(file, true)?;
     let name = path.file_name().and_then(|name| name.to_str());
@@ -129,7 +129,7 @@ pub(super) fn recorded(path: &Path) -> Result<Option<Trace>> {
 }
 
 /// All files under a folder, in order of their names.
-pub(super) fn files_under(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files_under(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {

@@ -7,8 +7,8 @@ use loopfold::fold::FoldBuilder;
 use loopfold::folders::{Folder as _, Outermost};
 use loopfold::questions::{Nest, Node};
 
-/// The lines of a sequence, each at most `width` wide, and at most `most` of them before
-/// the number of events that are left out.
+/// The lines of a sequence, each at most `width` wide. Where there are many more than
+/// `most`, the others are a number of events.
 pub(crate) fn subpath_lines(
     labels: &Labels<'_>,
     events: &[Symbol],
@@ -17,23 +17,27 @@ pub(crate) fn subpath_lines(
 ) -> Vec<String> {
     let words = words(labels, events, width);
     let separator = if words.iter().any(|word| word.text.contains(' ')) { ", " } else { " " };
-    let mut lines: Vec<String> = Vec::new();
-    for (index, word) in words.iter().enumerate() {
-        if let Some(line) = lines.last_mut()
-            && line.chars().count() + separator.len() + word.text.chars().count() <= width
-        {
-            line.push_str(separator);
-            line.push_str(&word.text);
-            continue;
+    let mut lines: Vec<(String, u64)> = Vec::new();
+    for word in words {
+        match lines.last_mut() {
+            Some((line, events))
+                if line.chars().count() + separator.len() + word.text.chars().count() <= width =>
+            {
+                line.push_str(separator);
+                line.push_str(&word.text);
+                *events += word.events;
+            }
+            _ => lines.push((word.text, word.events)),
         }
-        if lines.len() == most {
-            let left_out = words[index..].iter().map(|word| word.events).sum();
-            lines.push(format!("… {}", plural(left_out, "event")));
-            break;
-        }
-        lines.push(word.text.clone());
     }
-    lines
+    let mut shown: Vec<String> = Vec::new();
+    // A line or two are as good as what would stand for them.
+    let left_out = if lines.len() > most.saturating_add(2) { lines.split_off(most) } else { Vec::new() };
+    shown.extend(lines.into_iter().map(|(line, _)| line));
+    if !left_out.is_empty() {
+        shown.push(format!("… {}", plural(left_out.iter().map(|(_, events)| events).sum(), "event")));
+    }
+    shown
 }
 
 /// An event with the beginnings and the ends of loops at it.
@@ -108,8 +112,8 @@ mod tests {
     fn long_ones_are_wrapped_and_cut() {
         let text = "one two three four five six seven eight";
         assert_eq!(lines(text, 13, 9), ["one two three", "four five six", "seven eight"]);
-        assert_eq!(lines(text, 13, 1), ["one two three", "… 5 events"]);
-        assert_eq!(lines("q one one one", 8, 1), ["q one^3"]);
-        assert_eq!(lines("quarter one one one", 8, 1), ["quarter", "… 3 events"]);
+        assert_eq!(lines(text, 8, 1), ["one two", "… 6 events"]);
+        assert_eq!(lines(text, 13, 1).len(), 3);
+        assert_eq!(lines("quarter one one one quarter two two x", 8, 1), ["quarter", "… 7 events"]);
     }
 }

@@ -5,7 +5,7 @@ mod costs;
 use crate::args::{FolderName, HotArgs, ScanName};
 use crate::show::{self, Labels};
 use crate::{Outcome, input};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use costs::{Costs, Unit};
 use loopfold::Fold;
 use loopfold::questions::{HotSettings, HotSubpath, HotSubpaths, Limit, Selection, hot_subpaths};
@@ -23,6 +23,9 @@ const MOST_NAMED: usize = 1 << 24;
 const LINES: usize = 6;
 
 pub(super) fn run(arguments: &HotArgs) -> Result<Outcome> {
+    if arguments.all && arguments.scan == ScanName::Paper {
+        bail!("--scan paper selects by itself; leave out --all");
+    }
     let folder = arguments.folder.or(FolderName::Auto);
     let times = if costs::needs_times(arguments.cost.as_deref()) { TimesKept::All } else { TimesKept::None };
     let loaded = input::load_for(&arguments.read, times, &folder)?;
@@ -161,7 +164,11 @@ impl Printer<'_> {
             }
             found => show::plural(found, kind),
         };
-        let share = if hot.total > 0.0 { hot.limit / hot.total } else { 0.0 };
+        let share = match self.settings.min_cost {
+            Limit::Share(share) => share,
+            Limit::Cost(_) if hot.total > 0.0 => hot.limit / hot.total,
+            Limit::Cost(_) => 0.0,
+        };
         writeln!(
             out,
             "{bold}{found}{bold:#}: {min_length} to {max_length} events that cost at least {} together, {} of {}",

@@ -60,6 +60,12 @@ impl<'a> Heads<'a> {
         }
     }
 
+    /// The same, with room for so many events.
+    #[cfg(test)]
+    pub(super) fn with_room(self, largest: usize) -> Self {
+        Self { largest, ..self }
+    }
+
     /// The first of some known events.
     pub(super) fn first(&self, known: Known) -> u32 {
         self.events[known.start as usize]

@@ -525,3 +525,44 @@ fn index(number: usize) -> Result<u32> {
 fn too_many() -> Error {
     Error::limit("the subpaths occur at too many places; ask for a higher cost or fewer events")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Symbol;
+    use crate::fold::{Fold, FoldBuilder, FoldedStream};
+    use crate::folders::{Folder, SequiturRuns};
+    use crate::trace::{Alphabet, Event};
+    use loopfold_testing::streams;
+
+    fn fold_of(stream: &[u32], folder: &dyn Folder) -> Fold {
+        let mut alphabet = Alphabet::default();
+        let intern = |&raw: &u32| alphabet.intern(&Event::integer(raw.into()), None).unwrap();
+        let symbols: Vec<Symbol> = stream.iter().map(intern).collect();
+        let mut builder = FoldBuilder::new(alphabet);
+        let root = folder.fold(&symbols, &mut builder).unwrap();
+        builder.stream(FoldedStream::new("s", folder.name(), root));
+        builder.finish()
+    }
+
+    /// Without room for the first events of rules, each is looked up, with the same result.
+    #[test]
+    fn little_memory_changes_nothing() {
+        let fold = fold_of(&streams::control_flow(20_000, 3), &SequiturRuns);
+        let followers = Followers::new(&fold).unwrap();
+        let costs: Vec<u64> = (0..fold.alphabet().len() as u64).map(|symbol| 1 + symbol % 5).collect();
+        let wanted = Wanted { shortest: 8, longest: 60, limit: 100, all: false, dearest: 5 };
+        let found = |room: usize| {
+            let mut search = Search::new(&followers, &costs, wanted.longest);
+            search.heads = search.heads.with_room(room);
+            let mut best = Best::new(usize::MAX);
+            search.run(&wanted, &mut best).unwrap();
+            best.finish()
+        };
+        let expected = found(usize::MAX);
+        assert!(expected.0 > 20, "{}", expected.0);
+        for room in [0, 100] {
+            assert_eq!(found(room), expected);
+        }
+    }
+}
