@@ -35,7 +35,8 @@ usage: cargo xtask CHORE
                             of the traces and archives under DIR
   bench grammars [--quick]  online and offline grammars of 10^7 symbols (--quick: 10^6), some of
                             them recorded with valgrind
-  papers                    the papers' tables and figures, beside the published values
+  papers [--traces DIR]     the papers' tables and figures, beside the published values; figure 9 of
+                            whole program paths also for the traces under DIR
   generate                  writes the files in the repository that a program makes";
 
 fn main() -> ExitCode {

@@ -36,6 +36,8 @@ pub(crate) enum Command {
     #[command(override_usage = "loopfold context [OPTIONS] <INPUT>... <EVENT>")]
     #[command(mut_arg("inputs", |inputs| with_query(inputs, "EVENT", EVENT_HELP)))]
     Context(ContextArgs),
+    /// Find the sequences of events on which most of the cost falls
+    Hot(HotArgs),
     /// Check an archive from end to end
     Verify(VerifyArgs),
     /// Join archives and traces into one archive
@@ -351,6 +353,61 @@ pub(crate) struct ContextArgs {
     /// Print one JSON object
     #[arg(long, help_heading = "Showing")]
     pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct HotArgs {
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    /// The fewest events of a subpath
+    #[arg(long, value_name = "N", default_value_t = 2, help_heading = "What is hot")]
+    pub(crate) min_length: usize,
+    /// The most events of a subpath
+    #[arg(long, value_name = "N", default_value_t = 100, help_heading = "What is hot")]
+    pub(crate) max_length: usize,
+    /// A subpath is hot if its count times the cost of its events is at least this: a number, a
+    /// share of the whole cost such as 0.1%, or with --cost duration a time such as 20ms
+    #[arg(
+        long,
+        value_name = "COST",
+        default_value = "0.1%",
+        allow_hyphen_values = true,
+        help_heading = "What is hot"
+    )]
+    pub(crate) min_cost: String,
+    /// What an event costs: `duration` or a metric, the mean over all events that count as the
+    /// same, or a file with an event and a number on each line [default: 1]
+    #[arg(long, value_name = "duration|METRIC|FILE", help_heading = "What is hot")]
+    pub(crate) cost: Option<String>,
+    /// Also hot subpaths that begin with a shorter one
+    #[arg(long, help_heading = "What is hot")]
+    pub(crate) all: bool,
+    /// How to look for them
+    #[arg(long, value_enum, default_value_t, help_heading = "What is hot")]
+    pub(crate) scan: ScanName,
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    /// Show this many, the costliest first; 0 shows all [default: 20, and all with --json]
+    #[arg(long, value_name = "N", help_heading = "Showing")]
+    pub(crate) top: Option<usize>,
+    /// Show all events of every subpath, however many
+    #[arg(long, help_heading = "Showing")]
+    pub(crate) full: bool,
+    /// Integers in hexadecimal
+    #[arg(long, help_heading = "Showing")]
+    pub(crate) hex: bool,
+    /// Print one JSON object
+    #[arg(long, help_heading = "Showing")]
+    pub(crate) json: bool,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ScanName {
+    /// All there are, whatever folder made the rules
+    #[default]
+    Exact,
+    /// What Larus' procedure prints for these rules: it begins anew after each find
+    Paper,
 }
 
 #[derive(Args, Debug)]

@@ -8,6 +8,7 @@ pub mod nest;
 pub mod oracles;
 pub mod rng;
 pub mod streams;
+pub mod subpaths;
 
 pub use nest::Nest;
 pub use rng::Rng;

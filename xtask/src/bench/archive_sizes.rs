@@ -118,7 +118,7 @@ fn generated(stream: Vec<u32>) -> Result<Trace> {
 }
 
 /// Reads a file with the source that its content fits best.
-pub(super) fn recorded(path: &Path) -> Result<Option<Trace>> {
+pub(crate) fn recorded(path: &Path) -> Result<Option<Trace>> {
     let file = File::open(path).with_context(|| format!("{}", path.display()))?;
     let mut input = Input::open(file, true)?;
     let name = path.file_name().and_then(|name| name.to_str());

@@ -11,8 +11,10 @@ mod measure;
 mod online;
 mod questions;
 mod reading;
+mod suffixes;
 mod targets;
 
+pub(crate) use archive_sizes::{files_under, recorded};
 pub(crate) use measure::{CHILD, child};
 
 use crate::Arguments;

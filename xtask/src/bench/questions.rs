@@ -4,13 +4,15 @@
 //! of the events an item stands for. Both answers are compared.
 
 use super::archive_sizes::{collector, files_under, recorded};
+use super::suffixes::{Wanted, minimal_hot};
 use super::{Settings, progress};
 use crate::clock::best;
 use crate::table::{Column, Table, grouped, short};
 use anyhow::{Context as _, Result, ensure};
 use loopfold::archive::{self, ReadOptions};
-use loopfold::folders::{Folder, Outermost, fold_trace};
-use loopfold::questions::{ContextNode, Neighbour, Query, context, find};
+use loopfold::folders::{Folder, Outermost, SequiturRuns, fold_trace};
+use loopfold::questions::{ContextNode, EventCosts, HotSettings, Neighbour, Query};
+use loopfold::questions::{context, find, hot_subpaths};
 use loopfold::trace::{Event, Sink as _};
 use loopfold::{Fold, Symbol, Trace};
 use loopfold_testing::streams;
@@ -60,11 +62,23 @@ const QUESTIONS: &[Question] = &[
         of_fold: |subject| contexts(subject),
         of_events: |subject, events| contexts_of_events(events, subject.sequence(1)[0]),
     },
+    Question {
+        name: "hot, 2 to 100 events",
+        must: true,
+        of_fold: |subject| hot(subject, 2),
+        of_events: |_, events| hot_of_events(events, 2),
+    },
+    Question {
+        name: "hot, 10 to 100 events",
+        must: true,
+        of_fold: |subject| hot(subject, 10),
+        of_events: |_, events| hot_of_events(events, 10),
+    },
 ];
 
 /// The folders whose folds are asked.
 fn folders() -> Vec<Box<dyn Folder>> {
-    vec![Box::new(Outermost::default())]
+    vec![Box::new(SequiturRuns), Box::new(Outermost::default())]
 }
 
 /// A fold to ask.
@@ -210,6 +224,21 @@ fn contexts_of_events(events: &[Vec<u32>], event: u32) -> u64 {
         }
     }
     counts.len() as u64
+}
+
+/// How many minimal subpaths are hot, by the fold: a thousandth of all events, at most
+/// 100 events long.
+fn hot(subject: &Subject, min_length: usize) -> Result<u64> {
+    let settings = HotSettings { min_length, keep: 20, ..HotSettings::default() };
+    Ok(hot_subpaths(&subject.fold, &EventCosts::one_each(&subject.fold), &settings)?.found)
+}
+
+/// The same, by a suffix array of the events.
+fn hot_of_events(events: &[Vec<u32>], min_length: u64) -> u64 {
+    let all: usize = events.iter().map(Vec::len).sum();
+    let limit = (all as u64).div_ceil(1000).max(1);
+    // A failure is no answer, and shows as such.
+    minimal_hot(events, Wanted { min_length, max_length: 100, limit }).unwrap_or(u64::MAX)
 }
 
 /// How often a sequence occurs: where its first and last events are in place, the ones

@@ -5,8 +5,10 @@
 //!   I, III, IV and V, and the bound on what the greedy order loses.
 //! * Knödtel et al., "Efficient Hierarchical Decomposition of Repetitive Traces for
 //!   ML-Driven Analysis": figure 1.
+//! * Larus, "Whole Program Paths": figure 9.
 
 mod bound;
+mod hot;
 mod nas;
 mod notation;
 mod stencil;
@@ -20,15 +22,18 @@ use loopfold::folders::Folder;
 use loopfold::{Fold, RuleId};
 use loopfold_testing::Nest;
 use loopfold_testing::nest::Node;
+use std::path::PathBuf;
 
 /// Prints everything.
-pub(crate) fn run(arguments: Arguments) -> Result<()> {
+pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
+    let traces = arguments.option("--traces")?.map(PathBuf::from);
     arguments.finish()?;
     tables::print_table_one()?;
     tables::print_structures()?;
     tables::print_times()?;
     bound::print()?;
-    stencil::print()
+    stencil::print()?;
+    hot::print(traces.as_deref())
 }
 
 /// The nest that a folder finds in a stream.

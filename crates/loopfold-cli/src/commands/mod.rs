@@ -6,6 +6,7 @@ mod context;
 mod export;
 mod find;
 mod fold;
+mod hot;
 mod loops;
 mod manual;
 mod merge;
@@ -26,6 +27,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Cat(arguments) => cat::run(&arguments),
         Command::Find(arguments) => find::run(&arguments),
         Command::Context(arguments) => context::run(&arguments),
+        Command::Hot(arguments) => hot::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),

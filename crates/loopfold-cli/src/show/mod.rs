@@ -6,6 +6,7 @@ mod labels;
 mod nest;
 mod numbers;
 mod places;
+mod subpath;
 mod sums;
 
 pub(crate) use json::{nanoseconds, nest as nest_json};
@@ -13,6 +14,7 @@ pub(crate) use labels::{Labels, plain, shorten};
 pub(crate) use nest::{ClassView, NestPrinter, Settings as NestSettings};
 pub(crate) use numbers::{bytes, count, duration, events, percent, plural, ratio, rounded};
 pub(crate) use places::Clock;
+pub(crate) use subpath::subpath_lines;
 pub(crate) use sums::{print_sums, sums_json};
 
 use anyhow::Result;

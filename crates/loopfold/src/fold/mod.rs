@@ -21,6 +21,7 @@ mod unfold;
 
 pub use builder::FoldBuilder;
 pub(crate) use canonical::Canonical;
+pub(crate) use measure::symbol_counts_of;
 pub use measure::{
     Coverage, Depth, Folded, Length, Measure, Occurrences, measure_rules, rule_uses, symbol_counts,
 };
@@ -257,6 +258,16 @@ impl Fold {
     /// The items of a rule.
     pub fn body(&self, rule: RuleId) -> &[Item] {
         self.rules.body(rule)
+    }
+
+    /// The items of all rules, end to end.
+    pub(crate) fn all_items(&self) -> &[Item] {
+        &self.rules.items
+    }
+
+    /// Where the items of a rule lie among [`all_items`](Self::all_items).
+    pub(crate) fn item_range(&self, rule: RuleId) -> std::ops::Range<usize> {
+        self.rules.range(rule)
     }
 
     /// How many events a rule unfolds to.

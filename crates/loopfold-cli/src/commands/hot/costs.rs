@@ -1,0 +1,198 @@
+//! What events cost, as the command line says it.
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use loopfold::fold::{DurationSum, MetricSum};
+use loopfold::questions::{EventCosts, EventSums, Limit, event_sums, near_names, symbols_called};
+use loopfold::{Fold, Symbol};
+use std::path::Path;
+
+/// The word for the time that events take.
+const DURATION: &str = "duration";
+
+/// What events cost, and how costs are to be written.
+pub(super) struct Costs {
+    pub(super) of_events: EventCosts,
+    pub(super) unit: Unit,
+    /// What users should know.
+    pub(super) notes: Vec<String>,
+}
+
+/// What a cost counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Events.
+    Events,
+    /// Nanoseconds.
+    Time,
+    /// Whatever a metric or a file says.
+    Other(String),
+}
+
+impl Unit {
+    /// What the user asked for.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Unit::Events => "1",
+            Unit::Time => DURATION,
+            Unit::Other(name) => name,
+        }
+    }
+}
+
+impl Costs {
+    /// One for each event, or what the argument of `--cost` stands for: durations, a file
+    /// that is there, or a metric.
+    pub(super) fn of(fold: &Fold, asked: Option<&str>) -> Result<Self> {
+        let Some(asked) = asked else {
+            let of_events = EventCosts::one_each(fold);
+            return Ok(Self { of_events, unit: Unit::Events, notes: Vec::new() });
+        };
+        if is_file(asked) {
+            let costs = read_file(fold, asked).with_context(|| asked.to_string())?;
+            return Self::of_means(fold, Unit::Other(asked.to_string()), &costs);
+        }
+        let sums = event_sums(fold)?;
+        if asked == DURATION {
+            let sums = sums.durations.as_deref().context("--cost duration: this trace knows no durations")?;
+            let means: Vec<Option<f64>> = sums.iter().map(DurationSum::mean).collect();
+            return Self::of_means(fold, Unit::Time, &means);
+        }
+        let sums = sums.metric(asked).ok_or_else(|| neither(asked, &sums))?;
+        let means: Vec<Option<f64>> = sums.iter().map(MetricSum::mean).collect();
+        Self::of_means(fold, Unit::Other(asked.to_string()), &means)
+    }
+
+    /// The costs of all events; those that are not known are nothing.
+    fn of_means(fold: &Fold, unit: Unit, means: &[Option<f64>]) -> Result<Self> {
+        let mut costs = Vec::with_capacity(means.len());
+        let mut unknown: Vec<Symbol> = Vec::new();
+        for (symbol, mean) in fold.alphabet().symbols().zip(means) {
+            match *mean {
+                Some(cost) if !cost.is_finite() || cost < 0.0 => {
+                    let event = fold.alphabet().label(symbol);
+                    bail!("--cost {}: {event} cannot cost {cost}", unit.name());
+                }
+                Some(cost) => costs.push(cost),
+                None => {
+                    unknown.push(symbol);
+                    costs.push(0.0);
+                }
+            }
+        }
+        let mut notes = Vec::new();
+        if let Some(&first) = unknown.first() {
+            let others = match unknown.len() {
+                1 => String::new(),
+                count => format!(" and {} more", count - 1),
+            };
+            let (event, name) = (fold.alphabet().label(first), unit.name());
+            notes.push(format!("--cost {name} says nothing of {event}{others}, which count as nothing"));
+        }
+        Ok(Self { of_events: EventCosts::new(&costs)?, unit, notes })
+    }
+
+    /// The limit that `--min-cost` means.
+    pub(super) fn limit(&self, text: &str) -> Result<Limit> {
+        let number = |text: &str| match text.trim().parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(number),
+            _ => Err(anyhow!("--min-cost {text}: this is neither a number nor a share such as 0.1%")),
+        };
+        if let Some(percent) = text.strip_suffix('%') {
+            let percent = number(percent)?;
+            if !(percent > 0.0 && percent <= 100.0) {
+                bail!("--min-cost {text}: a share is more than 0 % and at most 100 %");
+            }
+            return Ok(Limit::Share(percent / 100.0));
+        }
+        let units = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+        let time = units.iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)));
+        let cost = match time {
+            Some((text, scale)) if self.unit == Unit::Time => number(text)? * scale,
+            _ => number(text)?,
+        };
+        if cost <= 0.0 {
+            bail!("--min-cost {text}: everything would be hot; ask for more than 0");
+        }
+        Ok(Limit::Cost(cost))
+    }
+}
+
+fn neither(asked: &str, sums: &EventSums) -> anyhow::Error {
+    let metrics: Vec<&str> = sums.metrics.iter().map(|(name, _)| name.as_str()).collect();
+    let known = if metrics.is_empty() { "none".to_string() } else { metrics.join(", ") };
+    anyhow!("--cost {asked}: there is no such metric (known: {known}) and no such file")
+}
+
+/// Unknown events that are named in an error.
+const NAMED: usize = 3;
+
+/// Reads costs: on each line an event and, after a tab or a blank, a number.
+fn read_file(fold: &Fold, path: &str) -> Result<Vec<Option<f64>>> {
+    let text = std::fs::read(path)?;
+    let text = std::str::from_utf8(&text).map_err(|error| {
+        let line = text[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1;
+        anyhow!("line {line}: this is not text in UTF-8")
+    })?;
+    let mut lines: Vec<(usize, &str, f64)> = Vec::new();
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let number = index + 1;
+        let (event, cost) = line.trim_end().rsplit_once([' ', '\t']).with_context(|| {
+            format!("line {number}: an event and a number belong here, a tab or a blank between")
+        })?;
+        let cost: f64 = cost.parse().ok().with_context(|| format!("line {number}: {cost:?} is no number"))?;
+        if !cost.is_finite() || cost < 0.0 {
+            bail!("line {number}: an event cannot cost {cost}");
+        }
+        lines.push((number, event.trim(), cost));
+    }
+    assign(fold, &lines)
+}
+
+/// The cost of each symbol. The label of an event counts for more than its bare name,
+/// which may stand for several.
+fn assign(fold: &Fold, lines: &[(usize, &str, f64)]) -> Result<Vec<Option<f64>>> {
+    let alphabet = fold.alphabet();
+    let words: Vec<&str> = lines.iter().map(|(_, event, _)| *event).collect();
+    let called = symbols_called(alphabet, &words);
+    let unknown: Vec<&(usize, &str, f64)> =
+        lines.iter().zip(&called).filter(|(_, symbols)| symbols.is_empty()).map(|(line, _)| line).collect();
+    if !unknown.is_empty() {
+        bail!("{}", describe_unknown(fold, &unknown));
+    }
+    let mut costs: Vec<Option<(f64, bool, usize)>> = vec![None; alphabet.len()];
+    for ((line, event, cost), symbols) in lines.iter().zip(&called) {
+        for symbol in symbols {
+            let exact = alphabet.label(*symbol) == *event;
+            match costs[symbol.index()] {
+                Some((_, known_exact, before)) if known_exact == exact => {
+                    bail!("line {line}: {event} has its cost on line {before} already")
+                }
+                Some((_, true, _)) => {}
+                _ => costs[symbol.index()] = Some((*cost, exact, *line)),
+            }
+        }
+    }
+    Ok(costs.into_iter().map(|cost| Some(cost?.0)).collect())
+}
+
+fn describe_unknown(fold: &Fold, unknown: &[&(usize, &str, f64)]) -> String {
+    let describe = |(line, event, _): &&(usize, &str, f64)| {
+        let near = near_names(fold.alphabet(), event);
+        let near = if near.is_empty() { String::new() } else { format!("; near are: {}", near.join(", ")) };
+        format!("line {line}: no event is called {event:?}{near}")
+    };
+    let mut text: Vec<String> = unknown.iter().take(NAMED).map(describe).collect();
+    if unknown.len() > NAMED {
+        text.push(format!("and {} more unknown events", unknown.len() - NAMED));
+    }
+    text.join("\n")
+}
+
+/// Whether `--cost` needs the times of events: for anything but a file that is there.
+pub(super) fn needs_times(asked: Option<&str>) -> bool {
+    asked.is_some_and(|asked| !is_file(asked))
+}
+
+fn is_file(asked: &str) -> bool {
+    asked != DURATION && Path::new(asked).is_file()
+}

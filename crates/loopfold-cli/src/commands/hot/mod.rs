@@ -1,0 +1,207 @@
+//! `loopfold hot`: the sequences of events on which most of the cost falls.
+
+mod costs;
+
+use crate::args::{FolderName, HotArgs, ScanName};
+use crate::show::{self, Labels};
+use crate::{Outcome, input};
+use anyhow::{Result, bail};
+use costs::{Costs, Unit};
+use loopfold::Fold;
+use loopfold::questions::{HotSettings, HotSubpath, HotSubpaths, Limit, Selection, hot_subpaths};
+use loopfold::trace::TimesKept;
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// Subpaths on a terminal, unless the user says how many.
+const SHOWN: usize = 20;
+/// Subpaths that are kept at the most, and events or streams of all of them together:
+/// bounded, whatever an archive claims.
+const MOST_KEPT: usize = 100_000;
+const MOST_NAMED: usize = 1 << 24;
+/// Lines of one subpath on a terminal.
+const LINES: usize = 6;
+
+pub(super) fn run(arguments: &HotArgs) -> Result<Outcome> {
+    if arguments.all && arguments.scan == ScanName::Paper {
+        bail!("--scan paper selects by itself; leave out --all");
+    }
+    let folder = arguments.folder.or(FolderName::Auto);
+    let times = if costs::needs_times(arguments.cost.as_deref()) { TimesKept::All } else { TimesKept::None };
+    let loaded = input::load_for(&arguments.read, times, &folder)?;
+    // Only the paper's selection depends on the folder.
+    let refold = arguments.scan == ScanName::Paper && arguments.folder.folder.is_some();
+    let (fold, mut notes) = if refold { loaded.fold(&folder)? } else { loaded.fold_as_stored(&folder)? };
+    let costs = Costs::of(&fold, arguments.cost.as_deref())?;
+    notes.extend(costs.notes.iter().cloned());
+    let settings = settings(arguments, &fold, costs.limit(&arguments.min_cost)?);
+    let hot = hot_subpaths(&fold, &costs.of_events, &settings)?;
+    show::notes(&notes);
+    if arguments.json {
+        show::print_json(&to_json(&fold, &hot, &settings, &costs.unit))?;
+    } else {
+        let mut out = anstream::stdout().lock();
+        Printer { arguments, fold: &fold, costs: &costs, settings: &settings }.print(&mut out, &hot)?;
+        out.flush()?;
+    }
+    Ok(if hot.found > 0 { Outcome::Done } else { Outcome::Nothing })
+}
+
+fn settings(arguments: &HotArgs, fold: &Fold, min_cost: Limit) -> HotSettings {
+    let named = arguments.max_length.max(fold.streams().len()).max(1);
+    let most = MOST_KEPT.min(MOST_NAMED / named).max(SHOWN);
+    let wanted = arguments.top.unwrap_or(if arguments.json { 0 } else { SHOWN });
+    HotSettings {
+        min_length: arguments.min_length,
+        max_length: arguments.max_length,
+        min_cost,
+        selection: match (arguments.scan, arguments.all) {
+            (ScanName::Paper, _) => Selection::Paper,
+            (ScanName::Exact, true) => Selection::All,
+            (ScanName::Exact, false) => Selection::Minimal,
+        },
+        keep: if wanted == 0 { most } else { wanted.min(most) },
+    }
+}
+
+fn selection_name(selection: Selection) -> &'static str {
+    match selection {
+        Selection::Minimal => "minimal",
+        Selection::All => "all",
+        Selection::Paper => "paper",
+    }
+}
+
+fn to_json(fold: &Fold, hot: &HotSubpaths, settings: &HotSettings, unit: &Unit) -> Value {
+    let subpaths: Vec<Value> = hot.subpaths.iter().map(|subpath| subpath_json(fold, subpath)).collect();
+    json!({
+        "selection": selection_name(settings.selection),
+        "min_length": settings.min_length,
+        "max_length": settings.max_length,
+        "cost_of": unit.name(),
+        "total": number(hot.total),
+        "limit": number(hot.limit),
+        "found": hot.found,
+        "left_out": hot.found - hot.subpaths.len() as u64,
+        "subpaths": subpaths,
+    })
+}
+
+fn subpath_json(fold: &Fold, subpath: &HotSubpath) -> Value {
+    let events: Vec<String> = subpath.events.iter().map(|&event| fold.alphabet().label(event)).collect();
+    let streams: Vec<&str> = subpath.streams.iter().map(|&(at, _)| fold.streams()[at].title()).collect();
+    let counts: Vec<u64> = subpath.streams.iter().map(|&(_, count)| count).collect();
+    json!({
+        "events": events,
+        "count": subpath.count,
+        "cost": number(subpath.cost),
+        "share": subpath.share,
+        "streams": streams,
+        "stream_counts": counts,
+    })
+}
+
+/// A whole number without a point, where it is exactly that.
+fn number(cost: f64) -> Value {
+    let whole = cost as u64;
+    if cost < (1u64 << 53) as f64 && whole as f64 == cost { json!(whole) } else { json!(cost) }
+}
+
+struct Printer<'a> {
+    arguments: &'a HotArgs,
+    fold: &'a Fold,
+    costs: &'a Costs,
+    settings: &'a HotSettings,
+}
+
+impl Printer<'_> {
+    fn print(&self, out: &mut impl Write, hot: &HotSubpaths) -> Result<()> {
+        self.heading(out, hot)?;
+        if hot.found == 0 {
+            return Ok(());
+        }
+        let several = self.fold.streams().len() > 1;
+        let rows: Vec<[String; 4]> = hot.subpaths.iter().map(|subpath| self.numbers(subpath)).collect();
+        let heads = ["count", "cost", "share", "streams"];
+        let columns = if several { 4 } else { 3 };
+        let width = |column: usize| {
+            rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).max(heads[column].len())
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let line = |cells: &[&str]| -> String {
+            cells.iter().zip(&widths).map(|(cell, &width)| format!("{cell:>width$}  ")).collect()
+        };
+        let indent = widths.iter().map(|width| width + 2).sum::<usize>();
+        let room = self.width().saturating_sub(indent).max(30);
+        let most = if self.arguments.full { usize::MAX } else { LINES };
+        let labels = Labels::new(self.fold, self.arguments.hex);
+        writeln!(out, "\n{}events", line(&heads))?;
+        for (subpath, row) in hot.subpaths.iter().zip(&rows) {
+            let cells: Vec<&str> = row.iter().map(String::as_str).collect();
+            write!(out, "{}", line(&cells))?;
+            let lines = show::subpath_lines(&labels, &subpath.events, room, most);
+            writeln!(out, "{}", lines.join(&format!("\n{}", " ".repeat(indent))))?;
+        }
+        let left_out = hot.found - hot.subpaths.len() as u64;
+        if left_out > 0 {
+            writeln!(out, "… and {} more (--top 0 shows all)", show::count(left_out))?;
+        }
+        Ok(())
+    }
+
+    fn heading(&self, out: &mut impl Write, hot: &HotSubpaths) -> Result<()> {
+        let bold = anstyle::Style::new().bold();
+        let HotSettings { min_length, max_length, selection, .. } = self.settings;
+        let kind = match selection {
+            Selection::Minimal => "minimal hot subpath",
+            Selection::All => "hot subpath",
+            Selection::Paper => "hot subpath by the paper's scan",
+        };
+        let found = match hot.found {
+            0 => format!("no {kind}"),
+            _ if *selection == Selection::Paper => {
+                format!("{} by the paper's scan", show::plural(hot.found, "hot subpath"))
+            }
+            found => show::plural(found, kind),
+        };
+        let share = match self.settings.min_cost {
+            Limit::Share(share) => share,
+            Limit::Cost(_) if hot.total > 0.0 => hot.limit / hot.total,
+            Limit::Cost(_) => 0.0,
+        };
+        writeln!(
+            out,
+            "{bold}{found}{bold:#}: {min_length} to {max_length} events that cost at least {} together, {} of {}",
+            self.cost(hot.limit),
+            show::percent(share),
+            self.cost(hot.total),
+        )?;
+        Ok(())
+    }
+
+    fn numbers(&self, subpath: &HotSubpath) -> [String; 4] {
+        let count = show::count(subpath.count);
+        [count, self.cost(subpath.cost), show::percent(subpath.share), self.streams(subpath)]
+    }
+
+    /// The name of the only stream, or how many there are.
+    fn streams(&self, subpath: &HotSubpath) -> String {
+        match subpath.streams[..] {
+            [(only, _)] => show::shorten(&show::plain(self.fold.streams()[only].title()), 20),
+            ref several => show::count(several.len() as u64),
+        }
+    }
+
+    fn cost(&self, cost: f64) -> String {
+        match self.costs.unit {
+            Unit::Time => show::duration(cost.round() as i128),
+            _ if cost.fract() == 0.0 && cost < u64::MAX as f64 => show::count(cost as u64),
+            _ if cost >= 1e6 => show::count(cost.round() as u64),
+            _ => format!("{cost:.3}"),
+        }
+    }
+
+    fn width(&self) -> usize {
+        terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).clamp(60, 200)
+    }
+}

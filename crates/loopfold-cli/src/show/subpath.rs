@@ -1,0 +1,119 @@
+//! A sequence of events on a terminal: what repeats in it is written once, and lines are
+//! no wider than the terminal.
+
+use super::{Labels, plural, shorten};
+use loopfold::Symbol;
+use loopfold::fold::FoldBuilder;
+use loopfold::folders::{Folder as _, Outermost};
+use loopfold::questions::{Nest, Node};
+
+/// The lines of a sequence, each at most `width` wide. Where there are many more than
+/// `most`, the others are a number of events.
+pub(crate) fn subpath_lines(
+    labels: &Labels<'_>,
+    events: &[Symbol],
+    width: usize,
+    most: usize,
+) -> Vec<String> {
+    let words = words(labels, events, width);
+    let separator = if words.iter().any(|word| word.text.contains(' ')) { ", " } else { " " };
+    let mut lines: Vec<(String, u64)> = Vec::new();
+    for word in words {
+        match lines.last_mut() {
+            Some((line, events))
+                if line.chars().count() + separator.len() + word.text.chars().count() <= width =>
+            {
+                line.push_str(separator);
+                line.push_str(&word.text);
+                *events += word.events;
+            }
+            _ => lines.push((word.text, word.events)),
+        }
+    }
+    let mut shown: Vec<String> = Vec::new();
+    // A line or two are as good as what would stand for them.
+    let left_out = if lines.len() > most.saturating_add(2) { lines.split_off(most) } else { Vec::new() };
+    shown.extend(lines.into_iter().map(|(line, _)| line));
+    if !left_out.is_empty() {
+        shown.push(format!("… {}", plural(left_out.iter().map(|(_, events)| events).sum(), "event")));
+    }
+    shown
+}
+
+/// An event with the beginnings and the ends of loops at it.
+struct Word {
+    text: String,
+    /// How many events of the sequence it stands for.
+    events: u64,
+}
+
+fn words(labels: &Labels<'_>, events: &[Symbol], width: usize) -> Vec<Word> {
+    let nest = nest_of(events);
+    let mut words: Vec<Word> = Vec::new();
+    // The loops that are open: where each began and ends, and how often it repeats.
+    let mut open: Vec<(usize, usize, u64)> = Vec::new();
+    let mut before = String::new();
+    for (at, node) in nest.nodes.iter().enumerate() {
+        match *node {
+            Node::Loop { times, end, .. } => {
+                open.push((at, end, times));
+                // A loop of one event needs no parentheses.
+                before.push_str(if end - at > 2 { "(" } else { "" });
+            }
+            Node::Event(symbol) => {
+                let text = std::mem::take(&mut before) + &shorten(&labels.of(symbol), width);
+                words.push(Word { text, events: open.iter().map(|(.., times)| times).product() });
+            }
+            Node::LeftOut(events) => {
+                words.push(Word { text: format!("… {}", plural(events, "event")), events })
+            }
+        }
+        while let Some((start, end, times)) = open.pop_if(|(_, end, _)| *end == at + 1) {
+            if let Some(last) = words.last_mut() {
+                let close = if end - start > 2 { ")" } else { "" };
+                last.text.push_str(&format!("{close}^{times}"));
+            }
+        }
+    }
+    words
+}
+
+/// The loops in a sequence, or the sequence as it is.
+fn nest_of(events: &[Symbol]) -> Nest {
+    let mut builder = FoldBuilder::default();
+    match Outermost::default().fold(events, &mut builder) {
+        Ok(root) => Nest::of(&builder.finish(), root, 2 * events.len() + 1),
+        Err(_) => Nest { nodes: events.iter().map(|&symbol| Node::Event(symbol)).collect() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loopfold::trace::{Alphabet, Event};
+
+    fn lines(text: &str, width: usize, most: usize) -> Vec<String> {
+        let mut alphabet = Alphabet::default();
+        let mut intern = |name: &str| alphabet.intern(&Event::named(name), None).unwrap();
+        let events: Vec<Symbol> = text.split(' ').map(|name| intern(&name.replace('_', " "))).collect();
+        let fold = FoldBuilder::new(alphabet).finish();
+        subpath_lines(&Labels::new(&fold, false), &events, width, most)
+    }
+
+    #[test]
+    fn repeats_are_written_once() {
+        assert_eq!(lines("a b", 80, 5), ["a b"]);
+        assert_eq!(lines("a a a b", 80, 5), ["a^3 b"]);
+        assert_eq!(lines("x a b b a b b a b b", 80, 5), ["x (a b^2)^3"]);
+        assert_eq!(lines("read_a read_a b", 80, 5), ["read a^2, b"]);
+    }
+
+    #[test]
+    fn long_ones_are_wrapped_and_cut() {
+        let text = "one two three four five six seven eight";
+        assert_eq!(lines(text, 13, 9), ["one two three", "four five six", "seven eight"]);
+        assert_eq!(lines(text, 8, 1), ["one two", "… 6 events"]);
+        assert_eq!(lines(text, 13, 1).len(), 3);
+        assert_eq!(lines("quarter one one one quarter two two x", 8, 1), ["quarter", "… 7 events"]);
+    }
+}

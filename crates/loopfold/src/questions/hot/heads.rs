@@ -1,0 +1,105 @@
+//! The first events of rules, unfolded when they are first looked at and only as far.
+//!
+//! What was unfolded stays where it is, so that whoever goes through a rule need not
+//! look it up at every event. When a limit of memory is reached, events of rules that
+//! are not known far enough are looked up one by one.
+
+use crate::RuleId;
+use crate::fold::Fold;
+
+/// Events kept at the most, 4 bytes each.
+const LARGEST: usize = 1 << 26;
+/// Events unfolded at the least: looking at a rule at all has its price.
+const LEAST: u32 = 16;
+
+/// The first events of rules.
+pub(super) struct Heads<'a> {
+    fold: &'a Fold,
+    largest: usize,
+    /// No rule is looked at beyond this many events.
+    most: u32,
+    /// For each rule the events that are known.
+    known: Vec<Known>,
+    events: Vec<u32>,
+}
+
+/// Events that are known: where they are, and how many.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known {
+    start: u32,
+    length: u32,
+}
+
+impl Known {
+    /// Whether there are any.
+    pub(super) fn is_empty(self) -> bool {
+        self.length == 0
+    }
+
+    /// Without the first of them.
+    pub(super) fn rest(self) -> Self {
+        Self { start: self.start + 1, length: self.length - 1 }
+    }
+
+    /// Without the first `at` of them.
+    pub(super) fn from(self, at: u32) -> Self {
+        let passed = at.min(self.length);
+        Self { start: self.start + passed, length: self.length - passed }
+    }
+}
+
+impl<'a> Heads<'a> {
+    /// For rules of which at most `most` events matter.
+    pub(super) fn new(fold: &'a Fold, most: u32) -> Self {
+        Self {
+            fold,
+            largest: LARGEST,
+            most,
+            known: vec![Known::default(); fold.rules().len()],
+            events: Vec::new(),
+        }
+    }
+
+    /// The same, with room for so many events.
+    #[cfg(test)]
+    pub(super) fn with_room(self, largest: usize) -> Self {
+        Self { largest, ..self }
+    }
+
+    /// The first of some known events.
+    pub(super) fn first(&self, known: Known) -> u32 {
+        self.events[known.start as usize]
+    }
+
+    /// Some known events.
+    pub(super) fn all(&self, known: Known) -> &[u32] {
+        &self.events[known.start as usize..(known.start + known.length) as usize]
+    }
+
+    /// The events of a rule from number `at` on, which there must be. Nothing when they
+    /// cannot be kept.
+    pub(super) fn from(&mut self, rule: RuleId, at: u32) -> Option<Known> {
+        if at >= self.known[rule.index()].length && !self.unfold(rule, at + 1) {
+            return None;
+        }
+        Some(self.known[rule.index()].from(at))
+    }
+
+    /// Event number `at` of a rule, without keeping it.
+    pub(super) fn look_up(&self, rule: RuleId, at: u32) -> u32 {
+        self.fold.symbol_at(rule, at.into()).map_or(0, |symbol| symbol.raw())
+    }
+
+    /// Unfolds a rule further than it was; whether there was room.
+    fn unfold(&mut self, rule: RuleId, wanted: u32) -> bool {
+        let length = self.fold.length(rule).min(self.most.into()) as u32;
+        let wanted = wanted.saturating_mul(2).max(LEAST).min(length);
+        if self.events.len() + wanted as usize > self.largest {
+            return false;
+        }
+        let start = self.events.len() as u32;
+        self.events.extend(self.fold.unfold(rule).take(wanted as usize).map(|symbol| symbol.raw()));
+        self.known[rule.index()] = Known { start, length: wanted };
+        true
+    }
+}

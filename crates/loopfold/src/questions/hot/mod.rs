@@ -1,0 +1,174 @@
+//! Hot subpaths: the sequences of consecutive events on which most of the cost falls
+//! (Larus, "Whole Program Paths", section 4).
+//!
+//! A subpath is any sequence of events that occurs in a stream. Its *count* is the number
+//! of its occurrences in all streams, those that overlap included; its *cost* is the
+//! count times the sum of what its events cost. It is *hot* if the cost reaches a limit,
+//! and *minimal* if no shorter prefix of at least the least length is hot. None of that
+//! depends on the folder that made the fold.
+//!
+//! * [`search`](self) grows subpaths on the rules, each rule once, and is exact.
+//! * `paper` is figure 7 of the paper, which reads the rules from left to right and
+//!   begins anew after each find, so that its selection depends on the rules.
+
+mod ahead;
+mod best;
+mod costs;
+mod followers;
+mod heads;
+mod paper;
+mod search;
+mod streams;
+
+pub use costs::{EventCosts, Limit};
+
+use crate::fold::Fold;
+use crate::{Error, Result, Symbol};
+use best::{Best, Candidate};
+use followers::Followers;
+use search::{Search, Wanted};
+
+/// Which subpaths are looked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HotSettings {
+    /// The fewest events of a subpath.
+    pub min_length: usize,
+    /// The most events of a subpath.
+    pub max_length: usize,
+    /// The cost from which on a subpath is hot.
+    pub min_cost: Limit,
+    /// Which of the hot subpaths are selected.
+    pub selection: Selection,
+    /// How many of them are kept, the costliest first.
+    pub keep: usize,
+}
+
+/// Which of the hot subpaths are selected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Selection {
+    /// Those of which no shorter prefix is hot.
+    #[default]
+    Minimal,
+    /// All.
+    All,
+    /// Those that figure 7 of the paper prints for the rules as they are.
+    Paper,
+}
+
+impl Default for HotSettings {
+    fn default() -> Self {
+        Self {
+            min_length: 2,
+            max_length: 100,
+            min_cost: Limit::Share(0.001),
+            selection: Selection::Minimal,
+            keep: usize::MAX,
+        }
+    }
+}
+
+/// The most events that a subpath may be asked to have.
+const LARGEST_LENGTH: usize = 1_000_000;
+
+impl HotSettings {
+    fn check(&self) -> Result<()> {
+        let Self { min_length, max_length, .. } = *self;
+        if min_length == 0 {
+            return Err(Error::invalid("a subpath has at least 1 event"));
+        }
+        if min_length > max_length {
+            return Err(Error::invalid(format_args!(
+                "subpaths of at least {min_length} and at most {max_length} events do not exist"
+            )));
+        }
+        if max_length > LARGEST_LENGTH {
+            return Err(Error::limit(format_args!("subpaths have at most {LARGEST_LENGTH} events")));
+        }
+        Ok(())
+    }
+}
+
+/// A hot subpath.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HotSubpath {
+    /// Its events.
+    pub events: Vec<Symbol>,
+    /// How often it occurs in all streams, overlaps included.
+    pub count: u64,
+    /// The count times the cost of its events.
+    pub cost: f64,
+    /// The cost as a share of the cost of all events. More than 1 where it overlaps
+    /// itself.
+    pub share: f64,
+    /// The streams in which it occurs, by their indices, and how often in each.
+    pub streams: Vec<(usize, u64)>,
+}
+
+/// The hot subpaths of a fold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HotSubpaths {
+    /// The costliest first; among equals the shortest, then by symbols.
+    pub subpaths: Vec<HotSubpath>,
+    /// How many there are, kept or not.
+    pub found: u64,
+    /// The cost of all events.
+    pub total: f64,
+    /// The cost from which on a subpath was hot.
+    pub limit: f64,
+}
+
+/// Finds hot subpaths.
+///
+/// ```
+/// use loopfold::folders::{Folder, Outermost};
+/// use loopfold::questions::{EventCosts, HotSettings, Limit, hot_subpaths};
+/// use loopfold::trace::{Collector, Event, Sink};
+///
+/// let mut collector = Collector::default();
+/// let stream = collector.stream("main")?;
+/// for name in ["a", "b", "b", "c"].iter().cycle().take(16) {
+///     collector.push(stream, &Event::named(name))?;
+/// }
+/// let fold = loopfold::folders::fold_trace(collector.finish()?, &Outermost::default(), 1)?;
+/// let settings = HotSettings { max_length: 3, min_cost: Limit::Cost(6.0), ..HotSettings::default() };
+/// let hot = hot_subpaths(&fold, &EventCosts::one_each(&fold), &settings)?;
+/// let names = |symbols: &[loopfold::Symbol]| symbols.iter().map(|&s| fold.alphabet().label(s)).collect::<String>();
+/// let found: Vec<(String, u64)> = hot.subpaths.iter().map(|hot| (names(&hot.events), hot.count)).collect();
+/// assert_eq!(found, [("ab".into(), 4), ("bb".into(), 4), ("bc".into(), 4), ("ca".into(), 3)]);
+/// # Ok::<(), loopfold::Error>(())
+/// ```
+pub fn hot_subpaths(fold: &Fold, costs: &EventCosts, settings: &HotSettings) -> Result<HotSubpaths> {
+    settings.check()?;
+    let units = costs.units(fold)?;
+    let followers = Followers::new(fold)?;
+    let total = costs.total_units(followers.symbol_counts())?;
+    let limit = settings.min_cost.units(costs, total)?;
+    let mut search = Search::new(&followers, units, settings.max_length);
+    let wanted = Wanted {
+        shortest: settings.min_length,
+        longest: settings.max_length,
+        limit,
+        all: settings.selection == Selection::All,
+        dearest: units.iter().copied().max().unwrap_or(0),
+    };
+    let mut best = Best::new(settings.keep);
+    match settings.selection {
+        Selection::Minimal | Selection::All => search.run(&wanted, &mut best)?,
+        Selection::Paper => paper::scan(&followers, units, &wanted, &mut search, &mut best)?,
+    }
+    let (found, kept) = best.finish();
+    let streams = streams::of(&followers, &mut search, &kept)?;
+    let subpath = |(Candidate { cost, count, events }, streams): (Candidate, _)| HotSubpath {
+        events: events.into_iter().map(Symbol::from_raw).collect(),
+        count,
+        cost: costs.amount(cost),
+        share: cost as f64 / total as f64,
+        streams,
+    };
+    Ok(HotSubpaths {
+        subpaths: kept.into_iter().zip(streams).map(subpath).collect(),
+        found,
+        total: costs.amount(total),
+        limit: costs.amount(limit),
+    })
+}

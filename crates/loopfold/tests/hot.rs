@@ -1,0 +1,336 @@
+//! Hot subpaths against a search of the unfolded streams, for the folds of every folder
+//! and for folds made at random, and against figure 7.
+
+#![allow(clippy::unwrap_used)]
+
+use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target, rule_uses};
+use loopfold::folders::{Folder, Halving, MinTimes};
+use loopfold::questions::{EventCosts, HotSettings, HotSubpaths, Limit, Selection, hot_subpaths};
+use loopfold::trace::{Alphabet, Event};
+use loopfold::{Fold, RuleId, Symbol};
+use loopfold_testing::subpaths::{self, Hot, Part};
+use loopfold_testing::{Rng, streams};
+
+/// How many sets of streams each comparison sees.
+const CASES: usize = 2_000;
+
+/// An alphabet in which symbol `n` is called `n`.
+fn alphabet(size: u32) -> Alphabet {
+    let mut alphabet = Alphabet::default();
+    for name in 0..size {
+        alphabet.intern(&Event::integer(name.into()), None).unwrap();
+    }
+    alphabet
+}
+
+fn symbol(number: u32) -> Symbol {
+    Symbol::new(number as usize).unwrap()
+}
+
+/// Every folder, and one that leaves some loops written out.
+fn folders() -> Vec<Box<dyn Folder>> {
+    let mut folders = loopfold::folders::all();
+    folders.push(Box::new(Halving { min_times: MinTimes::new(3).unwrap() }));
+    folders
+}
+
+/// The fold of some streams whose symbols are below `size`.
+fn fold(streams: &[Vec<u32>], size: u32, folder: &dyn Folder) -> Fold {
+    let mut builder = FoldBuilder::new(alphabet(size));
+    for (index, stream) in streams.iter().enumerate() {
+        let stream: Vec<Symbol> = stream.iter().map(|&raw| symbol(raw)).collect();
+        let root = folder.fold(&stream, &mut builder).unwrap();
+        builder.stream(FoldedStream::new(index.to_string(), folder.name(), root));
+    }
+    builder.finish()
+}
+
+fn unfolded(fold: &Fold) -> Vec<Vec<u32>> {
+    let unfold = |root: RuleId| fold.unfold(root).map(|symbol| symbol.raw()).collect();
+    fold.streams().iter().map(|stream| unfold(stream.root())).collect()
+}
+
+/// Rules made at random, with counts, shared by a few streams. No stream is longer than
+/// `longest`.
+fn random_fold(rng: &mut Rng, longest: u64, size: u32) -> Fold {
+    let mut builder = FoldBuilder::new(alphabet(size));
+    let mut rules: Vec<(RuleId, u64)> = Vec::new();
+    let wanted = rng.between(1, 8);
+    for _ in 0..wanted {
+        let (mut body, mut length) = (Vec::new(), 0);
+        for _ in 0..rng.between(1, 5) {
+            let times = if rng.one_in(3) { rng.between(2, 6) as u64 } else { 1 };
+            let (target, each) = match rules.len() {
+                known if known > 0 && rng.one_in(2) => {
+                    let (rule, length) = rules[rng.below(known)];
+                    (Target::Rule(rule), length)
+                }
+                _ => (Target::Symbol(symbol(rng.below(size as usize) as u32)), 1),
+            };
+            if length + times * each <= longest {
+                length += times * each;
+                body.push(Item::new(target, times));
+            }
+        }
+        if !body.is_empty() {
+            rules.push((builder.rule(&body).unwrap(), length));
+        }
+    }
+    for index in 0..rng.between(1, 4) {
+        let from = rules.len().saturating_sub(3);
+        let (root, _) = rules[rng.between(from, rules.len() - 1)];
+        builder.stream(FoldedStream::new(index.to_string(), "by hand", root));
+    }
+    builder.finish()
+}
+
+/// What to look for, at random.
+struct Question {
+    settings: HotSettings,
+    hot: Hot,
+    costs: Vec<u64>,
+}
+
+impl Question {
+    fn random(rng: &mut Rng, streams: &[Vec<u32>], size: u32) -> Self {
+        let dearest = if rng.one_in(2) { 1 } else { rng.between(1, 50) };
+        let mut costs: Vec<u64> =
+            (0..size).map(|_| if dearest == 1 { 1 } else { rng.below(dearest + 1) as u64 }).collect();
+        if rng.one_in(8) {
+            // One event that dwarfs the others.
+            costs[rng.below(size as usize)] = 100_000;
+        }
+        let total: u64 = streams.iter().flatten().map(|&event| costs[event as usize]).sum();
+        let highest = if rng.one_in(3) { total / 20 } else { total };
+        let limit = 1 + rng.below(highest as usize + 2) as u64;
+        let min = rng.between(1, 4);
+        let span = if rng.one_in(2) { 4 } else { 30 };
+        let max = min + rng.below(span);
+        let settings = HotSettings {
+            min_length: min,
+            max_length: max,
+            min_cost: Limit::Cost(limit as f64),
+            ..HotSettings::default()
+        };
+        Self { settings, hot: Hot { min, max, limit: limit.into() }, costs }
+    }
+
+    fn ask(&self, fold: &Fold, selection: Selection) -> HotSubpaths {
+        let costs: Vec<f64> = self.costs.iter().map(|&cost| cost as f64).collect();
+        let settings = HotSettings { selection, ..self.settings };
+        hot_subpaths(fold, &EventCosts::new(&costs).unwrap(), &settings).unwrap()
+    }
+
+    #[track_caller]
+    fn check(&self, fold: &Fold, streams: &[Vec<u32>]) {
+        for selection in [Selection::Minimal, Selection::All] {
+            let expected = subpaths::hot(
+                streams,
+                |event| self.costs[event as usize],
+                self.hot,
+                selection == Selection::All,
+            );
+            let given = self.ask(fold, selection);
+            let pairs: Vec<(Vec<u32>, u64)> = given
+                .subpaths
+                .iter()
+                .map(|hot| (hot.events.iter().map(|symbol| symbol.raw()).collect(), hot.count))
+                .collect();
+            assert_eq!(pairs, expected, "{:?} {:?} of {streams:?}", self.settings, self.costs);
+            assert_eq!(given.found, expected.len() as u64);
+            self.check_numbers(&given, streams);
+        }
+    }
+
+    fn check_numbers(&self, given: &HotSubpaths, streams: &[Vec<u32>]) {
+        let total: u64 = streams.iter().flatten().map(|&event| self.costs[event as usize]).sum();
+        assert_eq!(given.total, total as f64);
+        for hot in &given.subpaths {
+            let events: Vec<u32> = hot.events.iter().map(|symbol| symbol.raw()).collect();
+            let each: u64 = events.iter().map(|&event| self.costs[event as usize]).sum();
+            assert_eq!(hot.cost, (each * hot.count) as f64);
+            assert_eq!(hot.share, hot.cost / total as f64);
+            let counts = streams.iter().map(|stream| subpaths::count(stream, &events)).enumerate();
+            let expected: Vec<(usize, u64)> = counts.filter(|&(_, count)| count > 0).collect();
+            assert_eq!(hot.streams, expected, "{events:?} in {streams:?}");
+        }
+    }
+}
+
+#[test]
+fn hot_subpaths_equal_a_search_of_the_unfolded_streams() {
+    let mut rng = Rng::new(71);
+    let folders = folders();
+    for _ in 0..CASES {
+        let several: Vec<Vec<u32>> = (0..rng.between(1, 3))
+            .map(|_| streams::small(&mut rng, 60).iter().map(|&raw| raw % 100).collect())
+            .collect();
+        let size = several.iter().flatten().max().map_or(1, |&most| most + 1);
+        let question = Question::random(&mut rng, &several, size);
+        for folder in &folders {
+            question.check(&fold(&several, size, &**folder), &several);
+        }
+    }
+}
+
+#[test]
+fn hot_subpaths_of_rules_made_at_random() {
+    let mut rng = Rng::new(72);
+    for _ in 0..3 * CASES {
+        let size = rng.between(1, 4) as u32;
+        let fold = random_fold(&mut rng, 150, size);
+        let streams = unfolded(&fold);
+        Question::random(&mut rng, &streams, size).check(&fold, &streams);
+    }
+}
+
+#[test]
+fn only_the_costliest_are_kept() {
+    let mut rng = Rng::new(73);
+    for _ in 0..CASES / 10 {
+        let fold = random_fold(&mut rng, 150, 3);
+        let streams = unfolded(&fold);
+        let mut question = Question::random(&mut rng, &streams, 3);
+        let all = question.ask(&fold, Selection::All);
+        question.settings.keep = rng.below(6);
+        let kept = question.ask(&fold, Selection::All);
+        assert_eq!(kept.found, all.found);
+        assert_eq!(kept.subpaths, all.subpaths[..question.settings.keep.min(all.subpaths.len())]);
+    }
+}
+
+/// The same rules with every count written out.
+fn written_out(fold: &Fold) -> Vec<Vec<Part>> {
+    let part = |item: &Item| match item.target() {
+        Target::Symbol(symbol) => Part::Event(symbol.raw()),
+        Target::Rule(rule) => Part::Rule(rule.index()),
+    };
+    let body =
+        |rule| fold.body(rule).iter().flat_map(|item| vec![part(item); item.times() as usize]).collect();
+    fold.rules().map(body).collect()
+}
+
+#[track_caller]
+fn check_figure_seven(question: &Question, fold: &Fold) {
+    let rules = written_out(fold);
+    let uses = rule_uses(fold).unwrap();
+    let printed = subpaths::figure_seven(&rules, &uses, |event| question.costs[event as usize], question.hot);
+    let given = question.ask(fold, Selection::Paper);
+    let mut events: Vec<Vec<u32>> =
+        given.subpaths.iter().map(|hot| hot.events.iter().map(|symbol| symbol.raw()).collect()).collect();
+    events.sort();
+    assert!(printed.iter().eq(&events), "{printed:?} but {events:?} of {rules:?}, {:?}", question.settings);
+    let streams = unfolded(fold);
+    question.check_numbers(&given, &streams);
+    for hot in &given.subpaths {
+        assert!(hot.cost >= given.limit);
+    }
+}
+
+#[test]
+fn figure_seven_of_rules_made_at_random() {
+    let mut rng = Rng::new(74);
+    for _ in 0..3 * CASES {
+        let size = rng.between(1, 4) as u32;
+        let fold = random_fold(&mut rng, 300, size);
+        check_figure_seven(&Question::random(&mut rng, &unfolded(&fold), size), &fold);
+    }
+    for _ in 0..CASES / 4 {
+        let several = vec![streams::small(&mut rng, 80).iter().map(|&raw| raw % 10).collect()];
+        let question = Question::random(&mut rng, &several, 10);
+        for folder in folders() {
+            check_figure_seven(&question, &fold(&several, 10, &*folder));
+        }
+    }
+}
+
+/// The rules that sequitur makes of (abbc)^4.
+fn four_times_abbc() -> Fold {
+    let mut alphabet = Alphabet::default();
+    let [a, b, c] = ["a", "b", "c"].map(|name| alphabet.intern(&Event::named(name), None).unwrap());
+    let mut builder = FoldBuilder::new(alphabet);
+    let once = |rule| Item::new(Target::Rule(rule), 1);
+    let abbc = builder.rule(&[a, b, b, c].map(Item::once)).unwrap();
+    let twice = builder.rule(&[once(abbc); 2]).unwrap();
+    let root = builder.rule(&[once(twice); 2]).unwrap();
+    builder.stream(FoldedStream::new("main", "sequitur", root));
+    builder.finish()
+}
+
+#[test]
+fn figure_five_with_a_string_four_times_as_frequent() {
+    let fold = four_times_abbc();
+    let find = |selection| {
+        let min_cost = Limit::Cost(6.0);
+        let settings = HotSettings { max_length: 3, min_cost, selection, ..HotSettings::default() };
+        let hot = hot_subpaths(&fold, &EventCosts::one_each(&fold), &settings).unwrap();
+        let text = |events: &[Symbol]| events.iter().map(|&s| fold.alphabet().label(s)).collect::<String>();
+        let mut found: Vec<String> = hot.subpaths.iter().map(|hot| text(&hot.events)).collect();
+        found.sort();
+        found.join(" ")
+    };
+    assert_eq!(find(Selection::Minimal), "ab bb bc ca");
+    assert_eq!(find(Selection::All), "ab abb bb bbc bc bca ca cab");
+    assert_eq!(find(Selection::Paper), "ab bc");
+}
+
+#[test]
+fn repeats_of_any_number_cost_nothing() {
+    let mut builder = FoldBuilder::new(alphabet(3));
+    let body = [Item::once(symbol(0)), Item::new(Target::Symbol(symbol(1)), 1 << 20), Item::once(symbol(2))];
+    let inner = builder.rule(&body).unwrap();
+    let root = builder.rule(&[Item::new(Target::Rule(inner), 1 << 40), Item::once(symbol(0))]).unwrap();
+    builder.stream(FoldedStream::new("s", "by hand", root));
+    let fold = builder.finish();
+    let costs = EventCosts::one_each(&fold);
+    let hot = hot_subpaths(&fold, &costs, &HotSettings::default()).unwrap();
+    let first = &hot.subpaths[0];
+    assert_eq!((first.events.len(), first.count), (2, (1 << 40) * ((1 << 20) - 1)));
+    let min_cost = Limit::Cost(100.0 * (1u64 << 40) as f64);
+    let settings = HotSettings { min_cost, selection: Selection::Paper, ..HotSettings::default() };
+    let first = &hot_subpaths(&fold, &costs, &settings).unwrap().subpaths[0];
+    assert_eq!((first.events.len(), first.count), (100, (1 << 40) * ((1 << 20) - 99)));
+    let settings =
+        HotSettings { min_cost: Limit::Cost(1.0), selection: Selection::All, ..HotSettings::default() };
+    let all = hot_subpaths(&fold, &costs, &settings).unwrap();
+    // Of each length: only the repeated event, after or before one of the others, and
+    // around both at every place.
+    assert_eq!(all.found, (2..=100).map(|length| 3 + (length - 1)).sum::<u64>());
+    let across = all.subpaths.iter().find(|hot| hot.events.starts_with(&[symbol(2), symbol(0)])).unwrap();
+    assert_eq!(across.count, (1 << 40) - 1);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let fold = four_times_abbc();
+    let costs = EventCosts::one_each(&fold);
+    let with = |change: fn(&mut HotSettings)| {
+        let mut settings = HotSettings::default();
+        change(&mut settings);
+        hot_subpaths(&fold, &costs, &settings).unwrap_err().to_string()
+    };
+    assert!(with(|settings| settings.min_length = 101).contains("at least 101 and at most 100"));
+    assert!(with(|settings| settings.min_length = 0).contains("at least 1"));
+    assert!(with(|settings| settings.max_length = usize::MAX).contains("1000000"));
+    assert!(with(|settings| settings.min_cost = Limit::Share(1.5)).contains("150 %"));
+    assert!(with(|settings| settings.min_cost = Limit::Cost(f64::NAN)).contains("NaN"));
+    let others = EventCosts::new(&[1.0]).unwrap();
+    assert!(hot_subpaths(&fold, &others, &HotSettings::default()).is_err());
+}
+
+#[test]
+fn nothing_is_hot_where_there_is_nothing() {
+    let mut builder = FoldBuilder::new(alphabet(1));
+    let empty = builder.rule(&[]).unwrap();
+    builder.stream(FoldedStream::new("s", "by hand", empty));
+    for fold in [Fold::default(), builder.finish()] {
+        for selection in [Selection::Minimal, Selection::All, Selection::Paper] {
+            let settings = HotSettings { selection, min_length: 1, ..HotSettings::default() };
+            let hot = hot_subpaths(&fold, &EventCosts::one_each(&fold), &settings).unwrap();
+            assert_eq!((hot.found, hot.total), (0, 0.0));
+        }
+    }
+    let fold = four_times_abbc();
+    let free = EventCosts::new(&[0.0; 3]).unwrap();
+    assert_eq!(hot_subpaths(&fold, &free, &HotSettings::default()).unwrap().found, 0);
+}
