@@ -42,10 +42,10 @@ impl Solver {
             }
             events.push(8 + sweep);
         }
-        if self.step % 10 == 0 {
+        if self.step.is_multiple_of(10) {
             events.extend([12, 13].repeat(8));
         }
-        if self.step % 1000 == 0 {
+        if self.step.is_multiple_of(1000) {
             events.extend([14, 15, 15, 15]);
         }
         self.rest = events;

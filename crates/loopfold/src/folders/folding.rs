@@ -318,7 +318,7 @@ mod tests {
             let id = sink.stream(&format!("stream {}", stream % 4)).unwrap();
             sink.describe(id, "title", "a title").unwrap();
             for (index, symbol) in streams::small(&mut rng, 50_000).into_iter().enumerate() {
-                let start = (seed % 2 == 0).then_some(index as i64);
+                let start = seed.is_multiple_of(2).then_some(index as i64);
                 sink.push(id, &Event { start, ..Event::integer(symbol.into()) }).unwrap();
             }
         }

@@ -227,6 +227,9 @@ pub fn refold(fold: &Fold, folder: &dyn Folder, threads: usize) -> Result<Fold> 
     Ok(builder.finish())
 }
 
+/// A fold of a stream on its own, once it is made.
+type Slot = Mutex<Option<Result<(Fold, Folded)>>>;
+
 /// Folds streams side by side; the results are in their order.
 fn fold_all<'a, T: Sync>(
     streams: &[T],
@@ -235,8 +238,7 @@ fn fold_all<'a, T: Sync>(
     threads: usize,
 ) -> Vec<Result<(Fold, Folded)>> {
     let next = AtomicUsize::new(0);
-    let folded: Vec<Mutex<Option<Result<(Fold, Folded)>>>> =
-        streams.iter().map(|_| Mutex::new(None)).collect();
+    let folded: Vec<Slot> = streams.iter().map(|_| Mutex::new(None)).collect();
     let work = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
@@ -251,7 +253,7 @@ fn fold_all<'a, T: Sync>(
         }
         work();
     });
-    let result = |slot: Mutex<Option<Result<(Fold, Folded)>>>| {
+    let result = |slot: Slot| {
         let fold = slot.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
         fold.unwrap_or_else(|| Err(Error::invalid("a stream was not folded")))
     };
