@@ -96,8 +96,12 @@ impl Subject {
         self.fold.window(root, start, start + length).map(Symbol::raw).collect()
     }
 
-    fn unfolded(&self) -> Vec<Vec<u32>> {
-        let unfold = |root| self.fold.unfold(root).map(Symbol::raw).collect();
+    fn unfolded(&self) -> Result<Vec<Vec<u32>>> {
+        let unfold = |root| {
+            let mut symbols = vec![Symbol::new(0)?; self.fold.length(root) as usize];
+            let written = self.fold.unfold(root).fill(&mut symbols);
+            Ok(symbols[..written].iter().map(|symbol| symbol.raw()).collect())
+        };
         self.fold.streams().iter().map(|stream| unfold(stream.root())).collect()
     }
 }
@@ -163,6 +167,7 @@ fn ask_all(table: &mut Table, subject: &Subject) -> Result<()> {
     let (events, items) = (subject.fold.events().unwrap_or(u64::MAX), subject.fold.items());
     let wanted = events as f64 / items.max(1) as f64 / 4.0;
     let (unfolded, unfold_time) = best(|| subject.unfolded());
+    let unfolded = unfolded?;
     let folder = subject.fold.streams().first().map_or("", |stream| stream.folder());
     let milliseconds = |time: Duration| short(1e3 * time.as_secs_f64());
     for question in QUESTIONS {
