@@ -112,14 +112,15 @@ impl Model {
         let weights = members.recent.map(|recent| weight(recent.uses, recent.is_rule(), eagerness));
         let mut left = members.others.total();
         weights[..members.recents].iter().for_each(|&weight| left = left.saturating_add(weight));
-        for rank in 0..members.recents {
+        let recents = members.recents;
+        for (rank, &weight) in weights.iter().enumerate().take(recents) {
             let members = &self.symbols[first as usize].members;
             let (recent, is_last) = (members.recent[rank], rank + 1 == members.len());
-            if is_last || self.code_recent(coder, rank, recent, weights[rank], left, recent.code == wanted) {
+            if is_last || self.code_recent(coder, rank, recent, weight, left, recent.code == wanted) {
                 self.use_recent(first, rank);
                 return Ok(recent.code);
             }
-            left = left.saturating_sub(weights[rank]);
+            left = left.saturating_sub(weight);
         }
         let index = match wanted & RULE {
             0 => 0,
