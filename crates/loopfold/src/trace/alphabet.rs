@@ -390,6 +390,19 @@ mod tests {
     }
 
     #[test]
+    fn an_exit_is_shown_with_its_function_once() {
+        let mut alphabet = Alphabet::default();
+        let mut label = |role, name: &str| {
+            let fields = [Field { key: "function", value: Value::Text(b"f") }];
+            let symbol = alphabet.intern(&Event { role, fields: &fields, ..Event::named(name) }, None);
+            alphabet.label(symbol.unwrap())
+        };
+        assert_eq!(label(Role::Leave, "f"), "leave f");
+        assert_eq!(label(Role::Leave, "g"), "leave g function=f");
+        assert_eq!(label(Role::Block, "f"), "f function=f");
+    }
+
+    #[test]
     fn names_cannot_drive_a_terminal() {
         let mut alphabet = Alphabet::default();
         let nasty = alphabet.intern(&Event::named("a\x1b[31mred\u{202e}\u{9b}"), None).unwrap();
