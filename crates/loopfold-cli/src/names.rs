@@ -24,11 +24,13 @@ fn parse(path: &Path) -> Result<FunctionNames> {
     let Some(functions) = json.get("functions").and_then(Value::as_array) else {
         bail!("expected a JSON object with a list \"functions\", each of which has a \"name\"");
     };
-    let text_of = |function: &'_ Value, key: &str| function.get(key).and_then(Value::as_str).map(str::to_string);
+    let text_of =
+        |function: &'_ Value, key: &str| function.get(key).and_then(Value::as_str).map(str::to_string);
     let mut names = Vec::with_capacity(functions.len());
     for (number, function) in functions.iter().enumerate() {
         let name = text_of(function, "name");
-        let name = name.with_context(|| format!("function {number} of the list \"functions\" has no \"name\""))?;
+        let name =
+            name.with_context(|| format!("function {number} of the list \"functions\" has no \"name\""))?;
         names.push((name, text_of(function, "module").unwrap_or_default()));
     }
     Ok(FunctionNames::new(names.iter().map(|(name, module)| (name.as_str(), module.as_str()))))

@@ -141,7 +141,8 @@ mod tests {
             ]
         );
         let (trace, _) = reading.as_ref().unwrap();
-        let meanings: Vec<_> = trace.alphabet.symbols().map(|symbol| trace.alphabet.meaning(symbol)).collect();
+        let meanings: Vec<_> =
+            trace.alphabet.symbols().map(|symbol| trace.alphabet.meaning(symbol)).collect();
         assert_eq!((meanings[1].role, meanings[1].name), (Role::Block, Name::Integer(1)));
         assert_eq!((meanings[7].role, meanings[7].name), (Role::Block, Name::Text(b"007")));
         assert_eq!(meanings[5].field("function"), Some(loopfold::trace::Value::Text(b"f")));
@@ -175,7 +176,10 @@ mod tests {
         assert_eq!(note_of(&reading, "thread a b", "unmatched-returns").unwrap(), "1");
         assert_eq!(streams_of(&read(&Calls, "thread \u{e9}\nx\n", Reading::default())), ["thread \u{e9}"]);
         // Two identifiers that are not UTF-8 and read the same are one thread.
-        assert_eq!(streams_of(&read(&Calls, b"thread \xff\nx\nthread \xfe\nx\n", Reading::default())).len(), 1);
+        assert_eq!(
+            streams_of(&read(&Calls, b"thread \xff\nx\nthread \xfe\nx\n", Reading::default())).len(),
+            1
+        );
         assert_eq!(streams_of(&read(&Calls, "", Reading::default())), ["input"]);
     }
 
@@ -197,6 +201,9 @@ mod tests {
         for other in [&b"call mom\nbuy milk\n"[..], b"open\ncall f\nreturn\n", b"", b"call f\n\0\nreturn\n"] {
             assert_eq!(Calls.fits(other), Fit::No);
         }
-        assert_eq!(Calls.fits(&[b"call f\nreturn\n", &b"a line of a log\n".repeat(100)[..]].concat()), Fit::No);
+        assert_eq!(
+            Calls.fits(&[b"call f\nreturn\n", &b"a line of a log\n".repeat(100)[..]].concat()),
+            Fit::No
+        );
     }
 }

@@ -116,10 +116,7 @@ impl Frames {
         let Thread { stream, open, .. } = &self.threads[thread];
         let function = self.functions.get(open.last().copied().unwrap_or(self.unknown));
         let fields = [text_field("function", function)];
-        context.push(
-            *stream,
-            &Event { name: block, role: Role::Block, fields: &fields, ..Event::default() },
-        )
+        context.push(*stream, &Event { name: block, role: Role::Block, fields: &fields, ..Event::default() })
     }
 
     /// The current function is left.

@@ -38,11 +38,8 @@ impl FunctionNames {
         for (number, &(name, module)) in functions.iter().enumerate() {
             let Ok(number) = u32::try_from(number) else { break };
             let is_shared = shared.contains(name);
-            let mut own = if is_shared && !module.is_empty() {
-                format!("{module}:{name}")
-            } else {
-                name.to_string()
-            };
+            let mut own =
+                if is_shared && !module.is_empty() { format!("{module}:{name}") } else { name.to_string() };
             // A name that only one function has is its own, whatever others are given.
             let is_taken = |own: &String| {
                 names.numbers.contains_key(own) || ((is_shared || own != name) && seen.contains(own.as_str()))

@@ -293,7 +293,8 @@ fn sample(format: &str) -> Vec<u8> {
 #[test]
 fn no_input_makes_a_source_panic() {
     let mut random = Random(4);
-    let formats = ["lines", "bytes", "u8", "u16", "u32", "u64", "csv", "calls", "calls-binary", "finstrument"];
+    let formats =
+        ["lines", "bytes", "u8", "u16", "u32", "u64", "csv", "calls", "calls-binary", "finstrument"];
     for source in ALL.iter().filter(|source| formats.contains(&source.name())) {
         let valid = sample(source.name());
         for round in 0..2_000 {

@@ -152,18 +152,38 @@ impl<'a> Clock<'a> {
 
 fn print_all_raw(out: &mut impl Write, arguments: &CatArgs, fold: &Fold) -> Result<()> {
     let to = arguments.to.unwrap_or(u64::MAX);
-    let threads = calls::threads(fold);
-    for (index, stream) in fold.streams().iter().enumerate() {
-        let window = fold.window(stream.root(), arguments.from, to);
-        if stream.note("format") != Some("calls-binary") {
-            print_raw(out, window, fold, stream.note("format"))?;
-            continue;
+    let is_tokens = |stream: &FoldedStream| stream.note("format") == Some("calls-binary");
+    if fold.streams().iter().any(is_tokens) {
+        let threads = calls::threads(fold).filter(|_| fold.streams().iter().all(is_tokens));
+        let Some(threads) = threads else { bail!("--raw: these are not the threads of one trace of calls") };
+        return print_tokens(out, arguments, fold, &threads);
+    }
+    for stream in fold.streams() {
+        print_raw(out, fold.window(stream.root(), arguments.from, to), fold, stream.note("format"))?;
+    }
+    Ok(())
+}
+
+/// Writes the tokens of all threads. Whether every event has one is known before the first
+/// is written.
+fn print_tokens(
+    out: &mut impl Write,
+    arguments: &CatArgs,
+    fold: &Fold,
+    threads: &[Option<&str>],
+) -> Result<()> {
+    let to = arguments.to.unwrap_or(u64::MAX);
+    let functions = function_names(arguments)?;
+    let alphabet = fold.alphabet();
+    let tokens = alphabet.symbols().map(|symbol| calls::token(&alphabet.meaning(symbol), &functions));
+    let tokens: Vec<u32> = tokens.collect::<Result<_>>()?;
+    let switches = threads.iter().map(|id| id.map(calls::thread_token).transpose());
+    let switches: Vec<Option<u32>> = switches.collect::<Result<_>>()?;
+    for (stream, switch) in fold.streams().iter().zip(switches) {
+        let window = fold.window(stream.root(), arguments.from, to).map(|symbol| tokens[symbol.index()]);
+        for token in switch.into_iter().chain(window) {
+            out.write_all(&token.to_le_bytes())?;
         }
-        let Some(threads) = &threads else { bail!("--raw: these are not the threads of one trace of calls") };
-        if let Some(id) = threads[index] {
-            calls::write_token(out, calls::thread_token(id)?)?;
-        }
-        print_tokens(out, window, fold, &function_names(arguments)?)?;
     }
     Ok(())
 }
@@ -176,24 +196,6 @@ fn function_names(arguments: &CatArgs) -> Result<FunctionNames> {
         _ => None,
     };
     Ok(given.or_else(beside).map(|path| names::read(&path)).transpose()?.unwrap_or_default())
-}
-
-fn print_tokens(
-    out: &mut impl Write,
-    symbols: impl Iterator<Item = Symbol>,
-    fold: &Fold,
-    functions: &FunctionNames,
-) -> Result<()> {
-    let mut tokens: Vec<Option<u32>> = vec![None; fold.alphabet().len()];
-    for symbol in symbols {
-        let token = match tokens[symbol.index()] {
-            Some(token) => token,
-            None => calls::token(&fold.alphabet().meaning(symbol), functions)?,
-        };
-        tokens[symbol.index()] = Some(token);
-        calls::write_token(out, token)?;
-    }
-    Ok(())
 }
 
 fn print_raw(

@@ -6,7 +6,6 @@ use loopfold::Fold;
 use loopfold::fold::FoldedStream;
 use loopfold::trace::{Meaning, Name, Role};
 use loopfold_sources::FunctionNames;
-use std::io::Write;
 
 /// How the events of a stream are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,8 +95,3 @@ const ENTER: u32 = 0x8000_0000;
 const THREAD: u32 = 0xc000_0000;
 const EXIT: u32 = u32::MAX;
 const NUMBERS: u32 = 1 << 30;
-
-/// Writes a token.
-pub(crate) fn write_token(out: &mut impl Write, token: u32) -> std::io::Result<()> {
-    out.write_all(&token.to_le_bytes())
-}

@@ -77,7 +77,10 @@ fn calls_of_no_duration_keep_their_order() {
         ["enter a", "leave a", "enter b", "enter c caller=b", "mark function=c", "leave c", "leave b"]
     );
     let alone = r#"[{"ph":"i","name":"mark","pid":1,"ts":5}]"#;
-    assert_eq!((events_of(&read(alone), "pid 1"), calls(alone)), (vec!["mark".into()], vec!["mark function=?".into()]));
+    assert_eq!(
+        (events_of(&read(alone), "pid 1"), calls(alone)),
+        (vec!["mark".into()], vec!["mark function=?".into()])
+    );
 }
 
 #[test]
