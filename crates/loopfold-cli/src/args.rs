@@ -125,6 +125,9 @@ pub(crate) struct ReadArgs {
     /// chrome: only slices of these categories
     #[arg(long, value_name = "A,B", value_delimiter = ',', help_heading = "Reading")]
     pub(crate) category: Vec<String>,
+    /// calls-binary: the JSON file with the names of functions, instead of the one beside the trace
+    #[arg(long, value_name = "FILE", help_heading = "Reading")]
+    pub(crate) names: Option<PathBuf>,
     /// What makes events the same: `name` and fields of the format, or `all`
     #[arg(long, value_name = "A,B", value_delimiter = ',', help_heading = "What counts as the same event")]
     pub(crate) key: Option<Vec<String>>,
@@ -282,7 +285,8 @@ pub(crate) struct CatArgs {
     /// Print start and duration in nanoseconds before each event
     #[arg(long)]
     pub(crate) times: bool,
-    /// Write integers as bytes again, as wide as they were read
+    /// Write integers as bytes again, as wide as they were read; calls-binary: write tokens again, with
+    /// --names if it had names
     #[arg(long, conflicts_with_all = ["json", "times", "hex"])]
     pub(crate) raw: bool,
     /// Integers in hexadecimal

@@ -4,6 +4,7 @@
 
 use crate::args::{FolderArgs, FolderName, ReadArgs, TiesName};
 use crate::interrupt::{self, Interruptible};
+use crate::names;
 use crate::progress::Watched;
 use crate::show;
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -16,7 +17,7 @@ use loopfold::folders::{
 };
 use loopfold::trace::{Collector, NameMap, Projection, Sink, TimesKept};
 use loopfold::{Fold, StreamId, Trace};
-use loopfold_sources::{Context, Damage, Input, Options, Source};
+use loopfold_sources::{Context, Damage, FunctionNames, Input, Options, Source};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -84,7 +85,7 @@ fn read_all(
 ) -> Result<Loaded> {
     let mut reader = Reader {
         arguments,
-        options: options(arguments),
+        options: options(arguments)?,
         gathering,
         loaded: Loaded { projection: projection(arguments)?, archive_bytes: Some(0), ..Loaded::default() },
         times: times == TimesKept::All,
@@ -171,8 +172,9 @@ fn input_names(paths: &[PathBuf]) -> Vec<String> {
     names
 }
 
-fn options(arguments: &ReadArgs) -> Options {
-    Options {
+fn options(arguments: &ReadArgs) -> Result<Options> {
+    let functions = arguments.names.as_deref().map(names::read).transpose()?.unwrap_or_default();
+    Ok(Options {
         select: arguments.select.clone(),
         stream: arguments.stream.clone(),
         mask: arguments.mask,
@@ -183,9 +185,10 @@ fn options(arguments: &ReadArgs) -> Options {
         time_unit: arguments.time_unit.clone(),
         calls: arguments.calls,
         category: arguments.category.clone(),
+        functions: functions.into(),
         lenient: arguments.lenient,
         whole_lines: false,
-    }
+    })
 }
 
 fn projection(arguments: &ReadArgs) -> Result<Projection> {
@@ -213,7 +216,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn read(&mut self, path: &Path, base: &str) -> Result<()> {
         if path.as_os_str() == "-" {
-            return self.read_bytes(interrupt::stdin()?, None, base).context("standard input");
+            return self.read_bytes(interrupt::stdin()?, None, None, base).context("standard input");
         }
         let name = path.display().to_string();
         let file = File::open(path).with_context(|| name.clone())?;
@@ -221,10 +224,10 @@ impl Reader<'_> {
         if about.is_dir() {
             bail!("{name}: is a directory; name the files in it");
         }
-        self.read_file(file, base, about.is_file().then_some(about.len())).with_context(|| name)
+        self.read_file(file, path, base, about.is_file().then_some(about.len())).with_context(|| name)
     }
 
-    fn read_file(&mut self, mut file: File, base: &str, length: Option<u64>) -> Result<()> {
+    fn read_file(&mut self, mut file: File, path: &Path, base: &str, length: Option<u64>) -> Result<()> {
         if length.is_some() && self.arguments.format.is_none() {
             let mut head = Vec::new();
             file.by_ref().take(64).read_to_end(&mut head)?;
@@ -233,7 +236,7 @@ impl Reader<'_> {
                 return self.read_archive(std::io::BufReader::new(file), base);
             }
         }
-        self.read_bytes(Interruptible(file), length, base)
+        self.read_bytes(Interruptible(file), length, Some(path), base)
     }
 
     fn read_archive(&mut self, input: impl Read + Seek, base: &str) -> Result<()> {
@@ -283,7 +286,13 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn read_bytes(&mut self, bytes: impl Read + Send, length: Option<u64>, base: &str) -> Result<()> {
+    fn read_bytes(
+        &mut self,
+        bytes: impl Read + Send,
+        length: Option<u64>,
+        path: Option<&Path>,
+        base: &str,
+    ) -> Result<()> {
         let mut input = Input::open(Watched::new(bytes, length), self.arguments.lenient)?;
         let source = self.source(input.head()?, base)?;
         if archive::looks_like(input.head()?) && self.arguments.format.is_none() {
@@ -302,6 +311,9 @@ impl Reader<'_> {
             );
         };
         self.loaded.archive_bytes = None;
+        if source.name() == "calls-binary" && self.arguments.names.is_none() {
+            self.options.functions = self.names_beside(path, base).into();
+        }
         let sink = self.gathering.sink();
         let streams_before = sink.stream_count();
         let mut context = Context::new(&self.options, sink, base, self.several);
@@ -321,6 +333,19 @@ impl Reader<'_> {
         }
         self.loaded.formats.push(source.name());
         Ok(())
+    }
+
+    /// The names of functions that lie beside a trace, if there are any. Nobody asked for
+    /// them, so a file that is something else is no error.
+    fn names_beside(&mut self, path: Option<&Path>, base: &str) -> FunctionNames {
+        match path.and_then(names::beside).as_deref().map(names::read) {
+            None => FunctionNames::default(),
+            Some(Ok(names)) => names,
+            Some(Err(error)) => {
+                self.loaded.notes.push(format!("{base}: functions have no names: {error:#}"));
+                FunctionNames::default()
+            }
+        }
     }
 
     fn source(&self, head: &[u8], base: &str) -> Result<Option<&'static dyn Source>> {

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod input;
 mod interrupt;
+mod names;
 mod progress;
 mod save;
 mod show;

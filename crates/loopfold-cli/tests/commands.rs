@@ -147,7 +147,7 @@ fn loops_show_times_and_the_slowest_iteration() {
         assert_eq!((time["min_ns"].as_u64(), time["max_ns"].as_u64()), (Some(100_000), Some(430_000)));
     }
     let calls = run(&["cat", "--calls", &trace, "--to", "4"]).ok().text();
-    assert_eq!(calls, "enter step\nenter load\nleave load\nleave step\n");
+    assert_eq!(calls, "enter step\nenter load caller=step\nleave load\nleave step\n");
     let times = run(&["cat", "--times", &archive, "--to", "2"]).ok().text();
     assert_eq!(times, "0\t90000\tstep\n10000\t20000\tload\n");
     run(&["fold", &trace, "-o", &archive, "--times", "none"]).ok();

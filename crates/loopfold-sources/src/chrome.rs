@@ -4,13 +4,15 @@
 //!
 //! An event is a slice of a thread at its start: an `X`, or a `B` with its `E`. Instants
 //! (`i`, `I`, `R`) are events without a duration. With `calls`, a slice is an enter and a
-//! leave. There is one stream per thread, `pid P tid T`, with a title from the metadata
+//! leave, told with their functions as [`crate::frames`] has it: the blocks of a slice are
+//! the slices and instants directly inside it. There is one stream per thread, `pid P tid T`, with a title from the metadata
 //! (`M`). The work of a GPU queue (categories `kernel`, `gpu_memcpy`, `gpu_memset`) is a
 //! stream of its own where other slices, such as annotations, share its thread. Flows,
 //! counters, samples, objects and asynchronous slices are not what a thread does one
 //! after the other; they are left out and counted in the note `events-left-out`.
 //!
-//! Fields: `cat`, and `args.KEY` for what is one level deep in the arguments.
+//! Fields: `cat`, and `args.KEY` for what is one level deep in the arguments; with `calls`
+//! also `caller` of an enter and `function` of a leave or an instant, unasked.
 //!
 //! Slices must be ordered by their starts, which files are not, so all of them are held
 //! until the end: 24 bytes a slice and every distinct name once. The text itself passes
@@ -21,6 +23,7 @@ mod kinds;
 mod slices;
 
 use crate::decimal::{Unit, nanoseconds};
+use crate::frames::{UNKNOWN, text_field};
 use crate::interner::Interner;
 use crate::{Context, Fit, Result, Source};
 use hashbrown::HashMap;
@@ -44,7 +47,7 @@ impl Source for Chrome {
     }
 
     fn fields(&self) -> &'static [&'static str] {
-        &["cat", "args.*"]
+        &["cat", "args.*", "caller", "function"]
     }
 
     fn fits(&self, head: &[u8]) -> Fit {
@@ -516,12 +519,15 @@ fn push_slices(ordered: &Ordered, kinds: &Kinds, stream: StreamId, context: &mut
     let mut fields = Vec::new();
     if context.options.calls {
         return ordered.walk(|step| {
-            let (role, kind, at) = match step {
-                Step::Enter { kind, at } => (Role::Enter, kind, at),
-                Step::Leave { kind, at } => (Role::Leave, kind, at),
-                Step::Instant { kind, at } => (Role::Plain, kind, at),
+            let (role, kind, at, key, function) = match step {
+                Step::Enter { kind, at, caller } => (Role::Enter, kind, at, "caller", caller),
+                Step::Leave { kind, at } => (Role::Leave, kind, at, "function", Some(kind)),
+                Step::Instant { kind, at, function } => (Role::Block, kind, at, "function", function),
             };
             let name = kinds.get(kind, &mut fields);
+            let function = function.map(|function| kinds.name(function));
+            let function = function.or((role == Role::Block).then_some(UNKNOWN));
+            fields.extend(function.map(|function| text_field(key, function)));
             let event = Event { role, fields: &fields, start: Some(at), ..Event::named(name) };
             context.push(stream, &event)
         });

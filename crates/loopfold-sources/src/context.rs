@@ -1,10 +1,11 @@
 //! What a source is given besides the bytes: options, the sink, and a place to put
 //! what it found wrong.
 
-use crate::{Error, Result};
+use crate::{Error, FunctionNames, Result};
 use loopfold::StreamId;
 use loopfold::trace::{Event, Sink};
 use std::fmt::Display;
+use std::sync::Arc;
 
 /// What a user can ask of sources. Each source says which options it heeds.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +31,8 @@ pub struct Options {
     pub calls: bool,
     /// `chrome`: only slices of these categories.
     pub category: Vec<String>,
+    /// `calls-binary`: what the functions are called.
+    pub functions: Arc<FunctionNames>,
     /// Go on past damage and report it, instead of stopping with an error.
     pub lenient: bool,
     /// `lines`: a last line without its end was cut off, which is damage.

@@ -28,17 +28,21 @@ pub fn by_name(name: &str) -> Option<&'static dyn Source> {
 /// assert_eq!(name_of(b"\x01\x00\x02\x00", Some("counters.u16le.zst")), Some("u16"));
 /// ```
 pub fn guess(head: &[u8], file_name: Option<&str>) -> Option<&'static dyn Source> {
-    file_name.and_then(by_ending).or_else(|| by_content(head))
+    file_name.and_then(|name| by_ending(name, head)).or_else(|| by_content(head))
 }
 
-/// Integers have no mark of their own, so files of them are known by their ending.
-fn by_ending(file_name: &str) -> Option<&'static dyn Source> {
+/// Integers and tokens have no mark of their own, so files of them are known by their
+/// ending; so may be control flow that does not begin with a call.
+fn by_ending(file_name: &str, head: &[u8]) -> Option<&'static dyn Source> {
     let unpacked =
         [".gz", ".zst", ".xz"].iter().find_map(|packed| file_name.strip_suffix(packed)).unwrap_or(file_name);
     let (_, ending) = unpacked.rsplit_once('.')?;
     let width = ending.strip_suffix("le").unwrap_or(ending);
     match width {
         "u8" | "u16" | "u32" | "u64" => by_name(width),
+        // Other tools have texts with these endings.
+        "bb" | "trc" if head.is_empty() || !is_text(head) => by_name("calls-binary"),
+        "calls" => by_name("calls"),
         _ => None,
     }
 }
@@ -98,11 +102,17 @@ mod tests {
     }
 
     #[test]
-    fn the_ending_of_a_file_tells_the_width_of_integers() {
+    fn the_ending_of_a_file_tells_what_its_numbers_are() {
         check(b"", Some("pc.u64le"), Some("u64"));
         check(b"text\n", Some("x.u8.gz"), Some("u8"));
         check(b"text\n", Some("x.u16"), Some("u16"));
         check(b"a,b\n1,2\n", Some("x.csv"), Some("lines"));
         check(b"text\n", Some("u64"), Some("lines"));
+        check(b"\0\0\0\x80", Some("gzip.bb.zst"), Some("calls-binary"));
+        check(b"\0\0\0\x80", Some("gzip.trc"), Some("calls-binary"));
+        check(b"a text of another tool\n", Some("x.trc"), Some("lines"));
+        check(b"1\ncall f\n", Some("x.calls.gz"), Some("calls"));
+        check(b"call f\n1\nreturn\n", Some("x.txt"), Some("calls"));
+        check(b"E0x10\nX0x10\n", None, Some("finstrument"));
     }
 }

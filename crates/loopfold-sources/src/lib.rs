@@ -6,6 +6,8 @@
 mod babeltrace;
 mod bytes;
 mod call_log;
+mod calls;
+mod calls_binary;
 mod chrome;
 mod clock;
 mod context;
@@ -13,6 +15,9 @@ mod csv;
 mod decimal;
 mod error;
 mod execlog;
+mod finstrument;
+mod frames;
+mod function_names;
 mod guess;
 mod input;
 mod instructions;
@@ -32,6 +37,7 @@ mod testing;
 
 pub use context::{Context, Damage, Options};
 pub use error::{Error, Result};
+pub use function_names::FunctionNames;
 pub use guess::{by_name, guess};
 pub use input::{Compression, Input};
 pub use mask::Mask;
@@ -82,6 +88,9 @@ pub static ALL: &[&dyn Source] = &[
     &perf::Perf,
     &strace::Strace,
     &ltrace::Ltrace,
+    &finstrument::Finstrument,
+    &calls::Calls,
+    &calls_binary::CallsBinary,
     &csv::Csv,
     &bytes::Bytes,
     &integers::Integers::<1>,

@@ -279,6 +279,10 @@ fn a_bad_table_is_an_error_that_says_where() {
 fn sample(format: &str) -> Vec<u8> {
     match format {
         "csv" => TABLE.to_vec(),
+        "calls-binary" => {
+            let tokens = [0x8000_0000u32, 0, 0x8000_0001, 5, u32::MAX, 0xc000_0007, u32::MAX, 1];
+            tokens.iter().flat_map(|token| token.to_le_bytes()).collect()
+        }
         "u8" | "u16" | "u32" | "u64" => (0..20u64).flat_map(u64::to_le_bytes).collect(),
         "bytes" => b"ssssccccllaamm\n".to_vec(),
         _ => b"Oct 11 22:14:15 host su[230]: 10.0.0.1 took 5ms\n2024-01-02T03:04:05Z rank 7 fe80::1 /a/b\n"
@@ -289,7 +293,8 @@ fn sample(format: &str) -> Vec<u8> {
 #[test]
 fn no_input_makes_a_source_panic() {
     let mut random = Random(4);
-    let formats = ["lines", "bytes", "u8", "u16", "u32", "u64", "csv"];
+    let formats =
+        ["lines", "bytes", "u8", "u16", "u32", "u64", "csv", "calls", "calls-binary", "finstrument"];
     for source in ALL.iter().filter(|source| formats.contains(&source.name())) {
         let valid = sample(source.name());
         for round in 0..2_000 {

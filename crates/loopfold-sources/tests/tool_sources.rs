@@ -67,6 +67,8 @@ const SAMPLES: &[(&str, &str)] = &[
          prog 41 [001]  1522.6: raw_syscalls:sys_enter: NR 12 (0, 7ff)\nprog 7 10.6:  250000 cycles:u:\n\
          \t    55d0aa11 inner+0x3 (/bin/prog)\n\n",
     ),
+    ("calls", "call main\n1\ncall f\nB 2\nreturn\nthread 7\nreturn\ncall f\n007\nthread a b\nB\nreturn\n"),
+    ("finstrument", "E0x10\nE 0x20 0x14\nE0x30\nX0x20\n\nX0x40\nX 0x10 0x4\nE0x10\n"),
     (
         "babeltrace",
         "[10:00:00.000000001] (+?.?????????) vm app:start: { cpu_id = 1 }, { vpid = 4, vtid = 5 }, { }\n\
@@ -194,7 +196,7 @@ fn mutated_logs_never_panic_and_never_fail_leniently() {
         None,
         Some(&[
             "name", "cat", "args", "args.s", "errno", "result", "fd", "pc", "mnemonic", "address", "cpu",
-            "size",
+            "size", "function", "caller",
         ]),
     ];
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);

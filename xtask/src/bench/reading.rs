@@ -1,7 +1,8 @@
 //! How fast sources read: CPU time from bytes in memory to a trace in memory.
 //!
 //! The inputs are generated: the trace of LU with calls as an MPI tracer writes them, a
-//! line each; and training steps on a GPU as the PyTorch profiler writes them.
+//! line each; training steps on a GPU as the PyTorch profiler writes them; and calls,
+//! blocks and exits of a program with a hundred functions, as text and as tokens.
 
 use super::{Settings, progress};
 use crate::clock;
@@ -28,9 +29,11 @@ struct Input {
     target: f64,
 }
 
-const INPUTS: [Input; 2] = [
+const INPUTS: [Input; 4] = [
     Input { source: "lines", make: mpi_lines, target: 150.0 },
     Input { source: "chrome", make: profiler_json, target: 250.0 },
+    Input { source: "calls", make: calls_text, target: 50.0 },
+    Input { source: "calls-binary", make: calls_tokens, target: 50.0 },
 ];
 
 /// Measures the sources and prints the table.
@@ -101,6 +104,58 @@ fn mpi_call(letter: u32) -> String {
         'V' | 'W' | 'X' => format!("MPI_Bcast root=0 bytes={} comm=0", 4 * letter),
         _ => format!("MPI_Allreduce op=sum count={letter} type=double comm=0"),
     }
+}
+
+/// What a program does next.
+enum Step {
+    Call(u32),
+    Return,
+    Block(u32),
+}
+
+/// The steps of a program, without end: loops in which functions call others.
+fn program() -> impl Iterator<Item = Step> {
+    const FUNCTIONS: u32 = 100;
+    const DEEPEST: u32 = 30;
+    let mut depth = 0;
+    streams::nests(1 << 16, 11).into_iter().cycle().map(move |letter| match letter % 5 {
+        0 if depth < DEEPEST => {
+            depth += 1;
+            Step::Call(letter / 5 % FUNCTIONS)
+        }
+        1 if depth > 1 => {
+            depth -= 1;
+            Step::Return
+        }
+        _ => Step::Block(letter),
+    })
+}
+
+/// About `size` bytes of control flow, a line each.
+fn calls_text(size: usize) -> Vec<u8> {
+    let mut text = Vec::with_capacity(size + 64);
+    for step in program() {
+        let line = match step {
+            Step::Call(function) => format!("call function_{function}\n"),
+            Step::Return => "return\n".to_string(),
+            Step::Block(block) => format!("{block}\n"),
+        };
+        text.extend_from_slice(line.as_bytes());
+        if text.len() >= size {
+            break;
+        }
+    }
+    text
+}
+
+/// `size` bytes of control flow as tokens.
+fn calls_tokens(size: usize) -> Vec<u8> {
+    let token = |step| match step {
+        Step::Call(function) => 0x8000_0000 | function,
+        Step::Return => u32::MAX,
+        Step::Block(block) => block,
+    };
+    program().take(size / 4).flat_map(|step| token(step).to_le_bytes()).collect()
 }
 
 /// About `size` bytes of a profile of training steps: on the host each operator and its

@@ -2,11 +2,13 @@
 //! length: events are written as they are unfolded.
 
 use crate::args::{CatArgs, FolderArgs, FolderName};
-use crate::{Outcome, input};
+use crate::show::calls::{self, Style};
+use crate::{Outcome, input, names};
 use anyhow::{Result, bail};
 use loopfold::fold::FoldedStream;
 use loopfold::trace::{ColumnReader, Meaning, Name, Role, Times, TimesKept};
 use loopfold::{Fold, Symbol};
+use loopfold_sources::FunctionNames;
 use std::io::{BufWriter, Write};
 
 pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
@@ -17,10 +19,16 @@ pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
     let mut out = BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
     if arguments.json {
         print_json(&mut out, arguments, &fold)?;
+    } else if arguments.raw {
+        print_all_raw(&mut out, arguments, &fold)?;
     } else {
-        let prefixed = fold.streams().len() > 1;
+        let threads = calls::threads(&fold).filter(|_| !arguments.times);
+        let prefixed = fold.streams().len() > 1 && threads.is_none();
         let mut forms = Forms::new(&fold, arguments.hex);
-        for stream in fold.streams() {
+        for (index, stream) in fold.streams().iter().enumerate() {
+            if let Some(id) = threads.as_ref().and_then(|threads| threads[index]) {
+                writeln!(out, "thread {id}")?;
+            }
             print_stream(&mut out, arguments, &fold, stream, prefixed, &mut forms)?;
         }
     }
@@ -32,17 +40,29 @@ pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
 struct Forms<'a> {
     fold: &'a Fold,
     hex: bool,
+    style: Style,
     forms: Vec<Option<Box<[u8]>>>,
 }
 
 impl<'a> Forms<'a> {
     fn new(fold: &'a Fold, hex: bool) -> Self {
-        Self { fold, hex, forms: vec![None; fold.alphabet().len()] }
+        Self { fold, hex, style: Style::default(), forms: vec![None; fold.alphabet().len()] }
+    }
+
+    /// From now on in this style.
+    fn set_style(&mut self, style: Style) {
+        if self.style != style {
+            self.style = style;
+            self.forms.fill(None);
+        }
     }
 
     fn of(&mut self, symbol: Symbol) -> &[u8] {
-        let (fold, hex) = (self.fold, self.hex);
-        self.forms[symbol.index()].get_or_insert_with(|| written(&fold.alphabet().meaning(symbol), hex))
+        let (fold, hex, style) = (self.fold, self.hex, self.style);
+        self.forms[symbol.index()].get_or_insert_with(|| {
+            let meaning = fold.alphabet().meaning(symbol);
+            style.line(&meaning, hex).map_or_else(|| written(&meaning, hex), Into::into)
+        })
     }
 }
 
@@ -67,9 +87,7 @@ fn print_stream(
     let whole_end = to >= fold.length(stream.root());
     let window = fold.window(stream.root(), arguments.from, to);
     let format = stream.note("format");
-    if arguments.raw {
-        return print_raw(out, window, fold, format);
-    }
+    forms.set_style(Style::of(stream));
     if format == Some("bytes") && !prefixed && !arguments.times {
         let mut any = false;
         for symbol in window {
@@ -132,6 +150,54 @@ impl<'a> Clock<'a> {
     }
 }
 
+fn print_all_raw(out: &mut impl Write, arguments: &CatArgs, fold: &Fold) -> Result<()> {
+    let to = arguments.to.unwrap_or(u64::MAX);
+    let is_tokens = |stream: &FoldedStream| stream.note("format") == Some("calls-binary");
+    if fold.streams().iter().any(is_tokens) {
+        let threads = calls::threads(fold).filter(|_| fold.streams().iter().all(is_tokens));
+        let Some(threads) = threads else { bail!("--raw: these are not the threads of one trace of calls") };
+        return print_tokens(out, arguments, fold, &threads);
+    }
+    for stream in fold.streams() {
+        print_raw(out, fold.window(stream.root(), arguments.from, to), fold, stream.note("format"))?;
+    }
+    Ok(())
+}
+
+/// Writes the tokens of all threads. Whether every event has one is known before the first
+/// is written.
+fn print_tokens(
+    out: &mut impl Write,
+    arguments: &CatArgs,
+    fold: &Fold,
+    threads: &[Option<&str>],
+) -> Result<()> {
+    let to = arguments.to.unwrap_or(u64::MAX);
+    let functions = function_names(arguments)?;
+    let alphabet = fold.alphabet();
+    let tokens = alphabet.symbols().map(|symbol| calls::token(&alphabet.meaning(symbol), &functions));
+    let tokens: Vec<u32> = tokens.collect::<Result<_>>()?;
+    let switches = threads.iter().map(|id| id.map(calls::thread_token).transpose());
+    let switches: Vec<Option<u32>> = switches.collect::<Result<_>>()?;
+    for (stream, switch) in fold.streams().iter().zip(switches) {
+        let window = fold.window(stream.root(), arguments.from, to).map(|symbol| tokens[symbol.index()]);
+        for token in switch.into_iter().chain(window) {
+            out.write_all(&token.to_le_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+/// The names that are given, or that lie beside the only input.
+fn function_names(arguments: &CatArgs) -> Result<FunctionNames> {
+    let given = arguments.read.names.clone();
+    let beside = || match arguments.read.inputs.as_slice() {
+        [only] if only.as_os_str() != "-" => names::beside(only),
+        _ => None,
+    };
+    Ok(given.or_else(beside).map(|path| names::read(&path)).transpose()?.unwrap_or_default())
+}
+
 fn print_raw(
     out: &mut impl Write,
     symbols: impl Iterator<Item = Symbol>,
@@ -143,7 +209,7 @@ fn print_raw(
         Some("u16") => 2,
         Some("u32") => 4,
         Some("u64") => 8,
-        _ => bail!("--raw is for streams that were read as u8, u16, u32 or u64"),
+        _ => bail!("--raw is for streams that were read as u8, u16, u32, u64 or calls-binary"),
     };
     for symbol in symbols {
         match fold.alphabet().meaning(symbol).name {

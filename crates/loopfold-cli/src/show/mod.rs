@@ -1,6 +1,7 @@
 //! Printing: numbers and times as people write them, labels of events, and nests on a
 //! terminal and as JSON.
 
+pub(crate) mod calls;
 mod json;
 mod labels;
 mod nest;

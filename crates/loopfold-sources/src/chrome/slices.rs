@@ -59,9 +59,9 @@ pub(super) struct Slices {
 /// One step of a thread's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    Enter { kind: u32, at: i64 },
+    Enter { kind: u32, at: i64, caller: Option<u32> },
     Leave { kind: u32, at: i64 },
-    Instant { kind: u32, at: i64 },
+    Instant { kind: u32, at: i64, function: Option<u32> },
 }
 
 impl Slices {
@@ -158,11 +158,12 @@ impl Ordered {
                 open.pop();
             }
             now = slice.start;
+            let around = open.last().map(|(outer, _)| outer.kind);
             if slice.duration == INSTANT {
-                step(Step::Instant { kind: slice.kind, at: now })?;
+                step(Step::Instant { kind: slice.kind, at: now, function: around })?;
                 continue;
             }
-            step(Step::Enter { kind: slice.kind, at: now })?;
+            step(Step::Enter { kind: slice.kind, at: now, caller: around })?;
             let outer_end = open.last().map_or(i64::MAX, |&(_, end)| end);
             open.push((*slice, slice.end().unwrap_or(i64::MAX).min(outer_end)));
         }

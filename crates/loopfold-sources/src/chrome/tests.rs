@@ -52,7 +52,16 @@ fn begins_and_ends_are_matched() {
     assert_eq!(note_of(&reading, "pid 1", "begins-without-end").unwrap(), "2");
     assert_eq!(
         calls(text),
-        ["enter a", "enter lost", "enter b", "leave b", "leave lost", "leave a", "enter open", "leave open"]
+        [
+            "enter a",
+            "enter lost caller=a",
+            "enter b caller=lost",
+            "leave b",
+            "leave lost",
+            "leave a",
+            "enter open",
+            "leave open"
+        ]
     );
 }
 
@@ -63,7 +72,15 @@ fn calls_of_no_duration_keep_their_order() {
         {"ph":"i","name":"mark","pid":1,"ts":5},
         {"ph":"E","pid":1,"ts":5},{"ph":"E","pid":1,"ts":9}]"#;
     assert_eq!(events_of(&read(text), "pid 1"), ["a", "b", "c", "mark"]);
-    assert_eq!(calls(text), ["enter a", "leave a", "enter b", "enter c", "mark", "leave c", "leave b"]);
+    assert_eq!(
+        calls(text),
+        ["enter a", "leave a", "enter b", "enter c caller=b", "mark function=c", "leave c", "leave b"]
+    );
+    let alone = r#"[{"ph":"i","name":"mark","pid":1,"ts":5}]"#;
+    assert_eq!(
+        (events_of(&read(alone), "pid 1"), calls(alone)),
+        (vec!["mark".into()], vec!["mark function=?".into()])
+    );
 }
 
 #[test]
@@ -72,7 +89,16 @@ fn whole_slices_become_nested_calls() {
         {"ph":"X","name":"c","pid":1,"ts":8,"dur":9},{"ph":"X","name":"d","pid":1,"ts":20,"dur":1}]"#;
     assert_eq!(
         calls(text),
-        ["enter a", "enter b", "leave b", "enter c", "leave c", "leave a", "enter d", "leave d"]
+        [
+            "enter a",
+            "enter b caller=a",
+            "leave b",
+            "enter c caller=a",
+            "leave c",
+            "leave a",
+            "enter d",
+            "leave d"
+        ]
     );
 }
 

@@ -205,6 +205,15 @@ impl<'a> Meaning<'a> {
         Event { name: self.name, role: self.role, fields: &self.fields, ..Event::default() }
     }
 
+    /// Whether a field says nothing more to a reader: the function of its exit.
+    fn is_told_by_name(&self, field: &Field<'_>) -> bool {
+        let name = match self.name {
+            Name::Text(text) => text,
+            Name::Integer(_) => return false,
+        };
+        self.role == Role::Leave && field.key == "function" && field.value == Value::Text(name)
+    }
+
     /// The value of a field.
     pub fn field(&self, key: &str) -> Option<Value<'a>> {
         self.fields.iter().find(|field| field.key == key).map(|field| field.value)
@@ -225,7 +234,7 @@ impl fmt::Display for Meaning<'_> {
             Name::Integer(number) if f.alternate() => write!(f, "{number:#x}")?,
             Name::Integer(number) => write!(f, "{number}")?,
         }
-        for field in &self.fields {
+        for field in self.fields.iter().filter(|field| !self.is_told_by_name(field)) {
             f.write_str(" ")?;
             write_escaped(f, field.key.as_bytes())?;
             f.write_str("=")?;
@@ -378,6 +387,19 @@ mod tests {
         assert_eq!(alphabet.label(number), "2147492632");
         assert_eq!(format!("{:#}", alphabet.meaning(number)), "0x80002318");
         assert_eq!(alphabet.label(zero), "0");
+    }
+
+    #[test]
+    fn an_exit_is_shown_with_its_function_once() {
+        let mut alphabet = Alphabet::default();
+        let mut label = |role, name: &str| {
+            let fields = [Field { key: "function", value: Value::Text(b"f") }];
+            let symbol = alphabet.intern(&Event { role, fields: &fields, ..Event::named(name) }, None);
+            alphabet.label(symbol.unwrap())
+        };
+        assert_eq!(label(Role::Leave, "f"), "leave f");
+        assert_eq!(label(Role::Leave, "g"), "leave g function=f");
+        assert_eq!(label(Role::Block, "f"), "f function=f");
     }
 
     #[test]

@@ -50,11 +50,14 @@ pub enum Role {
     /// Nothing more is known than the name.
     #[default]
     Plain,
-    /// A function or region is entered.
+    /// The function or region that the name says is entered. A field `caller` says that
+    /// this also is a block of the caller, called by the same name.
     Enter,
-    /// A function or region is left.
+    /// The function or region that the name says is left; sources of control flow repeat
+    /// it in the field `function`.
     Leave,
-    /// A basic block or path of the function in the field `function`.
+    /// A basic block or path of the function in the field `function`, which is `?` where
+    /// the trace does not show its entry.
     Block,
     /// A message is sent: fields `peer`, `tag`, `bytes`, `comm`.
     Send,
@@ -79,7 +82,7 @@ impl Role {
 
 /// A named value of an event.
 ///
-/// Keys that questions know: `function` (of a block or an exit), `peer`, `tag`,
+/// Keys that questions know: `function` (of a block or an exit), `caller` (of an entry), `peer`, `tag`,
 /// `bytes`, `comm` (of a message), `root` (of a collective).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {

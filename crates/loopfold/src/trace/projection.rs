@@ -16,7 +16,7 @@ pub struct Projection {
     pub key: Option<Vec<String>>,
     /// Fields left out in any case.
     pub ignore: Vec<String>,
-    /// Classes that stand for several names.
+    /// Classes that stand for several names, of events and of their functions.
     pub map: NameMap,
 }
 
@@ -76,6 +76,14 @@ impl Projection {
             }
         };
         let name = self.map.class_of(name).map_or(name, Name::Text);
+        // A function's blocks and exits stay with its entries.
+        for field in fields.iter_mut().filter(|field| ["function", "caller"].contains(&field.key)) {
+            if let Value::Text(text) = field.value
+                && let Some(class) = self.map.class_of(Name::Text(text))
+            {
+                field.value = Value::Text(class);
+            }
+        }
         let result = then(&Event { name, fields: &fields, ..*event });
         drop(number);
         result
@@ -163,6 +171,7 @@ fn split_line(line: &[u8]) -> Option<(&[u8], &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::Role;
 
     fn label_under(projection: &Projection) -> String {
         let fields = [
@@ -188,6 +197,23 @@ mod tests {
         assert_eq!(label_under(&key(&["all"])), "openat errno=ENOENT fd=3");
         let ignore = Projection { ignore: vec!["fd".into()], ..Projection::default() };
         assert_eq!(label_under(&ignore), "openat errno=ENOENT");
+    }
+
+    #[test]
+    fn functions_fall_into_classes_with_their_calls() {
+        let map = NameMap::parse(b"init_*\tinit\n1\tfirst\n").unwrap();
+        let projection = Projection { map, ..Projection::default() };
+        let mut alphabet = Alphabet::default();
+        let mut label = |role, name: &str, key, function: &[u8]| {
+            let fields = [Field { key, value: Value::Text(function) }];
+            let event = Event { role, fields: &fields, ..Event::named(name) };
+            let symbol = projection.apply(&event, |event| alphabet.intern(event, None)).unwrap();
+            alphabet.label(symbol)
+        };
+        assert_eq!(label(Role::Block, "1", "function", b"init_a"), "first function=init");
+        assert_eq!(label(Role::Leave, "init_b", "function", b"init_b"), "leave init");
+        assert_eq!(label(Role::Enter, "init_b", "caller", b"init_a"), "enter init caller=init");
+        assert_eq!(label(Role::Block, "2", "other", b"init_a"), "2 other=init_a");
     }
 
     #[test]
