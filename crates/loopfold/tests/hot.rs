@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target, rule_uses};
-use loopfold::folders::{Folder, Halving, MinTimes};
+use loopfold::folders::{Folder, Halving, MinTimes, Outermost, Repair, SequiturRuns};
 use loopfold::questions::{EventCosts, HotSettings, HotSubpaths, Limit, Selection, hot_subpaths};
 use loopfold::trace::{Alphabet, Event};
 use loopfold::{Fold, RuleId, Symbol};
@@ -169,6 +169,28 @@ fn hot_subpaths_equal_a_search_of_the_unfolded_streams() {
         let question = Question::random(&mut rng, &several, size);
         for folder in &folders {
             question.check(&fold(&several, size, &**folder), &several);
+        }
+    }
+}
+
+/// Rules long enough that many of them begin alike and then differ.
+#[test]
+fn hot_subpaths_of_longer_streams() {
+    let mut rng = Rng::new(75);
+    let folders: [&dyn Folder; 3] = [&SequiturRuns, &Repair, &Outermost::default()];
+    for case in 0..CASES / 20 {
+        let length = rng.between(300, 700);
+        let stream = match case % 3 {
+            0 => streams::nests(length, rng.next_u64()),
+            _ => streams::control_flow(length, rng.next_u64()),
+        };
+        let size = stream.iter().max().map_or(1, |&most| most + 1);
+        let streams = vec![stream];
+        let mut question = Question::random(&mut rng, &streams, size);
+        question.settings.max_length += 20;
+        question.hot.max += 20;
+        for folder in folders {
+            question.check(&fold(&streams, size, folder), &streams);
         }
     }
 }

@@ -107,8 +107,8 @@ const MANY: u32 = u32::MAX;
 /// Where some occurrences go on after the end of a part.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Next {
-    /// At a place: the first event there, and how many occurrences go on so.
-    Place { place: Place, symbol: u32, count: u64 },
+    /// At a place: the part there and its first event, and how many occurrences go on so.
+    Place { place: Place, part: Part, symbol: u32, count: u64 },
     /// With whatever follows this part.
     After(Part),
 }
@@ -278,11 +278,6 @@ impl<'a> Followers<'a> {
         self.spots[place.item as usize]
     }
 
-    /// What the item at a place repeats.
-    pub(super) fn part_at(&self, place: Place) -> Part {
-        self.spot(place).part
-    }
-
     /// How often the item at a place repeats.
     fn times(&self, place: Place) -> u64 {
         match self.spot(place).times {
@@ -306,7 +301,8 @@ impl<'a> Followers<'a> {
     /// How many occurrences end at a place, in all streams. Fits 64 bits, as it is no
     /// more than its last event occurs.
     fn count(&self, place: Place) -> u64 {
-        place.uses * self.left(place).0
+        // Most places are not looped, and need no look at their item.
+        if place.is_looped() { place.uses * self.left(place).0 } else { place.uses }
     }
 
     /// How often each symbol occurs.
@@ -330,10 +326,13 @@ impl<'a> Followers<'a> {
         self.class_starts[part as usize]..self.class_starts[part as usize + 1]
     }
 
-    /// The first event of a class, and how often the class follows its part.
-    pub(super) fn class(&self, class: u32) -> (u32, u64) {
-        let Class { symbol, count, .. } = self.classes[class as usize];
-        (symbol, count)
+    /// The first event of a class, how often the class follows its part, and the place
+    /// and its part if there is only one.
+    pub(super) fn class(&self, class: u32) -> (u32, u64, Option<(Place, Part)>) {
+        let Class { symbol, count, records } = self.classes[class as usize];
+        let only = self.classes[class as usize + 1].records == records + 1;
+        let only = only.then(|| self.records[records as usize]);
+        (symbol, count, only.map(|record| (record.place(), record.part)))
     }
 
     /// Where the first event of a class is: the place, its part, and how often.
@@ -342,7 +341,7 @@ impl<'a> Followers<'a> {
         let records = &self.records[range.start as usize..range.end as usize];
         records.iter().map(|record| {
             let place = record.place();
-            (place, record.part, if place.is_looped() { self.count(place) } else { place.uses })
+            (place, record.part, self.count(place))
         })
     }
 
@@ -365,6 +364,7 @@ impl<'a> Followers<'a> {
         let going_on = occurrences - u64::from(leaving);
         let again = (going_on > 0).then(|| Next::Place {
             place: place.again(),
+            part: spot.part,
             symbol: spot.first,
             count: going_on * place.uses,
         });
@@ -375,6 +375,7 @@ impl<'a> Followers<'a> {
         match self.spots.get(place.item as usize + 1) {
             Some(next) if next.rule == rule => Next::Place {
                 place: Place { item: place.item + 1, turn: 0, uses: place.uses },
+                part: next.part,
                 symbol: next.first,
                 count: place.uses,
             },

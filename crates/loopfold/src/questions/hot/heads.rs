@@ -36,11 +36,6 @@ impl Known {
         self.length == 0
     }
 
-    /// Without the first of them.
-    pub(super) fn rest(self) -> Self {
-        Self { start: self.start + 1, length: self.length - 1 }
-    }
-
     /// Without the first `at` of them.
     pub(super) fn from(self, at: u32) -> Self {
         let passed = at.min(self.length);
@@ -60,10 +55,15 @@ impl<'a> Heads<'a> {
         }
     }
 
-    /// The same, with room for so many events.
+    /// Leaves room for so many events.
     #[cfg(test)]
-    pub(super) fn with_room(self, largest: usize) -> Self {
-        Self { largest, ..self }
+    pub(super) fn set_room(&mut self, largest: usize) {
+        self.largest = largest;
+    }
+
+    /// How many events of a rule matter at the most.
+    pub(super) fn most(&self) -> u32 {
+        self.most
     }
 
     /// The first of some known events.
@@ -76,10 +76,10 @@ impl<'a> Heads<'a> {
         &self.events[known.start as usize..(known.start + known.length) as usize]
     }
 
-    /// The events of a rule from number `at` on, which there must be. Nothing when they
-    /// cannot be kept.
-    pub(super) fn from(&mut self, rule: RuleId, at: u32) -> Option<Known> {
-        if at >= self.known[rule.index()].length && !self.unfold(rule, at + 1) {
+    /// The events of a rule from number `at` on, as many as are wanted or more; there must
+    /// be so many. Nothing when they cannot be kept.
+    pub(super) fn from(&mut self, rule: RuleId, at: u32, wanted: u32) -> Option<Known> {
+        if at + wanted > self.known[rule.index()].length && !self.unfold(rule, at + wanted) {
             return None;
         }
         Some(self.known[rule.index()].from(at))

@@ -14,6 +14,7 @@
 mod ahead;
 mod best;
 mod costs;
+mod ends;
 mod followers;
 mod heads;
 mod paper;
