@@ -11,12 +11,17 @@
 use super::coder::{CERTAIN, Coder};
 
 /// How likely a yes is in one context, for mixing: twelve bits of chance, and four for
-/// how many answers it has learnt. Zero bits are a fresh one: even, with nothing learnt.
-#[derive(Clone, Copy, Default)]
+/// how many answers it has learnt. A fresh one is even and has learnt none.
+#[derive(Clone, Copy)]
 pub(super) struct Chance(u16);
 
-/// The high bit is kept inverted, so that an even chance is 0.
-const INVERTED: u16 = 1 << 15;
+impl Default for Chance {
+    fn default() -> Self {
+        Self(EVEN)
+    }
+}
+
+const EVEN: u16 = (CERTAIN / 2) as u16;
 /// Of the bits of a [`Chance`] those that count answers; it never counts further.
 const ANSWERS: u16 = 15;
 /// A [`Flag`] never counts further.
@@ -24,11 +29,11 @@ const ANSWERS_OF_FLAGS: u16 = 250;
 
 /// How far a chance moves towards an answer after so many others, in 65,536ths of the
 /// way: 1/1.5, 1/2.5, and so on.
-static STEPS: [i32; ANSWERS_OF_FLAGS as usize + 1] = {
+static STEPS: [u32; ANSWERS_OF_FLAGS as usize + 1] = {
     let mut steps = [0; ANSWERS_OF_FLAGS as usize + 1];
     let mut answers = 0;
     while answers < steps.len() {
-        steps[answers] = (2 << 16) / (2 * answers as i32 + 3);
+        steps[answers] = (2 << 16) / (2 * answers as u32 + 3);
         answers += 1;
     }
     steps
@@ -38,24 +43,37 @@ impl Chance {
     /// The logarithm of its odds, in 256ths.
     #[inline]
     pub(super) fn opinion(self) -> i32 {
-        stretch(u32::from(self.0 ^ INVERTED))
+        stretch(self.0.into())
+    }
+
+    /// A coarse opinion: from 0, a sure no, to 7, a sure yes, or [`FRESH`].
+    #[inline]
+    pub(super) fn level(self) -> usize {
+        if self.0 & ANSWERS == 0 { FRESH } else { ((self.opinion() + LARGEST + 1) >> 9) as usize }
     }
 
     #[inline]
     pub(super) fn learn(&mut self, value: bool) {
         let answers = self.0 & ANSWERS;
-        let chance = i32::from((self.0 ^ INVERTED) & !ANSWERS);
-        let moved = moved(chance, answers, value);
-        let rounded = ((moved + 8) as u32).min(CERTAIN - 1) as u16 & !ANSWERS;
-        self.0 = (rounded ^ INVERTED) | (answers + 1).min(ANSWERS);
+        let moved = moved((self.0 - answers).into(), answers, value);
+        self.0 = ((moved + 8) as u16 & !ANSWERS) | (answers + 1).min(ANSWERS);
     }
 }
 
-/// A chance after an answer, when it has learnt so many others.
+/// The level of a chance that has learnt nothing, and how many levels there are.
+const FRESH: usize = 8;
+pub(super) const LEVELS: usize = 9;
+
+/// About half of the logarithm of the odds that a level stands for.
+fn odds_of(level: usize) -> i64 {
+    if level == FRESH { 0 } else { 256 * (level as i64 - 4) }
+}
+
+/// A chance after an answer, when it has learnt so many others. It never becomes certain.
 #[inline]
-fn moved(chance: i32, answers: u16, value: bool) -> i32 {
-    let goal = if value { CERTAIN as i32 - 1 } else { 0 };
-    chance + (((goal - chance) * STEPS[usize::from(answers)]) >> 16)
+fn moved(chance: u32, answers: u16, value: bool) -> u32 {
+    let step = STEPS[usize::from(answers)];
+    if value { chance + (((CERTAIN - 1 - chance) * step) >> 16) } else { chance - ((chance * step) >> 16) }
 }
 
 /// A yes or no coded by its own chance alone, which is more precise and remembers longer.
@@ -65,30 +83,48 @@ pub(super) struct Flag {
     answers: u16,
 }
 
-/// What a mixed chance may at most be when it is coded, and at least, from the other end.
-const SUREST: u32 = CERTAIN - 32;
-
 impl Default for Flag {
     fn default() -> Self {
-        Self { chance: INVERTED, answers: 0 }
+        Self { chance: EVEN, answers: 0 }
     }
 }
 
 impl Flag {
-    #[inline]
+    /// One for each level, which expects what the level says, with some doubt.
+    pub(super) fn by_level() -> [Self; LEVELS] {
+        std::array::from_fn(|level| Self::expecting(odds_of(level)))
+    }
+
+    /// One for each pair of levels, which expects what they say together.
+    pub(super) fn by_levels() -> [[Self; LEVELS]; LEVELS] {
+        std::array::from_fn(|one| std::array::from_fn(|other| Self::expecting(odds_of(one) + odds_of(other))))
+    }
+
+    fn expecting(odds: i64) -> Self {
+        Self { chance: squash(odds) as u16, answers: 0 }
+    }
+
+    #[inline(always)]
     pub(super) fn code(&mut self, coder: &mut impl Coder, value: bool) -> bool {
-        self.code_unsurely(coder, SUREST, value)
+        let value = coder.bit(self.chance.into(), value);
+        self.learn(value);
+        value
     }
 
     /// Codes an answer that is never taken for surer than `surest`, and so always costs
     /// something.
-    #[inline]
+    #[inline(always)]
     pub(super) fn code_unsurely(&mut self, coder: &mut impl Coder, surest: u32, value: bool) -> bool {
         let chance = u32::from(self.chance).clamp(CERTAIN - surest, surest);
         let value = coder.bit(chance, value);
+        self.learn(value);
+        value
+    }
+
+    #[inline(always)]
+    fn learn(&mut self, value: bool) {
         self.chance = moved(self.chance.into(), self.answers, value) as u16;
         self.answers = (self.answers + 1).min(ANSWERS_OF_FLAGS);
-        value
     }
 }
 
@@ -102,20 +138,37 @@ const ODDS: [i32; 33] = [
 const LARGEST: i32 = 2047;
 
 /// The chance that belongs to a logarithm of odds, between two of [`ODDS`].
-#[inline]
-const fn squash(odds: i32) -> i32 {
+const fn between(odds: i32) -> i32 {
     let place = (odds + LARGEST + 1) as usize;
     let (index, part) = (place >> 7, (place & 127) as i32);
     (ODDS[index] * (128 - part) + ODDS[index + 1] * part) >> 7
 }
 
-/// The reverse of [`squash`] for chances in 4,096ths: the smallest odds that reach it.
+/// All chances that odds can have, from the smallest odds on.
+static SQUASHED: [u16; 2 * LARGEST as usize + 1] = {
+    let mut squashed = [0; 2 * LARGEST as usize + 1];
+    let mut odds = -LARGEST;
+    while odds <= LARGEST {
+        squashed[(odds + LARGEST) as usize] = between(odds) as u16;
+        odds += 1;
+    }
+    squashed
+};
+
+/// The chance that belongs to a logarithm of odds in 256ths, which may be too large.
+#[inline]
+fn squash(odds: i64) -> i32 {
+    let limit = i64::from(LARGEST);
+    SQUASHED[(odds.clamp(-limit, limit) + limit) as usize].into()
+}
+
+/// The reverse for chances in 4,096ths: the smallest odds that reach it.
 static STRETCHED: [i16; 4096] = {
     let mut stretched = [LARGEST as i16; 4096];
     let mut next = 0;
     let mut odds = -LARGEST;
     while odds <= LARGEST {
-        let reached = (squash(odds) >> 4) as usize;
+        let reached = (between(odds) >> 4) as usize;
         while next <= reached {
             stretched[next] = odds as i16;
             next += 1;
@@ -131,9 +184,11 @@ pub(super) fn stretch(chance: u32) -> i32 {
     i32::from(STRETCHED[(chance >> 4) as usize & 4095])
 }
 
-/// Mixes `N` opinions, with weights of their own for each of several situations.
+/// Mixes opinions, with weights of their own for each of several situations.
 pub(super) struct Mixer<const N: usize> {
     situations: Vec<Weighing<N>>,
+    /// How slowly the weights move.
+    pace: u32,
 }
 
 /// The weights of one situation, and of an opinion that never changes.
@@ -143,26 +198,36 @@ struct Weighing<const N: usize> {
     bias: i32,
 }
 
-/// A weight of 1 in percent of it.
-const fn percent(percent: i32) -> i32 {
-    (percent << 16) / 100
-}
-
-/// No weight is larger, in either direction.
-const HEAVIEST: i32 = 16 << 16;
+/// A weight of 1 is so much.
+const WHOLE: i32 = 1 << 16;
 /// The opinion that never changes.
 const BIAS: i32 = 256;
 
 impl<const N: usize> Mixer<N> {
     /// All situations begin with the same weights, given in percent.
-    pub(super) fn new(situations: usize, weights: [i32; N]) -> Self {
-        let weighing = Weighing { weights: weights.map(percent), bias: 0 };
-        Self { situations: vec![weighing; situations] }
+    pub(super) fn new(situations: usize, percent: [i32; N], pace: u32) -> Self {
+        let weighing = Weighing { weights: percent.map(|percent| percent * WHOLE / 100), bias: 0 };
+        Self { situations: vec![weighing; situations], pace }
+    }
+
+    /// Codes an answer by the opinions of these chances, and has all learn it.
+    #[inline(always)]
+    pub(super) fn code(
+        &mut self,
+        coder: &mut impl Coder,
+        situation: usize,
+        chances: [&mut Chance; N],
+        value: bool,
+    ) -> bool {
+        let opinions = std::array::from_fn(|index| chances[index].opinion());
+        let value = self.code_opinions(coder, situation, opinions, value);
+        chances.into_iter().for_each(|chance| chance.learn(value));
+        value
     }
 
     /// Codes an answer by these opinions.
-    #[inline]
-    pub(super) fn code(
+    #[inline(always)]
+    pub(super) fn code_opinions(
         &mut self,
         coder: &mut impl Coder,
         situation: usize,
@@ -174,59 +239,56 @@ impl<const N: usize> Mixer<N> {
         for (&weight, opinion) in weights.iter().zip(opinions) {
             sum += i64::from(weight) * i64::from(opinion);
         }
-        let odds = (sum >> 16).clamp(-i64::from(LARGEST), i64::from(LARGEST)) as i32;
-        let chance = squash(odds);
-        let value = coder.bit((chance as u32).clamp(CERTAIN - SUREST, SUREST), value);
+        let chance = squash(sum >> 16);
+        let value = coder.bit(chance as u32, value);
         let error = if value { CERTAIN as i32 - chance } else { -chance };
         for (weight, opinion) in weights.iter_mut().zip(opinions) {
-            adjust(weight, opinion, error);
+            adjust(weight, opinion, error, self.pace);
         }
-        adjust(bias, BIAS, error);
+        adjust(bias, BIAS, error, self.pace);
         value
     }
 }
 
 /// Moves the weight of an opinion, given by how much the mixed chance was too small.
 #[inline]
-fn adjust(weight: &mut i32, opinion: i32, error: i32) {
-    *weight = (*weight + ((opinion * error + (1 << 13)) >> 14)).clamp(-HEAVIEST, HEAVIEST);
+fn adjust(weight: &mut i32, opinion: i32, error: i32, pace: u32) {
+    *weight = weight.wrapping_add((opinion * error + (1 << (pace - 1))) >> pace);
 }
 
 /// Many chances by context; contexts that fall on the same place share a chance.
 pub(super) struct Chances {
-    /// Bare numbers, since large memory of zeros is had for nothing.
-    table: Vec<u16>,
+    table: Vec<Chance>,
     shift: u32,
 }
 
 impl Chances {
     /// Room for `2^bits` contexts, `bits` from 1 to 32.
     pub(super) fn new(bits: u32) -> Self {
-        Self { table: vec![0; 1 << bits], shift: 64 - bits }
+        Self { table: vec![Chance::default(); 1 << bits], shift: 64 - bits }
     }
 
-    /// Where the chance of a [context](context) lies.
+    /// The chance of a [context](context).
+    #[inline]
+    pub(super) fn of(&mut self, context: u64) -> &mut Chance {
+        self.at(self.place(context))
+    }
+
+    /// Where the chance of a context lies.
     #[inline]
     pub(super) fn place(&self, context: u64) -> usize {
         (context >> self.shift) as usize
     }
 
     #[inline]
-    pub(super) fn opinion(&self, place: usize) -> i32 {
-        Chance(self.table[place]).opinion()
-    }
-
-    #[inline]
-    pub(super) fn learn(&mut self, place: usize, value: bool) {
-        let mut chance = Chance(self.table[place]);
-        chance.learn(value);
-        self.table[place] = chance.0;
+    pub(super) fn at(&mut self, place: usize) -> &mut Chance {
+        &mut self.table[place]
     }
 }
 
-/// One number for two, spread over all 64 bits.
+/// The context of two numbers. Each kind of context has a key of its own, an odd number
+/// in whose product all bits of both numbers reach the high bits.
 #[inline]
-pub(super) fn context(first: u64, second: u64) -> u64 {
-    let mixed = first.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ second.wrapping_mul(0xd6e8_feb8_6659_fd93);
-    (mixed ^ mixed >> 32).wrapping_mul(0xa076_1d64_78bd_642f)
+pub(super) fn context(key: u64, first: u32, second: u32) -> u64 {
+    (u64::from(first) << 32 | u64::from(second)).wrapping_mul(key)
 }

@@ -17,7 +17,7 @@ pub(super) const MAGIC: [u8; 7] = *b"\x89fold\r\n";
 pub(super) const HEAD: usize = MAGIC.len() + 1;
 
 /// The versions of the format that this program reads; it writes the newest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub(super) enum Version {
     One = 1,
     Two = 2,

@@ -30,6 +30,7 @@ mod times;
 mod v1;
 mod walk;
 mod weights;
+mod words;
 mod write;
 
 pub use layout::{Section, SectionKind, Segment};

@@ -288,7 +288,7 @@ impl<R: Read + Seek> Archive<R> {
 
     fn read_rules(&mut self, index: usize) -> Result<Fold> {
         let streams = text::read_streams(&self.section(index, SectionKind::Streams)?, self.version)?;
-        let alphabet = text::read_alphabet(&self.section(index, SectionKind::Alphabet)?)?;
+        let alphabet = text::read_alphabet(&self.section(index, SectionKind::Alphabet)?, self.version)?;
         let section = self.section(index, SectionKind::Rules)?;
         let mut builder = FoldBuilder::new(alphabet);
         let roots = match self.version {

@@ -11,7 +11,7 @@ pub(super) struct Roots {
     is_new: Flag,
     is_another: Flag,
     /// The roots so far, by index, and how often each was one.
-    roots: Vec<RuleId>,
+    roots: Vec<(RuleId, u32)>,
     indices: HashMap<RuleId, usize>,
     weights: Weights,
 }
@@ -30,7 +30,8 @@ impl Roots {
         }
         let index = root.and_then(|root| self.indices.get(&root).copied());
         let root = if self.is_another.code(coder, index.is_some()) {
-            self.roots[self.weights.code(coder, index.unwrap_or(0))?]
+            let index = self.weights.code(coder, index.unwrap_or(0), |index| self.roots[index].1)?;
+            self.roots[index].0
         } else {
             let raw = coder.flat(known_rules as u32, root.map_or(0, RuleId::raw))?;
             RuleId::from_raw(raw)
@@ -43,9 +44,9 @@ impl Roots {
     pub(super) fn learn(&mut self, root: RuleId) -> Result<()> {
         let index = *self.indices.entry(root).or_insert(self.roots.len());
         if index == self.roots.len() {
-            self.roots.push(root);
-            self.weights.grow_to(index + 1);
+            self.roots.push((root, 0));
         }
+        self.roots[index].1 += 1;
         self.weights.add(index, 1)
     }
 }

@@ -1,10 +1,15 @@
 //! The two sections of text: the streams and the alphabet.
 //!
-//! Both are laid out so that like follows like, then compressed by zstd at its best if
-//! that makes them smaller. What is read back may be at most [`EXPANSION`] times as
-//! long as what is stored; the writer stores text as it is rather than pass that.
+//! Each is stored in the way that makes it smallest: as it is; laid out so that like
+//! follows like, and compressed by zstd at its best; or, if it is not long, under a
+//! [model of names and numbers](super::words). What is read back may be at most
+//! [`EXPANSION`] times as long as what is stored; the writer stores text as it is rather
+//! than pass that.
 
+use super::chance::Flag;
+use super::coder::{Coder, Decoder, Encoder};
 use super::layout::Version;
+use super::words::Words;
 use crate::bytes::{Bytes, put_number, put_text};
 use crate::fold::FoldedStream;
 use crate::trace::{Alphabet, is_bare_integer};
@@ -23,6 +28,10 @@ const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 const STORED: u8 = 0;
 const COMPRESSED: u8 = 1;
+const MODELLED: u8 = 2;
+
+/// No text longer than this is modelled, since reading it would take too long.
+const MODELLED_LENGTH: usize = 1 << 15;
 
 /// Compresses a text if that makes it smaller.
 fn pack(text: &[u8], expansion: usize) -> Result<Vec<u8>> {
@@ -36,6 +45,21 @@ fn pack(text: &[u8], expansion: usize) -> Result<Vec<u8>> {
     let mut packed = vec![method];
     packed.extend_from_slice(content);
     Ok(packed)
+}
+
+/// The modelled text, if it saves at least a tenth of the packed one, since it takes longer
+/// to read, and is not too short to be believed; else the packed one.
+fn better(packed: Vec<u8>, modelled: Option<Vec<u8>>, length: usize, expansion: usize) -> Vec<u8> {
+    let pays = |modelled: &Vec<u8>| modelled.len() <= packed.len() - packed.len().div_ceil(10);
+    match modelled.filter(pays) {
+        Some(modelled) if length <= most(&modelled, expansion) => modelled,
+        _ => packed,
+    }
+}
+
+/// How long the text of a modelled section may at most be.
+fn most(section: &[u8], expansion: usize) -> usize {
+    section.len().saturating_mul(expansion)
 }
 
 /// The reverse of [`pack`].
@@ -64,7 +88,7 @@ pub(super) fn write_streams(streams: &[FoldedStream]) -> Result<Vec<u8>> {
     if streams.is_empty() {
         return Ok(Vec::new());
     }
-    let mut words = Words { words: COMMON_WORDS.to_vec() };
+    let mut words = CommonWords { words: COMMON_WORDS.to_vec() };
     let mut rows = Vec::new();
     for stream in streams {
         put_text(&mut rows, stream.name().as_bytes());
@@ -81,12 +105,37 @@ pub(super) fn write_streams(streams: &[FoldedStream]) -> Result<Vec<u8>> {
     own.iter().for_each(|word| put_text(&mut text, word.as_bytes()));
     put_number(&mut text, streams.len() as u64);
     text.extend_from_slice(&rows);
-    pack(&text, STREAMS_EXPANSION)
+    let packed = pack(&text, STREAMS_EXPANSION)?;
+    let modelled = (text.len() <= MODELLED_LENGTH).then(|| model_streams(&text)).transpose()?;
+    Ok(better(packed, modelled, text.len(), STREAMS_EXPANSION))
+}
+
+fn model_streams(text: &[u8]) -> Result<Vec<u8>> {
+    let mut section = vec![MODELLED];
+    put_number(&mut section, text.len() as u64);
+    let mut coder = Encoder::default();
+    Words::new(text.len()).code_name(&mut coder, text, text.len())?;
+    section.extend_from_slice(&coder.finish());
+    Ok(section)
+}
+
+/// The reverse of [`model_streams`], without the first byte.
+fn read_modelled_streams(section: &[u8]) -> Result<Vec<u8>> {
+    let mut bytes = Bytes::new(section, "streams");
+    let length = claimed_length(&mut bytes, most(section, STREAMS_EXPANSION))?;
+    let mut coder = Decoder::new(bytes.rest());
+    Words::new(length).code_name(&mut coder, &[], length)
+}
+
+/// The length that a section claims its text to have.
+fn claimed_length(bytes: &mut Bytes<'_>, most: usize) -> Result<usize> {
+    let length = usize::try_from(bytes.number()?).ok().filter(|&length| length <= most);
+    length.ok_or_else(|| bytes.damaged("more text is claimed than these bytes can hold"))
 }
 
 /// Words that nearly every archive needs, and so does not have to store. The list is
 /// part of the format: it may only grow with its version.
-const COMMON_WORDS: [&str; 38] = [
+const COMMON_WORDS: [&str; 42] = [
     "outermost",
     "innermost",
     "guarded",
@@ -126,6 +175,10 @@ const COMMON_WORDS: [&str; 38] = [
     "calls",
     "otf2",
     "lines-left-out",
+    "calls-binary",
+    "finstrument",
+    "open-calls",
+    "unmatched-returns",
 ];
 
 impl Version {
@@ -144,11 +197,11 @@ const WORD_LENGTH: usize = 64;
 
 /// The words that many streams have in common, each stored once. They are few: the
 /// names of folders and the keys of notes.
-struct Words<'a> {
+struct CommonWords<'a> {
     words: Vec<&'a str>,
 }
 
-impl<'a> Words<'a> {
+impl<'a> CommonWords<'a> {
     /// Writes the number of a word, from 1, or 0 and the word.
     fn put(&mut self, out: &mut Vec<u8>, word: &'a str) {
         if word.len() > WORD_LENGTH {
@@ -175,7 +228,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Reads what [`Words`] wrote.
+/// Reads what [`CommonWords`] wrote.
 fn take_word(bytes: &mut Bytes<'_>, words: &[String]) -> Result<String> {
     match bytes.number()? {
         0 => bytes.string(),
@@ -198,7 +251,10 @@ pub(super) fn read_streams(section: &[u8], version: Version) -> Result<Vec<Strea
     if section.is_empty() {
         return Ok(Vec::new());
     }
-    let text = unpack(section, "streams", STREAMS_EXPANSION)?;
+    let text = match section.split_first() {
+        Some((&MODELLED, coded)) if version > Version::One => read_modelled_streams(coded)?,
+        _ => unpack(section, "streams", STREAMS_EXPANSION)?,
+    };
     let mut bytes = Bytes::new(&text, "streams");
     let mut words: Vec<String> = version.common_words().iter().map(ToString::to_string).collect();
     for _ in 0..bytes.number()? {
@@ -227,10 +283,21 @@ pub(super) fn write_alphabet(alphabet: &Alphabet, symbols: &[Symbol]) -> Result<
     if symbols.is_empty() {
         return Ok(Vec::new());
     }
+    let entries = || symbols.iter().map(|&symbol| alphabet.entry(symbol));
+    let packed = pack(&columns(entries()), EXPANSION)?;
+    let length = entries().map(<[u8]>::len).sum();
+    let modelled = (length <= MODELLED_LENGTH).then(|| model_entries(entries(), length)).transpose()?;
+    Ok(better(packed, modelled, length, EXPANSION))
+}
+
+/// The entries in columns: their heads, the integers, the lengths of the others, the
+/// others.
+fn columns<'a>(entries: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut text = Vec::new();
+    put_number(&mut text, entries.len() as u64);
     let (mut heads, mut lengths, mut rests, mut integers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut previous = 0;
-    for &symbol in symbols {
-        let Some((&head, rest)) = alphabet.entry(symbol).split_first() else { continue };
+    for (&head, rest) in entries.filter_map(<[u8]>::split_first) {
         heads.push(head);
         if is_bare_integer(head) {
             let number = integer_of(rest);
@@ -241,20 +308,100 @@ pub(super) fn write_alphabet(alphabet: &Alphabet, symbols: &[Symbol]) -> Result<
             rests.extend_from_slice(rest);
         }
     }
-    let mut text = Vec::new();
-    put_number(&mut text, symbols.len() as u64);
     [heads, integers, lengths, rests].iter().for_each(|column| text.extend_from_slice(column));
-    pack(&text, EXPANSION)
+    text
+}
+
+fn model_entries<'a>(entries: impl ExactSizeIterator<Item = &'a [u8]>, length: usize) -> Result<Vec<u8>> {
+    let mut section = vec![MODELLED];
+    put_number(&mut section, entries.len() as u64);
+    put_number(&mut section, length as u64);
+    let mut coder = Encoder::default();
+    let mut model = EntryModel::new(length);
+    for entry in entries {
+        model.code(&mut coder, entry, entry.len())?;
+    }
+    section.extend_from_slice(&coder.finish());
+    Ok(section)
+}
+
+/// Entries one after the other: their heads, and what follows them.
+struct EntryModel {
+    is_same_head: Flag,
+    heads: [Flag; 256],
+    head: u8,
+    words: Words,
+}
+
+impl EntryModel {
+    fn new(length: usize) -> Self {
+        Self {
+            is_same_head: Flag::default(),
+            heads: [Flag::default(); 256],
+            head: 0,
+            words: Words::new(length),
+        }
+    }
+
+    /// Codes an entry of no more than `most` bytes.
+    fn code(&mut self, coder: &mut impl Coder, entry: &[u8], most: usize) -> Result<Vec<u8>> {
+        let (&head, rest) = entry.split_first().unwrap_or((&0, &[]));
+        self.code_head(coder, head);
+        let mut coded = vec![self.head];
+        if is_bare_integer(self.head) {
+            let number = self.words.code_number(coder, integer_of(rest))?;
+            put_integer(&mut coded, number);
+        } else {
+            coded.extend_from_slice(&self.words.code_name(coder, rest, most.saturating_sub(1))?);
+        }
+        Ok(coded)
+    }
+
+    /// Most heads are the same as the one before.
+    fn code_head(&mut self, coder: &mut impl Coder, wanted: u8) {
+        if self.is_same_head.code(coder, wanted == self.head) {
+            return;
+        }
+        let mut node = 1usize;
+        for bit in (0..8).rev() {
+            let value = self.heads[node].code(coder, wanted >> bit & 1 == 1);
+            node = node << 1 | usize::from(value);
+        }
+        self.head = node as u8;
+    }
 }
 
 /// Reads an alphabet.
-pub(super) fn read_alphabet(section: &[u8]) -> Result<Alphabet> {
-    let mut alphabet = Alphabet::default();
-    if section.is_empty() {
-        return Ok(alphabet);
+pub(super) fn read_alphabet(section: &[u8], version: Version) -> Result<Alphabet> {
+    match section.split_first() {
+        None => Ok(Alphabet::default()),
+        Some((&MODELLED, coded)) if version > Version::One => read_modelled_entries(coded),
+        Some(_) => read_columns(&unpack(section, "alphabet", EXPANSION)?),
     }
-    let text = unpack(section, "alphabet", EXPANSION)?;
-    let mut bytes = Bytes::new(&text, "alphabet");
+}
+
+fn read_modelled_entries(coded: &[u8]) -> Result<Alphabet> {
+    let mut alphabet = Alphabet::default();
+    let mut bytes = Bytes::new(coded, "alphabet");
+    let count = bytes.number()?;
+    let mut left = claimed_length(&mut bytes, most(coded, EXPANSION))?;
+    let mut coder = Decoder::new(bytes.rest());
+    let mut model = EntryModel::new(left);
+    for _ in 0..count {
+        let entry = model.code(&mut coder, &[], left)?;
+        left =
+            left.checked_sub(entry.len()).ok_or_else(|| bytes.damaged("there is more text than claimed"))?;
+        alphabet.restore(&entry)?;
+    }
+    if left > 0 {
+        return Err(bytes.damaged("there is less text than claimed"));
+    }
+    Ok(alphabet)
+}
+
+fn read_columns(text: &[u8]) -> Result<Alphabet> {
+    let mut alphabet = Alphabet::default();
+    let mut bytes = Bytes::new(text, "alphabet");
     let count = bytes.number()?;
     let heads = bytes.take(count)?;
     let mut integers = Vec::new();
@@ -273,8 +420,7 @@ pub(super) fn read_alphabet(section: &[u8]) -> Result<Alphabet> {
         entry.clear();
         entry.push(head);
         if is_bare_integer(head) {
-            let number = integers.next().unwrap_or_default();
-            entry.extend_from_slice(&number.to_le_bytes()[..used_bytes(number)]);
+            put_integer(&mut entry, integers.next().unwrap_or_default());
         } else {
             entry.extend_from_slice(bytes.take(lengths.next().unwrap_or_default())?);
         }
@@ -288,8 +434,10 @@ fn integer_of(rest: &[u8]) -> u64 {
     rest.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
 }
 
-fn used_bytes(number: u64) -> usize {
-    8 - number.leading_zeros() as usize / 8
+/// Appends an integer as an entry has it: low bytes first, no zeros at the end.
+fn put_integer(entry: &mut Vec<u8>, number: u64) {
+    let used = 8 - number.leading_zeros() as usize / 8;
+    entry.extend_from_slice(&number.to_le_bytes()[..used]);
 }
 
 /// Small differences of either sign as small numbers.

@@ -1,5 +1,6 @@
-//! Alternatives by index, each with a weight: a Fenwick tree. Everything costs a
-//! logarithm of their number.
+//! Alternatives by index, each with a weight, which the owner knows: a Fenwick tree.
+//! Everything costs a logarithm of their number, and finding one does so without a branch
+//! to mispredict.
 
 use super::coder::{Coder, Span};
 use crate::{Error, Result};
@@ -7,7 +8,7 @@ use crate::{Error, Result};
 #[derive(Default)]
 pub(super) struct Weights {
     /// Node `n`, from 1, is the sum of the weights of as many alternatives up to the n-th
-    /// as the lowest bit of n says.
+    /// as the lowest bit of n says. There is a power of two of nodes.
     tree: Vec<u32>,
     total: u32,
 }
@@ -17,29 +18,30 @@ impl Weights {
         self.total
     }
 
-    /// Adds alternatives without weight until there are `length`.
-    pub(super) fn grow_to(&mut self, length: usize) {
-        while self.tree.len() < length {
-            let number = self.tree.len() + 1;
-            let mut weight = 0;
-            let mut span = 1;
-            while number & span == 0 {
-                weight += self.tree[number - span - 1];
-                span <<= 1;
-            }
-            self.tree.push(weight);
+    /// Makes room for alternatives up to this one, without weight.
+    fn reach(&mut self, index: usize) {
+        let nodes = (index + 1).next_power_of_two();
+        let mut node = self.tree.len().max(1);
+        self.tree.resize(nodes, 0);
+        // Of the new nodes those that sum up everything are not empty.
+        while node < nodes {
+            node *= 2;
+            self.tree[node - 1] = self.total;
         }
     }
 
     /// Adds to the weight of an alternative.
     pub(super) fn add(&mut self, index: usize, weight: u32) -> Result<()> {
+        if index >= self.tree.len() {
+            self.reach(index);
+        }
         let total = self.total.checked_add(weight);
         self.total = total.ok_or_else(|| Error::limit("there are too many items to be coded"))?;
         self.change(index, weight);
         Ok(())
     }
 
-    /// Takes off from the weight of an alternative, which is at least that.
+    /// Takes from the weight of an alternative.
     pub(super) fn subtract(&mut self, index: usize, weight: u32) {
         self.total -= weight;
         self.change(index, weight.wrapping_neg());
@@ -53,48 +55,45 @@ impl Weights {
         }
     }
 
-    /// Codes an alternative that has a weight.
-    pub(super) fn code(&self, coder: &mut impl Coder, index: usize) -> Result<usize> {
+    /// Codes an alternative, given the weight of each.
+    pub(super) fn code(
+        &self,
+        coder: &mut impl Coder,
+        index: usize,
+        weight: impl Fn(usize) -> u32,
+    ) -> Result<usize> {
         if self.total == 0 {
             return Err(Error::damaged("coded", "a choice without alternatives"));
         }
-        coder.choose(self.total, || self.span(index), |place| self.find(place))
+        let known = || Span { what: index, start: self.before(index), size: weight(index) };
+        let find = |place| {
+            let (index, start) = self.find(place);
+            Span { what: index, start, size: weight(index) }
+        };
+        coder.choose(self.total, known, find)
     }
 
-    fn span(&self, index: usize) -> Span<usize> {
-        let (mut start, mut number) = (0, index);
+    /// What all alternatives before this one weigh.
+    fn before(&self, index: usize) -> u32 {
+        let (mut sum, mut number) = (0, index);
         while number > 0 {
-            start += self.tree[number - 1];
+            sum += self.tree[number - 1];
             number &= number - 1;
         }
-        Span { what: index, start, size: self.weight(index) }
+        sum
     }
 
-    /// The weight of one alternative: of the stretch that its node sums up, what the
-    /// nodes below it do not account for.
-    fn weight(&self, index: usize) -> u32 {
-        let number = index + 1;
-        let first = number & (number - 1);
-        let (mut weight, mut below) = (self.tree[index], index);
-        while below > first {
-            weight -= self.tree[below - 1];
-            below &= below - 1;
-        }
-        weight
-    }
-
-    fn find(&self, place: u32) -> Span<usize> {
+    /// The alternative that a place falls into, and where it starts.
+    fn find(&self, place: u32) -> (usize, u32) {
         let (mut index, mut rest) = (0, place);
-        let mut step = 1 << self.tree.len().ilog2();
+        let mut step = self.tree.len() / 2;
         while step > 0 {
-            if let Some(&node) = self.tree.get(index + step - 1)
-                && node <= rest
-            {
-                index += step;
-                rest -= node;
-            }
-            step >>= 1;
+            let node = self.tree[index + step - 1];
+            let passes = node <= rest;
+            index += if passes { step } else { 0 };
+            rest -= if passes { node } else { 0 };
+            step /= 2;
         }
-        Span { what: index, start: place - rest, size: self.weight(index) }
+        (index, place - rest)
     }
 }

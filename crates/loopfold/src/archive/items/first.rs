@@ -6,11 +6,11 @@
 //! Symbols are numbered as they come up, so those near each other belong together, and
 //! the bits of the last symbol tell something about those of the next.
 
-use super::{Code, Kind, Model, NOTHING, RULE, context};
-use crate::archive::chance::{self, Chance, Mixer};
+use super::{Code, End, Model, NOTHING, RULE, Text, keys};
+use crate::Result;
+use crate::archive::chance::{Chance, Flag, LEVELS, Mixer, context};
 use crate::archive::coder::Coder;
 use crate::archive::weights::Weights;
-use crate::{Error, Result};
 
 /// The symbols that followed in one context, the one to expect first.
 #[derive(Clone, Copy)]
@@ -72,36 +72,31 @@ impl Followers {
     }
 }
 
-/// A symbol that may come next.
-struct Guess {
-    symbol: Code,
-    /// How many were asked for before it.
-    number: usize,
-    /// Which of the twelve followers it is.
-    source: usize,
-    /// What it is known by in general: its source, its trust, and who else proposes it.
-    standing: usize,
-}
-
 /// How many guesses there are.
 const GUESSES: usize = 4;
 /// How many contexts propose followers.
 const PROPOSERS: usize = 4;
+/// How far trust matters.
+const TRUSTS: usize = 4;
 
 /// What is known of first symbols in general.
 pub(super) struct Firsts {
     /// What followed the last three symbols.
     after_three: Vec<Followers>,
     shift: u32,
-    guess: Mixer<3>,
-    by_standing: Vec<Chance>,
-    rest: Mixer<3>,
+    /// Whether a guess is right: by who proposes it, with which trust, how many others
+    /// do, and the level of its chance after the last symbol.
+    guess: [[[[Flag; LEVELS]; PROPOSERS]; TRUSTS]; PROPOSERS],
+    /// Whether it is a new symbol: by whether the last one was, how long ago that was, and
+    /// the level of the chance after the last symbol.
+    is_new: [[[Flag; LEVELS]; 8]; 2],
+    rest: Mixer<2>,
     /// For each half of a range of symbols, by the number in its middle: whether it is in
     /// the upper half.
     upper: Vec<Chance>,
-    near: [Chance; 32 * 8],
-    /// Without context: how often each symbol was the first one.
+    /// Without context: by how often each symbol was the first one.
     plain: Weights,
+    counts: Vec<u32>,
 }
 
 impl Firsts {
@@ -109,19 +104,19 @@ impl Firsts {
         Self {
             after_three: vec![Followers::default(); 1 << bits],
             shift: 64 - bits,
-            guess: Mixer::new(GUESSES * PROPOSERS * 3, [35; 3]),
-            by_standing: vec![Chance::default(); PROPOSERS * 3 * 8 * 16],
-            rest: Mixer::new(32 * 4, [35; 3]),
+            guess: [[[Flag::by_level(); PROPOSERS]; TRUSTS]; PROPOSERS],
+            is_new: [[Flag::by_level(); 8]; 2],
+            rest: Mixer::new(32 * 6, [50; 2], 14),
             upper: Vec::new(),
-            near: [Chance::default(); 32 * 8],
             plain: Weights::default(),
+            counts: Vec::new(),
         }
     }
 
     /// Makes room for one more symbol, the last of so many.
     pub(super) fn add_symbol(&mut self, symbols: usize, is_plain: bool) -> Result<()> {
         if is_plain {
-            self.plain.grow_to(symbols);
+            self.counts.push(1);
             return self.plain.add(symbols - 1, 1);
         }
         if self.upper.len() < symbols {
@@ -133,8 +128,9 @@ impl Firsts {
     /// Codes a symbol by how often it was the first one.
     fn code_plain(&mut self, coder: &mut impl Coder, wanted: Code) -> Result<Code> {
         const ENOUGH: u32 = 1 << 24;
-        let index = self.plain.code(coder, wanted as usize)?;
+        let index = self.plain.code(coder, wanted as usize, |index| self.counts[index])?;
         if self.plain.total() < ENOUGH {
+            self.counts[index] += 2;
             self.plain.add(index, 2)?;
         }
         Ok(index as Code)
@@ -142,20 +138,19 @@ impl Firsts {
 }
 
 impl Model {
-    /// Codes the symbol that an item begins with, which is known.
+    /// Codes the symbol that an item begins with. One that is not known becomes known.
     pub(super) fn code_first(&mut self, coder: &mut impl Coder, wanted: Code) -> Result<Code> {
-        match self.symbols.len() {
-            0 => return Err(Error::damaged("rules", "an item before the first symbol")),
-            1 => return Ok(0),
-            _ if self.settings.plain => return self.firsts.code_plain(coder, wanted),
-            _ => {}
+        if self.settings.plain {
+            return match self.code_new_symbol(coder, wanted) {
+                true => self.add_symbol(),
+                false => self.firsts.code_plain(coder, wanted),
+            };
         }
-        let part = self.part();
         let proposers = [
-            self.followers(self.item),
-            self.followers(part),
+            self.text.after_item,
+            self.text.after_part,
             self.firsts.after_three[self.after_three()],
-            self.followers(self.last[0]),
+            self.followers(self.text.end.symbol),
         ];
         let mut tried = [NOTHING; GUESSES];
         let mut number = 0;
@@ -164,69 +159,80 @@ impl Model {
                 if symbol == NOTHING || number == GUESSES {
                     break;
                 }
-                if tried[..number].contains(&symbol) {
+                if tried.contains(&symbol) {
                     continue;
                 }
-                let source = index * 3 + rank;
-                let trust = usize::from(proposer.trust[rank].min(7));
-                let others = proposers.iter().enumerate().skip(index);
-                let agree =
-                    others.map(|(index, other)| usize::from(other.symbols.contains(&symbol)) << index);
-                let standing = (source * 8 + trust) * 16 + agree.sum::<usize>();
-                let guess = Guess { symbol, number, source, standing };
-                if self.code_guess(coder, part, &guess, symbol == wanted) {
+                let trust = usize::from(proposer.trust[rank]).min(TRUSTS - 1);
+                let others = proposers[index + 1..].iter();
+                let agree = others.map(|other| usize::from(other.symbols.contains(&symbol))).sum();
+                let standing = (index, trust, agree);
+                if self.code_guess(coder, symbol, number, standing, symbol == wanted) {
                     return Ok(symbol);
                 }
                 tried[number] = symbol;
                 number += 1;
             }
         }
-        Ok(self.code_rest(coder, wanted))
+        match self.code_new_symbol(coder, wanted) {
+            true => self.add_symbol(),
+            false => Ok(self.code_rest(coder, wanted)),
+        }
     }
 
-    /// Codes whether a guess is right.
-    #[inline]
-    fn code_guess(&mut self, coder: &mut impl Coder, part: Code, guess: &Guess, value: bool) -> bool {
-        let what = u64::from(guess.symbol) | (guess.number as u64) << 32;
-        let after_symbol = self.chances.place(context(Kind::GuessAfterSymbol, self.last[0], what));
-        let after_part = self.chances.place(match part {
-            NOTHING => context(Kind::GuessAfterItem, self.item, what),
-            part => context(Kind::GuessAfterPart, part, what),
-        });
-        let standing = &mut self.firsts.by_standing[guess.standing];
-        let opinions =
-            [standing.opinion(), self.chances.opinion(after_symbol), self.chances.opinion(after_part)];
-        let situation = guess.number * PROPOSERS * 3 + guess.source;
-        let value = self.firsts.guess.code(coder, situation, opinions, value);
-        standing.learn(value);
-        self.chances.learn(after_symbol, value);
-        self.chances.learn(after_part, value);
+    /// Codes whether it is a new symbol, as far as there is a choice.
+    fn code_new_symbol(&mut self, coder: &mut impl Coder, wanted: Code) -> bool {
+        let known = self.symbols.len();
+        if known == 0 || known == self.alphabet {
+            return known == 0;
+        }
+        let last = self.text.end.symbol as usize;
+        let after_newest = usize::from(last + 1 == known);
+        let since = self.clock.wrapping_sub(self.newest_clock).max(1).ilog2().min(7) as usize;
+        let mut unknown = Chance::default();
+        let own = self.symbols.get_mut(last).map_or(&mut unknown, |symbol| &mut symbol.before_new);
+        let flag = &mut self.firsts.is_new[after_newest][since][own.level()];
+        let value = flag.code(coder, wanted as usize == known);
+        own.learn(value);
         value
     }
 
-    /// Codes a symbol bit by bit, the highest first, as far as there are symbols.
+    /// Codes whether a guess is right, given how many were wrong, who proposes it, with
+    /// which trust, and how many others do.
+    #[inline]
+    fn code_guess(
+        &mut self,
+        coder: &mut impl Coder,
+        symbol: Code,
+        number: usize,
+        (proposer, trust, agree): (usize, usize, usize),
+        value: bool,
+    ) -> bool {
+        let what = symbol ^ (number as Code) << 30;
+        let after_symbol = self.chances.of(context(keys::GUESS_AFTER_SYMBOL, self.text.end.symbol, what));
+        let flag = &mut self.firsts.guess[proposer][trust][agree][after_symbol.level()];
+        let value = flag.code(coder, value);
+        after_symbol.learn(value);
+        value
+    }
+
+    /// Codes a symbol bit by bit, the highest first, as far as there are symbols. It
+    /// matters whether it may still be one near the last symbol, or near the newest.
     fn code_rest(&mut self, coder: &mut impl Coder, wanted: Code) -> Code {
-        let newest = self.symbols.len() as Code - 1;
-        let last = self.last[0];
+        let Self { symbols, chances, firsts, text, .. } = self;
+        let newest = symbols.len().saturating_sub(1) as Code;
+        let last = text.end.symbol;
         let mut symbol = 0;
         for bit in (0..Code::BITS - newest.leading_zeros()).rev() {
             let middle = symbol + (1 << bit);
             if middle > newest {
                 continue;
             }
-            let is_near = |other: Code| other != NOTHING && other >> bit >> 1 == symbol >> bit >> 1;
-            let (near_last, near_newest) = (is_near(last), is_near(newest));
-            let last_bits = if near_last { 4 + (last << 1 >> bit & 3) } else { 0 };
-            let near = &mut self.firsts.near[(bit * 8 + last_bits) as usize];
-            let upper = &mut self.firsts.upper[middle as usize];
-            let after_symbol = self.chances.place(context(Kind::RestAfterSymbol, last, middle.into()));
-            let opinions = [upper.opinion(), self.chances.opinion(after_symbol), near.opinion()];
-            let situation = bit as usize * 4 + usize::from(near_last) * 2 + usize::from(near_newest);
-            let value = self.firsts.rest.code(coder, situation, opinions, wanted >= middle);
-            upper.learn(value);
-            self.chances.learn(after_symbol, value);
-            near.learn(value);
-            if value {
+            let is_near = |other: Code| usize::from((other ^ symbol) >> bit < 2);
+            let near_last = is_near(last) * (1 + (last >> bit & 1) as usize);
+            let situation = bit as usize * 6 + near_last * 2 + is_near(newest);
+            let upper = &mut firsts.upper[middle as usize];
+            let after_symbol = chances.of(context(keys::REST_AFTER_SYMBOL, last, middle));
+            if firsts.rest.code(coder, situation, [upper, after_symbol], wanted >= middle) {
                 symbol = middle;
             }
         }
@@ -238,7 +244,7 @@ impl Model {
         if self.settings.plain {
             return;
         }
-        let (item, part, last) = (self.item, self.part(), self.last[0]);
+        let Text { item, part, end: End { symbol: last, .. }, .. } = self.text;
         self.learn_follower(item, symbol);
         self.learn_follower(part, symbol);
         if last != item && last != part {
@@ -248,6 +254,7 @@ impl Model {
         self.firsts.after_three[after_three].learn(symbol);
     }
 
+    #[inline]
     fn learn_follower(&mut self, code: Code, symbol: Code) {
         match code {
             NOTHING => {}
@@ -256,7 +263,9 @@ impl Model {
         }
     }
 
-    fn followers(&self, code: Code) -> Followers {
+    /// What followed a target so far.
+    #[inline]
+    pub(super) fn followers(&self, code: Code) -> Followers {
         match code {
             NOTHING => Followers::default(),
             code if code & RULE == 0 => self.symbols[code as usize].followers,
@@ -264,18 +273,8 @@ impl Model {
         }
     }
 
-    /// The last part of the item before this one, if that is a rule.
-    fn part(&self) -> Code {
-        match self.item {
-            NOTHING => NOTHING,
-            item if item & RULE == 0 => NOTHING,
-            item => self.rules[(item & !RULE) as usize].part,
-        }
-    }
-
     /// Where the followers of the last three symbols are.
     fn after_three(&self) -> usize {
-        let [last, second, third] = self.last.map(u64::from);
-        (chance::context(chance::context(last, second), third) >> self.firsts.shift) as usize
+        (context(keys::THREE_SYMBOLS, 0, self.text.end.three) >> self.firsts.shift) as usize
     }
 }

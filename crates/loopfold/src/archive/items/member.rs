@@ -1,192 +1,145 @@
 //! Which member of a symbol an item is: the symbol itself or one of the rules that begin
 //! with it.
 //!
-//! The two members used last are asked for one by one. All others are weighed by their
-//! uses: a rule that was used once will be used again, since folders keep no rule for one
-//! use, but most are used no more than twice; so a rule weighs most before its second
-//! use and least after it, and then more with every use.
+//! First comes whether it is the member that was used last. All others are weighed by
+//! their uses: a rule that was used once will be used again, since folders keep no rule
+//! for one use, but most are used no more than twice; so a rule weighs most before its
+//! second use, least after it, and then more with every use.
 
-use super::{Code, Kind, Model, RULE, context};
+use super::{Code, Model, RULE};
+use crate::Result;
 use crate::archive::chance::{Chance, Mixer, stretch};
-use crate::archive::coder::Coder;
+use crate::archive::coder::{CERTAIN, Coder};
 use crate::archive::weights::Weights;
-use crate::{Result, RuleId};
 
-/// The members of one symbol. Index 0 is the symbol itself, the others are rules in the
-/// order in which they became known.
+/// The members of one symbol: itself, then the rules that begin with it in the order in
+/// which they became known.
 pub(super) struct Members {
-    symbol_uses: u32,
-    rules: Vec<RuleId>,
-    /// Those used last, the last one first.
-    recent: [Recent; RECENT],
-    recents: usize,
-    /// All others, by index; the recent ones weigh nothing here.
-    others: Weights,
-}
-
-const RECENT: usize = 2;
-
-/// A member that was used lately.
-#[derive(Clone, Copy)]
-struct Recent {
-    code: Code,
-    index: u32,
-    uses: u32,
-    /// When it was used last.
+    all: Vec<Member>,
+    /// Which was used last, and when.
+    latest: usize,
     clock: u32,
+    /// How much each weighs; the latest weighs nothing.
+    weights: Weights,
 }
 
-impl Recent {
+struct Member {
+    code: Code,
+    uses: u32,
+}
+
+impl Member {
     fn is_rule(&self) -> bool {
         self.code & RULE != 0
     }
 
-    /// Which chance tells how likely it is: by its uses, how long ago the last one was,
-    /// and whether it is a rule.
-    fn age(&self, now: u32) -> usize {
-        let uses = if self.uses < 8 { self.uses } else { (self.uses.ilog2() + 5).min(15) };
-        let since = now.wrapping_sub(self.clock).saturating_add(1).ilog2();
-        (uses * 32 + since) as usize * 2 + usize::from(self.is_rule())
+    /// How likely it is, against others; `eagerness` if it is a rule that was used once.
+    fn weight(&self, eagerness: u8) -> u32 {
+        match self.uses {
+            1 if self.is_rule() => eagerness.into(),
+            uses => 2 * (uses - 1).clamp(1, 1 << 12),
+        }
     }
 }
 
 impl Members {
     /// Those of a new symbol: only itself.
     pub(super) fn new(symbol: Code, clock: u32) -> Self {
-        let itself = Recent { code: symbol, index: 0, uses: 1, clock };
-        Self {
-            symbol_uses: 1,
-            rules: Vec::new(),
-            recent: [itself; RECENT],
-            recents: 1,
-            others: Weights::default(),
-        }
+        let all = vec![Member { code: symbol, uses: 1 }];
+        Self { all, latest: 0, clock, weights: Weights::default() }
     }
 
-    fn len(&self) -> usize {
-        self.rules.len() + 1
+    /// Adds a rule and returns its index. It counts as used.
+    fn add(&mut self, code: Code, clock: u32, eagerness: u8) -> Result<usize> {
+        self.all.push(Member { code, uses: 1 });
+        self.become_latest(self.all.len() - 1, clock, eagerness)?;
+        Ok(self.latest)
     }
 
-    /// Puts a member at the head of the recent ones; the last of them becomes one of the
-    /// others.
-    fn make_recent(&mut self, member: Recent, eagerness: u8) -> Result<()> {
-        if self.recents < RECENT {
-            self.recents += 1;
-        } else {
-            let leaving = self.recent[RECENT - 1];
-            self.others.grow_to(self.rules.len() + 1);
-            self.others.add(leaving.index as usize, weight(leaving.uses, leaving.is_rule(), eagerness))?;
-        }
-        self.recent.rotate_right(1);
-        self.recent[0] = member;
+    fn become_latest(&mut self, index: usize, clock: u32, eagerness: u8) -> Result<()> {
+        self.weights.add(self.latest, self.all[self.latest].weight(eagerness))?;
+        self.latest = index;
+        self.clock = clock;
         Ok(())
     }
-}
 
-/// How much a member weighs after so many uses.
-fn weight(uses: u32, is_rule: bool, eagerness: u8) -> u32 {
-    match uses {
-        0 | 1 if is_rule => eagerness.into(),
-        0 | 1 => 2,
-        _ => 2 * (uses - 1).min(1 << 12),
+    /// Counts a use of the latest member.
+    fn use_latest(&mut self, clock: u32) -> Code {
+        let member = &mut self.all[self.latest];
+        member.uses = member.uses.saturating_add(1);
+        self.clock = clock;
+        member.code
+    }
+
+    /// Counts a use of another member.
+    fn use_other(&mut self, index: usize, clock: u32, eagerness: u8) -> Result<Code> {
+        let member = &mut self.all[index];
+        self.weights.subtract(index, member.weight(eagerness));
+        member.uses = member.uses.saturating_add(1);
+        let code = member.code;
+        self.become_latest(index, clock, eagerness)?;
+        Ok(code)
     }
 }
 
-/// What is known of picking members in general.
-pub(super) struct Picks {
-    mixer: Mixer<3>,
+/// What is known of members used last in general.
+pub(super) struct Latest {
+    mixer: Mixer<2>,
+    /// By the uses of the member, how long ago the last one was, and whether it is a rule.
     by_age: Vec<Chance>,
 }
 
-impl Default for Picks {
+impl Default for Latest {
     fn default() -> Self {
-        Self { mixer: Mixer::new(RECENT, [35, 35, 80]), by_age: vec![Chance::default(); 16 * 32 * 2] }
+        Self { mixer: Mixer::new(1, [40, 80], 14), by_age: vec![Chance::default(); 16 * 32 * 2] }
     }
 }
 
 impl Model {
     /// Codes which of the members of `first` it is, and counts its use.
     pub(super) fn code_member(&mut self, coder: &mut impl Coder, first: Code, wanted: Code) -> Result<Code> {
-        let members = &self.symbols[first as usize].members;
-        let eagerness = self.settings.eagerness;
-        let weights = members.recent.map(|recent| weight(recent.uses, recent.is_rule(), eagerness));
-        let mut left = members.others.total();
-        weights[..members.recents].iter().for_each(|&weight| left = left.saturating_add(weight));
-        let recents = members.recents;
-        for (rank, &weight) in weights.iter().enumerate().take(recents) {
-            let members = &self.symbols[first as usize].members;
-            let (recent, is_last) = (members.recent[rank], rank + 1 == members.len());
-            if is_last || self.code_recent(coder, rank, recent, weight, left, recent.code == wanted) {
-                self.use_recent(first, rank);
-                return Ok(recent.code);
-            }
-            left = left.saturating_sub(weight);
+        let (clock, eagerness) = (self.clock, self.settings.eagerness);
+        let members = &mut self.symbols[first as usize].members;
+        let latest = &members.all[members.latest];
+        let is_latest = latest.code == wanted;
+        if members.all.len() == 1 || self.latest.code(coder, members, clock, eagerness, is_latest) {
+            return Ok(members.use_latest(clock));
         }
         let index = match wanted & RULE {
             0 => 0,
-            _ => self.rules.get((wanted & !RULE) as usize).map_or(0, |rule| rule.index as usize),
+            _ => self.beginnings.get((wanted & !RULE) as usize).map_or(0, |rule| rule.index as usize),
         };
-        let index = self.symbols[first as usize].members.others.code(coder, index)?;
-        self.use_other(first, index)
-    }
-
-    /// Codes whether it is this recent member, whose share of what is left is known.
-    #[inline]
-    fn code_recent(
-        &mut self,
-        coder: &mut impl Coder,
-        rank: usize,
-        recent: Recent,
-        weight: u32,
-        left: u32,
-        value: bool,
-    ) -> bool {
-        let after_symbol =
-            self.chances.place(context(Kind::MemberAfterSymbol, self.last[0], recent.code.into()));
-        let by_age = &mut self.picks.by_age[recent.age(self.clock)];
-        let share = (weight << 16) / left.max(1);
-        let opinions = [by_age.opinion(), self.chances.opinion(after_symbol), stretch(share)];
-        let value = self.picks.mixer.code(coder, rank, opinions, value);
-        by_age.learn(value);
-        self.chances.learn(after_symbol, value);
-        value
-    }
-
-    fn use_recent(&mut self, first: Code, rank: usize) {
-        let members = &mut self.symbols[first as usize].members;
-        members.recent[..=rank].rotate_right(1);
-        let recent = &mut members.recent[0];
-        recent.uses = recent.uses.saturating_add(1);
-        recent.clock = self.clock;
-        match recent.code & RULE {
-            0 => members.symbol_uses = recent.uses,
-            _ => self.rules[(recent.code & !RULE) as usize].uses = recent.uses,
-        }
-    }
-
-    fn use_other(&mut self, first: Code, index: usize) -> Result<Code> {
-        let eagerness = self.settings.eagerness;
-        let members = &mut self.symbols[first as usize].members;
-        let (code, uses) = match index.checked_sub(1) {
-            None => (first, &mut members.symbol_uses),
-            Some(rule) => {
-                let rule = members.rules[rule];
-                (rule.raw() | RULE, &mut self.rules[rule.index()].uses)
-            }
-        };
-        members.others.subtract(index, weight(*uses, index > 0, eagerness));
-        *uses = uses.saturating_add(1);
-        let member = Recent { code, index: index as u32, uses: *uses, clock: self.clock };
-        members.make_recent(member, eagerness)?;
-        Ok(code)
+        let index = members.weights.code(coder, index, |index| members.all[index].weight(eagerness))?;
+        members.use_other(index, clock, eagerness)
     }
 
     /// Adds a rule to the members of the symbol it begins with and returns its index.
     pub(super) fn add_member(&mut self, first: Code, code: Code) -> Result<u32> {
         let members = &mut self.symbols[first as usize].members;
-        let index = members.len() as u32;
-        members.rules.push(RuleId::from_raw(code & !RULE));
-        members.make_recent(Recent { code, index, uses: 1, clock: self.clock }, self.settings.eagerness)?;
-        Ok(index)
+        Ok(members.add(code, self.clock, self.settings.eagerness)? as u32)
+    }
+}
+
+impl Latest {
+    /// Codes whether it is the member used last, of which the weights have an opinion too.
+    #[inline]
+    fn code(
+        &mut self,
+        coder: &mut impl Coder,
+        members: &Members,
+        clock: u32,
+        eagerness: u8,
+        value: bool,
+    ) -> bool {
+        let latest = &members.all[members.latest];
+        let weight = latest.weight(eagerness);
+        let share = (weight << 16) / weight.saturating_add(members.weights.total());
+        let uses = if latest.uses < 8 { latest.uses } else { (latest.uses.ilog2() + 5).min(15) };
+        let ago = clock.wrapping_sub(members.clock).saturating_add(1).ilog2();
+        let by_age = &mut self.by_age[(uses * 32 + ago) as usize * 2 + usize::from(latest.is_rule())];
+        let opinions = [by_age.opinion(), stretch(share.min(CERTAIN - 1))];
+        let value = self.mixer.code_opinions(coder, 0, opinions, value);
+        by_age.learn(value);
+        value
     }
 }

@@ -21,10 +21,10 @@ mod number;
 mod repeat;
 
 use self::first::{Firsts, Followers};
-use self::member::{Members, Picks};
+use self::member::{Latest, Members};
 use self::number::Number;
 use self::repeat::{Repeats, Times};
-use super::chance::{Chance, Chances, Flag, Mixer};
+use super::chance::{Chance, Chances, Flag};
 use super::coder::{CERTAIN, Coder};
 use crate::fold::Target;
 use crate::{Error, Result, RuleId, Symbol};
@@ -75,23 +75,12 @@ fn target_of(code: Code) -> Target {
     }
 }
 
-/// The kinds of contexts whose chances lie in the common table.
-#[derive(Clone, Copy)]
-enum Kind {
-    GuessAfterSymbol,
-    GuessAfterPart,
-    GuessAfterItem,
-    RestAfterSymbol,
-    MemberAfterSymbol,
-    Count,
-    CountOfTarget,
-    CountAfterSymbol,
-}
-
-/// The context of a kind with a code and a number in it.
-#[inline]
-fn context(kind: Kind, code: Code, number: u64) -> u64 {
-    super::chance::context(u64::from(code) | (kind as u64) << 32, number)
+/// The keys of the kinds of contexts whose chances lie in the common table.
+mod keys {
+    pub(super) const GUESS_AFTER_SYMBOL: u64 = 0x9e37_79b9_7f4a_7c15;
+    pub(super) const REST_AFTER_SYMBOL: u64 = 0xd6e8_feb8_6659_fd93;
+    pub(super) const COUNT_OF_TARGET: u64 = 0xbf58_476d_1ce4_e5b9;
+    pub(super) const THREE_SYMBOLS: u64 = 0x94d0_49bb_1331_11eb;
 }
 
 /// What is known of a symbol.
@@ -103,19 +92,61 @@ struct KnownSymbol {
     before_new: Chance,
 }
 
-/// What is known of a rule. Rules are many and met in any order: each is one cache line.
-#[repr(align(64))]
+/// What is known of a rule that was used. Rules are many and met in any order: two share
+/// a cache line.
+#[repr(align(32))]
 struct KnownRule {
     followers: Followers,
-    /// The symbol it begins with, and its index among the members of that.
-    first: Code,
-    index: u32,
-    uses: u32,
     /// The last item of its body.
     part: Code,
-    /// The last three symbols when it ends, the last one first.
-    last: [Code; 3],
+    end: End,
     repeats: Repeats,
+}
+
+/// What a rule begins with: a symbol, and which of its members it is.
+struct Beginning {
+    first: Code,
+    index: u32,
+}
+
+/// What the text ends with: its last symbol, and a number for the last three.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct End {
+    symbol: Code,
+    three: u32,
+}
+
+impl End {
+    /// What it is at the start of a stream.
+    const NOTHING: Self = Self { symbol: NOTHING, three: 0 };
+
+    /// What it is after one more symbol. A symbol is shifted out by the third after it.
+    fn then(self, symbol: Code) -> Self {
+        Self { symbol, three: (self.three << 11).wrapping_add(symbol.wrapping_mul(0x9e37_79b1)) }
+    }
+}
+
+/// What lies before the item at hand. At the start of a stream that is nothing.
+struct Text {
+    /// The item before it, and the last part of that if it is a rule.
+    item: Code,
+    part: Code,
+    /// What followed them so far.
+    after_item: Followers,
+    after_part: Followers,
+    end: End,
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self {
+            item: NOTHING,
+            part: NOTHING,
+            after_item: Followers::default(),
+            after_part: Followers::default(),
+            end: End::NOTHING,
+        }
+    }
 }
 
 /// All that encoder and decoder learn while they walk.
@@ -125,21 +156,16 @@ pub(super) struct Model {
     alphabet: usize,
     symbols: Vec<KnownSymbol>,
     rules: Vec<KnownRule>,
+    /// How the rules begin, which is asked less often.
+    beginnings: Vec<Beginning>,
     chances: Chances,
-    /// The item before the one at hand, and the last three symbols, the last one first.
-    item: Code,
-    last: [Code; 3],
-    /// The last symbol before the item that was coded last.
-    before_item: Code,
-    /// How many items were coded, and how many since the last new symbol.
+    text: Text,
+    /// How many items were coded, and how many when the newest symbol came up.
     clock: u32,
-    since_new: u32,
+    newest_clock: u32,
     new_rule: [Flag; 3],
-    new_symbol: Mixer<3>,
-    new_symbol_after_newest: [Chance; 2],
-    new_symbol_since: [Chance; 32],
     firsts: Firsts,
-    picks: Picks,
+    latest: Latest,
     times: Times,
     length: Number,
 }
@@ -157,18 +183,14 @@ impl Model {
             alphabet,
             symbols: Vec::new(),
             rules: Vec::new(),
+            beginnings: Vec::new(),
             chances: Chances::new((bits + 2).clamp(10, 17)),
-            item: NOTHING,
-            last: [NOTHING; 3],
-            before_item: NOTHING,
+            text: Text::default(),
             clock: 0,
-            since_new: 0,
+            newest_clock: 0,
             new_rule: [Flag::default(); 3],
-            new_symbol: Mixer::new(1, [35; 3]),
-            new_symbol_after_newest: Default::default(),
-            new_symbol_since: Default::default(),
             firsts: Firsts::new(bits.clamp(6, 12)),
-            picks: Picks::default(),
+            latest: Latest::default(),
             times: Times::default(),
             length: Number::default(),
         }
@@ -184,9 +206,7 @@ impl Model {
 
     /// The text begins anew.
     pub(super) fn begin_stream(&mut self) {
-        self.item = NOTHING;
-        self.last = [NOTHING; 3];
-        self.before_item = NOTHING;
+        self.text = Text::default();
     }
 
     /// Codes what an item stands for. The length and the body of a new rule are coded
@@ -198,45 +218,21 @@ impl Model {
         if self.new_rule[place as usize].code_unsurely(coder, SUREST_OF_NEW_RULES, is_new) {
             return Ok(Step::NewRule);
         }
-        let is_new = wanted & RULE == 0 && self.symbols.len() <= wanted as usize;
-        let code = if self.code_new_symbol(coder, is_new) {
-            let symbol = self.add_symbol()?;
-            self.learn_first(symbol);
-            symbol
-        } else {
-            let first = self.code_first(coder, self.first_of(wanted))?;
-            self.learn_first(first);
-            self.code_member(coder, first, wanted)?
-        };
+        let known = self.symbols.len() as Code;
+        let first = self.code_first(coder, self.first_of(wanted))?;
+        self.learn_first(first);
+        let code = if first == known { first } else { self.code_member(coder, first, wanted)? };
         self.pass(code);
         Ok(Step::Known(target_of(code)))
     }
 
-    /// The symbol that a target begins with; any for one that is not known.
+    /// The symbol that a target begins with; any for a rule that is not known.
     fn first_of(&self, code: Code) -> Code {
         if code & RULE == 0 {
             code
         } else {
-            self.rules.get((code & !RULE) as usize).map_or(0, |rule| rule.first)
+            self.beginnings.get((code & !RULE) as usize).map_or(0, |rule| rule.first)
         }
-    }
-
-    fn code_new_symbol(&mut self, coder: &mut impl Coder, value: bool) -> bool {
-        if self.symbols.is_empty() || self.symbols.len() == self.alphabet {
-            return self.symbols.is_empty();
-        }
-        let last = self.last[0] as usize;
-        let mut unknown = Chance::default();
-        let after_newest = &mut self.new_symbol_after_newest[usize::from(last + 1 == self.symbols.len())];
-        let since = &mut self.new_symbol_since[self.since_new.min(31) as usize];
-        let after_last = self.symbols.get_mut(last).map_or(&mut unknown, |symbol| &mut symbol.before_new);
-        let opinions = [after_newest.opinion(), since.opinion(), after_last.opinion()];
-        let value = self.new_symbol.code(coder, 0, opinions, value);
-        after_newest.learn(value);
-        since.learn(value);
-        after_last.learn(value);
-        self.since_new = if value { 0 } else { self.since_new.saturating_add(1) };
-        value
     }
 
     fn add_symbol(&mut self) -> Result<Code> {
@@ -251,17 +247,22 @@ impl Model {
             before_new: Chance::default(),
         });
         self.firsts.add_symbol(self.symbols.len(), self.settings.plain)?;
+        self.newest_clock = self.clock;
         Ok(symbol)
     }
 
     /// The text goes on behind this target.
     fn pass(&mut self, code: Code) {
-        self.before_item = self.last[0];
-        self.item = code;
-        self.last = match code & RULE {
-            0 => [code, self.last[0], self.last[1]],
-            _ => self.rules[(code & !RULE) as usize].last,
+        let (part, end) = match code & RULE {
+            0 => (NOTHING, self.text.end.then(code)),
+            _ => {
+                let rule = &self.rules[(code & !RULE) as usize];
+                (rule.part, rule.end)
+            }
         };
+        // The followers are looked up long before they are needed: they are in no cache.
+        let (after_item, after_part) = (self.followers(code), self.followers(part));
+        self.text = Text { item: code, part, after_item, after_part, end };
     }
 
     /// Codes the length of a new rule, which is not 0.
@@ -275,22 +276,22 @@ impl Model {
     pub(super) fn end_rule(&mut self, ends: Option<(Target, Target)>) -> Result<RuleId> {
         let id = RuleId::new(self.rules.len())?;
         let code = id.raw() | RULE;
-        let mut rule = KnownRule {
-            followers: Followers::default(),
-            first: NOTHING,
-            index: 0,
-            uses: 1,
-            part: NOTHING,
-            last: self.last,
-            repeats: Repeats::default(),
-        };
+        let mut beginning = Beginning { first: NOTHING, index: 0 };
+        let mut part = NOTHING;
         if let Some((first, last)) = ends {
-            rule.first = self.first_of(code_of(first));
-            rule.part = code_of(last);
-            rule.index = self.add_member(rule.first, code)?;
-            self.item = code;
+            let first = self.first_of(code_of(first));
+            beginning = Beginning { first, index: self.add_member(first, code)? };
+            part = code_of(last);
+            let after_part = self.followers(part);
+            self.text = Text { item: code, part, after_item: Followers::default(), after_part, ..self.text };
         }
-        self.rules.push(rule);
+        self.beginnings.push(beginning);
+        self.rules.push(KnownRule {
+            followers: Followers::default(),
+            part,
+            end: self.text.end,
+            repeats: Repeats::default(),
+        });
         Ok(id)
     }
 }

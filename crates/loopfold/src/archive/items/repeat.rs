@@ -2,8 +2,8 @@
 //! count, by the counts of the target, those after the symbol before it, and all.
 
 use super::number::{Decision, code_number};
-use super::{Code, Kind, Model, RULE, code_of, context};
-use crate::archive::chance::{Chance, Mixer};
+use super::{Code, Model, RULE, code_of, keys};
+use crate::archive::chance::{Chance, Flag, LEVELS, Mixer, context};
 use crate::archive::coder::Coder;
 use crate::fold::Target;
 use crate::{Error, Result};
@@ -18,11 +18,6 @@ pub(super) struct Repeats {
 }
 
 impl Repeats {
-    /// How much the history tells: nothing, something, all of it.
-    fn situation(self) -> usize {
-        usize::from(self.history > 0) + usize::from(self.history >= 16)
-    }
-
     fn learn(&mut self, value: bool) {
         self.chance.learn(value);
         let history = self.history.max(1);
@@ -32,21 +27,22 @@ impl Repeats {
 
 /// What is known of repeating in general.
 pub(super) struct Times {
-    flag: Mixer<2>,
-    /// By the history of the target; rules come behind symbols.
-    after_history: [Chance; 64],
-    count: Mixer<3>,
+    /// By the history of the target, rules behind symbols, and the level of its chance.
+    repeats: [[Flag; LEVELS]; 64],
+    count: Mixer<2>,
+    /// For each decision on a count.
+    counts: Vec<Chance>,
 }
 
 /// So many bits of a count below the highest are learnt.
-const LEARNT: u32 = 8;
+const LEARNT: u32 = 7;
 
 impl Default for Times {
     fn default() -> Self {
         Self {
-            flag: Mixer::new(3, [50; 2]),
-            after_history: [Chance::default(); 64],
-            count: Mixer::new(64 + LEARNT as usize, [35; 3]),
+            repeats: [Flag::by_level(); 64],
+            count: Mixer::new(64 + LEARNT as usize, [50; 2], 14),
+            counts: vec![Chance::default(); 128 << LEARNT],
         }
     }
 }
@@ -66,7 +62,7 @@ impl Model {
         let less_two = self.code_count(coder, code, times.wrapping_sub(2));
         let times = less_two.checked_add(2).ok_or_else(|| Error::damaged("rules", "a count is too large"))?;
         if code & RULE == 0 {
-            self.last = [code, code, if times > 2 { code } else { self.last[1] }];
+            (1..times.min(3)).for_each(|_| self.text.end = self.text.end.then(code));
         }
         Ok(times)
     }
@@ -76,34 +72,25 @@ impl Model {
             0 => (&mut self.symbols[code as usize].repeats, 0),
             _ => (&mut self.rules[(code & !RULE) as usize].repeats, 32),
         };
-        let general = &mut self.times.after_history[kind + usize::from(repeats.history)];
-        let opinions = [repeats.chance.opinion(), general.opinion()];
-        let value = self.times.flag.code(coder, repeats.situation(), opinions, value);
-        general.learn(value);
+        let flag = &mut self.times.repeats[kind + usize::from(repeats.history)][repeats.chance.level()];
+        let value = flag.code(coder, value);
         repeats.learn(value);
         value
     }
 
     fn code_count(&mut self, coder: &mut impl Coder, code: Code, count: u64) -> u64 {
-        let before = self.before_item;
-        let (chances, mixer) = (&mut self.chances, &mut self.times.count);
+        let Self { chances, times, .. } = self;
         code_number(count, |decision, value| {
             let (situation, what) = match decision {
-                Decision::More { bits } => (bits, u64::from(bits)),
+                Decision::More { bits } => (bits, bits),
                 Decision::Bit { bits, depth, high } if depth < LEARNT => {
-                    (64 + depth, 1 << 32 | u64::from(bits) << 16 | high)
+                    (64 + depth, 64 << LEARNT | bits << LEARNT | high as u32)
                 }
                 Decision::Bit { .. } => return coder.even(value),
             };
-            let places = [
-                chances.place(context(Kind::Count, 0, what)),
-                chances.place(context(Kind::CountOfTarget, code, what)),
-                chances.place(context(Kind::CountAfterSymbol, before, what)),
-            ];
-            let opinions = places.map(|place| chances.opinion(place));
-            let value = mixer.code(coder, situation as usize, opinions, value);
-            places.into_iter().for_each(|place| chances.learn(place, value));
-            value
+            let general = &mut times.counts[what as usize];
+            let own = chances.of(context(keys::COUNT_OF_TARGET, code, what));
+            times.count.code(coder, situation as usize, [general, own], value)
         })
     }
 }
