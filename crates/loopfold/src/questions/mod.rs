@@ -8,6 +8,7 @@ mod find;
 mod iterations;
 mod names;
 mod nest;
+mod path;
 mod query;
 mod rule_sums;
 mod run_time;
@@ -24,6 +25,10 @@ pub use find::{Found, Place, Places, find};
 pub use iterations::{LoopTimes, Slowest, StreamTimes, SummedTimes, loop_times, summed_times};
 pub use names::{near_names, symbols_called};
 pub use nest::{Nest, Node};
+pub use path::{
+    CallStacks, Function, Functions, Levels, NestingLevels, PathFound, PathPlace, PathPlaces, PathQuery,
+    PathScan, find_path,
+};
 pub use query::Query;
 pub use rule_sums::{rule_sums, summarize};
 pub use run_time::run_time;
