@@ -483,3 +483,107 @@ impl<B: Bits> Measure for Paths<B> {
         self.repeated(value.view(), times)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::questions::find::bits::Wide;
+    use crate::questions::path::Functions;
+    use crate::trace::{Alphabet, Event, Field, Role, Value as FieldValue};
+    use loopfold_testing::Rng;
+
+    /// Symbols 0 enter f, 1 leave, 2 to 4 blocks; 5 enters g where frames are told apart
+    /// by order.
+    fn alphabet(qualified: bool) -> Alphabet {
+        let mut alphabet = Alphabet::default();
+        let owner = [Field { key: "function", value: FieldValue::Text(b"f") }];
+        let fields = if qualified { &owner[..] } else { &[] };
+        let enter = |name| Event { role: Role::Enter, ..Event::named(name) };
+        let block = |name| Event { role: Role::Block, fields, ..Event::named(name) };
+        let leave = Event { role: Role::Leave, fields, ..Event::named("return") };
+        for event in [enter("f"), leave, block("B0"), block("B1"), block("B2"), enter("g")] {
+            alphabet.intern(&event, None).unwrap();
+        }
+        alphabet
+    }
+
+    fn paths<B: Bits>(rng: &mut Rng, longest: usize) -> Paths<B> {
+        let functions = Functions::of(&alphabet(rng.one_in(2))).unwrap();
+        let function = functions.named(b"f").unwrap();
+        let random = rng.one_in(2);
+        let block = |place: usize, rng: &mut Rng| {
+            let block = if random { rng.below(3) } else { place % 2 };
+            vec![Symbol::from_raw(2 + block as u32)]
+        };
+        let blocks = (0..rng.between(1, longest)).map(|place| block(place, rng)).collect();
+        Paths::new(&PathQuery::new(&functions, function, blocks).unwrap())
+    }
+
+    fn stretch(rng: &mut Rng) -> Vec<Symbol> {
+        let calls = rng.between(2, 6);
+        (0..rng.below(12))
+            .map(|place| match rng.below(calls) {
+                0 => rng.below(6) as u32,
+                1 => rng.below(2) as u32,
+                _ => 2 + (place % 2) as u32,
+            })
+            .map(Symbol::from_raw)
+            .collect()
+    }
+
+    fn value_of<B: Bits>(paths: &Paths<B>, stretch: &[Symbol]) -> Value<B> {
+        stretch.iter().fold(paths.empty(), |all, &symbol| paths.join(&all, &paths.symbol(symbol)).unwrap())
+    }
+
+    fn check<B: Bits>(rng: &mut Rng, longest: usize) {
+        let paths: Paths<B> = paths(rng, longest);
+        let [u, v, w] = std::array::from_fn(|_| stretch(rng));
+        let [a, b, c] = [&u, &v, &w].map(|stretch| value_of(&paths, stretch));
+        let join = |left: &Value<B>, right: &Value<B>| paths.join(left, right).unwrap();
+        assert_eq!(join(&join(&a, &b), &c), join(&a, &join(&b, &c)), "{u:?} {v:?} {w:?}");
+        assert_eq!(join(&a, &b), value_of(&paths, &[&u[..], &v].concat()), "{u:?} {v:?}");
+        assert_eq!(join(&paths.empty(), &a), a);
+        assert_eq!(join(&a, &paths.empty()), a);
+        let times = rng.between(0, 20);
+        let repeated = paths.repeat(&a, times as u64).unwrap();
+        assert_eq!(repeated, value_of(&paths, &u.repeat(times)), "{u:?} {times} times");
+        // What follows is counted before it is passed.
+        let mut both = a.clone();
+        both.append(b.view(), &paths.words);
+        let mut frames = a.frames.clone();
+        assert_eq!(both.count, a.count + frames.count_in(b.view()));
+        frames.follow(b.view(), &paths.words);
+        assert_eq!(frames, both.frames);
+        // Kept elsewhere, it is the same.
+        let mut values = Values::default();
+        for (index, value) in [&a, &b, &c].into_iter().enumerate() {
+            assert_eq!(values.add(value), index);
+        }
+        let mut again = paths.empty();
+        again.append(values.get(1), &paths.words);
+        assert_eq!(again, b);
+    }
+
+    #[test]
+    fn values_are_the_same_however_they_are_joined() {
+        let mut rng = Rng::new(86);
+        for _ in 0..20_000 {
+            check::<u64>(&mut rng, 4);
+            check::<u64>(&mut rng, 64);
+            check::<Wide>(&mut rng, 4);
+        }
+        for _ in 0..2_000 {
+            check::<Wide>(&mut rng, 150);
+        }
+    }
+
+    #[test]
+    fn levels_alike_are_one_run() {
+        let mut rng = Rng::new(87);
+        let paths: Paths<u64> = paths(&mut rng, 3);
+        let [enter, leave] = [0, 1].map(|raw| paths.symbol(Symbol::from_raw(raw)));
+        let many = paths.repeat(&enter, 1 << 60).unwrap();
+        assert_eq!((many.frames.open, many.runs()), (1 << 60, 1));
+        assert_eq!(paths.join(&many, &paths.repeat(&leave, 1 << 60).unwrap()).unwrap(), paths.empty());
+    }
+}
