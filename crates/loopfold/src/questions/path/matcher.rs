@@ -11,10 +11,12 @@
 //! the logarithm of each repeat, times the levels of their values.
 
 use super::PathQuery;
-use super::value::{Frames, Paths, Value, Values, View};
+use super::value::{Frames, Index, Paths, Value, Values, View};
 use crate::fold::{Fold, Item, Target};
 use crate::questions::find::bits::Bits;
+use crate::questions::find::word::Word;
 use crate::{Error, Result, RuleId};
+use std::borrow::Cow;
 
 /// Machine words that the levels of all rules may take: a gigabyte.
 const MOST_WORDS: usize = 1 << 27;
@@ -23,32 +25,27 @@ const MOST_WORDS: usize = 1 << 27;
 pub(super) struct Matcher<'a, B> {
     pub(super) fold: &'a Fold,
     paths: Paths<B>,
-    /// The value of what does nothing, then those of symbols, then of rules.
     values: Values<B>,
     /// The value of each symbol up to the last one that does something, of any other
     /// symbol, and of each rule.
-    indices: Vec<u32>,
+    indices: Vec<Index>,
     /// Where the rules begin in `indices`.
     first_rule: usize,
 }
-
-/// The index of the value of what does nothing.
-const NOTHING: u32 = 0;
 
 impl<'a, B: Bits> Matcher<'a, B> {
     /// One pass over the rules.
     pub(super) fn new(fold: &'a Fold, query: &PathQuery) -> Result<Self> {
         let paths = Paths::new(query);
         let mut values = Values::default();
-        let mut value = Value::default();
-        values.add(&value);
         let first_rule = paths.symbols().map(|(symbol, _)| symbol.index() + 2).max().unwrap_or(1);
         let mut indices = Vec::with_capacity(first_rule + fold.rules().len());
-        indices.resize(first_rule, NOTHING);
+        indices.resize(first_rule, Index::NOTHING);
         for (symbol, value) in paths.symbols() {
-            indices[symbol.index()] = values.add(value) as u32;
+            indices[symbol.index()] = values.add(value);
         }
         let mut matcher = Self { fold, paths, values, indices, first_rule };
+        let mut value = Value::default();
         for rule in fold.rules() {
             let index = matcher.index_of_body(fold.body(rule), &mut value)?;
             matcher.indices.push(index);
@@ -57,19 +54,38 @@ impl<'a, B: Bits> Matcher<'a, B> {
     }
 
     /// The value of a body, added if it does something. All its rules have theirs.
-    fn index_of_body(&mut self, body: &[Item], value: &mut Value<B>) -> Result<u32> {
+    fn index_of_body(&mut self, body: &[Item], value: &mut Value<B>) -> Result<Index> {
+        let words = &self.paths.words;
         value.clear();
+        // What happens in the frame that is current at the end, since calls changed it.
+        let mut word: Option<Word<B>> = None;
         for item in body {
             let index = self.index(item.target());
-            if index != NOTHING {
-                self.paths.append(value, self.values.get(index as usize), item.times())?;
+            if index == Index::NOTHING {
+                continue;
             }
+            if let Some(once) = self.values.word(index) {
+                let next = match item.times() {
+                    1 => Cow::Borrowed(once),
+                    times => Cow::Owned(words.repeated(once, times)),
+                };
+                match &mut word {
+                    Some(word) => words.append(word, &next),
+                    None => word = Some(next.into_owned()),
+                }
+                continue;
+            }
+            if let Some(word) = word.take() {
+                value.append_word(&word, words);
+            }
+            self.paths.append(value, self.values.get(index), item.times())?;
         }
-        if value.is_empty() {
-            return Ok(NOTHING);
+        match word {
+            Some(word) if value.is_empty() => return Ok(self.values.add_word(word)),
+            Some(word) => value.append_word(&word, words),
+            None => {}
         }
-        // There are fewer than 2^31 rules and symbols each.
-        let index = self.values.add(value) as u32;
+        let index = self.values.add(value);
         if value.runs() > 1 && self.values.memory() > MOST_WORDS {
             return Err(Error::limit(
                 "calls are nested so deep that looking for this path takes more than a gigabyte of memory",
@@ -79,7 +95,7 @@ impl<'a, B: Bits> Matcher<'a, B> {
     }
 
     #[inline]
-    fn index(&self, target: Target) -> u32 {
+    fn index(&self, target: Target) -> Index {
         let slot = match target {
             Target::Symbol(symbol) => symbol.index().min(self.first_rule - 1),
             Target::Rule(rule) => self.first_rule + rule.index(),
@@ -91,8 +107,8 @@ impl<'a, B: Bits> Matcher<'a, B> {
     #[inline]
     pub(super) fn value(&self, target: Target) -> Option<View<'_, B>> {
         match self.index(target) {
-            NOTHING => None,
-            index => Some(self.values.get(index as usize)),
+            Index::NOTHING => None,
+            index => Some(self.values.get(index)),
         }
     }
 }

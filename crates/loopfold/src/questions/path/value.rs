@@ -170,6 +170,7 @@ impl<B: Bits> Frames<B> {
     }
 
     /// Closes the innermost frames.
+    #[inline]
     fn close(&mut self, leaves: u64) {
         self.open = self.open.saturating_sub(leaves);
         while self.states.last().is_some_and(|state| state.first >= self.open) {
@@ -256,10 +257,29 @@ impl<B: Bits> Value<B> {
     pub(super) fn append(&mut self, next: View<'_, B>, words: &Words<B>) {
         self.count = self.count.saturating_add(next.count);
         match next.words {
-            [] if next.leaves == 0 => return self.frames.enter(next),
-            [word] if next.leaves == 0 && next.enters == 0 => return self.append_word(&word.value, words),
-            _ => {}
+            [] => self.leave(next.leaves),
+            [word] if word.levels == 1 => {
+                self.leave(word.first);
+                self.append_word(&word.value, words);
+                self.leave(next.leaves - word.first);
+            }
+            _ => return self.append_levels(next, words),
         }
+        self.frames.enter(next);
+    }
+
+    /// Leaves frames, its own first.
+    #[inline]
+    fn leave(&mut self, frames: u64) {
+        if frames > 0 {
+            self.leaves = self.leaves.saturating_add(frames.saturating_sub(self.frames.open));
+            self.frames.close(frames);
+        }
+    }
+
+    /// As [`append`](Self::append), with words at any number of levels, without what
+    /// occurs in the stretch itself.
+    fn append_levels(&mut self, next: View<'_, B>, words: &Words<B>) {
         self.count = self.count.saturating_add(self.frames.met_by(next.words));
         let open = self.frames.open;
         let lowest = self.leaves;
@@ -293,14 +313,26 @@ impl<B: Bits> Value<B> {
     }
 }
 
-/// The values of many stretches, their lists end to end.
+/// The values of many stretches. Most are a word and nothing else; of the others, the
+/// lists are kept end to end.
 #[derive(Debug, Default)]
 pub(super) struct Values<B> {
+    single: Vec<Run<Word<B>>>,
     heads: Vec<Head>,
     words: Vec<Run<Word<B>>>,
     states: Vec<Run<B>>,
     /// Machine words that sets of many places take besides.
     beside: usize,
+}
+
+/// Where [`Values`] keeps a value: the upper bit tells a word from a head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Index(u32);
+
+impl Index {
+    /// Where a value is that does nothing.
+    pub(super) const NOTHING: Self = Self(u32::MAX);
+    const WORD: u32 = 1 << 31;
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -314,8 +346,15 @@ struct Head {
 }
 
 impl<B: Bits> Values<B> {
-    /// Keeps a value and returns its index.
-    pub(super) fn add(&mut self, value: &Value<B>) -> usize {
+    /// Keeps a value. There are fewer than 2^31 of them, as there are rules.
+    pub(super) fn add(&mut self, value: &Value<B>) -> Index {
+        match &value.words[..] {
+            _ if value.is_empty() => return Index::NOTHING,
+            [word] if value.leaves == 0 && value.frames.open == 0 && value.count == 0 => {
+                return self.add_word(word.value.clone());
+            }
+            _ => {}
+        }
         self.beside += value.words.iter().map(|run| run.value.words()).sum::<usize>()
             + value.frames.states.iter().map(|run| run.value.words()).sum::<usize>();
         self.words.extend_from_slice(&value.words);
@@ -327,11 +366,33 @@ impl<B: Bits> Values<B> {
             words: self.words.len(),
             states: self.states.len(),
         });
-        self.heads.len() - 1
+        Index(self.heads.len() as u32 - 1)
+    }
+
+    /// Keeps the value of something that happens in one frame.
+    pub(super) fn add_word(&mut self, word: Word<B>) -> Index {
+        self.beside += word.words();
+        self.single.push(Run::one(0, word));
+        Index((self.single.len() as u32 - 1) | Index::WORD)
+    }
+
+    /// The word of a value that is nothing else.
+    #[inline]
+    pub(super) fn word(&self, index: Index) -> Option<&Word<B>> {
+        let word = index.0 & Index::WORD != 0 && index != Index::NOTHING;
+        word.then(|| &self.single[(index.0 & !Index::WORD) as usize].value)
     }
 
     #[inline]
-    pub(super) fn get(&self, index: usize) -> View<'_, B> {
+    pub(super) fn get(&self, index: Index) -> View<'_, B> {
+        if index == Index::NOTHING {
+            return View { leaves: 0, enters: 0, count: 0, words: &[], states: &[] };
+        }
+        if index.0 & Index::WORD != 0 {
+            let word = &self.single[(index.0 & !Index::WORD) as usize];
+            return View { leaves: 0, enters: 0, count: 0, words: std::slice::from_ref(word), states: &[] };
+        }
+        let index = index.0 as usize;
         let head = &self.heads[index];
         let (words, states) = match index.checked_sub(1).map(|before| &self.heads[before]) {
             Some(before) => (before.words, before.states),
@@ -349,7 +410,7 @@ impl<B: Bits> Values<B> {
     /// Machine words of memory for all levels.
     pub(super) fn memory(&self) -> usize {
         const WORD: usize = size_of::<u64>();
-        let words = self.words.len() * size_of::<Run<Word<B>>>() / WORD;
+        let words = (self.single.len() + self.words.len()) * size_of::<Run<Word<B>>>() / WORD;
         words + self.states.len() * size_of::<Run<B>>() / WORD + self.beside
     }
 }
@@ -556,12 +617,12 @@ mod tests {
         assert_eq!(frames, both.frames);
         // Kept elsewhere, it is the same.
         let mut values = Values::default();
-        for (index, value) in [&a, &b, &c].into_iter().enumerate() {
-            assert_eq!(values.add(value), index);
+        let indices = [&a, &b, &c].map(|value| values.add(value));
+        for (index, value) in indices.into_iter().zip([a, b, c]) {
+            let mut again = paths.empty();
+            again.append(values.get(index), &paths.words);
+            assert_eq!(again, value);
         }
-        let mut again = paths.empty();
-        again.append(values.get(1), &paths.words);
-        assert_eq!(again, b);
     }
 
     #[test]
