@@ -42,7 +42,7 @@ impl<'a, B: Bits> Matcher<'a, B> {
         let mut indices = Vec::with_capacity(first_rule + fold.rules().len());
         indices.resize(first_rule, Index::NOTHING);
         for (symbol, value) in paths.symbols() {
-            indices[symbol.index()] = values.add(value);
+            indices[symbol.index()] = values.add(value, &paths.words)?;
         }
         let mut matcher = Self { fold, paths, values, indices, first_rule };
         let mut value = Value::default();
@@ -81,12 +81,12 @@ impl<'a, B: Bits> Matcher<'a, B> {
             self.paths.append(value, self.values.get(index), item.times())?;
         }
         match word {
-            Some(word) if value.is_empty() => return Ok(self.values.add_word(word)),
+            Some(word) if value.is_empty() => return self.values.add_word(word),
             Some(word) => value.append_word(&word, words),
             None => {}
         }
-        let index = self.values.add(value);
-        if value.runs() > 1 && self.values.memory() > MOST_WORDS {
+        let index = self.values.add(value, words)?;
+        if self.values.memory() > MOST_WORDS {
             return Err(Error::limit(
                 "calls are nested so deep that looking for this path takes more than a gigabyte of memory",
             ));

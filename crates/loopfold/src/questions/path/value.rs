@@ -50,6 +50,79 @@ impl<T> Run<T> {
     }
 }
 
+impl<T: Clone> Run<T> {
+    fn view(&self) -> RunView<'_, T> {
+        RunView { first: self.first, levels: self.levels, value: &self.value }
+    }
+}
+
+/// A run whose value is kept elsewhere.
+#[derive(Debug)]
+struct RunView<'a, T> {
+    first: u64,
+    levels: u64,
+    value: &'a T,
+}
+
+impl<T> Clone for RunView<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for RunView<'_, T> {}
+
+impl<T> RunView<'_, T> {
+    /// The level behind the last.
+    fn end(&self) -> u64 {
+        self.first.saturating_add(self.levels)
+    }
+}
+
+/// One run of a single level, or a list of any others.
+#[derive(Debug)]
+struct Runs<'a, T> {
+    one: Option<RunView<'a, T>>,
+    many: &'a [Run<T>],
+}
+
+impl<T> Clone for Runs<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Runs<'_, T> {}
+
+impl<'a, T: Clone> Runs<'a, T> {
+    const NONE: Self = Self { one: None, many: &[] };
+
+    fn of(runs: &'a [Run<T>]) -> Self {
+        match runs {
+            [run] if run.levels == 1 => Self { one: Some(run.view()), many: &[] },
+            many => Self { one: None, many },
+        }
+    }
+
+    #[inline]
+    fn single(level: u64, value: &'a T) -> Self {
+        Self { one: Some(RunView { first: level, levels: 1, value }), many: &[] }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.one.is_none() && self.many.is_empty()
+    }
+
+    #[inline]
+    fn iter(self) -> impl Iterator<Item = RunView<'a, T>> {
+        self.one.into_iter().chain(self.many.iter().map(Run::view))
+    }
+
+    fn last(&self) -> Option<RunView<'a, T>> {
+        self.many.last().map(Run::view).or(self.one)
+    }
+}
+
 /// Adds levels behind all others.
 fn push<T: PartialEq>(runs: &mut Vec<Run<T>>, run: Run<T>) {
     match runs.last_mut() {
@@ -94,8 +167,8 @@ pub(super) struct View<'a, B> {
     pub(super) enters: u64,
     /// Occurrences in frames that are entered.
     pub(super) count: u64,
-    words: &'a [Run<Word<B>>],
-    states: &'a [Run<B>],
+    words: Runs<'a, Word<B>>,
+    states: Runs<'a, B>,
 }
 
 impl<B> Clone for View<'_, B> {
@@ -132,11 +205,11 @@ impl<B: Bits> Frames<B> {
 
     /// How many occurrences end in the words that land in these frames.
     #[inline]
-    fn met_by(&self, words: &[Run<Word<B>>]) -> u64 {
+    fn met_by(&self, words: Runs<'_, Word<B>>) -> u64 {
         let mut hits = 0u64;
         // The states that are not yet passed, from the innermost.
         let mut states = &self.states[..];
-        for word in words {
+        for word in words.iter() {
             let Some(above) = self.open.checked_sub(word.first).filter(|&above| above > 0) else { break };
             let lowest = self.open.saturating_sub(word.end());
             while let Some((state, below)) = states.split_last() {
@@ -164,7 +237,7 @@ impl<B: Bits> Frames<B> {
             && let Some(word) = next.words.last().filter(|run| run.end() == next.leaves + 1)
             && self.states.last().is_some_and(|state| state.end() == self.open)
         {
-            self.step(&word.value, words);
+            self.step(word.value, words);
         }
         self.enter(next);
     }
@@ -205,7 +278,7 @@ impl<B: Bits> Frames<B> {
     /// Opens the frames that a stretch leaves open.
     #[inline]
     fn enter(&mut self, next: View<'_, B>) {
-        for state in next.states {
+        for state in next.states.iter() {
             let (first, levels) = (self.open + state.first, state.levels);
             push(&mut self.states, Run { first, levels, value: state.value.clone() });
         }
@@ -219,8 +292,8 @@ impl<B: Bits> Value<B> {
             leaves: self.leaves,
             enters: self.frames.open,
             count: self.count,
-            words: &self.words,
-            states: &self.frames.states,
+            words: Runs::of(&self.words),
+            states: Runs::of(&self.frames.states),
         }
     }
 
@@ -256,14 +329,14 @@ impl<B: Bits> Value<B> {
     #[inline]
     pub(super) fn append(&mut self, next: View<'_, B>, words: &Words<B>) {
         self.count = self.count.saturating_add(next.count);
-        match next.words {
-            [] => self.leave(next.leaves),
-            [word] if word.levels == 1 => {
-                self.leave(word.first);
-                self.append_word(&word.value, words);
-                self.leave(next.leaves - word.first);
-            }
-            _ => return self.append_levels(next, words),
+        if let Some(word) = next.words.one {
+            self.leave(word.first);
+            self.append_word(word.value, words);
+            self.leave(next.leaves - word.first);
+        } else if next.words.is_empty() {
+            self.leave(next.leaves);
+        } else {
+            return self.append_levels(next, words);
         }
         self.frames.enter(next);
     }
@@ -286,7 +359,7 @@ impl<B: Bits> Value<B> {
         for run in next.words.iter().filter(|run| run.end() > open) {
             let landed = open.saturating_sub(run.first);
             let first = lowest + (run.first + landed - open);
-            self.append_below(first, &run.value, words);
+            self.append_below(first, run.value, words);
             let more = run.levels - landed - 1;
             if more > 0 {
                 push(&mut self.words, Run { first: first + 1, levels: more, value: run.value.clone() });
@@ -313,11 +386,13 @@ impl<B: Bits> Value<B> {
     }
 }
 
-/// The values of many stretches. Most are a word and nothing else; of the others, the
-/// lists are kept end to end.
+/// The values of many stretches. What does not fit the processor's caches costs more than
+/// joining it, so most are kept small: a word and nothing else, or a few levels with one
+/// word and one state. Of the others, the lists are kept end to end.
 #[derive(Debug, Default)]
 pub(super) struct Values<B> {
-    single: Vec<Run<Word<B>>>,
+    single: Vec<Word<B>>,
+    small: Vec<Small<B>>,
     heads: Vec<Head>,
     words: Vec<Run<Word<B>>>,
     states: Vec<Run<B>>,
@@ -325,14 +400,78 @@ pub(super) struct Values<B> {
     beside: usize,
 }
 
-/// Where [`Values`] keeps a value: the upper bit tells a word from a head.
+/// Where [`Values`] keeps a value: the upper bits tell which list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Index(u32);
 
 impl Index {
     /// Where a value is that does nothing.
     pub(super) const NOTHING: Self = Self(u32::MAX);
-    const WORD: u32 = 1 << 31;
+    const WORD: u32 = 0b01 << 30;
+    const SMALL: u32 = 0b10 << 30;
+    const HEAD: u32 = 0b00 << 30;
+    const LIST: u32 = 0b11 << 30;
+
+    /// The place of the last of so many in a list.
+    fn last(count: usize, list: u32) -> Result<Self> {
+        match u32::try_from(count - 1) {
+            Ok(place) if place & Self::LIST == 0 => Ok(Self(place | list)),
+            _ => Err(Error::limit("a path can be looked for in at most 2^30 rules")),
+        }
+    }
+
+    fn place(self) -> usize {
+        (self.0 & !Self::LIST) as usize
+    }
+}
+
+/// A value of few levels, at most one with a word and one with a state.
+#[derive(Clone, Debug)]
+struct Small<B> {
+    word: Word<B>,
+    state: B,
+    count: u64,
+    leaves: u8,
+    enters: u8,
+    /// The level of the word, or [`Small::NONE`].
+    level: u8,
+    /// The frame of the state, or [`Small::NONE`].
+    frame: u8,
+}
+
+impl<B: Bits> Small<B> {
+    const NONE: u8 = u8::MAX;
+
+    /// Nothing if there are more levels than that.
+    fn of(value: &Value<B>, no_word: &Word<B>) -> Option<Self> {
+        fn only<T: Clone>(runs: &[Run<T>], none: &T) -> Option<(T, u8)> {
+            match runs {
+                [] => Some((none.clone(), Small::<u64>::NONE)),
+                [run] if run.levels == 1 => Some((run.value.clone(), few(run.first)?)),
+                _ => None,
+            }
+        }
+        fn few(levels: u64) -> Option<u8> {
+            u8::try_from(levels).ok().filter(|&levels| levels < Small::<u64>::NONE)
+        }
+        let (word, level) = only(&value.words, no_word)?;
+        let (state, frame) = only(&value.frames.states, &B::default())?;
+        let (leaves, enters) = (few(value.leaves)?, few(value.frames.open)?);
+        Some(Self { word, state, count: value.count, leaves, enters, level, frame })
+    }
+
+    #[inline]
+    fn view(&self) -> View<'_, B> {
+        let words = match self.level {
+            Self::NONE => Runs::NONE,
+            level => Runs::single(level.into(), &self.word),
+        };
+        let states = match self.frame {
+            Self::NONE => Runs::NONE,
+            frame => Runs::single(frame.into(), &self.state),
+        };
+        View { leaves: self.leaves.into(), enters: self.enters.into(), count: self.count, words, states }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -346,10 +485,10 @@ struct Head {
 }
 
 impl<B: Bits> Values<B> {
-    /// Keeps a value. There are fewer than 2^31 of them, as there are rules.
-    pub(super) fn add(&mut self, value: &Value<B>) -> Index {
+    /// Keeps a value.
+    pub(super) fn add(&mut self, value: &Value<B>, words: &Words<B>) -> Result<Index> {
         match &value.words[..] {
-            _ if value.is_empty() => return Index::NOTHING,
+            _ if value.is_empty() => return Ok(Index::NOTHING),
             [word] if value.leaves == 0 && value.frames.open == 0 && value.count == 0 => {
                 return self.add_word(word.value.clone());
             }
@@ -357,6 +496,10 @@ impl<B: Bits> Values<B> {
         }
         self.beside += value.words.iter().map(|run| run.value.words()).sum::<usize>()
             + value.frames.states.iter().map(|run| run.value.words()).sum::<usize>();
+        if let Some(small) = Small::of(value, words.foreign()) {
+            self.small.push(small);
+            return Index::last(self.small.len(), Index::SMALL);
+        }
         self.words.extend_from_slice(&value.words);
         self.states.extend_from_slice(&value.frames.states);
         self.heads.push(Head {
@@ -366,35 +509,39 @@ impl<B: Bits> Values<B> {
             words: self.words.len(),
             states: self.states.len(),
         });
-        Index(self.heads.len() as u32 - 1)
+        Index::last(self.heads.len(), Index::HEAD)
     }
 
     /// Keeps the value of something that happens in one frame.
-    pub(super) fn add_word(&mut self, word: Word<B>) -> Index {
+    pub(super) fn add_word(&mut self, word: Word<B>) -> Result<Index> {
         self.beside += word.words();
-        self.single.push(Run::one(0, word));
-        Index((self.single.len() as u32 - 1) | Index::WORD)
+        self.single.push(word);
+        Index::last(self.single.len(), Index::WORD)
     }
 
     /// The word of a value that is nothing else.
     #[inline]
     pub(super) fn word(&self, index: Index) -> Option<&Word<B>> {
-        let word = index.0 & Index::WORD != 0 && index != Index::NOTHING;
-        word.then(|| &self.single[(index.0 & !Index::WORD) as usize].value)
+        (index.0 & Index::LIST == Index::WORD).then(|| &self.single[index.place()])
     }
 
     #[inline]
     pub(super) fn get(&self, index: Index) -> View<'_, B> {
-        if index == Index::NOTHING {
-            return View { leaves: 0, enters: 0, count: 0, words: &[], states: &[] };
+        let place = index.place();
+        match index.0 & Index::LIST {
+            Index::SMALL => self.small[place].view(),
+            Index::WORD => {
+                let words = Runs::single(0, &self.single[place]);
+                View { leaves: 0, enters: 0, count: 0, words, states: Runs::NONE }
+            }
+            Index::HEAD => self.large(place),
+            _ => View { leaves: 0, enters: 0, count: 0, words: Runs::NONE, states: Runs::NONE },
         }
-        if index.0 & Index::WORD != 0 {
-            let word = &self.single[(index.0 & !Index::WORD) as usize];
-            return View { leaves: 0, enters: 0, count: 0, words: std::slice::from_ref(word), states: &[] };
-        }
-        let index = index.0 as usize;
-        let head = &self.heads[index];
-        let (words, states) = match index.checked_sub(1).map(|before| &self.heads[before]) {
+    }
+
+    fn large(&self, place: usize) -> View<'_, B> {
+        let head = &self.heads[place];
+        let (words, states) = match place.checked_sub(1).map(|before| &self.heads[before]) {
             Some(before) => (before.words, before.states),
             None => (0, 0),
         };
@@ -402,15 +549,15 @@ impl<B: Bits> Values<B> {
             leaves: head.leaves,
             enters: head.enters,
             count: head.count,
-            words: &self.words[words..head.words],
-            states: &self.states[states..head.states],
+            words: Runs::of(&self.words[words..head.words]),
+            states: Runs::of(&self.states[states..head.states]),
         }
     }
 
     /// Machine words of memory for all levels.
     pub(super) fn memory(&self) -> usize {
         const WORD: usize = size_of::<u64>();
-        let words = (self.single.len() + self.words.len()) * size_of::<Run<Word<B>>>() / WORD;
+        let words = self.words.len() * size_of::<Run<Word<B>>>() / WORD;
         words + self.states.len() * size_of::<Run<B>>() / WORD + self.beside
     }
 }
@@ -491,10 +638,10 @@ impl<B: Bits> Paths<B> {
         let mut result = Value::default();
         if once.leaves == 0 && once.enters == 0 {
             result.count = once.count.saturating_mul(times);
-            if let [word] = once.words
+            if let Some(word) = once.words.last()
                 && times > 0
             {
-                result.words.push(Run::one(0, self.words.repeated(&word.value, times)));
+                result.words.push(Run::one(0, self.words.repeated(word.value, times)));
             }
             return Ok(result);
         }
@@ -617,7 +764,7 @@ mod tests {
         assert_eq!(frames, both.frames);
         // Kept elsewhere, it is the same.
         let mut values = Values::default();
-        let indices = [&a, &b, &c].map(|value| values.add(value));
+        let indices = [&a, &b, &c].map(|value| values.add(value, &paths.words).unwrap());
         for (index, value) in indices.into_iter().zip([a, b, c]) {
             let mut again = paths.empty();
             again.append(values.get(index), &paths.words);
