@@ -14,7 +14,7 @@ use crate::questions::find::bits::Bits;
 use crate::{Result, RuleId, Symbol};
 
 /// What lies before a position, from there to the beginning.
-struct Backwards<'a> {
+pub(super) struct Backwards<'a> {
     fold: &'a Fold,
     /// What is still to come, the nearest last.
     behind: Vec<Behind<'a>>,
@@ -29,7 +29,7 @@ enum Behind<'a> {
 }
 
 impl<'a> Backwards<'a> {
-    fn new(fold: &'a Fold, rule: RuleId, position: u64) -> Self {
+    pub(super) fn new(fold: &'a Fold, rule: RuleId, position: u64) -> Self {
         let position = position.min(fold.length(rule));
         let mut backwards = Self { fold, behind: Vec::new(), position };
         let (mut rule, mut rest) = (rule, position);
@@ -52,7 +52,7 @@ impl<'a> Backwards<'a> {
         backwards
     }
 
-    fn next(&mut self) -> Option<Item> {
+    pub(super) fn next(&mut self) -> Option<Item> {
         loop {
             match self.behind.last_mut()? {
                 Behind::Items(items) => {
@@ -77,14 +77,19 @@ impl<'a> Backwards<'a> {
         }
     }
 
+    /// Where what was passed begins.
+    pub(super) fn position(&self) -> u64 {
+        self.position
+    }
+
     /// Passes over the last iterations of an item.
-    fn pass(&mut self, item: Item, iterations: u64) {
+    pub(super) fn pass(&mut self, item: Item, iterations: u64) {
         self.position -= iterations * self.fold.target_length(item.target());
         self.put_back(item.target(), item.times() - iterations);
     }
 
     /// Goes into the last iteration of an item, or returns its symbol, which is passed.
-    fn enter(&mut self, item: Item) -> Option<Symbol> {
+    pub(super) fn enter(&mut self, item: Item) -> Option<Symbol> {
         match item.target() {
             Target::Rule(rule) => {
                 self.put_back(item.target(), item.times() - 1);

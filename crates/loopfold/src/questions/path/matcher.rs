@@ -11,6 +11,7 @@
 //! the logarithm of each repeat, times the levels of their values.
 
 use super::PathQuery;
+use super::ahead::Forwards;
 use super::value::{Frames, Index, Paths, Value, Values, View};
 use crate::fold::{Fold, Item, Target};
 use crate::questions::find::bits::Bits;
@@ -140,8 +141,8 @@ impl<B: Bits> Matching for Matcher<'_, B> {
     }
 
     fn walk(&self, rule: RuleId) -> Box<dyn Walk + '_> {
-        let whole = Ahead::Item(Item::new(Target::Rule(rule), 1));
-        Box::new(Walker { matcher: self, ahead: vec![whole], frames: Frames::default(), position: 0 })
+        let ahead = Forwards::new(self.fold, rule);
+        Box::new(Walker { matcher: self, ahead, frames: Frames::default(), position: 0 })
     }
 
     fn start(&self, rule: RuleId, end: u64, blocks: usize) -> Option<u64> {
@@ -159,47 +160,14 @@ pub(super) trait Walk {
 
 struct Walker<'m, 'a, B> {
     matcher: &'m Matcher<'a, B>,
-    /// What is still to come, the nearest last.
-    ahead: Vec<Ahead<'a>>,
+    ahead: Forwards<'a>,
     /// The frames that are open.
     frames: Frames<B>,
     /// How many events lie behind.
     position: u64,
 }
 
-enum Ahead<'a> {
-    /// One item.
-    Item(Item),
-    /// The rest of a body.
-    Items(std::slice::Iter<'a, Item>),
-}
-
 impl<B: Bits> Walker<'_, '_, B> {
-    fn next_item(&mut self) -> Option<Item> {
-        loop {
-            match self.ahead.last_mut()? {
-                Ahead::Items(items) => {
-                    if let Some(&item) = items.next() {
-                        return Some(item);
-                    }
-                    self.ahead.pop();
-                }
-                Ahead::Item(item) => {
-                    let item = *item;
-                    self.ahead.pop();
-                    return Some(item);
-                }
-            }
-        }
-    }
-
-    /// Puts what repeats back in front.
-    fn put_back(&mut self, target: Target, times: u64) {
-        if times > 0 {
-            self.ahead.push(Ahead::Item(Item::new(target, times)));
-        }
-    }
-
     /// Passes over a stretch if it has no more than `skip` occurrences.
     fn pass(&mut self, stretch: View<'_, B>, events: u64, skip: &mut u64) -> bool {
         let Some(rest) = skip.checked_sub(self.frames.count_in(stretch)) else { return false };
@@ -252,25 +220,16 @@ impl<B: Bits> Walker<'_, '_, B> {
 
 impl<B: Bits> Walk for Walker<'_, '_, B> {
     fn next(&mut self, skip: &mut u64) -> Option<End> {
-        while let Some(item) = self.next_item() {
+        while let Some(item) = self.ahead.next() {
             let target = item.target();
             let rest = self.pass_item(item, skip);
-            if rest == 0 {
-                continue;
-            }
-            // The occurrence ends in the next iteration.
-            self.put_back(target, rest - 1);
-            match target {
-                Target::Rule(rule) => {
-                    self.ahead.push(Ahead::Items(self.matcher.fold.body(rule).iter()));
+            // The occurrence ends in the next iteration, if any is left.
+            if rest > 0 && self.ahead.enter(target, rest) {
+                if let Some(block) = self.matcher.value(target) {
+                    self.frames.follow(block, &self.matcher.paths.words);
                 }
-                Target::Symbol(_) => {
-                    if let Some(block) = self.matcher.value(target) {
-                        self.frames.follow(block, &self.matcher.paths.words);
-                    }
-                    self.position += 1;
-                    return Some(End { position: self.position - 1, depth: self.frames.depth() });
-                }
+                self.position += 1;
+                return Some(End { position: self.position - 1, depth: self.frames.depth() });
             }
         }
         None

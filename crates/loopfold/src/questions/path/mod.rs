@@ -7,20 +7,23 @@
 //! seen to be entered do not.
 //!
 //! Asking costs one pass over the items of the fold, a few nanoseconds each where they
-//! hold something of the function, times the levels of recursion (see [`value`]); after
-//! that a count costs nothing and a place a walk down the rules (see [`matcher`]). Memory:
-//! 4 bytes a rule, and a value for each rule that holds a symbol of the function.
+//! hold something of the function, if it never calls itself (see [`tame`]); otherwise some
+//! tens, times the levels of recursion that differ (see [`value`]). After that a count
+//! costs nothing and a place a walk down the rules (see [`matcher`]). Memory: 4 bytes a
+//! rule, and a word or value for each rule that holds a symbol of the function.
 //! [`PathScan`] does the same on symbols as they come.
 
+mod ahead;
 mod back;
 mod functions;
 mod levels;
 mod matcher;
 mod scan;
+mod tame;
 mod value;
 
 use super::Query;
-use super::find::bits::Wide;
+use super::find::bits::{Bits, Wide};
 use crate::fold::Fold;
 use crate::{Error, Result, Symbol};
 pub use back::CallStacks;
@@ -29,6 +32,7 @@ pub use functions::{Function, Functions};
 pub use levels::{Levels, NestingLevels};
 use matcher::{End, Matcher, Matching, Walk};
 pub use scan::PathScan;
+use tame::Tame;
 
 /// A path of a function to look for.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,12 +136,16 @@ pub struct PathFound<'a> {
 
 /// Looks for a path in all streams of a fold.
 pub fn find_path<'a>(fold: &'a Fold, query: &PathQuery) -> Result<PathFound<'a>> {
-    let matcher: Box<dyn Matching + 'a> = if query.len() <= 64 {
-        Box::new(Matcher::<u64>::new(fold, query)?)
-    } else {
-        Box::new(Matcher::<Wide>::new(fold, query)?)
-    };
+    let matcher =
+        if query.len() <= 64 { matcher_of::<u64>(fold, query)? } else { matcher_of::<Wide>(fold, query)? };
     Ok(PathFound { fold, matcher, length: query.len() })
+}
+
+fn matcher_of<'a, B: Bits + 'a>(fold: &'a Fold, query: &PathQuery) -> Result<Box<dyn Matching + 'a>> {
+    Ok(match Tame::<B>::new(fold, query) {
+        Some(tame) => Box::new(tame),
+        None => Box::new(Matcher::<B>::new(fold, query)?),
+    })
 }
 
 impl PathFound<'_> {
