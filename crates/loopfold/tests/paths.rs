@@ -263,7 +263,7 @@ fn states_of_the_example() {
     let trace = [before_e2.clone(), to_e3.clone(), rest].concat();
     let path = [vec![1], vec![2], vec![3]];
     for form in [Form::Plain, Form::Qualified] {
-        let fold = fold_of(&[trace.clone()], form, &Outermost::default());
+        let fold = fold_of(std::slice::from_ref(&trace), form, &Outermost::default());
         let query = query_of(fold.alphabet(), "f", &path).unwrap();
         let symbols: Vec<Symbol> = fold.unfold(fold.streams()[0].root()).collect();
         let state_before = |position: usize| {
@@ -329,7 +329,7 @@ fn levels_are_those_of_single_steps() {
     for _ in 0..3_000 {
         let trace = calls::small(&mut rng, 60);
         let folders = folders();
-        let fold = fold_of(&[trace.clone()], Form::Plain, &*folders[rng.below(folders.len())]);
+        let fold = fold_of(std::slice::from_ref(&trace), Form::Plain, &*folders[rng.below(folders.len())]);
         let levels = Levels::new(fold.alphabet());
         let (mut level, mut lowest, mut returns) = (0i64, 0i64, None::<i64>);
         for step in &trace {

@@ -151,14 +151,26 @@ impl<'a, B: Bits> Tame<'a, B> {
 
     /// The entry of a body. All its rules have theirs.
     fn entry_of_body(&mut self, body: &[Item]) -> Option<Entry> {
-        let mut that_matter = body.iter().filter(|item| self.entry(item.target()) != Entry::NOTHING);
-        let Some(&first) = that_matter.next() else { return Some(Entry::NOTHING) };
-        let mut way = self.way_of(first);
-        let mut word = self.word_of(first).into_owned();
-        for &item in that_matter {
-            way = way.then(self.way_of(item));
-            self.measure.append(&mut word, &self.word_of(item));
+        let mut all: Option<(Way, Word<B>)> = None;
+        for item in body {
+            let entry = self.entry(item.target());
+            if entry == Entry::NOTHING {
+                continue;
+            }
+            let (mut next_way, mut next) = (entry.way(), Cow::Borrowed(&self.words[entry.word()]));
+            if item.times() > 1 {
+                next_way = next_way.repeated(item.times());
+                next = Cow::Owned(self.measure.repeated(&next, item.times()));
+            }
+            match &mut all {
+                Some((way, word)) => {
+                    *way = way.then(next_way);
+                    self.measure.append(word, &next);
+                }
+                None => all = Some((next_way, next.into_owned())),
+            }
         }
+        let Some((way, word)) = all else { return Some(Entry::NOTHING) };
         self.words.push(word);
         Entry::new(way, self.words.len() - 1)
     }
@@ -175,12 +187,6 @@ impl<'a, B: Bits> Tame<'a, B> {
     #[inline]
     fn word(&self, target: Target) -> &Word<B> {
         &self.words[self.entry(target).word()]
-    }
-
-    #[inline]
-    fn way_of(&self, item: Item) -> Way {
-        let once = self.entry(item.target()).way();
-        if item.times() == 1 { once } else { once.repeated(item.times()) }
     }
 
     #[inline]
