@@ -1,9 +1,8 @@
 //! The values of all rules, and the walk that they guide to where the path occurs.
 //!
 //! Making the values is one pass over the rules. A rule without a symbol of the function
-//! costs one look at each of its items and has no value of its own; the others have one of
-//! 40 bytes, 56 more for each level below and 24 for each level above it that differs from
-//! its neighbours.
+//! costs one look at each of its items and has no value of its own; see
+//! [`values`](super::values) for what the others take.
 //!
 //! The walk keeps the frames that are open, so it knows for every stretch ahead how many
 //! occurrences end in it. It passes over what holds none, bisects repeats, and goes into
@@ -12,7 +11,8 @@
 
 use super::PathQuery;
 use super::ahead::Forwards;
-use super::value::{Frames, Index, Paths, Value, Values, View};
+use super::value::{Frames, Paths, Value, View};
+use super::values::{Index, Values};
 use crate::fold::{Fold, Item, Target};
 use crate::questions::find::bits::Bits;
 use crate::questions::find::word::Word;

@@ -18,9 +18,11 @@ mod back;
 mod functions;
 mod levels;
 mod matcher;
+mod runs;
 mod scan;
 mod tame;
 mod value;
+mod values;
 
 use super::Query;
 use super::find::bits::{Bits, Wide};
