@@ -55,16 +55,14 @@ impl Way {
         Self::new(next.from(self.from(OUTSIDE)), next.from(self.from(INSIDE)))
     }
 
-    /// There are so few that the second time decides.
+    /// The first symbol of the function is wrong outside or wrong inside, so a way leads on
+    /// from one of the two at the most: what goes well twice always does.
     #[inline]
     fn repeated(self, times: u64) -> Self {
-        let twice = self.then(self);
         match times {
             0 => Self::NONE,
-            _ if twice == self => self,
-            // It leads from one to the other: forth and back, or the second time is wrong.
-            _ if times % 2 == 1 => twice.then(self),
-            _ => twice,
+            1 => self,
+            _ => self.then(self),
         }
     }
 }
