@@ -3,6 +3,7 @@
 //!
 //! Nothing here depends on the library, so that it cannot share a mistake with it.
 
+pub mod calls;
 pub mod grammars;
 pub mod nest;
 pub mod oracles;

@@ -9,6 +9,7 @@ mod hot;
 mod iterations;
 mod names;
 mod nest;
+mod path;
 mod query;
 mod rule_sums;
 mod run_time;
@@ -26,6 +27,10 @@ pub use hot::{EventCosts, HotSettings, HotSubpath, HotSubpaths, Limit, Selection
 pub use iterations::{LoopTimes, Slowest, StreamTimes, SummedTimes, loop_times, summed_times};
 pub use names::{near_names, symbols_called};
 pub use nest::{Nest, Node};
+pub use path::{
+    CallStacks, Function, Functions, Levels, NestingLevels, PathFound, PathPlace, PathPlaces, PathQuery,
+    PathScan, find_path,
+};
 pub use query::Query;
 pub use rule_sums::{rule_sums, summarize};
 pub use run_time::run_time;

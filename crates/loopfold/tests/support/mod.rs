@@ -45,10 +45,16 @@ pub fn small_streams(rng: &mut Rng, longest: usize) -> Vec<Vec<u32>> {
 /// A random fold that no folder would make: nested repeats and rules in rules, together
 /// with the streams that it unfolds to.
 pub fn odd_fold(rng: &mut Rng, longest: usize) -> (Fold, Vec<Vec<u32>>) {
+    odd_fold_of(3, rng, longest)
+}
+
+/// The same of up to 8 symbols.
+pub fn odd_fold_of(different: usize, rng: &mut Rng, longest: usize) -> (Fold, Vec<Vec<u32>>) {
     let mut alphabet = Alphabet::default();
     let symbols: Vec<_> = (0..8).map(|n| alphabet.intern(&Event::integer(n), None).unwrap()).collect();
     let mut builder = FoldBuilder::new(alphabet);
-    let mut rules: Vec<(Target, u64)> = symbols.iter().take(3).map(|&s| (Target::Symbol(s), 1)).collect();
+    let mut rules: Vec<(Target, u64)> =
+        symbols.iter().take(different).map(|&s| (Target::Symbol(s), 1)).collect();
     for _ in 0..rng.between(2, 8) {
         let (mut body, mut length) = (Vec::new(), 0);
         for _ in 0..rng.between(1, 4) {
@@ -64,7 +70,7 @@ pub fn odd_fold(rng: &mut Rng, longest: usize) -> (Fold, Vec<Vec<u32>>) {
         }
     }
     for index in 0..rng.between(1, 3) {
-        let body: Vec<Item> = match rules[rules.len() - 1 - rng.below(rules.len() - 3)] {
+        let body: Vec<Item> = match rules[rules.len() - 1 - rng.below(rules.len() - different)] {
             (Target::Rule(rule), _) => vec![Item::new(Target::Rule(rule), 1)],
             _ => Vec::new(),
         };

@@ -4,12 +4,17 @@
 use std::fmt::Debug;
 
 /// A set of places in a query.
-pub(super) trait Bits: Clone + Debug + Default + PartialEq + Send + Sync {
+pub(in crate::questions) trait Bits:
+    Clone + Debug + Default + PartialEq + Send + Sync
+{
     /// Adds a place.
     fn insert(&mut self, place: usize);
 
     /// True when no place is in the set.
     fn is_empty(&self) -> bool;
+
+    /// The last place in the set.
+    fn last(&self) -> Option<usize>;
 
     /// How many places are in both sets.
     fn common(&self, other: &Self) -> u64;
@@ -35,6 +40,10 @@ impl Bits for u64 {
 
     fn is_empty(&self) -> bool {
         *self == 0
+    }
+
+    fn last(&self) -> Option<usize> {
+        self.checked_ilog2().map(|place| place as usize)
     }
 
     fn common(&self, other: &Self) -> u64 {
@@ -68,7 +77,7 @@ fn count_ones(bits: u64) -> u64 {
 
 /// A set of places that may be many: 64 to a word, no words of zeros at the end.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Wide(Vec<u64>);
+pub(in crate::questions) struct Wide(Vec<u64>);
 
 impl Wide {
     fn trim(&mut self) {
@@ -106,6 +115,11 @@ impl Bits for Wide {
 
     fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    fn last(&self) -> Option<usize> {
+        let word = self.0.last()?;
+        Some((self.0.len() - 1) * 64 + word.last()?)
     }
 
     fn common(&self, other: &Self) -> u64 {
@@ -180,6 +194,7 @@ mod tests {
         let (left, right): (B, B) = (bits(&a), bits(&b));
         assert_eq!(left.common(&right), (&a & &b).len() as u64);
         assert_eq!(left.is_empty(), a.is_empty());
+        assert_eq!(left.last(), a.last().copied());
         let further: BTreeSet<usize> =
             a.iter().copied().filter(|place| b.contains(&(place + near))).collect();
         let mut kept = left.clone();

@@ -10,10 +10,10 @@
 //! the query. Queries of more than 64 events cost up to some nanoseconds an item for
 //! every 64 of them, unless they are rare (see [`listed`]).
 
-mod bits;
+pub(super) mod bits;
 mod listed;
 mod matcher;
-mod word;
+pub(super) mod word;
 
 use super::Query;
 use crate::fold::Fold;

@@ -22,10 +22,10 @@ use hashbrown::HashMap;
 
 /// What a stretch does to a query.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Word<B> {
+pub(in crate::questions) struct Word<B> {
     /// How often the query occurs. That is never more than the events of the stretch,
     /// which the fold has checked to fit 64 bits.
-    pub(super) count: u64,
+    pub(in crate::questions) count: u64,
     endings: B,
     beginnings: B,
     insides: B,
@@ -34,19 +34,19 @@ pub(super) struct Word<B> {
 
 impl<B: Bits> Word<B> {
     /// How often the query occurs when the stretch follows what left these endings.
-    pub(super) fn count_after(&self, endings: &B) -> u64 {
+    pub(in crate::questions) fn count_after(&self, endings: &B) -> u64 {
         self.count.saturating_add(endings.common(&self.beginnings))
     }
 
     /// Machine words of memory besides the value itself.
-    pub(super) fn words(&self) -> usize {
+    pub(in crate::questions) fn words(&self) -> usize {
         self.endings.words() + self.beginnings.words() + self.insides.words()
     }
 }
 
 /// The measure of [`Word`]s of one query.
 #[derive(Clone, Debug)]
-pub(super) struct Words<B> {
+pub(in crate::questions) struct Words<B> {
     query_length: u32,
     /// All places that endings, beginnings and insides can have: 1 to m - 1.
     places: B,
@@ -57,7 +57,7 @@ pub(super) struct Words<B> {
 
 impl<B: Bits> Words<B> {
     /// The words of a query, which is no longer than its bits can tell.
-    pub(super) fn new(query: &Query) -> Self {
+    pub(in crate::questions) fn new(query: &Query) -> Self {
         // Queries are shorter than `Query::LONGEST`.
         let query_length = query.len() as u32;
         let mut places = B::default();
@@ -91,18 +91,18 @@ impl<B: Bits> Words<B> {
     }
 
     /// The symbols of the query and their words.
-    pub(super) fn symbols(&self) -> impl Iterator<Item = (Symbol, &Word<B>)> {
+    pub(in crate::questions) fn symbols(&self) -> impl Iterator<Item = (Symbol, &Word<B>)> {
         self.symbols.iter().map(|(&symbol, word)| (symbol, word))
     }
 
     /// The word of any stretch without a symbol of the query.
-    pub(super) fn foreign(&self) -> &Word<B> {
+    pub(in crate::questions) fn foreign(&self) -> &Word<B> {
         &self.foreign
     }
 
     /// Joins a stretch to the end of another.
     #[inline]
-    pub(super) fn append(&self, word: &mut Word<B>, next: &Word<B>) {
+    pub(in crate::questions) fn append(&self, word: &mut Word<B>, next: &Word<B>) {
         word.count = word.count.saturating_add(next.count_after(&word.endings));
         self.follow(&mut word.endings, next);
         if word.insides.is_empty() {
@@ -115,7 +115,7 @@ impl<B: Bits> Words<B> {
     }
 
     /// The word of two stretches, one after the other.
-    pub(super) fn joined(&self, left: &Word<B>, right: &Word<B>) -> Word<B> {
+    pub(in crate::questions) fn joined(&self, left: &Word<B>, right: &Word<B>) -> Word<B> {
         let mut word = left.clone();
         self.append(&mut word, right);
         word
@@ -123,13 +123,13 @@ impl<B: Bits> Words<B> {
 
     /// Turns the endings of what lies before a stretch into those behind it.
     #[inline]
-    pub(super) fn follow(&self, endings: &mut B, word: &Word<B>) {
+    pub(in crate::questions) fn follow(&self, endings: &mut B, word: &Word<B>) {
         endings.follow(&word.insides, word.length as usize, &self.places, &word.endings);
     }
 
     /// The word of a stretch repeated `times` times.
     #[inline]
-    pub(super) fn repeated(&self, word: &Word<B>, times: u64) -> Word<B> {
+    pub(in crate::questions) fn repeated(&self, word: &Word<B>, times: u64) -> Word<B> {
         match times {
             0 => self.empty(),
             1 => word.clone(),

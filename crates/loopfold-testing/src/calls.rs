@@ -1,0 +1,184 @@
+//! Generated traces of calls, and the slow, obvious way to find a path of a function in
+//! them: every invocation's blocks as a list of its own.
+
+use crate::Rng;
+
+/// One event of a trace of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// A function is entered.
+    Call(u8),
+    /// The innermost function is left.
+    Return,
+    /// A block of the innermost function.
+    Block(u8),
+}
+
+/// A trace of up to `longest` events of functions 0, 1 and 2 with blocks 0 to 3.
+pub fn small(rng: &mut Rng, longest: usize) -> Vec<Step> {
+    let length = rng.between(0, longest);
+    let mut trace = match rng.below(6) {
+        0 => any(rng, length),
+        1 => deep(rng, length),
+        2 => mutual(rng, length),
+        3 => looped(rng, length),
+        _ => program(rng, length),
+    };
+    // Sometimes only a part of a trace, so that calls are open at both ends.
+    if rng.one_in(3) && !trace.is_empty() {
+        let start = rng.below(trace.len());
+        let end = rng.between(start, trace.len());
+        trace = trace[start..end].to_vec();
+    }
+    trace
+}
+
+/// Events without any order: exits without entries, entries without exits.
+fn any(rng: &mut Rng, length: usize) -> Vec<Step> {
+    (0..length)
+        .map(|_| match rng.below(4) {
+            0 => Step::Call(rng.below(2) as u8),
+            1 => Step::Return,
+            _ => Step::Block(rng.below(3) as u8),
+        })
+        .collect()
+}
+
+/// A function that calls itself about as deep as there is room, with the same blocks
+/// before and after, mostly.
+fn deep(rng: &mut Rng, length: usize) -> Vec<Step> {
+    let part =
+        |rng: &mut Rng| -> Vec<Step> { (0..rng.below(3)).map(|_| Step::Block(rng.below(2) as u8)).collect() };
+    let (before, after) = (part(rng), part(rng));
+    let depth = length / (before.len() + after.len() + 2);
+    let mut trace = Vec::new();
+    let other = |rng: &mut Rng| rng.one_in(20).then(|| Step::Block(rng.below(3) as u8));
+    for _ in 0..depth {
+        trace.push(Step::Call(0));
+        trace.extend(before.iter().copied().chain(other(rng)));
+    }
+    for _ in 0..depth {
+        trace.extend(after.iter().copied().chain(other(rng)));
+        trace.push(Step::Return);
+    }
+    trace
+}
+
+/// Two functions that call each other.
+fn mutual(rng: &mut Rng, length: usize) -> Vec<Step> {
+    let mut trace = Vec::new();
+    while trace.len() < length {
+        let depth = rng.between(1, 8);
+        for level in 0..depth {
+            trace.extend([Step::Call((level % 2) as u8), Step::Block(0), Step::Block(1)]);
+        }
+        for _ in 0..depth {
+            trace.extend([Step::Block(if rng.one_in(5) { 2 } else { 1 }), Step::Return]);
+        }
+    }
+    trace.truncate(length);
+    trace
+}
+
+/// A part of a trace many times over, whether or not it leaves as often as it enters.
+fn looped(rng: &mut Rng, length: usize) -> Vec<Step> {
+    let longest = rng.between(1, 8);
+    let body = any(rng, longest);
+    let before = any(rng, 3);
+    let mut trace = before;
+    while trace.len() < length {
+        trace.extend(&body);
+    }
+    trace.extend(any(rng, 6));
+    trace
+}
+
+/// Functions that each run a few paths through their blocks, and call each other.
+fn program(rng: &mut Rng, length: usize) -> Vec<Step> {
+    let mut trace = vec![Step::Call(2)];
+    let mut depth = 1;
+    while trace.len() < length {
+        match rng.below(8) {
+            0 if depth < 12 => {
+                trace.push(Step::Call(rng.below(3) as u8));
+                depth += 1;
+            }
+            1 if depth > 1 => {
+                trace.push(Step::Return);
+                depth -= 1;
+            }
+            2 => trace.extend([0, 1, 0, 1, 2].map(Step::Block)),
+            3 => trace.extend([0, 1, 2].map(Step::Block)),
+            4 => trace.extend([0, 0, 0].map(Step::Block)),
+            _ => trace.push(Step::Block(rng.below(4) as u8)),
+        }
+    }
+    trace
+}
+
+/// Where a path occurs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Found {
+    /// The position of the last block.
+    pub end: usize,
+    /// The position of the first block.
+    pub start: usize,
+    /// How many invocations of the function are open there.
+    pub depth: usize,
+}
+
+/// All occurrences of a path of a function, in the order of their last blocks; each block
+/// of the path is one of several.
+pub fn paths(trace: &[Step], function: u8, path: &[Vec<u8>]) -> Vec<Found> {
+    struct Invocation {
+        function: u8,
+        /// Each with its position and the invocations of the function that are open.
+        blocks: Vec<(u8, usize, usize)>,
+    }
+    let mut invocations: Vec<Invocation> = Vec::new();
+    let mut open: Vec<usize> = Vec::new();
+    for (position, step) in trace.iter().enumerate() {
+        match *step {
+            Step::Call(function) => {
+                open.push(invocations.len());
+                invocations.push(Invocation { function, blocks: Vec::new() });
+            }
+            Step::Return => {
+                open.pop();
+            }
+            Step::Block(block) => {
+                let depth = open.iter().filter(|&&index| invocations[index].function == function).count();
+                if let Some(&innermost) = open.last() {
+                    invocations[innermost].blocks.push((block, position, depth));
+                }
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for invocation in invocations.iter().filter(|invocation| invocation.function == function) {
+        for window in invocation.blocks.windows(path.len()) {
+            if window.iter().zip(path).all(|((block, _, _), any)| any.contains(block)) {
+                let (_, end, depth) = window[path.len() - 1];
+                found.push(Found { end, start: window[0].1, depth });
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The functions that are open at a position, the innermost first.
+pub fn stack(trace: &[Step], position: usize) -> Vec<u8> {
+    let mut stack = Vec::new();
+    for step in &trace[..position] {
+        match *step {
+            Step::Call(function) => stack.push(function),
+            Step::Return => {
+                stack.pop();
+            }
+            Step::Block(_) => {}
+        }
+    }
+    stack.reverse();
+    stack
+}

@@ -1,0 +1,241 @@
+//! Finding a path of a function in a trace of calls, without unfolding.
+//!
+//! A path is a sequence of blocks that one invocation of a function runs through, one
+//! directly after the other there. In the trace other things may stand between them: the
+//! calls that the invocation makes, with all their events, which may be of the same
+//! function. Paths may overlap, and all count; the blocks of an invocation that was not
+//! seen to be entered do not.
+//!
+//! Asking costs one pass over the items of the fold, a few nanoseconds each where they
+//! hold something of the function, if it never calls itself (see [`tame`]); otherwise some
+//! tens, times the levels of recursion that differ (see [`value`]). After that a count
+//! costs nothing and a place a walk down the rules (see [`matcher`]). Memory: 4 bytes a
+//! rule, and a word or value for each rule that holds a symbol of the function.
+//! [`PathScan`] does the same on symbols as they come.
+
+mod ahead;
+mod back;
+mod functions;
+mod levels;
+mod matcher;
+mod runs;
+mod scan;
+mod tame;
+mod value;
+mod values;
+
+use super::Query;
+use super::find::bits::{Bits, Wide};
+use crate::fold::Fold;
+use crate::{Error, Result, Symbol};
+pub use back::CallStacks;
+use functions::Step;
+pub use functions::{Function, Functions};
+pub use levels::{Levels, NestingLevels};
+use matcher::{End, Matcher, Matching, Walk};
+pub use scan::PathScan;
+use tame::Tame;
+
+/// A path of a function to look for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathQuery {
+    function: Vec<u8>,
+    /// What symbols do to frames of the function; the others do nothing.
+    steps: Vec<(Symbol, Step)>,
+    pattern: Query,
+}
+
+impl PathQuery {
+    /// A path of a function: for each block the symbols that it may be. Any block of the
+    /// function is [`Functions::blocks_of`] it.
+    pub fn new(functions: &Functions, function: &Function, blocks: Vec<Vec<Symbol>>) -> Result<Self> {
+        let known = functions.blocks_of(function);
+        if blocks.iter().flatten().any(|block| known.binary_search(block).is_err()) {
+            return Err(Error::invalid(format_args!(
+                "a block of the path is none of {}",
+                String::from_utf8_lossy(function.name()).escape_debug()
+            )));
+        }
+        let (steps, pattern) = (functions.steps_of(function), Query::new(blocks)?);
+        Ok(Self { function: function.name().to_vec(), steps, pattern })
+    }
+
+    /// The name of the function.
+    pub fn function(&self) -> &[u8] {
+        &self.function
+    }
+
+    /// For each block the symbols it may be, in order.
+    pub fn blocks(&self) -> &[Vec<Symbol>] {
+        self.pattern.events()
+    }
+
+    /// How many blocks are looked for.
+    #[allow(clippy::len_without_is_empty, reason = "a path is never empty")]
+    pub fn len(&self) -> usize {
+        self.pattern.len()
+    }
+
+    /// The symbols that matter for the path: what holds none of them can be passed over.
+    pub fn symbols(&self) -> impl Iterator<Item = Symbol> {
+        self.steps.iter().map(|&(symbol, _)| symbol)
+    }
+
+    fn pattern(&self) -> &Query {
+        &self.pattern
+    }
+
+    fn steps(&self) -> &[(Symbol, Step)] {
+        &self.steps
+    }
+}
+
+/// Where a path occurs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathPlace {
+    /// The index of the stream.
+    pub stream: usize,
+    /// The position of its last block in the stream, from 0.
+    pub end: u64,
+    /// How many frames of the function are open there: 1 unless it calls itself.
+    pub depth: u64,
+}
+
+/// The occurrences of a path in a fold.
+///
+/// ```
+/// use loopfold::folders::{Outermost, fold_trace};
+/// use loopfold::questions::{Functions, PathPlace, PathQuery, find_path};
+/// use loopfold::trace::{Collector, Event, Field, Role, Sink, Value};
+///
+/// let mut collector = Collector::default();
+/// let stream = collector.stream("main")?;
+/// let f = [Field { key: "function", value: Value::Text(b"f") }];
+/// let enter = Event { role: Role::Enter, ..Event::named("f") };
+/// let leave = Event { role: Role::Leave, fields: &f, ..Event::named("return") };
+/// let b1 = Event { role: Role::Block, fields: &f, ..Event::named("B1") };
+/// let b2 = Event { role: Role::Block, fields: &f, ..Event::named("B2") };
+/// // The call in the middle has a B1 and no B2; the path goes on behind it.
+/// for event in [enter, b1, enter, b1, leave, b2, leave] {
+///     collector.push(stream, &event)?;
+/// }
+/// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
+/// let functions = Functions::of(fold.alphabet())?;
+/// let function = functions.named(b"f").unwrap();
+/// let blocks = function.blocks().iter().map(|&block| vec![block]).collect();
+/// let found = find_path(&fold, &PathQuery::new(&functions, function, blocks)?)?;
+/// assert_eq!(found.count()?, 1);
+/// let first = found.first().unwrap();
+/// assert_eq!(first, PathPlace { stream: 0, end: 5, depth: 1 });
+/// assert_eq!(found.start(&first), Some(1));
+/// # Ok::<(), loopfold::Error>(())
+/// ```
+pub struct PathFound<'a> {
+    fold: &'a Fold,
+    matcher: Box<dyn Matching + 'a>,
+    length: usize,
+}
+
+/// Looks for a path in all streams of a fold.
+pub fn find_path<'a>(fold: &'a Fold, query: &PathQuery) -> Result<PathFound<'a>> {
+    let matcher =
+        if query.len() <= 64 { matcher_of::<u64>(fold, query)? } else { matcher_of::<Wide>(fold, query)? };
+    Ok(PathFound { fold, matcher, length: query.len() })
+}
+
+fn matcher_of<'a, B: Bits + 'a>(fold: &'a Fold, query: &PathQuery) -> Result<Box<dyn Matching + 'a>> {
+    Ok(match Tame::<B>::new(fold, query) {
+        Some(tame) => Box::new(tame),
+        None => Box::new(Matcher::<B>::new(fold, query)?),
+    })
+}
+
+impl PathFound<'_> {
+    /// How often it occurs in all streams together.
+    pub fn count(&self) -> Result<u64> {
+        let streams = 0..self.fold.streams().len();
+        streams
+            .map(|stream| self.count_in(stream))
+            .try_fold(0u64, u64::checked_add)
+            .ok_or_else(|| Error::limit("the path occurs more than 2^64 times"))
+    }
+
+    /// How often it occurs in a stream.
+    ///
+    /// # Panics
+    /// If there is no such stream.
+    pub fn count_in(&self, stream: usize) -> u64 {
+        self.matcher.count(self.fold.streams()[stream].root())
+    }
+
+    /// The first occurrence, in the order of the streams and of the last blocks.
+    pub fn first(&self) -> Option<PathPlace> {
+        self.places().next()
+    }
+
+    /// All occurrences, stream by stream in the order of their last blocks, found as they
+    /// are asked for. Passing over many with [`PathPlaces::skip_to`] costs no more than
+    /// passing over one.
+    pub fn places(&self) -> PathPlaces<'_> {
+        PathPlaces { found: self, streams: 0..self.fold.streams().len(), walk: None }
+    }
+
+    /// The occurrences in one stream.
+    ///
+    /// # Panics
+    /// If there is no such stream.
+    pub fn places_in(&self, stream: usize) -> PathPlaces<'_> {
+        assert!(stream < self.fold.streams().len(), "there is no stream {stream}");
+        PathPlaces { found: self, streams: stream..stream + 1, walk: None }
+    }
+
+    /// The position of the first block of an occurrence: a way down the rules for each
+    /// block of the path. Nothing if there is no such occurrence.
+    pub fn start(&self, place: &PathPlace) -> Option<u64> {
+        let root = self.fold.streams().get(place.stream)?.root();
+        self.matcher.start(root, place.end, self.length)
+    }
+}
+
+/// Occurrences in order; see [`PathFound::places`].
+pub struct PathPlaces<'f> {
+    found: &'f PathFound<'f>,
+    /// The streams that are still to come.
+    streams: std::ops::Range<usize>,
+    /// The stream that the walk is in.
+    walk: Option<(usize, Box<dyn Walk + 'f>)>,
+}
+
+impl PathPlaces<'_> {
+    /// Passes over `skip` occurrences and returns the next one.
+    pub fn skip_to(&mut self, mut skip: u64) -> Option<PathPlace> {
+        loop {
+            if let Some((stream, walk)) = &mut self.walk
+                && let Some(End { position, depth }) = walk.next(&mut skip)
+            {
+                return Some(PathPlace { stream: *stream, end: position, depth });
+            }
+            self.walk = None;
+            let stream = self.streams.next()?;
+            match skip.checked_sub(self.found.count_in(stream)) {
+                Some(rest) => skip = rest,
+                None => {
+                    let root = self.found.fold.streams()[stream].root();
+                    self.walk = Some((stream, self.found.matcher.walk(root)));
+                }
+            }
+        }
+    }
+}
+
+impl Iterator for PathPlaces<'_> {
+    type Item = PathPlace;
+
+    fn next(&mut self) -> Option<PathPlace> {
+        self.skip_to(0)
+    }
+
+    fn nth(&mut self, n: usize) -> Option<PathPlace> {
+        self.skip_to(n as u64)
+    }
+}

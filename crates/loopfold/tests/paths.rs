@@ -1,0 +1,403 @@
+//! Paths of functions: on the fold and on symbols as they come, as by rebuilding every
+//! invocation's blocks.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use loopfold::fold::{FoldBuilder, FoldedStream, Item, Measure, Target};
+use loopfold::folders::{Folder, Outermost, fold_trace};
+use loopfold::questions::{CallStacks, Functions, Levels, PathPlace, PathQuery, PathScan, find_path};
+use loopfold::trace::{Alphabet, Collector, Event, Field, Name, Role, Sink, Value};
+use loopfold::{Fold, Symbol};
+use loopfold_testing::Rng;
+use loopfold_testing::calls::{self, Step};
+use support::{folders, odd_fold_of};
+
+/// How a trace says whose exits and blocks are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Form {
+    /// Exits and blocks say whose they are; where that is not known, `?`.
+    Qualified,
+    /// They do not.
+    Plain,
+}
+
+const FUNCTIONS: [&str; 3] = ["f", "g", "h"];
+const BLOCKS: [&str; 4] = ["B0", "B1", "B2", "B3"];
+
+/// Pushes a trace of calls as a source would.
+fn push(collector: &mut Collector, name: &str, trace: &[Step], form: Form) {
+    let stream = collector.stream(name).unwrap();
+    let mut open: Vec<&str> = Vec::new();
+    for step in trace {
+        let innermost = open.last().copied().unwrap_or("?");
+        let owner = [Field { key: "function", value: Value::Text(innermost.as_bytes()) }];
+        let fields = if form == Form::Qualified { &owner[..] } else { &[] };
+        let event = match *step {
+            Step::Call(function) => {
+                open.push(FUNCTIONS[usize::from(function)]);
+                Event { role: Role::Enter, ..Event::named(FUNCTIONS[usize::from(function)]) }
+            }
+            Step::Return => {
+                open.pop();
+                Event { role: Role::Leave, fields, ..Event::named("return") }
+            }
+            Step::Block(block) => {
+                Event { role: Role::Block, fields, ..Event::named(BLOCKS[usize::from(block)]) }
+            }
+        };
+        collector.push(stream, &event).unwrap();
+    }
+}
+
+fn fold_of(traces: &[Vec<Step>], form: Form, folder: &dyn Folder) -> Fold {
+    let mut collector = Collector::default();
+    for (index, trace) in traces.iter().enumerate() {
+        push(&mut collector, &format!("thread {index}"), trace, form);
+    }
+    fold_trace(collector.finish().unwrap(), folder, 1).unwrap()
+}
+
+/// The path as a query; nothing where the trace does not have such blocks.
+fn query_of(alphabet: &Alphabet, function: &str, path: &[Vec<u8>]) -> Option<PathQuery> {
+    let functions = Functions::of(alphabet).unwrap();
+    let function = functions.named(function.as_bytes())?;
+    let known = functions.blocks_of(function);
+    let symbol_of = |block: u8| {
+        let name = Name::Text(BLOCKS[usize::from(block)].as_bytes());
+        known.iter().copied().find(|&symbol| alphabet.meaning(symbol).name == name)
+    };
+    let blocks: Vec<Vec<Symbol>> =
+        path.iter().map(|any| any.iter().filter_map(|&block| symbol_of(block)).collect()).collect();
+    PathQuery::new(&functions, function, blocks).ok()
+}
+
+/// A path that is likely to occur.
+fn random_path(rng: &mut Rng, longest: usize) -> Vec<Vec<u8>> {
+    let length = rng.between(1, longest);
+    let kind = rng.below(4);
+    (0..length)
+        .map(|place| match kind {
+            _ if rng.one_in(8) => vec![0, 1, 2, 3],
+            0 => vec![0],
+            1 => vec![(place % 2) as u8],
+            2 => vec![(place % 3) as u8],
+            _ => vec![rng.below(3) as u8],
+        })
+        .collect()
+}
+
+fn place_of(stream: usize, found: &calls::Found) -> PathPlace {
+    PathPlace { stream, end: found.end as u64, depth: found.depth as u64 }
+}
+
+/// Compares all that can be asked with the traces themselves.
+fn check(fold: &Fold, traces: &[Vec<Step>], function: u8, path: &[Vec<u8>], rng: &mut Rng) {
+    let what = || format!("{path:?} of {function} in {traces:?} folded as {fold:?}");
+    let Some(query) = query_of(fold.alphabet(), FUNCTIONS[usize::from(function)], path) else {
+        assert!(traces.iter().all(|trace| calls::paths(trace, function, path).is_empty()), "{}", what());
+        return;
+    };
+    let found = find_path(fold, &query).unwrap();
+    let mut all = Vec::new();
+    for (stream, trace) in traces.iter().enumerate() {
+        let expected = calls::paths(trace, function, path);
+        let places: Vec<_> = expected.iter().map(|found| place_of(stream, found)).collect();
+        assert_eq!(found.count_in(stream), expected.len() as u64, "{}", what());
+        assert_eq!(found.places_in(stream).collect::<Vec<_>>(), places, "{}", what());
+        for (place, expected) in places.iter().zip(&expected) {
+            assert_eq!(found.start(place), Some(expected.start as u64), "{place:?}: {}", what());
+        }
+        check_scan(fold, stream, &query, &places, rng);
+        all.extend(places);
+    }
+    assert_eq!(found.count().unwrap(), all.len() as u64);
+    assert_eq!(found.first(), all.first().copied(), "{}", what());
+    let k = rng.between(0, all.len() + 1);
+    let mut places = found.places();
+    assert_eq!(places.skip_to(k as u64), all.get(k).copied(), "the {k}th: {}", what());
+    let more = rng.between(0, 3);
+    assert_eq!(places.nth(more), all.get(k + 1 + more).copied(), "{more} after the {k}th: {}", what());
+}
+
+/// The symbols as they come, in parts of any size.
+fn check_scan(fold: &Fold, stream: usize, query: &PathQuery, places: &[PathPlace], rng: &mut Rng) {
+    let symbols: Vec<Symbol> = fold.unfold(fold.streams()[stream].root()).collect();
+    let most = rng.between(1, 200);
+    let (mut scan, mut listing) = (PathScan::new(query), PathScan::new(query));
+    let (mut rest, mut listed) = (&symbols[..], Vec::new());
+    while !rest.is_empty() {
+        let (part, after) = rest.split_at(rng.between(0, rest.len().min(most)));
+        scan.feed(part);
+        listing.feed_each(part, |end, depth| listed.push(PathPlace { stream, end, depth }));
+        rest = after;
+    }
+    assert_eq!(listed, places);
+    for scan in [scan, listing] {
+        assert_eq!(scan.count(), places.len() as u64);
+        assert_eq!(scan.first(), places.first().map(|place| place.end));
+    }
+}
+
+/// One to three threads; sometimes two of them are equal.
+fn small_traces(rng: &mut Rng, longest: usize) -> Vec<Vec<Step>> {
+    let mut all: Vec<_> = (0..rng.between(1, 3)).map(|_| calls::small(rng, longest)).collect();
+    if rng.one_in(4) {
+        all.push(all[0].clone());
+    }
+    all
+}
+
+#[test]
+fn finding_equals_rebuilding_every_invocation_for_every_folder() {
+    let mut rng = Rng::new(81);
+    for round in 0..2_000 {
+        let traces = small_traces(&mut rng, if round % 10 == 0 { 400 } else { 50 });
+        let form = if rng.one_in(2) { Form::Qualified } else { Form::Plain };
+        for folder in folders() {
+            let fold = fold_of(&traces, form, &*folder);
+            for _ in 0..3 {
+                let longest = if rng.one_in(4) { 30 } else { 4 };
+                let path = random_path(&mut rng, longest);
+                check(&fold, &traces, rng.below(3) as u8, &path, &mut rng);
+            }
+        }
+    }
+}
+
+/// What the symbols of folds mean that no folder makes.
+const ODD: [Step; 6] =
+    [Step::Call(0), Step::Return, Step::Block(0), Step::Block(1), Step::Block(2), Step::Call(1)];
+
+/// The alphabet of [`ODD`]: all exits and blocks are those of `f` as far as they say.
+fn odd_alphabet(form: Form) -> Alphabet {
+    let mut alphabet = Alphabet::default();
+    let owner = [Field { key: "function", value: Value::Text(b"f") }];
+    let fields = if form == Form::Qualified { &owner[..] } else { &[] };
+    for step in ODD {
+        let event = match step {
+            Step::Call(f) => Event { role: Role::Enter, ..Event::named(FUNCTIONS[usize::from(f)]) },
+            Step::Return => Event { role: Role::Leave, fields, ..Event::named("return") },
+            Step::Block(b) => Event { role: Role::Block, fields, ..Event::named(BLOCKS[usize::from(b)]) },
+        };
+        alphabet.intern(&event, None).unwrap();
+    }
+    alphabet
+}
+
+#[test]
+fn finding_on_folds_that_no_folder_makes() {
+    let mut rng = Rng::new(82);
+    for _ in 0..8_000 {
+        // Where exits say whose they are, those of `g` would too.
+        let (form, different) = if rng.one_in(2) { (Form::Qualified, 5) } else { (Form::Plain, 6) };
+        let (numbers, streams) = odd_fold_of(rng.between(3, different), &mut rng, 500);
+        // Which steps the numbers are.
+        let turn = rng.below(different);
+        let kind = |raw: usize| if raw < different { (raw + turn) % different } else { 0 };
+        let renamed: Vec<Symbol> = (0..8).map(|raw| Symbol::new(kind(raw)).unwrap()).collect();
+        let fold = numbers.with_alphabet(odd_alphabet(form), &renamed).unwrap();
+        let traces: Vec<Vec<Step>> = streams
+            .iter()
+            .map(|stream| stream.iter().map(|&raw| ODD[kind(raw as usize)]).collect())
+            .collect();
+        for _ in 0..3 {
+            let longest = [1, 3, 12, 63, 64, 65, 130][rng.below(7)];
+            let path = random_path(&mut rng, longest);
+            check(&fold, &traces, 0, &path, &mut rng);
+        }
+    }
+}
+
+#[test]
+fn long_paths_in_deep_calls() {
+    let mut rng = Rng::new(83);
+    for _ in 0..30 {
+        let traces: Vec<_> = (0..2).map(|_| calls::small(&mut rng, 6_000)).collect();
+        let form = if rng.one_in(2) { Form::Qualified } else { Form::Plain };
+        let fold = fold_of(&traces, form, &Outermost::default());
+        for longest in [2, 64, 400] {
+            let path = random_path(&mut rng, longest);
+            check(&fold, &traces, 0, &path, &mut rng);
+        }
+    }
+}
+
+#[test]
+fn call_stacks_are_those_of_the_trace() {
+    let mut rng = Rng::new(84);
+    for round in 0..1_000 {
+        let traces = small_traces(&mut rng, 100);
+        let form = if rng.one_in(2) { Form::Qualified } else { Form::Plain };
+        let fold = fold_of(&traces, form, &*folders()[round % folders().len()]);
+        let stacks = CallStacks::new(&fold).unwrap();
+        for (stream, trace) in traces.iter().enumerate() {
+            for _ in 0..5 {
+                let position = rng.between(0, trace.len());
+                let expected: Vec<&[u8]> = calls::stack(trace, position)
+                    .into_iter()
+                    .map(|function| FUNCTIONS[usize::from(function)].as_bytes())
+                    .collect();
+                let most = if rng.one_in(3) { rng.below(4) } else { usize::MAX };
+                let stack = stacks.at(stream, position as u64, most);
+                let names: Vec<_> =
+                    stack.iter().map(|&symbol| fold.alphabet().meaning(symbol).name).collect();
+                let first: Vec<_> = expected.iter().take(most).map(|name| Name::Text(name)).collect();
+                assert_eq!(names, first, "at {position} of {trace:?}");
+                assert_eq!(stacks.depth_at(stream, position as u64), expected.len() as u64);
+            }
+        }
+    }
+}
+
+/// The example of section 4.1: `main` calls F1, which in its block B2 calls itself, and
+/// returns to B3.
+#[test]
+fn states_of_the_example() {
+    let [main, f1] = [2, 0];
+    let (b1, b2, b3) = (Step::Block(1), Step::Block(2), Step::Block(3));
+    let before_e2 = vec![Step::Call(main), b1, Step::Call(f1), b1, b2];
+    let to_e3 = vec![Step::Call(f1), b1, b2, b1, b2];
+    let rest = vec![Step::Return, b3, Step::Return, b3, Step::Return];
+    let trace = [before_e2.clone(), to_e3.clone(), rest].concat();
+    let path = [vec![1], vec![2], vec![3]];
+    for form in [Form::Plain, Form::Qualified] {
+        let fold = fold_of(std::slice::from_ref(&trace), form, &Outermost::default());
+        let query = query_of(fold.alphabet(), "f", &path).unwrap();
+        let symbols: Vec<Symbol> = fold.unfold(fold.streams()[0].root()).collect();
+        let state_before = |position: usize| {
+            let mut scan = PathScan::new(&query);
+            scan.feed(&symbols[..position]);
+            let states: Vec<i64> =
+                scan.states().into_iter().map(|state| state.map_or(-1, |k| k as i64)).collect();
+            states
+        };
+        // A frame of another function has a state of its own only where exits do not say
+        // whose they are.
+        let expect = |position: usize, states: &[i64]| {
+            let known = if form == Form::Plain { states } else { &states[1..] };
+            assert_eq!(state_before(position), known, "before {position} of {form:?}");
+        };
+        let (e2, e3) = (before_e2.len(), before_e2.len() + to_e3.len());
+        expect(e2, &[-1, 2]); // Q3
+        expect(e2 + 1, &[-1, 2, 0]); // Q4
+        expect(e3, &[-1, 2, 2]); // Qx
+        expect(e3 + 1, &[-1, 2]); // Q5
+        expect(e3 + 2, &[-1, 3]); // Q6
+        expect(e3 + 3, &[-1]); // Q8
+        let found = find_path(&fold, &query).unwrap();
+        let places: Vec<_> = found.places().collect();
+        assert_eq!(places, [PathPlace { stream: 0, end: e3 as u64 + 1, depth: 1 }]);
+        assert_eq!(found.start(&places[0]), Some(3));
+    }
+}
+
+/// `aEbEcFdFgFh`, the example of section 4.2.
+#[test]
+fn levels_of_the_example() {
+    let mut alphabet = Alphabet::default();
+    let mut symbol = |letter: char| {
+        let (role, name) = match letter {
+            'E' => (Role::Leave, "return".to_string()),
+            'F' => (Role::Enter, "F".to_string()),
+            block => (Role::Block, block.to_string()),
+        };
+        alphabet.intern(&Event { role, ..Event::named(&name) }, None).unwrap()
+    };
+    let symbols: Vec<Symbol> = "aEbEcFdFgFh".chars().map(&mut symbol).collect();
+    let levels = Levels::new(&alphabet);
+    let of = |symbols: &[Symbol]| {
+        symbols.iter().fold(levels.empty(), |all, &symbol| levels.join(&all, &levels.symbol(symbol)).unwrap())
+    };
+    let whole = of(&symbols);
+    assert_eq!((whole.entry(), whole.exit(), whole.lowest_return()), (3, 4, Some(2)));
+    for middle in 0..=symbols.len() {
+        assert_eq!(levels.join(&of(&symbols[..middle]), &of(&symbols[middle..])).unwrap(), whole);
+    }
+    // A block, an entry and an exit, as in figure 4.
+    for (letter, entry, exit, returns) in [(0, 1, 1, None), (5, 1, 2, None), (1, 2, 1, Some(2))] {
+        let one = of(&symbols[letter..=letter]);
+        assert_eq!((one.entry(), one.exit(), one.lowest_return()), (entry, exit, returns));
+    }
+}
+
+/// The deepest and the lowest levels, one step after the other.
+#[test]
+fn levels_are_those_of_single_steps() {
+    let mut rng = Rng::new(85);
+    for _ in 0..3_000 {
+        let trace = calls::small(&mut rng, 60);
+        let folders = folders();
+        let fold = fold_of(std::slice::from_ref(&trace), Form::Plain, &*folders[rng.below(folders.len())]);
+        let levels = Levels::new(fold.alphabet());
+        let (mut level, mut lowest, mut returns) = (0i64, 0i64, None::<i64>);
+        for step in &trace {
+            match step {
+                Step::Call(_) => level += 1,
+                Step::Return => {
+                    returns = Some(returns.unwrap_or(level).min(level));
+                    level -= 1;
+                }
+                Step::Block(_) => {}
+            }
+            lowest = lowest.min(level);
+        }
+        let value = fold.measure(&levels, fold.streams()[0].root()).unwrap();
+        let above = |level: i64| (level - lowest + 1) as u64;
+        let expected = (above(0), above(level), returns.map(above));
+        assert_eq!((value.entry(), value.exit(), value.lowest_return()), expected, "{trace:?}");
+    }
+}
+
+/// `enter f, B0, B1` many times over, then as many returns with a B2 before each: calls
+/// nested deeper than could ever be unfolded.
+#[test]
+fn claims_of_any_size_are_answered_at_once() {
+    let alphabet = odd_alphabet(Form::Qualified);
+    let [call, leave, b0, b1, b2] = [0, 1, 2, 3, 4].map(|raw| Symbol::new(raw).unwrap());
+    let mut builder = FoldBuilder::new(alphabet);
+    let times = 1u64 << 58;
+    let down = builder.rule(&[call, b0, b1].map(Item::once)).unwrap();
+    let up = builder.rule(&[b2, leave].map(Item::once)).unwrap();
+    let body = [Item::new(Target::Rule(down), times), Item::new(Target::Rule(up), times), Item::once(b2)];
+    let root = builder.rule(&body).unwrap();
+    builder.stream(FoldedStream::new("deep", "x", root));
+    let fold = builder.finish();
+    let path = |path: &[u8]| {
+        let path: Vec<Vec<u8>> = path.iter().map(|&block| vec![block]).collect();
+        find_path(&fold, &query_of(fold.alphabet(), "f", &path).unwrap()).unwrap()
+    };
+    let found = path(&[0, 1, 2]);
+    assert_eq!(found.count().unwrap(), times);
+    let first = found.first().unwrap();
+    assert_eq!(first, PathPlace { stream: 0, end: 3 * times, depth: times });
+    assert_eq!(found.start(&first), Some(3 * times - 2));
+    let nth = found.places().skip_to(times / 2 + 1).unwrap();
+    assert_eq!(nth, PathPlace { stream: 0, end: 4 * times + 2, depth: times / 2 - 1 });
+    assert_eq!(found.start(&nth), Some(3 * (times / 2 - 2) + 1));
+    assert_eq!(found.places().skip_to(times), None);
+    assert_eq!(path(&[1, 2]).count_in(0), times);
+    assert_eq!(path(&[2, 0]).count_in(0), 0);
+    let stacks = CallStacks::new(&fold).unwrap();
+    assert_eq!(stacks.depth_at(0, 4 * times), times / 2);
+    assert_eq!(stacks.at(0, nth.end, 3), [call; 3]);
+    let symbol = fold.symbol_at(root, nth.end);
+    assert_eq!(symbol, Some(b2));
+}
+
+/// Levels that all differ cannot be kept short: there is a limit.
+#[test]
+fn levels_that_differ_have_a_limit() {
+    let alphabet = odd_alphabet(Form::Qualified);
+    let [call, b0, b1] = [0, 2, 3].map(|raw| Symbol::new(raw).unwrap());
+    let mut builder = FoldBuilder::new(alphabet);
+    let pair = builder.rule(&[call, b0, call, b1].map(Item::once)).unwrap();
+    let root = builder.rule(&[Item::new(Target::Rule(pair), 1 << 50)]).unwrap();
+    builder.stream(FoldedStream::new("deep", "x", root));
+    let fold = builder.finish();
+    let query = query_of(fold.alphabet(), "f", &[vec![0], vec![1]]).unwrap();
+    let error = find_path(&fold, &query).err().unwrap();
+    assert!(error.is_limit(), "{error}");
+    assert!(error.to_string().contains("calls of f are nested too deep"), "{error}");
+}
