@@ -28,8 +28,8 @@ pub use iterations::{LoopTimes, Slowest, StreamTimes, SummedTimes, loop_times, s
 pub use names::{near_names, symbols_called};
 pub use nest::{Nest, Node};
 pub use path::{
-    CallStacks, Function, Functions, Levels, NestingLevels, PathFound, PathPlace, PathPlaces, PathQuery,
-    PathScan, find_path,
+    CallStacks, Effort, Function, Functions, Levels, NestingLevels, PathFound, PathOccurrences, PathPlace,
+    PathPlaces, PathQuery, PathScan, Scheme, Share, find_path,
 };
 pub use query::Query;
 pub use rule_sums::{rule_sums, summarize};

@@ -20,6 +20,7 @@ mod levels;
 mod matcher;
 mod runs;
 mod scan;
+mod schemes;
 mod tame;
 mod value;
 mod values;
@@ -34,6 +35,7 @@ pub use functions::{Function, Functions};
 pub use levels::{Levels, NestingLevels};
 use matcher::{End, Matcher, Matching, Walk};
 pub use scan::PathScan;
+pub use schemes::{Effort, PathOccurrences, Scheme, Share};
 use tame::Tame;
 
 /// A path of a function to look for.

@@ -1,0 +1,107 @@
+//! The four ways to look for a path, and what they have in common: all give the same
+//! occurrences, and each can say what it did for them.
+
+use super::{PathFound, PathPlace};
+use crate::{Error, Result};
+
+/// A way to look for a path, as numbered in the paper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scheme {
+    /// Scheme 1: all symbols are unfolded or decompressed, and scanned.
+    Unfolded,
+    /// Scheme 2: every rule of the fold once, nothing is unfolded.
+    Folded,
+    /// Scheme 3: only chunks that hold something of the function are unfolded or
+    /// decompressed, and scanned.
+    Chunks,
+    /// Scheme 4: only those parts of the fold that hold something of the function.
+    Indexed,
+}
+
+impl Scheme {
+    /// All of them, in the paper's order.
+    pub const ALL: [Scheme; 4] = [Scheme::Unfolded, Scheme::Folded, Scheme::Chunks, Scheme::Indexed];
+
+    /// The number in the paper.
+    pub fn number(self) -> usize {
+        self as usize + 1
+    }
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheme::Unfolded => "unfolded",
+            Scheme::Folded => "folded",
+            Scheme::Chunks => "chunks",
+            Scheme::Indexed => "indexed",
+        }
+    }
+}
+
+/// How much of something was looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// How many were looked at.
+    pub touched: u64,
+    /// Of how many.
+    pub all: u64,
+}
+
+/// What a search did. What a scheme does not have is nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effort {
+    /// Segments of the fold.
+    pub segments: Option<Share>,
+    /// Chunks of the trace.
+    pub chunks: Option<Share>,
+    /// Rules of the fold.
+    pub rules: Option<Share>,
+    /// Symbols that were unfolded or decompressed.
+    pub symbols: u64,
+    /// Bytes that came out of compressed chunks.
+    pub decompressed_bytes: u64,
+}
+
+/// The occurrences of a path, however they were found.
+pub trait PathOccurrences {
+    /// How often it occurs in a stream.
+    ///
+    /// # Panics
+    /// If there is no such stream.
+    fn count_in(&self, stream: usize) -> u64;
+
+    /// How many streams there are.
+    fn streams(&self) -> usize;
+
+    /// Passes over `skip` occurrences of a stream, then tells each that follows, until one
+    /// is answered with false.
+    fn each_in(&self, stream: usize, skip: u64, tell: &mut dyn FnMut(PathPlace) -> bool) -> Result<()>;
+
+    /// How often it occurs in all streams together.
+    fn count_all(&self) -> Result<u64> {
+        let mut counts = (0..self.streams()).map(|stream| self.count_in(stream));
+        let count = counts.try_fold(0u64, u64::checked_add);
+        count.ok_or_else(|| Error::limit("the path occurs more than 2^64 times"))
+    }
+}
+
+impl PathOccurrences for PathFound<'_> {
+    fn count_in(&self, stream: usize) -> u64 {
+        PathFound::count_in(self, stream)
+    }
+
+    fn streams(&self) -> usize {
+        self.fold.streams().len()
+    }
+
+    fn each_in(&self, stream: usize, skip: u64, tell: &mut dyn FnMut(PathPlace) -> bool) -> Result<()> {
+        let mut places = self.places_in(stream);
+        let mut next = places.skip_to(skip);
+        while let Some(place) = next
+            && tell(place)
+        {
+            next = places.next();
+        }
+        Ok(())
+    }
+}
