@@ -118,6 +118,11 @@ impl Cost {
         self.peak_bytes
     }
 
+    /// The one of two measurements of the same that took less time.
+    pub(crate) fn better(self, other: Self) -> Self {
+        if other.time < self.time { other } else { self }
+    }
+
     /// CPU time in all.
     pub(crate) fn time(&self) -> Duration {
         self.time
