@@ -331,7 +331,7 @@ fn levels_are_those_of_single_steps() {
         let folders = folders();
         let fold = fold_of(std::slice::from_ref(&trace), Form::Plain, &*folders[rng.below(folders.len())]);
         let levels = Levels::new(fold.alphabet());
-        let (mut level, mut lowest, mut returns) = (0i64, 0i64, None::<i64>);
+        let (mut level, mut lowest, mut highest, mut returns) = (0i64, 0i64, 0i64, None::<i64>);
         for step in &trace {
             match step {
                 Step::Call(_) => level += 1,
@@ -342,11 +342,13 @@ fn levels_are_those_of_single_steps() {
                 Step::Block(_) => {}
             }
             lowest = lowest.min(level);
+            highest = highest.max(level);
         }
         let value = fold.measure(&levels, fold.streams()[0].root()).unwrap();
         let above = |level: i64| (level - lowest + 1) as u64;
         let expected = (above(0), above(level), returns.map(above));
         assert_eq!((value.entry(), value.exit(), value.lowest_return()), expected, "{trace:?}");
+        assert_eq!(value.deepest(), (highest - lowest) as u64, "{trace:?}");
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Levels {
 /// for symbol in [block, leave, block, leave, block, enter, block, enter, block, enter, block] {
 ///     whole = levels.join(&whole, &levels.symbol(symbol))?;
 /// }
-/// assert_eq!((whole.entry(), whole.exit(), whole.lowest_return()), (3, 4, Some(2)));
+/// assert_eq!((whole.entry(), whole.exit(), whole.lowest_return(), whole.deepest()), (3, 4, Some(2), 3));
 /// # Ok::<(), loopfold::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub struct NestingLevels {
     pub enters: u64,
     /// How far above the lowest level the lowest exit is, if there is one.
     returns: Option<u64>,
+    /// How far above the lowest level the highest is.
+    highest: u64,
 }
 
 impl NestingLevels {
@@ -56,6 +58,11 @@ impl NestingLevels {
         self.enters.saturating_add(1)
     }
 
+    /// The most calls that are open at a time, with those that are only left here.
+    pub fn deepest(&self) -> u64 {
+        self.highest
+    }
+
     /// The level of the lowest call that is left, if any is.
     pub fn lowest_return(&self) -> Option<u64> {
         Some(self.returns?.saturating_add(1))
@@ -66,8 +73,8 @@ impl Levels {
     /// The levels of all symbols of an alphabet.
     pub fn new(alphabet: &Alphabet) -> Self {
         let of = |symbol| match alphabet.meaning(symbol).role {
-            Role::Enter => NestingLevels { enters: 1, ..NestingLevels::default() },
-            Role::Leave => NestingLevels { leaves: 1, enters: 0, returns: Some(1) },
+            Role::Enter => NestingLevels { enters: 1, highest: 1, ..NestingLevels::default() },
+            Role::Leave => NestingLevels { leaves: 1, enters: 0, returns: Some(1), highest: 1 },
             _ => NestingLevels::default(),
         };
         Self { symbols: alphabet.symbols().map(of).collect() }
@@ -90,6 +97,7 @@ impl Levels {
             leaves: left.leaves.saturating_add(left_above),
             enters: right.enters.saturating_add(right_above),
             returns,
+            highest: left.highest.saturating_add(left_above).max(right.highest.saturating_add(right_above)),
         }
     }
 
@@ -102,6 +110,7 @@ impl Levels {
             leaves: deeper(once.leaves.saturating_sub(once.enters), once.leaves),
             enters: deeper(once.enters.saturating_sub(once.leaves), once.enters),
             returns: once.returns,
+            highest: deeper(once.enters.abs_diff(once.leaves), once.highest),
         }
     }
 }
