@@ -1,8 +1,6 @@
 //! The archive: what is written is read back, damage is found, and nothing that a file
-//! claims is believed.
-//!
-//! `data/v1.fold` is a file of version 1 that all later versions must go on reading.
-//! It was made by `LOOPFOLD_MAKE_KEPT_ARCHIVE=1 cargo test -p loopfold --test archive`.
+//! claims is believed. `kept_archives.rs` reads files of every version, and
+//! `damaged_archives.rs` changes what checksums would hide.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 use loopfold::archive::{self, Archive, ReadOptions, SectionKind, SegmentWriter};
@@ -545,6 +543,51 @@ fn times_missing_in_a_segment_are_filled_up() {
     assert!(read(&segments(&[&endless, &part(2, durations)]), &ALL).unwrap_err().is_limit());
 }
 
+/// An empty stream with as many notes and metrics.
+fn with_many_names(count: usize) -> Fold {
+    let mut builder = FoldBuilder::new(Alphabet::default());
+    let root = builder.rule(&[]).unwrap();
+    let notes = (0..count).map(|number| (format!("key {number}"), number.to_string())).collect();
+    let metrics = (0..count).map(|number| (format!("metric {number}"), Column::default())).collect();
+    let times = Times { metrics, ..Times::default() };
+    builder.stream(FoldedStream::new("main", "outermost", root).with_notes(notes).with_times(times));
+    builder.finish()
+}
+
+/// Searching each of them among all others would take minutes.
+#[test]
+fn many_notes_and_metrics_are_joined() {
+    let fold = read(&segments(&[&with_many_names(50_000), &with_many_names(100_000)]), &ALL).unwrap();
+    assert_eq!(fold, with_many_names(100_000));
+}
+
+/// Sums are a list with a place for every rule, so those of many metrics from one segment
+/// and many rules from another would fill the memory.
+#[test]
+fn many_metrics_of_many_rules_are_refused() {
+    let (names, symbols) = alphabet(2);
+    let many_rules = |count: usize| {
+        one_stream(names.clone(), |builder| {
+            let rules = 2..2 + count as u64;
+            let body: Vec<Item> = rules.map(|times| Item::new(Target::Symbol(symbols[0]), times)).collect();
+            let pairs = body.iter().map(|&item| builder.rule(&[item, Item::once(symbols[1])]).unwrap());
+            let pairs: Vec<Item> = pairs.map(|rule| Item::new(Target::Rule(rule), 1)).collect();
+            builder.rule(&pairs).unwrap()
+        })
+    };
+    let many_metrics = |count: usize| {
+        let mut builder = FoldBuilder::new(names.clone());
+        let root = builder.rule(&[Item::once(symbols[0])]).unwrap();
+        let metrics = (0..count).map(|number| (number.to_string(), real(1, |_| 1.5))).collect();
+        let times = Times { metrics, ..Times::default() };
+        builder.stream(FoldedStream::new("measured", "outermost", root).with_times(times));
+        loopfold::questions::summarize(builder.finish()).unwrap()
+    };
+    let joined = |rules, metrics| read(&segments(&[&many_rules(rules), &many_metrics(metrics)]), &ALL);
+    assert_eq!(joined(100, 100).unwrap().rule_sums().unwrap().metrics.len(), 100);
+    assert!(joined(20_000, 1000).unwrap_err().is_limit());
+}
+
 #[test]
 fn a_fold_with_too_few_times_is_not_written() {
     let (names, symbols) = alphabet(1);
@@ -605,9 +648,9 @@ fn random_bytes_never_panic() {
 }
 
 /// A file of one segment with these sections, as `docs/archive.md` says.
-fn by_hand(sections: &[(u8, &[u8])]) -> Vec<u8> {
-    let mut file = b"\x89fold\r\n\x01E".to_vec();
-    file.push(6 * sections.len() as u8);
+fn by_hand(version: u8, sections: &[(u8, &[u8])]) -> Vec<u8> {
+    let mut file = b"\x89fold\r\n".to_vec();
+    file.extend_from_slice(&[version, b'E', 6 * sections.len() as u8]);
     for &(kind, content) in sections {
         file.extend_from_slice(&[kind, content.len() as u8, 0, 0, 0, 0]);
     }
@@ -622,121 +665,40 @@ fn claims_are_not_believed() {
     const HUGE: [u8; 9] = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f];
     let claim = |before: &[u8]| [before, &HUGE, &[1, 2, 3]].concat();
     let one_stream: &[u8] = &[0, 1, 1, b'f', 1, 1, b'm', 1, 0];
-    let refused = |sections: &[(u8, &[u8])], expected: &str| {
-        let error = read(&by_hand(sections), &ALL).unwrap_err().to_string();
-        assert!(error.contains(expected), "{error}");
-    };
-    refused(&[(1, &claim(&[0]))], "streams: it ends too early");
-    refused(&[(1, &claim(&[0, 0]))], "streams: it ends too early");
-    refused(&[(1, &[0, 0, 1, 1, b'm', 99])], "streams: a word that is not there");
-    refused(&[(2, &claim(&[0]))], "alphabet: it ends too early");
-    refused(&[(1, one_stream), (3, &claim(&[0]))], "rules: more items are claimed than these bytes can hold");
-    refused(&[(1, one_stream), (3, &[0, 9, 1, 2, 3])], "rules: ");
-    let empty: &[u8] = &[0, 0];
-    assert_eq!(read(&by_hand(&[(1, one_stream), (3, empty)]), &ALL).unwrap().events(), Some(0));
-    refused(&[(1, one_stream), (3, empty), (4, &claim(&[0]))], "starts: it ends too early");
-    refused(&[(1, one_stream), (3, empty), (6, &claim(&[0, 1, b'x']))], "metrics: it ends too early");
     // A frame that says it is a run of 2^24 zero bytes.
     let run = [1, 0xa0, 0, 0, 0, 1, 0x03, 0, 0x40, 0];
-    refused(&[(1, &run)], "streams: ");
-}
-
-/// What `data/v1.fold` holds, as two segments.
-fn version_1() -> Result<[Fold; 2]> {
-    let mut alphabet = Alphabet::default();
-    let fields = [
-        Field { key: "peer", value: Value::Integer(-6) },
-        Field { key: "comm", value: Value::Text(b"world\xff") },
-    ];
-    let send = Event { role: Role::Send, fields: &fields, ..Event::named("MPI_Send") };
-    let send = alphabet.intern(&send, None)?;
-    let enter = alphabet.intern(&Event { role: Role::Enter, ..Event::named("main") }, None)?;
-    let address = alphabet.intern(&Event::integer(0x8000_2318), None)?;
-    let zero = alphabet.intern(&Event::integer(0), None)?;
-    let mut builder = FoldBuilder::new(alphabet);
-    let inner = builder.repeat(&[Item::once(address), Item::new(Target::Symbol(zero), 5)], 7)?;
-    let root = builder.rule(&[Item::once(enter), inner, Item::once(send)])?;
-    let events = 44;
-    let times = Times {
-        starts: Some(whole(events, |index| 1_000_000 + 17 * index)),
-        durations: Some(whole(events, |index| if index == 3 { -1 } else { index % 5 })),
-        metrics: vec![("flops".into(), real(events, |index| index / 4.0))],
-    };
-    let notes = vec![("title".to_string(), "rank 0 of 2".to_string())];
-    builder.stream(FoldedStream::new("rank 0", "outermost", root).with_notes(notes).with_times(times));
-    builder.stream(FoldedStream::new("rank 1", "outermost", root));
-    let endless = builder.rule(&[Item::new(Target::Symbol(zero), 1 << 60)])?;
-    builder.stream(FoldedStream::new("queue", "sequitur", endless));
-    let empty = builder.rule(&[])?;
-    builder.stream(FoldedStream::new("idle", "outermost", empty));
-    let first = builder.finish();
-
-    let mut alphabet = Alphabet::default();
-    let leave = alphabet.intern(&Event { role: Role::Leave, ..Event::named("main") }, None)?;
-    let mut builder = FoldBuilder::new(alphabet);
-    let root = builder.rule(&[Item::once(leave)])?;
-    let times = Times {
-        starts: Some(whole(1, |_| 2_000_000)),
-        durations: Some(whole(1, |_| 9)),
-        metrics: vec![("flops".into(), real(1, |_| 0.5))],
-    };
-    builder.stream(FoldedStream::new("rank 0", "outermost", root).with_times(times));
-    builder.stream(FoldedStream::new("rank 2", "outermost", root));
-    Ok([first, builder.finish()])
-}
-
-/// Makes the kept file, when asked to: once per version of the format, never again, for
-/// what this version wrote then must stay readable.
-#[test]
-fn the_kept_file_is_made_only_when_asked() {
-    if std::env::var_os("LOOPFOLD_MAKE_KEPT_ARCHIVE").is_none() {
-        return;
+    // A byte for how the rules are coded: with context, and without.
+    for (version, ways) in [(1, [0, 1]), (2, [4, 0x84])] {
+        let refused = |sections: &[(u8, &[u8])], expected: &str| {
+            let error = read(&by_hand(version, sections), &ALL).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        };
+        refused(&[(1, &claim(&[0]))], "streams: it ends too early");
+        refused(&[(1, &claim(&[0, 0]))], "streams: it ends too early");
+        refused(&[(1, &[0, 0, 1, 1, b'm', 99])], "streams: a word that is not there");
+        refused(&[(1, &run)], "streams: ");
+        refused(&[(2, &claim(&[0]))], "alphabet: it ends too early");
+        for way in ways {
+            let too_many = "rules: more items are claimed than these bytes can hold";
+            refused(&[(1, one_stream), (3, &claim(&[way]))], too_many);
+            refused(&[(1, one_stream), (3, &[way, 9, 1, 2, 3])], "rules: ");
+            let empty: &[u8] = &[way, 0];
+            let read = read(&by_hand(version, &[(1, one_stream), (3, empty)]), &ALL);
+            assert_eq!(read.unwrap().events(), Some(0));
+            refused(&[(1, one_stream), (3, empty), (4, &claim(&[0]))], "starts: it ends too early");
+            let metrics = claim(&[0, 1, b'x']);
+            refused(&[(1, one_stream), (3, empty), (6, &metrics)], "metrics: it ends too early");
+        }
+        refused(&[(1, one_stream), (3, &[if version == 1 { 2 } else { 0 }, 0])], "an unknown way of coding");
+        let modelled = if version == 1 { "an unknown way of compression" } else { "more text is claimed" };
+        refused(&[(1, &claim(&[2]))], modelled);
+        refused(&[(2, &claim(&[2, 1]))], modelled);
     }
-    let [first, second] = version_1().unwrap();
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/v1.fold");
-    std::fs::write(path, segments(&[&first, &second])).unwrap();
-}
-
-#[test]
-fn a_file_of_version_1_is_read_for_ever() {
-    let file = include_bytes!("data/v1.fold");
-    let fold = read(file, &ALL).unwrap();
-    let streams: Vec<(&str, &str, String)> = fold
-        .streams()
-        .iter()
-        .map(|stream| (stream.name(), stream.folder(), fold.nest_text(stream.root())))
-        .collect();
-    let ranks = r"enter main (2147492632 (0)^5)^7 MPI_Send peer=-6 comm=world\xff".to_string();
-    let expected = [
-        ("rank 0", "outermost", format!("{ranks} leave main")),
-        ("rank 1", "outermost", ranks),
-        ("queue", "sequitur", "(0)^1152921504606846976".to_string()),
-        ("idle", "outermost", String::new()),
-        ("rank 2", "outermost", "leave main".to_string()),
-    ];
-    assert_eq!(streams, expected);
-    let send = fold.symbol_at(fold.streams()[0].root(), 43).unwrap();
-    let meaning = fold.alphabet().meaning(send);
-    assert_eq!((meaning.role, meaning.field("peer")), (Role::Send, Some(Value::Integer(-6))));
-    assert_eq!(meaning.field("comm"), Some(Value::Text(b"world\xff")));
-    let first = &fold.streams()[0];
-    assert_eq!(first.title(), "rank 0 of 2");
-    assert_eq!(first.notes().len(), 1);
-    let times = first.times();
-    let mut starts: Vec<i64> = (0..44).map(|index| 1_000_000 + 17 * index).collect();
-    starts.push(2_000_000);
-    assert_eq!(times.starts.as_ref().unwrap().values().unwrap(), starts);
-    let mut durations: Vec<i64> = (0..44).map(|index| if index == 3 { -1 } else { index % 5 }).collect();
-    durations.push(9);
-    assert_eq!(times.durations.as_ref().unwrap().values().unwrap(), durations);
-    let mut flops: Vec<f64> = (0..44).map(|index| f64::from(index) / 4.0).collect();
-    flops.push(0.5);
-    assert_eq!(times.metrics.len(), 1);
-    assert_eq!(times.metrics[0].0, "flops");
-    assert_eq!(times.metrics[0].1.values().unwrap(), flops);
-    assert!(fold.streams()[1..].iter().all(|stream| stream.times().is_empty() && stream.notes().is_empty()));
-    assert_eq!(fold.alphabet().len(), 5);
-    assert_eq!(Archive::open(Cursor::new(file)).unwrap().segments().len(), 3);
+    // No text of more than 2^15 bytes is modelled, whatever the length of the section.
+    let long = |length: u8| [&[2, 1, 0x80, 0x80, length][..], &[7; 100]].concat();
+    let error = |length| read(&by_hand(2, &[(2, &long(length))]), &ALL).unwrap_err().to_string();
+    assert!(error(3).contains("more text is claimed"), "{}", error(3));
+    assert!(!error(2).contains("more text is claimed"), "{}", error(2));
 }
 
 /// Grows rules of rules of symbols, each symbol mostly followed by one of a few, as the
@@ -808,4 +770,18 @@ fn errors_of_the_output_are_passed_on() {
     }
     let error: Error = archive::write(&lu_like(), Full).unwrap_err();
     assert_eq!(error.io().unwrap().kind(), std::io::ErrorKind::StorageFull);
+}
+
+#[test]
+fn a_long_name_of_one_letter_comes_back() {
+    for length in (1..3000).chain((29_000..33_000).step_by(37)) {
+        let name = "a".repeat(length);
+        let mut alphabet = Alphabet::default();
+        let symbol = alphabet.intern(&Event::named(&name), None).unwrap();
+        let mut builder = FoldBuilder::new(alphabet);
+        let root = builder.rule(&[Item::once(symbol)]).unwrap();
+        builder.stream(FoldedStream::new(name, "outermost", root));
+        let fold = builder.finish();
+        assert_eq!(read(&written(&fold), &ALL).unwrap(), fold, "{length}");
+    }
 }

@@ -9,7 +9,8 @@
 use crate::fold::{FoldBuilder, FoldedStream, Item, StreamSums, Target};
 use crate::trace::{Cell, Column, Times};
 use crate::{Error, Fold, Result, RuleId};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
+use std::collections::VecDeque;
 
 /// Segments joined so far.
 #[derive(Default)]
@@ -23,11 +24,14 @@ pub(super) struct Joiner {
     only: Option<Fold>,
     /// Values that were filled up so far.
     filled: Filled,
+    metrics_of_rules: MetricsOfRules,
 }
 
 /// A stream that may go on.
 struct Joined {
     stream: FoldedStream,
+    /// Where the notes with each key are.
+    notes: HashMap<String, usize>,
     /// The roots of its parts.
     roots: Vec<RuleId>,
     events: u64,
@@ -71,7 +75,6 @@ impl Joiner {
 
     fn join(&mut self, mut fold: Fold) -> Result<()> {
         let renamed = self.builder.join_rules(&fold)?;
-        self.builder.join_rule_sums(&fold, &renamed.rules)?;
         let mut namesakes: HashMap<String, usize> = HashMap::new();
         for stream in fold.streams_mut() {
             let times = std::mem::take(&mut stream.times);
@@ -83,13 +86,13 @@ impl Joiner {
             let part = Part { stream, root, events: self.builder.length(root), times, sums };
             self.streams[index].extend(part, &mut self.filled)?;
         }
-        Ok(())
+        self.metrics_of_rules.add(&fold, &renamed.rules, self.streams.len())?;
+        self.builder.join_rule_sums(&fold, &renamed.rules)
     }
 
     fn stream(&mut self, stream: &FoldedStream, namesake: usize) -> usize {
         *self.by_name.entry((stream.name.clone(), namesake)).or_insert_with(|| {
-            let (stream, times) = (stream.clone(), Times::default());
-            self.streams.push(Joined { stream, roots: Vec::new(), events: 0, times, sums: None });
+            self.streams.push(Joined::new(stream));
             self.streams.len() - 1
         })
     }
@@ -105,13 +108,33 @@ struct Part<'a> {
 }
 
 impl Joined {
-    fn extend(&mut self, part: Part<'_>, filled: &mut Filled) -> Result<()> {
-        for (key, value) in &part.stream.notes {
-            match self.stream.notes.iter_mut().find(|(known, _)| known == key) {
-                Some((_, old)) => old.clone_from(value),
-                None => self.stream.notes.push((key.clone(), value.clone())),
+    /// A stream of which no part is there yet.
+    fn new(stream: &FoldedStream) -> Self {
+        let stream = FoldedStream::new(stream.name.as_str(), stream.folder.as_str(), stream.root);
+        Self {
+            stream,
+            notes: HashMap::new(),
+            roots: Vec::new(),
+            events: 0,
+            times: Times::default(),
+            sums: None,
+        }
+    }
+
+    /// Sets a note, in the place of one with the same key.
+    fn set_note(&mut self, key: &str, value: &str) {
+        let notes = &mut self.stream.notes;
+        match self.notes.get(key) {
+            Some(&index) => notes[index].1 = value.to_string(),
+            None => {
+                self.notes.insert(key.to_string(), notes.len());
+                notes.push((key.to_string(), value.to_string()));
             }
         }
+    }
+
+    fn extend(&mut self, part: Part<'_>, filled: &mut Filled) -> Result<()> {
+        part.stream.notes.iter().for_each(|(key, value)| self.set_note(key, value));
         join_times(&mut self.times, self.events, part.times, part.events, filled)?;
         self.join_sums(part.sums, part.events)?;
         let too_long = || Error::limit("a stream of more than 2^64 events");
@@ -185,16 +208,40 @@ fn push_item(body: &mut Vec<Item>, item: Item) -> Result<()> {
 fn join_times(times: &mut Times, before: u64, part: Times, events: u64, filled: &mut Filled) -> Result<()> {
     join_column(&mut times.starts, before, part.starts, events, Times::UNKNOWN_START, filled)?;
     join_column(&mut times.durations, before, part.durations, events, Times::UNKNOWN_DURATION, filled)?;
-    let mut parts = part.metrics;
-    for (name, column) in &mut times.metrics {
-        let found = parts.iter().position(|(other, _)| other == name).map(|index| parts.remove(index).1);
-        filled.append(column, found, events, f64::NAN)?;
+    join_metrics(&mut times.metrics, before, part.metrics, events, filled)
+}
+
+/// The same for metrics. Should there be several of one name, the first goes on in the
+/// first. An archive may have any number of them, so they are not searched one by one.
+fn join_metrics(
+    metrics: &mut Vec<(String, Column<f64>)>,
+    before: u64,
+    parts: Vec<(String, Column<f64>)>,
+    events: u64,
+    filled: &mut Filled,
+) -> Result<()> {
+    // Where no event is there is nothing to append to those that are there.
+    if parts.is_empty() && events == 0 {
+        return Ok(());
     }
-    for (name, part) in parts {
+    let mut by_name: HashMap<String, VecDeque<(usize, Column<f64>)>> = HashMap::new();
+    for (place, (name, part)) in parts.into_iter().enumerate() {
+        by_name.entry(name).or_default().push_back((place, part));
+    }
+    for (name, column) in metrics.iter_mut() {
+        let found = by_name.get_mut(name).and_then(VecDeque::pop_front);
+        filled.append(column, found.map(|(_, part)| part), events, f64::NAN)?;
+    }
+    let mut new: Vec<(usize, String, Column<f64>)> = Vec::new();
+    for (name, parts) in by_name {
+        new.extend(parts.into_iter().map(|(place, part)| (place, name.clone(), part)));
+    }
+    new.sort_unstable_by_key(|&(place, ..)| place);
+    for (_, name, part) in new {
         let mut column = Column::default();
         filled.append(&mut column, None, before, f64::NAN)?;
         filled.append(&mut column, Some(part), events, f64::NAN)?;
-        times.metrics.push((name, column));
+        metrics.push((name, column));
     }
     Ok(())
 }
@@ -243,5 +290,40 @@ impl Filled {
             return Ok(());
         };
         column.append(&part)
+    }
+}
+
+/// Sums of metrics by rule that may be filled up in an archive: those of a metric are a
+/// list with a place for every rule, whatever the segment it came from had.
+const MOST_UNKNOWN_SUMS: usize = 1 << 24;
+
+/// Counts the sums of metrics by rule.
+#[derive(Default)]
+struct MetricsOfRules {
+    names: HashSet<String>,
+    rules: usize,
+    /// How many sums there really were.
+    known: usize,
+}
+
+impl MetricsOfRules {
+    /// Adds those of a fold whose rules are called `rules` now, when there are so many
+    /// streams, each of which may get a root of its own. Fails if too many are filled up.
+    fn add(&mut self, fold: &Fold, rules: &[RuleId], streams: usize) -> Result<()> {
+        let highest = rules.iter().map(|rule| rule.index() + 1).max().unwrap_or(0);
+        self.rules = self.rules.max(highest);
+        for (name, sums) in fold.rule_sums().iter().flat_map(|sums| &sums.metrics) {
+            if !self.names.contains(name) {
+                self.names.insert(name.clone());
+            }
+            self.known = self.known.saturating_add(sums.len());
+        }
+        let all = self.rules.saturating_add(streams).saturating_mul(self.names.len());
+        if all.saturating_sub(self.known) > MOST_UNKNOWN_SUMS {
+            return Err(Error::limit(
+                "some segments have sums of many metrics, and others many rules without",
+            ));
+        }
+        Ok(())
     }
 }

@@ -3,8 +3,8 @@
 //! Each is stored in the way that makes it smallest: as it is; laid out so that like
 //! follows like, and compressed by zstd at its best; or, if it is not long, under a
 //! [model of names and numbers](super::words). What is read back may be at most
-//! [`EXPANSION`] times as long as what is stored; the writer stores text as it is rather
-//! than pass that.
+//! [`EXPANSION`] or [`STREAMS_EXPANSION`] times as long as what is stored; the writer
+//! stores text as it is rather than pass that.
 
 use super::chance::Flag;
 use super::coder::{Coder, Decoder, Encoder};
@@ -14,6 +14,7 @@ use crate::bytes::{Bytes, put_number, put_text};
 use crate::fold::FoldedStream;
 use crate::trace::{Alphabet, is_bare_integer};
 use crate::{Error, Result, Symbol};
+use hashbrown::HashMap;
 use std::io::Read;
 
 /// How many times longer than stored the alphabet may be.
@@ -30,7 +31,8 @@ const STORED: u8 = 0;
 const COMPRESSED: u8 = 1;
 const MODELLED: u8 = 2;
 
-/// No text longer than this is modelled, since reading it would take too long.
+/// No text longer than this is modelled, since reading it would take too long. Readers
+/// refuse more, or a small file could keep them busy for minutes.
 const MODELLED_LENGTH: usize = 1 << 15;
 
 /// Compresses a text if that makes it smaller.
@@ -59,7 +61,7 @@ fn better(packed: Vec<u8>, modelled: Option<Vec<u8>>, length: usize, expansion: 
 
 /// How long the text of a modelled section may at most be.
 fn most(section: &[u8], expansion: usize) -> usize {
-    section.len().saturating_mul(expansion)
+    section.len().saturating_mul(expansion).min(MODELLED_LENGTH)
 }
 
 /// The reverse of [`pack`].
@@ -88,7 +90,7 @@ pub(super) fn write_streams(streams: &[FoldedStream]) -> Result<Vec<u8>> {
     if streams.is_empty() {
         return Ok(Vec::new());
     }
-    let mut words = CommonWords { words: COMMON_WORDS.to_vec() };
+    let mut words = CommonWords::default();
     let mut rows = Vec::new();
     for stream in streams {
         put_text(&mut rows, stream.name().as_bytes());
@@ -100,9 +102,8 @@ pub(super) fn write_streams(streams: &[FoldedStream]) -> Result<Vec<u8>> {
         }
     }
     let mut text = Vec::new();
-    let own = &words.words[COMMON_WORDS.len()..];
-    put_number(&mut text, own.len() as u64);
-    own.iter().for_each(|word| put_text(&mut text, word.as_bytes()));
+    put_number(&mut text, words.own.len() as u64);
+    words.own.iter().for_each(|word| put_text(&mut text, word.as_bytes()));
     put_number(&mut text, streams.len() as u64);
     text.extend_from_slice(&rows);
     let packed = pack(&text, STREAMS_EXPANSION)?;
@@ -119,13 +120,17 @@ fn model_streams(text: &[u8]) -> Result<Vec<u8>> {
     Ok(section)
 }
 
-/// The reverse of [`model_streams`], without the first byte.
+/// The reverse of [`model_streams`].
 fn read_modelled_streams(section: &[u8]) -> Result<Vec<u8>> {
     let mut bytes = Bytes::new(section, "streams");
+    bytes.byte()?;
     let length = claimed_length(&mut bytes, most(section, STREAMS_EXPANSION))?;
     let mut coder = Decoder::new(bytes.rest());
-    Words::new(length).code_name(&mut coder, &[], length)
+    let text = Words::new(length).code_name(&mut coder, &[], length)?;
+    if text.len() < length { Err(bytes.damaged(LESS_TEXT)) } else { Ok(text) }
 }
+
+const LESS_TEXT: &str = "there is less text than claimed";
 
 /// The length that a section claims its text to have.
 fn claimed_length(bytes: &mut Bytes<'_>, most: usize) -> Result<usize> {
@@ -195,31 +200,36 @@ impl Version {
 /// to a long word many times cannot fill the memory.
 const WORD_LENGTH: usize = 64;
 
-/// The words that many streams have in common, each stored once. They are few: the
-/// names of folders and the keys of notes.
+/// The words that many streams have in common, each stored once: the names of folders
+/// and the keys of notes.
 struct CommonWords<'a> {
-    words: Vec<&'a str>,
+    /// The number of each, from 1.
+    numbers: HashMap<&'a str, u64>,
+    /// Those that have to be stored.
+    own: Vec<&'a str>,
+}
+
+impl Default for CommonWords<'_> {
+    fn default() -> Self {
+        Self { numbers: COMMON_WORDS.into_iter().zip(1..).collect(), own: Vec::new() }
+    }
 }
 
 impl<'a> CommonWords<'a> {
     /// Writes the number of a word, from 1, or 0 and the word.
     fn put(&mut self, out: &mut Vec<u8>, word: &'a str) {
-        if word.len() > WORD_LENGTH {
-            put_number(out, 0);
-            put_text(out, word.as_bytes());
-            return;
-        }
-        if !self.words.contains(&word) {
-            self.words.push(word);
+        if word.len() <= WORD_LENGTH && !self.numbers.contains_key(word) {
+            self.own.push(word);
+            self.numbers.insert(word, self.numbers.len() as u64 + 1);
         }
         self.put_if_known(out, word);
     }
 
     /// The same without making it known: values of notes mostly differ, and would only
     /// make the list long.
-    fn put_if_known(&mut self, out: &mut Vec<u8>, word: &str) {
-        match self.words.iter().position(|&known| known == word) {
-            Some(index) => put_number(out, index as u64 + 1),
+    fn put_if_known(&self, out: &mut Vec<u8>, word: &str) {
+        match self.numbers.get(word) {
+            Some(&number) => put_number(out, number),
             None => {
                 put_number(out, 0);
                 put_text(out, word.as_bytes());
@@ -251,8 +261,8 @@ pub(super) fn read_streams(section: &[u8], version: Version) -> Result<Vec<Strea
     if section.is_empty() {
         return Ok(Vec::new());
     }
-    let text = match section.split_first() {
-        Some((&MODELLED, coded)) if version > Version::One => read_modelled_streams(coded)?,
+    let text = match section.first() {
+        Some(&MODELLED) if version > Version::One => read_modelled_streams(section)?,
         _ => unpack(section, "streams", STREAMS_EXPANSION)?,
     };
     let mut bytes = Bytes::new(&text, "streams");
@@ -373,18 +383,20 @@ impl EntryModel {
 
 /// Reads an alphabet.
 pub(super) fn read_alphabet(section: &[u8], version: Version) -> Result<Alphabet> {
-    match section.split_first() {
+    match section.first() {
         None => Ok(Alphabet::default()),
-        Some((&MODELLED, coded)) if version > Version::One => read_modelled_entries(coded),
+        Some(&MODELLED) if version > Version::One => read_modelled_entries(section),
         Some(_) => read_columns(&unpack(section, "alphabet", EXPANSION)?),
     }
 }
 
-fn read_modelled_entries(coded: &[u8]) -> Result<Alphabet> {
+/// The reverse of [`model_entries`].
+fn read_modelled_entries(section: &[u8]) -> Result<Alphabet> {
     let mut alphabet = Alphabet::default();
-    let mut bytes = Bytes::new(coded, "alphabet");
+    let mut bytes = Bytes::new(section, "alphabet");
+    bytes.byte()?;
     let count = bytes.number()?;
-    let mut left = claimed_length(&mut bytes, most(coded, EXPANSION))?;
+    let mut left = claimed_length(&mut bytes, most(section, EXPANSION))?;
     let mut coder = Decoder::new(bytes.rest());
     let mut model = EntryModel::new(left);
     for _ in 0..count {
@@ -394,7 +406,7 @@ fn read_modelled_entries(coded: &[u8]) -> Result<Alphabet> {
         alphabet.restore(&entry)?;
     }
     if left > 0 {
-        return Err(bytes.damaged("there is less text than claimed"));
+        return Err(bytes.damaged(LESS_TEXT));
     }
     Ok(alphabet)
 }

@@ -7,6 +7,7 @@
 //! Sums take about 100 bytes for a rule or a loop and 50 for each event of a stream.
 
 use crate::{Error, Result, RuleId, Symbol};
+use hashbrown::HashMap;
 use std::collections::BTreeMap;
 
 /// The durations of all events that count as the same.
@@ -267,8 +268,9 @@ impl StreamSums {
         if let Some(durations) = &part.durations {
             join_sorted(self.durations.get_or_insert_default(), durations, symbol)?;
         }
-        for (name, sums) in &part.metrics {
-            join_sorted(named(&mut self.metrics, name), sums, symbol)?;
+        let places = places_of(&mut self.metrics, &part.metrics);
+        for ((_, sums), place) in part.metrics.iter().zip(places) {
+            join_sorted(&mut self.metrics[place].1, sums, symbol)?;
         }
         Ok(())
     }
@@ -297,13 +299,24 @@ fn join_sorted<S: Additive>(
     Ok(())
 }
 
-/// The list of this name, which may be a new one.
-fn named<'a, T: Default>(lists: &'a mut Vec<(String, T)>, name: &str) -> &'a mut T {
-    let index = lists.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
-        lists.push((name.to_string(), T::default()));
-        lists.len() - 1
-    });
-    &mut lists[index].1
+/// Where the lists with the names of these others are; names that are new get a list. An
+/// archive may have any number of names, so they are not searched one by one.
+fn places_of<T: Default, O>(lists: &mut Vec<(String, T)>, others: &[(String, O)]) -> Vec<usize> {
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    let (mut places, mut new) = (Vec::new(), Vec::new());
+    for (place, (name, _)) in lists.iter().enumerate() {
+        known.entry(name).or_insert(place);
+    }
+    for (name, _) in others {
+        let place = *known.entry(name).or_insert(lists.len() + new.len());
+        if place == lists.len() + new.len() {
+            new.push((name.clone(), T::default()));
+        }
+        places.push(place);
+    }
+    drop(known);
+    lists.append(&mut new);
+    places
 }
 
 /// The sums of the rules of a fold, over all their occurrences in all streams. What an
@@ -327,7 +340,11 @@ impl RuleSums {
     }
 
     pub(crate) fn metric_mut(&mut self, name: &str) -> &mut Vec<MetricSpread> {
-        named(&mut self.metrics, name)
+        let index = self.metrics.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+            self.metrics.push((name.to_string(), Vec::new()));
+            self.metrics.len() - 1
+        });
+        &mut self.metrics[index].1
     }
 
     /// Takes the sums of other rules, which are called `rule` here; those that are not
@@ -340,8 +357,9 @@ impl RuleSums {
         if let Some(durations) = &other.durations {
             join_rules(self.durations.get_or_insert_default(), durations, &mut rule)?;
         }
-        for (name, sums) in &other.metrics {
-            join_rules(named(&mut self.metrics, name), sums, &mut rule)?;
+        let places = places_of(&mut self.metrics, &other.metrics);
+        for ((_, sums), place) in other.metrics.iter().zip(places) {
+            join_rules(&mut self.metrics[place].1, sums, &mut rule)?;
         }
         for (&(old, item), spread) in &other.loops {
             if let Some(rule) = rule(old) {
@@ -366,10 +384,11 @@ impl RuleSums {
         if let Some(total) = stream.total_duration()? {
             at(self.durations.get_or_insert_default(), rule).add(total)?;
         }
-        for (name, sums) in &stream.metrics {
+        let places = places_of(&mut self.metrics, &stream.metrics);
+        for ((_, sums), place) in stream.metrics.iter().zip(places) {
             let mut all = MetricSum::default();
             sums.iter().try_for_each(|(_, sum)| all.add(sum))?;
-            at(named(&mut self.metrics, name), rule).join(&MetricSpread::of(all.total))?;
+            at(&mut self.metrics[place].1, rule).join(&MetricSpread::of(all.total))?;
         }
         Ok(())
     }

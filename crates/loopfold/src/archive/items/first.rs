@@ -186,7 +186,7 @@ impl Model {
             return known == 0;
         }
         let last = self.text.end.symbol as usize;
-        let after_newest = usize::from(last + 1 == known);
+        let after_newest = usize::from(last == known - 1);
         let since = self.clock.wrapping_sub(self.newest_clock).max(1).ilog2().min(7) as usize;
         let mut unknown = Chance::default();
         let own = self.symbols.get_mut(last).map_or(&mut unknown, |symbol| &mut symbol.before_new);
