@@ -3,6 +3,7 @@
 mod align;
 mod before;
 mod classes;
+mod communication;
 mod context;
 mod find;
 mod hot;
@@ -21,6 +22,7 @@ pub use crate::fold::{DurationSum, MetricSpread, MetricSum, RuleSums, Spread, St
 pub use align::{Align, align};
 pub use before::{Order, order};
 pub use classes::{Class, classes};
+pub use communication::{Channels, Direction, Layout, Topology};
 pub use context::{Context, ContextNode, ContextTree, Neighbour, context};
 pub use find::{Found, Place, Places, find};
 pub use hot::{EventCosts, HotSettings, HotSubpath, HotSubpaths, Limit, Selection, hot_subpaths};
