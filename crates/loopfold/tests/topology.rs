@@ -54,9 +54,11 @@ fn tree(processes: usize, parent: fn(usize) -> usize) -> Vec<(usize, usize)> {
     (1..processes).map(|child| (parent(child), child)).collect()
 }
 
-/// Every topology that can be told from the others with so many processes, with its name
-/// and shape.
-fn known(processes: usize) -> Vec<(Vec<(usize, usize)>, bool, Layout, Vec<usize>)> {
+/// Channels, whether they come in stages, and the name and shape of what they are.
+type Known = (Vec<(usize, usize)>, bool, Layout, Vec<usize>);
+
+/// Every topology that can be told from the others with so many processes.
+fn known(processes: usize) -> Vec<Known> {
     let mut known = vec![
         (both_ways(grid(&[processes], false)), false, Layout::Line, vec![processes]),
         (grid(&[processes], true), false, Layout::Ring, vec![processes]),
