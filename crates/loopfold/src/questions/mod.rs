@@ -14,6 +14,7 @@ mod path;
 mod query;
 mod rule_sums;
 mod run_time;
+mod similar;
 mod statistics;
 mod sums;
 mod walk;
@@ -36,5 +37,6 @@ pub use path::{
 pub use query::Query;
 pub use rule_sums::{rule_sums, summarize};
 pub use run_time::run_time;
+pub use similar::{Filtered, LikePattern, Likeness, SimilarWindow};
 pub use statistics::{Statistics, StreamStatistics, statistics};
 pub use sums::{EventSums, event_sums};
