@@ -261,13 +261,12 @@ pub(crate) struct FoldArgs {
     pub(crate) json: bool,
 }
 
-/// A number of bytes, in thousands of 1,024 or millions of that.
+/// A number of bytes, of KiB or of MiB.
 fn chunk_size(text: &str) -> Result<ChunkSize, String> {
     let unit = |unit: char| text.strip_suffix([unit, unit.to_ascii_uppercase()]);
-    let (digits, scale) = match (unit('k'), unit('m'), unit('g')) {
-        (Some(digits), _, _) => (digits, 1 << 10),
-        (_, Some(digits), _) => (digits, 1 << 20),
-        (_, _, Some(digits)) => (digits, 1 << 30),
+    let (digits, scale) = match (unit('k'), unit('m')) {
+        (Some(digits), _) => (digits, 1 << 10),
+        (_, Some(digits)) => (digits, 1 << 20),
         _ => (text, 1),
     };
     let number: Option<u64> = digits.parse().ok();

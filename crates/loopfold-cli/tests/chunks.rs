@@ -70,11 +70,12 @@ fn a_damaged_chunk_is_named() {
 fn sizes_that_make_no_sense() {
     let folder = Folder::new();
     let (trace, archive) = (folder.file("x.calls", "call f\n1\n"), folder.at("x.fold"));
-    for size in ["0", "3", "x", "1T", "-1", "2g", "99999999999999999999", "18446744073709551615k", ""] {
+    for size in ["0", "3", "x", "1T", "-1", "1g", "257M", "99999999999999999999", "18446744073709551615k", ""]
+    {
         let chunks = format!("--chunks={size}");
         run(&["fold", &trace, "-o", &archive, &chunks]).fails_with(&["--chunks"]);
     }
-    for size in ["4", "64k", "1M", "1G"] {
+    for size in ["4", "64k", "1M", "256M"] {
         run(&["fold", &trace, "-o", &archive, &format!("--chunks={size}")]).ok();
     }
 }

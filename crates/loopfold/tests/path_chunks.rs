@@ -17,6 +17,7 @@ use loopfold::{Fold, Symbol};
 use loopfold_testing::Rng;
 use loopfold_testing::calls::{self, Step};
 use std::io::Cursor;
+use std::sync::atomic::{AtomicU64, Ordering};
 use support::folders;
 
 const FUNCTIONS: [&str; 3] = ["f", "g", "h"];
@@ -423,7 +424,7 @@ fn scanning_large_alphabets() {
     let enter = alphabet.intern(&Event { role: Role::Enter, ..Event::named("f") }, None).unwrap();
     let leave = Event { role: Role::Leave, fields: &owner, ..Event::named("return") };
     let leave = alphabet.intern(&leave, None).unwrap();
-    let mut block = |number: u64, alphabet: &mut Alphabet| {
+    let block = |number: u64, alphabet: &mut Alphabet| {
         let event = Event { role: Role::Block, fields: &owner, ..Event::integer(number) };
         alphabet.intern(&event, None).unwrap()
     };
@@ -479,4 +480,36 @@ fn scanning_large_alphabets() {
         symbols.chunks(rng.between(1, 500)).for_each(|part| counting.feed(part));
         assert_eq!((counting.count(), counting.first()), (scan.count(), scan.first()));
     }
+}
+
+/// Opening reads the directory, and a search the chunks that it needs.
+#[test]
+fn chunks_are_read_when_they_are_asked_for() {
+    struct Counting<'a>(Cursor<&'a [u8]>, &'a AtomicU64);
+    impl std::io::Read for Counting<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let read = self.0.read(buffer)?;
+            self.1.fetch_add(read as u64, Ordering::Relaxed);
+            Ok(read)
+        }
+    }
+    impl std::io::Seek for Counting<'_> {
+        fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+    let mut rng = Rng::new(96);
+    let mut trace = vec![Step::Call(0), Step::Block(0), Step::Return, Step::Call(1)];
+    trace.extend((0..100_000).map(|_| Step::Block(rng.below(4) as u8)));
+    let file = archive_of(&fold_of(&[trace], true, &Outermost::default()), 10_000);
+    let (fold, all) = open(&file);
+    let query = query_of(fold.alphabet(), 0, &[vec![0]]).unwrap();
+    let read = AtomicU64::new(0);
+    let chunks = archive::chunks(Counting(Cursor::new(&file), &read)).unwrap().unwrap();
+    assert!(read.load(Ordering::Relaxed) < 1_000 && file.len() > 20_000);
+    let opened = read.load(Ordering::Relaxed);
+    let found = scan_chunks(&fold, Some(&chunks), &query, &ScanOptions::default()).unwrap();
+    assert_eq!(found.count_all().unwrap(), 1);
+    assert_eq!(read.load(Ordering::Relaxed) - opened, all.all()[0].bytes());
+    assert_eq!((found.effort().symbols, found.effort().decompressed_bytes), (10_000, 40_000));
 }

@@ -8,7 +8,7 @@
 //! each. As long as the function has not called itself, the others go through the automaton
 //! without a branch, in one to two nanoseconds; what nests takes a stack, and branches for
 //! returns. Memory: 64 KiB for the table and a machine word for each open frame; for paths
-//! of more than 64 blocks 256 KiB and a set for each.
+//! of more than 62 blocks 256 KiB and a set for each.
 
 use super::PathQuery;
 use super::functions::Step;
@@ -224,7 +224,7 @@ impl PathScan {
     /// Begins anew with another stream.
     pub(super) fn restart(&mut self) {
         match &mut self.automaton {
-            Automaton::Narrow(path) => (path.state, path.open, path.depth) = (0, 0, 0),
+            Automaton::Narrow(path) => path.restart(),
             Automaton::Wide(path) => (path.frames, path.matched) = (LongFrames::default(), false),
         }
         (self.position, self.count, self.first) = (0, 0, None);
@@ -280,8 +280,16 @@ impl Frames {
 /// for these how many frames of the function are open.
 type Tell<'t> = dyn FnMut(usize, u32, &[u64; GROUP]) -> bool + 't;
 
-/// A path of up to 64 blocks. Bit k of a state: the last k blocks are the path's first k;
-/// bit 0 is set in all frames of the function and in no other.
+/// The longest path whose state is a machine word.
+const LONGEST: usize = 62;
+
+/// A path of up to 62 blocks.
+///
+/// A state has its highest bit set if the last blocks of the frame are the whole path, and
+/// the bit k below if they are all but the last k of it. So there is a bit for having
+/// matched nothing, which is set in all frames of the function and in no other. The bit
+/// below that, [`ShortPath::outside`], is always set: a call moves it up, as a block does
+/// with others, and no case needs a branch.
 #[derive(Clone, Debug)]
 struct ShortPath {
     classes: Classes<u8>,
@@ -289,7 +297,8 @@ struct ShortPath {
     near: (u32, u32),
     /// What each class does.
     effects: Box<[Effect; 256]>,
-    last: u32,
+    /// The state where no frame of the function is the innermost.
+    outside: u64,
     qualified: bool,
     state: u64,
     /// The states of the frames below, the first that of being in none; as many as are
@@ -299,17 +308,14 @@ struct ShortPath {
     depth: u64,
 }
 
-/// What a class does; a return, if there is nothing below the frame that it leaves.
+/// What a class does to the state; a return, if there is nothing below the frame that it
+/// leaves.
 #[derive(Clone, Copy, Debug, Default)]
 struct Effect {
-    /// The places of the path that it stands for.
-    places: u64,
-    /// What stays of the state.
+    /// The bits that move up.
+    moves: u64,
+    /// The bits that stay.
     keeps: u64,
-    /// 1 if it opens a frame of the function.
-    opens: u64,
-    /// 1 if it opens any frame.
-    calls: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -322,24 +328,27 @@ struct ShortFrames {
 impl ShortPath {
     /// Nothing if the path is too long, or blocks are of too many classes.
     fn new(query: &PathQuery) -> Option<Self> {
-        if query.len() > 64 {
+        if query.len() > LONGEST {
             return None;
         }
+        let outside = 1 << (LONGEST - query.len());
+        let entered = outside << 1;
         let mut of_symbol: HashMap<Symbol, u64> = HashMap::new();
         for (place, block) in query.blocks().iter().enumerate() {
-            block.iter().for_each(|&symbol| *of_symbol.entry(symbol).or_default() |= 1 << place);
+            block.iter().for_each(|&symbol| *of_symbol.entry(symbol).or_default() |= entered << place);
         }
         let mut effects = Box::new([Effect::default(); 256]);
         effects[usize::from(NOTHING)].keeps = u64::MAX;
-        effects[usize::from(ENTER)] = Effect { opens: 1, calls: 1, ..Effect::default() };
-        effects[usize::from(ENTER_OTHER)].calls = 1;
-        effects[usize::from(BLOCK)].keeps = 1;
+        effects[usize::from(LEAVE)].keeps = outside;
+        effects[usize::from(ENTER)] = Effect { moves: outside, keeps: outside };
+        effects[usize::from(ENTER_OTHER)].keeps = outside;
+        effects[usize::from(BLOCK)].keeps = outside | entered;
         let mut classes = Classes::new(query);
         let mut known: HashMap<u64, u8> = HashMap::new();
-        for (symbol, places) in of_symbol {
+        for (symbol, moves) in of_symbol {
             let next = u8::try_from(usize::from(BLOCK) + 1 + known.len()).ok()?;
-            let class = *known.entry(places).or_insert(next);
-            effects[usize::from(class)] = Effect { places, keeps: 1, ..Effect::default() };
+            let class = *known.entry(moves).or_insert(next);
+            effects[usize::from(class)] = Effect { moves, keeps: outside | entered };
             classes.set(symbol, class);
         }
         let numbers = || query.symbols().map(Symbol::raw);
@@ -348,10 +357,10 @@ impl ShortPath {
             classes,
             near: (first, numbers().max().unwrap_or(0) - first),
             effects,
-            last: query.len() as u32 - 1,
+            outside,
             qualified: query.is_qualified(),
-            state: 0,
-            below: vec![0],
+            state: outside,
+            below: vec![outside],
             open: 0,
             depth: 0,
         })
@@ -406,18 +415,18 @@ impl ShortPath {
         let (mut state, mut hits, mut nested) = (self.state, 0, 0);
         for (place, symbol) in group.iter().enumerate() {
             let effect = &self.effects[usize::from(table[symbol.index() & last])];
-            let matched = state & effect.places;
-            hits |= ((matched >> self.last) as u32) << place;
-            nested |= state & effect.opens;
-            state = matched << 1 | state & effect.keeps | effect.opens;
+            let moved = state & effect.moves;
+            hits |= ((moved >> LONGEST) as u32) << place;
+            nested |= moved & state >> 1;
+            state = moved << 1 | state & effect.keeps;
         }
-        if nested != 0 {
+        if nested & self.outside != 0 {
             return self.nest(group, offset, tell);
         }
         self.state = state;
-        self.depth = state & 1;
+        self.depth = u64::from(self.is_inside());
         self.open = self.depth as usize;
-        self.below[0] = 0;
+        self.below[0] = self.outside;
         tell(offset, hits, &[1; GROUP])
     }
 
@@ -428,7 +437,7 @@ impl ShortPath {
     #[inline(never)]
     fn nest(&mut self, group: &[Symbol], offset: usize, tell: &mut Tell<'_>) -> bool {
         if self.below.len() <= self.open + GROUP {
-            self.below.resize(2 * (self.open + GROUP), 0);
+            self.below.resize(2 * (self.open + GROUP), self.outside);
         }
         let (mut hits, mut depths) = (0, [0; GROUP]);
         for (place, &symbol) in group.iter().enumerate().take(GROUP) {
@@ -439,22 +448,31 @@ impl ShortPath {
             }
             let effect = &self.effects[usize::from(class)];
             self.below[self.open] = self.state;
-            self.open += effect.calls;
-            self.depth += effect.opens;
-            let matched = self.state & effect.places;
-            hits |= ((matched >> self.last) as u32) << place;
-            self.state = matched << 1 | self.state & effect.keeps | effect.opens;
+            self.open += usize::from(class == ENTER || class == ENTER_OTHER);
+            self.depth += u64::from(class == ENTER);
+            let moved = self.state & effect.moves;
+            hits |= ((moved >> LONGEST) as u32) << place;
+            self.state = moved << 1 | self.state & effect.keeps;
             depths[place] = self.depth;
         }
         tell(offset, hits, &depths)
     }
 
+    /// True if the innermost frame is one of the function.
+    fn is_inside(&self) -> bool {
+        self.state & self.outside << 1 != 0
+    }
+
     fn leave(&mut self) {
-        self.depth -= self.state & 1;
+        self.depth -= u64::from(self.is_inside());
         (self.state, self.open) = match self.open.checked_sub(1) {
             Some(open) => (self.below[open], open),
-            None => (0, 0),
+            None => (self.outside, 0),
         };
+    }
+
+    fn restart(&mut self) {
+        (self.state, self.open, self.depth) = (self.outside, 0, 0);
     }
 
     fn pass_over(&mut self, calls: &NestingLevels) {
@@ -463,7 +481,7 @@ impl ShortPath {
             self.below.truncate(self.open);
             self.below.push(self.state);
             self.open += 1;
-            self.state = 0;
+            self.state = self.outside;
         }
     }
 
@@ -473,18 +491,15 @@ impl ShortPath {
 
     fn set_frames(&mut self, frames: &ShortFrames) {
         self.below.clone_from(&frames.below);
-        self.below.push(0);
+        self.below.push(self.outside);
         (self.state, self.open, self.depth) = (frames.state, frames.below.len(), frames.depth);
     }
 
     fn states(&self) -> Vec<Option<usize>> {
         // The lowest is that of being in no frame.
-        self.below[..self.open]
-            .iter()
-            .chain([&self.state])
-            .skip(1)
-            .map(|state| state.last().filter(|_| state & 1 == 1))
-            .collect()
+        let states = self.below[..self.open].iter().chain([&self.state]).skip(1);
+        let matched = |state: &u64| (state.ilog2() - self.outside.ilog2()).checked_sub(1);
+        states.map(|state| matched(state).map(|blocks| blocks as usize)).collect()
     }
 }
 
