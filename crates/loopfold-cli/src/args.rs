@@ -3,6 +3,7 @@
 use anyhow::Context as _;
 use clap::builder::TypedValueParser as _;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use loopfold::archive::ChunkSize;
 use std::path::PathBuf;
 
 /// Folds the repetition out of execution traces and shows the loops that made them.
@@ -250,9 +251,28 @@ pub(crate) struct FoldArgs {
     /// Which times to keep
     #[arg(long, value_enum, default_value_t)]
     pub(crate) times: TimesName,
+    /// Also keep the events themselves, in compressed chunks of this many bytes before compression,
+    /// such as 256k or 4M: for the schemes of `find` that scan [default without SIZE: 4M]
+    #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "4M")]
+    #[arg(value_parser = chunk_size)]
+    pub(crate) chunks: Option<ChunkSize>,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A number of bytes, of KiB or of MiB.
+fn chunk_size(text: &str) -> Result<ChunkSize, String> {
+    let unit = |unit: char| text.strip_suffix([unit, unit.to_ascii_uppercase()]);
+    let (digits, scale) = match (unit('k'), unit('m')) {
+        (Some(digits), _) => (digits, 1 << 10),
+        (_, Some(digits)) => (digits, 1 << 20),
+        _ => (text, 1),
+    };
+    let number: Option<u64> = digits.parse().ok();
+    let bytes = number.and_then(|number| number.checked_mul(scale));
+    let bytes = bytes.ok_or("a size is a number, such as 65536, 256k or 4M")?;
+    ChunkSize::of_bytes(bytes).map_err(|error| error.to_string())
 }
 
 #[derive(Args, Debug)]

@@ -8,7 +8,7 @@ use crate::names;
 use crate::progress::Watched;
 use crate::show;
 use anyhow::{Context as _, Result, anyhow, bail};
-use loopfold::archive::{self, ReadOptions};
+use loopfold::archive::{self, ReadOptions, Sizes};
 use loopfold::export::grammar;
 use loopfold::fold::{FoldBuilder, FoldedStream};
 use loopfold::folders::{
@@ -27,6 +27,10 @@ use std::path::{Path, PathBuf};
 /// streams: so the sum over all streams is that of all inputs, also once they are joined.
 pub(crate) const BYTES_NOTE: &str = "bytes";
 
+/// What to say when an archive had chunks and the one that is written has none.
+pub(crate) const CHUNKS_LEFT_OUT: &str =
+    "the chunks of the events are left out; `fold --chunks` makes new ones";
+
 /// What was read.
 #[derive(Default)]
 pub(crate) struct Loaded {
@@ -42,6 +46,8 @@ pub(crate) struct Loaded {
     pub(crate) formats: Vec<&'static str>,
     /// The bytes of the archives, if nothing else was read.
     pub(crate) archive_bytes: Option<u64>,
+    /// How many bytes of archives are chunks of their events.
+    pub(crate) chunk_bytes: u64,
     /// Why reading ended early, where what came before is kept all the same.
     pub(crate) cut: Option<anyhow::Error>,
     projection: Projection,
@@ -242,7 +248,8 @@ impl Reader<'_> {
     fn read_archive(&mut self, input: impl Read + Seek, base: &str) -> Result<()> {
         let options = ReadOptions { times: self.times, lenient: self.arguments.lenient };
         let mut archive = archive::Archive::open(input)?;
-        let bytes = archive.sizes().total;
+        let Sizes { total: bytes, chunks, .. } = archive.sizes();
+        self.loaded.chunk_bytes = self.loaded.chunk_bytes.saturating_add(chunks);
         self.loaded.archive_bytes = self.loaded.archive_bytes.map(|sum| sum.saturating_add(bytes));
         let (fold, report) = archive.read(&options)?;
         if let Some(damage) = report.damage {

@@ -5,6 +5,7 @@ use crate::input::Loaded;
 use crate::{Outcome, input, interrupt, save, show};
 use anyhow::{Context as _, Result, anyhow};
 use loopfold::Fold;
+use loopfold::archive::WriteOptions;
 use loopfold::questions::summarize;
 use loopfold::trace::TimesKept;
 use serde_json::json;
@@ -20,14 +21,17 @@ pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
     let folder = folder(arguments);
     let mut loaded = input::load_what_comes(&arguments.read, times, &folder)?;
     let cut = loaded.cut.take();
-    let (mut fold, notes) = fold(loaded, arguments)?;
+    let chunks_left_out = arguments.chunks.is_none() && loaded.chunk_bytes > 0;
+    let (mut fold, mut notes) = fold(loaded, arguments)?;
     if arguments.times == TimesName::Summary {
         fold = summarize(fold)?;
     }
     if let Some(error) = cut {
         return Err(save_partial(&fold, &arguments.output, &error));
     }
-    let bytes = save::save(&fold, &arguments.output)?;
+    let options = WriteOptions::default().with_chunks(arguments.chunks);
+    let bytes = save::save_fold(&fold, &arguments.output, &options)?;
+    notes.extend(chunks_left_out.then(|| input::CHUNKS_LEFT_OUT.to_string()));
     show::notes(&notes);
     report(&fold, arguments, bytes)?;
     Ok(Outcome::Done)

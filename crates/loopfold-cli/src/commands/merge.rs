@@ -1,6 +1,6 @@
 //! `loopfold merge`: archives and traces into one archive, archives as they are.
 
-use crate::args::MergeArgs;
+use crate::args::{FolderName, MergeArgs};
 use crate::{Outcome, input, save, show};
 use anyhow::Result;
 use loopfold::trace::TimesKept;
@@ -8,7 +8,11 @@ use serde_json::json;
 
 pub(super) fn run(arguments: &MergeArgs) -> Result<Outcome> {
     save::check_output(&arguments.output, &arguments.read)?;
-    let (fold, notes) = input::fold(&arguments.read, TimesKept::All, &arguments.folder)?;
+    let folder = arguments.folder.or(FolderName::Auto);
+    let loaded = input::load_for(&arguments.read, TimesKept::All, &folder)?;
+    let has_chunks = loaded.chunk_bytes > 0;
+    let (fold, mut notes) = loaded.fold_as_stored(&folder)?;
+    notes.extend(has_chunks.then(|| input::CHUNKS_LEFT_OUT.to_string()));
     let bytes = save::save(&fold, &arguments.output)?;
     show::notes(&notes);
     if arguments.json {

@@ -53,12 +53,14 @@ pub enum SectionKind {
     Metrics,
     /// Sums of times and measurements, where not every event's are kept.
     Summary,
+    /// The symbols themselves, in compressed chunks.
+    Chunks,
     /// Something that a later version added.
     Unknown(u8),
 }
 
 impl SectionKind {
-    const KNOWN: [Self; 7] = [
+    const KNOWN: [Self; 8] = [
         Self::Streams,
         Self::Alphabet,
         Self::Rules,
@@ -66,6 +68,7 @@ impl SectionKind {
         Self::Durations,
         Self::Metrics,
         Self::Summary,
+        Self::Chunks,
     ];
 
     fn code(self) -> u8 {
@@ -77,6 +80,7 @@ impl SectionKind {
             Self::Durations => 5,
             Self::Metrics => 6,
             Self::Summary => OPTIONAL | 7,
+            Self::Chunks => OPTIONAL | 9,
             Self::Unknown(code) => code,
         }
     }
@@ -100,6 +104,7 @@ impl fmt::Display for SectionKind {
             Self::Durations => "durations",
             Self::Metrics => "metrics",
             Self::Summary => "summary",
+            Self::Chunks => "chunks",
             Self::Unknown(code) => return write!(f, "section of kind {code}"),
         })
     }
@@ -254,6 +259,26 @@ fn read_rows(rows: &[u8], start: u64, file_length: u64) -> Result<(Vec<Section>,
         offset = end;
     }
     Ok((sections, offset))
+}
+
+/// Checks a section piece by piece, without keeping it.
+pub(super) fn check_section(input: &mut (impl Read + Seek), section: &Section) -> Result<()> {
+    const PIECE: u64 = 1 << 20;
+    let mut hasher = crc32fast::Hasher::new();
+    let mut done = 0;
+    while done < section.length {
+        let piece = read_at(input, section.offset + done, PIECE.min(section.length - done))?;
+        if piece.is_empty() {
+            return Err(Error::damaged(section.kind, "the file ends in it"));
+        }
+        hasher.update(&piece);
+        done += piece.len() as u64;
+    }
+    if hasher.finalize() == section.checksum {
+        Ok(())
+    } else {
+        Err(Error::damaged(section.kind, CHECKSUM_FAILS))
+    }
 }
 
 /// Reads a section and checks it.

@@ -16,6 +16,7 @@
 //! honestly repeat something 2⁶⁰ times.
 
 mod chance;
+mod chunks;
 mod coder;
 mod estimate;
 mod items;
@@ -33,9 +34,12 @@ mod weights;
 mod words;
 mod write;
 
+pub use chunks::{Chunk, ChunkSize, ChunkTotals, Chunks, chunk_totals};
 pub use layout::{Section, SectionKind, Segment};
-pub use read::{Archive, Damage, ReadOptions, Report, Sizes, Verified, looks_like, read, sizes, verify};
-pub use write::{SegmentWriter, write};
+pub use read::{
+    Archive, Damage, ReadOptions, Report, Sizes, Verified, chunks, looks_like, read, sizes, verify,
+};
+pub use write::{SegmentWriter, WriteOptions, write, write_with};
 
 /// How many bytes the rules below these roots take in an archive.
 pub(crate) fn coded_size(fold: &crate::Fold, roots: &[crate::RuleId]) -> crate::Result<usize> {

@@ -7,9 +7,10 @@
 
 use super::join::Joiner;
 use super::layout::{
-    HEAD, MAGIC, Section, SectionKind, Segment, Version, read_at, read_section, read_segment, version_of,
+    HEAD, MAGIC, Section, SectionKind, Segment, Version, check_section, read_at, read_section, read_segment,
+    version_of,
 };
-use super::{rules, summary, text, times, v1};
+use super::{Chunks, rules, summary, text, times, v1};
 use crate::fold::{FoldBuilder, FoldedStream};
 use crate::trace::{Column, Times};
 use crate::{Error, Fold, Result};
@@ -88,6 +89,8 @@ pub struct Verified {
     pub values: u64,
     /// Sums of events, rules and loops that were read and checked.
     pub sums: u64,
+    /// Chunks that were decompressed and compared with the fold.
+    pub chunks: u64,
     /// The size of the file.
     pub bytes: u64,
 }
@@ -112,6 +115,8 @@ pub struct Sizes {
     pub metrics: u64,
     /// Sums of times and measurements.
     pub summary: u64,
+    /// The symbols themselves, in compressed chunks.
+    pub chunks: u64,
     /// Sections that this program does not know.
     pub unknown: u64,
     /// Head, tables and checksums, and what damage makes unreadable.
@@ -203,6 +208,7 @@ impl<R: Read + Seek> Archive<R> {
                 SectionKind::Durations => &mut sizes.durations,
                 SectionKind::Metrics => &mut sizes.metrics,
                 SectionKind::Summary => &mut sizes.summary,
+                SectionKind::Chunks => &mut sizes.chunks,
                 SectionKind::Unknown(_) => &mut sizes.unknown,
             };
             *size += section.length();
@@ -239,6 +245,7 @@ impl<R: Read + Seek> Archive<R> {
         self.check_unknown_sections()?;
         let (fold, report) = self.read(&ReadOptions { times: true, lenient: false })?;
         let sums = summary::check(&fold)?;
+        let chunks = self.check_chunks()?;
         let mut values = 0;
         for stream in fold.streams() {
             values += check_columns(stream.times())
@@ -253,6 +260,7 @@ impl<R: Read + Seek> Archive<R> {
             items: fold.items(),
             values,
             sums,
+            chunks,
             bytes: self.bytes,
         })
     }
@@ -267,6 +275,35 @@ impl<R: Read + Seek> Archive<R> {
             }
         }
         Ok(())
+    }
+
+    /// Decompresses the chunks of all segments and compares them with their folds.
+    fn check_chunks(&mut self) -> Result<u64> {
+        let mut checked = 0;
+        for index in 0..self.segments.len() {
+            let Some(section) = self.segments[index].section(SectionKind::Chunks).copied() else { continue };
+            let fold = self.segment(index, false)?;
+            let chunks = Chunks::open(&mut self.input, &section)
+                .and_then(|chunks| chunks.verify(&fold).map(|()| chunks.all().len() as u64))
+                .and_then(|chunks| check_section(&mut self.input, &section).map(|()| chunks));
+            checked += chunks.map_err(|error| error.within(format_args!("segment {}", index + 1)))?;
+        }
+        Ok(checked)
+    }
+
+    /// The symbols of all streams in chunks, as they are stored; reads the list of chunks
+    /// alone. Nothing if there are none, or if the archive has several segments: then
+    /// their symbols are not those of the whole.
+    pub fn into_chunks(mut self) -> Result<Option<Chunks<R>>> {
+        let mut segments = self.segments.iter().filter(|segment| !segment.sections().is_empty());
+        let section = match (segments.next(), segments.next()) {
+            (Some(only), None) => only.section(SectionKind::Chunks).copied(),
+            _ => None,
+        };
+        let Some(section) = section else { return Ok(None) };
+        let chunks = Chunks::open(&mut self.input, &section).map(|chunks| chunks.into_parts());
+        let parts = chunks.map_err(|error| error.within("segment 1"))?;
+        Ok(Some(Chunks::from_parts(self.input, parts)))
     }
 
     /// One segment as a fold of its own.
@@ -369,6 +406,11 @@ pub fn read(input: impl Read + Seek, options: &ReadOptions) -> Result<(Fold, Rep
 /// every stream has as many times as events.
 pub fn verify(input: impl Read + Seek) -> Result<Verified> {
     Archive::open(input)?.verify()
+}
+
+/// The symbols of an archive in chunks, if it has them. See [`Archive::into_chunks`].
+pub fn chunks<R: Read + Seek>(input: R) -> Result<Option<Chunks<R>>> {
+    Archive::open(input)?.into_chunks()
 }
 
 /// How many bytes of an archive are used for what. Reads the tables alone.

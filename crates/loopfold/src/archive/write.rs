@@ -4,7 +4,7 @@
 //! making it leaves the output at the end of the segment before.
 
 use super::layout::{SectionKind, head, table};
-use super::{rules, summary, text, times};
+use super::{ChunkSize, chunks, rules, summary, text, times};
 use crate::fold::Canonical;
 use crate::{Error, Fold, Result};
 use std::io::Write;
@@ -23,8 +23,32 @@ use std::io::Write;
 /// # Ok::<(), loopfold::Error>(())
 /// ```
 pub fn write(fold: &Fold, output: impl Write) -> Result<()> {
-    SegmentWriter::new(output)?.finish_with(fold)?;
-    Ok(())
+    write_with(fold, output, &WriteOptions::default())
+}
+
+/// What an archive holds besides the fold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WriteOptions {
+    /// The symbols themselves, in [chunks](super::Chunks) of this size.
+    pub chunks: Option<ChunkSize>,
+}
+
+impl WriteOptions {
+    /// With chunks of this size, or without.
+    pub fn with_chunks(mut self, size: Option<ChunkSize>) -> Self {
+        self.chunks = size;
+        self
+    }
+}
+
+/// Writes a fold as [`write()`] does, and what the options ask for.
+pub fn write_with(fold: &Fold, output: impl Write, options: &WriteOptions) -> Result<()> {
+    let mut sections = sections_of(fold)?;
+    if let Some(size) = options.chunks {
+        sections.push((SectionKind::Chunks, chunks::write(&fold.canonical_without_times(), size)?));
+    }
+    SegmentWriter::new(output)?.put(sections, true)
 }
 
 /// Writes an archive segment by segment, as a recording does. When it is dropped

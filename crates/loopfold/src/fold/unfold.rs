@@ -66,6 +66,17 @@ impl Fold {
 }
 
 impl<'a> Unfold<'a> {
+    /// Goes to the events of a rule of the same fold from position `start` on. What is
+    /// known of where rules were unfolded takes no new memory.
+    pub(crate) fn seek(&mut self, rule: RuleId, start: u64) {
+        self.stack.clear();
+        self.symbol = None;
+        self.remaining = self.fold.length(rule).saturating_sub(start);
+        if self.remaining > 0 {
+            self.descend(rule, start);
+        }
+    }
+
     fn nothing(fold: &'a Fold) -> Self {
         let (stack, unfolded_at) = (Vec::new(), Vec::new());
         Self { fold, stack, symbol: None, remaining: 0, unfolded_at, handed_out: 0 }

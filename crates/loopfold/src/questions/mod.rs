@@ -32,7 +32,8 @@ pub use names::{near_names, symbols_called};
 pub use nest::{Nest, Node};
 pub use path::{
     CallStacks, Effort, Function, Functions, Levels, NestingLevels, PathFound, PathOccurrences, PathPlace,
-    PathPlaces, PathQuery, PathScan, Scheme, Share, find_path,
+    PathPlaces, PathQuery, PathScan, ScanFound, ScanOptions, Scheme, Share, TraceChunks, find_path,
+    scan_chunks, scan_unfolded,
 };
 pub use query::Query;
 pub use rule_sums::{rule_sums, summarize};

@@ -131,6 +131,11 @@ impl Functions {
         self.by_name.get(name).map(|&index| &self.all[index])
     }
 
+    /// Which of [all](Self::all) functions has this name.
+    pub(super) fn number_of(&self, name: &[u8]) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
     /// True if exits and blocks say whose they are. Otherwise they belong to the innermost
     /// frame.
     pub fn is_qualified(&self) -> bool {

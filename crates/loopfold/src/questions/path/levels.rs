@@ -48,6 +48,21 @@ pub struct NestingLevels {
 }
 
 impl NestingLevels {
+    /// The levels of a stretch that leaves and enters so many calls; `returns` is how far
+    /// above the lowest level the lowest exit is. Nothing if that cannot be.
+    pub(crate) fn stored(leaves: u64, enters: u64, returns: Option<u64>) -> Option<Self> {
+        let fits = match returns {
+            None => leaves == 0,
+            Some(level) => level >= 1 && (leaves == 0 || level == 1),
+        };
+        fits.then_some(Self { leaves, enters, returns })
+    }
+
+    /// How far above the lowest level the lowest exit is, if there is one.
+    pub(crate) fn returns(&self) -> Option<u64> {
+        self.returns
+    }
+
     /// The level of the first event, or of what an enter is called from.
     pub fn entry(&self) -> u64 {
         self.leaves.saturating_add(1)
@@ -82,6 +97,18 @@ impl Levels {
 
     pub(super) fn of_symbol(&self, symbol: Symbol) -> NestingLevels {
         self.symbols.get(symbol.index()).copied().unwrap_or_default()
+    }
+
+    /// The levels of symbols, one after the other.
+    pub(crate) fn of_symbols(&self, symbols: &[Symbol]) -> NestingLevels {
+        let mut all = NestingLevels::default();
+        for &symbol in symbols {
+            let one = self.of_symbol(symbol);
+            if one != NestingLevels::default() {
+                all = self.joined(all, one);
+            }
+        }
+        all
     }
 
     pub(super) fn joined(&self, left: NestingLevels, right: NestingLevels) -> NestingLevels {

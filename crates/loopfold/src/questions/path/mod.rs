@@ -11,13 +11,16 @@
 //! tens, times the levels of recursion that differ (see [`value`]). After that a count
 //! costs nothing and a place a walk down the rules (see [`matcher`]). Memory: 4 bytes a
 //! rule, and a word or value for each rule that holds a symbol of the function.
-//! [`PathScan`] does the same on symbols as they come.
+//! [`PathScan`] does the same on symbols as they come, [`scan_unfolded`] and
+//! [`scan_chunks`] on those of a trace.
 
 mod ahead;
 mod back;
+mod chunks;
 mod functions;
 mod levels;
 mod matcher;
+mod ranges;
 mod runs;
 mod scan;
 mod schemes;
@@ -30,6 +33,7 @@ use super::find::bits::{Bits, Wide};
 use crate::fold::Fold;
 use crate::{Error, Result, Symbol};
 pub use back::CallStacks;
+pub use chunks::{ScanFound, ScanOptions, TraceChunks, scan_chunks, scan_unfolded};
 use functions::Step;
 pub use functions::{Function, Functions};
 pub use levels::{Levels, NestingLevels};
@@ -45,6 +49,10 @@ pub struct PathQuery {
     /// What symbols do to frames of the function; the others do nothing.
     steps: Vec<(Symbol, Step)>,
     pattern: Query,
+    /// True if exits and blocks say whose they are.
+    qualified: bool,
+    /// Which of all functions it is.
+    number: usize,
 }
 
 impl PathQuery {
@@ -59,7 +67,9 @@ impl PathQuery {
             )));
         }
         let (steps, pattern) = (functions.steps_of(function), Query::new(blocks)?);
-        Ok(Self { function: function.name().to_vec(), steps, pattern })
+        let number = functions.number_of(function.name()).unwrap_or(usize::MAX);
+        let (function, qualified) = (function.name().to_vec(), functions.is_qualified());
+        Ok(Self { function, steps, pattern, qualified, number })
     }
 
     /// The name of the function.
@@ -81,6 +91,16 @@ impl PathQuery {
     /// The symbols that matter for the path: what holds none of them can be passed over.
     pub fn symbols(&self) -> impl Iterator<Item = Symbol> {
         self.steps.iter().map(|&(symbol, _)| symbol)
+    }
+
+    /// True if exits and blocks say whose they are, so that other functions do not matter.
+    fn is_qualified(&self) -> bool {
+        self.qualified
+    }
+
+    /// Which of all functions it is a path of.
+    fn function_number(&self) -> usize {
+        self.number
     }
 
     fn pattern(&self) -> &Query {

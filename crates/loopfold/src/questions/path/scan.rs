@@ -1,34 +1,42 @@
 //! Finding a path in symbols as they come: one state for each open frame, the innermost
 //! changes with each block, a call puts one on top and a return takes it off.
 //!
-//! Symbols are sorted into few *classes* first: those that do nothing, which are most and
-//! are dropped 64 at a time by a look into a table; enter; leave; and one class for all
-//! blocks that stand for the same places of the path. A symbol that does nothing costs
-//! less than half a nanosecond, any other about two. Memory: 256 KiB for the table and a
-//! machine word for each open frame; for paths of more than 64 blocks a set for each.
+//! Symbols are sorted into few *classes*, by a look into a table: those that do nothing,
+//! which are most, enter, leave, and one class for all blocks that stand for the same
+//! places of the path. Sixteen symbols that do nothing are passed over together, and so
+//! are 64 where the symbols that matter are few and lie together: about half a nanosecond
+//! each. As long as the function has not called itself, the others go through the automaton
+//! without a branch, in one to two nanoseconds; what nests takes a stack, and branches for
+//! returns. Memory: 64 KiB for the table and a machine word for each open frame; for paths
+//! of more than 62 blocks 256 KiB and a set for each.
 
 use super::PathQuery;
 use super::functions::Step;
+use super::levels::NestingLevels;
 use crate::Symbol;
 use crate::questions::find::bits::{Bits, Wide};
 use crate::questions::find::word::{Word, Words};
 use hashbrown::HashMap;
 
 /// What a symbol is to the path.
-type Class = u32;
+const NOTHING: u8 = 0;
+const LEAVE: u8 = 1;
+const ENTER: u8 = 2;
+const ENTER_OTHER: u8 = 3;
+/// The first class of blocks: those that the path does not have.
+const BLOCK: u8 = 4;
 
-const NOTHING: Class = 0;
-const ENTER: Class = 1;
-const ENTER_OTHER: Class = 2;
-const LEAVE: Class = 3;
-/// The first class of blocks.
-const BLOCK: Class = 4;
-
-/// Symbols whose class is looked up without asking whether the table has it.
+/// The fewest symbols that a table has classes for.
 const TABLE: usize = 1 << 16;
 
-/// Symbols sorted at a time.
-const GROUP: usize = 64;
+/// Symbols that are looked at together.
+const GROUP: usize = 16;
+
+/// Symbols that are passed over together if none is near those that matter.
+const PART: usize = 64;
+
+/// How far apart symbols may be for that.
+const NEAR: u32 = 64;
 
 /// A search for a path in the symbols of one stream.
 ///
@@ -49,140 +57,145 @@ const GROUP: usize = 64;
 /// assert_eq!(scan.states(), [Some(2)]);
 /// # Ok::<(), loopfold::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PathScan {
-    classes: Classes,
     automaton: Automaton,
+    /// True if exits say whose they are, so that other functions do not matter.
+    qualified: bool,
     position: u64,
+    count: u64,
     first: Option<u64>,
 }
 
-/// The classes of symbols.
-#[derive(Debug)]
-struct Classes {
-    table: Box<[Class; TABLE]>,
-    /// The classes of symbols past the table.
-    rest: Vec<Class>,
+/// The classes of symbols: as many as a power of two, and all past them do nothing.
+#[derive(Clone, Debug)]
+struct Classes<C> {
+    table: Box<[C]>,
 }
 
-impl Classes {
-    #[inline]
-    fn of(&self, symbol: Symbol) -> Class {
-        match symbol.index().checked_sub(TABLE) {
-            None => self.table[symbol.index() % TABLE],
-            Some(past) => self.rest.get(past).copied().unwrap_or(NOTHING),
+impl<C: Copy + Default + From<u8>> Classes<C> {
+    /// The classes of all symbols; a block may get a better one.
+    fn new(query: &PathQuery) -> Self {
+        let most = query.symbols().map(|symbol| symbol.index() + 1).max().unwrap_or(0);
+        let table = vec![C::from(NOTHING); most.next_power_of_two().max(TABLE)].into_boxed_slice();
+        let mut classes = Self { table };
+        for &(symbol, step) in query.steps() {
+            let class = match step {
+                Step::Enter => ENTER,
+                Step::EnterOther => ENTER_OTHER,
+                Step::Leave => LEAVE,
+                Step::Block => BLOCK,
+            };
+            classes.set(symbol, class.into());
+        }
+        classes
+    }
+
+    fn set(&mut self, symbol: Symbol, class: C) {
+        if let Some(known) = self.table.get_mut(symbol.index()) {
+            *known = class;
         }
     }
 
-    fn set(&mut self, symbol: Symbol, class: Class) {
-        match symbol.index().checked_sub(TABLE) {
-            None => self.table[symbol.index() % TABLE] = class,
-            Some(past) => {
-                if past >= self.rest.len() {
-                    self.rest.resize(past + 1, NOTHING);
-                }
-                self.rest[past] = class;
-            }
-        }
+    fn of(&self, symbol: Symbol) -> C {
+        self.table.get(symbol.index()).copied().unwrap_or_default()
     }
+}
 
-    /// The classes of up to 64 symbols, without those that do nothing.
-    #[inline]
-    fn sorted<'b>(&self, symbols: &[Symbol], sorted: &'b mut [Class; GROUP]) -> &'b [Class] {
-        let mut count = 0;
-        if self.rest.is_empty() {
-            // No symbol past the table does anything, and no branch is needed.
-            for symbol in symbols {
-                let class = if symbol.index() < TABLE { self.table[symbol.index() % TABLE] } else { NOTHING };
-                sorted[count % GROUP] = class;
-                count += usize::from(class != NOTHING);
-            }
-        } else {
-            for &symbol in symbols {
-                let class = self.of(symbol);
-                sorted[count % GROUP] = class;
-                count += usize::from(class != NOTHING);
-            }
-        }
-        &sorted[..count]
+/// Where a search is, to go on from there another time.
+#[derive(Clone, Debug)]
+pub(super) struct ScanState {
+    automaton: Frames,
+    position: u64,
+}
+
+impl ScanState {
+    /// Machine words of memory that it takes.
+    pub(super) fn words(&self) -> usize {
+        self.automaton.words()
     }
 }
 
 impl PathScan {
     /// A search from the beginning of a stream.
     pub fn new(query: &PathQuery) -> Self {
-        let table = vec![NOTHING; TABLE].into_boxed_slice().try_into();
-        let table = table.unwrap_or_else(|_| Box::new([NOTHING; TABLE]));
-        let mut classes = Classes { table, rest: Vec::new() };
-        for &(symbol, step) in query.steps() {
-            match step {
-                Step::Enter => classes.set(symbol, ENTER),
-                Step::EnterOther => classes.set(symbol, ENTER_OTHER),
-                Step::Leave => classes.set(symbol, LEAVE),
-                Step::Block => classes.set(symbol, BLOCK),
-            }
-        }
-        let automaton = if query.len() <= 64 {
-            Automaton::Narrow(ShortPath::new(query, &mut classes))
-        } else {
-            Automaton::Wide(LongPath::new(query, &mut classes))
+        let automaton = match ShortPath::new(query) {
+            Some(path) => Automaton::Narrow(path),
+            None => Automaton::Wide(LongPath::new(query)),
         };
-        Self { classes, automaton, position: 0, first: None }
+        Self { automaton, qualified: query.is_qualified(), position: 0, count: 0, first: None }
     }
 
     /// Goes on through the next symbols of the stream.
     pub fn feed(&mut self, symbols: &[Symbol]) {
-        let searched = match self.first {
-            Some(_) => 0,
-            None => self.search(symbols, |_, _| false),
-        };
-        let mut sorted = [NOTHING; GROUP];
-        for group in symbols[searched..].chunks(GROUP) {
-            let classes = self.classes.sorted(group, &mut sorted);
-            self.automaton.pass(classes);
-        }
-        self.position += (symbols.len() - searched) as u64;
+        self.feed_groups(symbols, |_, _, _| true);
     }
 
     /// As [`feed`](Self::feed); `found` is told the position of the last block of each
     /// occurrence and how many frames of the function are open there.
     pub fn feed_each(&mut self, symbols: &[Symbol], mut found: impl FnMut(u64, u64)) {
-        self.search(symbols, |position, depth| {
+        self.feed_while(symbols, |position, depth| {
             found(position, depth);
             true
         });
     }
 
-    /// Goes on until `go_on` is false after an occurrence, and returns how many symbols
-    /// that were.
-    fn search(&mut self, symbols: &[Symbol], mut go_on: impl FnMut(u64, u64) -> bool) -> usize {
-        let mut sorted = [NOTHING; GROUP];
-        for (index, group) in symbols.chunks(GROUP).enumerate() {
-            let classes = self.classes.sorted(group, &mut sorted);
-            let mut passed = 0;
-            while let Some(hit) = self.automaton.pass_to_hit(&classes[passed..]) {
-                let mut that_matter =
-                    (0..group.len()).filter(|&place| self.classes.of(group[place]) != NOTHING);
-                let place = that_matter.nth(passed + hit).unwrap_or(0);
-                let position = self.position + place as u64;
-                self.first.get_or_insert(position);
-                if !go_on(position, self.automaton.depth()) {
-                    self.position = position + 1;
-                    return index * GROUP + place + 1;
-                }
-                passed += hit + 1;
+    /// As [`feed_each`](Self::feed_each), until `found` is false. Then the search cannot
+    /// go on.
+    pub(super) fn feed_while(&mut self, symbols: &[Symbol], mut found: impl FnMut(u64, u64) -> bool) -> bool {
+        self.feed_groups(symbols, |position, hits, depths| {
+            let mut ends = depths.iter().enumerate().filter(|(place, _)| hits >> place & 1 == 1);
+            ends.all(|(place, &depth)| found(position + place as u64, depth))
+        })
+    }
+
+    /// Goes on while `found` is true, which is told of groups with occurrences: the position
+    /// of the group, the places where paths end, and for these how many frames are open.
+    #[inline]
+    fn feed_groups(
+        &mut self,
+        symbols: &[Symbol],
+        mut found: impl FnMut(u64, u32, &[u64; GROUP]) -> bool,
+    ) -> bool {
+        let Self { automaton, position, count, first, .. } = self;
+        let mut tell = |offset: usize, hits: u32, depths: &[u64; GROUP]| {
+            if hits == 0 {
+                return true;
             }
-            self.position += group.len() as u64;
+            let group = *position + offset as u64;
+            first.get_or_insert(group + u64::from(hits.trailing_zeros()));
+            *count += u64::from(hits.count_ones());
+            found(group, hits, depths)
+        };
+        let goes_on = match automaton {
+            Automaton::Narrow(path) => path.feed(symbols, &mut tell),
+            Automaton::Wide(path) => path.feed(symbols, &mut tell),
+        };
+        *position += symbols.len() as u64;
+        goes_on
+    }
+
+    /// Passes over so many events, which hold nothing of the function: no entry, no exit
+    /// and no block. Where exits do not say whose they are, calls that are left there are
+    /// closed, and those that are entered there are open.
+    pub fn pass_over(&mut self, events: u64, calls: &NestingLevels) {
+        self.position += events;
+        if !self.qualified {
+            match &mut self.automaton {
+                Automaton::Narrow(path) => path.pass_over(calls),
+                Automaton::Wide(path) => path.pass_over(calls),
+            }
         }
-        symbols.len()
+    }
+
+    /// Goes to a position before which nothing happens to the function.
+    pub(super) fn go_to(&mut self, position: u64) {
+        self.position = position;
     }
 
     /// How many occurrences have ended so far.
     pub fn count(&self) -> u64 {
-        match &self.automaton {
-            Automaton::Narrow(path) => path.count,
-            Automaton::Wide(path) => path.count,
-        }
+        self.count
     }
 
     /// The position of the last block of the first occurrence so far.
@@ -199,178 +212,383 @@ impl PathScan {
             Automaton::Wide(path) => path.states(),
         }
     }
+
+    /// How many frames are open.
+    pub fn open_frames(&self) -> usize {
+        match &self.automaton {
+            Automaton::Narrow(path) => path.open,
+            Automaton::Wide(path) => path.frames.below.len(),
+        }
+    }
+
+    /// Begins anew with another stream.
+    pub(super) fn restart(&mut self) {
+        match &mut self.automaton {
+            Automaton::Narrow(path) => path.restart(),
+            Automaton::Wide(path) => (path.frames, path.matched) = (LongFrames::default(), false),
+        }
+        (self.position, self.count, self.first) = (0, 0, None);
+    }
+
+    /// Where the search is.
+    pub(super) fn state(&self) -> ScanState {
+        let automaton = match &self.automaton {
+            Automaton::Narrow(path) => Frames::Narrow(path.frames()),
+            Automaton::Wide(path) => Frames::Wide(path.frames.clone()),
+        };
+        ScanState { automaton, position: self.position }
+    }
+
+    /// Goes on from where a search for the same path was.
+    pub(super) fn go_back(&mut self, state: &ScanState) {
+        match (&mut self.automaton, &state.automaton) {
+            (Automaton::Narrow(path), Frames::Narrow(frames)) => path.set_frames(frames),
+            (Automaton::Wide(path), Frames::Wide(frames)) => path.frames.clone_from(frames),
+            _ => {}
+        }
+        self.position = state.position;
+    }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Automaton {
     Narrow(ShortPath),
     Wide(LongPath),
 }
 
-impl Automaton {
-    fn pass(&mut self, classes: &[Class]) {
-        match self {
-            Self::Narrow(path) => classes.iter().for_each(|&class| path.step(class)),
-            Self::Wide(path) => classes.iter().for_each(|&class| path.step(class)),
-        }
-    }
+/// The frames that are open in a search.
+#[derive(Clone, Debug)]
+enum Frames {
+    Narrow(ShortFrames),
+    Wide(LongFrames),
+}
 
-    /// Goes on behind the next occurrence and returns where that ends.
-    fn pass_to_hit(&mut self, classes: &[Class]) -> Option<usize> {
+impl Frames {
+    fn words(&self) -> usize {
         match self {
-            Self::Narrow(path) => {
-                let before = path.count;
-                classes.iter().position(|&class| {
-                    path.step(class);
-                    path.count > before
-                })
+            Self::Narrow(frames) => frames.below.len() + 3,
+            Self::Wide(frames) => {
+                frames.below.iter().chain([&frames.state]).flatten().map(Bits::words).sum::<usize>()
+                    + 4 * frames.below.len()
+                    + 4
             }
-            Self::Wide(path) => {
-                let before = path.count;
-                classes.iter().position(|&class| {
-                    path.step(class);
-                    path.count > before
-                })
-            }
-        }
-    }
-
-    fn depth(&self) -> u64 {
-        match self {
-            Self::Narrow(path) => path.depth,
-            Self::Wide(path) => path.depth,
         }
     }
 }
 
-/// A path of up to 64 blocks. Bit k of a state: the last k blocks are the path's first k;
-/// bit 0 is set in all frames of the function and in no other.
-#[derive(Debug)]
+/// What is told of a group: where it is among the symbols, the places where paths end, and
+/// for these how many frames of the function are open.
+type Tell<'t> = dyn FnMut(usize, u32, &[u64; GROUP]) -> bool + 't;
+
+/// The longest path whose state is a machine word.
+const LONGEST: usize = 62;
+
+/// A path of up to 62 blocks.
+///
+/// A state has its highest bit set if the last blocks of the frame are the whole path, and
+/// the bit k below if they are all but the last k of it. So there is a bit for having
+/// matched nothing, which is set in all frames of the function and in no other. The bit
+/// below that, [`ShortPath::outside`], is always set: a call moves it up, as a block does
+/// with others, and no case needs a branch.
+#[derive(Clone, Debug)]
 struct ShortPath {
-    /// For each class of blocks the places of the path that it stands for.
-    places: Vec<u64>,
-    last: u32,
+    classes: Classes<u8>,
+    /// The first symbol that matters, and how far from it the last one is.
+    near: (u32, u32),
+    /// What each class does.
+    effects: Box<[Effect; 256]>,
+    /// The state where no frame of the function is the innermost.
+    outside: u64,
+    qualified: bool,
     state: u64,
-    /// The states of the frames below, and that of being in none.
+    /// The states of the frames below, the first that of being in none; as many as are
+    /// `open`, what follows means nothing.
+    below: Vec<u64>,
+    open: usize,
+    depth: u64,
+}
+
+/// What a class does to the state; a return, if there is nothing below the frame that it
+/// leaves.
+#[derive(Clone, Copy, Debug, Default)]
+struct Effect {
+    /// The bits that move up.
+    moves: u64,
+    /// The bits that stay.
+    keeps: u64,
+}
+
+#[derive(Clone, Debug)]
+struct ShortFrames {
+    state: u64,
     below: Vec<u64>,
     depth: u64,
-    count: u64,
 }
 
 impl ShortPath {
-    fn new(query: &PathQuery, classes: &mut Classes) -> Self {
+    /// Nothing if the path is too long, or blocks are of too many classes.
+    fn new(query: &PathQuery) -> Option<Self> {
+        if query.len() > LONGEST {
+            return None;
+        }
+        let outside = 1 << (LONGEST - query.len());
+        let entered = outside << 1;
         let mut of_symbol: HashMap<Symbol, u64> = HashMap::new();
         for (place, block) in query.blocks().iter().enumerate() {
-            block.iter().for_each(|&symbol| *of_symbol.entry(symbol).or_default() |= 1 << place);
+            block.iter().for_each(|&symbol| *of_symbol.entry(symbol).or_default() |= entered << place);
         }
-        // The first class is that of all other blocks.
-        let mut places = vec![0];
-        let mut known: HashMap<u64, Class> = HashMap::new();
-        for (symbol, bits) in of_symbol {
-            let class = *known.entry(bits).or_insert_with(|| {
-                places.push(bits);
-                BLOCK + (places.len() - 1) as Class
-            });
+        let mut effects = Box::new([Effect::default(); 256]);
+        effects[usize::from(NOTHING)].keeps = u64::MAX;
+        effects[usize::from(LEAVE)].keeps = outside;
+        effects[usize::from(ENTER)] = Effect { moves: outside, keeps: outside };
+        effects[usize::from(ENTER_OTHER)].keeps = outside;
+        effects[usize::from(BLOCK)].keeps = outside | entered;
+        let mut classes = Classes::new(query);
+        let mut known: HashMap<u64, u8> = HashMap::new();
+        for (symbol, moves) in of_symbol {
+            let next = u8::try_from(usize::from(BLOCK) + 1 + known.len()).ok()?;
+            let class = *known.entry(moves).or_insert(next);
+            effects[usize::from(class)] = Effect { moves, keeps: outside | entered };
             classes.set(symbol, class);
         }
-        Self { places, last: query.len() as u32 - 1, state: 0, below: Vec::new(), depth: 0, count: 0 }
+        let numbers = || query.symbols().map(Symbol::raw);
+        let first = numbers().min().unwrap_or(0);
+        Some(Self {
+            classes,
+            near: (first, numbers().max().unwrap_or(0) - first),
+            effects,
+            outside,
+            qualified: query.is_qualified(),
+            state: outside,
+            below: vec![outside],
+            open: 0,
+            depth: 0,
+        })
     }
 
     #[inline]
-    fn step(&mut self, class: Class) {
-        if let Some(block) = class.checked_sub(BLOCK) {
-            let places = self.places.get(block as usize).copied().unwrap_or(0);
-            let matched = self.state & places;
-            self.count += matched >> self.last & 1;
-            self.state = matched << 1 | self.state & 1;
-            return;
-        }
-        match class {
-            ENTER | ENTER_OTHER => {
-                self.below.push(self.state);
-                self.state = u64::from(class == ENTER);
-                self.depth += self.state;
+    fn feed(&mut self, symbols: &[Symbol], tell: &mut impl FnMut(usize, u32, &[u64; GROUP]) -> bool) -> bool {
+        let (parts, rest) = symbols.as_chunks::<PART>();
+        for (index, part) in parts.iter().enumerate() {
+            if self.near.1 < NEAR && !self.is_near(part) {
+                continue;
             }
-            LEAVE => {
-                self.depth -= self.state & 1;
-                self.state = self.below.pop().unwrap_or(0);
+            for (place, group) in part.as_chunks::<GROUP>().0.iter().enumerate() {
+                if !self.feed_group(group, index * PART + place * GROUP, tell) {
+                    return false;
+                }
             }
-            _ => {}
         }
+        let mut rest = rest.chunks(GROUP).zip((parts.len() * PART..).step_by(GROUP));
+        rest.all(|(group, offset)| self.nest(group, offset, tell))
+    }
+
+    /// True if a symbol is among those between the first and the last that matter.
+    #[inline]
+    fn is_near(&self, part: &[Symbol; PART]) -> bool {
+        let (first, span) = self.near;
+        // No early end, so that many are compared at once.
+        part.iter().fold(false, |any, symbol| any | (symbol.raw().wrapping_sub(first) <= span))
+    }
+
+    #[inline]
+    fn feed_group(
+        &mut self,
+        group: &[Symbol; GROUP],
+        offset: usize,
+        tell: &mut impl FnMut(usize, u32, &[u64; GROUP]) -> bool,
+    ) -> bool {
+        let table = &self.classes.table[..];
+        let last = table.len().saturating_sub(1);
+        let (mut any, mut all) = (NOTHING, 0);
+        for symbol in group {
+            any |= table[symbol.index() & last];
+            all |= symbol.index();
+        }
+        if any == NOTHING {
+            return true;
+        }
+        if !self.qualified || self.open > 1 || all > last {
+            return self.nest(group, offset, tell);
+        }
+        // In the function or not, no more: then a return needs no stack.
+        let (mut state, mut hits, mut nested) = (self.state, 0, 0);
+        for (place, symbol) in group.iter().enumerate() {
+            let effect = &self.effects[usize::from(table[symbol.index() & last])];
+            let moved = state & effect.moves;
+            hits |= ((moved >> LONGEST) as u32) << place;
+            nested |= moved & state >> 1;
+            state = moved << 1 | state & effect.keeps;
+        }
+        if nested & self.outside != 0 {
+            return self.nest(group, offset, tell);
+        }
+        self.state = state;
+        self.depth = u64::from(self.is_inside());
+        self.open = self.depth as usize;
+        self.below[0] = self.outside;
+        tell(offset, hits, &[1; GROUP])
+    }
+
+    /// Goes on through up to a group of symbols, whatever they are.
+    ///
+    /// Whether a call comes next is hard to predict, so calls take the same way as blocks:
+    /// the state is always put on the stack, and stays there if it is a call.
+    #[inline(never)]
+    fn nest(&mut self, group: &[Symbol], offset: usize, tell: &mut Tell<'_>) -> bool {
+        if self.below.len() <= self.open + GROUP {
+            self.below.resize(2 * (self.open + GROUP), self.outside);
+        }
+        let (mut hits, mut depths) = (0, [0; GROUP]);
+        for (place, &symbol) in group.iter().enumerate().take(GROUP) {
+            let class = self.classes.of(symbol);
+            if class == LEAVE {
+                self.leave();
+                continue;
+            }
+            let effect = &self.effects[usize::from(class)];
+            self.below[self.open] = self.state;
+            self.open += usize::from(class == ENTER || class == ENTER_OTHER);
+            self.depth += u64::from(class == ENTER);
+            let moved = self.state & effect.moves;
+            hits |= ((moved >> LONGEST) as u32) << place;
+            self.state = moved << 1 | self.state & effect.keeps;
+            depths[place] = self.depth;
+        }
+        tell(offset, hits, &depths)
+    }
+
+    /// True if the innermost frame is one of the function.
+    fn is_inside(&self) -> bool {
+        self.state & self.outside << 1 != 0
+    }
+
+    fn leave(&mut self) {
+        self.depth -= u64::from(self.is_inside());
+        (self.state, self.open) = match self.open.checked_sub(1) {
+            Some(open) => (self.below[open], open),
+            None => (self.outside, 0),
+        };
+    }
+
+    fn restart(&mut self) {
+        (self.state, self.open, self.depth) = (self.outside, 0, 0);
+    }
+
+    fn pass_over(&mut self, calls: &NestingLevels) {
+        (0..calls.leaves.min(self.open as u64 + 1)).for_each(|_| self.leave());
+        for _ in 0..calls.enters {
+            self.below.truncate(self.open);
+            self.below.push(self.state);
+            self.open += 1;
+            self.state = self.outside;
+        }
+    }
+
+    fn frames(&self) -> ShortFrames {
+        ShortFrames { state: self.state, below: self.below[..self.open].to_vec(), depth: self.depth }
+    }
+
+    fn set_frames(&mut self, frames: &ShortFrames) {
+        self.below.clone_from(&frames.below);
+        self.below.push(self.outside);
+        (self.state, self.open, self.depth) = (frames.state, frames.below.len(), frames.depth);
     }
 
     fn states(&self) -> Vec<Option<usize>> {
         // The lowest is that of being in no frame.
-        self.below
-            .iter()
-            .chain([&self.state])
-            .skip(1)
-            .map(|state| state.last().filter(|_| state & 1 == 1))
-            .collect()
+        let states = self.below[..self.open].iter().chain([&self.state]).skip(1);
+        let matched = |state: &u64| (state.ilog2() - self.outside.ilog2()).checked_sub(1);
+        states.map(|state| matched(state).map(|blocks| blocks as usize)).collect()
     }
 }
 
 /// A path of more blocks. A state is the endings of what happened in the frame.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct LongPath {
+    classes: Classes<u32>,
     words: Words<Wide>,
     blocks: Vec<Word<Wide>>,
     length: usize,
+    frames: LongFrames,
+    /// True if the last block was the last of an occurrence.
+    matched: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct LongFrames {
     /// Nothing in a frame of another function, and in none.
     state: Option<Wide>,
     below: Vec<Option<Wide>>,
-    /// True if the last block was the last of an occurrence.
-    matched: bool,
     depth: u64,
-    count: u64,
 }
 
 impl LongPath {
-    fn new(query: &PathQuery, classes: &mut Classes) -> Self {
+    fn new(query: &PathQuery) -> Self {
+        let mut classes = Classes::new(query);
         let words: Words<Wide> = Words::new(query.pattern());
         let mut blocks = vec![words.foreign().clone()];
         for (symbol, word) in words.symbols() {
-            classes.set(symbol, BLOCK + blocks.len() as Class);
+            classes.set(symbol, u32::from(BLOCK) + blocks.len() as u32);
             blocks.push(word.clone());
         }
-        Self {
-            words,
-            blocks,
-            length: query.len(),
-            state: None,
-            below: Vec::new(),
-            matched: false,
-            depth: 0,
-            count: 0,
-        }
+        Self { classes, words, blocks, length: query.len(), frames: LongFrames::default(), matched: false }
     }
 
-    fn step(&mut self, class: Class) {
+    fn feed(&mut self, symbols: &[Symbol], tell: &mut Tell<'_>) -> bool {
+        let mut groups = symbols.chunks(GROUP).zip((0..).step_by(GROUP));
+        groups.all(|(group, offset)| {
+            let (mut hits, mut depths) = (0, [0; GROUP]);
+            for (place, &symbol) in group.iter().enumerate() {
+                let class = self.classes.of(symbol);
+                if class != u32::from(NOTHING) {
+                    self.step(class);
+                    hits |= u32::from(self.matched) << place;
+                    depths[place] = self.frames.depth;
+                }
+            }
+            tell(offset, hits, &depths)
+        })
+    }
+
+    fn step(&mut self, class: u32) {
         self.matched = false;
-        match class {
-            ENTER | ENTER_OTHER => {
-                let entered = (class == ENTER).then(Wide::default);
-                self.depth += u64::from(entered.is_some());
-                self.below.push(std::mem::replace(&mut self.state, entered));
-            }
-            LEAVE => {
-                self.depth -= u64::from(self.state.is_some());
-                self.state = self.below.pop().flatten();
-            }
+        match u8::try_from(class) {
+            Ok(ENTER) => self.enter(Some(Wide::default())),
+            Ok(ENTER_OTHER) => self.enter(None),
+            Ok(LEAVE) => self.leave(),
             _ => {
-                let word = class.checked_sub(BLOCK).and_then(|block| self.blocks.get(block as usize));
-                if let (Some(word), Some(state)) = (word, &mut self.state) {
+                let word = class.checked_sub(BLOCK.into()).and_then(|block| self.blocks.get(block as usize));
+                if let (Some(word), Some(state)) = (word, &mut self.frames.state) {
                     self.matched = word.count_after(state) > 0;
-                    self.count += u64::from(self.matched);
                     self.words.follow(state, word);
                 }
             }
         }
     }
 
+    fn enter(&mut self, state: Option<Wide>) {
+        let frames = &mut self.frames;
+        frames.depth += u64::from(state.is_some());
+        frames.below.push(std::mem::replace(&mut frames.state, state));
+    }
+
+    fn leave(&mut self) {
+        let frames = &mut self.frames;
+        frames.depth -= u64::from(frames.state.is_some());
+        frames.state = frames.below.pop().flatten();
+    }
+
+    fn pass_over(&mut self, calls: &NestingLevels) {
+        (0..calls.leaves.min(self.frames.below.len() as u64 + 1)).for_each(|_| self.leave());
+        (0..calls.enters).for_each(|_| self.enter(None));
+        self.matched = false;
+    }
+
     fn states(&self) -> Vec<Option<usize>> {
         let longest = |state: &Option<Wide>| state.as_ref().map(|state| state.last().unwrap_or(0));
-        let mut states: Vec<_> = self.below.iter().chain([&self.state]).skip(1).map(longest).collect();
+        let mut states: Vec<_> =
+            self.frames.below.iter().chain([&self.frames.state]).skip(1).map(longest).collect();
         if let Some(innermost) = states.last_mut()
             && self.matched
         {
