@@ -53,12 +53,14 @@ pub enum SectionKind {
     Metrics,
     /// Sums of times and measurements, where not every event's are kept.
     Summary,
+    /// Which segments of the fold hold which functions.
+    Index,
     /// Something that a later version added.
     Unknown(u8),
 }
 
 impl SectionKind {
-    const KNOWN: [Self; 7] = [
+    const KNOWN: [Self; 8] = [
         Self::Streams,
         Self::Alphabet,
         Self::Rules,
@@ -66,6 +68,7 @@ impl SectionKind {
         Self::Durations,
         Self::Metrics,
         Self::Summary,
+        Self::Index,
     ];
 
     fn code(self) -> u8 {
@@ -77,6 +80,7 @@ impl SectionKind {
             Self::Durations => 5,
             Self::Metrics => 6,
             Self::Summary => OPTIONAL | 7,
+            Self::Index => OPTIONAL | 8,
             Self::Unknown(code) => code,
         }
     }
@@ -100,6 +104,7 @@ impl fmt::Display for SectionKind {
             Self::Durations => "durations",
             Self::Metrics => "metrics",
             Self::Summary => "summary",
+            Self::Index => "index",
             Self::Unknown(code) => return write!(f, "section of kind {code}"),
         })
     }

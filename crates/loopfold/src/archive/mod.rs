@@ -18,6 +18,7 @@
 mod chance;
 mod coder;
 mod estimate;
+mod index;
 mod items;
 mod join;
 mod layout;
@@ -35,7 +36,7 @@ mod write;
 
 pub use layout::{Section, SectionKind, Segment};
 pub use read::{Archive, Damage, ReadOptions, Report, Sizes, Verified, looks_like, read, sizes, verify};
-pub use write::{SegmentWriter, write};
+pub use write::{SegmentWriter, WriteOptions, write, write_with};
 
 /// How many bytes the rules below these roots take in an archive.
 pub(crate) fn coded_size(fold: &crate::Fold, roots: &[crate::RuleId]) -> crate::Result<usize> {

@@ -4,8 +4,9 @@
 //! making it leaves the output at the end of the segment before.
 
 use super::layout::{SectionKind, head, table};
-use super::{rules, summary, text, times};
+use super::{index, rules, summary, text, times};
 use crate::fold::Canonical;
+use crate::questions::PathIndex;
 use crate::{Error, Fold, Result};
 use std::io::Write;
 
@@ -23,8 +24,35 @@ use std::io::Write;
 /// # Ok::<(), loopfold::Error>(())
 /// ```
 pub fn write(fold: &Fold, output: impl Write) -> Result<()> {
-    SegmentWriter::new(output)?.finish_with(fold)?;
-    Ok(())
+    write_with(fold, output, &WriteOptions::default())
+}
+
+/// What an archive holds besides the fold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WriteOptions {
+    /// The [index](PathIndex) of functions, of about so many segments, where there can be
+    /// one.
+    pub index: Option<usize>,
+}
+
+impl WriteOptions {
+    /// With an index of about so many segments, or without.
+    pub fn with_index(mut self, segments: Option<usize>) -> Self {
+        self.index = segments;
+        self
+    }
+}
+
+/// Writes a fold as [`write()`] does, and what the options ask for.
+pub fn write_with(fold: &Fold, output: impl Write, options: &WriteOptions) -> Result<()> {
+    let mut sections = sections_of(fold)?;
+    if let Some(segments) = options.index
+        && let Some(index) = PathIndex::of(&fold.canonical_without_times(), segments)?
+    {
+        sections.push((SectionKind::Index, index::write(&index)?));
+    }
+    SegmentWriter::new(output)?.put(sections, true)
 }
 
 /// Writes an archive segment by segment, as a recording does. When it is dropped

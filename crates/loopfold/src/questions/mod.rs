@@ -28,8 +28,9 @@ pub use iterations::{LoopTimes, Slowest, StreamTimes, SummedTimes, loop_times, s
 pub use names::{near_names, symbols_called};
 pub use nest::{Nest, Node};
 pub use path::{
-    CallStacks, Effort, Function, Functions, Levels, NestingLevels, PathFound, PathOccurrences, PathPlace,
-    PathPlaces, PathQuery, PathScan, Scheme, Share, find_path,
+    CallStacks, Effort, Function, Functions, Levels, NestingLevels, PathAnswer, PathFound, PathIndex,
+    PathOccurrences, PathPlace, PathPlaces, PathQuery, PathScan, PathSearcher, Scheme, Share, find_path,
+    find_path_indexed,
 };
 pub use query::Query;
 pub use rule_sums::{rule_sums, summarize};

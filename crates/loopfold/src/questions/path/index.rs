@@ -21,7 +21,9 @@ use super::schemes::Share;
 use super::{Effort, PathFound, PathQuery};
 use crate::fold::{Fold, Item, Measure, Target, measure_rules};
 use crate::{Error, Result, RuleId, Symbol};
+use hashbrown::HashMap;
 use roaring::RoaringBitmap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Which segments of a fold hold which functions.
@@ -53,12 +55,16 @@ use std::sync::Arc;
 pub struct PathIndex {
     /// Which fold it belongs to.
     pub(crate) fingerprint: u64,
+    /// How many segments were asked for.
+    pub(crate) asked: usize,
     /// Where each segment ends: in events, of all different roots one after the other.
     pub(crate) ends: Vec<u64>,
     /// How calls are nested in each segment.
     pub(crate) levels: Vec<NestingLevels>,
     /// The segments of each function, in the order of [`Functions::all`].
     pub(crate) functions: Vec<RoaringBitmap>,
+    /// The place of each function by its name.
+    places: HashMap<Vec<u8>, usize>,
 }
 
 impl PathIndex {
@@ -75,44 +81,53 @@ impl PathIndex {
         if functions.all().is_empty() || !functions.is_qualified() || roots.events() == 0 {
             return Ok(None);
         }
-        let ends = cuts(fold, &roots, segments.clamp(1, Self::MOST_SEGMENTS));
-        Self::with_ends(fold, &functions, &roots, ends).map(Some)
-    }
-
-    /// The index of a fold with segments that end here.
-    fn with_ends(fold: &Fold, functions: &Functions, roots: &Roots, ends: Vec<u64>) -> Result<Self> {
-        let sets = segments_of_symbols(fold, roots, &ends);
+        let asked = segments.clamp(1, Self::MOST_SEGMENTS);
+        let ends = cuts(fold, &roots, asked);
+        let sets = segments_of_symbols(fold, &roots, &ends);
         let of_function = |function: &Function| -> RoaringBitmap {
-            let symbols = functions.steps_of(function);
             let mut bits = vec![0u64; sets.words];
-            for (symbol, _) in symbols {
+            for (symbol, _) in functions.steps_of(function) {
                 bits.iter_mut().zip(sets.of(symbol.index())).for_each(|(bits, more)| *bits |= more);
             }
-            (0..ends.len() as u32).filter(|&segment| has(&bits, segment as usize)).collect()
+            let segments = (0..ends.len() as u32).filter(|&segment| has(&bits, segment as usize));
+            let mut set: RoaringBitmap = segments.collect();
+            set.optimize();
+            set
         };
-        Ok(Self {
-            fingerprint: fingerprint(fold, functions),
-            functions: functions.all().iter().map(of_function).collect(),
-            levels: levels_of(fold, roots, &ends)?,
-            ends,
-        })
+        let sets = functions.all().iter().map(of_function).collect();
+        let levels = levels_of(fold, &roots, &ends)?;
+        let fingerprint = fingerprint(fold, &functions);
+        Ok(Some(Self::from_parts(fingerprint, asked, ends, levels, sets, &functions)))
+    }
+
+    /// The index that was stored as this.
+    pub(crate) fn from_parts(
+        fingerprint: u64,
+        asked: usize,
+        ends: Vec<u64>,
+        levels: Vec<NestingLevels>,
+        sets: Vec<RoaringBitmap>,
+        functions: &Functions,
+    ) -> Self {
+        let names = functions.all().iter().enumerate();
+        let places = names.map(|(place, function)| (function.name().to_vec(), place)).collect();
+        Self { fingerprint, asked, ends, levels, functions: sets, places }
     }
 
     /// True if it was made for this fold, as far as can be told at a nanosecond an item.
     pub fn fits(&self, fold: &Fold) -> Result<bool> {
         let functions = Functions::of(fold.alphabet())?;
-        Ok(functions.all().len() == self.functions.len()
-            && self.ends.last() == Some(&Roots::of(fold).events())
-            && self.fingerprint == fingerprint(fold, &functions))
+        Ok(self.is_of_size(fold) && self.fingerprint == fingerprint(fold, &functions))
     }
 
-    /// True if it is what making it for this fold gives, segments aside.
+    /// True if its segments end where the fold does.
+    fn is_of_size(&self, fold: &Fold) -> bool {
+        self.ends.last() == Some(&Roots::of(fold).events())
+    }
+
+    /// True if it is what making it anew gives.
     pub fn is_right(&self, fold: &Fold) -> Result<bool> {
-        if !self.fits(fold)? {
-            return Ok(false);
-        }
-        let functions = Functions::of(fold.alphabet())?;
-        Ok(*self == Self::with_ends(fold, &functions, &Roots::of(fold), self.ends.clone())?)
+        Ok(Self::of(fold, self.asked)?.as_ref() == Some(self))
     }
 
     /// How many segments there are.
@@ -120,9 +135,13 @@ impl PathIndex {
         self.ends.len()
     }
 
-    /// How many segments hold a function, by its place in [`Functions::all`].
-    pub fn segments_with(&self, function: usize) -> u64 {
-        self.functions.get(function).map_or(0, RoaringBitmap::len)
+    /// How many segments hold something of a function.
+    pub fn segments_with(&self, function: &[u8]) -> u64 {
+        self.place(function).map_or(0, |place| self.share(place).touched)
+    }
+
+    pub(super) fn place(&self, function: &[u8]) -> Option<usize> {
+        self.places.get(function).copied()
     }
 
     /// How calls are nested in a segment.
@@ -132,7 +151,8 @@ impl PathIndex {
 
     /// The segments of a function, as a share of all.
     pub(super) fn share(&self, function: usize) -> Share {
-        Share { touched: self.segments_with(function), all: self.segments() as u64 }
+        let touched = self.functions.get(function).map_or(0, RoaringBitmap::len);
+        Share { touched, all: self.segments() as u64 }
     }
 
     /// What the fold holds of a function, found in its segments.
@@ -145,20 +165,18 @@ impl PathIndex {
     ) -> Result<Projection> {
         let none = RoaringBitmap::new();
         let segments = self.functions.get(function).unwrap_or(&none);
+        let stretches = joined(segments.iter().filter_map(|segment| self.stretch(segment as usize)));
         let mut found = Candidates { fold, rules: Vec::new(), parts: Vec::new() };
-        let roots = Roots::of(fold);
-        let stretches = segments.iter().map(|segment| self.stretch(segment as usize));
-        found.find(&roots, &joined(stretches), scratch);
+        found.find(&Roots::of(fold), &stretches, scratch);
         scratch.clear();
-        found.rules.sort_unstable();
         let visited = found.rules.len() as u64;
-        let places = found.places();
-        Projection::of_places(fold, steps, places, scratch, Alike::Apart, visited)
+        Projection::of_places(fold, steps, found.places(), scratch, Alike::Apart, visited)
     }
 
     /// Where a segment begins and ends.
-    fn stretch(&self, segment: usize) -> (u64, u64) {
-        (segment.checked_sub(1).map_or(0, |before| self.ends[before]), self.ends[segment])
+    fn stretch(&self, segment: usize) -> Option<(u64, u64)> {
+        let end = *self.ends.get(segment)?;
+        Some((segment.checked_sub(1).map_or(0, |before| self.ends[before]), end))
     }
 }
 
@@ -171,14 +189,11 @@ pub fn find_path_indexed<'a>(
     index: &PathIndex,
     query: &PathQuery,
 ) -> Result<(PathFound<'a>, Effort)> {
-    let functions = Functions::of(fold.alphabet())?;
-    let function = functions.place(query.function());
-    let function = function.ok_or_else(|| Error::invalid("the path is of a function that is not there"))?;
-    if functions.all().len() != index.functions.len()
-        || index.ends.last() != Some(&Roots::of(fold).events())
-    {
+    if !index.is_of_size(fold) {
         return Err(Error::invalid("the index is of another fold"));
     }
+    let function = index.place(query.function());
+    let function = function.ok_or_else(|| Error::invalid("the index does not have the function"))?;
     let mut scratch = Scratch::new(fold);
     let projection = Arc::new(index.projection(fold, function, query.steps(), &mut scratch)?);
     let effort = Effort {
@@ -311,8 +326,8 @@ fn segments_of_symbols(fold: &Fold, roots: &Roots, ends: &[u64]) -> Sets {
         Target::Symbol(symbol) => symbol.index(),
         Target::Rule(rule) => symbols + rule.index(),
     };
-    for_each_piece(fold, roots, ends, |segment, target| {
-        bits[slot(target) * words + segment / 64] |= 1 << (segment % 64);
+    each_piece(fold, roots, ends, |segment, item| {
+        bits[slot(item.target()) * words + segment / 64] |= 1 << (segment % 64);
     });
     for rule in fold.rules().rev() {
         let (below, own) = bits.split_at_mut((symbols + rule.index()) * words);
@@ -328,60 +343,196 @@ fn segments_of_symbols(fold: &Fold, roots: &Roots, ends: &[u64]) -> Sets {
     Sets { words, bits }
 }
 
-/// Tells of each segment what it is made of, repeats once.
-fn for_each_piece(fold: &Fold, roots: &Roots, ends: &[u64], mut tell: impl FnMut(usize, Target)) {
-    each_piece(fold, roots, ends, &mut |segment, item| {
-        tell(segment, item.target());
-        Ok(())
-    })
-    .unwrap_or(());
+/// What comes next in a stream: some iterations, or the rest of a body.
+enum Coming<'a> {
+    Item(Item),
+    Items(std::slice::Iter<'a, Item>),
 }
 
 /// Tells of each segment what it is made of, in order. What is cut is gone into.
-fn each_piece(
-    fold: &Fold,
-    roots: &Roots,
-    ends: &[u64],
-    tell: &mut dyn FnMut(usize, Item) -> Result<()>,
-) -> Result<()> {
-    // Items that are still to come, the nearest last.
-    let mut ahead: Vec<std::slice::Iter<'_, Item>> = Vec::new();
-    let mut single: Vec<Item> = Vec::new();
+fn each_piece(fold: &Fold, roots: &Roots, ends: &[u64], mut tell: impl FnMut(usize, Item)) {
+    // The nearest last.
+    let mut ahead: Vec<Coming<'_>> =
+        roots.iter(fold).map(|(root, _)| Coming::Items(fold.body(root).iter())).collect();
+    ahead.reverse();
     let (mut segment, mut position) = (0, 0u64);
-    for (root, _) in roots.iter(fold) {
-        ahead.push(fold.body(root).iter());
-        loop {
-            let item = match single.pop() {
-                Some(item) => item,
-                None => match ahead.last_mut().map(Iterator::next) {
-                    None => break,
-                    Some(Some(&item)) => item,
-                    Some(None) => {
-                        ahead.pop();
-                        continue;
-                    }
-                },
+    while let Some(next) = ahead.last_mut() {
+        let item = match next {
+            Coming::Item(item) => Some(*item),
+            Coming::Items(items) => items.next().copied(),
+        };
+        if item.is_none() || matches!(next, Coming::Item(_)) {
+            ahead.pop();
+        }
+        let Some(item) = item else { continue };
+        while ends.get(segment).is_some_and(|&end| end <= position) {
+            segment += 1;
+        }
+        let Some(&end) = ends.get(segment) else { return };
+        let (target, length) = (item.target(), fold.target_length(item.target()));
+        let whole = (end - position).checked_div(length).unwrap_or(u64::MAX).min(item.times());
+        if whole > 0 {
+            tell(segment, Item::new(target, whole));
+            position += whole * length;
+        }
+        let cut = u64::from(whole == 0);
+        if item.times() > whole + cut {
+            ahead.push(Coming::Item(Item::new(target, item.times() - whole - cut)));
+        }
+        if let (1, Target::Rule(rule)) = (cut, target) {
+            ahead.push(Coming::Items(fold.body(rule).iter()));
+        }
+    }
+}
+
+/// How calls are nested in each segment.
+fn levels_of(fold: &Fold, roots: &Roots, ends: &[u64]) -> Result<Vec<NestingLevels>> {
+    let measure = Levels::new(fold.alphabet());
+    let rules = measure_rules(fold, &measure)?;
+    let mut levels = vec![measure.empty(); ends.len()];
+    each_piece(fold, roots, ends, |segment, item| {
+        let once = match item.target() {
+            Target::Symbol(symbol) => measure.of_symbol(symbol),
+            Target::Rule(rule) => rules[rule.index()],
+        };
+        levels[segment] = measure.joined(levels[segment], measure.repeated(once, item.times()));
+    });
+    Ok(levels)
+}
+
+/// A number that another fold is unlikely to have: of all items, of the roots and of whose
+/// symbols are whose.
+fn fingerprint(fold: &Fold, functions: &Functions) -> u64 {
+    let mut hash = 0u64;
+    let mut add = |number: u64| hash = (hash.rotate_left(23) ^ number).wrapping_mul(MIX);
+    for rule in fold.rules() {
+        for item in fold.body(rule) {
+            let target = match item.target() {
+                Target::Symbol(symbol) => u64::from(symbol.raw()),
+                Target::Rule(rule) => u64::from(rule.raw()) | 1 << 32,
             };
-            while ends.get(segment).is_some_and(|&end| end <= position) {
-                segment += 1;
-            }
-            let Some(&end) = ends.get(segment) else { return Ok(()) };
-            let (room, length) = (end - position, fold.target_length(item.target()));
-            let iterations = room.checked_div(length).unwrap_or(u64::MAX).min(item.times());
-            if iterations > 0 {
-                tell(segment, Item::new(item.target(), iterations))?;
-                position += iterations * length;
-                if iterations < item.times() {
-                    single.push(Item::new(item.target(), item.times() - iterations));
+            add(target ^ item.times().rotate_left(33));
+        }
+        add(u64::MAX);
+    }
+    fold.streams().iter().for_each(|stream| add(stream.root().raw().into()));
+    for function in functions.all() {
+        add(crc32fast::hash(function.name()).into());
+        functions.steps_of(function).iter().for_each(|(symbol, step)| {
+            add(u64::from(symbol.raw()) | (*step as u64) << 32);
+        });
+    }
+    hash
+}
+
+/// An odd number without a pattern, for hashing.
+const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Stretches in order, neighbours as one.
+fn joined(stretches: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
+    let mut joined: Vec<(u64, u64)> = Vec::new();
+    for (start, end) in stretches {
+        match joined.last_mut() {
+            Some(last) if last.1 == start => last.1 = end,
+            _ => joined.push((start, end)),
+        }
+    }
+    joined
+}
+
+/// The rules that some stretches are made of. Of a rule that is not wholly in them, only
+/// those items are looked at that are: the others hold nothing of the function, wherever
+/// else the rule occurs.
+struct Candidates<'a> {
+    fold: &'a Fold,
+    rules: Vec<RuleId>,
+    /// Which items, for rules that are in the stretches only in part, in any order.
+    parts: Vec<(RuleId, Range<usize>)>,
+}
+
+impl Candidates<'_> {
+    fn find(&mut self, roots: &Roots, stretches: &[(u64, u64)], scratch: &mut Scratch) {
+        // Rules to look at, with where they begin if they are cut.
+        let mut todo: Vec<(RuleId, Option<u64>)> =
+            roots.iter(self.fold).map(|(root, start)| (root, Some(start))).collect();
+        while let Some((rule, cut)) = todo.pop() {
+            let Some(start) = cut else {
+                self.add(rule, self.fold.body(rule), &mut todo, scratch);
+                continue;
+            };
+            let end = start + self.fold.length(rule);
+            let first = stretches.partition_point(|stretch| stretch.1 <= start);
+            let those = stretches[first..].iter().take_while(|stretch| stretch.0 < end);
+            let mut those = those.peekable();
+            match those.peek() {
+                None => {}
+                Some(only) if only.0 <= start && end <= only.1 => {
+                    self.add(rule, self.fold.body(rule), &mut todo, scratch);
                 }
-            } else if let Target::Rule(rule) = item.target() {
-                // The next iteration is cut; what comes after it waits below its items.
-                if item.times() > 1 {
-                    return Err(Error::invalid("a segment ends within one of several iterations"));
+                Some(_) if scratch.mark(rule) => {
+                    self.rules.push(rule);
+                    self.add_part(rule, start, those, &mut todo);
                 }
-                ahead.push(fold.body(rule).iter());
+                Some(_) => {}
             }
         }
     }
-    Ok(())
+
+    /// A rule that lies within a stretch.
+    fn add(
+        &mut self,
+        rule: RuleId,
+        body: &[Item],
+        todo: &mut Vec<(RuleId, Option<u64>)>,
+        scratch: &mut Scratch,
+    ) {
+        if scratch.mark(rule) {
+            self.rules.push(rule);
+            todo.extend(body.iter().filter_map(|item| match item.target() {
+                Target::Rule(inner) => Some((inner, None)),
+                Target::Symbol(_) => None,
+            }));
+        }
+    }
+
+    /// A rule that begins at `start`, of which only some stretches matter.
+    fn add_part<'s>(
+        &mut self,
+        rule: RuleId,
+        start: u64,
+        stretches: impl Iterator<Item = &'s (u64, u64)>,
+        todo: &mut Vec<(RuleId, Option<u64>)>,
+    ) {
+        let (body, ends, places) = (self.fold.body(rule), self.fold.item_ends(rule), self.fold.item_range(rule));
+        let mut next = 0;
+        for &(from, to) in stretches {
+            let (from, to) = (from.saturating_sub(start), to.saturating_sub(start));
+            let first = ends.partition_point(|&end| end <= from).max(next);
+            next = ends.partition_point(|&end| end < to).saturating_add(1).min(body.len());
+            if first >= next {
+                continue;
+            }
+            self.parts.push((rule, places.start + first..places.start + next));
+            for index in first..next {
+                let Target::Rule(inner) = body[index].target() else { continue };
+                let begin = ends[index] - self.fold.item_length(body[index]);
+                let is_cut = body[index].times() == 1 && (begin < from || ends[index] > to);
+                todo.push((inner, is_cut.then_some(start + begin)));
+            }
+        }
+    }
+
+    /// The items to look at, in order, each with its rule.
+    fn places(&mut self) -> impl Iterator<Item = (u32, RuleId)> + '_ {
+        self.rules.sort_unstable();
+        self.parts.sort_unstable_by_key(|(rule, range)| (*rule, range.start));
+        self.rules.iter().flat_map(|&rule| {
+            let first = self.parts.partition_point(|&(before, _)| before < rule);
+            let parts = self.parts[first..].iter().take_while(move |(part, _)| *part == rule);
+            let whole = self.parts.get(first).is_none_or(|&(part, _)| part != rule);
+            let all = whole.then(|| self.fold.item_range(rule));
+            let places = all.into_iter().chain(parts.map(|(_, range)| range.clone())).flatten();
+            places.map(move |place| (place as u32, rule))
+        })
+    }
 }

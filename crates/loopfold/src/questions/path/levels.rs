@@ -42,7 +42,7 @@ pub struct NestingLevels {
     /// Calls that are entered but not left.
     pub enters: u64,
     /// How far above the lowest level the lowest exit is, if there is one.
-    returns: Option<u64>,
+    pub(crate) returns: Option<u64>,
 }
 
 impl NestingLevels {

@@ -15,13 +15,16 @@
 
 mod back;
 mod functions;
+mod index;
 mod levels;
 mod matcher;
 mod projection;
 mod runs;
 mod scan;
 mod schemes;
+mod searcher;
 mod tame;
+mod uses;
 mod value;
 mod values;
 mod way;
@@ -33,11 +36,13 @@ use crate::{Error, Result, Symbol};
 pub use back::CallStacks;
 use functions::Step;
 pub use functions::{Function, Functions};
+pub use index::{PathIndex, find_path_indexed};
 pub use levels::{Levels, NestingLevels};
 use matcher::{End, Matcher, Matching, Walk};
 use projection::{Alike, Projection};
 pub use scan::PathScan;
 pub use schemes::{Effort, PathOccurrences, Scheme, Share};
+pub use searcher::{PathAnswer, PathSearcher};
 use std::sync::Arc;
 use tame::Tame;
 

@@ -137,6 +137,21 @@ impl Projection {
         Ok(maker.finish(visited))
     }
 
+    /// The same with rules that hold the same as one part.
+    pub(super) fn joined(&self, fold: &Fold) -> Result<Self> {
+        let mut maker = Maker::new(fold, &self.steps, Alike::Joined)?;
+        let mut parts: Vec<Part> = (0..self.steps.len()).map(|index| Part(index as u32)).collect();
+        parts.resize(self.len(), Part::NONE);
+        for (index, &rule) in self.rules.iter().enumerate() {
+            maker.items.extend(self.items[self.range(index)].iter().map(|held| {
+                let repeated = held.part & Part::REPEATED;
+                Held { part: parts[held.part().index()].0 | repeated, ..*held }
+            }));
+            parts[self.parts[index].index()] = maker.close(rule);
+        }
+        Ok(maker.finish(self.visited))
+    }
+
     /// What symbols do to frames of the function: the parts that are symbols, in order.
     pub(super) fn steps(&self) -> &[(Symbol, Step)] {
         &self.steps
@@ -330,6 +345,20 @@ impl Scratch {
         Self { parts: vec![Part::NONE; fold.rules().len()], set: Vec::new() }
     }
 
+    /// Marks a rule; false if it was already.
+    pub(super) fn mark(&mut self, rule: RuleId) -> bool {
+        let is_new = self.get(rule) == Part::NONE;
+        if is_new {
+            self.set(rule, Part(0));
+        }
+        is_new
+    }
+
+    /// How many rules are marked.
+    pub(super) fn marked(&self) -> u64 {
+        self.set.len() as u64
+    }
+
     fn set(&mut self, rule: RuleId, part: Part) {
         self.parts[rule.index()] = part;
         self.set.push(rule);
@@ -339,7 +368,7 @@ impl Scratch {
         self.parts[rule.index()]
     }
 
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.set.drain(..).for_each(|rule| self.parts[rule.index()] = Part::NONE);
     }
 }
