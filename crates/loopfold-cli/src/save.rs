@@ -3,6 +3,7 @@
 use crate::args::ReadArgs;
 use anyhow::{Context as _, Result, bail};
 use loopfold::Fold;
+use loopfold::archive::WriteOptions;
 use std::fs::{File, Permissions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -37,6 +38,11 @@ fn is_input(target: &Path, inputs: &ReadArgs) -> bool {
 /// Writes an archive and returns how many bytes it has; `-` is standard output.
 pub(crate) fn save(fold: &Fold, output: &Path) -> Result<u64> {
     save_with(output, |out| Ok(loopfold::archive::write(fold, out)?))
+}
+
+/// The same, with what else the archive is to hold.
+pub(crate) fn save_fold(fold: &Fold, output: &Path, options: &WriteOptions) -> Result<u64> {
+    save_with(output, |out| Ok(loopfold::archive::write_with(fold, out, options)?))
 }
 
 /// How many bytes the archive of a fold would have.

@@ -5,7 +5,8 @@ use crate::input::Loaded;
 use crate::{Outcome, input, interrupt, save, show};
 use anyhow::{Context as _, Result, anyhow};
 use loopfold::Fold;
-use loopfold::questions::summarize;
+use loopfold::archive::WriteOptions;
+use loopfold::questions::{PathIndex, summarize};
 use loopfold::trace::TimesKept;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -20,14 +21,20 @@ pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
     let folder = folder(arguments);
     let mut loaded = input::load_what_comes(&arguments.read, times, &folder)?;
     let cut = loaded.cut.take();
-    let (mut fold, notes) = fold(loaded, arguments)?;
+    let index =
+        arguments.index.or((!arguments.no_index && loaded.is_indexed()).then_some(PathIndex::SEGMENTS));
+    let (mut fold, mut notes) = fold(loaded, arguments)?;
     if arguments.times == TimesName::Summary {
         fold = summarize(fold)?;
     }
     if let Some(error) = cut {
         return Err(save_partial(&fold, &arguments.output, &error));
     }
-    let bytes = save::save(&fold, &arguments.output)?;
+    if arguments.index.is_some() && !PathIndex::is_possible(&fold)? {
+        notes.push("there is no index: blocks and exits of functions do not say whose they are".to_string());
+    }
+    let options = WriteOptions::default().with_index(index);
+    let bytes = save::save_fold(&fold, &arguments.output, &options)?;
     show::notes(&notes);
     report(&fold, arguments, bytes)?;
     Ok(Outcome::Done)

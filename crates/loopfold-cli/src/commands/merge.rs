@@ -1,15 +1,22 @@
 //! `loopfold merge`: archives and traces into one archive, archives as they are.
 
-use crate::args::MergeArgs;
+use crate::args::{FolderName, MergeArgs};
 use crate::{Outcome, input, save, show};
 use anyhow::Result;
+use loopfold::archive::WriteOptions;
+use loopfold::questions::PathIndex;
 use loopfold::trace::TimesKept;
 use serde_json::json;
 
 pub(super) fn run(arguments: &MergeArgs) -> Result<Outcome> {
     save::check_output(&arguments.output, &arguments.read)?;
-    let (fold, notes) = input::fold(&arguments.read, TimesKept::All, &arguments.folder)?;
-    let bytes = save::save(&fold, &arguments.output)?;
+    let folder = arguments.folder.or(FolderName::Auto);
+    let loaded = input::load_for(&arguments.read, TimesKept::All, &folder)?;
+    // The index of what is joined is a new one, and there is one if all had one.
+    let index = loaded.is_indexed().then_some(PathIndex::SEGMENTS);
+    let (fold, notes) = loaded.fold_as_stored(&folder)?;
+    let options = WriteOptions::default().with_index(index);
+    let bytes = save::save_fold(&fold, &arguments.output, &options)?;
     show::notes(&notes);
     if arguments.json {
         show::print_json(&json!({

@@ -19,9 +19,10 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     let loaded = input::load_for(&arguments.read, TimesKept::All, &folder)?;
     // The size is that of whole archives.
     let stored = loaded.archive_bytes.filter(|_| arguments.read.stream.is_none());
+    let index = loaded.index_bytes;
     let (fold, notes) = loaded.fold_as_stored(&folder)?;
     let statistics = statistics(&fold)?;
-    let sizes = Sizes::of(&fold, stored)?;
+    let sizes = Sizes { index, ..Sizes::of(&fold, stored)? };
     show::notes(&notes);
     let sums = sums_of(&fold)?;
     if arguments.json {
@@ -44,6 +45,8 @@ struct Sizes {
     trace: Option<u64>,
     /// The bytes of the archive.
     archive: u64,
+    /// How many of these are the index of functions.
+    index: u64,
 }
 
 impl Sizes {
@@ -52,7 +55,7 @@ impl Sizes {
         let noted = fold.streams().iter().filter_map(|stream| stream.note(input::BYTES_NOTE)?.parse().ok());
         let trace = noted.reduce(u64::saturating_add);
         let archive = stored.map_or_else(|| save::archive_bytes(fold), Ok)?;
-        Ok(Self { time: run_time(fold)?, trace, archive })
+        Ok(Self { time: run_time(fold)?, trace, archive, index: 0 })
     }
 
     /// How many times larger the trace is.
@@ -111,6 +114,7 @@ fn to_json(fold: &Fold, statistics: &Statistics, sizes: &Sizes) -> Value {
         "depth": statistics.depth,
         "folder": folder_names(fold),
         "bytes": sizes.archive,
+        "index_bytes": sizes.index,
         "time_ns": sizes.time,
         "trace_bytes": sizes.trace,
         "trace_bytes_per_second": rounded(sizes.per_second(sizes.trace)),
@@ -154,6 +158,9 @@ fn print(
     writeln!(out, "time      {time}")?;
     writeln!(out, "trace     {trace:<12}  {}", rate(sizes.trace))?;
     writeln!(out, "archive   {:<12}  {}", show::bytes(sizes.archive), rate(Some(sizes.archive)))?;
+    if sizes.index > 0 {
+        writeln!(out, "index     {}", show::bytes(sizes.index))?;
+    }
     writeln!(out, "ratio     {}", ratio(sizes.ratio()))?;
     let limit = |length: usize| if arguments.top == 0 { length } else { arguments.top.min(length) };
     let labels = Labels::new(fold, arguments.hex);

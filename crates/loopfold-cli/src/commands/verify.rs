@@ -30,7 +30,8 @@ pub(super) fn run(arguments: &VerifyArgs) -> Result<Outcome> {
         match &verified {
             Ok(good) => results.push(json!({
                 "archive": name, "ok": true, "segments": good.segments, "streams": good.streams,
-                "events": good.events, "rules": good.rules, "items": good.items, "bytes": good.bytes,
+                "events": good.events, "rules": good.rules, "items": good.items,
+                "index_segments": good.index_segments, "bytes": good.bytes,
             })),
             Err(reason) => {
                 outcome = Outcome::Nothing;
@@ -55,18 +56,21 @@ struct Good {
     events: Option<u64>,
     rules: usize,
     items: usize,
+    /// Segments of the index of functions.
+    index_segments: u64,
     bytes: u64,
 }
 
 impl Good {
     fn archive(found: &Verified) -> Self {
-        let &Verified { segments, streams, events, rules, items, bytes, .. } = found;
-        Self { segments: Some(segments), streams, events, rules, items, bytes }
+        let &Verified { segments, streams, events, rules, items, index_segments, bytes, .. } = found;
+        Self { segments: Some(segments), streams, events, rules, items, index_segments, bytes }
     }
 
     fn grammar(fold: &Fold, bytes: u64) -> Self {
         let (streams, events) = (fold.streams().len(), fold.events());
-        Self { segments: None, streams, events, rules: fold.rules().len(), items: fold.items(), bytes }
+        let (rules, items) = (fold.rules().len(), fold.items());
+        Self { segments: None, streams, events, rules, items, index_segments: 0, bytes }
     }
 }
 

@@ -75,7 +75,8 @@ pub(super) fn read(section: &[u8], fold: &Fold) -> Result<PathIndex> {
     let mut of_functions = Vec::new();
     for _ in functions.all() {
         let set = usize::try_from(bytes.number()?).ok().and_then(|number| sets.get(number));
-        of_functions.push(set.ok_or_else(|| bytes.damaged("a function has a set that is not there"))?.clone());
+        of_functions
+            .push(set.ok_or_else(|| bytes.damaged("a function has a set that is not there"))?.clone());
     }
     bytes.finish()?;
     let index = PathIndex::from_parts(fingerprint, asked, ends, levels, of_functions, &functions);

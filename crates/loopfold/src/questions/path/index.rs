@@ -26,6 +26,10 @@ use roaring::RoaringBitmap;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Where more than one in so many segments hold a function, going through all rules is
+/// faster than finding those that the segments are made of.
+const COMMON: u64 = 8;
+
 /// Which segments of a fold hold which functions.
 ///
 /// ```
@@ -72,6 +76,12 @@ impl PathIndex {
     pub const SEGMENTS: usize = 128;
     /// More segments than that there never are.
     pub const MOST_SEGMENTS: usize = 1 << 16;
+
+    /// True if there can be an index: there are functions, and symbols say whose they are.
+    pub fn is_possible(fold: &Fold) -> Result<bool> {
+        let functions = Functions::of(fold.alphabet())?;
+        Ok(!functions.all().is_empty() && functions.is_qualified())
+    }
 
     /// The index of a fold with about so many segments; nothing where it would be of no use:
     /// there are no functions, or symbols do not say whose they are.
@@ -144,6 +154,18 @@ impl PathIndex {
         self.places.get(function).copied()
     }
 
+    /// True if a segment holds something of a function.
+    pub fn holds(&self, function: &[u8], segment: usize) -> bool {
+        let set = self.place(function).and_then(|place| self.functions.get(place));
+        u32::try_from(segment).is_ok_and(|segment| set.is_some_and(|set| set.contains(segment)))
+    }
+
+    /// The events of a segment, counted over the different roots of the streams, one after
+    /// the other in the order of their numbers.
+    pub fn events(&self, segment: usize) -> Option<Range<u64>> {
+        self.stretch(segment).map(|(start, end)| start..end)
+    }
+
     /// How calls are nested in a segment.
     pub fn levels(&self, segment: usize) -> Option<NestingLevels> {
         self.levels.get(segment).copied()
@@ -163,6 +185,10 @@ impl PathIndex {
         steps: &[(Symbol, Step)],
         scratch: &mut Scratch,
     ) -> Result<Projection> {
+        let Share { touched, all } = self.share(function);
+        if touched.saturating_mul(COMMON) > all {
+            return Projection::of(fold, steps, Alike::Apart);
+        }
         let none = RoaringBitmap::new();
         let segments = self.functions.get(function).unwrap_or(&none);
         let stretches = joined(segments.iter().filter_map(|segment| self.stretch(segment as usize)));
@@ -181,7 +207,8 @@ impl PathIndex {
 }
 
 /// Looks for a path only in those segments of a fold that hold something of its function,
-/// by an index that [fits](PathIndex::fits) the fold, and says what it did.
+/// by an index that [fits](PathIndex::fits) the fold, and says what it did. Where the
+/// function is in many of them, all rules are gone through, which is faster then.
 ///
 /// To look for many paths, [`PathSearcher`](super::PathSearcher) is faster.
 pub fn find_path_indexed<'a>(
@@ -250,13 +277,13 @@ struct Piece {
 /// Where about so many segments end.
 fn cuts(fold: &Fold, roots: &Roots, segments: usize) -> Vec<u64> {
     let piece = |&item: &Item| Piece { item, length: fold.item_length(item) };
-    let mut pieces: Vec<Piece> =
-        roots.iter(fold).flat_map(|(root, _)| fold.body(root)).map(piece).collect();
+    let mut pieces: Vec<Piece> = roots.iter(fold).flat_map(|(root, _)| fold.body(root)).map(piece).collect();
     // Whatever is largest is divided, until there is enough. Each time all that are longer
     // than half of the longest are, so it is done at the latest after 64 rounds for each
     // level of rules.
     while pieces.len() < segments
-        && let Some(longest) = pieces.iter().filter(|piece| can_divide(**piece)).map(|piece| piece.length).max()
+        && let Some(longest) =
+            pieces.iter().filter(|piece| can_divide(**piece)).map(|piece| piece.length).max()
     {
         let mut room = segments.saturating_sub(pieces.len());
         let mut divided = Vec::with_capacity(2 * pieces.len());
@@ -503,7 +530,8 @@ impl Candidates<'_> {
         stretches: impl Iterator<Item = &'s (u64, u64)>,
         todo: &mut Vec<(RuleId, Option<u64>)>,
     ) {
-        let (body, ends, places) = (self.fold.body(rule), self.fold.item_ends(rule), self.fold.item_range(rule));
+        let (body, ends, places) =
+            (self.fold.body(rule), self.fold.item_ends(rule), self.fold.item_range(rule));
         let mut next = 0;
         for &(from, to) in stretches {
             let (from, to) = (from.saturating_sub(start), to.saturating_sub(start));

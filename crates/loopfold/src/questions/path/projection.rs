@@ -90,7 +90,7 @@ impl Projection {
         for rule in fold.rules() {
             for (item, place) in fold.body(rule).iter().zip(fold.item_range(rule)) {
                 let part = match item.target() {
-                    Target::Symbol(symbol) => of_symbols[symbol.index()],
+                    Target::Symbol(symbol) => of_symbols.get(symbol.index()).copied().unwrap_or(Part::NONE),
                     Target::Rule(inner) => of_rules[inner.index()],
                 };
                 if part != Part::NONE {
@@ -104,7 +104,7 @@ impl Projection {
 
     /// From the places of all items that hold something, in order, and the rules that they
     /// are in. `visited` rules were looked at for this, and `scratch` has room for a part
-    /// of each rule.
+    /// of each rule and symbol.
     pub(super) fn of_places(
         fold: &Fold,
         steps: &[(Symbol, Step)],
@@ -114,6 +114,9 @@ impl Projection {
         visited: u64,
     ) -> Result<Self> {
         let mut maker = Maker::new(fold, steps, alike)?;
+        for (index, (symbol, _)) in steps.iter().enumerate() {
+            scratch.symbols[symbol.index()] = Part(index as u32);
+        }
         let mut current = None;
         for (place, rule) in places {
             if current != Some(rule)
@@ -123,7 +126,7 @@ impl Projection {
             }
             let item = fold.all_items()[place as usize];
             let part = match item.target() {
-                Target::Symbol(symbol) => maker.symbol(symbol),
+                Target::Symbol(symbol) => scratch.symbols.get(symbol.index()).copied().unwrap_or(Part::NONE),
                 Target::Rule(inner) => scratch.get(inner),
             };
             if part != Part::NONE {
@@ -134,6 +137,7 @@ impl Projection {
             scratch.set(last, maker.close(last));
         }
         scratch.clear();
+        steps.iter().for_each(|(symbol, _)| scratch.symbols[symbol.index()] = Part::NONE);
         Ok(maker.finish(visited))
     }
 
@@ -221,8 +225,6 @@ struct Maker<'a> {
     ways: Vec<Way>,
     /// The parts that are rules, by what they hold.
     known: Option<HashTable<Part>>,
-    /// Symbols and their parts, in order of the symbols.
-    symbols: Vec<(Symbol, Part)>,
 }
 
 impl<'a> Maker<'a> {
@@ -230,9 +232,9 @@ impl<'a> Maker<'a> {
         if u32::try_from(fold.items()).is_err() || steps.len() + fold.rules().len() >= Part::NONE.index() {
             return Err(Error::limit("a path can be looked for in at most 2^32 items"));
         }
-        let mut symbols: Vec<_> =
-            steps.iter().enumerate().map(|(index, &(symbol, _))| (symbol, Part(index as u32))).collect();
-        symbols.sort_unstable_by_key(|&(symbol, _)| symbol);
+        if steps.iter().any(|(symbol, _)| symbol.index() >= fold.alphabet().len()) {
+            return Err(Error::invalid("the path is of another trace"));
+        }
         let projection = Projection { steps: steps.to_vec(), is_tame: true, ..Projection::default() };
         Ok(Self {
             fold,
@@ -240,16 +242,7 @@ impl<'a> Maker<'a> {
             items: Vec::new(),
             ways: steps.iter().map(|&(_, step)| Way::of(step)).collect(),
             known: (alike == Alike::Joined).then(HashTable::new),
-            symbols,
         })
-    }
-
-    /// The part of a symbol.
-    fn symbol(&self, symbol: Symbol) -> Part {
-        match self.symbols.binary_search_by_key(&symbol, |&(symbol, _)| symbol) {
-            Ok(index) => self.symbols[index].1,
-            Err(_) => Part::NONE,
-        }
     }
 
     /// All that a rule holds is there.
@@ -298,7 +291,8 @@ impl<'a> Maker<'a> {
         let all = self.fold.all_items();
         let times = |held: Held| if held.repeats() { all[held.place as usize].times() } else { 1 };
         let hash_of = |items: &[Held]| {
-            let each = |hash: u64, &held: &Held| (hash.rotate_left(5) ^ u64::from(held.part)).wrapping_mul(MIX);
+            let each =
+                |hash: u64, &held: &Held| (hash.rotate_left(5) ^ u64::from(held.part)).wrapping_mul(MIX);
             FixedState::default().hash_one(items.iter().fold(0, each))
         };
         let items_of = |part: Part| {
@@ -332,17 +326,19 @@ impl<'a> Maker<'a> {
 /// An odd number without a pattern, for hashing.
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A part for each rule, cleared at the cost of those that were set: so that what is small
+/// A part for each rule and symbol, cleared at the cost of those that were set: so that what is small
 /// costs little, however large the fold is.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     parts: Vec<Part>,
+    symbols: Vec<Part>,
     set: Vec<RuleId>,
 }
 
 impl Scratch {
     pub(super) fn new(fold: &Fold) -> Self {
-        Self { parts: vec![Part::NONE; fold.rules().len()], set: Vec::new() }
+        let none = |count: usize| vec![Part::NONE; count];
+        Self { parts: none(fold.rules().len()), symbols: none(fold.alphabet().len()), set: Vec::new() }
     }
 
     /// Marks a rule; false if it was already.

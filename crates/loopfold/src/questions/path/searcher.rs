@@ -23,7 +23,7 @@ const MOST_KEPT: usize = 1 << 26;
 
 /// A function with more than one in so many items is common: going through all rules is
 /// then faster than finding those that hold it.
-const COMMON: usize = 24;
+const COMMON: usize = 40;
 
 /// Looks for paths in one fold; made once, used from any number of threads.
 ///
@@ -126,7 +126,8 @@ impl<'a> PathSearcher<'a> {
         self.items_kept.store(0, Ordering::Relaxed);
     }
 
-    /// Looks for a path by scheme 2 or 4, or by whichever of the two is faster.
+    /// Looks for a path by scheme 2 or 4, or by whichever of the two is faster. Scheme 4
+    /// gives up and goes through all rules where the function is in too many of them.
     pub fn search(&self, query: &PathQuery, scheme: Option<Scheme>) -> Result<PathAnswer<'a>> {
         if let Some(scheme @ (Scheme::Unfolded | Scheme::Chunks)) = scheme {
             return Err(Error::invalid(format_args!(
@@ -145,10 +146,7 @@ impl<'a> PathSearcher<'a> {
         let found = PathFound::new(self.fold, &kept.projection, query)?;
         let effort = Effort {
             segments: (kept.scheme == Scheme::Indexed).then(|| self.segments(query)).flatten(),
-            rules: Some(Share {
-                touched: kept.projection.visited(),
-                all: self.fold.rules().len() as u64,
-            }),
+            rules: Some(Share { touched: kept.projection.visited(), all: self.fold.rules().len() as u64 }),
             ..Effort::default()
         };
         Ok(PathAnswer { found, scheme: kept.scheme, effort, reason })
@@ -204,26 +202,20 @@ impl<'a> PathSearcher<'a> {
         match scheme {
             Some(Scheme::Folded) => Ok((self.fully(steps)?, Scheme::Folded, "it was asked for".to_string())),
             Some(_) => {
-                let projection = match self.segments_first(query)? {
-                    Some(projection) => projection,
-                    None => self.by_uses(steps, usize::MAX)?.unwrap_or_default(),
+                let (projection, chosen, reason) = self.by_uses_or_fully(steps)?;
+                let reason = match chosen {
+                    Scheme::Indexed => format!("it was asked for; {reason}"),
+                    _ => format!("it was asked for, but all rules were gone through: {reason}"),
                 };
-                Ok((projection, Scheme::Indexed, "it was asked for".to_string()))
+                Ok((projection, Scheme::Indexed, reason))
             }
             None if is_one_of_many || self.uses.get().is_some() => self.by_uses_or_fully(steps),
             None => self.by_segments_or_fully(query),
         }
     }
 
-    /// By the index, where nothing better is there yet.
-    fn segments_first(&self, query: &PathQuery) -> Result<Option<Projection>> {
-        match &self.index {
-            Some(index) if self.uses.get().is_none() => self.by_segments(index, query),
-            _ => Ok(None),
-        }
-    }
-
-    fn by_segments(&self, index: &PathIndex, query: &PathQuery) -> Result<Option<Projection>> {
+    fn by_segments(&self, query: &PathQuery) -> Result<Option<Projection>> {
+        let Some(index) = &self.index else { return Ok(None) };
         let Some(function) = index.place(query.function()) else { return Ok(None) };
         self.with_scratch(|scratch| index.projection(self.fold, function, query.steps(), scratch)).map(Some)
     }
@@ -240,7 +232,7 @@ impl<'a> PathSearcher<'a> {
             }
         };
         if scheme == Scheme::Indexed
-            && let Some(projection) = self.segments_first(query)?
+            && let Some(projection) = self.by_segments(query)?
         {
             return Ok((projection, scheme, reason));
         }
@@ -251,11 +243,8 @@ impl<'a> PathSearcher<'a> {
     fn by_uses_or_fully(&self, steps: &[(Symbol, Step)]) -> Result<(Projection, Scheme, String)> {
         let most = self.fold.items() / COMMON;
         if let Some(projection) = self.by_uses(steps, most)? {
-            let reason = format!(
-                "few items hold the function: {} of {}",
-                projection.items(),
-                self.fold.items()
-            );
+            let reason =
+                format!("few items hold the function: {} of {}", projection.items(), self.fold.items());
             return Ok((projection, Scheme::Indexed, reason));
         }
         let reason = format!("more than {most} of {} items hold the function", self.fold.items());

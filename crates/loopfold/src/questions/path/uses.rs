@@ -7,7 +7,7 @@
 
 use super::functions::Step;
 use super::projection::{Alike, Projection, Scratch};
-use crate::fold::{Fold, Target};
+use crate::fold::{Fold, Item, Target};
 use crate::{Error, Result, RuleId, Symbol};
 
 /// Where every symbol and rule of a fold is used.
@@ -28,6 +28,11 @@ impl Uses {
             return Err(Error::limit("a path can be looked for in at most 2^32 items"));
         }
         let symbols = fold.alphabet().len();
+        let is_strange =
+            |item: &Item| matches!(item.target(), Target::Symbol(symbol) if symbol.index() >= symbols);
+        if fold.all_items().iter().any(is_strange) {
+            return Err(Error::invalid("an event of the fold is not in its alphabet"));
+        }
         let slot = |target: Target| match target {
             Target::Symbol(symbol) => symbol.index(),
             Target::Rule(rule) => symbols + rule.index(),
