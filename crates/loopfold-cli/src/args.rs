@@ -256,6 +256,14 @@ pub(crate) struct FoldArgs {
     #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "4M")]
     #[arg(value_parser = chunk_size)]
     pub(crate) chunks: Option<ChunkSize>,
+    /// Also store which parts of the trace hold which functions, for `find`: about SEGMENTS parts
+    /// [default without SEGMENTS: 128; on by itself for traces of calls]
+    #[arg(long, value_name = "SEGMENTS", num_args = 0..=1, require_equals = true, default_missing_value = "128")]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=65536))]
+    pub(crate) index: Option<usize>,
+    /// Do not store that
+    #[arg(long, conflicts_with = "index")]
+    pub(crate) no_index: bool,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

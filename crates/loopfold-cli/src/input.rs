@@ -48,6 +48,12 @@ pub(crate) struct Loaded {
     pub(crate) archive_bytes: Option<u64>,
     /// How many bytes of archives are chunks of their events.
     pub(crate) chunk_bytes: u64,
+    /// How many bytes of archives are indexes of functions.
+    pub(crate) index_bytes: u64,
+    /// How many archives have no such index.
+    without_index: usize,
+    /// Whether traces of slices were read as calls.
+    slices_are_calls: bool,
     /// Why reading ended early, where what came before is kept all the same.
     pub(crate) cut: Option<anyhow::Error>,
     projection: Projection,
@@ -93,7 +99,12 @@ fn read_all(
         arguments,
         options: options(arguments)?,
         gathering,
-        loaded: Loaded { projection: projection(arguments)?, archive_bytes: Some(0), ..Loaded::default() },
+        loaded: Loaded {
+            projection: projection(arguments)?,
+            archive_bytes: Some(0),
+            slices_are_calls: arguments.calls,
+            ..Loaded::default()
+        },
         times: times == TimesKept::All,
         several: arguments.inputs.len() > 1,
         archive_fields: HashSet::new(),
@@ -248,8 +259,10 @@ impl Reader<'_> {
     fn read_archive(&mut self, input: impl Read + Seek, base: &str) -> Result<()> {
         let options = ReadOptions { times: self.times, lenient: self.arguments.lenient };
         let mut archive = archive::Archive::open(input)?;
-        let Sizes { total: bytes, chunks, .. } = archive.sizes();
+        let Sizes { total: bytes, chunks, index, .. } = archive.sizes();
         self.loaded.chunk_bytes = self.loaded.chunk_bytes.saturating_add(chunks);
+        self.loaded.index_bytes = self.loaded.index_bytes.saturating_add(index);
+        self.loaded.without_index += usize::from(!archive.has_index());
         self.loaded.archive_bytes = self.loaded.archive_bytes.map(|sum| sum.saturating_add(bytes));
         let (fold, report) = archive.read(&options)?;
         if let Some(damage) = report.damage {
@@ -421,6 +434,19 @@ impl Reader<'_> {
         if let Some(cut) = cut {
             self.loaded.notes.push(format!("{base}: damaged: {cut}"));
         }
+    }
+}
+
+/// Formats of traces of calls.
+const CALLS: [&str; 3] = ["calls", "calls-binary", "finstrument"];
+
+impl Loaded {
+    /// True if all that was read are traces of calls, and archives that have an index of
+    /// functions.
+    pub(crate) fn is_indexed(&self) -> bool {
+        let is_calls = |format: &&str| CALLS.contains(format) || *format == "chrome" && self.slices_are_calls;
+        let something = self.index_bytes > 0 || !self.formats.is_empty();
+        something && self.without_index == 0 && self.formats.iter().all(is_calls)
     }
 }
 

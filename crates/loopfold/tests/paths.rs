@@ -7,7 +7,9 @@ mod support;
 
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Measure, Target};
 use loopfold::folders::{Folder, Outermost, fold_trace};
-use loopfold::questions::{CallStacks, Functions, Levels, PathPlace, PathQuery, PathScan, find_path};
+use loopfold::questions::{
+    CallStacks, Deepest, Functions, Levels, PathPlace, PathQuery, PathScan, find_path,
+};
 use loopfold::trace::{Alphabet, Collector, Event, Field, Name, Role, Sink, Value};
 use loopfold::{Fold, Symbol};
 use loopfold_testing::Rng;
@@ -348,7 +350,8 @@ fn levels_are_those_of_single_steps() {
         let above = |level: i64| (level - lowest + 1) as u64;
         let expected = (above(0), above(level), returns.map(above));
         assert_eq!((value.entry(), value.exit(), value.lowest_return()), expected, "{trace:?}");
-        assert_eq!(value.deepest(), (highest - lowest) as u64, "{trace:?}");
+        let nesting = fold.measure(&Deepest::new(fold.alphabet()), fold.streams()[0].root()).unwrap();
+        assert_eq!(nesting.deepest(), (highest - lowest) as u64, "{trace:?}");
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{Outcome, input, interrupt, save, show};
 use anyhow::{Context as _, Result, anyhow};
 use loopfold::Fold;
 use loopfold::archive::WriteOptions;
-use loopfold::questions::summarize;
+use loopfold::questions::{PathIndex, summarize};
 use loopfold::trace::TimesKept;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,8 @@ pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
     let mut loaded = input::load_what_comes(&arguments.read, times, &folder)?;
     let cut = loaded.cut.take();
     let chunks_left_out = arguments.chunks.is_none() && loaded.chunk_bytes > 0;
+    let index =
+        arguments.index.or((!arguments.no_index && loaded.is_indexed()).then_some(PathIndex::SEGMENTS));
     let (mut fold, mut notes) = fold(loaded, arguments)?;
     if arguments.times == TimesName::Summary {
         fold = summarize(fold)?;
@@ -29,7 +31,10 @@ pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
     if let Some(error) = cut {
         return Err(save_partial(&fold, &arguments.output, &error));
     }
-    let options = WriteOptions::default().with_chunks(arguments.chunks);
+    if arguments.index.is_some() && !PathIndex::is_possible(&fold)? {
+        notes.push("there is no index: blocks and exits of functions do not say whose they are".to_string());
+    }
+    let options = WriteOptions::default().with_chunks(arguments.chunks).with_index(index);
     let bytes = save::save_fold(&fold, &arguments.output, &options)?;
     notes.extend(chunks_left_out.then(|| input::CHUNKS_LEFT_OUT.to_string()));
     show::notes(&notes);

@@ -3,6 +3,8 @@
 use crate::args::{FolderName, MergeArgs};
 use crate::{Outcome, input, save, show};
 use anyhow::Result;
+use loopfold::archive::WriteOptions;
+use loopfold::questions::PathIndex;
 use loopfold::trace::TimesKept;
 use serde_json::json;
 
@@ -11,9 +13,12 @@ pub(super) fn run(arguments: &MergeArgs) -> Result<Outcome> {
     let folder = arguments.folder.or(FolderName::Auto);
     let loaded = input::load_for(&arguments.read, TimesKept::All, &folder)?;
     let has_chunks = loaded.chunk_bytes > 0;
+    // The index of what is joined is a new one, and there is one if all had one.
+    let index = loaded.is_indexed().then_some(PathIndex::SEGMENTS);
     let (fold, mut notes) = loaded.fold_as_stored(&folder)?;
     notes.extend(has_chunks.then(|| input::CHUNKS_LEFT_OUT.to_string()));
-    let bytes = save::save(&fold, &arguments.output)?;
+    let options = WriteOptions::default().with_index(index);
+    let bytes = save::save_fold(&fold, &arguments.output, &options)?;
     show::notes(&notes);
     if arguments.json {
         show::print_json(&json!({

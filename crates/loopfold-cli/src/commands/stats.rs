@@ -19,10 +19,10 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     let loaded = input::load_for(&arguments.read, TimesKept::All, &folder)?;
     // The size is that of whole archives.
     let stored = loaded.archive_bytes.filter(|_| arguments.read.stream.is_none());
-    let chunks = loaded.chunk_bytes;
+    let (index, chunks) = (loaded.index_bytes, loaded.chunk_bytes);
     let (fold, notes) = loaded.fold_as_stored(&folder)?;
     let statistics = statistics(&fold)?;
-    let sizes = Sizes { chunks, ..Sizes::of(&fold, stored)? };
+    let sizes = Sizes { index, chunks, ..Sizes::of(&fold, stored)? };
     show::notes(&notes);
     let sums = sums_of(&fold)?;
     if arguments.json {
@@ -45,6 +45,8 @@ struct Sizes {
     trace: Option<u64>,
     /// The bytes of the archive.
     archive: u64,
+    /// How many of these are the index of functions.
+    index: u64,
     /// How many of these are chunks of the events.
     chunks: u64,
 }
@@ -55,7 +57,7 @@ impl Sizes {
         let noted = fold.streams().iter().filter_map(|stream| stream.note(input::BYTES_NOTE)?.parse().ok());
         let trace = noted.reduce(u64::saturating_add);
         let archive = stored.map_or_else(|| save::archive_bytes(fold), Ok)?;
-        Ok(Self { time: run_time(fold)?, trace, archive, chunks: 0 })
+        Ok(Self { time: run_time(fold)?, trace, archive, index: 0, chunks: 0 })
     }
 
     /// How many times larger the trace is.
@@ -114,6 +116,7 @@ fn to_json(fold: &Fold, statistics: &Statistics, sizes: &Sizes) -> Value {
         "depth": statistics.depth,
         "folder": folder_names(fold),
         "bytes": sizes.archive,
+        "index_bytes": sizes.index,
         "chunk_bytes": sizes.chunks,
         "time_ns": sizes.time,
         "trace_bytes": sizes.trace,
@@ -158,6 +161,9 @@ fn print(
     writeln!(out, "time      {time}")?;
     writeln!(out, "trace     {trace:<12}  {}", rate(sizes.trace))?;
     writeln!(out, "archive   {:<12}  {}", show::bytes(sizes.archive), rate(Some(sizes.archive)))?;
+    if sizes.index > 0 {
+        writeln!(out, "index     {}", show::bytes(sizes.index))?;
+    }
     if sizes.chunks > 0 {
         writeln!(out, "chunks    {}", show::bytes(sizes.chunks))?;
     }

@@ -30,8 +30,8 @@ pub(super) fn run(arguments: &VerifyArgs) -> Result<Outcome> {
         match &verified {
             Ok(good) => results.push(json!({
                 "archive": name, "ok": true, "segments": good.segments, "streams": good.streams,
-                "events": good.events, "rules": good.rules, "items": good.items, "chunks": good.chunks,
-                "bytes": good.bytes,
+                "events": good.events, "rules": good.rules, "items": good.items,
+                "index_segments": good.index_segments, "chunks": good.chunks, "bytes": good.bytes,
             })),
             Err(reason) => {
                 outcome = Outcome::Nothing;
@@ -56,6 +56,8 @@ struct Good {
     events: Option<u64>,
     rules: usize,
     items: usize,
+    /// Segments of the index of functions.
+    index_segments: u64,
     /// Chunks that have the events of the fold.
     chunks: u64,
     bytes: u64,
@@ -63,14 +65,14 @@ struct Good {
 
 impl Good {
     fn archive(found: &Verified) -> Self {
-        let &Verified { segments, streams, events, rules, items, chunks, bytes, .. } = found;
-        Self { segments: Some(segments), streams, events, rules, items, chunks, bytes }
+        let &Verified { segments, streams, events, rules, items, index_segments, chunks, bytes, .. } = found;
+        Self { segments: Some(segments), streams, events, rules, items, index_segments, chunks, bytes }
     }
 
     fn grammar(fold: &Fold, bytes: u64) -> Self {
         let (streams, events) = (fold.streams().len(), fold.events());
         let (rules, items) = (fold.rules().len(), fold.items());
-        Self { segments: None, streams, events, rules, items, chunks: 0, bytes }
+        Self { segments: None, streams, events, rules, items, index_segments: 0, chunks: 0, bytes }
     }
 }
 

@@ -53,6 +53,8 @@ pub enum SectionKind {
     Metrics,
     /// Sums of times and measurements, where not every event's are kept.
     Summary,
+    /// Which segments of the fold hold which functions.
+    Index,
     /// The symbols themselves, in compressed chunks.
     Chunks,
     /// Something that a later version added.
@@ -60,7 +62,7 @@ pub enum SectionKind {
 }
 
 impl SectionKind {
-    const KNOWN: [Self; 8] = [
+    const KNOWN: [Self; 9] = [
         Self::Streams,
         Self::Alphabet,
         Self::Rules,
@@ -68,6 +70,7 @@ impl SectionKind {
         Self::Durations,
         Self::Metrics,
         Self::Summary,
+        Self::Index,
         Self::Chunks,
     ];
 
@@ -80,6 +83,7 @@ impl SectionKind {
             Self::Durations => 5,
             Self::Metrics => 6,
             Self::Summary => OPTIONAL | 7,
+            Self::Index => OPTIONAL | 8,
             Self::Chunks => OPTIONAL | 9,
             Self::Unknown(code) => code,
         }
@@ -104,6 +108,7 @@ impl fmt::Display for SectionKind {
             Self::Durations => "durations",
             Self::Metrics => "metrics",
             Self::Summary => "summary",
+            Self::Index => "index",
             Self::Chunks => "chunks",
             Self::Unknown(code) => return write!(f, "section of kind {code}"),
         })

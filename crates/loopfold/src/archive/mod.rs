@@ -19,6 +19,7 @@ mod chance;
 mod chunks;
 mod coder;
 mod estimate;
+mod index;
 mod items;
 mod join;
 mod layout;

@@ -10,8 +10,9 @@ use super::layout::{
     HEAD, MAGIC, Section, SectionKind, Segment, Version, check_section, read_at, read_section, read_segment,
     version_of,
 };
-use super::{Chunks, rules, summary, text, times, v1};
+use super::{Chunks, index, rules, summary, text, times, v1};
 use crate::fold::{FoldBuilder, FoldedStream};
+use crate::questions::PathIndex;
 use crate::trace::{Column, Times};
 use crate::{Error, Fold, Result};
 use std::fmt;
@@ -91,6 +92,8 @@ pub struct Verified {
     pub sums: u64,
     /// Chunks that were decompressed and compared with the fold.
     pub chunks: u64,
+    /// Segments of the index of functions, which was made anew and compared.
+    pub index_segments: u64,
     /// The size of the file.
     pub bytes: u64,
 }
@@ -117,6 +120,8 @@ pub struct Sizes {
     pub summary: u64,
     /// The symbols themselves, in compressed chunks.
     pub chunks: u64,
+    /// Which segments of the fold hold which functions.
+    pub index: u64,
     /// Sections that this program does not know.
     pub unknown: u64,
     /// Head, tables and checksums, and what damage makes unreadable.
@@ -209,6 +214,7 @@ impl<R: Read + Seek> Archive<R> {
                 SectionKind::Metrics => &mut sizes.metrics,
                 SectionKind::Summary => &mut sizes.summary,
                 SectionKind::Chunks => &mut sizes.chunks,
+                SectionKind::Index => &mut sizes.index,
                 SectionKind::Unknown(_) => &mut sizes.unknown,
             };
             *size += section.length();
@@ -246,6 +252,7 @@ impl<R: Read + Seek> Archive<R> {
         let (fold, report) = self.read(&ReadOptions { times: true, lenient: false })?;
         let sums = summary::check(&fold)?;
         let chunks = self.check_chunks()?;
+        let index_segments = self.check_index()?;
         let mut values = 0;
         for stream in fold.streams() {
             values += check_columns(stream.times())
@@ -261,6 +268,7 @@ impl<R: Read + Seek> Archive<R> {
             values,
             sums,
             chunks,
+            index_segments,
             bytes: self.bytes,
         })
     }
@@ -291,6 +299,25 @@ impl<R: Read + Seek> Archive<R> {
         Ok(checked)
     }
 
+    /// Makes the index of every segment anew and compares.
+    fn check_index(&mut self) -> Result<u64> {
+        let mut checked = 0;
+        for number in 0..self.segments.len() {
+            if self.segments[number].section(SectionKind::Index).is_none() {
+                continue;
+            }
+            let fold = self.segment(number, false)?;
+            let check = |index: PathIndex| {
+                let wrong = || Error::damaged(SectionKind::Index, "it does not say what the rules hold");
+                if index.is_right(&fold)? { Ok(index.segments() as u64) } else { Err(wrong()) }
+            };
+            let segments = self.section(number, SectionKind::Index);
+            let segments = segments.and_then(|section| index::read(&section, &fold)).and_then(check);
+            checked += segments.map_err(|error| error.within(format_args!("segment {}", number + 1)))?;
+        }
+        Ok(checked)
+    }
+
     /// The symbols of all streams in chunks, as they are stored; reads the list of chunks
     /// alone. Nothing if there are none, or if the archive has several segments: then
     /// their symbols are not those of the whole.
@@ -304,6 +331,24 @@ impl<R: Read + Seek> Archive<R> {
         let chunks = Chunks::open(&mut self.input, &section).map(|chunks| chunks.into_parts());
         let parts = chunks.map_err(|error| error.within("segment 1"))?;
         Ok(Some(Chunks::from_parts(self.input, parts)))
+    }
+
+    /// True if an index of functions is stored.
+    pub fn has_index(&self) -> bool {
+        self.segments.iter().any(|segment| segment.section(SectionKind::Index).is_some())
+    }
+
+    /// The index of functions of the fold that [`read`](Self::read) gave; nothing if there
+    /// is none, or if the archive has several segments: then theirs are not of the whole.
+    /// An index that is damaged or of another fold is an error; the fold is then as good
+    /// without it.
+    pub fn index(&mut self, fold: &Fold) -> Result<Option<PathIndex>> {
+        let mut folds = (0..self.segments.len()).filter(|&index| !self.segments[index].sections().is_empty());
+        let (Some(only), None) = (folds.next(), folds.next()) else { return Ok(None) };
+        match &self.section(only, SectionKind::Index)?[..] {
+            [] => Ok(None),
+            section => index::read(section, fold).map(Some),
+        }
     }
 
     /// One segment as a fold of its own.

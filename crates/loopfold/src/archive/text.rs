@@ -36,7 +36,7 @@ const MODELLED: u8 = 2;
 const MODELLED_LENGTH: usize = 1 << 15;
 
 /// Compresses a text if that makes it smaller.
-fn pack(text: &[u8], expansion: usize) -> Result<Vec<u8>> {
+pub(super) fn pack(text: &[u8], expansion: usize) -> Result<Vec<u8>> {
     let frame = zstd::bulk::compress(text, LEVEL)?;
     let (method, content) = match frame.strip_prefix(&ZSTD_MAGIC) {
         Some(frame) if frame.len() < text.len() && text.len() / expansion < frame.len() => {
@@ -65,7 +65,7 @@ fn most(section: &[u8], expansion: usize) -> usize {
 }
 
 /// The reverse of [`pack`].
-fn unpack(packed: &[u8], place: &'static str, expansion: usize) -> Result<Vec<u8>> {
+pub(super) fn unpack(packed: &[u8], place: &'static str, expansion: usize) -> Result<Vec<u8>> {
     let mut bytes = Bytes::new(packed, place);
     match bytes.byte()? {
         STORED => Ok(bytes.rest().to_vec()),

@@ -4,8 +4,9 @@
 //! making it leaves the output at the end of the segment before.
 
 use super::layout::{SectionKind, head, table};
-use super::{ChunkSize, chunks, rules, summary, text, times};
+use super::{ChunkSize, chunks, index, rules, summary, text, times};
 use crate::fold::Canonical;
+use crate::questions::PathIndex;
 use crate::{Error, Fold, Result};
 use std::io::Write;
 
@@ -32,6 +33,9 @@ pub fn write(fold: &Fold, output: impl Write) -> Result<()> {
 pub struct WriteOptions {
     /// The symbols themselves, in [chunks](super::Chunks) of this size.
     pub chunks: Option<ChunkSize>,
+    /// The [index](PathIndex) of functions, of about so many segments, where there can be
+    /// one.
+    pub index: Option<usize>,
 }
 
 impl WriteOptions {
@@ -40,11 +44,22 @@ impl WriteOptions {
         self.chunks = size;
         self
     }
+
+    /// With an index of about so many segments, or without.
+    pub fn with_index(mut self, segments: Option<usize>) -> Self {
+        self.index = segments;
+        self
+    }
 }
 
 /// Writes a fold as [`write()`] does, and what the options ask for.
 pub fn write_with(fold: &Fold, output: impl Write, options: &WriteOptions) -> Result<()> {
     let mut sections = sections_of(fold)?;
+    if let Some(segments) = options.index
+        && let Some(index) = PathIndex::of(&fold.canonical_without_times(), segments)?
+    {
+        sections.push((SectionKind::Index, index::write(&index)?));
+    }
     if let Some(size) = options.chunks {
         sections.push((SectionKind::Chunks, chunks::write(&fold.canonical_without_times(), size)?));
     }

@@ -326,8 +326,18 @@ impl Fold {
         self
     }
 
+    /// Where the items of a rule end within it, in events.
     pub(crate) fn item_ends(&self, rule: RuleId) -> &[u64] {
-        let ends = self.item_ends.get_or_init(|| {
+        &self.all_item_ends()[self.rules.range(rule)]
+    }
+
+    /// Where an item ends within its rule, by its place among [all](Self::all_items).
+    pub(crate) fn item_end(&self, place: usize) -> u64 {
+        self.all_item_ends()[place]
+    }
+
+    fn all_item_ends(&self) -> &[u64] {
+        self.item_ends.get_or_init(|| {
             let mut ends = Vec::with_capacity(self.items());
             for rule in self.rules() {
                 let mut end = 0;
@@ -337,8 +347,7 @@ impl Fold {
                 }
             }
             ends
-        });
-        &ends[self.rules.range(rule)]
+        })
     }
 }
 

@@ -31,9 +31,9 @@ pub use iterations::{LoopTimes, Slowest, StreamTimes, SummedTimes, loop_times, s
 pub use names::{near_names, symbols_called};
 pub use nest::{Nest, Node};
 pub use path::{
-    CallStacks, Effort, Function, Functions, Levels, NestingLevels, PathFound, PathOccurrences, PathPlace,
-    PathPlaces, PathQuery, PathScan, ScanFound, ScanOptions, Scheme, Share, TraceChunks, find_path,
-    scan_chunks, scan_unfolded,
+    CallStacks, Deepest, Effort, Function, Functions, Levels, Nesting, NestingLevels, PathAnswer, PathFound,
+    PathIndex, PathOccurrences, PathPlace, PathPlaces, PathQuery, PathScan, PathSearcher, ScanFound,
+    ScanOptions, Scheme, Share, TraceChunks, find_path, find_path_indexed, scan_chunks, scan_unfolded,
 };
 pub use query::Query;
 pub use rule_sums::{rule_sums, summarize};

@@ -1,5 +1,5 @@
-//! Sets of places in a query, as bits. Queries of up to 64 events need one machine word
-//! and no memory of their own; longer ones need a list of them, none when empty.
+//! Sets of places in a query, as bits. Queries of up to 64 events need one machine word, or
+//! half of one, and no memory of their own; longer ones need a list of them, none when empty.
 
 use std::fmt::Debug;
 
@@ -33,41 +33,52 @@ pub(in crate::questions) trait Bits:
     fn words(&self) -> usize;
 }
 
-impl Bits for u64 {
-    fn insert(&mut self, place: usize) {
-        *self |= 1 << place;
-    }
+/// Sets of as many places as a machine word has bits.
+macro_rules! machine_words {
+    ($($word:ty),*) => {$(
+        impl Bits for $word {
+            fn insert(&mut self, place: usize) {
+                *self |= 1 << place;
+            }
 
-    fn is_empty(&self) -> bool {
-        *self == 0
-    }
+            fn is_empty(&self) -> bool {
+                *self == 0
+            }
 
-    fn last(&self) -> Option<usize> {
-        self.checked_ilog2().map(|place| place as usize)
-    }
+            fn last(&self) -> Option<usize> {
+                self.checked_ilog2().map(|place| place as usize)
+            }
 
-    fn common(&self, other: &Self) -> u64 {
-        let both = self & other;
-        if both == 0 { 0 } else { count_ones(both) }
-    }
+            #[inline]
+            fn common(&self, other: &Self) -> u64 {
+                let both = self & other;
+                if both == 0 { 0 } else { count_ones(both.into()) }
+            }
 
-    fn keep(&mut self, other: &Self, by: usize) {
-        *self &= if by < 64 { other >> by } else { 0 };
-    }
+            #[inline]
+            fn keep(&mut self, other: &Self, by: usize) {
+                *self &= other.checked_shr(by as u32).unwrap_or(0);
+            }
 
-    fn add(&mut self, from: &Self, other: &Self, by: usize) {
-        *self |= from & if by < 64 { other >> by } else { 0 };
-    }
+            #[inline]
+            fn add(&mut self, from: &Self, other: &Self, by: usize) {
+                *self |= from & other.checked_shr(by as u32).unwrap_or(0);
+            }
 
-    fn follow(&mut self, inside: &Self, by: usize, all: &Self, more: &Self) {
-        let moved = if by < 64 { (*self & inside) << by } else { 0 };
-        *self = moved & all | more;
-    }
+            #[inline]
+            fn follow(&mut self, inside: &Self, by: usize, all: &Self, more: &Self) {
+                let moved = (*self & inside).checked_shl(by as u32).unwrap_or(0);
+                *self = moved & all | more;
+            }
 
-    fn words(&self) -> usize {
-        0
-    }
+            fn words(&self) -> usize {
+                0
+            }
+        }
+    )*};
 }
+
+machine_words!(u32, u64);
 
 /// Out of line: mostly there is nothing to count, and not every processor counts at once.
 #[inline(never)]

@@ -1,5 +1,5 @@
-//! Looking back from a position: where the path that ends there began, and which calls
-//! were open.
+//! Looking back from a position: which calls were open, and how many frames lie between
+//! there and the beginning of a path.
 //!
 //! The walk goes from item to item towards the beginning and knows how many frames have
 //! ended that must begin first: as long as there are any, or nothing happens in the frame
@@ -8,13 +8,11 @@
 //! open: a way down the rules for each of those.
 
 use super::levels::{Levels, NestingLevels};
-use super::matcher::Matcher;
 use crate::fold::{Fold, Item, Target, measure_rules};
-use crate::questions::find::bits::Bits;
 use crate::{Result, RuleId, Symbol};
 
 /// What lies before a position, from there to the beginning.
-pub(super) struct Backwards<'a> {
+struct Backwards<'a> {
     fold: &'a Fold,
     /// What is still to come, the nearest last.
     behind: Vec<Behind<'a>>,
@@ -29,7 +27,7 @@ enum Behind<'a> {
 }
 
 impl<'a> Backwards<'a> {
-    pub(super) fn new(fold: &'a Fold, rule: RuleId, position: u64) -> Self {
+    fn new(fold: &'a Fold, rule: RuleId, position: u64) -> Self {
         let position = position.min(fold.length(rule));
         let mut backwards = Self { fold, behind: Vec::new(), position };
         let (mut rule, mut rest) = (rule, position);
@@ -52,7 +50,7 @@ impl<'a> Backwards<'a> {
         backwards
     }
 
-    pub(super) fn next(&mut self) -> Option<Item> {
+    fn next(&mut self) -> Option<Item> {
         loop {
             match self.behind.last_mut()? {
                 Behind::Items(items) => {
@@ -77,19 +75,14 @@ impl<'a> Backwards<'a> {
         }
     }
 
-    /// Where what was passed begins.
-    pub(super) fn position(&self) -> u64 {
-        self.position
-    }
-
     /// Passes over the last iterations of an item.
-    pub(super) fn pass(&mut self, item: Item, iterations: u64) {
+    fn pass(&mut self, item: Item, iterations: u64) {
         self.position -= iterations * self.fold.target_length(item.target());
         self.put_back(item.target(), item.times() - iterations);
     }
 
     /// Goes into the last iteration of an item, or returns its symbol, which is passed.
-    pub(super) fn enter(&mut self, item: Item) -> Option<Symbol> {
+    fn enter(&mut self, item: Item) -> Option<Symbol> {
         match item.target() {
             Target::Rule(rule) => {
                 self.put_back(item.target(), item.times() - 1);
@@ -105,12 +98,17 @@ impl<'a> Backwards<'a> {
 }
 
 /// How many frames have ended, seen from behind, that have not yet begun.
-struct Pending(u64);
+#[derive(Default)]
+pub(super) struct Pending(u64);
 
 impl Pending {
+    pub(super) fn frames(&self) -> u64 {
+        self.0
+    }
+
     /// How many of the last of `times` iterations of a stretch lie in frames that have
     /// ended; these are passed.
-    fn pass(&mut self, leaves: u64, enters: u64, times: u64) -> u64 {
+    pub(super) fn pass(&mut self, leaves: u64, enters: u64, times: u64) -> u64 {
         let Some(room) = self.0.checked_sub(enters).filter(|&room| room > 0) else { return 0 };
         let iterations = match enters.checked_sub(leaves) {
             None | Some(0) => times,
@@ -121,41 +119,12 @@ impl Pending {
     }
 
     /// Passes over iterations, which all lie in frames that have ended or the one below.
-    fn take(&mut self, leaves: u64, enters: u64, iterations: u64) {
+    pub(super) fn take(&mut self, leaves: u64, enters: u64, iterations: u64) {
         self.0 = match leaves.checked_sub(enters) {
             Some(more) => self.0.saturating_add(more.saturating_mul(iterations)),
             None => self.0.saturating_sub((enters - leaves).saturating_mul(iterations)),
         };
     }
-}
-
-/// Where the first of `blocks` blocks of a frame is, the last of which is at `end`.
-pub(super) fn start<B: Bits>(matcher: &Matcher<'_, B>, rule: RuleId, end: u64, blocks: usize) -> Option<u64> {
-    let mut backwards = Backwards::new(matcher.fold, rule, end);
-    let mut missing = blocks.checked_sub(1)?;
-    let mut pending = Pending(0);
-    while missing > 0 {
-        let item = backwards.next()?;
-        let Some(value) = matcher.value(item.target()) else {
-            backwards.pass(item, item.times());
-            continue;
-        };
-        let (leaves, enters) = (value.leaves, value.enters);
-        let passed = pending.pass(leaves, enters, item.times());
-        if passed > 0 {
-            backwards.pass(item, passed);
-        } else if pending.0 == enters && !value.reaches_lowest() {
-            // Nothing happens in the frame itself; if the stretch is as deep before as
-            // behind, then nor does it in the other iterations.
-            let passed = if leaves == enters { item.times() } else { 1 };
-            pending.take(leaves, enters, passed);
-            backwards.pass(item, passed);
-        } else if backwards.enter(item).is_some() {
-            // Where the frame itself is entered, there are not so many blocks.
-            missing = (pending.0 == enters).then(|| missing - 1)?;
-        }
-    }
-    Some(backwards.position)
 }
 
 /// Which calls are open at a position, for any number of positions of a fold.

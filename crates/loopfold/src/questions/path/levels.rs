@@ -32,7 +32,7 @@ pub struct Levels {
 /// for symbol in [block, leave, block, leave, block, enter, block, enter, block, enter, block] {
 ///     whole = levels.join(&whole, &levels.symbol(symbol))?;
 /// }
-/// assert_eq!((whole.entry(), whole.exit(), whole.lowest_return(), whole.deepest()), (3, 4, Some(2), 3));
+/// assert_eq!((whole.entry(), whole.exit(), whole.lowest_return()), (3, 4, Some(2)));
 /// # Ok::<(), loopfold::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,9 +42,7 @@ pub struct NestingLevels {
     /// Calls that are entered but not left.
     pub enters: u64,
     /// How far above the lowest level the lowest exit is, if there is one.
-    returns: Option<u64>,
-    /// How far above the lowest level the highest is.
-    highest: u64,
+    pub(crate) returns: Option<u64>,
 }
 
 impl NestingLevels {
@@ -73,11 +71,6 @@ impl NestingLevels {
         self.enters.saturating_add(1)
     }
 
-    /// The most calls that are open at a time, with those that are only left here.
-    pub fn deepest(&self) -> u64 {
-        self.highest
-    }
-
     /// The level of the lowest call that is left, if any is.
     pub fn lowest_return(&self) -> Option<u64> {
         Some(self.returns?.saturating_add(1))
@@ -88,8 +81,8 @@ impl Levels {
     /// The levels of all symbols of an alphabet.
     pub fn new(alphabet: &Alphabet) -> Self {
         let of = |symbol| match alphabet.meaning(symbol).role {
-            Role::Enter => NestingLevels { enters: 1, highest: 1, ..NestingLevels::default() },
-            Role::Leave => NestingLevels { leaves: 1, enters: 0, returns: Some(1), highest: 1 },
+            Role::Enter => NestingLevels { enters: 1, ..NestingLevels::default() },
+            Role::Leave => NestingLevels { leaves: 1, enters: 0, returns: Some(1) },
             _ => NestingLevels::default(),
         };
         Self { symbols: alphabet.symbols().map(of).collect() }
@@ -124,7 +117,6 @@ impl Levels {
             leaves: left.leaves.saturating_add(left_above),
             enters: right.enters.saturating_add(right_above),
             returns,
-            highest: left.highest.saturating_add(left_above).max(right.highest.saturating_add(right_above)),
         }
     }
 
@@ -137,7 +129,6 @@ impl Levels {
             leaves: deeper(once.leaves.saturating_sub(once.enters), once.leaves),
             enters: deeper(once.enters.saturating_sub(once.leaves), once.enters),
             returns: once.returns,
-            highest: deeper(once.enters.abs_diff(once.leaves), once.highest),
         }
     }
 }
@@ -159,5 +150,80 @@ impl Measure for Levels {
 
     fn repeat(&self, value: &NestingLevels, times: u64) -> Result<NestingLevels> {
         Ok(self.repeated(*value, times))
+    }
+}
+
+/// The measure of how many calls are open at a time, at the most: [`Nesting::deepest`].
+///
+/// ```
+/// use loopfold::fold::Measure;
+/// use loopfold::questions::Deepest;
+/// use loopfold::trace::{Alphabet, Event, Role};
+///
+/// let mut alphabet = Alphabet::default();
+/// let enter = alphabet.intern(&Event { role: Role::Enter, ..Event::named("F") }, None)?;
+/// let leave = alphabet.intern(&Event { role: Role::Leave, ..Event::named("E") }, None)?;
+/// let measure = Deepest::new(&alphabet);
+/// let once = measure.join(&measure.symbol(enter), &measure.symbol(leave))?;
+/// assert_eq!(measure.repeat(&once, 1_000)?.deepest(), 1);
+/// assert_eq!(measure.repeat(&measure.symbol(enter), 1_000)?.deepest(), 1_000);
+/// # Ok::<(), loopfold::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Deepest(Levels);
+
+/// How many calls are open at a time in a stretch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Nesting {
+    leaves: u64,
+    enters: u64,
+    /// How far above the lowest level the highest is.
+    highest: u64,
+}
+
+impl Nesting {
+    /// The most calls that are open at a time, with those that are only seen to be left.
+    pub fn deepest(&self) -> u64 {
+        self.highest
+    }
+}
+
+impl Deepest {
+    /// The measure for all symbols of an alphabet.
+    pub fn new(alphabet: &Alphabet) -> Self {
+        Self(Levels::new(alphabet))
+    }
+}
+
+impl Measure for Deepest {
+    type Value = Nesting;
+
+    fn empty(&self) -> Nesting {
+        Nesting::default()
+    }
+
+    fn symbol(&self, symbol: Symbol) -> Nesting {
+        let NestingLevels { leaves, enters, .. } = self.0.of_symbol(symbol);
+        Nesting { leaves, enters, highest: leaves.max(enters) }
+    }
+
+    fn join(&self, left: &Nesting, right: &Nesting) -> Result<Nesting> {
+        let (left_above, right_above) =
+            (right.leaves.saturating_sub(left.enters), left.enters.saturating_sub(right.leaves));
+        Ok(Nesting {
+            leaves: left.leaves.saturating_add(left_above),
+            enters: right.enters.saturating_add(right_above),
+            highest: left.highest.saturating_add(left_above).max(right.highest.saturating_add(right_above)),
+        })
+    }
+
+    fn repeat(&self, once: &Nesting, times: u64) -> Result<Nesting> {
+        let Some(more) = times.checked_sub(1) else { return Ok(Nesting::default()) };
+        let deeper = |by: u64, from: u64| from.saturating_add(by.saturating_mul(more));
+        Ok(Nesting {
+            leaves: deeper(once.leaves.saturating_sub(once.enters), once.leaves),
+            enters: deeper(once.enters.saturating_sub(once.leaves), once.enters),
+            highest: deeper(once.enters.abs_diff(once.leaves), once.highest),
+        })
     }
 }

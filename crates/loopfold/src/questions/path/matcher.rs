@@ -1,72 +1,75 @@
-//! The values of all rules, and the walk that they guide to where the path occurs.
+//! The values of all parts of a function, and the walk that they guide to where the path
+//! occurs.
 //!
-//! Making the values is one pass over the rules. A rule without a symbol of the function
-//! costs one look at each of its items and has no value of its own; see
-//! [`values`](super::values) for what the others take.
+//! Making the values is one pass over the items of the parts; see
+//! [`values`](super::values) for what they take.
 //!
 //! The walk keeps the frames that are open, so it knows for every stretch ahead how many
 //! occurrences end in it. It passes over what holds none, bisects repeats, and goes into
-//! the rest. Finding one occurrence costs at most the items of the rules it goes into and
-//! the logarithm of each repeat, times the levels of their values.
+//! the rest. Finding one occurrence costs at most the items of the rules it goes into that
+//! hold something of the function and the logarithm of each repeat, times the levels of
+//! their values.
 
 use super::PathQuery;
-use super::ahead::Forwards;
+use super::back::Pending;
+use super::projection::{Part, Projection, Stretch, Stretches};
 use super::value::{Frames, Paths, Value, View};
 use super::values::{Index, Values};
-use crate::fold::{Fold, Item, Target};
+use crate::fold::{Fold, Measure};
 use crate::questions::find::bits::Bits;
 use crate::questions::find::word::Word;
 use crate::{Error, Result, RuleId};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Machine words that the levels of all rules may take: a gigabyte.
 const MOST_WORDS: usize = 1 << 27;
 
-/// The values of all symbols and rules of a fold for one path.
+/// The values of all parts of a function for one path of it.
 pub(super) struct Matcher<'a, B> {
-    pub(super) fold: &'a Fold,
+    fold: &'a Fold,
+    projection: Arc<Projection>,
     paths: Paths<B>,
     values: Values<B>,
-    /// The value of each symbol up to the last one that does something, of any other
-    /// symbol, and of each rule.
+    /// Where the value of each part is.
     indices: Vec<Index>,
-    /// Where the rules begin in `indices`.
-    first_rule: usize,
 }
 
 impl<'a, B: Bits> Matcher<'a, B> {
-    /// One pass over the rules.
-    pub(super) fn new(fold: &'a Fold, query: &PathQuery) -> Result<Self> {
+    /// One pass over the parts.
+    pub(super) fn new(fold: &'a Fold, projection: &Arc<Projection>, query: &PathQuery) -> Result<Self> {
         let paths = Paths::new(query);
         let mut values = Values::default();
-        let first_rule = paths.symbols().map(|(symbol, _)| symbol.index() + 2).max().unwrap_or(1);
-        let mut indices = Vec::with_capacity(first_rule + fold.rules().len());
-        indices.resize(first_rule, Index::NOTHING);
-        for (symbol, value) in paths.symbols() {
-            indices[symbol.index()] = values.add(value, &paths.words)?;
+        let mut indices = Vec::with_capacity(projection.len());
+        for &(symbol, _) in projection.steps() {
+            indices.push(values.add(&paths.symbol(symbol), &paths.words)?);
         }
-        let mut matcher = Self { fold, paths, values, indices, first_rule };
+        let mut matcher = Self { fold, projection: projection.clone(), paths, values, indices };
         let mut value = Value::default();
-        for rule in fold.rules() {
-            let index = matcher.index_of_body(fold.body(rule), &mut value)?;
+        for body in projection.bodies(fold) {
+            let index = matcher.index_of_body(body, &mut value)?;
             matcher.indices.push(index);
         }
         Ok(matcher)
     }
 
-    /// The value of a body, added if it does something. All its rules have theirs.
-    fn index_of_body(&mut self, body: &[Item], value: &mut Value<B>) -> Result<Index> {
+    /// The value of a body, added if it does something. All its parts have theirs.
+    fn index_of_body(
+        &mut self,
+        body: impl Iterator<Item = (Part, u64)>,
+        value: &mut Value<B>,
+    ) -> Result<Index> {
         let words = &self.paths.words;
         value.clear();
         // What happens in the frame that is current at the end, since calls changed it.
         let mut word: Option<Word<B>> = None;
-        for item in body {
-            let index = self.index(item.target());
+        for (part, times) in body {
+            let index = self.indices[part.index()];
             if index == Index::NOTHING {
                 continue;
             }
             if let Some(once) = self.values.word(index) {
-                let next = match item.times() {
+                let next = match times {
                     1 => Cow::Borrowed(once),
                     times => Cow::Owned(words.repeated(once, times)),
                 };
@@ -79,7 +82,7 @@ impl<'a, B: Bits> Matcher<'a, B> {
             if let Some(word) = word.take() {
                 value.append_word(&word, words);
             }
-            self.paths.append(value, self.values.get(index), item.times())?;
+            self.paths.append(value, self.values.get(index), times)?;
         }
         match word {
             Some(word) if value.is_empty() => return self.values.add_word(word),
@@ -95,19 +98,12 @@ impl<'a, B: Bits> Matcher<'a, B> {
         Ok(index)
     }
 
-    #[inline]
-    fn index(&self, target: Target) -> Index {
-        let slot = match target {
-            Target::Symbol(symbol) => symbol.index().min(self.first_rule - 1),
-            Target::Rule(rule) => self.first_rule + rule.index(),
-        };
-        self.indices[slot]
-    }
-
-    /// The value of what a target unfolds to; nothing if that does nothing.
-    #[inline]
-    pub(super) fn value(&self, target: Target) -> Option<View<'_, B>> {
-        match self.index(target) {
+    /// The value of a part; nothing if that does nothing.
+    fn value(&self, part: Part) -> Option<View<'_, B>> {
+        if part == Part::NONE {
+            return None;
+        }
+        match self.indices[part.index()] {
             Index::NOTHING => None,
             index => Some(self.values.get(index)),
         }
@@ -137,16 +133,38 @@ pub(super) trait Matching: Send + Sync {
 
 impl<B: Bits> Matching for Matcher<'_, B> {
     fn count(&self, rule: RuleId) -> u64 {
-        self.value(Target::Rule(rule)).map_or(0, |value| value.count)
+        self.value(self.projection.part(rule)).map_or(0, |value| value.count)
     }
 
     fn walk(&self, rule: RuleId) -> Box<dyn Walk + '_> {
-        let ahead = Forwards::new(self.fold, rule);
-        Box::new(Walker { matcher: self, ahead, frames: Frames::default(), position: 0 })
+        let ahead = Stretches::of(self.fold, &self.projection, rule);
+        Box::new(Walker { matcher: self, ahead, frames: Frames::default() })
     }
 
     fn start(&self, rule: RuleId, end: u64, blocks: usize) -> Option<u64> {
-        super::back::start(self, rule, end, blocks)
+        let mut behind = Stretches::before(self.fold, &self.projection, rule, end);
+        let (mut missing, mut start) = (blocks.checked_sub(1)?, end);
+        let mut pending = Pending::default();
+        while missing > 0 {
+            let stretch = behind.next_back()?;
+            let Some(value) = self.value(stretch.part) else { continue };
+            let (leaves, enters) = (value.leaves, value.enters);
+            let passed = pending.pass(leaves, enters, stretch.times);
+            if passed > 0 {
+                behind.pass_back(stretch, passed);
+            } else if pending.frames() == enters && !value.reaches_lowest() {
+                // Nothing happens in the frame itself; if the stretch is as deep before as
+                // behind, then nor does it in the other iterations.
+                let passed = if leaves == enters { stretch.times } else { 1 };
+                pending.take(leaves, enters, passed);
+                behind.pass_back(stretch, passed);
+            } else if let Some(position) = behind.enter_back(stretch) {
+                // Where the frame itself is entered, there are not so many blocks.
+                missing = (pending.frames() == enters).then(|| missing - 1)?;
+                start = position;
+            }
+        }
+        Some(start)
     }
 }
 
@@ -158,78 +176,72 @@ pub(super) trait Walk {
     fn next(&mut self, skip: &mut u64) -> Option<End>;
 }
 
-struct Walker<'m, 'a, B> {
-    matcher: &'m Matcher<'a, B>,
-    ahead: Forwards<'a>,
+struct Walker<'m, B> {
+    matcher: &'m Matcher<'m, B>,
+    ahead: Stretches<'m>,
     /// The frames that are open.
     frames: Frames<B>,
-    /// How many events lie behind.
-    position: u64,
 }
 
-impl<B: Bits> Walker<'_, '_, B> {
-    /// Passes over a stretch if it has no more than `skip` occurrences.
-    fn pass(&mut self, stretch: View<'_, B>, events: u64, skip: &mut u64) -> bool {
-        let Some(rest) = skip.checked_sub(self.frames.count_in(stretch)) else { return false };
+impl<B: Bits> Walker<'_, B> {
+    /// Passes over something if it has no more than `skip` occurrences.
+    fn pass(&mut self, value: View<'_, B>, skip: &mut u64) -> bool {
+        let Some(rest) = skip.checked_sub(self.frames.count_in(value)) else { return false };
         *skip = rest;
-        self.frames.follow(stretch, &self.matcher.paths.words);
-        self.position += events;
+        self.frames.follow(value, &self.matcher.paths.words);
         true
     }
 
-    /// Passes over an item, or over as many of its iterations as have no more than `skip`
-    /// occurrences. Returns how many are left.
-    fn pass_item(&mut self, item: Item, skip: &mut u64) -> u64 {
-        let (matcher, length) = (self.matcher, self.matcher.fold.target_length(item.target()));
-        let Some(once) = matcher.value(item.target()) else {
-            self.position += item.times() * length;
-            return 0;
-        };
-        let mut rest = item.times();
-        if rest == 1 {
-            return if self.pass(once, length, skip) { 0 } else { 1 };
+    /// Passes over as many iterations as have no more than `skip` occurrences, and returns
+    /// how many these are.
+    fn pass_iterations(&mut self, stretch: Stretch, skip: &mut u64) -> u64 {
+        let (matcher, times) = (self.matcher, stretch.times);
+        let Some(once) = matcher.value(stretch.part) else { return times };
+        if times == 1 {
+            return u64::from(self.pass(once, skip));
         }
-        // The pass over the rules has made all these powers, so none is too large now.
-        if let Ok(all) = matcher.paths.repeated(once, rest)
-            && self.pass(all.view(), rest * length, skip)
+        // The pass over the parts has made all these powers, so none is too large now.
+        if let Ok(all) = matcher.paths.repeated(once, times)
+            && self.pass(all.view(), skip)
         {
-            return 0;
+            return times;
         }
         if self.frames.count_in(once) > *skip {
-            return rest;
+            return 0;
         }
         // Values of 1, 2, 4, … iterations.
-        let Ok(first) = matcher.paths.repeated(once, 1) else { return rest };
+        let Ok(first) = matcher.paths.repeated(once, 1) else { return 0 };
         let mut powers = vec![first];
         while let Some(last) = powers.last()
-            && rest.checked_shr(powers.len() as u32).is_some_and(|enough| enough > 0)
+            && times.checked_shr(powers.len() as u32).is_some_and(|enough| enough > 0)
             && self.frames.count_in(last.view()) <= *skip
             && let Ok(square) = matcher.paths.squared(last)
         {
             powers.push(square);
         }
+        let mut passed = 0;
         for (exponent, power) in powers.iter().enumerate().rev() {
             let iterations = 1u64 << exponent;
-            if iterations <= rest && self.pass(power.view(), iterations * length, skip) {
-                rest -= iterations;
+            if iterations <= times - passed && self.pass(power.view(), skip) {
+                passed += iterations;
             }
         }
-        rest
+        passed
     }
 }
 
-impl<B: Bits> Walk for Walker<'_, '_, B> {
+impl<B: Bits> Walk for Walker<'_, B> {
     fn next(&mut self, skip: &mut u64) -> Option<End> {
-        while let Some(item) = self.ahead.next() {
-            let target = item.target();
-            let rest = self.pass_item(item, skip);
+        while let Some(stretch) = self.ahead.next() {
+            let passed = self.pass_iterations(stretch, skip);
             // The occurrence ends in the next iteration, if any is left.
-            if rest > 0 && self.ahead.enter(target, rest) {
-                if let Some(block) = self.matcher.value(target) {
+            if passed < stretch.times
+                && let Some(position) = self.ahead.enter(stretch, passed)
+            {
+                if let Some(block) = self.matcher.value(stretch.part) {
                     self.frames.follow(block, &self.matcher.paths.words);
                 }
-                self.position += 1;
-                return Some(End { position: self.position - 1, depth: self.frames.depth() });
+                return Some(End { position, depth: self.frames.depth() });
             }
         }
         None

@@ -14,19 +14,23 @@
 //! [`PathScan`] does the same on symbols as they come, [`scan_unfolded`] and
 //! [`scan_chunks`] on those of a trace.
 
-mod ahead;
 mod back;
 mod chunks;
 mod functions;
+mod index;
 mod levels;
 mod matcher;
+mod projection;
 mod ranges;
 mod runs;
 mod scan;
 mod schemes;
+mod searcher;
 mod tame;
+mod uses;
 mod value;
 mod values;
+mod way;
 
 use super::Query;
 use super::find::bits::{Bits, Wide};
@@ -36,10 +40,14 @@ pub use back::CallStacks;
 pub use chunks::{ScanFound, ScanOptions, TraceChunks, scan_chunks, scan_unfolded};
 use functions::Step;
 pub use functions::{Function, Functions};
-pub use levels::{Levels, NestingLevels};
+pub use index::{PathIndex, find_path_indexed};
+pub use levels::{Deepest, Levels, Nesting, NestingLevels};
 use matcher::{End, Matcher, Matching, Walk};
+use projection::{Alike, Projection};
 pub use scan::PathScan;
 pub use schemes::{Effort, PathOccurrences, Scheme, Share};
+pub use searcher::{PathAnswer, PathSearcher};
+use std::sync::Arc;
 use tame::Tame;
 
 /// A path of a function to look for.
@@ -160,16 +168,33 @@ pub struct PathFound<'a> {
 
 /// Looks for a path in all streams of a fold.
 pub fn find_path<'a>(fold: &'a Fold, query: &PathQuery) -> Result<PathFound<'a>> {
-    let matcher =
-        if query.len() <= 64 { matcher_of::<u64>(fold, query)? } else { matcher_of::<Wide>(fold, query)? };
-    Ok(PathFound { fold, matcher, length: query.len() })
+    let projection = Projection::of(fold, query.steps(), Alike::Apart)?;
+    PathFound::new(fold, &Arc::new(projection), query)
 }
 
-fn matcher_of<'a, B: Bits + 'a>(fold: &'a Fold, query: &PathQuery) -> Result<Box<dyn Matching + 'a>> {
-    Ok(match Tame::<B>::new(fold, query) {
-        Some(tame) => Box::new(tame),
-        None => Box::new(Matcher::<B>::new(fold, query)?),
-    })
+impl<'a> PathFound<'a> {
+    /// Looks for a path in what a fold holds of its function.
+    fn new(fold: &'a Fold, projection: &Arc<Projection>, query: &PathQuery) -> Result<Self> {
+        let matcher = match query.len() {
+            ..=32 => matcher_of::<u32>(fold, projection, query)?,
+            ..=64 => matcher_of::<u64>(fold, projection, query)?,
+            _ => matcher_of::<Wide>(fold, projection, query)?,
+        };
+        Ok(Self { fold, matcher, length: query.len() })
+    }
+}
+
+fn matcher_of<'a, B: Bits + 'a>(
+    fold: &'a Fold,
+    projection: &Arc<Projection>,
+    query: &PathQuery,
+) -> Result<Box<dyn Matching + 'a>> {
+    if projection.is_tame()
+        && let Some(tame) = Tame::<B>::new(fold, projection, query)
+    {
+        return Ok(Box::new(tame));
+    }
+    Ok(Box::new(Matcher::<B>::new(fold, projection, query)?))
 }
 
 impl PathFound<'_> {

@@ -317,11 +317,6 @@ impl<B: Bits> Paths<B> {
         Self { words, symbols, most_runs: MOST_WORDS / run, function }
     }
 
-    /// The symbols that do something, and their values.
-    pub(super) fn symbols(&self) -> impl Iterator<Item = (Symbol, &Value<B>)> {
-        self.symbols.iter().filter(|(_, value)| !value.is_empty()).map(|(&symbol, value)| (symbol, value))
-    }
-
     /// Joins a stretch that repeats to the end of another.
     #[inline]
     pub(super) fn append(&self, value: &mut Value<B>, next: View<'_, B>, times: u64) -> Result<()> {
