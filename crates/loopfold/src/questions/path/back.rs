@@ -8,9 +8,7 @@
 //! open: a way down the rules for each of those.
 
 use super::levels::{Levels, NestingLevels};
-use super::matcher::Matcher;
 use crate::fold::{Fold, Item, Target, measure_rules};
-use crate::questions::find::bits::Bits;
 use crate::{Result, RuleId, Symbol};
 
 /// What lies before a position, from there to the beginning.
@@ -129,33 +127,54 @@ impl Pending {
     }
 }
 
-/// Where the first of `blocks` blocks of a frame is, the last of which is at `end`.
-pub(super) fn start<B: Bits>(matcher: &Matcher<'_, B>, rule: RuleId, end: u64, blocks: usize) -> Option<u64> {
-    let mut backwards = Backwards::new(matcher.fold, rule, end);
-    let mut missing = blocks.checked_sub(1)?;
+/// What a stretch does to the frames of one function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FrameLevels {
+    /// Frames that are left but not entered.
+    pub(super) leaves: u64,
+    /// Frames that are entered but not left.
+    pub(super) enters: u64,
+    /// True if there is a block in the lowest frame, after all that it leaves.
+    pub(super) has_block: bool,
+}
+
+/// What the stretches of a fold do to the frames of one function.
+pub(super) trait Nesting {
+    /// Nothing if there is nothing of the function in it.
+    fn frames(&self, target: Target) -> Option<FrameLevels>;
+}
+
+/// What is told of a block: its symbol and its position. No more are told once the answer
+/// is false.
+pub(super) type Tell<'a> = dyn FnMut(Symbol, u64) -> bool + 'a;
+
+/// Tells the blocks that lie before a position in the frame that is innermost there, from
+/// the last to the first. Blocks that do nothing to the path may be left out.
+pub(super) fn blocks(nesting: &impl Nesting, fold: &Fold, rule: RuleId, position: u64, tell: &mut Tell<'_>) {
+    let mut backwards = Backwards::new(fold, rule, position);
     let mut pending = Pending(0);
-    while missing > 0 {
-        let item = backwards.next()?;
-        let Some(value) = matcher.value(item.target()) else {
+    while let Some(item) = backwards.next() {
+        let Some(FrameLevels { leaves, enters, has_block }) = nesting.frames(item.target()) else {
             backwards.pass(item, item.times());
             continue;
         };
-        let (leaves, enters) = (value.leaves, value.enters);
         let passed = pending.pass(leaves, enters, item.times());
         if passed > 0 {
             backwards.pass(item, passed);
-        } else if pending.0 == enters && !value.reaches_lowest() {
+        } else if pending.0 == enters && !has_block {
             // Nothing happens in the frame itself; if the stretch is as deep before as
             // behind, then nor does it in the other iterations.
             let passed = if leaves == enters { item.times() } else { 1 };
             pending.take(leaves, enters, passed);
             backwards.pass(item, passed);
-        } else if backwards.enter(item).is_some() {
-            // Where the frame itself is entered, there are not so many blocks.
-            missing = (pending.0 == enters).then(|| missing - 1)?;
+        } else if let Some(symbol) = backwards.enter(item) {
+            // Before the frame itself is entered, there are no blocks of it.
+            if pending.0 != enters || !tell(symbol, backwards.position) {
+                return;
+            }
+            pending.take(leaves, enters, 1);
         }
     }
-    Some(backwards.position)
 }
 
 /// Which calls are open at a position, for any number of positions of a fold.

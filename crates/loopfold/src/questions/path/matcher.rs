@@ -11,11 +11,11 @@
 
 use super::PathQuery;
 use super::ahead::Forwards;
+use super::back::{self, FrameLevels, Nesting, Tell};
+use super::frame::{FrameState, FrameWords as _, Word};
 use super::value::{Frames, Paths, Value, View};
 use super::values::{Index, Values};
 use crate::fold::{Fold, Item, Target};
-use crate::questions::find::bits::Bits;
-use crate::questions::find::word::Word;
 use crate::{Error, Result, RuleId};
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ use std::borrow::Cow;
 const MOST_WORDS: usize = 1 << 27;
 
 /// The values of all symbols and rules of a fold for one path.
-pub(super) struct Matcher<'a, B> {
+pub(super) struct Matcher<'a, B: FrameState> {
     pub(super) fold: &'a Fold,
     paths: Paths<B>,
     values: Values<B>,
@@ -34,7 +34,7 @@ pub(super) struct Matcher<'a, B> {
     first_rule: usize,
 }
 
-impl<'a, B: Bits> Matcher<'a, B> {
+impl<'a, B: FrameState> Matcher<'a, B> {
     /// One pass over the rules.
     pub(super) fn new(fold: &'a Fold, query: &PathQuery) -> Result<Self> {
         let paths = Paths::new(query);
@@ -114,6 +114,13 @@ impl<'a, B: Bits> Matcher<'a, B> {
     }
 }
 
+impl<B: FrameState> Nesting for Matcher<'_, B> {
+    fn frames(&self, target: Target) -> Option<FrameLevels> {
+        let value = self.value(target)?;
+        Some(FrameLevels { leaves: value.leaves, enters: value.enters, has_block: value.reaches_lowest() })
+    }
+}
+
 /// Where a path ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct End {
@@ -131,11 +138,11 @@ pub(super) trait Matching: Send + Sync {
     /// A walk from the beginning of a rule that is a whole stream.
     fn walk(&self, rule: RuleId) -> Box<dyn Walk + '_>;
 
-    /// Where the first of `blocks` blocks is that end in a position, all in the same frame.
-    fn start(&self, rule: RuleId, end: u64, blocks: usize) -> Option<u64>;
+    /// Tells the blocks that lie before a position in its frame, see [`back::blocks`].
+    fn blocks_before(&self, rule: RuleId, position: u64, tell: &mut Tell<'_>);
 }
 
-impl<B: Bits> Matching for Matcher<'_, B> {
+impl<B: FrameState> Matching for Matcher<'_, B> {
     fn count(&self, rule: RuleId) -> u64 {
         self.value(Target::Rule(rule)).map_or(0, |value| value.count)
     }
@@ -145,8 +152,8 @@ impl<B: Bits> Matching for Matcher<'_, B> {
         Box::new(Walker { matcher: self, ahead, frames: Frames::default(), position: 0 })
     }
 
-    fn start(&self, rule: RuleId, end: u64, blocks: usize) -> Option<u64> {
-        super::back::start(self, rule, end, blocks)
+    fn blocks_before(&self, rule: RuleId, position: u64, tell: &mut Tell<'_>) {
+        back::blocks(self, self.fold, rule, position, tell);
     }
 }
 
@@ -158,7 +165,7 @@ pub(super) trait Walk {
     fn next(&mut self, skip: &mut u64) -> Option<End>;
 }
 
-struct Walker<'m, 'a, B> {
+struct Walker<'m, 'a, B: FrameState> {
     matcher: &'m Matcher<'a, B>,
     ahead: Forwards<'a>,
     /// The frames that are open.
@@ -167,7 +174,7 @@ struct Walker<'m, 'a, B> {
     position: u64,
 }
 
-impl<B: Bits> Walker<'_, '_, B> {
+impl<B: FrameState> Walker<'_, '_, B> {
     /// Passes over a stretch if it has no more than `skip` occurrences.
     fn pass(&mut self, stretch: View<'_, B>, events: u64, skip: &mut u64) -> bool {
         let Some(rest) = skip.checked_sub(self.frames.count_in(stretch)) else { return false };
@@ -218,18 +225,20 @@ impl<B: Bits> Walker<'_, '_, B> {
     }
 }
 
-impl<B: Bits> Walk for Walker<'_, '_, B> {
+impl<B: FrameState> Walk for Walker<'_, '_, B> {
     fn next(&mut self, skip: &mut u64) -> Option<End> {
         while let Some(item) = self.ahead.next() {
             let target = item.target();
             let rest = self.pass_item(item, skip);
             // The occurrence ends in the next iteration, if any is left.
             if rest > 0 && self.ahead.enter(target, rest) {
+                // A block that also enters is not yet in its own call.
+                let depth = self.frames.depth();
                 if let Some(block) = self.matcher.value(target) {
                     self.frames.follow(block, &self.matcher.paths.words);
                 }
                 self.position += 1;
-                return Some(End { position: self.position - 1, depth: self.frames.depth() });
+                return Some(End { position: self.position - 1, depth });
             }
         }
         None

@@ -9,10 +9,12 @@
 
 use super::PathQuery;
 use super::functions::Step;
+use super::gaps::{self, GapState};
 use crate::Symbol;
 use crate::questions::find::bits::{Bits, Wide};
 use crate::questions::find::word::{Word, Words};
 use hashbrown::HashMap;
+use std::sync::Arc;
 
 /// What a symbol is to the path.
 type Class = u32;
@@ -23,6 +25,21 @@ const ENTER_OTHER: Class = 2;
 const LEAVE: Class = 3;
 /// The first class of blocks.
 const BLOCK: Class = 4;
+/// Added to the class of a block that then enters the function. No path has so many classes
+/// that this could be one of them.
+const THEN_ENTER: Class = 1 << 31;
+/// Added to the class of a block that then enters another function.
+const THEN_ENTER_OTHER: Class = 1 << 30;
+const CALLS: Class = THEN_ENTER | THEN_ENTER_OTHER;
+
+/// A block that is also a call, as the class of the block and that of the call.
+fn block_and_call(class: Class) -> Option<(Class, Class)> {
+    match class & CALLS {
+        0 => None,
+        THEN_ENTER => Some((class & !CALLS, ENTER)),
+        _ => Some((class & !CALLS, ENTER_OTHER)),
+    }
+}
 
 /// Symbols whose class is looked up without asking whether the table has it.
 const TABLE: usize = 1 << 16;
@@ -86,6 +103,11 @@ impl Classes {
         }
     }
 
+    /// Sets which block it is, of one that was known to be any.
+    fn set_block(&mut self, symbol: Symbol, class: Class) {
+        self.set(symbol, class | self.of(symbol) & CALLS);
+    }
+
     /// The classes of up to 64 symbols, without those that do nothing.
     #[inline]
     fn sorted<'b>(&self, symbols: &[Symbol], sorted: &'b mut [Class; GROUP]) -> &'b [Class] {
@@ -120,9 +142,13 @@ impl PathScan {
                 Step::EnterOther => classes.set(symbol, ENTER_OTHER),
                 Step::Leave => classes.set(symbol, LEAVE),
                 Step::Block => classes.set(symbol, BLOCK),
+                Step::BlockThenEnter => classes.set(symbol, BLOCK | THEN_ENTER),
+                Step::BlockThenEnterOther => classes.set(symbol, BLOCK | THEN_ENTER_OTHER),
             }
         }
-        let automaton = if query.len() <= 64 {
+        let automaton = if query.has_gaps() {
+            Automaton::Gapped(GappedPath::new(query, &mut classes))
+        } else if query.len() <= 64 {
             Automaton::Narrow(ShortPath::new(query, &mut classes))
         } else {
             Automaton::Wide(LongPath::new(query, &mut classes))
@@ -166,7 +192,9 @@ impl PathScan {
                 let place = that_matter.nth(passed + hit).unwrap_or(0);
                 let position = self.position + place as u64;
                 self.first.get_or_insert(position);
-                if !go_on(position, self.automaton.depth()) {
+                // A block that also enters is not yet in its own call.
+                let entered = classes[passed + hit] & CALLS == THEN_ENTER;
+                if !go_on(position, self.automaton.depth() - u64::from(entered)) {
                     self.position = position + 1;
                     return index * GROUP + place + 1;
                 }
@@ -182,6 +210,7 @@ impl PathScan {
         match &self.automaton {
             Automaton::Narrow(path) => path.count,
             Automaton::Wide(path) => path.count,
+            Automaton::Gapped(path) => path.count,
         }
     }
 
@@ -197,6 +226,7 @@ impl PathScan {
         match &self.automaton {
             Automaton::Narrow(path) => path.states(),
             Automaton::Wide(path) => path.states(),
+            Automaton::Gapped(path) => path.states(),
         }
     }
 }
@@ -205,6 +235,7 @@ impl PathScan {
 enum Automaton {
     Narrow(ShortPath),
     Wide(LongPath),
+    Gapped(GappedPath),
 }
 
 impl Automaton {
@@ -212,6 +243,7 @@ impl Automaton {
         match self {
             Self::Narrow(path) => classes.iter().for_each(|&class| path.step(class)),
             Self::Wide(path) => classes.iter().for_each(|&class| path.step(class)),
+            Self::Gapped(path) => classes.iter().for_each(|&class| path.step(class)),
         }
     }
 
@@ -232,6 +264,13 @@ impl Automaton {
                     path.count > before
                 })
             }
+            Self::Gapped(path) => {
+                let before = path.count;
+                classes.iter().position(|&class| {
+                    path.step(class);
+                    path.count > before
+                })
+            }
         }
     }
 
@@ -239,6 +278,7 @@ impl Automaton {
         match self {
             Self::Narrow(path) => path.depth,
             Self::Wide(path) => path.depth,
+            Self::Gapped(path) => path.depth,
         }
     }
 }
@@ -271,7 +311,7 @@ impl ShortPath {
                 places.push(bits);
                 BLOCK + (places.len() - 1) as Class
             });
-            classes.set(symbol, class);
+            classes.set_block(symbol, class);
         }
         Self { places, last: query.len() as u32 - 1, state: 0, below: Vec::new(), depth: 0, count: 0 }
     }
@@ -279,7 +319,7 @@ impl ShortPath {
     #[inline]
     fn step(&mut self, class: Class) {
         if let Some(block) = class.checked_sub(BLOCK) {
-            let places = self.places.get(block as usize).copied().unwrap_or(0);
+            let Some(&places) = self.places.get(block as usize) else { return self.step_call(class) };
             let matched = self.state & places;
             self.count += matched >> self.last & 1;
             self.state = matched << 1 | self.state & 1;
@@ -296,6 +336,16 @@ impl ShortPath {
                 self.state = self.below.pop().unwrap_or(0);
             }
             _ => {}
+        }
+    }
+
+    /// A block that is also a call.
+    #[cold]
+    #[inline(never)]
+    fn step_call(&mut self, class: Class) {
+        if let Some((block, call)) = block_and_call(class) {
+            self.step(block);
+            self.step(call);
         }
     }
 
@@ -330,7 +380,7 @@ impl LongPath {
         let words: Words<Wide> = Words::new(query.pattern());
         let mut blocks = vec![words.foreign().clone()];
         for (symbol, word) in words.symbols() {
-            classes.set(symbol, BLOCK + blocks.len() as Class);
+            classes.set_block(symbol, BLOCK + blocks.len() as Class);
             blocks.push(word.clone());
         }
         Self {
@@ -346,6 +396,10 @@ impl LongPath {
     }
 
     fn step(&mut self, class: Class) {
+        if let Some((block, call)) = block_and_call(class) {
+            self.step(block);
+            return self.step(call);
+        }
         self.matched = false;
         match class {
             ENTER | ENTER_OTHER => {
@@ -377,5 +431,56 @@ impl LongPath {
             *innermost = Some(self.length);
         }
         states
+    }
+}
+
+/// A path with gaps.
+#[derive(Debug)]
+struct GappedPath {
+    automaton: Arc<gaps::Automaton>,
+    /// Nothing in a frame of another function, and in none.
+    state: Option<GapState>,
+    below: Vec<Option<GapState>>,
+    depth: u64,
+    count: u64,
+}
+
+impl GappedPath {
+    fn new(query: &PathQuery, classes: &mut Classes) -> Self {
+        let automaton = query.automaton();
+        for (symbol, class) in automaton.symbols() {
+            classes.set_block(symbol, BLOCK + class);
+        }
+        Self { automaton, state: None, below: Vec::new(), depth: 0, count: 0 }
+    }
+
+    fn step(&mut self, class: Class) {
+        if let Some((block, call)) = block_and_call(class) {
+            self.step(block);
+            return self.step(call);
+        }
+        match class {
+            ENTER | ENTER_OTHER => {
+                let entered = (class == ENTER).then(GapState::default);
+                self.depth += u64::from(entered.is_some());
+                self.below.push(std::mem::replace(&mut self.state, entered));
+            }
+            LEAVE => {
+                self.depth -= u64::from(self.state.is_some());
+                self.state = self.below.pop().flatten();
+            }
+            _ => {
+                if let (Some(block), Some(state)) = (class.checked_sub(BLOCK), &mut self.state) {
+                    let step = self.automaton.step(*state, block);
+                    *state = step.state;
+                    self.count += step.ends;
+                }
+            }
+        }
+    }
+
+    fn states(&self) -> Vec<Option<usize>> {
+        let matched = |state: &Option<GapState>| state.map(|state| self.automaton.matched(state));
+        self.below.iter().chain([&self.state]).skip(1).map(matched).collect()
     }
 }

@@ -13,13 +13,12 @@
 
 use super::PathQuery;
 use super::ahead::Forwards;
-use super::back::Backwards;
+use super::back::{Backwards, Tell};
+use super::frame::{FrameState, FrameWord as _, FrameWords as _, Word, Words};
 use super::functions::Step;
 use super::matcher::{End, Matching, Walk};
 use crate::RuleId;
-use crate::fold::{Fold, Item, Measure, Target};
-use crate::questions::find::bits::Bits;
-use crate::questions::find::word::{Word, Words};
+use crate::fold::{Fold, Item, Target};
 use std::borrow::Cow;
 
 /// Where a stretch leads: the lower two bits from outside of the function, the upper two
@@ -68,7 +67,7 @@ impl Way {
 }
 
 /// The words of all symbols and rules of a fold for a path of a tame function.
-pub(super) struct Tame<'a, B> {
+pub(super) struct Tame<'a, B: FrameState> {
     fold: &'a Fold,
     measure: Words<B>,
     /// The word of what does nothing, then those of symbols, then of rules.
@@ -105,11 +104,11 @@ impl Entry {
 /// Machine words that the words of long paths may take: a gigabyte.
 const MOST_WORDS: usize = 1 << 27;
 
-impl<'a, B: Bits> Tame<'a, B> {
+impl<'a, B: FrameState> Tame<'a, B> {
     /// One pass over the rules; nothing if the function is not tame, or there is too much
     /// to keep.
     pub(super) fn new(fold: &'a Fold, query: &PathQuery) -> Option<Self> {
-        let measure: Words<B> = Words::new(query.pattern());
+        let measure = Words::<B>::new(query);
         let mut tame =
             Self { fold, words: vec![measure.empty()], measure, entries: Vec::new(), first_rule: 1 };
         tame.add_symbols(query)?;
@@ -121,7 +120,7 @@ impl<'a, B: Bits> Tame<'a, B> {
                 return None;
             }
             tame.entries.push(entry);
-            memory += tame.words[words..].iter().map(Word::words).sum::<usize>();
+            memory += tame.words[words..].iter().map(|word| word.words()).sum::<usize>();
             if memory > MOST_WORDS {
                 return None;
             }
@@ -135,11 +134,13 @@ impl<'a, B: Bits> Tame<'a, B> {
         self.entries.resize(self.first_rule, Entry::NOTHING);
         for &(symbol, step) in query.steps() {
             let (way, word) = match step {
-                Step::Enter => (Way::ENTER, self.measure.foreign().clone()),
-                Step::Leave => (Way::LEAVE, self.measure.foreign().clone()),
+                Step::Enter => (Way::ENTER, self.measure.seam().clone()),
+                Step::Leave => (Way::LEAVE, self.measure.seam().clone()),
                 Step::Block => (Way::BLOCK, self.measure.symbol(symbol)),
                 // Frames of others are told apart only by order.
-                Step::EnterOther => return None,
+                Step::EnterOther | Step::BlockThenEnterOther => return None,
+                // It calls itself.
+                Step::BlockThenEnter => return None,
             };
             self.entries[symbol.index()] = Entry::new(way, self.words.len())?;
             self.words.push(word);
@@ -197,9 +198,9 @@ impl<'a, B: Bits> Tame<'a, B> {
     }
 }
 
-impl<B: Bits> Matching for Tame<'_, B> {
+impl<B: FrameState> Matching for Tame<'_, B> {
     fn count(&self, rule: RuleId) -> u64 {
-        self.word(Target::Rule(rule)).count
+        self.word(Target::Rule(rule)).count_after(&B::default())
     }
 
     fn walk(&self, rule: RuleId) -> Box<dyn Walk + '_> {
@@ -207,24 +208,22 @@ impl<B: Bits> Matching for Tame<'_, B> {
         Box::new(Walker { tame: self, ahead, endings: B::default(), position: 0 })
     }
 
-    fn start(&self, rule: RuleId, end: u64, blocks: usize) -> Option<u64> {
-        let mut backwards = Backwards::new(self.fold, rule, end);
-        let mut missing = blocks.checked_sub(1)?;
-        while missing > 0 {
-            let item = backwards.next()?;
+    fn blocks_before(&self, rule: RuleId, position: u64, tell: &mut Tell<'_>) {
+        let mut backwards = Backwards::new(self.fold, rule, position);
+        while let Some(item) = backwards.next() {
             let entry = self.entry(item.target());
             if entry == Entry::NOTHING {
                 backwards.pass(item, item.times());
-            } else if backwards.enter(item).is_some() {
-                // Where the frame itself is entered, there are not so many blocks.
-                missing = (entry.way() == Way::BLOCK).then(|| missing - 1)?;
+            } else if let Some(symbol) = backwards.enter(item)
+                && (entry.way() != Way::BLOCK || !tell(symbol, backwards.position()))
+            {
+                return;
             }
         }
-        Some(backwards.position())
     }
 }
 
-struct Walker<'m, 'a, B> {
+struct Walker<'m, 'a, B: FrameState> {
     tame: &'m Tame<'a, B>,
     ahead: Forwards<'a>,
     /// The endings of what lies behind in the frame.
@@ -233,7 +232,7 @@ struct Walker<'m, 'a, B> {
     position: u64,
 }
 
-impl<B: Bits> Walker<'_, '_, B> {
+impl<B: FrameState> Walker<'_, '_, B> {
     /// Passes over a stretch if it has no more than `skip` occurrences.
     fn pass(&mut self, stretch: &Word<B>, events: u64, skip: &mut u64) -> bool {
         let Some(rest) = skip.checked_sub(stretch.count_after(&self.endings)) else { return false };
@@ -265,7 +264,9 @@ impl<B: Bits> Walker<'_, '_, B> {
             && rest.checked_shr(powers.len() as u32).is_some_and(|enough| enough > 0)
             && last.count_after(&self.endings) <= *skip
         {
-            powers.push(tame.measure.joined(last, last));
+            let mut square = last.clone();
+            tame.measure.append(&mut square, last);
+            powers.push(square);
         }
         for (exponent, power) in powers.iter().enumerate().rev() {
             let iterations = 1u64 << exponent;
@@ -277,7 +278,7 @@ impl<B: Bits> Walker<'_, '_, B> {
     }
 }
 
-impl<B: Bits> Walk for Walker<'_, '_, B> {
+impl<B: FrameState> Walk for Walker<'_, '_, B> {
     fn next(&mut self, skip: &mut u64) -> Option<End> {
         while let Some(item) = self.ahead.next() {
             let target = item.target();
