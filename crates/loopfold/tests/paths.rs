@@ -7,7 +7,9 @@ mod support;
 
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Measure, Target};
 use loopfold::folders::{Folder, Outermost, fold_trace};
-use loopfold::questions::{CallStacks, Functions, Levels, PathPlace, PathQuery, PathScan, find_path};
+use loopfold::questions::{
+    CallStacks, Functions, Levels, PathPlace, PathQuery, PathScan, PathStarts, find_path,
+};
 use loopfold::trace::{Alphabet, Collector, Event, Field, Name, Role, Sink, Value};
 use loopfold::{Fold, Symbol};
 use loopfold_testing::Rng;
@@ -140,6 +142,7 @@ fn check(fold: &Fold, form: Form, traces: &[Vec<Step>], function: u8, path: &Pat
         return;
     };
     let found = find_path(fold, &query).unwrap();
+    let starts = PathStarts::new(fold, &query).unwrap();
     let mut all = Vec::new();
     for (stream, trace) in traces.iter().enumerate() {
         let expected = calls::paths(trace, function, path, form.has_callers());
@@ -148,6 +151,7 @@ fn check(fold: &Fold, form: Form, traces: &[Vec<Step>], function: u8, path: &Pat
         assert_eq!(found.places_in(stream).collect::<Vec<_>>(), places, "{}", what());
         for (place, expected) in places.iter().zip(&expected) {
             assert_eq!(found.start(place), Some(expected.start as u64), "{place:?}: {}", what());
+            assert_eq!(starts.start(&query, place), Some(expected.start as u64), "{place:?}: {}", what());
         }
         check_scan(fold, stream, &query, &places, rng);
         all.extend(places);

@@ -29,7 +29,7 @@ pub use names::{near_names, symbols_called};
 pub use nest::{Nest, Node};
 pub use path::{
     CallStacks, Effort, Function, Functions, Levels, NestingLevels, PathFound, PathOccurrences, PathPlace,
-    PathPlaces, PathQuery, PathScan, Scheme, Share, find_path,
+    PathPlaces, PathQuery, PathReader, PathScan, PathStarts, Scheme, Share, find_path, is_path,
 };
 pub use query::Query;
 pub use rule_sums::{rule_sums, summarize};

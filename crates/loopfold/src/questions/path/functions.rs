@@ -145,6 +145,11 @@ impl Functions {
         self.by_name.get(name).map(|&index| &self.all[index])
     }
 
+    /// Where the function of this name is among [`all`](Self::all).
+    pub(super) fn index_of(&self, name: &[u8]) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
     /// True if exits and blocks say whose they are. Otherwise they belong to the innermost
     /// frame.
     pub fn is_qualified(&self) -> bool {

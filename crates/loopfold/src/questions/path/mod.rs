@@ -19,11 +19,14 @@ mod back;
 mod frame;
 mod functions;
 mod gaps;
+mod glob;
 mod levels;
 mod matcher;
 mod runs;
 mod scan;
 mod schemes;
+mod starts;
+mod syntax;
 mod tame;
 mod value;
 mod values;
@@ -42,7 +45,9 @@ pub use levels::{Levels, NestingLevels};
 use matcher::{End, Matcher, Matching, Walk};
 pub use scan::PathScan;
 pub use schemes::{Effort, PathOccurrences, Scheme, Share};
+pub use starts::PathStarts;
 use std::sync::Arc;
+pub use syntax::{PathReader, is_path};
 use tame::Tame;
 
 /// A path of a function to look for.
