@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &FindArgs, file: &Path) -> Result<Outcome> {
         let opened = opening.elapsed().as_nanos() as i128;
         show::notes(&[format!("opened in {}", show::duration(opened))]);
     }
-    let lines = lines_of(&text, &fold)?;
+    let lines = lines_of(&text, &fold);
     let answers = answer_all(arguments, &fold, &lines);
     let mut out = BufWriter::new(std::io::stdout().lock());
     let (mut bad, mut found) = (false, false);
@@ -93,8 +93,8 @@ enum Question {
 }
 
 /// The lines that are queries. Paths are read here, since those of one function share work.
-fn lines_of(text: &[u8], fold: &Fold) -> Result<Vec<Line>> {
-    let mut paths = Paths::of(fold)?;
+fn lines_of(text: &[u8], fold: &Fold) -> Vec<Line> {
+    let mut paths = Paths::of(fold);
     let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
     let mut lines = Vec::new();
     for (index, bytes) in text.split(|&byte| byte == b'\n').enumerate() {
@@ -113,7 +113,7 @@ fn lines_of(text: &[u8], fold: &Fold) -> Result<Vec<Line>> {
         };
         lines.push(Line { number: index + 1, text, asked });
     }
-    Ok(lines)
+    lines
 }
 
 /// The answers of all lines, in order.

@@ -28,10 +28,11 @@ pub(super) fn run(arguments: &FindArgs) -> Result<Outcome> {
     let opening = Instant::now();
     let (fold, notes) = input::fold(&read, times, &arguments.folder)?;
     let opened = opening.elapsed();
-    if let Some(paths) = Paths::of(&fold)?.read(&text) {
-        let paths = paths?;
+    let mut reader = Paths::of(&fold);
+    if let Some(paths) = reader.read(&text) {
+        let asked = path::Question { text: &text, paths: &paths?, is_pattern: reader.is_pattern(&text) };
         show::notes(&notes);
-        return path::run(arguments, &fold, &text, &paths, opened);
+        return path::run(arguments, &fold, &asked, opened);
     }
     only_for_paths(arguments)?;
     let query = Query::parse(&text, fold.alphabet())?;
@@ -59,8 +60,13 @@ struct Paths<'a> {
 }
 
 impl<'a> Paths<'a> {
-    fn of(fold: &'a Fold) -> Result<Self> {
-        Ok(Self { fold, reader: None })
+    fn of(fold: &'a Fold) -> Self {
+        Self { fold, reader: None }
+    }
+
+    /// True if a path is asked of all functions that fit a pattern.
+    fn is_pattern(&mut self, text: &str) -> bool {
+        self.reader.as_mut().is_some_and(|reader| reader.is_pattern(text))
     }
 
     /// Nothing if the text is not written as a path, or the trace has no functions.

@@ -13,13 +13,22 @@ use serde_json::{Value, json};
 use std::io::{BufWriter, Write};
 use std::time::Duration;
 
+/// What is asked for.
+pub(super) struct Question<'q> {
+    pub(super) text: &'q str,
+    /// One for each function.
+    pub(super) paths: &'q [PathQuery],
+    /// True if the functions are those that fit a pattern.
+    pub(super) is_pattern: bool,
+}
+
 pub(super) fn run(
     arguments: &FindArgs,
     fold: &Fold,
-    text: &str,
-    paths: &[PathQuery],
+    question: &Question<'_>,
     opened: Duration,
 ) -> Result<Outcome> {
+    let Question { text, paths, is_pattern } = *question;
     if arguments.before.is_some() {
         bail!("--before is for sequences of events, not for paths of functions");
     }
@@ -28,7 +37,7 @@ pub(super) fn run(
     let search = |path: &PathQuery| Ok(Asked { query: path.clone(), answer: searcher.search(path)? });
     let asked = paths.iter().map(search).collect::<Result<Vec<_>>>()?;
     let shared = Shared::new(fold, paths);
-    let found = Found { fold, asked: &asked, count: total(&asked)?, shared: &shared };
+    let found = Found { fold, asked: &asked, count: total(&asked)?, shared: &shared, is_pattern };
     let mut out = BufWriter::new(std::io::stdout().lock());
     let outcome = if arguments.json {
         found.print_json(&mut out, arguments, text, opened)?
@@ -109,6 +118,7 @@ struct Found<'s, 'a> {
     asked: &'s [Asked<'s>],
     count: u64,
     shared: &'s Shared<'a>,
+    is_pattern: bool,
 }
 
 impl Found<'_, '_> {
@@ -199,6 +209,11 @@ impl Found<'_, '_> {
         streams: &[usize],
     ) -> Result<Outcome> {
         writeln!(out, "count      {}", show::count(self.count))?;
+        if let [only] = self.asked
+            && self.is_pattern
+        {
+            writeln!(out, "function   {}", function_label(&only.query))?;
+        }
         if self.asked.len() > 1 {
             let of = show::count(self.asked.len() as u64);
             writeln!(out, "functions  {} of {of}", show::count(self.that_occur().len() as u64))?;

@@ -161,6 +161,11 @@ impl<'a> PathReader<'a> {
         self.paths_of_all(&written.function, &blocks, &gaps)
     }
 
+    /// True if the function of a path is a pattern: no function is called so.
+    pub fn is_pattern(&mut self, text: &str) -> bool {
+        Written::of(text).is_some_and(|written| self.function_called(&written.function).is_none())
+    }
+
     /// The function of this name or label, or of this number.
     fn function_called(&mut self, name: &str) -> Option<usize> {
         let decimal = integer(name).map(|number| number.to_string());
