@@ -354,19 +354,19 @@ mod tests {
         alphabet
     }
 
-    /// The functions, how many symbols each block may be, and the gaps.
-    fn read(text: &str) -> Result<(Vec<String>, Vec<usize>, Vec<usize>), String> {
+    /// The paths that a text stands for, or what is wrong with it.
+    fn read(text: &str) -> Result<Vec<PathQuery>, String> {
         let alphabet = alphabet();
         let mut reader = PathReader::new(&alphabet).unwrap();
-        let paths = reader.read(text).map_err(|error| error.to_string())?;
-        let names = paths.iter().map(|path| String::from_utf8(path.function().to_vec()).unwrap()).collect();
-        let sizes = paths[0].blocks().iter().map(Vec::len).collect();
-        Ok((names, sizes, paths[0].gaps().to_vec()))
+        reader.read(text).map_err(|error| error.to_string())
     }
 
     #[test]
     fn functions_end_at_a_colon_and_a_blank() {
-        let function = |text: &str| read(text).unwrap().0;
+        let function = |text: &str| -> Vec<String> {
+            let paths = read(text).unwrap();
+            paths.iter().map(|path| String::from_utf8(path.function().to_vec()).unwrap()).collect()
+        };
         for (text, expected) in [
             ("main: 1", "main"),
             ("  main :\t1", "main"),
@@ -395,7 +395,12 @@ mod tests {
 
     #[test]
     fn blocks_are_names_numbers_anything_and_gaps() {
-        let blocks = |text: &str| read(&format!("main: {text}")).map(|(_, sizes, gaps)| (sizes, gaps));
+        // How many symbols each block may be, and the gaps.
+        let blocks = |text: &str| {
+            let paths = read(&format!("main: {text}"))?;
+            let sizes: Vec<usize> = paths[0].blocks().iter().map(Vec::len).collect();
+            Ok::<_, String>((sizes, paths[0].gaps().to_vec()))
+        };
         assert_eq!(blocks("1 2 0x2").unwrap(), (vec![1, 1, 1], vec![]));
         assert_eq!(blocks("'x y' it's \"it's\"").unwrap(), (vec![1, 1, 1], vec![]));
         assert_eq!(blocks("* '*' '..'").unwrap(), (vec![7, 1, 1], vec![]));

@@ -296,8 +296,7 @@ impl<B: FrameState> Paths<B> {
         let empty = words.empty();
         let mut symbols = HashMap::new();
         for &(symbol, step) in query.steps() {
-            let mut value = Value::default();
-            value.leaves = u64::from(step == Step::Leave);
+            let mut value = Value { leaves: u64::from(step == Step::Leave), ..Value::default() };
             let word = step.is_block().then(|| words.symbol(symbol));
             // Other blocks do nothing to a path of a single block.
             value.words.extend(word.filter(|word| *word != empty).map(|word| Run::one(0, word)));
