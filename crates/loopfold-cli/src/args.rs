@@ -29,8 +29,11 @@ pub(crate) enum Command {
     Stats(StatsArgs),
     /// Unfold: print the events, all of them or a window
     Cat(CatArgs),
-    /// Find a sequence of events: how often it occurs, and where
-    #[command(override_usage = "loopfold find [OPTIONS] <INPUT>... <QUERY>")]
+    /// Find a sequence of events, or a path of a function: how often it occurs, and where
+    #[command(
+        override_usage = "loopfold find [OPTIONS] <INPUT>... <QUERY>\n       loopfold find [OPTIONS] <INPUT>... --queries <FILE>"
+    )]
+    #[command(after_help = PATH_HELP)]
     #[command(mut_arg("inputs", |inputs| with_query(inputs, "QUERY", QUERY_HELP)))]
     Find(FindArgs),
     /// Show what comes before and after an event, with counts
@@ -63,6 +66,16 @@ pub(crate) enum Command {
 const QUERY_HELP: &str = "Traces and archives; - is standard input. Then the events to look for, one directly after \
                           the other: names or labels with blanks between them, those with blanks inside in quotes; a \
                           name stands for all events of that name, a number may be decimal or hexadecimal";
+const PATH_HELP: &str = "\
+Paths of functions: in a trace of calls, 'F: B1 B2 B3' are blocks that one invocation of the function F runs \
+through, one directly after the other there, whatever it calls in between. The name of the function ends at \
+the first colon with a blank behind it, and may be quoted; with *, ? or [a-z] it stands for all functions that fit \
+and have the blocks. Blocks are names, labels or numbers; * is any one block, and B1 .. B3 leaves any blocks \
+between, or none: then what counts is distinct ends. Where the trace has only calls, those that a function makes \
+are its blocks.
+
+A query is a path if it has such a colon outside of quotes and the trace has functions, and a sequence of events \
+otherwise: an event whose name ends in a colon can be quoted.";
 const EVENT_HELP: &str =
     "Traces and archives; - is standard input. Then the event, or a sequence of events as for `find`";
 
@@ -332,8 +345,26 @@ pub(crate) struct FindArgs {
     /// Whether and when it first happens before this, which is written like a query
     #[arg(long, value_name = "QUERY", help_heading = "Finding")]
     pub(crate) before: Option<String>,
+    /// Look for all queries of a file, one a line, and print a line of JSON for each; - is standard
+    /// input. Empty lines and those that begin with # are passed over
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["FindShown", "before"],
+        help_heading = "Finding"
+    )]
+    pub(crate) queries: Option<PathBuf>,
+    /// Paths: how to look for them. All give the same answer
+    #[arg(long, value_enum, value_name = "SCHEME", default_value_t, help_heading = "Finding")]
+    pub(crate) scheme: SchemeName,
+    /// Paths: say what was done to find them, and why
+    #[arg(long, help_heading = "Finding")]
+    pub(crate) explain: bool,
     #[command(flatten)]
     pub(crate) shown: FindShown,
+    /// Paths: print with each place the calls that are open there, the innermost last
+    #[arg(long, help_heading = "Showing")]
+    pub(crate) stacks: bool,
     /// Show this many places or streams; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 1_000_000, help_heading = "Showing")]
     pub(crate) top: u64,
@@ -342,6 +373,26 @@ pub(crate) struct FindArgs {
     /// Print one JSON object
     #[arg(long, help_heading = "Showing")]
     pub(crate) json: bool,
+}
+
+/// The ways to look for a path; their numbers are those of the literature.
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum SchemeName {
+    /// Whichever is likely to be the fastest
+    #[default]
+    Auto,
+    /// Scheme 1: unfold everything and scan it
+    #[value(alias = "1")]
+    Unfolded,
+    /// Scheme 2: every rule once, nothing is unfolded
+    #[value(alias = "2")]
+    Folded,
+    /// Scheme 3: unfold and scan chunks that hold something of the function
+    #[value(alias = "3")]
+    Chunks,
+    /// Scheme 4: parts of the fold that hold something of the function
+    #[value(alias = "4")]
+    Indexed,
 }
 
 /// What to show of what was found, instead of a summary.

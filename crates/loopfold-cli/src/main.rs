@@ -17,6 +17,8 @@ use std::process::ExitCode;
 enum Outcome {
     Done,
     Nothing,
+    /// Parts failed, which has been told; the others are done.
+    Failed,
 }
 
 fn main() -> ExitCode {
@@ -24,6 +26,7 @@ fn main() -> ExitCode {
     match commands::run(arguments.command) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Nothing) => ExitCode::from(1),
+        Ok(Outcome::Failed) => ExitCode::from(2),
         // Whoever reads our output has seen enough.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

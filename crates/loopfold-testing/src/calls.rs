@@ -127,9 +127,24 @@ pub struct Found {
     pub depth: usize,
 }
 
-/// All occurrences of a path of a function, in the order of their last blocks; each block
-/// of the path is one of several.
-pub fn paths(trace: &[Step], function: u8, path: &[Vec<u8>]) -> Vec<Found> {
+/// A path to look for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Path {
+    /// For each block those that it may be.
+    pub blocks: Vec<Vec<u8>>,
+    /// The places before which any blocks may come.
+    pub gaps: Vec<usize>,
+}
+
+/// What the call of a function is as a block of its caller.
+pub fn call_block(function: u8) -> u8 {
+    128 + function
+}
+
+/// All occurrences of a path of a function, in the order of their last blocks. With gaps
+/// each last block counts once, and the path begins as late as it can. With `calls` the
+/// calls that a function makes are blocks of it, too.
+pub fn paths(trace: &[Step], function: u8, path: &Path, calls: bool) -> Vec<Found> {
     struct Invocation {
         function: u8,
         /// Each with its position and the invocations of the function that are open.
@@ -139,9 +154,15 @@ pub fn paths(trace: &[Step], function: u8, path: &[Vec<u8>]) -> Vec<Found> {
     let mut open: Vec<usize> = Vec::new();
     for (position, step) in trace.iter().enumerate() {
         match *step {
-            Step::Call(function) => {
+            Step::Call(called) => {
+                if let Some(&innermost) = open.last()
+                    && calls
+                {
+                    let depth = open.iter().filter(|&&index| invocations[index].function == function).count();
+                    invocations[innermost].blocks.push((call_block(called), position, depth));
+                }
                 open.push(invocations.len());
-                invocations.push(Invocation { function, blocks: Vec::new() });
+                invocations.push(Invocation { function: called, blocks: Vec::new() });
             }
             Step::Return => {
                 open.pop();
@@ -156,15 +177,41 @@ pub fn paths(trace: &[Step], function: u8, path: &[Vec<u8>]) -> Vec<Found> {
     }
     let mut found = Vec::new();
     for invocation in invocations.iter().filter(|invocation| invocation.function == function) {
-        for window in invocation.blocks.windows(path.len()) {
-            if window.iter().zip(path).all(|((block, _, _), any)| any.contains(block)) {
-                let (_, end, depth) = window[path.len() - 1];
-                found.push(Found { end, start: window[0].1, depth });
+        let blocks: Vec<u8> = invocation.blocks.iter().map(|&(block, _, _)| block).collect();
+        for (&(_, end, depth), start) in invocation.blocks.iter().zip(latest_starts(&blocks, path)) {
+            if let Some(start) = start {
+                found.push(Found { end, start: invocation.blocks[start].1, depth });
             }
         }
     }
     found.sort();
     found
+}
+
+/// For each block where the path begins that ends with it, as late as it can.
+fn latest_starts(blocks: &[u8], path: &Path) -> Vec<Option<usize>> {
+    // The same for the path up to the block before.
+    let mut before: Vec<Option<usize>> = Vec::new();
+    for (place, any) in path.blocks.iter().enumerate() {
+        let start = |at: usize| -> Option<usize> {
+            if !any.contains(&blocks[at]) {
+                None
+            } else if place == 0 {
+                Some(at)
+            } else if path.gaps.contains(&place) {
+                before[..at].iter().copied().flatten().max()
+            } else {
+                before[at.checked_sub(1)?]
+            }
+        };
+        before = (0..blocks.len()).map(start).collect();
+    }
+    before
+}
+
+/// As [`paths`], without gaps, and calls are no blocks.
+pub fn plain_paths(trace: &[Step], function: u8, blocks: &[Vec<u8>]) -> Vec<Found> {
+    paths(trace, function, &Path { blocks: blocks.to_vec(), gaps: Vec::new() }, false)
 }
 
 /// The functions that are open at a position, the innermost first.

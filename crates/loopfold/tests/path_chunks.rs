@@ -93,7 +93,7 @@ fn expected(traces: &[Vec<Step>], function: u8, path: &[Vec<u8>]) -> Vec<Vec<Pat
     let of = |(stream, trace): (usize, &Vec<Step>)| {
         let place =
             |found: &calls::Found| PathPlace { stream, end: found.end as u64, depth: found.depth as u64 };
-        calls::paths(trace, function, path).iter().map(place).collect()
+        calls::plain_paths(trace, function, path).iter().map(place).collect()
     };
     traces.iter().enumerate().map(of).collect()
 }
@@ -473,7 +473,7 @@ fn scanning_large_alphabets() {
         let query = PathQuery::new(&functions, function, of_blocks).unwrap();
         let (mut scan, mut ends) = (PathScan::new(&query), Vec::new());
         scan.feed_each(&symbols, |end, depth| ends.push((end, depth)));
-        let found = calls::paths(&trace, 0, &path);
+        let found = calls::plain_paths(&trace, 0, &path);
         let expected: Vec<_> = found.iter().map(|found| (positions[found.end], found.depth as u64)).collect();
         assert_eq!(ends, expected);
         let mut counting = PathScan::new(&query);

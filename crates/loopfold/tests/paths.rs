@@ -8,12 +8,12 @@ mod support;
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Measure, Target};
 use loopfold::folders::{Folder, Outermost, fold_trace};
 use loopfold::questions::{
-    CallStacks, Deepest, Functions, Levels, PathPlace, PathQuery, PathScan, find_path,
+    CallStacks, Deepest, Functions, Levels, PathPlace, PathQuery, PathScan, PathStarts, find_path,
 };
 use loopfold::trace::{Alphabet, Collector, Event, Field, Name, Role, Sink, Value};
 use loopfold::{Fold, Symbol};
 use loopfold_testing::Rng;
-use loopfold_testing::calls::{self, Step};
+use loopfold_testing::calls::{self, Path, Step, call_block};
 use support::{folders, odd_fold_of};
 
 /// How a trace says whose exits and blocks are.
@@ -23,6 +23,24 @@ enum Form {
     Qualified,
     /// They do not.
     Plain,
+    /// They do, and calls are blocks of their callers.
+    Calls,
+    /// Calls are blocks of their callers, which nothing else says.
+    PlainCalls,
+}
+
+impl Form {
+    fn any(rng: &mut Rng) -> Self {
+        [Form::Qualified, Form::Plain, Form::Calls, Form::PlainCalls][rng.below(4)]
+    }
+
+    fn is_qualified(self) -> bool {
+        matches!(self, Form::Qualified | Form::Calls)
+    }
+
+    fn has_callers(self) -> bool {
+        matches!(self, Form::Calls | Form::PlainCalls)
+    }
 }
 
 const FUNCTIONS: [&str; 3] = ["f", "g", "h"];
@@ -35,11 +53,14 @@ fn push(collector: &mut Collector, name: &str, trace: &[Step], form: Form) {
     for step in trace {
         let innermost = open.last().copied().unwrap_or("?");
         let owner = [Field { key: "function", value: Value::Text(innermost.as_bytes()) }];
-        let fields = if form == Form::Qualified { &owner[..] } else { &[] };
+        let caller = [Field { key: "caller", ..owner[0] }];
+        let fields = if form.is_qualified() { &owner[..] } else { &[] };
+        let callers = if form.has_callers() && !open.is_empty() { &caller[..] } else { &[] };
         let event = match *step {
             Step::Call(function) => {
                 open.push(FUNCTIONS[usize::from(function)]);
-                Event { role: Role::Enter, ..Event::named(FUNCTIONS[usize::from(function)]) }
+                let name = FUNCTIONS[usize::from(function)];
+                Event { role: Role::Enter, fields: callers, ..Event::named(name) }
             }
             Step::Return => {
                 open.pop();
@@ -62,32 +83,47 @@ fn fold_of(traces: &[Vec<Step>], form: Form, folder: &dyn Folder) -> Fold {
 }
 
 /// The path as a query; nothing where the trace does not have such blocks.
-fn query_of(alphabet: &Alphabet, function: &str, path: &[Vec<u8>]) -> Option<PathQuery> {
+fn query_of(alphabet: &Alphabet, function: &str, path: &Path) -> Option<PathQuery> {
     let functions = Functions::of(alphabet).unwrap();
     let function = functions.named(function.as_bytes())?;
     let known = functions.blocks_of(function);
     let symbol_of = |block: u8| {
-        let name = Name::Text(BLOCKS[usize::from(block)].as_bytes());
+        let name = match block.checked_sub(call_block(0)) {
+            Some(function) => FUNCTIONS[usize::from(function)],
+            None => BLOCKS[usize::from(block)],
+        };
+        let name = Name::Text(name.as_bytes());
         known.iter().copied().find(|&symbol| alphabet.meaning(symbol).name == name)
     };
     let blocks: Vec<Vec<Symbol>> =
-        path.iter().map(|any| any.iter().filter_map(|&block| symbol_of(block)).collect()).collect();
-    PathQuery::new(&functions, function, blocks).ok()
+        path.blocks.iter().map(|any| any.iter().filter_map(|&block| symbol_of(block)).collect()).collect();
+    PathQuery::new(&functions, function, blocks).ok().map(|query| query.with_gaps(&path.gaps).unwrap())
+}
+
+fn path_of(blocks: &[u8], gaps: &[usize]) -> Path {
+    Path { blocks: blocks.iter().map(|&block| vec![block]).collect(), gaps: gaps.to_vec() }
 }
 
 /// A path that is likely to occur.
-fn random_path(rng: &mut Rng, longest: usize) -> Vec<Vec<u8>> {
+fn random_path(rng: &mut Rng, longest: usize, form: Form) -> Path {
     let length = rng.between(1, longest);
     let kind = rng.below(4);
-    (0..length)
+    let calls = form.has_callers();
+    let any: Vec<u8> = [0, 1, 2, 3].into_iter().chain((0..3).filter(|_| calls).map(call_block)).collect();
+    let gaps = if rng.one_in(2) { Vec::new() } else { (1..length).filter(|_| rng.one_in(3)).collect() };
+    // With gaps, many `*` together make many states.
+    let stars = if gaps.is_empty() || length < 12 { 8 } else { 1000 };
+    let blocks = (0..length)
         .map(|place| match kind {
-            _ if rng.one_in(8) => vec![0, 1, 2, 3],
+            _ if rng.one_in(stars) => any.clone(),
+            _ if calls && rng.one_in(3) => vec![call_block(rng.below(3) as u8)],
             0 => vec![0],
             1 => vec![(place % 2) as u8],
             2 => vec![(place % 3) as u8],
             _ => vec![rng.below(3) as u8],
         })
-        .collect()
+        .collect();
+    Path { blocks, gaps }
 }
 
 fn place_of(stream: usize, found: &calls::Found) -> PathPlace {
@@ -95,21 +131,27 @@ fn place_of(stream: usize, found: &calls::Found) -> PathPlace {
 }
 
 /// Compares all that can be asked with the traces themselves.
-fn check(fold: &Fold, traces: &[Vec<Step>], function: u8, path: &[Vec<u8>], rng: &mut Rng) {
+fn check(fold: &Fold, form: Form, traces: &[Vec<Step>], function: u8, path: &Path, rng: &mut Rng) {
     let what = || format!("{path:?} of {function} in {traces:?} folded as {fold:?}");
     let Some(query) = query_of(fold.alphabet(), FUNCTIONS[usize::from(function)], path) else {
-        assert!(traces.iter().all(|trace| calls::paths(trace, function, path).is_empty()), "{}", what());
+        assert!(
+            traces.iter().all(|trace| calls::paths(trace, function, path, form.has_callers()).is_empty()),
+            "{}",
+            what()
+        );
         return;
     };
     let found = find_path(fold, &query).unwrap();
+    let starts = PathStarts::new(fold, &query).unwrap();
     let mut all = Vec::new();
     for (stream, trace) in traces.iter().enumerate() {
-        let expected = calls::paths(trace, function, path);
+        let expected = calls::paths(trace, function, path, form.has_callers());
         let places: Vec<_> = expected.iter().map(|found| place_of(stream, found)).collect();
         assert_eq!(found.count_in(stream), expected.len() as u64, "{}", what());
         assert_eq!(found.places_in(stream).collect::<Vec<_>>(), places, "{}", what());
         for (place, expected) in places.iter().zip(&expected) {
             assert_eq!(found.start(place), Some(expected.start as u64), "{place:?}: {}", what());
+            assert_eq!(starts.start(&query, place), Some(expected.start as u64), "{place:?}: {}", what());
         }
         check_scan(fold, stream, &query, &places, rng);
         all.extend(places);
@@ -156,13 +198,13 @@ fn finding_equals_rebuilding_every_invocation_for_every_folder() {
     let mut rng = Rng::new(81);
     for round in 0..2_000 {
         let traces = small_traces(&mut rng, if round % 10 == 0 { 400 } else { 50 });
-        let form = if rng.one_in(2) { Form::Qualified } else { Form::Plain };
+        let form = Form::any(&mut rng);
         for folder in folders() {
             let fold = fold_of(&traces, form, &*folder);
             for _ in 0..3 {
                 let longest = if rng.one_in(4) { 30 } else { 4 };
-                let path = random_path(&mut rng, longest);
-                check(&fold, &traces, rng.below(3) as u8, &path, &mut rng);
+                let path = random_path(&mut rng, longest, form);
+                check(&fold, form, &traces, rng.below(3) as u8, &path, &mut rng);
             }
         }
     }
@@ -206,8 +248,8 @@ fn finding_on_folds_that_no_folder_makes() {
             .collect();
         for _ in 0..3 {
             let longest = [1, 3, 12, 63, 64, 65, 130][rng.below(7)];
-            let path = random_path(&mut rng, longest);
-            check(&fold, &traces, 0, &path, &mut rng);
+            let path = random_path(&mut rng, longest, form);
+            check(&fold, form, &traces, 0, &path, &mut rng);
         }
     }
 }
@@ -217,11 +259,11 @@ fn long_paths_in_deep_calls() {
     let mut rng = Rng::new(83);
     for _ in 0..30 {
         let traces: Vec<_> = (0..2).map(|_| calls::small(&mut rng, 6_000)).collect();
-        let form = if rng.one_in(2) { Form::Qualified } else { Form::Plain };
+        let form = Form::any(&mut rng);
         let fold = fold_of(&traces, form, &Outermost::default());
         for longest in [2, 64, 400] {
-            let path = random_path(&mut rng, longest);
-            check(&fold, &traces, 0, &path, &mut rng);
+            let path = random_path(&mut rng, longest, form);
+            check(&fold, form, &traces, 0, &path, &mut rng);
         }
     }
 }
@@ -231,7 +273,7 @@ fn call_stacks_are_those_of_the_trace() {
     let mut rng = Rng::new(84);
     for round in 0..1_000 {
         let traces = small_traces(&mut rng, 100);
-        let form = if rng.one_in(2) { Form::Qualified } else { Form::Plain };
+        let form = Form::any(&mut rng);
         let fold = fold_of(&traces, form, &*folders()[round % folders().len()]);
         let stacks = CallStacks::new(&fold).unwrap();
         for (stream, trace) in traces.iter().enumerate() {
@@ -263,7 +305,7 @@ fn states_of_the_example() {
     let to_e3 = vec![Step::Call(f1), b1, b2, b1, b2];
     let rest = vec![Step::Return, b3, Step::Return, b3, Step::Return];
     let trace = [before_e2.clone(), to_e3.clone(), rest].concat();
-    let path = [vec![1], vec![2], vec![3]];
+    let path = path_of(&[1, 2, 3], &[]);
     for form in [Form::Plain, Form::Qualified] {
         let fold = fold_of(std::slice::from_ref(&trace), form, &Outermost::default());
         let query = query_of(fold.alphabet(), "f", &path).unwrap();
@@ -370,8 +412,7 @@ fn claims_of_any_size_are_answered_at_once() {
     builder.stream(FoldedStream::new("deep", "x", root));
     let fold = builder.finish();
     let path = |path: &[u8]| {
-        let path: Vec<Vec<u8>> = path.iter().map(|&block| vec![block]).collect();
-        find_path(&fold, &query_of(fold.alphabet(), "f", &path).unwrap()).unwrap()
+        find_path(&fold, &query_of(fold.alphabet(), "f", &path_of(path, &[])).unwrap()).unwrap()
     };
     let found = path(&[0, 1, 2]);
     assert_eq!(found.count().unwrap(), times);
@@ -401,8 +442,55 @@ fn levels_that_differ_have_a_limit() {
     let root = builder.rule(&[Item::new(Target::Rule(pair), 1 << 50)]).unwrap();
     builder.stream(FoldedStream::new("deep", "x", root));
     let fold = builder.finish();
-    let query = query_of(fold.alphabet(), "f", &[vec![0], vec![1]]).unwrap();
+    let query = query_of(fold.alphabet(), "f", &path_of(&[0, 1], &[])).unwrap();
     let error = find_path(&fold, &query).err().unwrap();
     assert!(error.is_limit(), "{error}");
     assert!(error.to_string().contains("calls of f are nested too deep"), "{error}");
+}
+
+/// Gaps over any number of blocks and levels, and in how many states a path may be.
+#[test]
+fn gaps_may_be_any_length_but_not_any_number_of_states() {
+    let alphabet = odd_alphabet(Form::Qualified);
+    let [call, leave, b0, b1, b2] = [0, 1, 2, 3, 4].map(|raw| Symbol::new(raw).unwrap());
+    let mut builder = FoldBuilder::new(alphabet);
+    let times = 1u64 << 57;
+    // Each frame: B0, a call of the same, then B1 B2 twice.
+    let down = builder.rule(&[call, b0].map(Item::once)).unwrap();
+    let up = builder.rule(&[b1, b2, b1, b2, leave].map(Item::once)).unwrap();
+    let long = Item::new(Target::Symbol(b1), times);
+    let (down, up) = (Item::new(Target::Rule(down), times), Item::new(Target::Rule(up), times));
+    let last = [Item::once(call), Item::once(b0), long, Item::once(b2), Item::once(leave)];
+    let root = builder.rule(&[&[down, up][..], &last].concat()).unwrap();
+    builder.stream(FoldedStream::new("deep", "x", root));
+    let fold = builder.finish();
+    let find = |blocks: &[u8], gaps: &[usize]| {
+        find_path(&fold, &query_of(fold.alphabet(), "f", &path_of(blocks, gaps)).unwrap()).unwrap()
+    };
+    let found = find(&[0, 2], &[1]);
+    assert_eq!(found.count().unwrap(), 2 * times + 1);
+    let first = found.first().unwrap();
+    assert_eq!((first.end, first.depth), (2 * times + 1, times));
+    assert_eq!(found.start(&first), Some(2 * times - 1));
+    let last = found.places().skip_to(2 * times).unwrap();
+    assert_eq!((last.end, last.depth), (8 * times + 2, 1));
+    // What lies between does nothing to this path; to the next one it does.
+    assert_eq!(found.start(&last), Some(7 * times + 1));
+    assert_eq!(find(&[0, 1, 1], &[2]).count_in(0), 2 * times - 1);
+    let found = find(&[0, 1, 2], &[1]);
+    assert_eq!(found.count_in(0), 2 * times + 1);
+    assert_eq!(found.start(&last), None, "that is too far to look");
+    assert_eq!(found.start(&first), Some(2 * times - 1));
+    assert_eq!(found.start(&PathPlace { end: 1, ..first }), None);
+    // Twenty blocks after a B0, whatever they are: 2^20 ways to be among them.
+    let functions = Functions::of(fold.alphabet()).unwrap();
+    let function = functions.named(b"f").unwrap();
+    let any = function.blocks().to_vec();
+    let blocks: Vec<_> = [vec![b0], vec![b0]].into_iter().chain(vec![any; 20]).chain([vec![b1]]).collect();
+    let query = PathQuery::new(&functions, function, blocks).unwrap();
+    assert!(query.clone().with_gaps(&[1]).unwrap_err().is_limit());
+    for wrong in [&[0][..], &[23], &[2, 1], &[3, 3]] {
+        assert!(query.clone().with_gaps(wrong).is_err(), "{wrong:?}");
+    }
+    assert_eq!(query.clone().with_gaps(&[]).unwrap(), query);
 }

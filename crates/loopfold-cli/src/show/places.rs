@@ -49,7 +49,7 @@ impl<'a> Clock<'a> {
     }
 
     /// How long after the first event of the trace an event began, as text.
-    fn since(&mut self, stream: usize, position: u64) -> Result<Option<String>> {
+    pub(crate) fn since(&mut self, stream: usize, position: u64) -> Result<Option<String>> {
         let Some(start) = self.start(stream, position)? else { return Ok(None) };
         let since = self.origin()?.map(|origin| i128::from(start) - i128::from(origin));
         Ok(since.map(duration))

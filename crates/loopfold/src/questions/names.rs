@@ -58,7 +58,7 @@ pub fn symbols_called<W: AsRef<str>>(alphabet: &Alphabet, words: &[W]) -> Vec<Ve
 }
 
 /// A number as people write it: decimal, or hexadecimal after `0x`.
-fn integer(word: &str) -> Option<u64> {
+pub(super) fn integer(word: &str) -> Option<u64> {
     match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
         Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),
         None if !word.starts_with('+') => word.parse().ok(),
@@ -77,7 +77,7 @@ fn is_printed_as_it_is(meaning: &Meaning<'_>) -> bool {
 
 /// What a terminal may show for an event: its label, in decimal and in hexadecimal,
 /// without the end of a line of Windows, and a mark where there is nothing to see.
-fn printed(meaning: &Meaning<'_>) -> [String; 3] {
+pub(super) fn printed(meaning: &Meaning<'_>) -> [String; 3] {
     let label = meaning.to_string();
     let seen = label.strip_suffix("\\r").unwrap_or(&label);
     let seen = if seen.trim().is_empty() { "␤".to_string() } else { seen.to_string() };
@@ -93,11 +93,16 @@ const SHOWN: usize = 80;
 /// A few names of events that a word may have been meant for, the nearest first: equal
 /// but for upper and lower case, spelled nearly so, or with the word in them.
 pub fn near_names(alphabet: &Alphabet, word: &str) -> Vec<String> {
+    nearest(alphabet.symbols().map(|symbol| bare_name(&alphabet.meaning(symbol))), word)
+}
+
+/// The same among any names.
+pub(super) fn nearest(names: impl Iterator<Item = String>, word: &str) -> Vec<String> {
     let wanted: Vec<char> = word.to_lowercase().chars().take(SHOWN).collect();
     let furthest = ((wanted.len() + 1) / 4).min(4);
     let mut near: Vec<(usize, String)> = Vec::new();
-    for symbol in alphabet.symbols() {
-        let name = bare_name(&alphabet.meaning(symbol));
+    for name in names {
+        let name: String = name.chars().take(SHOWN).collect();
         let characters: Vec<char> = name.to_lowercase().chars().collect();
         let distance = match edit_distance(&wanted, &characters, furthest) {
             Some(distance) => distance,

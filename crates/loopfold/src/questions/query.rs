@@ -81,14 +81,22 @@ impl Query {
     }
 }
 
+/// A word of a query.
+pub(super) struct Written {
+    pub(super) text: String,
+    /// True if it was in quotes, at least its beginning.
+    pub(super) quoted: bool,
+}
+
 /// Divides a query at blanks. A quote at the beginning of a word reaches to the next
 /// one of its kind; in the middle of a word it is a character like any other.
-fn words_of(text: &str) -> Result<Vec<String>> {
+pub(super) fn words_with_quotes(text: &str) -> Result<Vec<Written>> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {
         let mut word = String::new();
-        if matches!(first, '"' | '\'') {
+        let quoted = matches!(first, '"' | '\'');
+        if quoted {
             // Quoted parts that touch are one word, so that a name may have both quotes.
             while let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'')) {
                 let inner = &rest[1..];
@@ -101,13 +109,17 @@ fn words_of(text: &str) -> Result<Vec<String>> {
         }
         let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
         word.push_str(&rest[..end]);
-        words.push(word);
+        words.push(Written { text: word, quoted });
         rest = rest[end..].trim_start();
     }
     if words.is_empty() {
         return Err(Error::invalid("the query is empty; name the events to look for, such as 'A B C'"));
     }
     Ok(words)
+}
+
+fn words_of(text: &str) -> Result<Vec<String>> {
+    Ok(words_with_quotes(text)?.into_iter().map(|word| word.text).collect())
 }
 
 fn unknown_event(text: &str, word: &str, alphabet: &Alphabet) -> Error {
@@ -124,7 +136,7 @@ fn unknown_event(text: &str, word: &str, alphabet: &Alphabet) -> Error {
 }
 
 /// A word as it fits a message.
-fn shortened(word: &str) -> String {
+pub(super) fn shortened(word: &str) -> String {
     const MOST: usize = 80;
     match word.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", &word[..end]),

@@ -90,6 +90,11 @@ impl<B: Bits> Words<B> {
         Self { query_length, places, symbols, foreign }
     }
 
+    /// How many events the query has.
+    pub(in crate::questions) fn query_length(&self) -> usize {
+        self.query_length as usize
+    }
+
     /// The symbols of the query and their words.
     pub(in crate::questions) fn symbols(&self) -> impl Iterator<Item = (Symbol, &Word<B>)> {
         self.symbols.iter().map(|(&symbol, word)| (symbol, word))

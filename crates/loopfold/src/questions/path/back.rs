@@ -127,6 +127,56 @@ impl Pending {
     }
 }
 
+/// What a stretch does to the frames of one function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FrameLevels {
+    /// Frames that are left but not entered.
+    pub(super) leaves: u64,
+    /// Frames that are entered but not left.
+    pub(super) enters: u64,
+    /// True if there is a block in the lowest frame, after all that it leaves.
+    pub(super) has_block: bool,
+}
+
+/// What the stretches of a fold do to the frames of one function.
+pub(super) trait Nesting {
+    /// Nothing if there is nothing of the function in it.
+    fn frames(&self, target: Target) -> Option<FrameLevels>;
+}
+
+/// What is told of a block: its symbol and its position. No more are told once the answer
+/// is false.
+pub(super) type Tell<'a> = dyn FnMut(Symbol, u64) -> bool + 'a;
+
+/// Tells the blocks that lie before a position in the frame that is innermost there, from
+/// the last to the first. Blocks that do nothing to the path may be left out.
+pub(super) fn blocks(nesting: &impl Nesting, fold: &Fold, rule: RuleId, position: u64, tell: &mut Tell<'_>) {
+    let mut backwards = Backwards::new(fold, rule, position);
+    let mut pending = Pending::default();
+    while let Some(item) = backwards.next() {
+        let Some(FrameLevels { leaves, enters, has_block }) = nesting.frames(item.target()) else {
+            backwards.pass(item, item.times());
+            continue;
+        };
+        let passed = pending.pass(leaves, enters, item.times());
+        if passed > 0 {
+            backwards.pass(item, passed);
+        } else if pending.0 == enters && !has_block {
+            // Nothing happens in the frame itself; if the stretch is as deep before as
+            // behind, then nor does it in the other iterations.
+            let passed = if leaves == enters { item.times() } else { 1 };
+            pending.take(leaves, enters, passed);
+            backwards.pass(item, passed);
+        } else if let Some(symbol) = backwards.enter(item) {
+            // Before the frame itself is entered, there are no blocks of it.
+            if pending.0 != enters || !tell(symbol, backwards.position) {
+                return;
+            }
+            pending.take(leaves, enters, 1);
+        }
+    }
+}
+
 /// Which calls are open at a position, for any number of positions of a fold.
 ///
 /// Making it is one pass over the rules, with 32 bytes for each. A stack costs a way down
@@ -154,7 +204,7 @@ impl<'a> CallStacks<'a> {
     pub fn at(&self, stream: usize, position: u64, most: usize) -> Vec<Symbol> {
         let mut stack = Vec::new();
         let mut backwards = Backwards::new(self.fold, self.fold.streams()[stream].root(), position);
-        let mut pending = Pending(0);
+        let mut pending = Pending::default();
         while stack.len() < most
             && let Some(item) = backwards.next()
         {

@@ -12,6 +12,10 @@
 //! field belong to that frame. Such traces are *unqualified*: their nesting is that of all
 //! functions.
 //!
+//! Where a trace shows calls and nothing else, an entry says in its field `caller` whose
+//! block it is besides: the calls that a function makes are its blocks, called by what they
+//! enter.
+//!
 //! One pass over the alphabet, with memory for each name and each symbol once.
 
 use crate::trace::{Alphabet, Name, Role, Value};
@@ -79,6 +83,8 @@ pub struct Functions {
     plain_leaves: Vec<Symbol>,
     /// Blocks that do not say whose they are.
     plain_blocks: Vec<Symbol>,
+    /// True if any block says whose it is.
+    owned_blocks: bool,
 }
 
 impl Functions {
@@ -90,12 +96,20 @@ impl Functions {
             let meaning = alphabet.meaning(symbol);
             let owner = meaning.field("function").map(text_of_value);
             match (meaning.role, owner) {
-                (Role::Enter, _) => functions.entry(&text_of_name(meaning.name)).enters.push(symbol),
+                (Role::Enter, _) => {
+                    functions.entry(&text_of_name(meaning.name)).enters.push(symbol);
+                    if let Some(caller) = meaning.field("caller").map(text_of_value) {
+                        functions.entry(&caller).blocks.push(symbol);
+                    }
+                }
                 (Role::Leave, Some(owner)) => functions.entry(&owner).leaves.push(symbol),
                 (Role::Leave, None) => {
                     leaves_by_name.push((text_of_name(meaning.name).into_owned(), symbol));
                 }
-                (Role::Block, Some(owner)) => functions.entry(&owner).blocks.push(symbol),
+                (Role::Block, Some(owner)) => {
+                    functions.entry(&owner).blocks.push(symbol);
+                    functions.owned_blocks = true;
+                }
                 (Role::Block, None) => functions.plain_blocks.push(symbol),
                 _ => {}
             }
@@ -131,17 +145,17 @@ impl Functions {
         self.by_name.get(name).map(|&index| &self.all[index])
     }
 
-    /// Which of [all](Self::all) functions has this name.
-    pub(super) fn number_of(&self, name: &[u8]) -> Option<usize> {
+    /// Where the function of this name is among [`all`](Self::all).
+    pub(super) fn index_of(&self, name: &[u8]) -> Option<usize> {
         self.by_name.get(name).copied()
     }
 
     /// True if exits and blocks say whose they are. Otherwise they belong to the innermost
     /// frame.
     pub fn is_qualified(&self) -> bool {
-        let any = |symbols: fn(&Function) -> &[Symbol]| self.all.iter().any(|of| !symbols(of).is_empty());
-        (self.plain_leaves.is_empty() || any(Function::leaves))
-            && (self.plain_blocks.is_empty() || any(Function::blocks))
+        let owned_leaves = || self.all.iter().any(|function| !function.leaves.is_empty());
+        (self.plain_leaves.is_empty() || owned_leaves())
+            && (self.plain_blocks.is_empty() || self.owned_blocks)
     }
 
     /// The symbols that can be blocks of a function: its own, and in an unqualified trace
@@ -158,18 +172,26 @@ impl Functions {
     /// What each symbol does to the frames of a function. Symbols that do nothing are left
     /// out.
     pub(super) fn steps_of(&self, function: &Function) -> Vec<(Symbol, Step)> {
+        let blocks = self.blocks_of(function);
+        let is_block = |symbol: &Symbol| blocks.binary_search(symbol).is_ok();
         let mut steps = Vec::new();
-        let mut add = |symbols: &[Symbol], step| steps.extend(symbols.iter().map(|&symbol| (symbol, step)));
-        add(&function.enters, Step::Enter);
+        let mut add = |symbols: &[Symbol], step: Step, and_block: Step| {
+            let step_of = |symbol: &Symbol| if is_block(symbol) { and_block } else { step };
+            steps.extend(symbols.iter().map(|symbol| (*symbol, step_of(symbol))));
+        };
+        add(&function.enters, Step::Enter, Step::BlockThenEnter);
         if self.is_qualified() {
-            add(&function.leaves, Step::Leave);
+            add(&function.leaves, Step::Leave, Step::Leave);
         } else {
-            add(&self.plain_leaves, Step::Leave);
-            self.all.iter().for_each(|any| add(&any.leaves, Step::Leave));
+            add(&self.plain_leaves, Step::Leave, Step::Leave);
+            self.all.iter().for_each(|any| add(&any.leaves, Step::Leave, Step::Leave));
             let others = self.all.iter().filter(|other| other.name != function.name);
-            others.for_each(|other| add(&other.enters, Step::EnterOther));
+            others.for_each(|other| add(&other.enters, Step::EnterOther, Step::BlockThenEnterOther));
         }
-        add(&self.blocks_of(function), Step::Block);
+        let mut entering: Vec<Symbol> = steps.iter().map(|&(symbol, _)| symbol).collect();
+        entering.sort_unstable();
+        let only_blocks = blocks.iter().filter(|block| entering.binary_search(block).is_err());
+        steps.extend(only_blocks.map(|&block| (block, Step::Block)));
         steps
     }
 }
@@ -185,6 +207,28 @@ pub(super) enum Step {
     Leave,
     /// Happens in the innermost frame.
     Block,
+    /// A call that is also a block of its caller: happens in the innermost frame and then
+    /// opens one, both of the function.
+    BlockThenEnter,
+    /// The same with a frame of another function.
+    BlockThenEnterOther,
+}
+
+impl Step {
+    /// True if something happens in the innermost frame.
+    pub(super) fn is_block(self) -> bool {
+        matches!(self, Step::Block | Step::BlockThenEnter | Step::BlockThenEnterOther)
+    }
+
+    /// True if a frame of the function is opened.
+    pub(super) fn is_own_enter(self) -> bool {
+        matches!(self, Step::Enter | Step::BlockThenEnter)
+    }
+
+    /// True if any frame is opened.
+    pub(super) fn is_enter(self) -> bool {
+        self.is_own_enter() || matches!(self, Step::EnterOther | Step::BlockThenEnterOther)
+    }
 }
 
 fn text_of_name(name: Name<'_>) -> Cow<'_, [u8]> {

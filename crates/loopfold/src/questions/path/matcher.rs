@@ -11,13 +11,12 @@
 //! their values.
 
 use super::PathQuery;
-use super::back::Pending;
+use super::back::{Pending, Tell};
+use super::frame::{FrameState, FrameWords as _, Word};
 use super::projection::{Part, Projection, Stretch, Stretches};
 use super::value::{Frames, Paths, Value, View};
 use super::values::{Index, Values};
-use crate::fold::{Fold, Measure};
-use crate::questions::find::bits::Bits;
-use crate::questions::find::word::Word;
+use crate::fold::{Fold, Measure as _};
 use crate::{Error, Result, RuleId};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -26,7 +25,7 @@ use std::sync::Arc;
 const MOST_WORDS: usize = 1 << 27;
 
 /// The values of all parts of a function for one path of it.
-pub(super) struct Matcher<'a, B> {
+pub(super) struct Matcher<'a, B: FrameState> {
     fold: &'a Fold,
     projection: Arc<Projection>,
     paths: Paths<B>,
@@ -35,7 +34,7 @@ pub(super) struct Matcher<'a, B> {
     indices: Vec<Index>,
 }
 
-impl<'a, B: Bits> Matcher<'a, B> {
+impl<'a, B: FrameState> Matcher<'a, B> {
     /// One pass over the parts.
     pub(super) fn new(fold: &'a Fold, projection: &Arc<Projection>, query: &PathQuery) -> Result<Self> {
         let paths = Paths::new(query);
@@ -127,11 +126,12 @@ pub(super) trait Matching: Send + Sync {
     /// A walk from the beginning of a rule that is a whole stream.
     fn walk(&self, rule: RuleId) -> Box<dyn Walk + '_>;
 
-    /// Where the first of `blocks` blocks is that end in a position, all in the same frame.
-    fn start(&self, rule: RuleId, end: u64, blocks: usize) -> Option<u64>;
+    /// Tells the blocks that lie before a position in the frame that is innermost there, from
+    /// the last to the first. Blocks that do nothing to the path may be left out.
+    fn blocks_before(&self, rule: RuleId, position: u64, tell: &mut Tell<'_>);
 }
 
-impl<B: Bits> Matching for Matcher<'_, B> {
+impl<B: FrameState> Matching for Matcher<'_, B> {
     fn count(&self, rule: RuleId) -> u64 {
         self.value(self.projection.part(rule)).map_or(0, |value| value.count)
     }
@@ -141,12 +141,10 @@ impl<B: Bits> Matching for Matcher<'_, B> {
         Box::new(Walker { matcher: self, ahead, frames: Frames::default() })
     }
 
-    fn start(&self, rule: RuleId, end: u64, blocks: usize) -> Option<u64> {
-        let mut behind = Stretches::before(self.fold, &self.projection, rule, end);
-        let (mut missing, mut start) = (blocks.checked_sub(1)?, end);
+    fn blocks_before(&self, rule: RuleId, position: u64, tell: &mut Tell<'_>) {
+        let mut behind = Stretches::before(self.fold, &self.projection, rule, position);
         let mut pending = Pending::default();
-        while missing > 0 {
-            let stretch = behind.next_back()?;
+        while let Some(stretch) = behind.next_back() {
             let Some(value) = self.value(stretch.part) else { continue };
             let (leaves, enters) = (value.leaves, value.enters);
             let passed = pending.pass(leaves, enters, stretch.times);
@@ -159,12 +157,14 @@ impl<B: Bits> Matching for Matcher<'_, B> {
                 pending.take(leaves, enters, passed);
                 behind.pass_back(stretch, passed);
             } else if let Some(position) = behind.enter_back(stretch) {
-                // Where the frame itself is entered, there are not so many blocks.
-                missing = (pending.frames() == enters).then(|| missing - 1)?;
-                start = position;
+                // Before the frame itself is entered, there are no blocks of it.
+                let Some((symbol, _)) = self.projection.steps().get(stretch.part.index()) else { return };
+                if pending.frames() != enters || !tell(*symbol, position) {
+                    return;
+                }
+                pending.take(leaves, enters, 1);
             }
         }
-        Some(start)
     }
 }
 
@@ -176,14 +176,14 @@ pub(super) trait Walk {
     fn next(&mut self, skip: &mut u64) -> Option<End>;
 }
 
-struct Walker<'m, B> {
+struct Walker<'m, B: FrameState> {
     matcher: &'m Matcher<'m, B>,
     ahead: Stretches<'m>,
     /// The frames that are open.
     frames: Frames<B>,
 }
 
-impl<B: Bits> Walker<'_, B> {
+impl<B: FrameState> Walker<'_, B> {
     /// Passes over something if it has no more than `skip` occurrences.
     fn pass(&mut self, value: View<'_, B>, skip: &mut u64) -> bool {
         let Some(rest) = skip.checked_sub(self.frames.count_in(value)) else { return false };
@@ -230,7 +230,7 @@ impl<B: Bits> Walker<'_, B> {
     }
 }
 
-impl<B: Bits> Walk for Walker<'_, B> {
+impl<B: FrameState> Walk for Walker<'_, B> {
     fn next(&mut self, skip: &mut u64) -> Option<End> {
         while let Some(stretch) = self.ahead.next() {
             let passed = self.pass_iterations(stretch, skip);
@@ -238,10 +238,12 @@ impl<B: Bits> Walk for Walker<'_, B> {
             if passed < stretch.times
                 && let Some(position) = self.ahead.enter(stretch, passed)
             {
+                // A block that also enters is not yet in its own call.
+                let depth = self.frames.depth();
                 if let Some(block) = self.matcher.value(stretch.part) {
                     self.frames.follow(block, &self.matcher.paths.words);
                 }
-                return Some(End { position, depth: self.frames.depth() });
+                return Some(End { position, depth });
             }
         }
         None

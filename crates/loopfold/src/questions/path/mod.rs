@@ -4,7 +4,8 @@
 //! directly after the other there. In the trace other things may stand between them: the
 //! calls that the invocation makes, with all their events, which may be of the same
 //! function. Paths may overlap, and all count; the blocks of an invocation that was not
-//! seen to be entered do not.
+//! seen to be entered do not. A path may have gaps, where any blocks of the invocation may
+//! come between (see [`gaps`]).
 //!
 //! Asking costs one pass over the items of the fold, a few nanoseconds each where they
 //! hold something of the function, if it never calls itself (see [`tame`]); otherwise some
@@ -16,7 +17,10 @@
 
 mod back;
 mod chunks;
+mod frame;
 mod functions;
+mod gaps;
+mod glob;
 mod index;
 mod levels;
 mod matcher;
@@ -26,6 +30,8 @@ mod runs;
 mod scan;
 mod schemes;
 mod searcher;
+mod starts;
+mod syntax;
 mod tame;
 mod uses;
 mod value;
@@ -33,13 +39,16 @@ mod values;
 mod way;
 
 use super::Query;
-use super::find::bits::{Bits, Wide};
+use super::find::bits::Wide;
 use crate::fold::Fold;
 use crate::{Error, Result, Symbol};
 pub use back::CallStacks;
+use back::Tell;
 pub use chunks::{ScanFound, ScanOptions, TraceChunks, scan_chunks, scan_unfolded};
+use frame::FrameState;
 use functions::Step;
 pub use functions::{Function, Functions};
+use gaps::GapState;
 pub use index::{PathIndex, find_path_indexed};
 pub use levels::{Deepest, Levels, Nesting, NestingLevels};
 use matcher::{End, Matcher, Matching, Walk};
@@ -47,7 +56,9 @@ use projection::{Alike, Projection};
 pub use scan::PathScan;
 pub use schemes::{Effort, PathOccurrences, Scheme, Share};
 pub use searcher::{PathAnswer, PathSearcher};
+pub use starts::PathStarts;
 use std::sync::Arc;
+pub use syntax::{PathReader, is_path};
 use tame::Tame;
 
 /// A path of a function to look for.
@@ -61,6 +72,8 @@ pub struct PathQuery {
     qualified: bool,
     /// Which of all functions it is.
     number: usize,
+    /// The places of the path before which any blocks may come, and the automaton of that.
+    gaps: Option<(Vec<usize>, Arc<gaps::Automaton>)>,
 }
 
 impl PathQuery {
@@ -75,10 +88,39 @@ impl PathQuery {
             )));
         }
         let (steps, pattern) = (functions.steps_of(function), Query::new(blocks)?);
-        let number = functions.number_of(function.name()).unwrap_or(usize::MAX);
+        let number = functions.index_of(function.name()).unwrap_or(usize::MAX);
         let (function, qualified) = (function.name().to_vec(), functions.is_qualified());
-        Ok(Self { function, steps, pattern, qualified, number })
+        Ok(Self { function, steps, pattern, qualified, number, gaps: None })
     }
+
+    /// The same path with gaps before some of its blocks, where any blocks of the function
+    /// may come, or none. `before` are their places in the path, from 1, in order.
+    ///
+    /// What counts then is distinct ends: the last blocks with which the path can end.
+    pub fn with_gaps(self, before: &[usize]) -> Result<Self> {
+        let fit = before.iter().all(|&place| 0 < place && place < self.len());
+        if !fit || !before.is_sorted_by(|a, b| a < b) {
+            return Err(Error::invalid("a gap is between two blocks of a path"));
+        }
+        let gaps = match before {
+            [] => None,
+            before => Some((before.to_vec(), Arc::new(gaps::Automaton::new(&self.pattern, before)?))),
+        };
+        Ok(Self { gaps, ..self })
+    }
+
+    /// The places of the path before which any blocks may come, in order.
+    pub fn gaps(&self) -> &[usize] {
+        self.gaps.as_ref().map_or(&[], |(before, _)| before)
+    }
+
+    /// True if blocks of the path may have others between them.
+    pub fn has_gaps(&self) -> bool {
+        self.gaps.is_some()
+    }
+
+    /// How many blocks of a frame are looked at for the beginning of a path with gaps.
+    pub const FURTHEST: u64 = 1 << 16;
 
     /// The name of the function.
     pub fn function(&self) -> &[u8] {
@@ -111,8 +153,29 @@ impl PathQuery {
         self.number
     }
 
+    /// The automaton of a path with gaps; without any it has nothing to find.
+    fn automaton(&self) -> Arc<gaps::Automaton> {
+        self.gaps.as_ref().map_or_else(Arc::default, |(_, automaton)| Arc::clone(automaton))
+    }
+
     fn pattern(&self) -> &Query {
         &self.pattern
+    }
+
+    /// Where an occurrence begins whose last block is known, from what tells the blocks of
+    /// its frame before that, the last first.
+    fn start(&self, last: Symbol, end: u64, before: impl FnOnce(&mut Tell<'_>)) -> Option<u64> {
+        let mut beginning = gaps::Beginning::new(self.blocks(), self.gaps());
+        if beginning.pass(last) {
+            return Some(end);
+        }
+        let (mut start, mut looked_at) = (None, 0);
+        before(&mut |block, position| {
+            looked_at += 1;
+            start = beginning.pass(block).then_some(position);
+            start.is_none() && !beginning.is_lost() && (looked_at < Self::FURTHEST || !self.has_gaps())
+        });
+        start
     }
 
     fn steps(&self) -> &[(Symbol, Step)] {
@@ -163,7 +226,7 @@ pub struct PathPlace {
 pub struct PathFound<'a> {
     fold: &'a Fold,
     matcher: Box<dyn Matching + 'a>,
-    length: usize,
+    query: PathQuery,
 }
 
 /// Looks for a path in all streams of a fold.
@@ -176,15 +239,16 @@ impl<'a> PathFound<'a> {
     /// Looks for a path in what a fold holds of its function.
     fn new(fold: &'a Fold, projection: &Arc<Projection>, query: &PathQuery) -> Result<Self> {
         let matcher = match query.len() {
+            _ if query.has_gaps() => matcher_of::<GapState>(fold, projection, query)?,
             ..=32 => matcher_of::<u32>(fold, projection, query)?,
             ..=64 => matcher_of::<u64>(fold, projection, query)?,
             _ => matcher_of::<Wide>(fold, projection, query)?,
         };
-        Ok(Self { fold, matcher, length: query.len() })
+        Ok(Self { fold, matcher, query: query.clone() })
     }
 }
 
-fn matcher_of<'a, B: Bits + 'a>(
+fn matcher_of<'a, B: FrameState + 'a>(
     fold: &'a Fold,
     projection: &Arc<Projection>,
     query: &PathQuery,
@@ -237,10 +301,13 @@ impl PathFound<'_> {
     }
 
     /// The position of the first block of an occurrence: a way down the rules for each
-    /// block of the path. Nothing if there is no such occurrence.
+    /// block of the path. Nothing if there is no such occurrence. Of a path with gaps it is
+    /// the last block with which it can begin, and nothing if there are more than
+    /// [`PathQuery::FURTHEST`] blocks between that and the end.
     pub fn start(&self, place: &PathPlace) -> Option<u64> {
         let root = self.fold.streams().get(place.stream)?.root();
-        self.matcher.start(root, place.end, self.length)
+        let before = |tell: &mut Tell<'_>| self.matcher.blocks_before(root, place.end, tell);
+        self.query.start(self.fold.symbol_at(root, place.end)?, place.end, before)
     }
 }
 

@@ -11,11 +11,12 @@
 //! of more than 62 blocks 256 KiB and a set for each.
 
 use super::PathQuery;
+use super::frame::{FrameState, FrameWord as _, FrameWords, Word, Words};
 use super::functions::Step;
+use super::gaps::GapState;
 use super::levels::NestingLevels;
 use crate::Symbol;
-use crate::questions::find::bits::{Bits, Wide};
-use crate::questions::find::word::{Word, Words};
+use crate::questions::find::bits::Wide;
 use hashbrown::HashMap;
 
 /// What a symbol is to the path.
@@ -84,7 +85,7 @@ impl<C: Copy + Default + From<u8>> Classes<C> {
                 Step::Enter => ENTER,
                 Step::EnterOther => ENTER_OTHER,
                 Step::Leave => LEAVE,
-                Step::Block => BLOCK,
+                Step::Block | Step::BlockThenEnter | Step::BlockThenEnterOther => BLOCK,
             };
             classes.set(symbol, class.into());
         }
@@ -121,6 +122,7 @@ impl PathScan {
     pub fn new(query: &PathQuery) -> Self {
         let automaton = match ShortPath::new(query) {
             Some(path) => Automaton::Narrow(path),
+            None if query.has_gaps() => Automaton::Gapped(LongPath::new(query)),
             None => Automaton::Wide(LongPath::new(query)),
         };
         Self { automaton, qualified: query.is_qualified(), position: 0, count: 0, first: None }
@@ -170,6 +172,7 @@ impl PathScan {
         let goes_on = match automaton {
             Automaton::Narrow(path) => path.feed(symbols, &mut tell),
             Automaton::Wide(path) => path.feed(symbols, &mut tell),
+            Automaton::Gapped(path) => path.feed(symbols, &mut tell),
         };
         *position += symbols.len() as u64;
         goes_on
@@ -184,6 +187,7 @@ impl PathScan {
             match &mut self.automaton {
                 Automaton::Narrow(path) => path.pass_over(calls),
                 Automaton::Wide(path) => path.pass_over(calls),
+                Automaton::Gapped(path) => path.pass_over(calls),
             }
         }
     }
@@ -210,6 +214,7 @@ impl PathScan {
         match &self.automaton {
             Automaton::Narrow(path) => path.states(),
             Automaton::Wide(path) => path.states(),
+            Automaton::Gapped(path) => path.states(),
         }
     }
 
@@ -218,6 +223,7 @@ impl PathScan {
         match &self.automaton {
             Automaton::Narrow(path) => path.open,
             Automaton::Wide(path) => path.frames.below.len(),
+            Automaton::Gapped(path) => path.frames.below.len(),
         }
     }
 
@@ -225,7 +231,8 @@ impl PathScan {
     pub(super) fn restart(&mut self) {
         match &mut self.automaton {
             Automaton::Narrow(path) => path.restart(),
-            Automaton::Wide(path) => (path.frames, path.matched) = (LongFrames::default(), false),
+            Automaton::Wide(path) => path.restart(),
+            Automaton::Gapped(path) => path.restart(),
         }
         (self.position, self.count, self.first) = (0, 0, None);
     }
@@ -235,6 +242,7 @@ impl PathScan {
         let automaton = match &self.automaton {
             Automaton::Narrow(path) => Frames::Narrow(path.frames()),
             Automaton::Wide(path) => Frames::Wide(path.frames.clone()),
+            Automaton::Gapped(path) => Frames::Gapped(path.frames.clone()),
         };
         ScanState { automaton, position: self.position }
     }
@@ -244,6 +252,7 @@ impl PathScan {
         match (&mut self.automaton, &state.automaton) {
             (Automaton::Narrow(path), Frames::Narrow(frames)) => path.set_frames(frames),
             (Automaton::Wide(path), Frames::Wide(frames)) => path.frames.clone_from(frames),
+            (Automaton::Gapped(path), Frames::Gapped(frames)) => path.frames.clone_from(frames),
             _ => {}
         }
         self.position = state.position;
@@ -253,25 +262,24 @@ impl PathScan {
 #[derive(Clone, Debug)]
 enum Automaton {
     Narrow(ShortPath),
-    Wide(LongPath),
+    Wide(LongPath<Wide>),
+    Gapped(LongPath<GapState>),
 }
 
 /// The frames that are open in a search.
 #[derive(Clone, Debug)]
 enum Frames {
     Narrow(ShortFrames),
-    Wide(LongFrames),
+    Wide(LongFrames<Wide>),
+    Gapped(LongFrames<GapState>),
 }
 
 impl Frames {
     fn words(&self) -> usize {
         match self {
             Self::Narrow(frames) => frames.below.len() + 3,
-            Self::Wide(frames) => {
-                frames.below.iter().chain([&frames.state]).flatten().map(Bits::words).sum::<usize>()
-                    + 4 * frames.below.len()
-                    + 4
-            }
+            Self::Wide(frames) => frames.words(),
+            Self::Gapped(frames) => frames.words(),
         }
     }
 }
@@ -326,9 +334,11 @@ struct ShortFrames {
 }
 
 impl ShortPath {
-    /// Nothing if the path is too long, or blocks are of too many classes.
+    /// Nothing if the path is too long or has gaps, if blocks are of too many classes, or
+    /// calls are blocks.
     fn new(query: &PathQuery) -> Option<Self> {
-        if query.len() > LONGEST {
+        let call_is_block = |(_, step): &(Symbol, Step)| step.is_block() && step.is_enter();
+        if query.len() > LONGEST || query.has_gaps() || query.steps().iter().any(call_is_block) {
             return None;
         }
         let outside = 1 << (LONGEST - query.len());
@@ -503,36 +513,75 @@ impl ShortPath {
     }
 }
 
-/// A path of more blocks. A state is the endings of what happened in the frame.
+/// Any other path: of more blocks, with gaps, or of calls.
 #[derive(Clone, Debug)]
-struct LongPath {
+struct LongPath<S: FrameState> {
     classes: Classes<u32>,
-    words: Words<Wide>,
-    blocks: Vec<Word<Wide>>,
+    words: Words<S>,
+    /// What a block of each class does, from the first class of blocks on.
+    blocks: Vec<Word<S>>,
     length: usize,
-    frames: LongFrames,
+    frames: LongFrames<S>,
     /// True if the last block was the last of an occurrence.
     matched: bool,
 }
 
-#[derive(Clone, Debug, Default)]
-struct LongFrames {
+#[derive(Clone, Debug)]
+struct LongFrames<S> {
     /// Nothing in a frame of another function, and in none.
-    state: Option<Wide>,
-    below: Vec<Option<Wide>>,
+    state: Option<S>,
+    below: Vec<Option<S>>,
     depth: u64,
 }
 
-impl LongPath {
+impl<S> Default for LongFrames<S> {
+    fn default() -> Self {
+        Self { state: None, below: Vec::new(), depth: 0 }
+    }
+}
+
+impl<S: FrameState> LongFrames<S> {
+    fn words(&self) -> usize {
+        let states = self.below.iter().chain([&self.state]).flatten();
+        states.map(S::words).sum::<usize>() + 4 * self.below.len() + 4
+    }
+}
+
+/// Added to the class of a block that then enters the function. No path has so many classes
+/// that this could be one of them.
+const THEN_ENTER: u32 = 1 << 31;
+/// Added to the class of a block that then enters another function.
+const THEN_ENTER_OTHER: u32 = 1 << 30;
+
+impl<S: FrameState> LongPath<S> {
     fn new(query: &PathQuery) -> Self {
-        let mut classes = Classes::new(query);
-        let words: Words<Wide> = Words::new(query.pattern());
-        let mut blocks = vec![words.foreign().clone()];
-        for (symbol, word) in words.symbols() {
+        let mut classes = Classes::<u32>::new(query);
+        let words = Words::<S>::new(query);
+        let mut in_path: Vec<Symbol> = query.blocks().iter().flatten().copied().collect();
+        in_path.sort_unstable();
+        in_path.dedup();
+        let is_other = |symbol: &Symbol| in_path.binary_search(symbol).is_err();
+        let block = |&(symbol, step): &(Symbol, Step)| step.is_block().then_some(symbol);
+        // All blocks that the path does not have do the same.
+        let other = query.steps().iter().filter_map(block).find(is_other);
+        let mut blocks = vec![other.map_or_else(|| words.empty(), |symbol| words.symbol(symbol))];
+        for &symbol in &in_path {
             classes.set(symbol, u32::from(BLOCK) + blocks.len() as u32);
-            blocks.push(word.clone());
+            blocks.push(words.symbol(symbol));
+        }
+        for &(symbol, step) in query.steps() {
+            let then = match step {
+                Step::BlockThenEnter => THEN_ENTER,
+                Step::BlockThenEnterOther => THEN_ENTER_OTHER,
+                _ => continue,
+            };
+            classes.set(symbol, classes.of(symbol) | then);
         }
         Self { classes, words, blocks, length: query.len(), frames: LongFrames::default(), matched: false }
+    }
+
+    fn restart(&mut self) {
+        (self.frames, self.matched) = (LongFrames::default(), false);
     }
 
     fn feed(&mut self, symbols: &[Symbol], tell: &mut Tell<'_>) -> bool {
@@ -542,9 +591,10 @@ impl LongPath {
             for (place, &symbol) in group.iter().enumerate() {
                 let class = self.classes.of(symbol);
                 if class != u32::from(NOTHING) {
+                    // A block that also enters is not yet in its own call.
+                    depths[place] = self.frames.depth;
                     self.step(class);
                     hits |= u32::from(self.matched) << place;
-                    depths[place] = self.frames.depth;
                 }
             }
             tell(offset, hits, &depths)
@@ -554,20 +604,25 @@ impl LongPath {
     fn step(&mut self, class: u32) {
         self.matched = false;
         match u8::try_from(class) {
-            Ok(ENTER) => self.enter(Some(Wide::default())),
-            Ok(ENTER_OTHER) => self.enter(None),
-            Ok(LEAVE) => self.leave(),
-            _ => {
-                let word = class.checked_sub(BLOCK.into()).and_then(|block| self.blocks.get(block as usize));
-                if let (Some(word), Some(state)) = (word, &mut self.frames.state) {
-                    self.matched = word.count_after(state) > 0;
-                    self.words.follow(state, word);
-                }
-            }
+            Ok(ENTER) => return self.enter(Some(S::default())),
+            Ok(ENTER_OTHER) => return self.enter(None),
+            Ok(LEAVE) => return self.leave(),
+            _ => {}
+        }
+        let block = (class & !(THEN_ENTER | THEN_ENTER_OTHER)).checked_sub(BLOCK.into());
+        let word = block.and_then(|block| self.blocks.get(block as usize));
+        if let (Some(word), Some(state)) = (word, &mut self.frames.state) {
+            self.matched = word.count_after(state) > 0;
+            self.words.follow(state, word);
+        }
+        match class & (THEN_ENTER | THEN_ENTER_OTHER) {
+            0 => {}
+            THEN_ENTER => self.enter(Some(S::default())),
+            _ => self.enter(None),
         }
     }
 
-    fn enter(&mut self, state: Option<Wide>) {
+    fn enter(&mut self, state: Option<S>) {
         let frames = &mut self.frames;
         frames.depth += u64::from(state.is_some());
         frames.below.push(std::mem::replace(&mut frames.state, state));
@@ -586,7 +641,7 @@ impl LongPath {
     }
 
     fn states(&self) -> Vec<Option<usize>> {
-        let longest = |state: &Option<Wide>| state.as_ref().map(|state| state.last().unwrap_or(0));
+        let longest = |state: &Option<S>| state.as_ref().map(|state| self.words.matched(state));
         let mut states: Vec<_> =
             self.frames.below.iter().chain([&self.frames.state]).skip(1).map(longest).collect();
         if let Some(innermost) = states.last_mut()

@@ -8,17 +8,17 @@
 //! part, of 24 bytes for paths of up to 32 blocks, of 40 for up to 64.
 
 use super::PathQuery;
+use super::back::Tell;
+use super::frame::{FrameState, FrameWord as _, FrameWords as _, Word, Words};
 use super::functions::Step;
 use super::matcher::{End, Matching, Walk};
 use super::projection::{Part, Projection, Stretch, Stretches};
 use crate::RuleId;
-use crate::fold::{Fold, Measure};
-use crate::questions::find::bits::Bits;
-use crate::questions::find::word::{Word, Words};
+use crate::fold::Fold;
 use std::sync::Arc;
 
 /// The words of all parts of a tame function for a path of it.
-pub(super) struct Tame<'a, B> {
+pub(super) struct Tame<'a, B: FrameState> {
     fold: &'a Fold,
     projection: Arc<Projection>,
     measure: Words<B>,
@@ -28,14 +28,15 @@ pub(super) struct Tame<'a, B> {
 /// Machine words that the words of long paths may take: a gigabyte.
 const MOST_WORDS: usize = 1 << 27;
 
-impl<'a, B: Bits> Tame<'a, B> {
+impl<'a, B: FrameState> Tame<'a, B> {
     /// One pass over the parts; nothing if there is too much to keep.
     pub(super) fn new(fold: &'a Fold, projection: &Arc<Projection>, query: &PathQuery) -> Option<Self> {
-        let measure: Words<B> = Words::new(query.pattern());
+        let measure = Words::<B>::new(query);
         let mut words = Vec::with_capacity(projection.len());
         words.extend(projection.steps().iter().map(|&(symbol, step)| match step {
             Step::Block => measure.symbol(symbol),
-            Step::Enter | Step::Leave | Step::EnterOther => measure.foreign().clone(),
+            // The others do not come in tame functions.
+            _ => measure.seam().clone(),
         }));
         let (mut memory, empty) = (0, measure.empty());
         for body in projection.bodies(fold) {
@@ -61,11 +62,11 @@ impl<'a, B: Bits> Tame<'a, B> {
     }
 }
 
-impl<B: Bits> Matching for Tame<'_, B> {
+impl<B: FrameState> Matching for Tame<'_, B> {
     fn count(&self, rule: RuleId) -> u64 {
         match self.projection.part(rule) {
             Part::NONE => 0,
-            part => self.word(part).count,
+            part => self.word(part).count_after(&B::default()),
         }
     }
 
@@ -74,30 +75,28 @@ impl<B: Bits> Matching for Tame<'_, B> {
         Box::new(Walker { tame: self, ahead, endings: B::default() })
     }
 
-    fn start(&self, rule: RuleId, end: u64, blocks: usize) -> Option<u64> {
-        let mut behind = Stretches::before(self.fold, &self.projection, rule, end);
-        let (mut missing, mut start) = (blocks.checked_sub(1)?, end);
-        while missing > 0 {
-            let stretch = behind.next_back()?;
+    fn blocks_before(&self, rule: RuleId, position: u64, tell: &mut Tell<'_>) {
+        let mut behind = Stretches::before(self.fold, &self.projection, rule, position);
+        while let Some(stretch) = behind.next_back() {
             if let Some(position) = behind.enter_back(stretch) {
-                // Where the frame itself is entered, there are not so many blocks.
-                let (_, step) = self.projection.steps().get(stretch.part.index())?;
-                missing = (*step == Step::Block).then(|| missing - 1)?;
-                start = position;
+                // Before the frame itself is entered, there are no blocks of it.
+                match self.projection.steps().get(stretch.part.index()) {
+                    Some(&(symbol, Step::Block)) if tell(symbol, position) => {}
+                    _ => return,
+                }
             }
         }
-        Some(start)
     }
 }
 
-struct Walker<'m, B> {
+struct Walker<'m, B: FrameState> {
     tame: &'m Tame<'m, B>,
     ahead: Stretches<'m>,
     /// The endings of what lies behind in the frame.
     endings: B,
 }
 
-impl<B: Bits> Walker<'_, B> {
+impl<B: FrameState> Walker<'_, B> {
     /// Passes over something if it has no more than `skip` occurrences.
     fn pass(&mut self, word: &Word<B>, skip: &mut u64) -> bool {
         let Some(rest) = skip.checked_sub(word.count_after(&self.endings)) else { return false };
@@ -123,7 +122,9 @@ impl<B: Bits> Walker<'_, B> {
             && times.checked_shr(powers.len() as u32).is_some_and(|enough| enough > 0)
             && last.count_after(&self.endings) <= *skip
         {
-            powers.push(tame.measure.joined(last, last));
+            let mut square = last.clone();
+            tame.measure.append(&mut square, last);
+            powers.push(square);
         }
         let mut passed = 0;
         for (exponent, power) in powers.iter().enumerate().rev() {
@@ -136,7 +137,7 @@ impl<B: Bits> Walker<'_, B> {
     }
 }
 
-impl<B: Bits> Walk for Walker<'_, B> {
+impl<B: FrameState> Walk for Walker<'_, B> {
     fn next(&mut self, skip: &mut u64) -> Option<End> {
         while let Some(stretch) = self.ahead.next() {
             let passed = self.pass_iterations(stretch, skip);

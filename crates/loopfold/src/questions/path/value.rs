@@ -24,11 +24,10 @@
 //! one that it closes on the left.
 
 use super::PathQuery;
+use super::frame::{FrameState, FrameWord as _, FrameWords as _, Word, Words};
 use super::functions::Step;
 use super::runs::{Run, Runs, pop, push};
 use crate::fold::Measure;
-use crate::questions::find::bits::Bits;
-use crate::questions::find::word::{Word, Words};
 use crate::{Error, Result, Symbol};
 use hashbrown::HashMap;
 
@@ -42,7 +41,7 @@ pub(super) struct Frames<B> {
 
 /// What a stretch does to a path of a function.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Value<B> {
+pub(super) struct Value<B: FrameState> {
     pub(super) leaves: u64,
     pub(super) count: u64,
     pub(super) frames: Frames<B>,
@@ -51,7 +50,7 @@ pub(super) struct Value<B> {
 
 /// A value whose lists are kept elsewhere.
 #[derive(Debug)]
-pub(super) struct View<'a, B> {
+pub(super) struct View<'a, B: FrameState> {
     /// Frames that are left but not entered.
     pub(super) leaves: u64,
     /// Frames that are entered but not left.
@@ -62,15 +61,15 @@ pub(super) struct View<'a, B> {
     pub(super) states: Runs<'a, B>,
 }
 
-impl<B> Clone for View<'_, B> {
+impl<B: FrameState> Clone for View<'_, B> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<B> Copy for View<'_, B> {}
+impl<B: FrameState> Copy for View<'_, B> {}
 
-impl<B: Bits> View<'_, B> {
+impl<B: FrameState> View<'_, B> {
     /// True if it changes no frame and nothing happens in the one it begins in.
     fn is_closed(&self) -> bool {
         self.leaves == 0 && self.enters == 0 && self.words.is_empty()
@@ -82,7 +81,7 @@ impl<B: Bits> View<'_, B> {
     }
 }
 
-impl<B: Bits> Frames<B> {
+impl<B: FrameState> Frames<B> {
     /// How many frames of the function are open.
     pub(super) fn depth(&self) -> u64 {
         self.states.iter().map(|run| run.levels).fold(0, u64::saturating_add)
@@ -177,7 +176,7 @@ impl<B: Bits> Frames<B> {
     }
 }
 
-impl<B: Bits> Value<B> {
+impl<B: FrameState> Value<B> {
     pub(super) fn view(&self) -> View<'_, B> {
         View {
             leaves: self.leaves,
@@ -279,7 +278,7 @@ impl<B: Bits> Value<B> {
 
 /// The measure of [`Value`]s of one path.
 #[derive(Debug)]
-pub(super) struct Paths<B> {
+pub(super) struct Paths<B: FrameState> {
     pub(super) words: Words<B>,
     symbols: HashMap<Symbol, Value<B>>,
     /// The most runs of levels that a value may have.
@@ -290,29 +289,24 @@ pub(super) struct Paths<B> {
 /// Machine words that the levels of one stretch may take: 256 MB.
 const MOST_WORDS: usize = 1 << 25;
 
-impl<B: Bits> Paths<B> {
+impl<B: FrameState> Paths<B> {
     /// The values of a path that is no longer than its bits can tell.
     pub(super) fn new(query: &PathQuery) -> Self {
-        let words = Words::new(query.pattern());
+        let words = Words::<B>::new(query);
         let empty = words.empty();
         let mut symbols = HashMap::new();
         for &(symbol, step) in query.steps() {
-            let mut value = Value::default();
-            match step {
-                Step::Enter => {
-                    value.frames = Frames { open: 1, states: vec![Run::one(0, B::default())] };
-                }
-                Step::EnterOther => value.frames.open = 1,
-                Step::Leave => value.leaves = 1,
-                Step::Block => match words.symbol(symbol) {
-                    // Other blocks do nothing to a path of a single block.
-                    word if word == empty => {}
-                    word => value.words.push(Run::one(0, word)),
-                },
+            let mut value = Value { leaves: u64::from(step == Step::Leave), ..Value::default() };
+            let word = step.is_block().then(|| words.symbol(symbol));
+            // Other blocks do nothing to a path of a single block.
+            value.words.extend(word.filter(|word| *word != empty).map(|word| Run::one(0, word)));
+            value.frames.open = u64::from(step.is_enter());
+            if step.is_own_enter() {
+                value.frames.states.push(Run::one(0, B::default()));
             }
             symbols.insert(symbol, value);
         }
-        let run = size_of::<Run<Word<B>>>() / size_of::<u64>() + 3 * query.len().div_ceil(64);
+        let run = size_of::<Run<Word<B>>>() / size_of::<u64>() + words.memory();
         let function = String::from_utf8_lossy(query.function()).escape_debug().to_string();
         Self { words, symbols, most_runs: MOST_WORDS / run, function }
     }
@@ -380,7 +374,7 @@ impl<B: Bits> Paths<B> {
     }
 }
 
-impl<B: Bits> Measure for Paths<B> {
+impl<B: FrameState> Measure for Paths<B> {
     type Value = Value<B>;
 
     fn empty(&self) -> Value<B> {
@@ -407,12 +401,13 @@ mod tests {
     use super::*;
     use crate::questions::find::bits::Wide;
     use crate::questions::path::Functions;
+    use crate::questions::path::gaps::GapState;
     use crate::questions::path::values::Values;
     use crate::trace::{Alphabet, Event, Field, Role, Value as FieldValue};
     use loopfold_testing::Rng;
 
     /// Symbols 0 enter f, 1 leave, 2 to 4 blocks; 5 enters g where frames are told apart
-    /// by order.
+    /// by order; 6 and 7 enter f and g, called by f.
     fn alphabet(qualified: bool) -> Alphabet {
         let mut alphabet = Alphabet::default();
         let owner = [Field { key: "function", value: FieldValue::Text(b"f") }];
@@ -420,29 +415,36 @@ mod tests {
         let enter = |name| Event { role: Role::Enter, ..Event::named(name) };
         let block = |name| Event { role: Role::Block, fields, ..Event::named(name) };
         let leave = Event { role: Role::Leave, fields, ..Event::named("return") };
-        for event in [enter("f"), leave, block("B0"), block("B1"), block("B2"), enter("g")] {
+        let caller = [Field { key: "caller", ..owner[0] }];
+        let call = |name| Event { fields: &caller, ..enter(name) };
+        let blocks = ["B0", "B1", "B2"].map(block);
+        let events = [&[enter("f"), leave][..], &blocks, &[enter("g"), call("f"), call("g")]].concat();
+        for event in events {
             alphabet.intern(&event, None).unwrap();
         }
         alphabet
     }
 
-    fn paths<B: Bits>(rng: &mut Rng, longest: usize) -> Paths<B> {
+    fn paths<B: FrameState>(rng: &mut Rng, longest: usize, gaps: bool) -> Paths<B> {
         let functions = Functions::of(&alphabet(rng.one_in(2))).unwrap();
         let function = functions.named(b"f").unwrap();
         let random = rng.one_in(2);
         let block = |place: usize, rng: &mut Rng| {
-            let block = if random { rng.below(3) } else { place % 2 };
-            vec![Symbol::from_raw(2 + block as u32)]
+            let block = if random { [2, 3, 4, 6, 7][rng.below(5)] } else { 2 + place as u32 % 2 };
+            vec![Symbol::from_raw(block)]
         };
-        let blocks = (0..rng.between(1, longest)).map(|place| block(place, rng)).collect();
-        Paths::new(&PathQuery::new(&functions, function, blocks).unwrap())
+        let shortest = if gaps { 2 } else { 1 };
+        let blocks = (0..rng.between(shortest, longest)).map(|place| block(place, rng)).collect();
+        let query = PathQuery::new(&functions, function, blocks).unwrap();
+        let before: Vec<usize> = (1..query.len()).filter(|&place| place == 1 || rng.one_in(3)).collect();
+        Paths::new(&query.with_gaps(if gaps { &before } else { &[] }).unwrap())
     }
 
     fn stretch(rng: &mut Rng) -> Vec<Symbol> {
         let calls = rng.between(2, 6);
         (0..rng.below(12))
             .map(|place| match rng.below(calls) {
-                0 => rng.below(6) as u32,
+                0 => rng.below(8) as u32,
                 1 => rng.below(2) as u32,
                 _ => 2 + (place % 2) as u32,
             })
@@ -450,12 +452,12 @@ mod tests {
             .collect()
     }
 
-    fn value_of<B: Bits>(paths: &Paths<B>, stretch: &[Symbol]) -> Value<B> {
+    fn value_of<B: FrameState>(paths: &Paths<B>, stretch: &[Symbol]) -> Value<B> {
         stretch.iter().fold(paths.empty(), |all, &symbol| paths.join(&all, &paths.symbol(symbol)).unwrap())
     }
 
-    fn check<B: Bits>(rng: &mut Rng, longest: usize) {
-        let paths: Paths<B> = paths(rng, longest);
+    fn check<B: FrameState>(rng: &mut Rng, longest: usize, gaps: bool) {
+        let paths: Paths<B> = paths(rng, longest, gaps);
         let [u, v, w] = std::array::from_fn(|_| stretch(rng));
         let [a, b, c] = [&u, &v, &w].map(|stretch| value_of(&paths, stretch));
         let join = |left: &Value<B>, right: &Value<B>| paths.join(left, right).unwrap();
@@ -487,19 +489,20 @@ mod tests {
     fn values_are_the_same_however_they_are_joined() {
         let mut rng = Rng::new(86);
         for _ in 0..20_000 {
-            check::<u64>(&mut rng, 4);
-            check::<u64>(&mut rng, 64);
-            check::<Wide>(&mut rng, 4);
+            check::<u64>(&mut rng, 4, false);
+            check::<u64>(&mut rng, 64, false);
+            check::<Wide>(&mut rng, 4, false);
+            check::<GapState>(&mut rng, 6, true);
         }
         for _ in 0..2_000 {
-            check::<Wide>(&mut rng, 150);
+            check::<Wide>(&mut rng, 150, false);
         }
     }
 
     #[test]
     fn levels_alike_are_one_run() {
         let mut rng = Rng::new(87);
-        let paths: Paths<u64> = paths(&mut rng, 3);
+        let paths: Paths<u64> = paths(&mut rng, 3, false);
         let [enter, leave] = [0, 1].map(|raw| paths.symbol(Symbol::from_raw(raw)));
         let many = paths.repeat(&enter, 1 << 60).unwrap();
         assert_eq!((many.frames.open, many.runs()), (1 << 60, 1));

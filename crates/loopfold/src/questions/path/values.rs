@@ -5,16 +5,15 @@
 //! one state. The others take 40 bytes, 56 more for each run of words and 24 for each run of
 //! states. For paths of more than 64 blocks each set takes memory besides.
 
+use super::frame::{FrameState, FrameWord as _, FrameWords as _, Word, Words};
 use super::runs::{Run, Runs};
 use super::value::{Value, View};
-use crate::questions::find::bits::Bits;
-use crate::questions::find::word::{Word, Words};
 use crate::{Error, Result};
 
 /// The values of many stretches: words alone, small ones, and others whose lists are kept
 /// end to end.
-#[derive(Debug, Default)]
-pub(super) struct Values<B> {
+#[derive(Debug)]
+pub(super) struct Values<B: FrameState> {
     single: Vec<Word<B>>,
     small: Vec<Small<B>>,
     heads: Vec<Head>,
@@ -51,7 +50,7 @@ impl Index {
 
 /// A value of few levels, at most one with a word and one with a state.
 #[derive(Clone, Debug)]
-struct Small<B> {
+struct Small<B: FrameState> {
     word: Word<B>,
     state: B,
     count: u64,
@@ -63,7 +62,7 @@ struct Small<B> {
     frame: u8,
 }
 
-impl<B: Bits> Small<B> {
+impl<B: FrameState> Small<B> {
     const NONE: u8 = u8::MAX;
 
     /// Nothing if there are more levels than that.
@@ -108,7 +107,14 @@ struct Head {
     states: usize,
 }
 
-impl<B: Bits> Values<B> {
+impl<B: FrameState> Default for Values<B> {
+    fn default() -> Self {
+        let (single, small, heads, words, states) = Default::default();
+        Self { single, small, heads, words, states, beside: 0 }
+    }
+}
+
+impl<B: FrameState> Values<B> {
     /// Keeps a value.
     pub(super) fn add(&mut self, value: &Value<B>, words: &Words<B>) -> Result<Index> {
         match &value.words[..] {
@@ -120,7 +126,7 @@ impl<B: Bits> Values<B> {
         }
         self.beside += value.words.iter().map(|run| run.value.words()).sum::<usize>()
             + value.frames.states.iter().map(|run| run.value.words()).sum::<usize>();
-        if let Some(small) = Small::of(value, words.foreign()) {
+        if let Some(small) = Small::of(value, words.seam()) {
             self.small.push(small);
             return Index::last(self.small.len(), Index::SMALL);
         }

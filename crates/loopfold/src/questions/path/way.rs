@@ -33,8 +33,8 @@ impl Way {
             Step::Enter => Self::ENTER,
             Step::Leave => Self::LEAVE,
             Step::Block => Self::BLOCK,
-            // Frames of others are told apart only by order.
-            Step::EnterOther => Self::LOST,
+            // It calls itself, or frames of others are told apart only by order.
+            Step::EnterOther | Step::BlockThenEnter | Step::BlockThenEnterOther => Self::LOST,
         }
     }
 

@@ -1,46 +1,21 @@
-//! `loopfold find`: how often a sequence of events occurs, and where.
+//! Sequences of events, one directly after the other.
 
-use super::before;
+use super::{SCHEME, limit, note_more, outcome};
+use crate::Outcome;
 use crate::args::{FindArgs, FindShown};
 use crate::show::{self, Clock};
-use crate::{Outcome, input};
-use anyhow::{Result, bail};
+use anyhow::Result;
 use loopfold::Fold;
-use loopfold::questions::{Found, Query, find};
-use loopfold::trace::TimesKept;
+use loopfold::questions::Found;
 use serde_json::{Value, json};
-use std::io::{BufWriter, Write};
+use std::io::Write;
 
-pub(super) fn run(arguments: &FindArgs) -> Result<Outcome> {
-    if arguments.shown.nth == Some(0) {
-        bail!("--nth counts from 1");
-    }
-    let times = if arguments.shown.count && !arguments.json { TimesKept::None } else { TimesKept::All };
-    let (read, text) = arguments.read.split_query()?;
-    let (fold, notes) = input::fold(&read, times, &arguments.folder)?;
-    let query = Query::parse(&text, fold.alphabet())?;
-    let other = arguments.before.as_ref().map(|other| Query::parse(other, fold.alphabet())).transpose()?;
-    show::notes(&notes);
-    if let Some(other) = other {
-        return before::run(arguments, &fold, &text, &query, &other);
-    }
-    let found = find(&fold, &query)?;
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    let outcome = if arguments.json {
-        print_json(&mut out, arguments, &text, &fold, &found)?
-    } else {
-        print(&mut out, arguments, &fold, &found)?
-    };
-    out.flush()?;
-    Ok(outcome)
-}
-
-/// How many of `all` to show.
-pub(super) fn limit(top: u64, all: u64) -> u64 {
-    if top == 0 { all } else { top.min(all) }
-}
-
-fn print(out: &mut impl Write, arguments: &FindArgs, fold: &Fold, found: &Found<'_>) -> Result<Outcome> {
+pub(super) fn print(
+    out: &mut impl Write,
+    arguments: &FindArgs,
+    fold: &Fold,
+    found: &Found<'_>,
+) -> Result<Outcome> {
     let count = found.count()?;
     let FindShown { count: only_count, first, nth, all, per_stream } = arguments.shown;
     if only_count {
@@ -82,10 +57,6 @@ fn print(out: &mut impl Write, arguments: &FindArgs, fold: &Fold, found: &Found<
     Ok(Outcome::Done)
 }
 
-pub(super) fn outcome(found: bool) -> Outcome {
-    if found { Outcome::Done } else { Outcome::Nothing }
-}
-
 fn print_all(
     out: &mut impl Write,
     arguments: &FindArgs,
@@ -101,15 +72,6 @@ fn print_all(
     }
     note_more(out, count - shown)?;
     Ok(outcome(count > 0))
-}
-
-/// Notes what is left out, after what is printed.
-pub(super) fn note_more(out: &mut impl Write, left_out: u64) -> Result<()> {
-    out.flush()?;
-    if left_out > 0 {
-        show::notes(&[format!("and {} more (--top 0 shows all)", show::count(left_out))]);
-    }
-    Ok(())
 }
 
 fn print_streams(
@@ -136,7 +98,7 @@ fn print_streams(
 }
 
 /// One object, written piece by piece, since there may be any number of places.
-fn print_json(
+pub(super) fn print_json(
     out: &mut impl Write,
     arguments: &FindArgs,
     query: &str,
@@ -173,9 +135,6 @@ fn print_json(
     let wanted = arguments.shown.nth.unwrap_or(1);
     Ok(outcome(count >= wanted))
 }
-
-/// How the answer was found: on the rules, nothing unfolded.
-pub(super) const SCHEME: &str = "folded";
 
 fn stream_json(fold: &Fold, found: &Found<'_>, stream: usize, clock: &mut Clock<'_>) -> Result<Value> {
     let first = found.places_in(stream).next().map(|first| clock.json(first)).transpose()?;

@@ -1,0 +1,191 @@
+//! `loopfold find --queries FILE`: many queries on one input, which is read once, on all
+//! cores. Each line has its answer, in the order of the file; a line that cannot be
+//! answered has its error, and the others run.
+
+use super::Paths;
+use super::path::{searches_json, streams_of, summary_json};
+use super::places::{Asked, Places, Shared};
+use super::scheme::Searcher;
+use crate::args::FindArgs;
+use crate::show::{self, Clock};
+use crate::{Outcome, input};
+use anyhow::{Context as _, Result, bail};
+use loopfold::Fold;
+use loopfold::questions::{PathQuery, Query, find};
+use loopfold::trace::TimesKept;
+use loopfold_sources::Input;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{BufWriter, Read as _, Write};
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// A file of queries that is longer than this is something else.
+const LONGEST: u64 = 1 << 30;
+
+pub(super) fn run(arguments: &FindArgs, file: &Path) -> Result<Outcome> {
+    let name = if file == Path::new("-") { "standard input".to_string() } else { file.display().to_string() };
+    if file == Path::new("-") && arguments.read.inputs.iter().any(|input| input == Path::new("-")) {
+        bail!("standard input cannot be both the trace and the queries");
+    }
+    let text = read(file).with_context(|| name.clone())?;
+    let opening = Instant::now();
+    let (fold, notes) = input::fold(&arguments.read, TimesKept::All, &arguments.folder)?;
+    show::notes(&notes);
+    if arguments.explain {
+        let opened = opening.elapsed().as_nanos() as i128;
+        show::notes(&[format!("opened in {}", show::duration(opened))]);
+    }
+    let lines = lines_of(&text, &fold);
+    let answers = answer_all(arguments, &fold, &lines);
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let (mut bad, mut found) = (false, false);
+    for (line, answer) in lines.iter().zip(answers) {
+        let value = match answer {
+            Ok(value) => {
+                found = found || value["count"] != 0;
+                value
+            }
+            Err(message) => {
+                bad = true;
+                let style = anstyle::AnsiColor::Red.on_default().bold();
+                let place = show::plain(&format!("{name}, line {}: {message}", line.number));
+                anstream::eprintln!("{style}error:{style:#} {place}");
+                json!({"line": line.number, "query": line.text, "error": message})
+            }
+        };
+        writeln!(out, "{value}")?;
+    }
+    out.flush()?;
+    Ok(match (bad, found) {
+        (true, _) => Outcome::Failed,
+        (false, true) => Outcome::Done,
+        (false, false) => Outcome::Nothing,
+    })
+}
+
+fn read(file: &Path) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    if file == Path::new("-") {
+        std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut text)?;
+    } else {
+        Input::open(File::open(file)?, false)?.take(LONGEST + 1).read_to_end(&mut text)?;
+    }
+    if text.len() as u64 > LONGEST {
+        bail!("a file of queries of more than {}", show::bytes(LONGEST));
+    }
+    Ok(text)
+}
+
+/// One query.
+struct Line {
+    /// From 1.
+    number: usize,
+    text: String,
+    asked: Result<Question, String>,
+}
+
+enum Question {
+    Paths(Vec<PathQuery>),
+    Sequence,
+}
+
+/// The lines that are queries. Paths are read here, since those of one function share work.
+fn lines_of(text: &[u8], fold: &Fold) -> Vec<Line> {
+    let mut paths = Paths::of(fold);
+    let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
+    let mut lines = Vec::new();
+    for (index, bytes) in text.split(|&byte| byte == b'\n').enumerate() {
+        let bytes = bytes.trim_ascii();
+        if bytes.is_empty() || bytes.starts_with(b"#") {
+            continue;
+        }
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let asked = match std::str::from_utf8(bytes) {
+            Err(_) => Err("the query is not text in UTF-8".to_string()),
+            Ok(text) => match paths.read(text) {
+                Some(Ok(paths)) => Ok(Question::Paths(paths)),
+                Some(Err(error)) => Err(error.to_string()),
+                None => Ok(Question::Sequence),
+            },
+        };
+        lines.push(Line { number: index + 1, text, asked });
+    }
+    lines
+}
+
+/// The answers of all lines, in order.
+fn answer_all(arguments: &FindArgs, fold: &Fold, lines: &[Line]) -> Vec<Result<Value, String>> {
+    let paths = lines.iter().filter_map(|line| match &line.asked {
+        Ok(Question::Paths(paths)) => Some(paths),
+        _ => None,
+    });
+    let batch = Batch {
+        arguments,
+        fold,
+        searcher: Searcher::new(fold, arguments.scheme),
+        shared: Shared::new(fold, paths.flatten()),
+    };
+    let answers: Vec<OnceLock<Result<Value, String>>> = lines.iter().map(|_| OnceLock::new()).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let index = next.fetch_add(1, Ordering::Relaxed)
+            && let (Some(line), Some(slot)) = (lines.get(index), answers.get(index))
+        {
+            let _ = slot.set(batch.answer(line).map_err(|error| format!("{error:#}")));
+        }
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = arguments.folder.threads.unwrap_or(cores).clamp(1, lines.len().max(1));
+    std::thread::scope(|scope| {
+        (1..threads).for_each(|_| {
+            scope.spawn(work);
+        });
+        work();
+    });
+    let missing = || Err("this query was not answered".to_string());
+    answers.into_iter().map(|slot| slot.into_inner().unwrap_or_else(missing)).collect()
+}
+
+/// What all lines share.
+struct Batch<'a> {
+    arguments: &'a FindArgs,
+    fold: &'a Fold,
+    searcher: Searcher<'a>,
+    shared: Shared<'a>,
+}
+
+impl Batch<'_> {
+    fn answer(&self, line: &Line) -> Result<Value> {
+        let mut value = match &line.asked {
+            Err(message) => bail!("{message}"),
+            Ok(Question::Sequence) => sequence(self.fold, &line.text)?,
+            Ok(Question::Paths(paths)) => self.paths(&line.text, paths)?,
+        };
+        value["line"] = json!(line.number);
+        Ok(value)
+    }
+
+    fn paths(&self, text: &str, paths: &[PathQuery]) -> Result<Value> {
+        let search =
+            |path: &PathQuery| Ok(Asked { query: path.clone(), answer: self.searcher.search(path)? });
+        let asked = paths.iter().map(search).collect::<Result<Vec<_>>>()?;
+        let mut places = Places::new(&asked, &self.shared);
+        let mut value = summary_json(self.fold, &asked, text, self.arguments.stacks, &mut places)?;
+        value["streams"] = json!(streams_of(self.fold, &asked).len());
+        if self.arguments.explain {
+            value["searches"] = searches_json(&asked);
+        }
+        Ok(value)
+    }
+}
+
+fn sequence(fold: &Fold, text: &str) -> Result<Value> {
+    let found = find(fold, &Query::parse(text, fold.alphabet())?)?;
+    let first = found.first().map(|first| Clock::new(fold).json(first)).transpose()?;
+    let streams = (0..fold.streams().len()).filter(|&stream| found.count_in(stream) > 0).count();
+    let count = found.count()?;
+    Ok(json!({"query": text, "count": count, "first": first, "streams": streams, "scheme": super::SCHEME}))
+}

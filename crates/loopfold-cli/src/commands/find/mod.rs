@@ -1,0 +1,117 @@
+//! `loopfold find`: how often a sequence of events or a path of a function occurs, and where.
+
+mod batch;
+mod path;
+mod places;
+mod scheme;
+mod sequence;
+
+use super::before;
+use crate::args::{FindArgs, SchemeName};
+use crate::{Outcome, input, show};
+use anyhow::{Result, bail};
+use loopfold::Fold;
+use loopfold::questions::{PathQuery, PathReader, Query, find, is_path};
+use loopfold::trace::TimesKept;
+use std::io::{BufWriter, Write};
+use std::time::Instant;
+
+pub(super) fn run(arguments: &FindArgs) -> Result<Outcome> {
+    if arguments.shown.nth == Some(0) {
+        bail!("--nth counts from 1");
+    }
+    if let Some(queries) = &arguments.queries {
+        return batch::run(arguments, queries);
+    }
+    let times = if arguments.shown.count && !arguments.json { TimesKept::None } else { TimesKept::All };
+    let (read, text) = arguments.read.split_query()?;
+    let opening = Instant::now();
+    let (fold, notes) = input::fold(&read, times, &arguments.folder)?;
+    let opened = opening.elapsed();
+    let mut reader = Paths::of(&fold);
+    if let Some(paths) = reader.read(&text) {
+        let asked = path::Question { text: &text, paths: &paths?, is_pattern: reader.is_pattern(&text) };
+        show::notes(&notes);
+        return path::run(arguments, &fold, &asked, opened);
+    }
+    only_for_paths(arguments)?;
+    let query = Query::parse(&text, fold.alphabet())?;
+    let other = arguments.before.as_ref().map(|other| Query::parse(other, fold.alphabet())).transpose()?;
+    show::notes(&notes);
+    if let Some(other) = other {
+        return before::run(arguments, &fold, &text, &query, &other);
+    }
+    let found = find(&fold, &query)?;
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let outcome = if arguments.json {
+        sequence::print_json(&mut out, arguments, &text, &fold, &found)?
+    } else {
+        sequence::print(&mut out, arguments, &fold, &found)?
+    };
+    out.flush()?;
+    Ok(outcome)
+}
+
+/// Tells paths of functions from sequences of events, and reads them.
+struct Paths<'a> {
+    fold: &'a Fold,
+    /// Made when the first path is read.
+    reader: Option<PathReader<'a>>,
+}
+
+impl<'a> Paths<'a> {
+    fn of(fold: &'a Fold) -> Self {
+        Self { fold, reader: None }
+    }
+
+    /// True if a path is asked of all functions that fit a pattern.
+    fn is_pattern(&mut self, text: &str) -> bool {
+        self.reader.as_mut().is_some_and(|reader| reader.is_pattern(text))
+    }
+
+    /// Nothing if the text is not written as a path, or the trace has no functions.
+    fn read(&mut self, text: &str) -> Option<loopfold::Result<Vec<PathQuery>>> {
+        if !is_path(text) {
+            return None;
+        }
+        if self.reader.is_none() {
+            match PathReader::new(self.fold.alphabet()) {
+                Ok(reader) => self.reader = Some(reader),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        let reader = self.reader.as_mut()?;
+        (!reader.functions().all().is_empty()).then(|| reader.read(text))
+    }
+}
+
+fn only_for_paths(arguments: &FindArgs) -> Result<()> {
+    let option = match arguments {
+        FindArgs { stacks: true, .. } => "--stacks",
+        FindArgs { explain: true, .. } => "--explain",
+        FindArgs { scheme, .. } if !matches!(scheme, SchemeName::Auto | SchemeName::Folded) => "--scheme",
+        _ => return Ok(()),
+    };
+    bail!("{option} is for paths of functions in traces of calls, such as 'F: B1 B2'")
+}
+
+/// How many of `all` to show.
+pub(super) fn limit(top: u64, all: u64) -> u64 {
+    if top == 0 { all } else { top.min(all) }
+}
+
+pub(super) fn outcome(found: bool) -> Outcome {
+    if found { Outcome::Done } else { Outcome::Nothing }
+}
+
+/// Notes what is left out, after what is printed.
+pub(super) fn note_more(out: &mut impl Write, left_out: u64) -> Result<()> {
+    out.flush()?;
+    if left_out > 0 {
+        show::notes(&[format!("and {} more (--top 0 shows all)", show::count(left_out))]);
+    }
+    Ok(())
+}
+
+/// How the answer was found: on the rules, nothing unfolded.
+pub(super) const SCHEME: &str = "folded";

@@ -1,0 +1,408 @@
+//! Paths of functions: blocks that one invocation runs through, whatever it calls between.
+
+use super::places::{Asked, Places, Shared, Spot, function_label, order};
+use super::scheme::Searcher;
+use super::{limit, note_more, outcome};
+use crate::Outcome;
+use crate::args::{FindArgs, FindShown};
+use crate::show;
+use anyhow::{Context as _, Result, bail};
+use loopfold::Fold;
+use loopfold::questions::{Functions, PathQuery};
+use serde_json::{Value, json};
+use std::io::{BufWriter, Write};
+use std::time::Duration;
+
+/// What is asked for.
+pub(super) struct Question<'q> {
+    pub(super) text: &'q str,
+    /// One for each function.
+    pub(super) paths: &'q [PathQuery],
+    /// True if the functions are those that fit a pattern.
+    pub(super) is_pattern: bool,
+}
+
+pub(super) fn run(
+    arguments: &FindArgs,
+    fold: &Fold,
+    question: &Question<'_>,
+    opened: Duration,
+) -> Result<Outcome> {
+    let Question { text, paths, is_pattern } = *question;
+    if arguments.before.is_some() {
+        bail!("--before is for sequences of events, not for paths of functions");
+    }
+    show::notes(&never_entered(fold, paths)?);
+    let searcher = Searcher::new(fold, arguments.scheme);
+    let search = |path: &PathQuery| Ok(Asked { query: path.clone(), answer: searcher.search(path)? });
+    let asked = paths.iter().map(search).collect::<Result<Vec<_>>>()?;
+    let shared = Shared::new(fold, paths);
+    let found = Found { fold, asked: &asked, count: total(&asked)?, shared: &shared, is_pattern };
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let outcome = if arguments.json {
+        found.print_json(&mut out, arguments, text, opened)?
+    } else {
+        found.print(&mut out, arguments)?
+    };
+    out.flush()?;
+    if arguments.explain && !arguments.json {
+        show::notes(&explanation(&asked, opened));
+    }
+    Ok(outcome)
+}
+
+/// Notes on functions whose frames are not known, so that there is nothing to find.
+fn never_entered(fold: &Fold, paths: &[PathQuery]) -> Result<Vec<String>> {
+    let functions = Functions::of(fold.alphabet())?;
+    let known = |path: &&PathQuery| functions.named(path.function()).is_some_and(|of| of.is_entered());
+    let unknown = paths.iter().filter(|path| !known(path));
+    Ok(unknown
+        .map(|path| {
+            let name = function_label(path);
+            format!("the trace does not show {name} being entered, so none of its paths is known")
+        })
+        .collect())
+}
+
+fn explanation(asked: &[Asked<'_>], opened: Duration) -> Vec<String> {
+    let mut notes = vec![format!("opened in {}", show::duration(opened.as_nanos() as i128))];
+    // As many as anyone reads; --json has them all.
+    const MOST: usize = 20;
+    for Asked { query, answer } in asked.iter().take(MOST) {
+        notes.push(format!("{}: {}", show::shorten(&function_label(query), 60), answer.explain()));
+    }
+    if asked.len() > MOST {
+        notes.push(format!("and {} more functions", show::count((asked.len() - MOST) as u64)));
+    }
+    notes
+}
+
+/// How often all paths occur together.
+pub(super) fn total(asked: &[Asked<'_>]) -> Result<u64> {
+    let mut sum = 0u64;
+    for Asked { answer, .. } in asked {
+        sum = sum.checked_add(answer.found.count_all()?).context("there are more than 2^64 occurrences")?;
+    }
+    Ok(sum)
+}
+
+/// The streams in which one of the paths occurs.
+pub(super) fn streams_of(fold: &Fold, asked: &[Asked<'_>]) -> Vec<usize> {
+    let occurs = |&stream: &usize| asked.iter().any(|asked| asked.answer.found.count_in(stream) > 0);
+    (0..fold.streams().len()).filter(occurs).collect()
+}
+
+/// The occurrence of a path in a stream behind `skip` others.
+fn nth_of(asked: &[Asked<'_>], index: usize, stream: usize, skip: u64) -> Result<Option<Spot>> {
+    let mut spot = None;
+    asked[index].answer.found.each_in(stream, skip, &mut |place| {
+        spot = Some(Spot { asked: index, place });
+        false
+    })?;
+    Ok(spot)
+}
+
+/// The first occurrence of any of the paths in a stream.
+pub(super) fn first_in(asked: &[Asked<'_>], stream: usize) -> Result<Option<Spot>> {
+    let mut first: Option<Spot> = None;
+    for index in 0..asked.len() {
+        let other = nth_of(asked, index, stream, 0)?;
+        first = first.into_iter().chain(other).min_by_key(order);
+    }
+    Ok(first)
+}
+
+/// What was found of one path, or of one for each function that a pattern stands for.
+struct Found<'s, 'a> {
+    fold: &'a Fold,
+    asked: &'s [Asked<'s>],
+    count: u64,
+    shared: &'s Shared<'a>,
+    is_pattern: bool,
+}
+
+impl Found<'_, '_> {
+    fn count_in(&self, stream: usize) -> u64 {
+        let counts = self.asked.iter().map(|asked| asked.answer.found.count_in(stream));
+        counts.fold(0, u64::saturating_add)
+    }
+
+    fn last_in(&self, stream: usize) -> Result<Option<Spot>> {
+        let mut last: Option<Spot> = None;
+        for (index, asked) in self.asked.iter().enumerate() {
+            if let Some(before) = asked.answer.found.count_in(stream).checked_sub(1) {
+                let other = nth_of(self.asked, index, stream, before)?;
+                last = last.into_iter().chain(other).max_by_key(order);
+            }
+        }
+        Ok(last)
+    }
+
+    /// The occurrences behind `skip` others, function by function and stream by stream,
+    /// until the answer is false.
+    fn each(&self, mut skip: u64, mut tell: impl FnMut(Spot) -> Result<bool>) -> Result<()> {
+        for (index, Asked { answer, .. }) in self.asked.iter().enumerate() {
+            for stream in 0..self.fold.streams().len() {
+                let count = answer.found.count_in(stream);
+                if let Some(rest) = skip.checked_sub(count) {
+                    skip = rest;
+                    continue;
+                }
+                let mut told = Ok(true);
+                answer.found.each_in(stream, skip, &mut |place| {
+                    told = tell(Spot { asked: index, place });
+                    matches!(told, Ok(true))
+                })?;
+                if !told? {
+                    return Ok(());
+                }
+                skip = 0;
+            }
+        }
+        Ok(())
+    }
+
+    fn nth(&self, before: u64) -> Result<Option<Spot>> {
+        let mut spot = None;
+        self.each(before, |found| {
+            spot = Some(found);
+            Ok(false)
+        })?;
+        Ok(spot)
+    }
+
+    fn print(&self, out: &mut impl Write, arguments: &FindArgs) -> Result<Outcome> {
+        let FindShown { count: only_count, first, nth, all, per_stream } = arguments.shown;
+        if only_count {
+            writeln!(out, "{}", self.count)?;
+            return Ok(outcome(self.count > 0));
+        }
+        let mut places = Places::new(self.asked, self.shared);
+        if all {
+            return self.print_all(out, arguments, &mut places);
+        }
+        let streams = streams_of(self.fold, self.asked);
+        if nth.is_some() || first {
+            let spot = match (nth, streams.first()) {
+                (Some(nth), _) => self.nth(nth - 1)?,
+                (None, Some(&stream)) => first_in(self.asked, stream)?,
+                (None, None) => None,
+            };
+            let Some(spot) = spot else {
+                show::notes(&[format!("there are only {}", show::plural(self.count, "occurrence"))]);
+                return Ok(Outcome::Nothing);
+            };
+            writeln!(out, "{}", places.line(spot, arguments.stacks)?)?;
+            return Ok(Outcome::Done);
+        }
+        if per_stream {
+            return self.print_streams(out, arguments, &mut places, streams);
+        }
+        self.print_summary(out, arguments, &mut places, &streams)
+    }
+
+    fn print_summary(
+        &self,
+        out: &mut impl Write,
+        arguments: &FindArgs,
+        places: &mut Places<'_, '_>,
+        streams: &[usize],
+    ) -> Result<Outcome> {
+        writeln!(out, "count      {}", show::count(self.count))?;
+        if let [only] = self.asked
+            && self.is_pattern
+        {
+            writeln!(out, "function   {}", function_label(&only.query))?;
+        }
+        if self.asked.len() > 1 {
+            let of = show::count(self.asked.len() as u64);
+            writeln!(out, "functions  {} of {of}", show::count(self.that_occur().len() as u64))?;
+        }
+        let Some(&first_stream) = streams.first() else { return Ok(Outcome::Nothing) };
+        if self.fold.streams().len() > 1 {
+            let all = show::count(self.fold.streams().len() as u64);
+            writeln!(out, "streams    {} of {all}", show::count(streams.len() as u64))?;
+        }
+        let first = first_in(self.asked, first_stream)?;
+        if let Some(first) = first {
+            writeln!(out, "first      {}", places.text(first)?)?;
+        }
+        if let Some(earliest) = self.earliest(places, streams)?
+            && first.is_none_or(|first| order(&first) != order(&earliest))
+        {
+            writeln!(out, "earliest   {}", places.text(earliest)?)?;
+        }
+        if let Some(&last_stream) = streams.last()
+            && self.count > 1
+            && let Some(last) = self.last_in(last_stream)?
+        {
+            writeln!(out, "last       {}", places.text(last)?)?;
+        }
+        if self.asked.len() > 1 {
+            self.print_functions(out, arguments)?;
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// Those paths that occur, the most frequent first, with their counts.
+    fn that_occur(&self) -> Vec<(usize, u64)> {
+        // All counts fit 64 bits together.
+        let count = |asked: &Asked<'_>| asked.answer.found.count_all().unwrap_or(0);
+        let mut occur: Vec<(usize, u64)> = self.asked.iter().map(count).enumerate().collect();
+        occur.retain(|&(_, count)| count > 0);
+        occur.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+        occur
+    }
+
+    /// The functions that a pattern stands for.
+    fn print_functions(&self, out: &mut impl Write, arguments: &FindArgs) -> Result<()> {
+        let occur = self.that_occur();
+        let shown = limit(arguments.top, occur.len() as u64);
+        for &(index, count) in &occur[..shown as usize] {
+            let share = show::percent(count as f64 / self.count as f64);
+            let name = function_label(&self.asked[index].query);
+            writeln!(out, "{:>15}  {share:>9}  {name}", show::count(count))?;
+        }
+        note_more(out, occur.len() as u64 - shown)
+    }
+
+    /// Of the first occurrences in these streams the one that began first; nothing when
+    /// that is not known of one of them.
+    fn earliest(&self, places: &mut Places<'_, '_>, streams: &[usize]) -> Result<Option<Spot>> {
+        let mut earliest: Option<(i64, Spot)> = None;
+        for &stream in streams {
+            if places.clock.start(stream, 0)?.is_none() {
+                return Ok(None);
+            }
+            let Some(first) = first_in(self.asked, stream)? else { continue };
+            let position = places.start(first)?.unwrap_or(first.place.end);
+            let Some(start) = places.clock.start(stream, position)? else { return Ok(None) };
+            if earliest.is_none_or(|(least, _)| start < least) {
+                earliest = Some((start, first));
+            }
+        }
+        Ok(earliest.map(|(_, first)| first))
+    }
+
+    fn print_all(
+        &self,
+        out: &mut impl Write,
+        arguments: &FindArgs,
+        places: &mut Places<'_, '_>,
+    ) -> Result<Outcome> {
+        let shown = limit(arguments.top, self.count);
+        let mut printed = 0;
+        self.each(0, |spot| {
+            writeln!(out, "{}", places.line(spot, arguments.stacks)?)?;
+            printed += 1;
+            Ok(printed < shown)
+        })?;
+        note_more(out, self.count - shown)?;
+        Ok(outcome(self.count > 0))
+    }
+
+    fn print_streams(
+        &self,
+        out: &mut impl Write,
+        arguments: &FindArgs,
+        places: &mut Places<'_, '_>,
+        mut streams: Vec<usize>,
+    ) -> Result<Outcome> {
+        streams.sort_by_key(|&stream| std::cmp::Reverse(self.count_in(stream)));
+        let shown = limit(arguments.top, streams.len() as u64);
+        for &stream in &streams[..shown as usize] {
+            let in_stream = self.count_in(stream);
+            let share = show::percent(in_stream as f64 / self.count as f64);
+            let first = first_in(self.asked, stream)?.map(|first| places.text(first)).transpose()?;
+            let first = first.unwrap_or_default();
+            writeln!(out, "{:>15}  {share:>9}  first: {first}", show::count(in_stream))?;
+        }
+        note_more(out, streams.len() as u64 - shown)?;
+        Ok(outcome(self.count > 0))
+    }
+
+    /// One object, written piece by piece, since there may be any number of places.
+    fn print_json(
+        &self,
+        out: &mut impl Write,
+        arguments: &FindArgs,
+        text: &str,
+        opened: Duration,
+    ) -> Result<Outcome> {
+        let mut places = Places::new(self.asked, self.shared);
+        let mut value = summary_json(self.fold, self.asked, text, true, &mut places)?;
+        if let Some(nth) = arguments.shown.nth {
+            let spot = self.nth(nth - 1)?;
+            value["nth"] = json!(spot.map(|spot| places.json(spot, true)).transpose()?);
+        }
+        if arguments.shown.per_stream {
+            let mut streams = Vec::new();
+            for stream in 0..self.fold.streams().len() {
+                let first = first_in(self.asked, stream)?;
+                let first = first.map(|first| places.json(first, arguments.stacks)).transpose()?;
+                let name = self.fold.streams()[stream].name();
+                streams.push(json!({"stream": name, "count": self.count_in(stream), "first": first}));
+            }
+            value["streams"] = json!(streams);
+        }
+        if arguments.explain {
+            value["open_ns"] = json!(opened.as_nanos() as u64);
+            value["searches"] = searches_json(self.asked);
+        }
+        if arguments.shown.all {
+            let shown = limit(arguments.top, self.count);
+            value["left_out"] = json!(self.count - shown);
+            let text = value.to_string();
+            write!(out, "{},\"all\":[", text.strip_suffix('}').unwrap_or(&text))?;
+            let mut printed = 0;
+            self.each(0, |spot| {
+                let comma = if printed > 0 { "," } else { "" };
+                write!(out, "{comma}{}", places.json(spot, arguments.stacks)?)?;
+                printed += 1;
+                Ok(printed < shown)
+            })?;
+            writeln!(out, "]}}")?;
+        } else {
+            writeln!(out, "{value}")?;
+        }
+        Ok(outcome(self.count >= arguments.shown.nth.unwrap_or(1)))
+    }
+}
+
+/// What is told of every query: what it is, how often, and where first, with the stack if
+/// asked for.
+pub(super) fn summary_json(
+    fold: &Fold,
+    asked: &[Asked<'_>],
+    text: &str,
+    stack: bool,
+    places: &mut Places<'_, '_>,
+) -> Result<Value> {
+    let stream = streams_of(fold, asked).first().copied();
+    let first = stream.map(|stream| first_in(asked, stream)).transpose()?.flatten();
+    let first = first.map(|first| places.json(first, stack)).transpose()?;
+    let scheme = asked.first().map(|asked| asked.answer.scheme.name());
+    let mut value = json!({"query": text, "count": total(asked)?, "first": first, "scheme": scheme});
+    match asked {
+        [only] => value["function"] = json!(function_label(&only.query)),
+        several => {
+            let mut functions = Vec::new();
+            for Asked { query, answer } in several {
+                functions
+                    .push(json!({"function": function_label(query), "count": answer.found.count_all()?}));
+            }
+            value["functions"] = json!(functions);
+        }
+    }
+    Ok(value)
+}
+
+/// What was done for each function.
+pub(super) fn searches_json(asked: &[Asked<'_>]) -> Value {
+    let search = |asked: &Asked<'_>| {
+        let mut value = asked.answer.json();
+        value["function"] = json!(function_label(&asked.query));
+        value
+    };
+    asked.iter().map(search).collect()
+}

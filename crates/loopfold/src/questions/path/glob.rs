@@ -1,0 +1,143 @@
+//! Names by pattern: `*` is any characters, `?` any one, `[a-z]` one of those, `[!a-z]` one
+//! that is none of those. A bracket that is not closed is a character like any other.
+//!
+//! Time: at most the product of both lengths.
+
+/// True if a text has characters that mean others.
+pub(super) fn is_glob(text: &str) -> bool {
+    text.contains(['*', '?', '['])
+}
+
+/// A pattern, as a list of what it asks for.
+#[derive(Debug)]
+pub(super) struct Glob(Vec<Part>);
+
+#[derive(Debug)]
+enum Part {
+    /// This character.
+    One(char),
+    /// Any one character.
+    AnyOne,
+    /// One character from, or outside of, these ranges.
+    Of { ranges: Vec<(char, char)>, outside: bool },
+    /// Any characters, or none.
+    Any,
+}
+
+impl Part {
+    fn fits(&self, character: char) -> bool {
+        match self {
+            Part::One(one) => *one == character,
+            Part::AnyOne => true,
+            Part::Of { ranges, outside } => {
+                ranges.iter().any(|&(first, last)| (first..=last).contains(&character)) != *outside
+            }
+            Part::Any => false,
+        }
+    }
+}
+
+impl Glob {
+    pub(super) fn new(pattern: &str) -> Self {
+        let characters: Vec<char> = pattern.chars().collect();
+        let mut rest = &characters[..];
+        let mut parts = Vec::new();
+        while let Some((&first, after)) = rest.split_first() {
+            rest = after;
+            parts.push(match first {
+                '*' => Part::Any,
+                '?' => Part::AnyOne,
+                '[' => match bracket(after) {
+                    Some((part, behind)) => {
+                        rest = behind;
+                        part
+                    }
+                    None => Part::One('['),
+                },
+                other => Part::One(other),
+            });
+        }
+        Self(parts)
+    }
+
+    /// True if the whole text fits the pattern.
+    pub(super) fn fits(&self, text: &str) -> bool {
+        let text: Vec<char> = text.chars().collect();
+        let (mut part, mut at) = (0, 0);
+        // Behind the last `*`, and where what it stands for ends as far as was tried.
+        let mut retry: Option<(usize, usize)> = None;
+        loop {
+            match (self.0.get(part), text.get(at)) {
+                (None, None) => return true,
+                (Some(Part::Any), _) => {
+                    part += 1;
+                    retry = Some((part, at));
+                }
+                (Some(wanted), Some(&character)) if wanted.fits(character) => (part, at) = (part + 1, at + 1),
+                _ => match retry {
+                    Some((after, end)) if end < text.len() => {
+                        retry = Some((after, end + 1));
+                        (part, at) = (after, end + 1);
+                    }
+                    _ => return false,
+                },
+            }
+        }
+    }
+}
+
+/// What is in a bracket, and what is behind it.
+fn bracket(text: &[char]) -> Option<(Part, &[char])> {
+    let (outside, inner) = match text.split_first() {
+        Some(('!' | '^', inner)) => (true, inner),
+        _ => (false, text),
+    };
+    // A bracket that comes first is one of the characters.
+    let end = 1 + inner.get(1..)?.iter().position(|&character| character == ']')?;
+    let (mut rest, behind) = (&inner[..end], &inner[end + 1..]);
+    let mut ranges = Vec::new();
+    while let Some((&first, after)) = rest.split_first() {
+        (ranges, rest) = match after {
+            ['-', last, behind @ ..] => ([ranges, vec![(first, *last)]].concat(), behind),
+            _ => ([ranges, vec![(first, first)]].concat(), after),
+        };
+    }
+    Some((Part::Of { ranges, outside }, behind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_fit_names() {
+        for (pattern, fitting, others) in [
+            ("*", &["", "a", "main"][..], &[][..]),
+            ("a*b", &["ab", "axb", "abab"], &["a", "abc", "ba"]),
+            ("*::get*", &["a::get", "a::b::get_x"], &["get", "a:get"]),
+            ("a?c", &["abc", "aéc"], &["ac", "abbc"]),
+            ("f[0-9]", &["f0", "f9"], &["f", "fa", "f10"]),
+            ("f[!0-9x]*", &["fa", "fab"], &["f0", "fx", "f"]),
+            ("[]]", &["]"], &["[", ""]),
+            ("[", &["["], &["]"]),
+            ("[]", &["[]"], &["]"]),
+            ("a[b", &["a[b"], &["ab"]),
+            ("[a-]", &["a", "-"], &["b"]),
+            ("*a*a*a*", &["aaa", "xaxaxax"], &["aa"]),
+            ("", &[""], &["a"]),
+        ] {
+            for name in fitting {
+                assert!(Glob::new(pattern).fits(name), "{pattern} {name}");
+            }
+            for name in others {
+                assert!(!Glob::new(pattern).fits(name), "{pattern} {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_pattern_takes_long() {
+        let glob = Glob::new(&"*a".repeat(1000));
+        assert!(!glob.fits(&format!("{}b", "a".repeat(20_000))));
+    }
+}
