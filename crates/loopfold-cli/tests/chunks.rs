@@ -17,7 +17,7 @@ fn trace() -> String {
 #[test]
 fn fold_stats_and_verify_know_chunks() {
     let folder = Folder::new();
-    let trace = folder.file("x.calls", &trace());
+    let trace = folder.file("x.calls", trace());
     let (plain, chunked) = (folder.at("plain.fold"), folder.at("chunked.fold"));
     run(&["fold", &trace, "-o", &plain]).ok();
     run(&["fold", &trace, "-o", &chunked, "--chunks=64"]).ok();
@@ -49,7 +49,7 @@ fn fold_stats_and_verify_know_chunks() {
 #[test]
 fn a_damaged_chunk_is_named() {
     let folder = Folder::new();
-    let trace = folder.file("x.calls", &trace());
+    let trace = folder.file("x.calls", trace());
     let archive = folder.at("x.fold");
     run(&["fold", &trace, "-o", &archive, "--chunks=1k"]).ok();
     let mut file = std::fs::read(&archive).unwrap();

@@ -217,6 +217,32 @@ fn scanning_deep_calls() {
     }
 }
 
+/// A function of which there is little, with long calls of another one between.
+#[test]
+fn scanning_for_rare_functions() {
+    let mut rng = Rng::new(97);
+    for _ in 0..300 {
+        let (mut trace, calls) = (vec![Step::Call(2)], rng.between(2, 8));
+        for _ in 0..rng.between(1, 40) {
+            trace.push(match rng.below(calls) {
+                0 => Step::Call(0),
+                1 => Step::Return,
+                _ => Step::Block(rng.below(3) as u8),
+            });
+            trace.push(Step::Call(1));
+            trace.extend((0..rng.below(300)).map(|_| Step::Block(rng.below(4) as u8)));
+            trace.push(Step::Return);
+        }
+        let fold = fold_of(std::slice::from_ref(&trace), true, &Outermost::default());
+        let options = ScanOptions { range: rng.between(1, 1_000) as u64, ..ScanOptions::default() };
+        let path = random_path(&mut rng, 3);
+        let Some(query) = query_of(fold.alphabet(), 0, &path) else { continue };
+        let expected = expected(&[trace], 0, &path);
+        check(&scan_unfolded(&fold, None, &query, &options).unwrap(), &expected, &mut rng);
+        check(&scan_chunks(&fold, None, &query, &options).unwrap(), &expected, &mut rng);
+    }
+}
+
 #[test]
 fn chunks_hold_the_symbols_in_order() {
     let mut rng = Rng::new(93);
