@@ -28,8 +28,8 @@ pub use iterations::{LoopTimes, Slowest, StreamTimes, SummedTimes, loop_times, s
 pub use names::{near_names, symbols_called};
 pub use nest::{Nest, Node};
 pub use path::{
-    CallStacks, Effort, Function, Functions, Levels, NestingLevels, PathFound, PathOccurrences, PathPlace,
-    PathPlaces, PathQuery, PathReader, PathScan, PathStarts, Scheme, Share, find_path, is_path,
+    CallStacks, Effort, Function, Functions, Levels, NestingLevels, PathFound, PathMemory, PathOccurrences,
+    PathPlace, PathPlaces, PathQuery, PathReader, PathScan, PathStarts, Scheme, Share, find_path, is_path,
 };
 pub use query::Query;
 pub use rule_sums::{rule_sums, summarize};
