@@ -8,7 +8,7 @@ mod support;
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Measure, Target};
 use loopfold::folders::{Folder, Outermost, fold_trace};
 use loopfold::questions::{
-    CallStacks, Deepest, Functions, Levels, PathPlace, PathQuery, PathScan, PathStarts, find_path,
+    CallStacks, Deepest, Functions, Levels, PathMemory, PathPlace, PathQuery, PathScan, PathStarts, find_path,
 };
 use loopfold::trace::{Alphabet, Collector, Event, Field, Name, Role, Sink, Value};
 use loopfold::{Fold, Symbol};
@@ -143,7 +143,7 @@ fn check(fold: &Fold, form: Form, traces: &[Vec<Step>], function: u8, path: &Pat
     };
     let found = find_path(fold, &query).unwrap();
     let starts = PathStarts::new(fold, &query).unwrap();
-    let mut all = Vec::new();
+    let (mut all, mut memory) = (Vec::new(), PathMemory::default());
     for (stream, trace) in traces.iter().enumerate() {
         let expected = calls::paths(trace, function, path, form.has_callers());
         let places: Vec<_> = expected.iter().map(|found| place_of(stream, found)).collect();
@@ -152,6 +152,8 @@ fn check(fold: &Fold, form: Form, traces: &[Vec<Step>], function: u8, path: &Pat
         for (place, expected) in places.iter().zip(&expected) {
             assert_eq!(found.start(place), Some(expected.start as u64), "{place:?}: {}", what());
             assert_eq!(starts.start(&query, place), Some(expected.start as u64), "{place:?}: {}", what());
+            let remembered = starts.start_of(&query, place, &mut memory);
+            assert_eq!(remembered, Some(expected.start as u64), "{place:?}: {}", what());
         }
         check_scan(fold, stream, &query, &places, rng);
         all.extend(places);

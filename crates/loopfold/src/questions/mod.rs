@@ -32,9 +32,9 @@ pub use names::{near_names, symbols_called};
 pub use nest::{Nest, Node};
 pub use path::{
     CallStacks, Deepest, Effort, Function, Functions, Levels, Nesting, NestingLevels, PathAnswer, PathFound,
-    PathIndex, PathOccurrences, PathPlace, PathPlaces, PathQuery, PathReader, PathScan, PathSearcher,
-    PathStarts, ScanFound, ScanOptions, Scheme, Share, TraceChunks, find_path, find_path_indexed, is_path,
-    scan_chunks, scan_unfolded,
+    PathIndex, PathMemory, PathOccurrences, PathPlace, PathPlaces, PathQuery, PathReader, PathScan,
+    PathSearcher, PathStarts, ScanFound, ScanOptions, Scheme, Share, TraceChunks, find_path,
+    find_path_indexed, is_path, scan_chunks, scan_unfolded,
 };
 pub use query::Query;
 pub use rule_sums::{rule_sums, summarize};

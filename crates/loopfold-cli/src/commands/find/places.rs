@@ -3,7 +3,7 @@
 use super::scheme::Answer;
 use crate::show::{self, Clock};
 use anyhow::{Context as _, Result};
-use loopfold::questions::{CallStacks, PathPlace, PathQuery, PathStarts};
+use loopfold::questions::{CallStacks, PathMemory, PathPlace, PathQuery, PathStarts};
 use loopfold::trace::{Meaning, Name};
 use loopfold::{Fold, Symbol};
 use serde_json::{Value, json};
@@ -58,9 +58,9 @@ impl<'a> Shared<'a> {
         made(&self.stacks, || CallStacks::new(self.fold))
     }
 
-    fn start(&self, query: &PathQuery, place: &PathPlace) -> Result<Option<u64>> {
+    fn start(&self, query: &PathQuery, place: &PathPlace, memory: &mut PathMemory) -> Result<Option<u64>> {
         let slot = self.starts.get(query.function()).context("a function that was not asked for")?;
-        Ok(made(slot, || PathStarts::new(self.fold, query))?.start(query, place))
+        Ok(made(slot, || PathStarts::new(self.fold, query))?.start_of(query, place, memory))
     }
 }
 
@@ -79,16 +79,20 @@ pub(super) struct Places<'s, 'a> {
     asked: &'s [Asked<'s>],
     shared: &'s Shared<'a>,
     pub(super) clock: Clock<'a>,
+    /// For each path where others of its places began.
+    memories: Vec<PathMemory>,
 }
 
 impl<'s, 'a> Places<'s, 'a> {
     pub(super) fn new(asked: &'s [Asked<'s>], shared: &'s Shared<'a>) -> Self {
-        Self { fold: shared.fold, asked, shared, clock: Clock::new(shared.fold) }
+        let memories = asked.iter().map(|_| PathMemory::default()).collect();
+        Self { fold: shared.fold, asked, shared, clock: Clock::new(shared.fold), memories }
     }
 
     /// Where the first block is; nothing if that is too far to look.
-    pub(super) fn start(&self, spot: Spot) -> Result<Option<u64>> {
-        self.shared.start(&self.asked[spot.asked].query, &spot.place)
+    pub(super) fn start(&mut self, spot: Spot) -> Result<Option<u64>> {
+        let memory = &mut self.memories[spot.asked];
+        self.shared.start(&self.asked[spot.asked].query, &spot.place, memory)
     }
 
     /// The innermost calls that are open at the last block, the innermost last, and how

@@ -14,7 +14,8 @@
 //!
 //! Where a trace shows calls and nothing else, an entry says in its field `caller` whose
 //! block it is besides: the calls that a function makes are its blocks, called by what they
-//! enter.
+//! enter. Such an entry belongs to two functions, or does two things to one that calls
+//! itself.
 //!
 //! One pass over the alphabet, with memory for each name and each symbol once.
 

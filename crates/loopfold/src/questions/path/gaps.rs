@@ -260,6 +260,11 @@ impl<'q> Beginning<'q> {
         Self { blocks, parts, missing, part }
     }
 
+    /// The part that is looked for, if nothing of it has been seen.
+    pub(super) fn waiting(&self) -> Option<usize> {
+        (self.missing.is_empty() && self.part + 1 < self.parts.len()).then_some(self.part)
+    }
+
     /// True if no block can make it a path any more.
     pub(super) fn is_lost(&self) -> bool {
         self.missing.is_empty() && self.part + 1 == self.parts.len()

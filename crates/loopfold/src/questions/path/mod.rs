@@ -56,7 +56,7 @@ use projection::{Alike, Projection};
 pub use scan::PathScan;
 pub use schemes::{Effort, PathOccurrences, Scheme, Share};
 pub use searcher::{PathAnswer, PathSearcher};
-pub use starts::PathStarts;
+pub use starts::{PathMemory, PathStarts};
 use std::sync::Arc;
 pub use syntax::{PathReader, is_path};
 use tame::Tame;
@@ -164,18 +164,33 @@ impl PathQuery {
 
     /// Where an occurrence begins whose last block is known, from what tells the blocks of
     /// its frame before that, the last first.
-    fn start(&self, last: Symbol, end: u64, before: impl FnOnce(&mut Tell<'_>)) -> Option<u64> {
+    fn start(
+        &self,
+        place: &PathPlace,
+        last: Symbol,
+        memory: &mut PathMemory,
+        before: impl FnOnce(&mut Tell<'_>),
+    ) -> Option<u64> {
         let mut beginning = gaps::Beginning::new(self.blocks(), self.gaps());
-        if beginning.pass(last) {
-            return Some(end);
+        let mut way = memory.way(place.stream);
+        let mut pass = |block, position| {
+            if beginning.pass(block) {
+                way.begins(Some(position));
+            } else if let Some(part) = beginning.waiting() {
+                way.waits(part, position);
+            } else if beginning.is_lost() {
+                way.begins(None);
+            }
+            way.goes_on()
+        };
+        if pass(last, place.end) {
+            let mut looked_at = 0;
+            before(&mut |block, position| {
+                looked_at += 1;
+                pass(block, position) && (looked_at < Self::FURTHEST || !self.has_gaps())
+            });
         }
-        let (mut start, mut looked_at) = (None, 0);
-        before(&mut |block, position| {
-            looked_at += 1;
-            start = beginning.pass(block).then_some(position);
-            start.is_none() && !beginning.is_lost() && (looked_at < Self::FURTHEST || !self.has_gaps())
-        });
-        start
+        way.start()
     }
 
     fn steps(&self) -> &[(Symbol, Step)] {
@@ -307,7 +322,8 @@ impl PathFound<'_> {
     pub fn start(&self, place: &PathPlace) -> Option<u64> {
         let root = self.fold.streams().get(place.stream)?.root();
         let before = |tell: &mut Tell<'_>| self.matcher.blocks_before(root, place.end, tell);
-        self.query.start(self.fold.symbol_at(root, place.end)?, place.end, before)
+        let last = self.fold.symbol_at(root, place.end)?;
+        self.query.start(place, last, &mut PathMemory::default(), before)
     }
 }
 

@@ -8,6 +8,7 @@ use super::functions::Step;
 use super::{PathPlace, PathQuery};
 use crate::fold::{Fold, Measure, Target, measure_rules};
 use crate::{Result, Symbol};
+use hashbrown::HashMap;
 
 /// Where occurrences of paths of one function begin.
 pub struct PathStarts<'a> {
@@ -27,9 +28,71 @@ impl<'a> PathStarts<'a> {
     /// The position of the first block of an occurrence, as
     /// [`PathFound::start`](super::PathFound::start) has it, of any path of the function.
     pub fn start(&self, query: &PathQuery, place: &PathPlace) -> Option<u64> {
+        self.start_of(query, place, &mut PathMemory::default())
+    }
+
+    /// The same with a memory of other places of this path: what was looked at for the
+    /// place before is not looked at again, however far the gaps of the path reach.
+    pub fn start_of(&self, query: &PathQuery, place: &PathPlace, memory: &mut PathMemory) -> Option<u64> {
         let root = self.fold.streams().get(place.stream)?.root();
         let before = |tell: &mut Tell<'_>| back::blocks(self, self.fold, root, place.end, tell);
-        query.start(self.fold.symbol_at(root, place.end)?, place.end, before)
+        query.start(place, self.fold.symbol_at(root, place.end)?, memory, before)
+    }
+}
+
+/// Where one path with gaps was known to begin, seen from the blocks before which a part of
+/// it is looked for. Up to a few megabytes.
+#[derive(Debug, Default)]
+pub struct PathMemory {
+    stream: usize,
+    /// By the part and the position of the block before which it is looked for.
+    starts: HashMap<(usize, u64), Option<u64>>,
+}
+
+impl PathMemory {
+    const MOST: usize = 1 << 16;
+
+    /// Begins to look for a place of a stream.
+    pub(super) fn way(&mut self, stream: usize) -> Way<'_> {
+        if self.stream != stream || self.starts.len() > Self::MOST {
+            self.starts.clear();
+            self.stream = stream;
+        }
+        Way { memory: self, waited: Vec::new(), start: None }
+    }
+}
+
+/// The way back from the end of a path to its beginning.
+pub(super) struct Way<'m> {
+    memory: &'m mut PathMemory,
+    /// Where parts were first looked for.
+    waited: Vec<(usize, u64)>,
+    /// Once the way is at its end: where the path begins, if anywhere.
+    start: Option<Option<u64>>,
+}
+
+impl Way<'_> {
+    pub(super) fn begins(&mut self, start: Option<u64>) {
+        self.start = Some(start);
+    }
+
+    /// A part is looked for before a position, and nothing of it has been seen.
+    pub(super) fn waits(&mut self, part: usize, position: u64) {
+        self.start = self.memory.starts.get(&(part, position)).copied();
+        if self.waited.last().is_none_or(|&(before, _)| before != part) {
+            self.waited.push((part, position));
+        }
+    }
+
+    pub(super) fn goes_on(&self) -> bool {
+        self.start.is_none()
+    }
+
+    /// Where the path begins, if that was found.
+    pub(super) fn start(self) -> Option<u64> {
+        let start = self.start.flatten();
+        self.memory.starts.extend(self.waited.iter().map(|&waited| (waited, start)));
+        start
     }
 }
 
