@@ -5,15 +5,18 @@
 
 mod support;
 
+use loopfold::archive::{self, ChunkSize, ReadOptions, WriteOptions};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Measure, Target};
 use loopfold::folders::{Folder, Outermost, fold_trace};
 use loopfold::questions::{
-    CallStacks, Deepest, Functions, Levels, PathMemory, PathPlace, PathQuery, PathScan, PathStarts, find_path,
+    CallStacks, Deepest, Functions, Levels, PathIndex, PathMemory, PathOccurrences, PathPlace, PathQuery,
+    PathScan, PathSearcher, PathStarts, ScanOptions, Scheme, find_path, scan_chunks, scan_unfolded,
 };
 use loopfold::trace::{Alphabet, Collector, Event, Field, Name, Role, Sink, Value};
 use loopfold::{Fold, Symbol};
 use loopfold_testing::Rng;
 use loopfold_testing::calls::{self, Path, Step, call_block};
+use std::io::Cursor;
 use support::{folders, odd_fold_of};
 
 /// How a trace says whose exits and blocks are.
@@ -158,6 +161,7 @@ fn check(fold: &Fold, form: Form, traces: &[Vec<Step>], function: u8, path: &Pat
         check_scan(fold, stream, &query, &places, rng);
         all.extend(places);
     }
+    check_schemes(fold, &query, (FUNCTIONS[usize::from(function)], path), &all, rng);
     assert_eq!(found.count().unwrap(), all.len() as u64);
     assert_eq!(found.first(), all.first().copied(), "{}", what());
     let k = rng.between(0, all.len() + 1);
@@ -165,6 +169,48 @@ fn check(fold: &Fold, form: Form, traces: &[Vec<Step>], function: u8, path: &Pat
     assert_eq!(places.skip_to(k as u64), all.get(k).copied(), "the {k}th: {}", what());
     let more = rng.between(0, 3);
     assert_eq!(places.nth(more), all.get(k + 1 + more).copied(), "{more} after the {k}th: {}", what());
+}
+
+/// All schemes give the same places, with and without an index and chunks.
+fn check_schemes(
+    fold: &Fold,
+    query: &PathQuery,
+    (function, path): (&str, &Path),
+    places: &[PathPlace],
+    rng: &mut Rng,
+) {
+    let told = |found: &dyn PathOccurrences| {
+        let mut told = Vec::new();
+        for stream in 0..found.streams() {
+            let each = &mut |place| {
+                told.push(place);
+                true
+            };
+            found.each_in(stream, 0, each).unwrap();
+        }
+        told
+    };
+    let index = if rng.one_in(2) { PathIndex::of(fold, rng.between(1, 9)).unwrap() } else { None };
+    let searcher = PathSearcher::new(fold, index).unwrap();
+    for scheme in [Some(Scheme::Indexed), None, Some(Scheme::Folded)] {
+        let answer = searcher.search(query, scheme).unwrap();
+        assert_eq!(told(&answer.found), places, "{}", answer.reason);
+    }
+    let options = ScanOptions { range: rng.between(1, 20) as u64, ..ScanOptions::default() };
+    assert_eq!(told(&scan_unfolded(fold, None, query, &options).unwrap()), places);
+    assert_eq!(told(&scan_chunks(fold, None, query, &options).unwrap()), places);
+    if rng.one_in(4) {
+        let size = ChunkSize::of_symbols(rng.between(1, 20) as u64).unwrap();
+        let mut file = Vec::new();
+        archive::write_with(fold, &mut file, &WriteOptions::default().with_chunks(Some(size))).unwrap();
+        let (fold, _) = archive::read(Cursor::new(&file), &ReadOptions::default()).unwrap();
+        let chunks = archive::chunks(Cursor::new(&file)).unwrap().unwrap();
+        // Symbols have other numbers there, and those that do not occur have none.
+        let Some(query) = query_of(fold.alphabet(), function, path) else { return };
+        let options = ScanOptions::default();
+        assert_eq!(told(&scan_unfolded(&fold, Some(&chunks), &query, &options).unwrap()), places);
+        assert_eq!(told(&scan_chunks(&fold, Some(&chunks), &query, &options).unwrap()), places);
+    }
 }
 
 /// The symbols as they come, in parts of any size.

@@ -495,19 +495,35 @@ const NO_FUNCTION: u32 = u32::MAX;
 
 /// Whose the symbols are.
 enum Owners {
-    /// For each symbol its function.
-    Known(Vec<u32>),
+    /// For each symbol its function, and the one that it is a call of.
+    Known(Vec<Owner>),
     /// For each symbol what it does; the others belong to the innermost open call.
-    ByOrder { roles: Vec<(Role, u32)>, open: Vec<u32> },
+    ByOrder { roles: Vec<(Role, Owner)>, open: Vec<u32> },
+}
+
+/// Whose a symbol is.
+#[derive(Clone, Copy)]
+struct Owner {
+    function: u32,
+    /// The function that makes the call, if the symbol is a call and says so: to that it is
+    /// a block.
+    caller: u32,
 }
 
 impl IndexBuilder {
     fn new(fold: &Fold, functions: &Functions) -> Self {
         let alphabet = fold.alphabet();
-        let mut owners = vec![NO_FUNCTION; alphabet.len()];
+        let mut owners = vec![Owner { function: NO_FUNCTION, caller: NO_FUNCTION }; alphabet.len()];
         for (number, function) in functions.all().iter().enumerate() {
-            for symbol in [function.enters(), function.leaves(), function.blocks()].concat() {
-                owners[symbol.index()] = number as u32;
+            for symbol in [function.enters(), function.leaves()].concat() {
+                owners[symbol.index()].function = number as u32;
+            }
+            for &symbol in function.blocks() {
+                let owner = &mut owners[symbol.index()];
+                match alphabet.meaning(symbol).role {
+                    Role::Enter => owner.caller = number as u32,
+                    _ => owner.function = number as u32,
+                }
             }
         }
         let owners = if functions.is_qualified() {
@@ -541,10 +557,15 @@ impl IndexBuilder {
             }
         };
         match &mut self.owners {
-            Owners::Known(owners) => symbols.iter().for_each(|symbol| see(owners[symbol.index()])),
+            Owners::Known(owners) => symbols.iter().for_each(|symbol| {
+                let Owner { function, caller } = owners[symbol.index()];
+                see(function);
+                see(caller);
+            }),
             Owners::ByOrder { roles, open } => {
                 for symbol in symbols {
-                    let (role, function) = roles[symbol.index()];
+                    let (role, Owner { function, caller }) = roles[symbol.index()];
+                    see(caller);
                     match role {
                         Role::Enter => open.push(function),
                         // A block that says whose it is.
