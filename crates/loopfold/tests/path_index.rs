@@ -340,7 +340,7 @@ fn the_index_of_another_fold_is_refused() {
         let traces = small_traces(&mut rng, 40);
         let fold = fold_of(&traces, true, &Repair::default()).canonical();
         let mut others = traces.clone();
-        let (which, _) = (rng.below(others.len()), ());
+        let which = rng.below(others.len());
         if others[which].is_empty() {
             continue;
         }
@@ -353,14 +353,21 @@ fn the_index_of_another_fold_is_refused() {
         };
         let other = fold_of(&others, true, &Repair::default()).canonical();
         let Some(index) = PathIndex::of(&other, 8).unwrap() else { continue };
-        if fold == other {
+        // What blocks are called is nothing to an index.
+        let functions = |fold: &Fold| Functions::of(fold.alphabet()).unwrap().all().to_vec();
+        let bodies = |fold: &Fold| fold.rules().map(|rule| fold.body(rule).to_vec()).collect::<Vec<_>>();
+        let roots = |fold: &Fold| fold.streams().iter().map(|stream| stream.root()).collect::<Vec<_>>();
+        if (functions(&fold), bodies(&fold), roots(&fold))
+            == (functions(&other), bodies(&other), roots(&other))
+        {
+            assert!(index.fits(&fold).unwrap());
             continue;
         }
         assert!(!index.fits(&fold).unwrap() && !index.is_right(&fold).unwrap());
         assert!(PathSearcher::new(&fold, Some(index)).is_err());
         refused += 1;
     }
-    assert!(refused > 200);
+    assert!(refused > 150, "{refused}");
 }
 
 /// The section of an archive: its kind, where it begins and how long it is.

@@ -6,12 +6,13 @@
 //! function. Paths may overlap, and all count; the blocks of an invocation that was not
 //! seen to be entered do not.
 //!
-//! Asking costs one pass over the items of the fold, a few nanoseconds each where they
-//! hold something of the function, if it never calls itself (see [`tame`]); otherwise some
-//! tens, times the levels of recursion that differ (see [`value`]). After that a count
-//! costs nothing and a place a walk down the rules (see [`matcher`]). Memory: 4 bytes a
-//! rule, and a word or value for each rule that holds a symbol of the function.
-//! [`PathScan`] does the same on symbols as they come.
+//! Asking costs one pass over the items of the fold to find those that hold something of
+//! the function (see [`projection`]), and one over these: a few nanoseconds each if it never
+//! calls itself (see [`tame`]); otherwise some tens, times the levels of recursion that
+//! differ (see [`value`]). After that a count costs nothing and a place a walk down the rules
+//! (see [`matcher`]). Memory: 4 bytes a rule, and 8 for each item and a word or value for
+//! each rule that holds a symbol of the function. [`PathScan`] does the same on symbols as
+//! they come, and [`PathSearcher`] with less than a full pass for each path.
 
 mod back;
 mod functions;
@@ -157,7 +158,7 @@ impl<'a> PathFound<'a> {
     fn new(fold: &'a Fold, projection: &Arc<Projection>, query: &PathQuery) -> Result<Self> {
         let matcher = match query.len() {
             ..=32 => matcher_of::<u32>(fold, projection, query)?,
-            ..=64 => matcher_of::<u64>(fold, projection, query)?,
+            33..=64 => matcher_of::<u64>(fold, projection, query)?,
             _ => matcher_of::<Wide>(fold, projection, query)?,
         };
         Ok(Self { fold, matcher, length: query.len() })

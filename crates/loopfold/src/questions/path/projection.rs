@@ -12,7 +12,7 @@
 //! what stays. Memory: 8 bytes an item that stays, 12 a rule.
 
 use super::functions::Step;
-use super::way::{OUTSIDE, WRONG, Way};
+use super::way::Way;
 use crate::fold::{Fold, Item, Target};
 use crate::{Error, Result, RuleId, Symbol};
 use foldhash::fast::FixedState;
@@ -82,22 +82,16 @@ impl Projection {
     /// One pass over all rules.
     pub(super) fn of(fold: &Fold, steps: &[(Symbol, Step)], alike: Alike) -> Result<Self> {
         let mut maker = Maker::new(fold, steps, alike)?;
-        let mut parts = vec![Part::NONE; fold.alphabet().len() + fold.rules().len()];
-        let (of_symbols, of_rules) = parts.split_at_mut(fold.alphabet().len());
+        // Symbols, one slot for any other symbol, and rules.
+        let symbols = fold.alphabet().len();
+        let mut parts = vec![Part::NONE; symbols + 1 + fold.rules().len()];
         for (index, (symbol, _)) in steps.iter().enumerate() {
-            of_symbols[symbol.index()] = Part(index as u32);
+            parts[symbol.index()] = Part(index as u32);
         }
         for rule in fold.rules() {
-            for (item, place) in fold.body(rule).iter().zip(fold.item_range(rule)) {
-                let part = match item.target() {
-                    Target::Symbol(symbol) => of_symbols.get(symbol.index()).copied().unwrap_or(Part::NONE),
-                    Target::Rule(inner) => of_rules[inner.index()],
-                };
-                if part != Part::NONE {
-                    maker.items.push(Held::new(place as u32, part, *item));
-                }
-            }
-            of_rules[rule.index()] = maker.close(rule);
+            let (body, first) = (fold.body(rule), fold.item_range(rule).start);
+            maker.hold(body, first, |item| parts[item.slot(symbols)]);
+            parts[symbols + 1 + rule.index()] = maker.close(rule);
         }
         Ok(maker.finish(fold.rules().len() as u64))
     }
@@ -245,6 +239,32 @@ impl<'a> Maker<'a> {
         })
     }
 
+    /// Adds those items of a body that hold something. The first is at this place.
+    #[inline]
+    fn hold(&mut self, body: &[Item], first: usize, part_of: impl Fn(Item) -> Part) {
+        let start = self.items.len();
+        if start < first / 8 {
+            // Few items stay, so nothing is what the processor expects.
+            for (item, place) in body.iter().zip(first..) {
+                let part = part_of(*item);
+                if part != Part::NONE {
+                    self.items.push(Held::new(place as u32, part, *item));
+                }
+            }
+            return;
+        }
+        // Which items stay is hard to foresee, so nothing is made to depend on it.
+        self.items.resize(start + body.len(), Held { place: 0, part: 0 });
+        let room = &mut self.items[start..];
+        let mut count = 0;
+        for (item, place) in body.iter().zip(first..) {
+            let part = part_of(*item);
+            room[count] = Held::new(place as u32, part, *item);
+            count += usize::from(part != Part::NONE);
+        }
+        self.items.truncate(start + count);
+    }
+
     /// All that a rule holds is there.
     #[inline]
     fn close(&mut self, rule: RuleId) -> Part {
@@ -272,16 +292,10 @@ impl<'a> Maker<'a> {
         }
         self.projection.bodies.push(self.projection.rules.len() as u32);
         if self.projection.is_tame {
-            let items = self.fold.all_items();
-            let way = self.items[start..].iter().fold(Way::NONE, |way, held| match held.repeats() {
-                false => way.then(self.ways[held.part().index()]),
-                true => {
-                    let times = items[held.place as usize].times();
-                    way.then(self.ways[held.part().index()].repeated(times))
-                }
-            });
-            self.projection.is_tame = way != Way::LOST;
-            self.ways.push(way);
+            let body = self.items[start..].iter();
+            let way = Way::joined(body.map(|held| (self.ways[held.part().index()], held.repeats())));
+            self.projection.is_tame = way.is_some();
+            self.ways.extend(way);
         }
         new
     }
@@ -315,7 +329,7 @@ impl<'a> Maker<'a> {
         projection.visited = visited;
         let goes_well = |root: RuleId| match projection.part(root) {
             Part::NONE => true,
-            part => self.ways[part.index()].from(OUTSIDE) != WRONG,
+            part => self.ways[part.index()].begins_outside(),
         };
         projection.is_tame =
             projection.is_tame && self.fold.streams().iter().all(|stream| goes_well(stream.root()));
