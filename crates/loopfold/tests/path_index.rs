@@ -259,7 +259,7 @@ fn claims_of_any_size_have_an_index() {
 fn many_searches_on_many_threads() {
     let mut rng = Rng::new(403);
     let traces: Vec<_> = (0..2).map(|_| phases(&mut rng, 2_000)).collect();
-    let fold = fold_of(&traces, true, &Repair::default());
+    let fold = fold_of(&traces, true, &Repair);
     let searcher = PathSearcher::new(&fold, PathIndex::of(&fold, 128).unwrap()).unwrap();
     let paths: Vec<_> = (0..200).map(|_| (rng.below(3) as u8, random_path(&mut rng))).collect();
     std::thread::scope(|scope| {
@@ -338,7 +338,7 @@ fn the_index_of_another_fold_is_refused() {
     let mut refused = 0;
     for _ in 0..300 {
         let traces = small_traces(&mut rng, 40);
-        let fold = fold_of(&traces, true, &Repair::default()).canonical();
+        let fold = fold_of(&traces, true, &Repair).canonical();
         let mut others = traces.clone();
         let which = rng.below(others.len());
         if others[which].is_empty() {
@@ -351,7 +351,7 @@ fn the_index_of_another_fold_is_refused() {
             Step::Call(function) => Step::Call((function + 1) % 3),
             Step::Return => Step::Block(0),
         };
-        let other = fold_of(&others, true, &Repair::default()).canonical();
+        let other = fold_of(&others, true, &Repair).canonical();
         let Some(index) = PathIndex::of(&other, 8).unwrap() else { continue };
         // What blocks are called is nothing to an index.
         let functions = |fold: &Fold| Functions::of(fold.alphabet()).unwrap().all().to_vec();
@@ -384,7 +384,7 @@ fn an_index_in_the_wrong_archive_is_found() {
     let trace = |block| vec![Step::Call(0), Step::Block(0), Step::Block(block), Step::Return, Step::Call(1)];
     let [mut one, other] = [1, 2].map(|block| {
         let long: Vec<Step> = [trace(1), trace(2), trace(block), trace(3)].concat();
-        archive_of(&fold_of(&[long], true, &Repair::default()), 2)
+        archive_of(&fold_of(&[long], true, &Repair), 2)
     });
     let ((at, length), (from, as_long)) =
         (section(&one, SectionKind::Index), section(&other, SectionKind::Index));
@@ -406,7 +406,7 @@ fn damaged_indexes_never_panic() {
     let (mut errors, mut wrong) = (0, 0);
     for _ in 0..60 {
         let traces = small_traces(&mut rng, 60);
-        let fold = fold_of(&traces, true, &Repair::default()).canonical();
+        let fold = fold_of(&traces, true, &Repair).canonical();
         let file = archive_of(&fold, rng.between(2, 40));
         if PathIndex::of(&fold, 2).unwrap().is_none() {
             continue;

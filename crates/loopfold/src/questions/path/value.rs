@@ -489,6 +489,7 @@ mod tests {
         for _ in 0..20_000 {
             check::<u64>(&mut rng, 4);
             check::<u64>(&mut rng, 64);
+            check::<u32>(&mut rng, 32);
             check::<Wide>(&mut rng, 4);
         }
         for _ in 0..2_000 {
