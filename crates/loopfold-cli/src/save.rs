@@ -46,8 +46,8 @@ pub(crate) fn save_fold(fold: &Fold, output: &Path, options: &WriteOptions) -> R
 }
 
 /// How many bytes the archive of a fold would have.
-pub(crate) fn archive_bytes(fold: &Fold) -> Result<u64> {
-    counted(std::io::sink(), |out| Ok(loopfold::archive::write(fold, out)?))
+pub(crate) fn archive_bytes(fold: &Fold, options: &WriteOptions) -> Result<u64> {
+    counted(std::io::sink(), |out| Ok(loopfold::archive::write_with(fold, out, options)?))
 }
 
 /// Writes what `write` writes and returns how many bytes that is; `-` is standard output.

@@ -259,7 +259,7 @@ fn claims_of_any_size_have_an_index() {
 fn many_searches_on_many_threads() {
     let mut rng = Rng::new(403);
     let traces: Vec<_> = (0..2).map(|_| phases(&mut rng, 2_000)).collect();
-    let fold = fold_of(&traces, true, &Repair::default());
+    let fold = fold_of(&traces, true, &Repair);
     let searcher = PathSearcher::new(&fold, PathIndex::of(&fold, 128).unwrap()).unwrap();
     let paths: Vec<_> = (0..200).map(|_| (rng.below(3) as u8, random_path(&mut rng))).collect();
     std::thread::scope(|scope| {
@@ -339,9 +339,9 @@ fn the_index_of_another_fold_is_refused() {
     let mut refused = 0;
     for _ in 0..300 {
         let traces = small_traces(&mut rng, 40);
-        let fold = fold_of(&traces, true, &Repair::default()).canonical();
+        let fold = fold_of(&traces, true, &Repair).canonical();
         let mut others = traces.clone();
-        let (which, _) = (rng.below(others.len()), ());
+        let which = rng.below(others.len());
         if others[which].is_empty() {
             continue;
         }
@@ -352,19 +352,23 @@ fn the_index_of_another_fold_is_refused() {
             Step::Call(function) => Step::Call((function + 1) % 3),
             Step::Return => Step::Block(0),
         };
-        let other = fold_of(&others, true, &Repair::default()).canonical();
+        let other = fold_of(&others, true, &Repair).canonical();
         let Some(index) = PathIndex::of(&other, 8).unwrap() else { continue };
-        let rules = |fold: &Fold| fold.rules().map(|rule| fold.body(rule).to_vec()).collect::<Vec<_>>();
+        // What blocks are called is nothing to an index.
         let functions = |fold: &Fold| Functions::of(fold.alphabet()).unwrap().all().to_vec();
-        // A block by another name does not matter.
-        if rules(&fold) == rules(&other) && functions(&fold) == functions(&other) {
+        let bodies = |fold: &Fold| fold.rules().map(|rule| fold.body(rule).to_vec()).collect::<Vec<_>>();
+        let roots = |fold: &Fold| fold.streams().iter().map(|stream| stream.root()).collect::<Vec<_>>();
+        if (functions(&fold), bodies(&fold), roots(&fold))
+            == (functions(&other), bodies(&other), roots(&other))
+        {
+            assert!(index.fits(&fold).unwrap());
             continue;
         }
         assert!(!index.fits(&fold).unwrap() && !index.is_right(&fold).unwrap());
         assert!(PathSearcher::new(&fold, Some(index)).is_err());
         refused += 1;
     }
-    assert!(refused > 200);
+    assert!(refused > 150, "{refused}");
 }
 
 /// The section of an archive: its kind, where it begins and how long it is.
@@ -381,7 +385,7 @@ fn an_index_in_the_wrong_archive_is_found() {
     let trace = |block| vec![Step::Call(0), Step::Block(0), Step::Block(block), Step::Return, Step::Call(1)];
     let [mut one, other] = [1, 2].map(|block| {
         let long: Vec<Step> = [trace(1), trace(2), trace(block), trace(3)].concat();
-        archive_of(&fold_of(&[long], true, &Repair::default()), 2)
+        archive_of(&fold_of(&[long], true, &Repair), 2)
     });
     let ((at, length), (from, as_long)) =
         (section(&one, SectionKind::Index), section(&other, SectionKind::Index));
@@ -403,7 +407,7 @@ fn damaged_indexes_never_panic() {
     let (mut errors, mut wrong) = (0, 0);
     for _ in 0..60 {
         let traces = small_traces(&mut rng, 60);
-        let fold = fold_of(&traces, true, &Repair::default()).canonical();
+        let fold = fold_of(&traces, true, &Repair).canonical();
         let file = archive_of(&fold, rng.between(2, 40));
         if PathIndex::of(&fold, 2).unwrap().is_none() {
             continue;

@@ -5,8 +5,9 @@ use crate::show::{self, Labels};
 use crate::{Outcome, input, save};
 use anyhow::Result;
 use loopfold::Fold;
+use loopfold::archive::WriteOptions;
 use loopfold::fold::FoldedStream;
-use loopfold::questions::{EventSums, Statistics, event_sums, run_time, statistics};
+use loopfold::questions::{EventSums, PathIndex, Statistics, event_sums, run_time, statistics};
 use loopfold::trace::TimesKept;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -20,9 +21,11 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     // The size is that of whole archives.
     let stored = loaded.archive_bytes.filter(|_| arguments.read.stream.is_none());
     let (index, chunks) = (loaded.index_bytes, loaded.chunk_bytes);
+    let segments = loaded.is_indexed().then_some(PathIndex::SEGMENTS);
     let (fold, notes) = loaded.fold_as_stored(&folder)?;
     let statistics = statistics(&fold)?;
-    let sizes = Sizes { index, chunks, ..Sizes::of(&fold, stored)? };
+    let options = WriteOptions::default().with_index(segments);
+    let sizes = Sizes { index, chunks, ..Sizes::of(&fold, stored, &options)? };
     show::notes(&notes);
     let sums = sums_of(&fold)?;
     if arguments.json {
@@ -52,11 +55,12 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// `stored` are the bytes of the archive if there is one.
-    fn of(fold: &Fold, stored: Option<u64>) -> Result<Self> {
+    /// `stored` are the bytes of the archive if there is one; if not, these are the options
+    /// of the one that `fold` would write.
+    fn of(fold: &Fold, stored: Option<u64>, options: &WriteOptions) -> Result<Self> {
         let noted = fold.streams().iter().filter_map(|stream| stream.note(input::BYTES_NOTE)?.parse().ok());
         let trace = noted.reduce(u64::saturating_add);
-        let archive = stored.map_or_else(|| save::archive_bytes(fold), Ok)?;
+        let archive = stored.map_or_else(|| save::archive_bytes(fold, options), Ok)?;
         Ok(Self { time: run_time(fold)?, trace, archive, index: 0, chunks: 0 })
     }
 

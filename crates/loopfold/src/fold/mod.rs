@@ -80,6 +80,15 @@ impl Item {
         }
     }
 
+    /// Where its target is in a table of so many symbols, one place for any other symbol,
+    /// and the rules. No branch: which of the two it is, no processor can foresee.
+    pub(crate) fn slot(self, symbols: usize) -> usize {
+        let index = (self.target & !RULE_BIT) as usize;
+        let (symbol, rule) = (index.min(symbols), symbols + 1 + index);
+        let is_rule = ((self.target & RULE_BIT != 0) as usize).wrapping_neg();
+        symbol ^ (symbol ^ rule) & is_rule
+    }
+
     /// How many times it repeats.
     pub fn times(self) -> u64 {
         u64::from(self.times_low) | u64::from(self.times_high) << 32

@@ -257,6 +257,7 @@ mod tests {
         let mut rng = Rng::new(62);
         for _ in 0..20_000 {
             check::<u64>(&mut rng, 63);
+            check::<u32>(&mut rng, 31);
             check::<u64>(&mut rng, 5);
             check::<Wide>(&mut rng, 20);
         }

@@ -7,13 +7,14 @@
 //! seen to be entered do not. A path may have gaps, where any blocks of the invocation may
 //! come between (see [`gaps`]).
 //!
-//! Asking costs one pass over the items of the fold, a few nanoseconds each where they
-//! hold something of the function, if it never calls itself (see [`tame`]); otherwise some
-//! tens, times the levels of recursion that differ (see [`value`]). After that a count
-//! costs nothing and a place a walk down the rules (see [`matcher`]). Memory: 4 bytes a
-//! rule, and a word or value for each rule that holds a symbol of the function.
-//! [`PathScan`] does the same on symbols as they come, [`scan_unfolded`] and
-//! [`scan_chunks`] on those of a trace.
+//! Asking costs one pass over the items of the fold to find those that hold something of
+//! the function (see [`projection`]), and one over these: a few nanoseconds each if it never
+//! calls itself (see [`tame`]); otherwise some tens, times the levels of recursion that
+//! differ (see [`value`]). After that a count costs nothing and a place a walk down the rules
+//! (see [`matcher`]). Memory: 4 bytes a rule, and 8 for each item and a word or value for
+//! each rule that holds a symbol of the function. [`PathSearcher`] needs less than a full
+//! pass for each path; [`PathScan`] does the same on symbols as they come, [`scan_unfolded`]
+//! and [`scan_chunks`] on those of a trace.
 
 mod back;
 mod chunks;
@@ -256,7 +257,7 @@ impl<'a> PathFound<'a> {
         let matcher = match query.len() {
             _ if query.has_gaps() => matcher_of::<GapState>(fold, projection, query)?,
             ..=32 => matcher_of::<u32>(fold, projection, query)?,
-            ..=64 => matcher_of::<u64>(fold, projection, query)?,
+            33..=64 => matcher_of::<u64>(fold, projection, query)?,
             _ => matcher_of::<Wide>(fold, projection, query)?,
         };
         Ok(Self { fold, matcher, query: query.clone() })

@@ -182,11 +182,12 @@ impl<'a> PathSearcher<'a> {
     fn keep(&self, query: &PathQuery, projection: Projection, scheme: Scheme) -> Kept {
         let items = projection.items();
         let kept = Kept { projection: Arc::new(projection), scheme, is_joined: false };
-        if self.items_kept.fetch_add(items, Ordering::Relaxed).saturating_add(items) <= MOST_KEPT {
-            let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = all.get(query.function()).map_or(0, |known| known.projection.items());
+        let sum = self.items_kept.load(Ordering::Relaxed).saturating_sub(before).saturating_add(items);
+        if sum <= MOST_KEPT {
+            self.items_kept.store(sum, Ordering::Relaxed);
             all.insert(query.function().to_vec(), kept.clone());
-        } else {
-            self.items_kept.fetch_sub(items, Ordering::Relaxed);
         }
         kept
     }

@@ -491,6 +491,7 @@ mod tests {
         for _ in 0..20_000 {
             check::<u64>(&mut rng, 4, false);
             check::<u64>(&mut rng, 64, false);
+            check::<u32>(&mut rng, 32, false);
             check::<Wide>(&mut rng, 4, false);
             check::<GapState>(&mut rng, 6, true);
         }

@@ -14,15 +14,20 @@
 //! for each 64 segments, and one pass for the levels. Memory while it is made: a bit for each
 //! rule and segment, and 32 bytes a rule.
 
+mod candidates;
+mod segments;
+
 use super::functions::{Function, Functions, Step};
-use super::levels::{Levels, NestingLevels};
+use super::levels::NestingLevels;
 use super::projection::{Alike, Projection, Scratch};
 use super::schemes::Share;
 use super::{Effort, PathFound, PathQuery};
-use crate::fold::{Fold, Item, Measure, Target, measure_rules};
+use crate::fold::{Fold, Target};
 use crate::{Error, Result, RuleId, Symbol};
+use candidates::{Candidates, joined};
 use hashbrown::HashMap;
 use roaring::RoaringBitmap;
+use segments::{cuts, has, levels_of, segments_of_symbols};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -192,7 +197,7 @@ impl PathIndex {
         let none = RoaringBitmap::new();
         let segments = self.functions.get(function).unwrap_or(&none);
         let stretches = joined(segments.iter().filter_map(|segment| self.stretch(segment as usize)));
-        let mut found = Candidates { fold, rules: Vec::new(), parts: Vec::new() };
+        let mut found = Candidates::new(fold);
         found.find(&Roots::of(fold), &stretches, scratch);
         scratch.clear();
         let visited = found.rules.len() as u64;
@@ -267,166 +272,6 @@ impl Roots {
     }
 }
 
-/// Something that no segment need be cut in: iterations of an item.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Piece {
-    item: Item,
-    length: u64,
-}
-
-/// Where about so many segments end.
-fn cuts(fold: &Fold, roots: &Roots, segments: usize) -> Vec<u64> {
-    let piece = |&item: &Item| Piece { item, length: fold.item_length(item) };
-    let mut pieces: Vec<Piece> = roots.iter(fold).flat_map(|(root, _)| fold.body(root)).map(piece).collect();
-    // Whatever is largest is divided, until there is enough. Each time all that are longer
-    // than half of the longest are, so it is done at the latest after 64 rounds for each
-    // level of rules.
-    while pieces.len() < segments
-        && let Some(longest) =
-            pieces.iter().filter(|piece| can_divide(**piece)).map(|piece| piece.length).max()
-    {
-        let mut room = segments.saturating_sub(pieces.len());
-        let mut divided = Vec::with_capacity(2 * pieces.len());
-        for piece in pieces {
-            if room == 0 || piece.length <= longest / 2 || !can_divide(piece) {
-                divided.push(piece);
-                continue;
-            }
-            let before = divided.len();
-            divide(fold, piece, &mut divided);
-            room = room.saturating_sub(divided.len() - before - 1);
-        }
-        pieces = divided;
-    }
-    // As many pieces for each segment.
-    let mut ends = Vec::with_capacity(segments);
-    let (mut end, count) = (0u64, pieces.len());
-    for (index, piece) in pieces.iter().enumerate() {
-        end += piece.length;
-        let segment = |index: usize| index as u128 * segments as u128 / count as u128;
-        if index + 1 == count || segment(index) != segment(index + 1) {
-            ends.push(end);
-        }
-    }
-    ends
-}
-
-fn can_divide(piece: Piece) -> bool {
-    piece.item.times() > 1 || matches!(piece.item.target(), Target::Rule(_))
-}
-
-/// Half of the iterations and the rest, or the items of a rule.
-fn divide(fold: &Fold, piece: Piece, divided: &mut Vec<Piece>) {
-    let of = |item: Item| Piece { item, length: fold.item_length(item) };
-    match (piece.item.target(), piece.item.times()) {
-        (Target::Rule(rule), 1) => divided.extend(fold.body(rule).iter().map(|&item| of(item))),
-        (target, times) => {
-            divided.push(of(Item::new(target, times / 2)));
-            divided.push(of(Item::new(target, times - times / 2)));
-        }
-    }
-}
-
-/// Sets of segments, one for each symbol.
-struct Sets {
-    words: usize,
-    bits: Vec<u64>,
-}
-
-impl Sets {
-    fn of(&self, slot: usize) -> &[u64] {
-        &self.bits[slot * self.words..(slot + 1) * self.words]
-    }
-}
-
-fn has(bits: &[u64], segment: usize) -> bool {
-    bits[segment / 64] >> (segment % 64) & 1 == 1
-}
-
-/// The segments that each symbol occurs in: from the roots down. A rule that lies within
-/// segments gives them to what it is made of; one that is cut is looked at item by item,
-/// once for each time that it is cut.
-fn segments_of_symbols(fold: &Fold, roots: &Roots, ends: &[u64]) -> Sets {
-    let (words, symbols) = (ends.len().div_ceil(64), fold.alphabet().len());
-    let mut bits = vec![0u64; words * (symbols + fold.rules().len())];
-    let slot = |target: Target| match target {
-        Target::Symbol(symbol) => symbol.index(),
-        Target::Rule(rule) => symbols + rule.index(),
-    };
-    each_piece(fold, roots, ends, |segment, item| {
-        bits[slot(item.target()) * words + segment / 64] |= 1 << (segment % 64);
-    });
-    for rule in fold.rules().rev() {
-        let (below, own) = bits.split_at_mut((symbols + rule.index()) * words);
-        let own = &own[..words];
-        if own.iter().all(|&word| word == 0) {
-            continue;
-        }
-        for item in fold.body(rule) {
-            let place = slot(item.target()) * words;
-            below[place..place + words].iter_mut().zip(own).for_each(|(bits, more)| *bits |= more);
-        }
-    }
-    Sets { words, bits }
-}
-
-/// What comes next in a stream: some iterations, or the rest of a body.
-enum Coming<'a> {
-    Item(Item),
-    Items(std::slice::Iter<'a, Item>),
-}
-
-/// Tells of each segment what it is made of, in order. What is cut is gone into.
-fn each_piece(fold: &Fold, roots: &Roots, ends: &[u64], mut tell: impl FnMut(usize, Item)) {
-    // The nearest last.
-    let mut ahead: Vec<Coming<'_>> =
-        roots.iter(fold).map(|(root, _)| Coming::Items(fold.body(root).iter())).collect();
-    ahead.reverse();
-    let (mut segment, mut position) = (0, 0u64);
-    while let Some(next) = ahead.last_mut() {
-        let item = match next {
-            Coming::Item(item) => Some(*item),
-            Coming::Items(items) => items.next().copied(),
-        };
-        if item.is_none() || matches!(next, Coming::Item(_)) {
-            ahead.pop();
-        }
-        let Some(item) = item else { continue };
-        while ends.get(segment).is_some_and(|&end| end <= position) {
-            segment += 1;
-        }
-        let Some(&end) = ends.get(segment) else { return };
-        let (target, length) = (item.target(), fold.target_length(item.target()));
-        let whole = (end - position).checked_div(length).unwrap_or(u64::MAX).min(item.times());
-        if whole > 0 {
-            tell(segment, Item::new(target, whole));
-            position += whole * length;
-        }
-        let cut = u64::from(whole == 0);
-        if item.times() > whole + cut {
-            ahead.push(Coming::Item(Item::new(target, item.times() - whole - cut)));
-        }
-        if let (1, Target::Rule(rule)) = (cut, target) {
-            ahead.push(Coming::Items(fold.body(rule).iter()));
-        }
-    }
-}
-
-/// How calls are nested in each segment.
-fn levels_of(fold: &Fold, roots: &Roots, ends: &[u64]) -> Result<Vec<NestingLevels>> {
-    let measure = Levels::new(fold.alphabet());
-    let rules = measure_rules(fold, &measure)?;
-    let mut levels = vec![measure.empty(); ends.len()];
-    each_piece(fold, roots, ends, |segment, item| {
-        let once = match item.target() {
-            Target::Symbol(symbol) => measure.of_symbol(symbol),
-            Target::Rule(rule) => rules[rule.index()],
-        };
-        levels[segment] = measure.joined(levels[segment], measure.repeated(once, item.times()));
-    });
-    Ok(levels)
-}
-
 /// A number that another fold is unlikely to have: of all items, of the roots and of whose
 /// symbols are whose.
 fn fingerprint(fold: &Fold, functions: &Functions) -> u64 {
@@ -454,113 +299,3 @@ fn fingerprint(fold: &Fold, functions: &Functions) -> u64 {
 
 /// An odd number without a pattern, for hashing.
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// Stretches in order, neighbours as one.
-fn joined(stretches: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
-    let mut joined: Vec<(u64, u64)> = Vec::new();
-    for (start, end) in stretches {
-        match joined.last_mut() {
-            Some(last) if last.1 == start => last.1 = end,
-            _ => joined.push((start, end)),
-        }
-    }
-    joined
-}
-
-/// The rules that some stretches are made of. Of a rule that is not wholly in them, only
-/// those items are looked at that are: the others hold nothing of the function, wherever
-/// else the rule occurs.
-struct Candidates<'a> {
-    fold: &'a Fold,
-    rules: Vec<RuleId>,
-    /// Which items, for rules that are in the stretches only in part, in any order.
-    parts: Vec<(RuleId, Range<usize>)>,
-}
-
-impl Candidates<'_> {
-    fn find(&mut self, roots: &Roots, stretches: &[(u64, u64)], scratch: &mut Scratch) {
-        // Rules to look at, with where they begin if they are cut.
-        let mut todo: Vec<(RuleId, Option<u64>)> =
-            roots.iter(self.fold).map(|(root, start)| (root, Some(start))).collect();
-        while let Some((rule, cut)) = todo.pop() {
-            let Some(start) = cut else {
-                self.add(rule, self.fold.body(rule), &mut todo, scratch);
-                continue;
-            };
-            let end = start + self.fold.length(rule);
-            let first = stretches.partition_point(|stretch| stretch.1 <= start);
-            let those = stretches[first..].iter().take_while(|stretch| stretch.0 < end);
-            let mut those = those.peekable();
-            match those.peek() {
-                None => {}
-                Some(only) if only.0 <= start && end <= only.1 => {
-                    self.add(rule, self.fold.body(rule), &mut todo, scratch);
-                }
-                Some(_) if scratch.mark(rule) => {
-                    self.rules.push(rule);
-                    self.add_part(rule, start, those, &mut todo);
-                }
-                Some(_) => {}
-            }
-        }
-    }
-
-    /// A rule that lies within a stretch.
-    fn add(
-        &mut self,
-        rule: RuleId,
-        body: &[Item],
-        todo: &mut Vec<(RuleId, Option<u64>)>,
-        scratch: &mut Scratch,
-    ) {
-        if scratch.mark(rule) {
-            self.rules.push(rule);
-            todo.extend(body.iter().filter_map(|item| match item.target() {
-                Target::Rule(inner) => Some((inner, None)),
-                Target::Symbol(_) => None,
-            }));
-        }
-    }
-
-    /// A rule that begins at `start`, of which only some stretches matter.
-    fn add_part<'s>(
-        &mut self,
-        rule: RuleId,
-        start: u64,
-        stretches: impl Iterator<Item = &'s (u64, u64)>,
-        todo: &mut Vec<(RuleId, Option<u64>)>,
-    ) {
-        let (body, ends, places) =
-            (self.fold.body(rule), self.fold.item_ends(rule), self.fold.item_range(rule));
-        let mut next = 0;
-        for &(from, to) in stretches {
-            let (from, to) = (from.saturating_sub(start), to.saturating_sub(start));
-            let first = ends.partition_point(|&end| end <= from).max(next);
-            next = ends.partition_point(|&end| end < to).saturating_add(1).min(body.len());
-            if first >= next {
-                continue;
-            }
-            self.parts.push((rule, places.start + first..places.start + next));
-            for index in first..next {
-                let Target::Rule(inner) = body[index].target() else { continue };
-                let begin = ends[index] - self.fold.item_length(body[index]);
-                let is_cut = body[index].times() == 1 && (begin < from || ends[index] > to);
-                todo.push((inner, is_cut.then_some(start + begin)));
-            }
-        }
-    }
-
-    /// The items to look at, in order, each with its rule.
-    fn places(&mut self) -> impl Iterator<Item = (u32, RuleId)> + '_ {
-        self.rules.sort_unstable();
-        self.parts.sort_unstable_by_key(|(rule, range)| (*rule, range.start));
-        self.rules.iter().flat_map(|&rule| {
-            let first = self.parts.partition_point(|&(before, _)| before < rule);
-            let parts = self.parts[first..].iter().take_while(move |(part, _)| *part == rule);
-            let whole = self.parts.get(first).is_none_or(|&(part, _)| part != rule);
-            let all = whole.then(|| self.fold.item_range(rule));
-            let places = all.into_iter().chain(parts.map(|(_, range)| range.clone())).flatten();
-            places.map(move |place| (place as u32, rule))
-        })
-    }
-}

@@ -11,14 +11,17 @@
 //! that stay; or from [`Uses`](super::uses::Uses) or an index, see there, at the cost of
 //! what stays. Memory: 8 bytes an item that stays, 12 a rule.
 
+mod stretches;
+
 use super::functions::Step;
-use super::way::{OUTSIDE, WRONG, Way};
+use super::way::Way;
 use crate::fold::{Fold, Item, Target};
 use crate::{Error, Result, RuleId, Symbol};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher as _;
 use std::ops::Range;
+pub(super) use stretches::{Stretch, Stretches};
 
 /// What has one value: a symbol of the function, or all rules that hold the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,22 +85,16 @@ impl Projection {
     /// One pass over all rules.
     pub(super) fn of(fold: &Fold, steps: &[(Symbol, Step)], alike: Alike) -> Result<Self> {
         let mut maker = Maker::new(fold, steps, alike)?;
-        let mut parts = vec![Part::NONE; fold.alphabet().len() + fold.rules().len()];
-        let (of_symbols, of_rules) = parts.split_at_mut(fold.alphabet().len());
+        // Symbols, one slot for any other symbol, and rules.
+        let symbols = fold.alphabet().len();
+        let mut parts = vec![Part::NONE; symbols + 1 + fold.rules().len()];
         for (index, (symbol, _)) in steps.iter().enumerate() {
-            of_symbols[symbol.index()] = Part(index as u32);
+            parts[symbol.index()] = Part(index as u32);
         }
         for rule in fold.rules() {
-            for (item, place) in fold.body(rule).iter().zip(fold.item_range(rule)) {
-                let part = match item.target() {
-                    Target::Symbol(symbol) => of_symbols.get(symbol.index()).copied().unwrap_or(Part::NONE),
-                    Target::Rule(inner) => of_rules[inner.index()],
-                };
-                if part != Part::NONE {
-                    maker.items.push(Held::new(place as u32, part, *item));
-                }
-            }
-            of_rules[rule.index()] = maker.close(rule);
+            let (body, first) = (fold.body(rule), fold.item_range(rule).start);
+            maker.hold(body, first, |item| parts[item.slot(symbols)]);
+            parts[symbols + 1 + rule.index()] = maker.close(rule);
         }
         Ok(maker.finish(fold.rules().len() as u64))
     }
@@ -245,6 +242,32 @@ impl<'a> Maker<'a> {
         })
     }
 
+    /// Adds those items of a body that hold something. The first is at this place.
+    #[inline]
+    fn hold(&mut self, body: &[Item], first: usize, part_of: impl Fn(Item) -> Part) {
+        let start = self.items.len();
+        if start < first / 8 {
+            // Few items stay, so nothing is what the processor expects.
+            for (item, place) in body.iter().zip(first..) {
+                let part = part_of(*item);
+                if part != Part::NONE {
+                    self.items.push(Held::new(place as u32, part, *item));
+                }
+            }
+            return;
+        }
+        // Which items stay is hard to foresee, so nothing is made to depend on it.
+        self.items.resize(start + body.len(), Held { place: 0, part: 0 });
+        let room = &mut self.items[start..];
+        let mut count = 0;
+        for (item, place) in body.iter().zip(first..) {
+            let part = part_of(*item);
+            room[count] = Held::new(place as u32, part, *item);
+            count += usize::from(part != Part::NONE);
+        }
+        self.items.truncate(start + count);
+    }
+
     /// All that a rule holds is there.
     #[inline]
     fn close(&mut self, rule: RuleId) -> Part {
@@ -272,16 +295,10 @@ impl<'a> Maker<'a> {
         }
         self.projection.bodies.push(self.projection.rules.len() as u32);
         if self.projection.is_tame {
-            let items = self.fold.all_items();
-            let way = self.items[start..].iter().fold(Way::NONE, |way, held| match held.repeats() {
-                false => way.then(self.ways[held.part().index()]),
-                true => {
-                    let times = items[held.place as usize].times();
-                    way.then(self.ways[held.part().index()].repeated(times))
-                }
-            });
-            self.projection.is_tame = way != Way::LOST;
-            self.ways.push(way);
+            let body = self.items[start..].iter();
+            let way = Way::joined(body.map(|held| (self.ways[held.part().index()], held.repeats())));
+            self.projection.is_tame = way.is_some();
+            self.ways.extend(way);
         }
         new
     }
@@ -315,7 +332,7 @@ impl<'a> Maker<'a> {
         projection.visited = visited;
         let goes_well = |root: RuleId| match projection.part(root) {
             Part::NONE => true,
-            part => self.ways[part.index()].from(OUTSIDE) != WRONG,
+            part => self.ways[part.index()].begins_outside(),
         };
         projection.is_tame =
             projection.is_tame && self.fold.streams().iter().all(|stream| goes_well(stream.root()));
@@ -366,166 +383,5 @@ impl Scratch {
 
     pub(super) fn clear(&mut self) {
         self.set.drain(..).for_each(|rule| self.parts[rule.index()] = Part::NONE);
-    }
-}
-
-/// Some iterations of an item, on a walk.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Stretch {
-    target: Target,
-    pub(super) part: Part,
-    pub(super) times: u64,
-    /// How many events one iteration is.
-    pub(super) length: u64,
-    /// Where it begins in the stream.
-    pub(super) position: u64,
-}
-
-impl Stretch {
-    /// The iterations from this one on; nothing if there are none.
-    fn after(self, iterations: u64) -> Option<Self> {
-        let times = self.times.checked_sub(iterations).filter(|&times| times > 0)?;
-        Some(Self { times, position: self.position + iterations * self.length, ..self })
-    }
-
-    /// The iterations before this one; nothing if there are none.
-    fn before(self, iterations: u64) -> Option<Self> {
-        (iterations > 0).then_some(Self { times: iterations, ..self })
-    }
-}
-
-/// What a walk has before it: a few iterations, or items of a rule that begins at a
-/// position.
-enum Ahead {
-    Stretch(Stretch),
-    Items(Range<usize>, u64),
-}
-
-/// A walk through a stream of a projection, item by item, towards the end or towards the
-/// beginning. Those that hold nothing of the function are not met.
-pub(super) struct Stretches<'a> {
-    fold: &'a Fold,
-    projection: &'a Projection,
-    /// The nearest last.
-    ahead: Vec<Ahead>,
-}
-
-impl<'a> Stretches<'a> {
-    /// All of a rule that is a whole stream, from the beginning.
-    pub(super) fn of(fold: &'a Fold, projection: &'a Projection, rule: RuleId) -> Self {
-        let whole = Stretch {
-            target: Target::Rule(rule),
-            part: projection.part(rule),
-            times: 1,
-            length: fold.length(rule),
-            position: 0,
-        };
-        let ahead = if whole.part == Part::NONE { Vec::new() } else { vec![Ahead::Stretch(whole)] };
-        Self { fold, projection, ahead }
-    }
-
-    /// All that lies before a position of a rule that is a whole stream, to be walked
-    /// towards the beginning.
-    pub(super) fn before(
-        fold: &'a Fold,
-        projection: &'a Projection,
-        mut rule: RuleId,
-        position: u64,
-    ) -> Self {
-        let mut walk = Self { fold, projection, ahead: Vec::new() };
-        let mut base = 0;
-        while let Ok(index) = projection.rules.binary_search(&rule) {
-            let (held, ends) = (projection.range(index), fold.item_ends(rule));
-            let rest = position.saturating_sub(base);
-            let place = fold.item_range(rule).start + ends.partition_point(|&end| end <= rest);
-            let before = projection.items[held.clone()].partition_point(|held| (held.place as usize) < place);
-            let middle = held.start + before;
-            walk.ahead.push(Ahead::Items(held.start..middle, base));
-            let Some(item) = projection.items[middle..held.end].first() else { break };
-            if item.place as usize != place {
-                break;
-            }
-            let stretch = walk.stretch(*item, base);
-            let iterations = position.saturating_sub(stretch.position).checked_div(stretch.length);
-            let iterations = iterations.unwrap_or(0).min(stretch.times);
-            walk.ahead.extend(stretch.before(iterations).map(Ahead::Stretch));
-            match (stretch.target, stretch.after(iterations)) {
-                (Target::Rule(inner), Some(next)) => (rule, base) = (inner, next.position),
-                _ => break,
-            }
-        }
-        walk
-    }
-
-    fn stretch(&self, held: Held, base: u64) -> Stretch {
-        let item = self.fold.all_items()[held.place as usize];
-        let length = self.fold.target_length(item.target());
-        let end = self.fold.item_end(held.place as usize);
-        Stretch {
-            target: item.target(),
-            part: held.part(),
-            times: item.times(),
-            length,
-            position: base + (end - item.times() * length),
-        }
-    }
-
-    fn next_from(&mut self, take: fn(&mut Range<usize>) -> Option<usize>) -> Option<Stretch> {
-        loop {
-            match self.ahead.last_mut()? {
-                Ahead::Items(items, base) => {
-                    let base = *base;
-                    if let Some(index) = take(items) {
-                        return Some(self.stretch(self.projection.items[index], base));
-                    }
-                }
-                Ahead::Stretch(stretch) => {
-                    let stretch = *stretch;
-                    self.ahead.pop();
-                    return Some(stretch);
-                }
-            }
-            self.ahead.pop();
-        }
-    }
-
-    /// The next iterations towards the end.
-    pub(super) fn next(&mut self) -> Option<Stretch> {
-        self.next_from(Range::next)
-    }
-
-    /// The next iterations towards the beginning.
-    pub(super) fn next_back(&mut self) -> Option<Stretch> {
-        self.next_from(Range::next_back)
-    }
-
-    /// Passes over the last iterations of a stretch; the others stay ahead.
-    pub(super) fn pass_back(&mut self, stretch: Stretch, iterations: u64) {
-        let rest = stretch.times.saturating_sub(iterations);
-        self.ahead.extend(stretch.before(rest).map(Ahead::Stretch));
-    }
-
-    /// Goes into an iteration of a stretch; those after it stay ahead. Returns its position
-    /// if it is a single event.
-    pub(super) fn enter(&mut self, stretch: Stretch, iteration: u64) -> Option<u64> {
-        self.ahead.extend(stretch.after(iteration + 1).map(Ahead::Stretch));
-        self.go_into(stretch, iteration)
-    }
-
-    /// Goes into the last iteration of a stretch; those before it stay ahead. Returns its
-    /// position if it is a single event.
-    pub(super) fn enter_back(&mut self, stretch: Stretch) -> Option<u64> {
-        let last = stretch.times.saturating_sub(1);
-        self.ahead.extend(stretch.before(last).map(Ahead::Stretch));
-        self.go_into(stretch, last)
-    }
-
-    fn go_into(&mut self, stretch: Stretch, iteration: u64) -> Option<u64> {
-        let position = stretch.position + iteration * stretch.length;
-        let Target::Rule(rule) = stretch.target else { return Some(position) };
-        if let Ok(index) = self.projection.rules.binary_search(&rule) {
-            self.ahead.push(Ahead::Items(self.projection.range(index), position));
-        }
-        None
     }
 }
