@@ -79,7 +79,8 @@ fn what_was_done_is_explained() {
     let trace = folder.file("t.calls", TRACE);
     let told = run(&["find", &trace, "f: B1", "--count", "--explain", "--scheme", "1"]).ok();
     assert_eq!(told.text(), "3\n");
-    for part in ["opened in", "f: scheme 1 (unfolded), as asked for; 22 events unfolded; searched in"] {
+    for part in ["opened in", "f: scheme 1 (unfolded), it was asked for", "; 22 events unfolded; searched in"]
+    {
         assert!(told.err.contains(part), "{part}: {}", told.err);
     }
     let told = run(&["find", &trace, "f: B1", "--explain", "--json", "--scheme", "folded"]).ok().json();
@@ -90,7 +91,37 @@ fn what_was_done_is_explained() {
     run(&["find", &trace, "B1", "--explain"]).fails_with(&["--explain is for paths"]);
     run(&["find", &trace, "B1", "--stacks"]).fails_with(&["--stacks is for paths"]);
     run(&["find", &trace, "B1", "--scheme", "1"]).fails_with(&["--scheme is for paths"]);
+    for scheme in ["1", "2", "3", "4", "unfolded", "folded", "chunks", "indexed", "auto"] {
+        assert_eq!(run(&["find", &trace, "f: B1", "--count", "--scheme", scheme]).ok().text(), "3\n");
+    }
     run(&["find", &trace, "f: B1", "--scheme", "5"]).fails_with(&["unfolded", "indexed"]);
+}
+
+/// Index and chunks are used where they fit, noted where they do not, and never needed.
+#[test]
+fn what_an_archive_has_beside_its_rules_is_used() {
+    let folder = Folder::new();
+    let trace = folder.file("t.calls", TRACE);
+    let (archive, other) = (folder.at("t.fold"), folder.at("other.fold"));
+    run(&["fold", &trace, "--chunks=16", "-o", &archive]).ok();
+    let asked = |archive: &str, scheme: &str| {
+        run(&["find", archive, "f: B1 B2", "--all", "--explain", "--scheme", scheme]).ok()
+    };
+    let expected = asked(&trace, "2").text();
+    for scheme in ["1", "2", "3", "4", "auto"] {
+        assert_eq!(asked(&archive, scheme).text(), expected);
+    }
+    assert!(asked(&archive, "3").err.contains("bytes decompressed"));
+    assert!(asked(&archive, "4").err.contains("segments"));
+    // A byte of the last chunk, which is the last section.
+    let mut bytes = std::fs::read(&archive).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    folder.file("other.fold", bytes);
+    assert_eq!(asked(&other, "2").text(), expected);
+    run(&["find", &other, "f: B1 B2", "--scheme", "1"]).fails_with(&["chunk 6 of 6"]);
+    let told = run(&["find", &other, "f: B1 B2", "--all", "--scheme", "1", "--lenient"]).ok();
+    assert_eq!(told.text(), expected);
+    assert!(told.err.contains("chunk 6 of 6") && told.err.contains("unfolded"), "{}", told.err);
 }
 
 #[test]

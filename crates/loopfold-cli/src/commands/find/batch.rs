@@ -6,6 +6,7 @@ use super::Paths;
 use super::path::{searches_json, streams_of, summary_json};
 use super::places::{Asked, Places, Shared};
 use super::scheme::Searcher;
+use super::stored::Stored;
 use crate::args::FindArgs;
 use crate::show::{self, Clock};
 use crate::{Outcome, input};
@@ -39,7 +40,10 @@ pub(super) fn run(arguments: &FindArgs, file: &Path) -> Result<Outcome> {
         show::notes(&[format!("opened in {}", show::duration(opened))]);
     }
     let lines = lines_of(&text, &fold);
-    let answers = answer_all(arguments, &fold, &lines);
+    let has_paths = lines.iter().any(|line| matches!(line.asked, Ok(Question::Paths(_))));
+    let (stored, notes) = if has_paths { Stored::open(&arguments.read, &fold) } else { Default::default() };
+    show::notes(&notes);
+    let answers = answer_all(arguments, &fold, stored, &lines)?;
     let mut out = BufWriter::new(std::io::stdout().lock());
     let (mut bad, mut found) = (false, false);
     for (line, answer) in lines.iter().zip(answers) {
@@ -117,7 +121,12 @@ fn lines_of(text: &[u8], fold: &Fold) -> Vec<Line> {
 }
 
 /// The answers of all lines, in order.
-fn answer_all(arguments: &FindArgs, fold: &Fold, lines: &[Line]) -> Vec<Result<Value, String>> {
+fn answer_all(
+    arguments: &FindArgs,
+    fold: &Fold,
+    stored: Stored,
+    lines: &[Line],
+) -> Result<Vec<Result<Value, String>>> {
     let paths = lines.iter().filter_map(|line| match &line.asked {
         Ok(Question::Paths(paths)) => Some(paths),
         _ => None,
@@ -125,7 +134,7 @@ fn answer_all(arguments: &FindArgs, fold: &Fold, lines: &[Line]) -> Vec<Result<V
     let batch = Batch {
         arguments,
         fold,
-        searcher: Searcher::new(fold, arguments.scheme),
+        searcher: Searcher::new(fold, arguments, stored)?,
         shared: Shared::new(fold, paths.flatten()),
     };
     let answers: Vec<OnceLock<Result<Value, String>>> = lines.iter().map(|_| OnceLock::new()).collect();
@@ -146,7 +155,7 @@ fn answer_all(arguments: &FindArgs, fold: &Fold, lines: &[Line]) -> Vec<Result<V
         work();
     });
     let missing = || Err("this query was not answered".to_string());
-    answers.into_iter().map(|slot| slot.into_inner().unwrap_or_else(missing)).collect()
+    Ok(answers.into_iter().map(|slot| slot.into_inner().unwrap_or_else(missing)).collect())
 }
 
 /// What all lines share.

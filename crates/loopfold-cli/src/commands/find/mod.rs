@@ -5,6 +5,7 @@ mod path;
 mod places;
 mod scheme;
 mod sequence;
+mod stored;
 
 use super::before;
 use crate::args::{FindArgs, SchemeName};
@@ -32,7 +33,9 @@ pub(super) fn run(arguments: &FindArgs) -> Result<Outcome> {
     if let Some(paths) = reader.read(&text) {
         let asked = path::Question { text: &text, paths: &paths?, is_pattern: reader.is_pattern(&text) };
         show::notes(&notes);
-        return path::run(arguments, &fold, &asked, opened);
+        let (stored, notes) = stored::Stored::open(&read, &fold);
+        show::notes(&notes);
+        return path::run(arguments, &fold, stored, &asked, opened);
     }
     only_for_paths(arguments)?;
     let query = Query::parse(&text, fold.alphabet())?;

@@ -2,6 +2,7 @@
 
 use super::places::{Asked, Places, Shared, Spot, function_label, order};
 use super::scheme::Searcher;
+use super::stored::Stored;
 use super::{limit, note_more, outcome};
 use crate::Outcome;
 use crate::args::{FindArgs, FindShown};
@@ -25,6 +26,7 @@ pub(super) struct Question<'q> {
 pub(super) fn run(
     arguments: &FindArgs,
     fold: &Fold,
+    stored: Stored,
     question: &Question<'_>,
     opened: Duration,
 ) -> Result<Outcome> {
@@ -33,7 +35,7 @@ pub(super) fn run(
         bail!("--before is for sequences of events, not for paths of functions");
     }
     show::notes(&never_entered(fold, paths)?);
-    let searcher = Searcher::new(fold, arguments.scheme);
+    let searcher = Searcher::new(fold, arguments, stored)?;
     let search = |path: &PathQuery| Ok(Asked { query: path.clone(), answer: searcher.search(path)? });
     let asked = paths.iter().map(search).collect::<Result<Vec<_>>>()?;
     let shared = Shared::new(fold, paths);

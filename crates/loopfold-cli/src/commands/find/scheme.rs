@@ -1,13 +1,15 @@
 //! The way in which a path is looked for: the only place of the command that knows which
 //! there are, and which of them to take.
 
-use crate::args::SchemeName;
+use super::stored::Stored;
+use crate::args::{FindArgs, SchemeName};
 use crate::show;
-use anyhow::{Result, bail};
+use anyhow::Result;
+use loopfold::Fold;
 use loopfold::questions::{
-    Effort, PathOccurrences, PathPlace, PathQuery, PathScan, Scheme, Share, find_path,
+    Effort, PathOccurrences, PathQuery, PathSearcher, ScanFound, ScanOptions, Scheme, Share, TraceChunks,
+    scan_chunks, scan_unfolded,
 };
-use loopfold::{Fold, Symbol};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -15,45 +17,66 @@ use std::time::{Duration, Instant};
 pub(super) struct Searcher<'a> {
     fold: &'a Fold,
     wanted: SchemeName,
+    lenient: bool,
+    of_rules: PathSearcher<'a>,
+    stored: Stored,
 }
 
 /// The occurrences of a path, and how they were found.
 pub(super) struct Answer<'a> {
     pub(super) found: Box<dyn PathOccurrences + 'a>,
     pub(super) scheme: Scheme,
-    reason: &'static str,
+    reason: String,
     effort: Effort,
     took: Duration,
 }
 
 impl<'a> Searcher<'a> {
-    pub(super) fn new(fold: &'a Fold, wanted: SchemeName) -> Self {
-        Self { fold, wanted }
+    /// With what the archive has beside the rules, if it is one.
+    pub(super) fn new(fold: &'a Fold, arguments: &FindArgs, mut stored: Stored) -> Result<Self> {
+        let of_rules = PathSearcher::new(fold, stored.index.take())?;
+        let lenient = arguments.read.lenient;
+        Ok(Self { fold, wanted: arguments.scheme, lenient, of_rules, stored })
     }
 
-    pub(super) fn search(&self, query: &PathQuery) -> Result<Answer<'a>> {
-        let asked = "as asked for";
-        let (scheme, reason) = match self.wanted {
-            SchemeName::Auto => (Scheme::Folded, "the archive has no index"),
-            SchemeName::Folded => (Scheme::Folded, asked),
-            SchemeName::Unfolded => (Scheme::Unfolded, asked),
-            SchemeName::Chunks | SchemeName::Indexed => {
-                bail!("this scheme is not available yet; 1 (unfolded) and 2 (folded) are")
-            }
-        };
+    pub(super) fn search(&self, query: &PathQuery) -> Result<Answer<'_>> {
         let started = Instant::now();
-        let (found, effort): (Box<dyn PathOccurrences + 'a>, Effort) = match scheme {
-            Scheme::Unfolded => {
-                let (scanned, symbols) = Scanned::new(self.fold, query)?;
-                (Box::new(scanned), Effort { symbols, ..Effort::default() })
-            }
-            _ => {
-                let all = self.fold.rules().len() as u64;
-                let rules = Some(Share { touched: all, all });
-                (Box::new(find_path(self.fold, query)?), Effort { rules, ..Effort::default() })
-            }
+        let scheme = match self.wanted {
+            SchemeName::Auto => None,
+            SchemeName::Unfolded => Some(Scheme::Unfolded),
+            SchemeName::Folded => Some(Scheme::Folded),
+            SchemeName::Chunks => Some(Scheme::Chunks),
+            SchemeName::Indexed => Some(Scheme::Indexed),
         };
-        Ok(Answer { found, scheme, reason, effort, took: started.elapsed() })
+        if let Some(scheme @ (Scheme::Unfolded | Scheme::Chunks)) = scheme {
+            let found = self.scan(scheme, query)?;
+            let reason = match self.stored.chunks {
+                Some(_) => "it was asked for; the archive has the events in chunks",
+                None => "it was asked for; there are no chunks, so ranges of the fold are unfolded",
+            };
+            let (reason, effort) = (reason.to_string(), found.effort());
+            return Ok(Answer { found: Box::new(found), scheme, reason, effort, took: started.elapsed() });
+        }
+        let answer = self.of_rules.search(query, scheme)?;
+        Ok(Answer {
+            found: Box::new(answer.found),
+            scheme: answer.scheme,
+            reason: answer.reason,
+            effort: answer.effort,
+            took: started.elapsed(),
+        })
+    }
+
+    fn scan(&self, scheme: Scheme, query: &PathQuery) -> Result<ScanFound<'_>> {
+        let options = ScanOptions { lenient: self.lenient, ..ScanOptions::default() };
+        let chunks = self.stored.chunks.as_ref().map(|chunks| chunks as &dyn TraceChunks);
+        let found = match scheme {
+            Scheme::Chunks => scan_chunks(self.fold, chunks, query, &options)?,
+            _ => scan_unfolded(self.fold, chunks, query, &options)?,
+        };
+        let damage = found.damage().iter();
+        show::notes(&damage.map(|damage| format!("{damage}; its events were unfolded")).collect::<Vec<_>>());
+        Ok(found)
     }
 }
 
@@ -93,87 +116,5 @@ impl Answer<'_> {
             }
         }
         value
-    }
-}
-
-/// The occurrences of a path as a scan of the unfolded streams finds them. Places are found
-/// by another scan.
-struct Scanned<'a> {
-    fold: &'a Fold,
-    query: PathQuery,
-    counts: Vec<u64>,
-}
-
-/// More events than anyone would wait for: some minutes.
-const MOST_EVENTS: u64 = 1 << 36;
-
-/// Events unfolded at a time.
-const PART: usize = 1 << 12;
-
-impl<'a> Scanned<'a> {
-    /// Also tells how many events were unfolded.
-    fn new(fold: &'a Fold, query: &PathQuery) -> Result<(Self, u64)> {
-        let lengths = fold.streams().iter().map(|stream| fold.length(stream.root()));
-        let symbols = lengths.fold(0, u64::saturating_add);
-        if symbols > MOST_EVENTS {
-            bail!(
-                "--scheme unfolded would take too long on {}; use another one",
-                show::plural(symbols, "event")
-            );
-        }
-        let mut scanned = Self { fold, query: query.clone(), counts: Vec::new() };
-        for stream in 0..fold.streams().len() {
-            let mut scan = PathScan::new(query);
-            scanned.parts(stream, |part| {
-                scan.feed(part);
-                true
-            });
-            scanned.counts.push(scan.count());
-        }
-        Ok((scanned, symbols))
-    }
-
-    /// The events of a stream in parts, until the answer is false.
-    fn parts(&self, stream: usize, mut tell: impl FnMut(&[Symbol]) -> bool) {
-        let mut symbols = self.fold.unfold(self.fold.streams()[stream].root());
-        let mut part = Vec::with_capacity(PART);
-        loop {
-            part.clear();
-            part.extend(symbols.by_ref().take(PART));
-            if part.is_empty() || !tell(&part) {
-                return;
-            }
-        }
-    }
-}
-
-impl PathOccurrences for Scanned<'_> {
-    fn count_in(&self, stream: usize) -> u64 {
-        self.counts[stream]
-    }
-
-    fn streams(&self) -> usize {
-        self.counts.len()
-    }
-
-    fn each_in(
-        &self,
-        stream: usize,
-        mut skip: u64,
-        tell: &mut dyn FnMut(PathPlace) -> bool,
-    ) -> loopfold::Result<()> {
-        if skip >= self.counts[stream] {
-            return Ok(());
-        }
-        let mut scan = PathScan::new(&self.query);
-        let mut go_on = true;
-        self.parts(stream, |part| {
-            scan.feed_each(part, |end, depth| match skip.checked_sub(1) {
-                Some(rest) => skip = rest,
-                None => go_on = go_on && tell(PathPlace { stream, end, depth }),
-            });
-            go_on
-        });
-        Ok(())
     }
 }

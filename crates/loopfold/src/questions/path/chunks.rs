@@ -72,7 +72,18 @@ pub fn scan_unfolded<'a>(
     query: &PathQuery,
     options: &ScanOptions,
 ) -> Result<ScanFound<'a>> {
+    let events = fold.streams().iter().map(|stream| fold.length(stream.root())).fold(0, u64::saturating_add);
+    if events > options.most_symbols {
+        return Err(too_long(options));
+    }
     ScanFound::new(Source::new(fold, chunks, options)?, query, options)
+}
+
+fn too_long(options: &ScanOptions) -> Error {
+    Error::limit(format_args!(
+        "scanning more than {} events would take too long; schemes 2 and 4 do without",
+        options.most_symbols
+    ))
 }
 
 /// Scheme 3: scans only those chunks that hold something of the function. Where there are
@@ -171,10 +182,7 @@ impl<'a> ScanFound<'a> {
             self.source.pass_over(stream, behind..chunk, scan)?;
             self.effort.symbols = self.effort.symbols.saturating_add(self.source.symbols(stream, chunk));
             if self.effort.symbols > options.most_symbols {
-                return Err(Error::limit(format_args!(
-                    "more than {} events would have to be scanned; the schemes on the fold need not",
-                    options.most_symbols
-                )));
+                return Err(too_long(options));
             }
             let loaded = self.source.load(stream, chunk, reader)?;
             self.effort.decompressed_bytes += loaded.bytes;
