@@ -9,6 +9,7 @@ mod literal;
 mod loops;
 mod measure;
 mod online;
+mod paths;
 mod questions;
 mod reading;
 mod suffixes;
@@ -16,6 +17,7 @@ mod targets;
 
 pub(crate) use archive_sizes::{files_under, recorded};
 pub(crate) use measure::{CHILD, child};
+pub(crate) use paths::control_flow_traces;
 
 use crate::Arguments;
 use anyhow::{Context, Result, bail};
@@ -75,8 +77,11 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
         Some("online") => online::run(&settings),
         Some("grammars") => grammars::run(&settings),
         Some("questions") => questions::run(&settings),
+        Some("paths") => paths::run(&settings),
         Some(other) => {
-            bail!("there is no benchmark `{other}`, only: loops, reading, sizes, online, grammars, questions")
+            bail!(
+                "there is no benchmark `{other}`, only: loops, reading, sizes, online, grammars, questions, paths"
+            )
         }
     }
 }

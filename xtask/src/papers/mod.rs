@@ -6,8 +6,11 @@
 //! * Knödtel et al., "Efficient Hierarchical Decomposition of Repetitive Traces for
 //!   ML-Driven Analysis": figure 1.
 //! * Larus, "Whole Program Paths": figure 9.
+//! * Zhang, Gupta, "Path Matching in Compressed Control Flow Traces": figures 11 and 12
+//!   (figure 13 is `cargo xtask bench paths`).
 
 mod bound;
+mod calls;
 mod hot;
 mod nas;
 mod notation;
@@ -33,7 +36,8 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
     tables::print_times()?;
     bound::print()?;
     stencil::print()?;
-    hot::print(traces.as_deref())
+    hot::print(traces.as_deref())?;
+    calls::print(traces.as_deref())
 }
 
 /// The nest that a folder finds in a stream.
