@@ -6,8 +6,10 @@ use crate::{Outcome, input, save};
 use anyhow::Result;
 use loopfold::Fold;
 use loopfold::archive::WriteOptions;
-use loopfold::fold::FoldedStream;
-use loopfold::questions::{EventSums, PathIndex, Statistics, event_sums, run_time, statistics};
+use loopfold::fold::{FoldedStream, measure_rules};
+use loopfold::questions::{
+    Deepest, EventSums, Functions, PathIndex, Statistics, event_sums, run_time, statistics,
+};
 use loopfold::trace::TimesKept;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -29,7 +31,7 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     show::notes(&notes);
     let sums = sums_of(&fold)?;
     if arguments.json {
-        let mut value = to_json(&fold, &statistics, &sizes);
+        let mut value = to_json(&fold, &statistics, &sizes)?;
         (value["durations"], value["metrics"]) = show::sums_json(&fold, &sums);
         show::print_json(&value)?;
     } else {
@@ -99,7 +101,25 @@ pub(super) fn folder_names(fold: &Fold) -> String {
     names.join(", ")
 }
 
-fn to_json(fold: &Fold, statistics: &Statistics, sizes: &Sizes) -> Value {
+/// What a trace of calls is like; nothing of it in another.
+struct Calls {
+    functions: u64,
+    /// The most calls that are open at a time.
+    nesting: u64,
+}
+
+impl Calls {
+    fn of(fold: &Fold) -> Result<Self> {
+        let functions = Functions::of(fold.alphabet())?.all().len() as u64;
+        let measure = Deepest::new(fold.alphabet());
+        let rules = measure_rules(fold, &measure)?;
+        let of_streams = fold.streams().iter().map(|stream| rules[stream.root().index()].deepest());
+        Ok(Self { functions, nesting: of_streams.max().unwrap_or(0) })
+    }
+}
+
+fn to_json(fold: &Fold, statistics: &Statistics, sizes: &Sizes) -> Result<Value> {
+    let calls = Calls::of(fold)?;
     let rounded = |number: Option<f64>| number.map(|number| show::rounded(number, 2));
     let streams: Vec<Value> = fold
         .streams()
@@ -111,13 +131,15 @@ fn to_json(fold: &Fold, statistics: &Statistics, sizes: &Sizes) -> Value {
             json!({"stream": stream.name(), "events": its.events, "span_ns": its.span, "folder": stream.folder(), "notes": notes})
         })
         .collect();
-    json!({
+    Ok(json!({
         "streams": fold.streams().len(),
         "events": statistics.events,
         "alphabet": statistics.alphabet,
         "rules": statistics.rules,
         "items": statistics.items,
         "depth": statistics.depth,
+        "functions": calls.functions,
+        "nesting": calls.nesting,
         "folder": folder_names(fold),
         "bytes": sizes.archive,
         "index_bytes": sizes.index,
@@ -132,7 +154,7 @@ fn to_json(fold: &Fold, statistics: &Statistics, sizes: &Sizes) -> Value {
         "counts": statistics.counts.as_ref().map(|counts| {
             counts.iter().map(|&(symbol, count)| json!({"event": fold.alphabet().label(symbol), "count": count})).collect::<Vec<_>>()
         }),
-    })
+    }))
 }
 
 fn print(
@@ -161,6 +183,11 @@ fn print(
     writeln!(out, "rules     {rules:<12}  {} per distinct event", ratio(rules_per_event(statistics)))?;
     writeln!(out, "items     {}", show::count(statistics.items as u64))?;
     writeln!(out, "depth     {}", statistics.depth)?;
+    let calls = Calls::of(fold)?;
+    if calls.functions > 0 {
+        let nesting = show::plural(calls.nesting, "call");
+        writeln!(out, "functions {:<12}  up to {nesting} inside each other", show::count(calls.functions))?;
+    }
     writeln!(out, "folder    {}", show::plain(&folder_names(fold)))?;
     writeln!(out, "time      {time}")?;
     writeln!(out, "trace     {trace:<12}  {}", rate(sizes.trace))?;
