@@ -100,8 +100,9 @@ impl Library {
     fn find(named: Option<OsString>) -> Result<Self, String> {
         if let Some(name) = named {
             let shown = name.to_string_lossy();
-            return Self::load(&name)
-                .map_err(|error| format!("the OTF2 library {shown}, which {VARIABLE} names: {error}"));
+            return Self::load(&name).map_err(|error| {
+                format!("the OTF2 library {shown}, which {VARIABLE} names: {}", why(&error))
+            });
         }
         let mut first = None;
         for name in NAMES {
@@ -110,7 +111,7 @@ impl Library {
                 Err(error) => first = first.or(Some(error)),
             }
         }
-        let reason = first.map(|error| error.to_string()).unwrap_or_default();
+        let reason = first.as_ref().map(why).unwrap_or_default();
         Err(format!(
             "reading OTF2 needs the OTF2 library; install libopen-trace-format2-10 (Debian, Ubuntu), load your \
              site's module, or name the file with {VARIABLE} ({reason})"
@@ -138,17 +139,23 @@ impl Library {
     /// Nothing, or why the last call failed: what the library said, or what its code means.
     pub(crate) fn check(&self, code: Code) -> Result<(), String> {
         let said = SAID.take();
-        if code == 0 { Ok(()) } else { Err(said.unwrap_or_else(|| self.meaning(code))) }
+        if code == 0 { Ok(()) } else { Err(said.map_or_else(|| self.meaning(code), |said| self.told(said))) }
     }
 
     /// The object that the last call gave, or why it gave none.
     pub(crate) fn object(&self, pointer: Opaque) -> Result<Opaque, String> {
         let said = SAID.take();
-        if pointer.is_null() {
-            Err(said.unwrap_or_else(|| "it cannot be read".to_string()))
-        } else {
-            Ok(pointer)
+        if !pointer.is_null() {
+            return Ok(pointer);
         }
+        Err(said.map_or_else(|| "it cannot be read".to_string(), |said| self.told(said)))
+    }
+
+    /// What the library said, with the meaning of the code that came with it.
+    fn told(&self, (code, text): (Code, String)) -> String {
+        // Of failures of the system the text is only where they happened.
+        let text = text.strip_prefix("POSIX: ").unwrap_or(&text);
+        format!("{}: {text}", self.meaning(code))
     }
 
     fn meaning(&self, code: Code) -> String {
@@ -157,6 +164,11 @@ impl Library {
         // SAFETY: as above.
         unsafe { text_at(text) }.unwrap_or_else(|| format!("error {code}"))
     }
+}
+
+/// Why a library cannot be loaded, as the system says it.
+fn why(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// # Safety
@@ -172,7 +184,7 @@ unsafe fn text_at(text: *const c_char) -> Option<String> {
 thread_local! {
     /// The first thing that the library said in this thread since it was last asked. What
     /// comes after it is how the failure went up through the library.
-    static SAID: RefCell<Option<String>> = const { RefCell::new(None) };
+    static SAID: RefCell<Option<(Code, String)>> = const { RefCell::new(None) };
 }
 
 /// The arguments of a message come as a `va_list`, which on all systems that OTF2 runs on
@@ -205,7 +217,7 @@ unsafe extern "C" fn note_error(
         if let Ok(text) = CStr::from_bytes_until_nul(&buffer)
             && !text.is_empty()
         {
-            SAID.set(Some(text.to_string_lossy().into_owned()));
+            SAID.set(Some((code, text.to_string_lossy().into_owned())));
         }
     });
     code

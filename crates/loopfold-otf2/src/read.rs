@@ -10,6 +10,7 @@
 //! Time: the library's, on all threads, and what the sink takes on one. Memory: the library's
 //! buffers for a location of every slot, a few batches a thread, and what `calls` holds.
 
+use crate::anchor;
 use crate::calls::{Calls, Oddities, Wanted};
 use crate::definitions::{Definitions, NamedLocation};
 use crate::library::Library;
@@ -180,7 +181,9 @@ impl Task<'_> {
         let ids: Vec<u64> = own.iter().map(|&location| self.locations[location].location.id).collect();
         let mut wrong: Vec<Option<String>> = vec![None; self.locations.len()];
         for (&location, damage) in own.iter().zip(reader.prepare(&ids)?) {
-            wrong[location] = damage;
+            // Definitions that are not there at all were spoken of already.
+            let id = self.locations[location].location.id;
+            wrong[location] = damage.filter(|_| !anchor::lacks_definitions(self.anchor, id));
         }
         let numbers = Rc::new(RefCell::new(Numbers::default()));
         let mut slots: Vec<Slot<'_>> = own
