@@ -29,6 +29,9 @@ pub(crate) struct Definitions {
     comms: BTreeMap<u32, Comm>,
     location_groups: Map<u32>,
     locations: Vec<Location>,
+    dimensions: Map<Dimension>,
+    /// For communicators with the shape of a grid, their dimensions.
+    grids: BTreeMap<u32, Vec<u32>>,
 }
 
 /// A region of the program: a function, a loop, a call of MPI.
@@ -49,6 +52,12 @@ struct Comm {
     group: u32,
 }
 
+/// One dimension of a grid.
+struct Dimension {
+    size: u32,
+    is_ring: bool,
+}
+
 /// A thread, or something else that has records of its own.
 #[derive(Clone)]
 pub(crate) struct Location {
@@ -64,7 +73,7 @@ pub(crate) struct Location {
 pub(crate) struct NamedLocation {
     pub(crate) location: Location,
     pub(crate) name: String,
-    /// What the archive calls it.
+    /// What the archive calls it; nothing for the main thread of a rank.
     pub(crate) title: String,
     pub(crate) rank: Option<u64>,
 }
@@ -97,6 +106,14 @@ impl Definitions {
 
     pub(crate) fn comm(&mut self, id: u32, name: u32, group: u32) {
         self.comms.insert(id, Comm { name, group });
+    }
+
+    pub(crate) fn dimension(&mut self, id: u32, size: u32, is_ring: bool) {
+        self.dimensions.insert(id, Dimension { size, is_ring });
+    }
+
+    pub(crate) fn grid(&mut self, comm: u32, dimensions: &[u32]) {
+        self.grids.insert(comm, dimensions.to_vec());
     }
 }
 
@@ -189,7 +206,8 @@ impl Definitions {
                 name = format!("{name} location {}", location.id).trim().to_string();
             }
             names.insert(name.clone());
-            let title = format!("{group} {own}").trim().to_string();
+            let is_plain = rank.is_some_and(|rank| threads.get(&rank) == Some(&0));
+            let title = if is_plain { String::new() } else { format!("{group} {own}").trim().to_string() };
             named.push(NamedLocation { location: location.clone(), name, title, rank });
         }
         named
@@ -272,6 +290,21 @@ impl Definitions {
         self.comms.iter().filter_map(|(&number, comm)| {
             let name = String::from_utf8_lossy(self.text(comm.name)).into_owned();
             (!name.is_empty()).then_some((number, name))
+        })
+    }
+}
+
+impl Definitions {
+    /// The shapes of communicators that are grids, such as `4x4`, with `p` after the size of a
+    /// dimension that is periodic.
+    pub(crate) fn shapes(&self) -> impl Iterator<Item = (u32, String)> + '_ {
+        self.grids.iter().filter_map(|(&comm, dimensions)| {
+            let side = |id: &u32| {
+                let Dimension { size, is_ring } = self.dimensions.get(id)?;
+                Some(format!("{size}{}", if *is_ring { "p" } else { "" }))
+            };
+            let sides: Option<Vec<String>> = dimensions.iter().map(side).collect();
+            Some((comm, sides?.join("x"))).filter(|(_, shape)| !shape.is_empty())
         })
     }
 }

@@ -127,6 +127,9 @@ fn open_streams(
         for (comm, name) in definitions.comm_names() {
             context.describe(first, &format!("comm {comm} name"), &name)?;
         }
+        for (comm, shape) in definitions.shapes() {
+            context.describe(first, &format!("comm {comm} shape"), &shape)?;
+        }
     }
     Ok(streams)
 }

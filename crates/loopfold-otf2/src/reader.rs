@@ -209,7 +209,7 @@ unsafe fn set(library: &Library, of: &str, callbacks: Opaque, name: &str, callba
 
 /// The callbacks for definitions, with the library's names for them. Those of location groups
 /// and communicators have an argument more since version 3, which is not needed.
-fn definition_callbacks() -> [(&'static str, Callback); 7] {
+fn definition_callbacks() -> [(&'static str, Callback); 9] {
     type Taker = Taken<Definitions>;
     unsafe extern "C" fn clock(to: Opaque, ticks: u64, offset: u64, _: u64) -> Code {
         // SAFETY: what was registered.
@@ -272,6 +272,27 @@ fn definition_callbacks() -> [(&'static str, Callback); 7] {
         // SAFETY: what was registered.
         unsafe { Taker::give(to, |definitions| definitions.comm(id, name, group)) }
     }
+    unsafe extern "C" fn dimension(to: Opaque, id: u32, _name: u32, size: u32, is_ring: u8) -> Code {
+        // SAFETY: what was registered.
+        unsafe { Taker::give(to, |definitions| definitions.dimension(id, size, is_ring != 0)) }
+    }
+    unsafe extern "C" fn grid(
+        to: Opaque,
+        _id: u32,
+        _name: u32,
+        comm: u32,
+        count: u8,
+        dimensions: *const u32,
+    ) -> Code {
+        let dimensions = if dimensions.is_null() {
+            &[][..]
+        } else {
+            // SAFETY: the library read so many.
+            unsafe { std::slice::from_raw_parts(dimensions, count.into()) }
+        };
+        // SAFETY: what was registered.
+        unsafe { Taker::give(to, |definitions| definitions.grid(comm, dimensions)) }
+    }
     [
         ("ClockProperties", clock as unsafe extern "C" fn(_, _, _, _) -> _ as Callback),
         ("String", string as unsafe extern "C" fn(_, _, _) -> _ as Callback),
@@ -280,6 +301,8 @@ fn definition_callbacks() -> [(&'static str, Callback); 7] {
         ("Region", region as unsafe extern "C" fn(_, _, _, _, _, _, _, _) -> _ as Callback),
         ("Group", group as unsafe extern "C" fn(_, _, _, _, _, _, _, _) -> _ as Callback),
         ("Comm", comm as unsafe extern "C" fn(_, _, _, _, _) -> _ as Callback),
+        ("CartDimension", dimension as unsafe extern "C" fn(_, _, _, _, _) -> _ as Callback),
+        ("CartTopology", grid as unsafe extern "C" fn(_, _, _, _, _, _) -> _ as Callback),
     ]
 }
 

@@ -12,7 +12,15 @@ import sys
 
 import _otf2
 import otf2
-from otf2.enums import CollectiveOp, GroupType, LocationGroupType, LocationType, Paradigm, RegionRole
+from otf2.enums import (
+    CartPeriodicity,
+    CollectiveOp,
+    GroupType,
+    LocationGroupType,
+    LocationType,
+    Paradigm,
+    RegionRole,
+)
 
 OFFSET = 1_000
 TICKS = 4_000_000_000
@@ -126,6 +134,9 @@ def give_own_definitions(trace, writer, swapped):
 def write(folder):
     with otf2.writer.open(folder, timer_resolution=TICKS) as trace:
         writers, world, even = define(trace, 3, 2)
+        sides = [(3, CartPeriodicity.TRUE), (1, CartPeriodicity.FALSE)]
+        dimensions = [trace.definitions.cart_dimension("", size, periodic) for size, periodic in sides]
+        trace.definitions.cart_topology("grid", communicator=world, dimensions=dimensions)
         regions = {}
         for number, writer in enumerate(writers):
             rank = Rank(trace, writer, regions)

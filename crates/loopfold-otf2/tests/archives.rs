@@ -240,6 +240,8 @@ fn streams_know_their_communicators() {
     assert_eq!(note("rank 2", "comm 1").as_deref(), Some("0,2"));
     assert_eq!(note("rank 1", "comm 1"), None);
     assert_eq!(note("rank 0", "comm 1 name").as_deref(), Some("even"));
+    assert_eq!(note("rank 0", "comm 0 shape").as_deref(), Some("3px1"));
+    assert_eq!(note("rank 0 thread 1", "location").as_deref(), Some("MPI Rank 0 OMP thread 1"));
     assert_eq!(note("rank 2", "open-calls").as_deref(), Some("2"));
     assert_eq!(note("rank 2", "unfinished-requests").as_deref(), Some("1"));
 }
