@@ -40,8 +40,8 @@ pub(crate) fn ranks(inputs: &[PathBuf]) -> Vec<u64> {
 
 fn last_number(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_str()?;
-    let numbers = name.split(|letter: char| !letter.is_ascii_digit()).filter(|digits| !digits.is_empty());
-    numbers.last()?.parse().ok()
+    let mut numbers = name.split(|letter: char| !letter.is_ascii_digit()).filter(|digits| !digits.is_empty());
+    numbers.next_back()?.parse().ok()
 }
 
 #[cfg(test)]
