@@ -99,6 +99,12 @@ fn an_archive_is_known_by_its_anchor_or_its_folder() {
     let kept = folder.at("t.fold");
     run(&["fold", &archive, "-o", &kept]).ok();
     assert_eq!(run(&["cat", "--times", &kept]).ok().out, whole.out);
+    // On one core as on all of them.
+    let one = folder.at("one.fold");
+    let on_one = Command::new("taskset").args(["-c", "0", binary(), "fold", &archive, "-o", &one]).output();
+    if on_one.is_ok_and(|output| output.status.success()) {
+        assert!(std::fs::read(&one).unwrap() == std::fs::read(&kept).unwrap());
+    }
     // What is called an archive and is none is not read as something else.
     let text = folder.file("text.otf2", "a\nb\n");
     run(&["loops", &text]).fails_with(&["not the anchor file of an OTF2 archive"]);

@@ -66,3 +66,8 @@ pub(crate) fn bytes_of(anchor: &Path) -> u64 {
 pub(crate) fn lacks_definitions(anchor: &Path, location: u64) -> bool {
     !anchor.with_extension("").join(format!("{location}.def")).is_file()
 }
+
+/// The file with the records of a location, unless they are elsewhere.
+pub(crate) fn records_of(anchor: &Path, location: u64) -> PathBuf {
+    anchor.with_extension("").join(format!("{location}.evt"))
+}

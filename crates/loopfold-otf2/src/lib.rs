@@ -4,11 +4,13 @@
 //! build this, and a site's own library can be used. Everything that C has a hand in is in
 //! two files, `library` (its functions) and `reader` (what is safe to do with them); all
 //! others have no unsafe code: `definitions` (which location is which rank), `calls` (from
-//! records to events), `told` (events as numbers), `read` (all locations at the same time).
+//! records to events), `told` (events as numbers), `read` (all locations
+//! at the same time), `cut` (where a file was cut).
 #![deny(unsafe_code)]
 
 mod anchor;
 mod calls;
+mod cut;
 mod definitions;
 mod library;
 mod read;

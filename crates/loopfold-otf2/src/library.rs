@@ -60,6 +60,7 @@ macro_rules! functions {
 functions! {
     open = "OTF2_Reader_Open" (*const c_char) -> Opaque;
     close = "OTF2_Reader_Close" (Opaque) -> Code;
+    chunk_size = "OTF2_Reader_GetChunkSize" (Opaque, *mut u64, *mut u64) -> Code;
     global_definitions = "OTF2_Reader_GetGlobalDefReader" (Opaque) -> Opaque;
     register_global = "OTF2_Reader_RegisterGlobalDefCallbacks" (Opaque, Opaque, Opaque, Opaque) -> Code;
     read_global = "OTF2_Reader_ReadAllGlobalDefinitions" (Opaque, Opaque, *mut u64) -> Code;

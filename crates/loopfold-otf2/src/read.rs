@@ -12,6 +12,7 @@
 
 use crate::anchor;
 use crate::calls::{Calls, Oddities, Wanted};
+use crate::cut;
 use crate::definitions::{Definitions, NamedLocation};
 use crate::library::Library;
 use crate::reader::{Events, Reader};
@@ -189,7 +190,7 @@ impl Task<'_> {
         let mut slots: Vec<Slot<'_>> = own
             .iter()
             .filter(|&&location| location < SLOTS)
-            .map(|&location| Slot { location, reading: None, records: 0 })
+            .map(|&location| Slot { location, reading: None, records: 0, most: u64::MAX })
             .collect();
         while !slots.is_empty() {
             let mut nobody_listens = false;
@@ -217,6 +218,8 @@ impl Task<'_> {
         let mut damage = Vec::new();
         if slot.reading.is_none() {
             slot.records = 0;
+            let file = anchor::records_of(self.anchor, location.id);
+            slot.most = cut::most_records(&file, reader.chunk_size()).unwrap_or(u64::MAX);
             damage.extend(wrong[slot.location].take().map(|reason| format!("its definitions: {reason}")));
             let calls = Calls::new(self.definitions, self.wanted, Rc::clone(numbers));
             match reader.events(location.id, calls) {
@@ -229,14 +232,15 @@ impl Task<'_> {
             let end = Some(End { odd: Oddities::default(), records: 0, damage });
             return Batch { new: Vec::new(), told: Vec::new(), end };
         };
-        let read = events.read(RECORDS);
+        let asked = RECORDS.min(slot.most - slot.records);
+        let read = if asked > 0 { events.read(asked) } else { Ok(0) };
         slot.records += *read.as_ref().unwrap_or(&0);
-        let is_end = !matches!(read, Ok(RECORDS));
+        let is_end = slot.records == slot.most || !matches!(read, Ok(RECORDS));
         let looked_at = events.visitor().looked_at();
         match read {
             Err(reason) => damage.push(format!("after {looked_at} records: {reason}")),
             Ok(_) if is_end && slot.records < location.records => damage.push(format!(
-                "{} records are there, but there should be {}",
+                "{} records are there, but there should be {}; its file was cut",
                 slot.records, location.records
             )),
             Ok(_) => {}
@@ -262,4 +266,6 @@ struct Slot<'t> {
     location: usize,
     reading: Option<Events<Calls<'t>>>,
     records: u64,
+    /// More records cannot be there.
+    most: u64,
 }

@@ -32,6 +32,15 @@ impl Reader {
         Ok(Self { library, archive: library.object(archive)? })
     }
 
+    /// The size of the chunks in which the files of locations are written; 0 if that is not known.
+    pub(crate) fn chunk_size(&self) -> u64 {
+        let (mut events, mut definitions) = (0, 0);
+        // SAFETY: the archive is open, and both numbers are there to be written.
+        let code =
+            unsafe { (self.library.functions.chunk_size)(self.archive, &mut events, &mut definitions) };
+        self.library.check(code).map_or(0, |()| events)
+    }
+
     /// Reads the definitions of the whole archive.
     pub(crate) fn definitions(&self) -> Result<Definitions, String> {
         let Self { library, archive } = *self;
