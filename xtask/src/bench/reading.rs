@@ -31,7 +31,7 @@ struct Input {
 
 const INPUTS: [Input; 5] = [
     Input { source: "lines", make: mpi_lines, target: 150.0 },
-    Input { source: "mpi-text", make: mpi_lines, target: 150.0 },
+    Input { source: "mpi-text", make: mpi_lines, target: 100.0 },
     Input { source: "chrome", make: profiler_json, target: 250.0 },
     Input { source: "calls", make: calls_text, target: 50.0 },
     Input { source: "calls-binary", make: calls_tokens, target: 50.0 },
