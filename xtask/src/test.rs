@@ -147,6 +147,24 @@ const PACKAGES: &[Package] = &[
         needed_for: "building the C code of zstd",
         is_there: || Path::new("/usr/include/stdlib.h").exists() || !cfg!(target_os = "linux"),
     },
+    Package {
+        name: "libopen-trace-format2-10",
+        needed_for: "reading OTF2 archives",
+        is_there: || loopfold_otf2::is_available().is_ok(),
+    },
+    Package {
+        name: "otf2-tools",
+        needed_for: "comparing with otf2-print what was read",
+        is_there: || on_path("otf2-print"),
+    },
+    Package {
+        name: "python3-otf2",
+        needed_for: "writing OTF2 archives to read",
+        is_there: || {
+            let mut python = Command::new("/usr/bin/python3");
+            python.args(["-c", "import otf2"]).output().is_ok_and(|output| output.status.success())
+        },
+    },
 ];
 
 fn on_path(program: &str) -> bool {

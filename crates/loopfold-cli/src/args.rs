@@ -139,6 +139,12 @@ pub(crate) struct ReadArgs {
     /// chrome: only slices of these categories
     #[arg(long, value_name = "A,B", value_delimiter = ',', help_heading = "Reading")]
     pub(crate) category: Vec<String>,
+    /// otf2: only calls of MPI, each one event
+    #[arg(long, help_heading = "Reading")]
+    pub(crate) mpi_only: bool,
+    /// otf2: only regions whose names fit this pattern with * and ?; can be given several times
+    #[arg(long, value_name = "GLOB", help_heading = "Reading")]
+    pub(crate) regions: Vec<String>,
     /// calls-binary: the JSON file with the names of functions, instead of the one beside the trace
     #[arg(long, value_name = "FILE", help_heading = "Reading")]
     pub(crate) names: Option<PathBuf>,

@@ -3,6 +3,7 @@
 //! come as folds already.
 
 use crate::args::{FolderArgs, FolderName, ReadArgs, TiesName};
+use crate::formats;
 use crate::interrupt::{self, Interruptible};
 use crate::names;
 use crate::progress::Watched;
@@ -109,7 +110,9 @@ fn read_all(
         several: arguments.inputs.len() > 1,
         archive_fields: HashSet::new(),
     };
-    for (path, name) in arguments.inputs.iter().zip(input_names(&arguments.inputs)) {
+    let names = input_names(&arguments.inputs).into_iter().zip(formats::ranks(&arguments.inputs));
+    for (path, (name, rank)) in arguments.inputs.iter().zip(names) {
+        reader.options.rank = Some(rank);
         // What comes through a pipe cannot be read again, and a line may be cut off.
         let is_pipe = path.as_os_str() == "-";
         reader.options.whole_lines = keep_what_came && is_pipe && !arguments.lenient;
@@ -202,6 +205,9 @@ fn options(arguments: &ReadArgs) -> Result<Options> {
         time_unit: arguments.time_unit.clone(),
         calls: arguments.calls,
         category: arguments.category.clone(),
+        mpi_only: arguments.mpi_only,
+        regions: arguments.regions.clone(),
+        rank: None,
         functions: functions.into(),
         lenient: arguments.lenient,
         whole_lines: false,
@@ -236,10 +242,12 @@ impl Reader<'_> {
             return self.read_bytes(interrupt::stdin()?, None, None, base).context("standard input");
         }
         let name = path.display().to_string();
+        let anchor = if path.is_dir() { formats::file_of_folder(path) } else { None };
+        let path = anchor.as_deref().unwrap_or(path);
         let file = File::open(path).with_context(|| name.clone())?;
         let about = file.metadata().with_context(|| name.clone())?;
         if about.is_dir() {
-            bail!("{name}: is a directory; name the files in it");
+            bail!("{name}: is a directory, and no OTF2 archive; name the files in it");
         }
         self.read_file(file, path, base, about.is_file().then_some(about.len())).with_context(|| name)
     }
@@ -314,7 +322,8 @@ impl Reader<'_> {
         base: &str,
     ) -> Result<()> {
         let mut input = Input::open(Watched::new(bytes, length), self.arguments.lenient)?;
-        let source = self.source(input.head()?, base)?;
+        let called = path.and_then(Path::file_name).map(|name| name.to_string_lossy());
+        let source = self.source(input.head()?, called.as_deref().unwrap_or(base))?;
         if archive::looks_like(input.head()?) && self.arguments.format.is_none() {
             // An archive that is compressed or comes through a pipe: it must be whole in memory.
             let mut whole = Vec::new();
@@ -336,15 +345,19 @@ impl Reader<'_> {
         }
         let sink = self.gathering.sink();
         let streams_before = sink.stream_count();
-        let mut context = Context::new(&self.options, sink, base, self.several);
+        let mut context = Context::new(&self.options, sink, base, self.several).at(path, interrupt::check);
         let outcome = source.read(&mut input, &mut context);
+        let bytes = match context.other_bytes() {
+            0 => input.bytes_read(),
+            bytes => bytes,
+        };
         let damage = context.into_damage();
         let sink = self.gathering.sink();
         for stream in streams_before..sink.stream_count() {
             sink.describe(StreamId::new(stream)?, "format", source.name())?;
         }
         if streams_before < sink.stream_count() {
-            sink.describe(StreamId::new(streams_before)?, BYTES_NOTE, &input.bytes_read().to_string())?;
+            sink.describe(StreamId::new(streams_before)?, BYTES_NOTE, &bytes.to_string())?;
         }
         outcome?;
         self.note_damage(base, &damage, input.damage());
@@ -371,14 +384,12 @@ impl Reader<'_> {
     fn source(&self, head: &[u8], base: &str) -> Result<Option<&'static dyn Source>> {
         match &self.arguments.format {
             Some(name) => {
-                let known = || {
-                    loopfold_sources::ALL.iter().map(|source| source.name()).collect::<Vec<_>>().join(", ")
-                };
-                let source = loopfold_sources::by_name(name);
+                let known = || formats::all().map(|source| source.name()).collect::<Vec<_>>().join(", ");
+                let source = formats::by_name(name);
                 Ok(Some(source.ok_or_else(|| anyhow!("no format is called {name}; there are {}", known()))?))
             }
             None if self.means_a_table(base) => Ok(loopfold_sources::by_name("csv")),
-            None => Ok(loopfold_sources::guess(head, Some(base))),
+            None => Ok(formats::guess(head, base)),
         }
     }
 
@@ -406,7 +417,7 @@ impl Reader<'_> {
             !in_traces && !self.archive_fields.contains(*field)
         };
         let Some(absent) = named.iter().find(absent) else { return Ok(()) };
-        let sources = self.loaded.formats.iter().filter_map(|format| loopfold_sources::by_name(format));
+        let sources = self.loaded.formats.iter().filter_map(|format| formats::by_name(format));
         let known: Vec<&str> = sources.flat_map(|source| source.fields()).copied().collect();
         if known.contains(&absent.as_str())
             || self.gathering.sink_ref().events() == 0 && self.loaded.folds.is_empty()

@@ -28,7 +28,7 @@ pub(crate) fn is_interrupt(error: &anyhow::Error) -> bool {
 }
 
 #[cfg(unix)]
-pub(crate) use signals::{Interruptible, catch, let_go, stdin};
+pub(crate) use signals::{Interruptible, catch, check, let_go, stdin};
 
 #[cfg(unix)]
 mod signals {
@@ -87,6 +87,19 @@ mod signals {
         }
     }
 
+    /// Fails if a signal was caught: for sources that read files of their own.
+    pub(crate) fn check() -> io::Result<()> {
+        let Some(caught) = CAUGHT.get() else { return Ok(()) };
+        let mut watched = [PollFd::new(&caught.wake, PollFlags::IN)];
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        match poll(&mut watched, Some(&now)) {
+            Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+            Ok(_) if !watched[0].revents().is_empty() => Err(io::Error::other(Interrupted)),
+            Ok(_) => Ok(()),
+        }
+    }
+
     /// Returns when there is something to read, or its end.
     fn wait_for(input: &File) -> io::Result<()> {
         let Some(caught) = CAUGHT.get() else { return Ok(()) };
@@ -103,7 +116,7 @@ mod signals {
 }
 
 #[cfg(not(unix))]
-pub(crate) use elsewhere::{Interruptible, catch, let_go, stdin};
+pub(crate) use elsewhere::{Interruptible, catch, check, let_go, stdin};
 
 /// Where there are no such signals, nothing is caught.
 #[cfg(not(unix))]
@@ -112,6 +125,10 @@ mod elsewhere {
     use std::fs::File;
 
     pub(crate) fn catch() -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(crate) fn check() -> io::Result<()> {
         Ok(())
     }
 

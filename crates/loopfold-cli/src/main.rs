@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod formats;
 mod input;
 mod interrupt;
 mod names;

@@ -5,6 +5,7 @@ use crate::{Error, FunctionNames, Result};
 use loopfold::StreamId;
 use loopfold::trace::{Event, Sink};
 use std::fmt::Display;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What a user can ask of sources. Each source says which options it heeds.
@@ -33,6 +34,12 @@ pub struct Options {
     pub category: Vec<String>,
     /// `calls-binary`: what the functions are called.
     pub functions: Arc<FunctionNames>,
+    /// `otf2`: only calls of MPI.
+    pub mpi_only: bool,
+    /// `otf2`: only regions whose names fit one of these patterns with `*` and `?`.
+    pub regions: Vec<String>,
+    /// `mpi-text`: which rank the input is of.
+    pub rank: Option<u64>,
     /// Go on past damage and report it, instead of stopping with an error.
     pub lenient: bool,
     /// `lines`: a last line without its end was cut off, which is damage.
@@ -69,16 +76,58 @@ pub struct Context<'a> {
     input: &'a str,
     /// Whether streams of different inputs must be told apart by the input's name.
     one_of_several: bool,
+    /// Where the input is, for formats of several files.
+    path: Option<&'a Path>,
+    /// Fails when the user wants reading to end.
+    interrupt: fn() -> std::io::Result<()>,
+    /// Bytes read from other files than the input.
+    bytes: u64,
     damage: Damage,
 }
 
 /// How many descriptions of damage are kept.
 const DAMAGE_SHOWN: usize = 5;
 
+fn never() -> std::io::Result<()> {
+    Ok(())
+}
+
 impl<'a> Context<'a> {
     /// For an input called `input`, `one_of_several` if there are others.
     pub fn new(options: &'a Options, sink: &'a mut dyn Sink, input: &'a str, one_of_several: bool) -> Self {
-        Self { options, sink, input, one_of_several, damage: Damage::default() }
+        let (interrupt, damage) = (never as fn() -> _, Damage::default());
+        Self { options, sink, input, one_of_several, path: None, interrupt, bytes: 0, damage }
+    }
+
+    /// The same for an input that is at this path; `interrupt` fails when reading is to end.
+    pub fn at(self, path: Option<&'a Path>, interrupt: fn() -> std::io::Result<()>) -> Self {
+        Self { path, interrupt, ..self }
+    }
+
+    /// Where the input is. Nothing for what comes through a pipe.
+    pub fn path(&self) -> Option<&'a Path> {
+        self.path
+    }
+
+    /// An error when the user wants reading to end: for sources that read for long without
+    /// asking the input.
+    pub fn check_interrupt(&self) -> Result<()> {
+        Ok((self.interrupt)()?)
+    }
+
+    /// Counts bytes that a source reads from other files than the input.
+    pub fn count_bytes(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    /// How many bytes the source read from other files.
+    pub fn other_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// A stream whose name all inputs agree on, such as `rank 5`.
+    pub fn shared_stream(&mut self, name: &str) -> Result<StreamId> {
+        Ok(self.sink.stream(name)?)
     }
 
     /// The stream of an input that has only one; it bears the input's name.

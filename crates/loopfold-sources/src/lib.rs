@@ -18,6 +18,7 @@ mod execlog;
 mod finstrument;
 mod frames;
 mod function_names;
+mod globs;
 mod guess;
 mod input;
 mod instructions;
@@ -28,6 +29,8 @@ mod line_reader;
 mod lines;
 mod ltrace;
 mod mask;
+mod mpi;
+mod mpi_text;
 mod perf;
 mod spike;
 mod strace;
@@ -38,9 +41,11 @@ mod testing;
 pub use context::{Context, Damage, Options};
 pub use error::{Error, Result};
 pub use function_names::FunctionNames;
+pub use globs::Globs;
 pub use guess::{by_name, guess};
 pub use input::{Compression, Input};
 pub use mask::Mask;
+pub use mpi::mpi_role;
 
 use std::io::BufRead;
 
@@ -89,6 +94,7 @@ pub static ALL: &[&dyn Source] = &[
     &strace::Strace,
     &ltrace::Ltrace,
     &finstrument::Finstrument,
+    &mpi_text::MpiText,
     &calls::Calls,
     &calls_binary::CallsBinary,
     &csv::Csv,

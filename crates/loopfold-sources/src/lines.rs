@@ -16,7 +16,7 @@ use regex::bytes::{CaptureLocations, Regex};
 use std::io::BufRead;
 
 /// A longer line is no line: most likely binary data.
-const LONGEST_LINE: usize = 1 << 31;
+pub(crate) const LONGEST_LINE: usize = 1 << 31;
 
 /// The source.
 pub(crate) struct Lines;
@@ -52,7 +52,7 @@ fn read_as_they_are(input: &mut dyn BufRead, context: &mut Context<'_>) -> Resul
     note_ending(ending, stream, context)
 }
 
-fn note_ending(ending: Ending, stream: StreamId, context: &mut Context<'_>) -> Result<()> {
+pub(crate) fn note_ending(ending: Ending, stream: StreamId, context: &mut Context<'_>) -> Result<()> {
     match ending {
         Ending::Complete => Ok(()),
         Ending::NoNewline => context.describe(stream, "final-newline", "no"),

@@ -9,6 +9,7 @@ mod literal;
 mod loops;
 mod measure;
 mod online;
+mod otf2;
 mod paths;
 mod questions;
 mod reading;
@@ -72,7 +73,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
     arguments.finish()?;
     match subject.as_deref() {
         None | Some("loops") => all(&settings),
-        Some("reading") => reading::run(&settings).map(drop),
+        Some("reading") => {
+            reading::run(&settings)?;
+            otf2::run(&settings)
+        }
         Some("sizes") => archive_sizes::run(&settings),
         Some("online") => online::run(&settings),
         Some("grammars") => grammars::run(&settings),
@@ -92,6 +96,7 @@ fn all(settings: &Settings) -> Result<()> {
     let mut speeds = Vec::new();
     if settings.only.is_none() {
         speeds = reading::run(settings)?;
+        otf2::run(settings)?;
         archive_sizes::run(settings)?;
     }
     targets::print(&measured, &speeds);

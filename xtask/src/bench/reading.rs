@@ -29,8 +29,9 @@ struct Input {
     target: f64,
 }
 
-const INPUTS: [Input; 4] = [
+const INPUTS: [Input; 5] = [
     Input { source: "lines", make: mpi_lines, target: 150.0 },
+    Input { source: "mpi-text", make: mpi_lines, target: 100.0 },
     Input { source: "chrome", make: profiler_json, target: 250.0 },
     Input { source: "calls", make: calls_text, target: 50.0 },
     Input { source: "calls-binary", make: calls_tokens, target: 50.0 },

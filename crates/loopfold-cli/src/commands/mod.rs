@@ -15,6 +15,7 @@ mod verify;
 
 use crate::Outcome;
 use crate::args::Command;
+use crate::formats;
 use anyhow::Result;
 use std::io::Write as _;
 
@@ -31,15 +32,15 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
-        Command::Formats => formats(),
+        Command::Formats => list_formats(),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { directory } => manual::pages(&directory),
     }
 }
 
-fn formats() -> Result<Outcome> {
+fn list_formats() -> Result<Outcome> {
     let mut out = std::io::stdout().lock();
-    for source in loopfold_sources::ALL {
+    for source in formats::all() {
         writeln!(out, "{:<12} {}", source.name(), source.about())?;
     }
     Ok(Outcome::Done)

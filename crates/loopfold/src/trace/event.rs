@@ -59,9 +59,9 @@ pub enum Role {
     /// A basic block or path of the function in the field `function`, which is `?` where
     /// the trace does not show its entry.
     Block,
-    /// A message is sent: fields `peer`, `tag`, `bytes`, `comm`.
+    /// A message is sent: fields `dest`, `tag`, `bytes`, `comm`.
     Send,
-    /// A message is received: fields `peer`, `tag`, `bytes`, `comm`.
+    /// A message is received, or asked for: fields `src`, `tag`, `bytes`, `comm`.
     Receive,
     /// A collective operation: fields `root`, `bytes`, `comm`.
     Collective,
@@ -82,8 +82,8 @@ impl Role {
 
 /// A named value of an event.
 ///
-/// Keys that questions know: `function` (of a block or an exit), `caller` (of an entry), `peer`, `tag`,
-/// `bytes`, `comm` (of a message), `root` (of a collective).
+/// Keys that questions know: `function` (of a block or an exit), `caller` (of an entry), `dest` or `src`,
+/// `tag`, `bytes`, `comm` (of a message; ranks are those of the communicator), `root` (of a collective).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
     /// What the value is.

@@ -1,0 +1,73 @@
+//! Where an archive is: its anchor file, which users name, or the folder in which it lies.
+
+use std::path::{Path, PathBuf};
+
+/// What anchor files end in.
+const ENDING: &str = "otf2";
+
+/// Whether these are the first bytes of an anchor file.
+pub(crate) fn looks_like(head: &[u8]) -> bool {
+    // The kind of buffer, a letter for the order of bytes, and the name.
+    matches!(head, [3, b'B' | b'#', b'O', b'T', b'F', b'2', 0, ..])
+}
+
+/// The anchor file that a folder stands for: the only one in it, or the one called
+/// `traces.otf2`; for the folder with the locations' files, the one beside it.
+///
+/// ```
+/// let empty = tempfile::tempdir()?;
+/// assert_eq!(loopfold_otf2::anchor_in(empty.path()), None);
+/// let anchor = empty.path().join("run.otf2");
+/// std::fs::write(&anchor, "")?;
+/// assert_eq!(loopfold_otf2::anchor_in(empty.path()), Some(anchor));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn anchor_in(folder: &Path) -> Option<PathBuf> {
+    let beside = || {
+        let folder = folder.canonicalize().ok()?;
+        let anchor = folder.with_extension(ENDING);
+        if anchor.is_file() {
+            return Some(anchor);
+        }
+        let holds_locations =
+            list(&folder).iter().any(|path| path.extension().is_some_and(|ending| ending == "evt"));
+        holds_locations.then(|| only_anchor(folder.parent()?)).flatten()
+    };
+    only_anchor(folder).or_else(beside)
+}
+
+fn only_anchor(folder: &Path) -> Option<PathBuf> {
+    let is_anchor =
+        |path: &PathBuf| path.extension().is_some_and(|ending| ending == ENDING) && path.is_file();
+    let anchors: Vec<PathBuf> = list(folder).into_iter().filter(is_anchor).collect();
+    match anchors.as_slice() {
+        [only] => Some(only.clone()),
+        several => several.iter().find(|path| path.file_stem().is_some_and(|stem| stem == "traces")).cloned(),
+    }
+}
+
+fn list(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+/// The bytes of all files of an archive.
+pub(crate) fn bytes_of(anchor: &Path) -> u64 {
+    let parts = [anchor.to_path_buf(), anchor.with_extension("def"), anchor.with_extension("marker")];
+    let files = parts.into_iter().chain(list(&anchor.with_extension("")));
+    files
+        .filter_map(|file| file.metadata().ok())
+        .filter(|about| about.is_file())
+        .map(|about| about.len())
+        .sum()
+}
+
+/// Whether a location has definitions of its own in a file, as far as files tell.
+pub(crate) fn lacks_definitions(anchor: &Path, location: u64) -> bool {
+    !anchor.with_extension("").join(format!("{location}.def")).is_file()
+}
+
+/// The file with the records of a location, unless they are elsewhere.
+pub(crate) fn records_of(anchor: &Path, location: u64) -> PathBuf {
+    anchor.with_extension("").join(format!("{location}.evt"))
+}

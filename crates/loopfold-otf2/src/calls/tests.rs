@@ -1,0 +1,225 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::told::Meaning;
+
+const MAIN: u32 = 0;
+const SOLVE: u32 = 1;
+const IRECV: u32 = 2;
+const WAIT: u32 = 3;
+const SEND: u32 = 4;
+const START: u32 = 5;
+const IBCAST: u32 = 6;
+
+fn definitions() -> Definitions {
+    let names = ["main", "solve", "MPI_Irecv", "MPI_Waitall", "MPI_Send", "MPI_Startall", "MPI_Ibcast"];
+    let mut definitions = Definitions::default();
+    definitions.clock(1_000_000_000, 0);
+    for (id, name) in (0..).zip(names) {
+        definitions.string(id, name.as_bytes());
+        definitions.region(id, id, if name.starts_with("MPI_") { 4 } else { 1 });
+    }
+    definitions
+}
+
+fn message(peer: u32) -> Message {
+    Message { peer, comm: 0, tag: 7, bytes: 8 }
+}
+
+fn inside(region: u32, records: &[Record]) -> Vec<Record> {
+    [&[Record::Enter(region)], records, &[Record::Leave(region)]].concat()
+}
+
+fn shown(meaning: &Meaning) -> String {
+    let told = Told { number: 0, start: UNKNOWN, duration: UNKNOWN };
+    meaning.event(&told, &mut Vec::new(), |event| {
+        let mut alphabet = loopfold::trace::Alphabet::default();
+        let symbol = alphabet.intern(event, None).unwrap();
+        alphabet.label(symbol)
+    })
+}
+
+/// The events of records, one tick apart, as text, and what was odd.
+fn told(records: &[Record], wanted: &Wanted) -> (Vec<String>, Vec<Told>, Oddities) {
+    let definitions = definitions();
+    let numbers = Rc::default();
+    let mut calls = Calls::new(&definitions, wanted, Rc::clone(&numbers));
+    for (time, &record) in (0..).zip(records) {
+        calls.record(time, record);
+    }
+    let odd = calls.finish();
+    let told = calls.take_told();
+    let meanings = numbers.borrow_mut().new_meanings(&definitions);
+    let names = told.iter().map(|told| shown(&meanings[told.number as usize])).collect();
+    (names, told, odd)
+}
+
+#[track_caller]
+fn check(records: &[Vec<Record>], expected: &[&str]) -> Oddities {
+    let (names, _, odd) = told(&records.concat(), &Wanted::default());
+    assert_eq!(names, expected);
+    odd
+}
+
+#[test]
+fn a_receive_has_the_fields_of_its_completion() {
+    let odd = check(
+        &[
+            inside(MAIN, &[]),
+            inside(IRECV, &[Record::Request(1)]),
+            inside(IRECV, &[Record::Request(2)]),
+            inside(SEND, &[Record::Send(message(5))]),
+            inside(WAIT, &[Record::Irecv(message(4), 2), Record::IsendComplete]),
+            inside(WAIT, &[Record::Irecv(message(3), 1)]),
+        ],
+        &[
+            "enter main",
+            "leave main",
+            "MPI_Irecv src=3 tag=7 bytes=8 comm=0",
+            "MPI_Irecv src=4 tag=7 bytes=8 comm=0",
+            "MPI_Send dest=5 tag=7 bytes=8 comm=0",
+            "MPI_Waitall n=2",
+            "MPI_Waitall n=1",
+        ],
+    );
+    assert_eq!((odd.mpi_calls, odd.unfinished_requests, odd.open_calls), (5, 0, 0));
+}
+
+#[test]
+fn times_are_those_of_the_call() {
+    let records =
+        [inside(IRECV, &[Record::Request(1)]), inside(WAIT, &[Record::Irecv(message(4), 1)])].concat();
+    let (_, told, _) = told(&records, &Wanted::default());
+    let times: Vec<(i64, i64)> = told.iter().map(|told| (told.start, told.duration)).collect();
+    assert_eq!(times, [(0, 2), (3, 2)]);
+}
+
+#[test]
+fn what_takes_too_long_is_told_with_the_call_that_completes_it() {
+    let mut records = inside(IRECV, &[Record::Request(1)]);
+    for _ in 0..MOST_HELD {
+        records.extend(inside(SEND, &[Record::Send(message(5))]));
+    }
+    records.extend(inside(WAIT, &[Record::Irecv(message(3), 1)]));
+    let (names, _, odd) = told(&records, &Wanted::default());
+    assert_eq!(names.len(), MOST_HELD + 2);
+    assert_eq!(names[0], "MPI_Irecv");
+    assert_eq!(names.last().unwrap(), "MPI_Waitall src=3 tag=7 bytes=8 comm=0 n=1");
+    assert_eq!(odd.unfinished_requests, 0);
+}
+
+#[test]
+fn several_messages_of_a_call_are_lists() {
+    check(
+        &[
+            inside(
+                START,
+                &[
+                    Record::Isend(message(1)),
+                    Record::Request(1),
+                    Record::Request(2),
+                    Record::Isend(message(2)),
+                ],
+            ),
+            inside(WAIT, &[Record::Irecv(message(8), 2), Record::Irecv(message(9), 1)]),
+        ],
+        &["MPI_Startall dest=1,2 tag=7 bytes=8 src=9,8 recvtag=7 recvbytes=8 comm=0 n=2", "MPI_Waitall n=2"],
+    );
+}
+
+#[test]
+fn nonblocking_collectives_wait_as_well() {
+    let bcast = Collective { operation: 1, comm: 3, root: 2, sent: 0, received: 40 };
+    check(
+        &[
+            inside(IBCAST, &[Record::Request(5)]),
+            inside(WAIT, &[Record::CollectiveComplete(bcast, 5)]),
+            vec![Record::Collective(bcast)],
+        ],
+        &["MPI_Ibcast root=2 bytes=40 comm=3", "MPI_Waitall n=1", "MPI_Bcast root=2 bytes=40 comm=3"],
+    );
+}
+
+#[test]
+fn records_outside_of_calls_are_events() {
+    check(
+        &[
+            vec![Record::Send(message(1)), Record::Receive(message(2)), Record::Isend(message(3))],
+            vec![Record::Request(1), Record::IsendComplete, Record::Irecv(message(4), 1)],
+            vec![Record::Irecv(message(5), 99), Record::Test, Record::Nothing],
+        ],
+        &[
+            "MPI_Send dest=1 tag=7 bytes=8 comm=0",
+            "MPI_Recv src=2 tag=7 bytes=8 comm=0",
+            "MPI_Isend dest=3 tag=7 bytes=8 comm=0",
+            "MPI_Irecv src=4 tag=7 bytes=8 comm=0",
+            "MPI_Irecv src=5 tag=7 bytes=8 comm=0",
+        ],
+    );
+}
+
+#[test]
+fn a_location_may_begin_and_end_anywhere() {
+    let odd = check(
+        &[
+            vec![Record::Leave(SOLVE), Record::Leave(SEND), Record::Enter(MAIN), Record::Enter(SOLVE)],
+            vec![Record::Enter(SOLVE), Record::Leave(MAIN), Record::Enter(MAIN), Record::Enter(SEND)],
+            vec![Record::Send(message(1)), Record::Unknown],
+        ],
+        &[
+            "leave solve",
+            "enter main",
+            "enter solve caller=main",
+            "enter solve caller=solve",
+            "leave solve",
+            "leave solve",
+            "leave main",
+            "enter main",
+            "MPI_Send dest=1 tag=7 bytes=8 comm=0",
+        ],
+    );
+    assert_eq!(
+        (odd.unmatched_returns, odd.abandoned_calls, odd.open_calls, odd.unknown_records),
+        (2, 2, 2, 1)
+    );
+}
+
+#[test]
+fn regions_are_chosen_by_name() {
+    let records = [
+        vec![Record::Enter(MAIN), Record::Enter(SOLVE)],
+        inside(IRECV, &[Record::Request(1)]),
+        inside(WAIT, &[Record::Irecv(message(2), 1)]),
+        inside(SEND, &[Record::Send(message(5))]),
+        vec![Record::Leave(SOLVE), Record::Leave(MAIN)],
+    ]
+    .concat();
+    let with = |mpi_only, regions: &[&str], caller| {
+        let regions: Vec<String> = regions.iter().map(ToString::to_string).collect();
+        told(&records, &Wanted { mpi_only, regions: Globs::new(&regions), caller, sizes: false }).0
+    };
+    let receive = "MPI_Irecv src=2 tag=7 bytes=8 comm=0";
+    let send = "MPI_Send dest=5 tag=7 bytes=8 comm=0";
+    assert_eq!(with(true, &[], false), [receive, "MPI_Waitall n=1", send]);
+    assert_eq!(with(true, &["MPI_*send", "*Send"], false), [send]);
+    // A completion that nobody asked for belongs to no call that is told.
+    assert_eq!(
+        with(false, &["so?ve", "MPI_Wait*"], false),
+        ["enter solve", "MPI_Waitall n=1", "leave solve"]
+    );
+    assert_eq!(with(true, &["MPI_Send"], true), [format!("{send} caller=solve")]);
+}
+
+#[test]
+fn buffers_of_collectives_are_those_of_one_process() {
+    let of = |operation, ranks| {
+        buffer_of(&Collective { operation, comm: 0, root: 0, sent: 160, received: 40 }, ranks)
+    };
+    assert_eq!(of(0, Some(4)), None);
+    assert_eq!(of(1, Some(4)), Some(40));
+    assert_eq!(of(11, Some(4)), Some(40));
+    assert_eq!(of(11, Some(7)), Some(160));
+    assert_eq!(of(11, None), Some(160));
+    assert_eq!(of(12, Some(4)), Some(160));
+    assert_eq!(of(200, Some(4)), Some(160));
+}

@@ -1,0 +1,173 @@
+//! Calls of MPI as text, one a line: `MPI_Send dest=6 tag=2 bytes=212160 comm=0`; a file
+//! for each rank.
+//!
+//! The name is the event's name, and what follows are its fields, all of which count unless
+//! the user says otherwise. A line that is not of this form, or that writing its fields again
+//! would not give back byte for byte, is an event by its whole text, as in `lines`. So
+//! writing the stream gives the file back in any case.
+//!
+//! Time: one search for newlines, and a pass over each line. Memory: the longest line.
+
+use crate::line_reader::{Verdict, fit_of_lines};
+use crate::lines::{LONGEST_LINE, each_line, note_ending};
+use crate::{Context, Fit, Result, Source, mpi_role};
+use loopfold::trace::{Event, Field, Role, Value, is_harmless};
+use std::io::BufRead;
+
+/// The source.
+pub(crate) struct MpiText;
+
+impl Source for MpiText {
+    fn name(&self) -> &'static str {
+        "mpi-text"
+    }
+
+    fn about(&self) -> &'static str {
+        "calls of MPI, one a line with its arguments, a file for each rank"
+    }
+
+    fn fields(&self) -> &'static [&'static str] {
+        &["dest", "src", "tag", "bytes", "comm", "root", "op", "n", "newcomm", "color", "key"]
+    }
+
+    fn fits(&self, head: &[u8]) -> Fit {
+        fit_of_lines(head, Fit::Likely, |line| match line {
+            b"" => Verdict::Neutral,
+            line if line.starts_with(b"MPI_") && Call::parse(line).is_some() => Verdict::For,
+            _ => Verdict::Against,
+        })
+    }
+
+    fn read(&self, input: &mut dyn BufRead, context: &mut Context<'_>) -> Result<()> {
+        let stream = match context.options.rank {
+            Some(rank) => context.shared_stream(&format!("rank {rank}"))?,
+            None => context.only_stream()?,
+        };
+        // Calls repeat themselves, and so do names: what kind the last one was need not be asked.
+        let mut known: (Vec<u8>, Role) = (Vec::new(), Role::Plain);
+        let ending = each_line(input, LONGEST_LINE, context.options.whole_lines, |line| {
+            let Some(Call { name, fields, count }) = Call::parse(line) else {
+                return context.push(stream, &Event::named(line));
+            };
+            if known.0 != name {
+                known = (name.to_vec(), mpi_role(name));
+            }
+            context.push(stream, &Event { role: known.1, fields: &fields[..count], ..Event::named(name) })
+        })?;
+        note_ending(ending, stream, context)
+    }
+}
+
+/// A line taken apart.
+struct Call<'a> {
+    name: &'a [u8],
+    /// The first `count` are its fields.
+    fields: [Field<'a>; MOST_FIELDS],
+    count: usize,
+}
+
+/// No call has more arguments that matter.
+const MOST_FIELDS: usize = 16;
+
+impl<'a> Call<'a> {
+    /// Nothing if the line is not of that form.
+    fn parse(line: &'a [u8]) -> Option<Self> {
+        // Writing escapes what is not harmless, so such a line must stay as it is.
+        let is_plain = line.iter().all(|byte| matches!(byte, b' '..=b'~'));
+        let text = std::str::from_utf8(line).ok().filter(|text| is_plain || text.chars().all(is_harmless))?;
+        let mut words = text.split(' ');
+        let name = words.next().filter(|name| !name.is_empty() && !name.contains('='))?.as_bytes();
+        let mut call =
+            Self { name, fields: [Field { key: "", value: Value::Integer(0) }; MOST_FIELDS], count: 0 };
+        for word in words {
+            let (key, value) = word.split_once('=')?;
+            let known = &call.fields[..call.count];
+            if key.is_empty() || value.is_empty() || known.iter().any(|field| field.key == key) {
+                return None;
+            }
+            *call.fields.get_mut(call.count)? = Field { key, value: value_of(value) };
+            call.count += 1;
+        }
+        Some(call)
+    }
+}
+
+/// A number if it is written as numbers are.
+fn value_of(text: &str) -> Value<'_> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_plain = digits.len() <= 18
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        && (!digits.starts_with('0') || text == "0");
+    match text.parse() {
+        Ok(number) if is_plain => Value::Integer(number),
+        _ => Value::Text(text.as_bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Reading, events_of, read, streams_of};
+    use crate::{Options, guess};
+    use loopfold_testing::Rng;
+
+    const TEXT: &str =
+        "MPI_Init\nMPI_Send dest=6 tag=2 bytes=8 comm=0\nMPI_Allreduce op=SUM bytes=40 comm=0\n";
+
+    fn reading(rank: Option<u64>) -> Reading {
+        Reading { options: Options { rank, ..Options::default() }, ..Reading::default() }
+    }
+
+    #[test]
+    fn calls_have_fields() {
+        let outcome = read(&MpiText, TEXT, reading(Some(5)));
+        assert_eq!(streams_of(&outcome), ["rank 5"]);
+        assert_eq!(events_of(&outcome, "rank 5").join("\n") + "\n", TEXT);
+        let (trace, _) = outcome.unwrap();
+        let send = trace.alphabet.meaning(trace.streams[0].symbols[1]);
+        assert_eq!(send.role, Role::Send);
+        assert_eq!(send.field("dest"), Some(Value::Integer(6)));
+        let sum = trace.alphabet.meaning(trace.streams[0].symbols[2]);
+        assert_eq!((sum.role, sum.field("op")), (Role::Collective, Some(Value::Text(b"SUM"))));
+        let by_dest = read(
+            &MpiText,
+            TEXT,
+            Reading { options: reading(Some(5)).options, ..Reading::by(&["name", "dest"]) },
+        );
+        assert_eq!(events_of(&by_dest, "rank 5"), ["MPI_Init", "MPI_Send dest=6", "MPI_Allreduce"]);
+    }
+
+    #[test]
+    fn it_is_known_by_its_lines() {
+        let name_of = |text: &str| guess(text.as_bytes(), None).map(|source| source.name());
+        assert_eq!(name_of(TEXT), Some("mpi-text"));
+        assert_eq!(name_of("MPI_Send\nMPI_Recv\nsomething else\n"), Some("mpi-text"));
+        assert_eq!(name_of("MPI_Send(1, 2) = 0\n"), Some("ltrace"));
+        assert_eq!(name_of("MPI_Send to 4 took 5 s\n"), Some("lines"));
+        assert_eq!(name_of("MPI_Send\nsomething else\n"), Some("lines"));
+    }
+
+    #[test]
+    fn whatever_a_line_is_it_is_written_again() {
+        let texts =
+            ["MPI_Send", "dest", "a=b", "=", "", "-0", "0", "7", "007", "-7", "\u{1b}", "é", "\u{202e}"];
+        let more = ["\\", "9223372036854775807", "9223372036854775808", "\r", "'", "\"", "\t", "x=y=z", "-"];
+        let texts = [&texts[..], &more].concat();
+        let mut rng = Rng::new(5);
+        let mut with_fields = 0;
+        for _ in 0..50_000 {
+            let mut text = || texts[rng.below(texts.len())];
+            let mut line = text().to_string();
+            for word in 0..text().len() % 4 {
+                line += &format!(" {}{word}={}", text(), text());
+            }
+            let Some(Call { name, fields, count }) = Call::parse(line.as_bytes()) else { continue };
+            with_fields += usize::from(count > 0);
+            let mut alphabet = loopfold::trace::Alphabet::default();
+            let event = Event { role: mpi_role(name), fields: &fields[..count], ..Event::named(name) };
+            let symbol = alphabet.intern(&event, None).unwrap();
+            assert_eq!(alphabet.label(symbol), line);
+        }
+        assert!(with_fields > 1000);
+    }
+}
