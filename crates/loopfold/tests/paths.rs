@@ -258,6 +258,59 @@ fn finding_equals_rebuilding_every_invocation_for_every_folder() {
     }
 }
 
+/// A trace in which no function calls itself, and all calls are seen to begin.
+fn tamed(trace: &[Step]) -> Vec<Step> {
+    let (mut open, mut left_out, mut tamed) = (Vec::new(), 0, Vec::new());
+    for &step in trace {
+        match step {
+            Step::Call(function) if left_out > 0 || open.contains(&function) => left_out += 1,
+            Step::Return if left_out > 0 => left_out -= 1,
+            _ if left_out > 0 => {}
+            Step::Call(function) => {
+                open.push(function);
+                tamed.push(step);
+            }
+            Step::Return if open.pop().is_some() => tamed.push(step),
+            Step::Block(_) if !open.is_empty() => tamed.push(step),
+            _ => {}
+        }
+    }
+    tamed
+}
+
+/// Many paths at once have the counts and first places that each has alone.
+#[test]
+fn many_paths_at_once_equal_each_alone() {
+    let mut rng = Rng::new(91);
+    let mut together = 0;
+    for round in 0..4_000 {
+        let traces = small_traces(&mut rng, if round % 10 == 0 { 400 } else { 60 });
+        let traces: Vec<Vec<Step>> = traces.iter().map(|trace| tamed(trace)).collect();
+        let form = Form::any(&mut rng);
+        let all = folders();
+        let fold = fold_of(&traces, form, &*all[rng.below(all.len())]);
+        let function = rng.below(3) as u8;
+        let mut queries = Vec::new();
+        for _ in 0..rng.between(1, 40) {
+            let longest = if rng.one_in(4) { 12 } else { 4 };
+            let path = random_path(&mut rng, longest, form);
+            queries.extend(query_of(fold.alphabet(), FUNCTIONS[usize::from(function)], &path));
+        }
+        let searcher = PathSearcher::new(&fold, None).unwrap();
+        let summaries = searcher.search_many(&queries).unwrap();
+        for (query, summary) in queries.iter().zip(summaries) {
+            let Some(summary) = summary else { continue };
+            let found = find_path(&fold, query).unwrap();
+            let streams = 0..fold.streams().len();
+            let counts: Vec<u64> = streams.clone().map(|stream| found.count_in(stream)).collect();
+            let firsts: Vec<_> = streams.map(|stream| found.places_in(stream).next()).collect();
+            assert_eq!((summary.counts, summary.firsts), (counts, firsts), "{query:?} in {traces:?}");
+            together += 1;
+        }
+    }
+    assert!(together > 2_500, "{together}");
+}
+
 /// What the symbols of folds mean that no folder makes.
 const ODD: [Step; 6] =
     [Step::Call(0), Step::Return, Step::Block(0), Step::Block(1), Step::Block(2), Step::Call(1)];

@@ -33,7 +33,7 @@ pub use nest::{Nest, Node};
 pub use path::{
     CallStacks, Deepest, Effort, Function, Functions, Levels, Nesting, NestingLevels, PathAnswer, PathFound,
     PathIndex, PathMemory, PathOccurrences, PathPlace, PathPlaces, PathQuery, PathReader, PathScan,
-    PathSearcher, PathStarts, ScanFound, ScanOptions, Scheme, Share, TraceChunks, find_path,
+    PathSearcher, PathStarts, PathSummary, ScanFound, ScanOptions, Scheme, Share, TraceChunks, find_path,
     find_path_indexed, is_path, scan_chunks, scan_unfolded,
 };
 pub use query::Query;

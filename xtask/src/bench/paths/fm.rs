@@ -7,7 +7,6 @@ use crate::clock::{best, timed};
 use crate::table::{Column, grouped};
 use anyhow::{Result, anyhow};
 use fm_index::{RLFMIndex, SearchIndex as _, Text};
-use loopfold::questions::PathSearcher;
 
 pub(super) const COLUMNS: [Column; 9] = [
     Column::Text("trace"),
@@ -40,10 +39,7 @@ pub(super) fn row(subject: &Subject) -> Result<Vec<String>> {
     let (_, counting) =
         best(|| sequences.iter().map(|sequence| index.search(sequence).count()).sum::<usize>());
     let paths = choose::windows(&subject.fold, &subject.functions, &subject.symbols, QUERIES);
-    let (answered, searching) = best(|| -> Result<u64> {
-        let searcher = PathSearcher::new(&subject.fold, subject.index.clone())?;
-        paths.iter().map(|path| Ok(searcher.search(path, None)?.found.count()?)).sum()
-    });
+    let (answered, searching) = best(|| subject.count_all(&paths));
     answered?;
     let ours = subject.archive_bytes + subject.index_bytes;
     let is_better = (ours as usize) < index.heap_size()

@@ -131,12 +131,10 @@ fn answer_all(
         Ok(Question::Paths(paths)) => Some(paths),
         _ => None,
     });
-    let batch = Batch {
-        arguments,
-        fold,
-        searcher: Searcher::new(fold, arguments, stored)?,
-        shared: Shared::new(fold, paths.flatten()),
-    };
+    let paths: Vec<PathQuery> = paths.flatten().cloned().collect();
+    let mut searcher = Searcher::new(fold, arguments, stored)?;
+    searcher.look_for(&paths)?;
+    let batch = Batch { arguments, fold, searcher, shared: Shared::new(fold, &paths) };
     let answers: Vec<OnceLock<Result<Value, String>>> = lines.iter().map(|_| OnceLock::new()).collect();
     let next = AtomicUsize::new(0);
     let work = || {

@@ -5,12 +5,13 @@ use super::stored::Stored;
 use crate::args::{FindArgs, SchemeName};
 use crate::show;
 use anyhow::Result;
-use loopfold::Fold;
 use loopfold::questions::{
-    Effort, PathOccurrences, PathQuery, PathSearcher, ScanFound, ScanOptions, Scheme, Share, TraceChunks,
-    scan_chunks, scan_unfolded,
+    Effort, PathOccurrences, PathPlace, PathQuery, PathSearcher, PathSummary, ScanFound, ScanOptions, Scheme,
+    Share, TraceChunks, scan_chunks, scan_unfolded,
 };
+use loopfold::{Fold, Symbol};
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// Looks for any number of paths in one fold, on any number of threads.
@@ -20,6 +21,15 @@ pub(super) struct Searcher<'a> {
     lenient: bool,
     of_rules: PathSearcher<'a>,
     stored: Stored,
+    /// Paths that were looked for together.
+    together: HashMap<PathKey, PathSummary>,
+}
+
+/// The function and the blocks of a path without gaps.
+type PathKey = (Vec<u8>, Vec<Vec<Symbol>>);
+
+fn key_of(query: &PathQuery) -> Option<PathKey> {
+    (!query.has_gaps()).then(|| (query.function().to_vec(), query.blocks().to_vec()))
 }
 
 /// The occurrences of a path, and how they were found.
@@ -36,7 +46,20 @@ impl<'a> Searcher<'a> {
     pub(super) fn new(fold: &'a Fold, arguments: &FindArgs, mut stored: Stored) -> Result<Self> {
         let of_rules = PathSearcher::new(fold, stored.index.take())?;
         let lenient = arguments.read.lenient;
-        Ok(Self { fold, wanted: arguments.scheme, lenient, of_rules, stored })
+        Ok(Self { fold, wanted: arguments.scheme, lenient, of_rules, stored, together: HashMap::new() })
+    }
+
+    /// Looks for many paths together, as far as they can be.
+    pub(super) fn look_for(&mut self, paths: &[PathQuery]) -> Result<()> {
+        if self.wanted != SchemeName::Auto {
+            return Ok(());
+        }
+        for (path, summary) in paths.iter().zip(self.of_rules.search_many(paths)?) {
+            if let (Some(key), Some(summary)) = (key_of(path), summary) {
+                self.together.insert(key, summary);
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn search(&self, query: &PathQuery) -> Result<Answer<'_>> {
@@ -56,6 +79,15 @@ impl<'a> Searcher<'a> {
             };
             let (reason, effort) = (reason.to_string(), found.effort());
             return Ok(Answer { found: Box::new(found), scheme, reason, effort, took: started.elapsed() });
+        }
+        if let Some(summary) = key_of(query).and_then(|key| self.together.get(&key)) {
+            return Ok(Answer {
+                found: Box::new(Summarized { searcher: &self.of_rules, query: query.clone(), summary }),
+                scheme: Scheme::Folded,
+                reason: "together with other paths of the function".to_string(),
+                effort: Effort::default(),
+                took: started.elapsed(),
+            });
         }
         let answer = self.of_rules.search(query, scheme)?;
         Ok(Answer {
@@ -77,6 +109,36 @@ impl<'a> Searcher<'a> {
         let damage = found.damage().iter();
         show::notes(&damage.map(|damage| format!("{damage}; its events were unfolded")).collect::<Vec<_>>());
         Ok(found)
+    }
+}
+
+/// A path of many: what is known of it, and the search for what is not.
+struct Summarized<'a> {
+    searcher: &'a PathSearcher<'a>,
+    query: PathQuery,
+    summary: &'a PathSummary,
+}
+
+impl PathOccurrences for Summarized<'_> {
+    fn count_in(&self, stream: usize) -> u64 {
+        self.summary.counts[stream]
+    }
+
+    fn streams(&self) -> usize {
+        self.summary.counts.len()
+    }
+
+    fn each_in(
+        &self,
+        stream: usize,
+        skip: u64,
+        tell: &mut dyn FnMut(PathPlace) -> bool,
+    ) -> loopfold::Result<()> {
+        let Some(first) = self.summary.firsts[stream] else { return Ok(()) };
+        if skip == 0 && !tell(first) {
+            return Ok(());
+        }
+        self.searcher.search(&self.query, None)?.found.each_in(stream, skip.max(1), tell)
     }
 }
 

@@ -8,6 +8,7 @@
 
 use super::functions::{Functions, Step};
 use super::index::PathIndex;
+use super::many::{self, PathSummary};
 use super::projection::{Alike, Projection, Scratch};
 use super::schemes::{Effort, Scheme, Share};
 use super::uses::Uses;
@@ -24,6 +25,9 @@ const MOST_KEPT: usize = 1 << 26;
 /// A function with more than one in so many items is common: going through all rules is
 /// then faster than finding those that hold it.
 const COMMON: usize = 40;
+
+/// So many paths of a function are looked for together.
+const MANY: usize = 4;
 
 /// Looks for paths in one fold; made once, used from any number of threads.
 ///
@@ -150,6 +154,34 @@ impl<'a> PathSearcher<'a> {
             ..Effort::default()
         };
         Ok(PathAnswer { found, scheme: kept.scheme, effort, reason })
+    }
+
+    /// Looks for many paths at once. Those of one function that never calls itself share
+    /// one pass, as long as they are plain: no gaps, one block at each place, at least two
+    /// and not too many. Nothing for the others, which [`search`](Self::search) finds.
+    pub fn search_many(&self, queries: &[PathQuery]) -> Result<Vec<Option<PathSummary>>> {
+        let mut groups: HashMap<&[u8], Vec<usize>> = HashMap::new();
+        for (index, query) in queries.iter().enumerate().filter(|(_, query)| many::is_plain(query)) {
+            groups.entry(query.function()).or_default().push(index);
+        }
+        let mut summaries = vec![None; queries.len()];
+        for group in groups.values().filter(|group| group.len() >= MANY) {
+            let asked: Vec<&PathQuery> = group.iter().map(|&index| &queries[index]).collect();
+            let projection = self.joined(asked[0])?;
+            let found = many::search(self.fold, &projection, &asked)?.into_iter().flatten();
+            group.iter().zip(found).for_each(|(&index, summary)| summaries[index] = Some(summary));
+        }
+        Ok(summaries)
+    }
+
+    /// What the fold holds of the function of a path, rules that hold the same as one.
+    fn joined(&self, query: &PathQuery) -> Result<Arc<Projection>> {
+        if let Some((kept, _)) = self.known(query, None)? {
+            return Ok(kept.projection);
+        }
+        let (projection, scheme, _) = self.project(query, None, true)?;
+        let kept = self.keep(query, projection, scheme);
+        Ok(self.known(query, None)?.map_or(kept.projection, |(kept, _)| kept.projection))
     }
 
     fn segments(&self, query: &PathQuery) -> Option<Share> {

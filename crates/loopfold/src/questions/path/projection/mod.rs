@@ -198,6 +198,32 @@ impl Projection {
         self.rules.binary_search(&rule).map_or(Part::NONE, |index| self.parts[index])
     }
 
+    /// Where the event is that is the n-th of the function in a rule, given how many events
+    /// of it each part has.
+    pub(super) fn position(&self, fold: &Fold, mut rule: RuleId, lengths: &[u64], mut n: u64) -> Option<u64> {
+        let mut base = 0;
+        'down: while let Ok(index) = self.rules.binary_search(&rule) {
+            for &held in &self.items[self.range(index)] {
+                let (once, item) = (lengths[held.part().index()], fold.all_items()[held.place as usize]);
+                let all = once.saturating_mul(item.times());
+                if n >= all {
+                    n -= all;
+                    continue;
+                }
+                let events = fold.target_length(item.target());
+                base += fold.item_end(held.place as usize) - item.times() * events + n / once * events;
+                n %= once;
+                match item.target() {
+                    Target::Symbol(_) => return Some(base),
+                    Target::Rule(inner) => rule = inner,
+                }
+                continue 'down;
+            }
+            return None;
+        }
+        None
+    }
+
     fn range(&self, rule: usize) -> Range<usize> {
         let start = rule.checked_sub(1).map_or(0, |before| self.ends[before]);
         start as usize..self.ends[rule] as usize
