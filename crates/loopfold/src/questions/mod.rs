@@ -6,6 +6,7 @@ mod classes;
 mod communication;
 mod context;
 mod find;
+mod halves;
 mod hot;
 mod iterations;
 mod names;

@@ -15,6 +15,7 @@ use super::bits::Bits;
 use super::word::{Word, Words};
 use crate::fold::{Fold, Item, Measure, Target};
 use crate::questions::Query;
+use crate::questions::halves::pass_iterations;
 use crate::{Error, Result, RuleId};
 use std::borrow::Cow;
 
@@ -194,27 +195,26 @@ impl<B: Bits> Walker<'_, '_, B> {
 
     /// Passes over as many iterations of an item as have no more than `skip`
     /// occurrences, and returns how many iterations and occurrences that were.
-    fn pass_iterations(&mut self, item: Item, skip: u64) -> (u64, u64) {
-        let measure = &self.matcher.measure;
-        let length = self.matcher.fold.target_length(item.target());
-        // Words of 1, 2, 4, … iterations.
-        let mut powers = vec![self.matcher.word(item.target()).clone()];
-        while let Some(last) = powers.last()
-            && item.times().checked_shr(powers.len() as u32).is_some_and(|enough| enough > 0)
-            && last.count_after(&self.endings) <= skip
-        {
-            powers.push(measure.joined(last, last));
-        }
-        let (mut iterations, mut passed) = (0, 0);
-        for (exponent, power) in powers.iter().enumerate().rev() {
-            let hits = power.count_after(&self.endings);
-            let taken = 1u64 << exponent;
-            if hits <= skip - passed && taken <= item.times() - iterations {
-                self.pass(power, taken * length);
-                iterations += taken;
-                passed += hits;
-            }
-        }
+    fn pass_item(&mut self, item: Item, skip: u64) -> (u64, u64) {
+        let matcher = self.matcher;
+        let length = matcher.fold.target_length(item.target());
+        let mut passed = 0;
+        let iterations = pass_iterations(
+            self,
+            item.times(),
+            matcher.word(item.target()).clone(),
+            |walk, word| word.count_after(&walk.endings) <= skip,
+            |_, word| Some(matcher.measure.joined(word, word)),
+            |walk, word, iterations| {
+                let hits = word.count_after(&walk.endings);
+                let fits = hits <= skip - passed;
+                if fits {
+                    walk.pass(word, iterations * length);
+                    passed += hits;
+                }
+                fits
+            },
+        );
         (iterations, passed)
     }
 }
@@ -234,7 +234,7 @@ impl<B: Bits> Walk for Walker<'_, '_, B> {
             if times > 1 {
                 let in_first = self.matcher.word(target).count_after(&self.endings);
                 let (iterations, passed) =
-                    if in_first > *skip { (0, 0) } else { self.pass_iterations(item, *skip) };
+                    if in_first > *skip { (0, 0) } else { self.pass_item(item, *skip) };
                 *skip -= passed;
                 self.put_back(target, times - iterations - 1);
                 self.put_back(target, 1);

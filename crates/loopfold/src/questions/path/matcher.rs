@@ -17,6 +17,7 @@ use super::projection::{Part, Projection, Stretch, Stretches};
 use super::value::{Frames, Paths, Value, View};
 use super::values::{Index, Values};
 use crate::fold::{Fold, Measure as _};
+use crate::questions::halves::pass_iterations;
 use crate::{Error, Result, RuleId};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -194,7 +195,7 @@ impl<B: FrameState> Walker<'_, B> {
 
     /// Passes over as many iterations as have no more than `skip` occurrences, and returns
     /// how many these are.
-    fn pass_iterations(&mut self, stretch: Stretch, skip: &mut u64) -> u64 {
+    fn pass_stretch(&mut self, stretch: Stretch, skip: &mut u64) -> u64 {
         let (matcher, times) = (self.matcher, stretch.times);
         let Some(once) = matcher.value(stretch.part) else { return times };
         if times == 1 {
@@ -209,31 +210,23 @@ impl<B: FrameState> Walker<'_, B> {
         if self.frames.count_in(once) > *skip {
             return 0;
         }
-        // Values of 1, 2, 4, … iterations.
         let Ok(first) = matcher.paths.repeated(once, 1) else { return 0 };
-        let mut powers = vec![first];
-        while let Some(last) = powers.last()
-            && times.checked_shr(powers.len() as u32).is_some_and(|enough| enough > 0)
-            && self.frames.count_in(last.view()) <= *skip
-            && let Ok(square) = matcher.paths.squared(last)
-        {
-            powers.push(square);
-        }
-        let mut passed = 0;
-        for (exponent, power) in powers.iter().enumerate().rev() {
-            let iterations = 1u64 << exponent;
-            if iterations <= times - passed && self.pass(power.view(), skip) {
-                passed += iterations;
-            }
-        }
-        passed
+        let most = *skip;
+        pass_iterations(
+            self,
+            times,
+            first,
+            |walk, value| walk.frames.count_in(value.view()) <= most,
+            |_, value| matcher.paths.squared(value).ok(),
+            |walk, value, _| walk.pass(value.view(), skip),
+        )
     }
 }
 
 impl<B: FrameState> Walk for Walker<'_, B> {
     fn next(&mut self, skip: &mut u64) -> Option<End> {
         while let Some(stretch) = self.ahead.next() {
-            let passed = self.pass_iterations(stretch, skip);
+            let passed = self.pass_stretch(stretch, skip);
             // The occurrence ends in the next iteration, if any is left.
             if passed < stretch.times
                 && let Some(position) = self.ahead.enter(stretch, passed)

@@ -15,6 +15,7 @@ use super::matcher::{End, Matching, Walk};
 use super::projection::{Part, Projection, Stretch, Stretches};
 use crate::RuleId;
 use crate::fold::Fold;
+use crate::questions::halves::pass_iterations;
 use std::sync::Arc;
 
 /// The words of all parts of a tame function for a path of it.
@@ -107,7 +108,7 @@ impl<B: FrameState> Walker<'_, B> {
 
     /// Passes over as many iterations as have no more than `skip` occurrences, and returns
     /// how many these are.
-    fn pass_iterations(&mut self, stretch: Stretch, skip: &mut u64) -> u64 {
+    fn pass_stretch(&mut self, stretch: Stretch, skip: &mut u64) -> u64 {
         let (tame, times) = (self.tame, stretch.times);
         let once = tame.word(stretch.part);
         if self.pass(&tame.measure.repeated(once, times), skip) {
@@ -116,31 +117,26 @@ impl<B: FrameState> Walker<'_, B> {
         if times == 1 || once.count_after(&self.endings) > *skip {
             return 0;
         }
-        // Words of 1, 2, 4, … iterations.
-        let mut powers = vec![once.clone()];
-        while let Some(last) = powers.last()
-            && times.checked_shr(powers.len() as u32).is_some_and(|enough| enough > 0)
-            && last.count_after(&self.endings) <= *skip
-        {
-            let mut square = last.clone();
-            tame.measure.append(&mut square, last);
-            powers.push(square);
-        }
-        let mut passed = 0;
-        for (exponent, power) in powers.iter().enumerate().rev() {
-            let iterations = 1u64 << exponent;
-            if iterations <= times - passed && self.pass(power, skip) {
-                passed += iterations;
-            }
-        }
-        passed
+        let most = *skip;
+        pass_iterations(
+            self,
+            times,
+            once.clone(),
+            |walk, word| word.count_after(&walk.endings) <= most,
+            |_, word| {
+                let mut twice = word.clone();
+                tame.measure.append(&mut twice, word);
+                Some(twice)
+            },
+            |walk, word, _| walk.pass(word, skip),
+        )
     }
 }
 
 impl<B: FrameState> Walk for Walker<'_, B> {
     fn next(&mut self, skip: &mut u64) -> Option<End> {
         while let Some(stretch) = self.ahead.next() {
-            let passed = self.pass_iterations(stretch, skip);
+            let passed = self.pass_stretch(stretch, skip);
             // The occurrence ends in the next iteration, if any is left.
             if passed < stretch.times
                 && let Some(position) = self.ahead.enter(stretch, passed)
