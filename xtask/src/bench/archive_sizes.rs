@@ -7,7 +7,7 @@ use crate::table::{Column, Table, grouped, short};
 use anyhow::{Context as _, Result};
 use brotli::enc::BrotliEncoderParams;
 use loopfold::archive::ReadOptions;
-use loopfold::folders::{Auto, Folder, Outermost, Repair, SequiturRuns, Smallest, fold_trace};
+use loopfold::folders::{self, Folder, fold_trace};
 use loopfold::trace::{Collector, Event, Projection, Sink, TimesKept};
 use loopfold::{Fold, Trace};
 use loopfold_sources::{Context, Input, Options, guess};
@@ -21,14 +21,9 @@ use std::time::Duration;
 /// that of `fold --smallest`; those between are what they choose from.
 const FOLDERS: [&str; 5] = ["auto", "outermost", "sequitur-runs", "repair", "smallest"];
 
-fn folder(name: &str) -> Box<dyn Folder> {
-    match name {
-        "auto" => Box::new(Auto),
-        "outermost" => Box::new(Outermost::default()),
-        "sequitur-runs" => Box::new(SequiturRuns),
-        "repair" => Box::new(Repair),
-        _ => Box::new(Smallest),
-    }
+fn folder(name: &str) -> Result<Box<dyn Folder>> {
+    let known = folders::all().into_iter().find(|folder| folder.name() == name);
+    known.with_context(|| format!("there is no folder {name}"))
 }
 
 /// Prints the sizes for generated traces, and for those under a folder if one is given.
@@ -75,10 +70,10 @@ impl Row {
         let bytes: Vec<u8> = symbols.flat_map(|symbol| symbol.raw().to_le_bytes()).collect();
         let mut archives = [0; FOLDERS.len()];
         for (size, name) in archives.iter_mut().zip(FOLDERS) {
-            *size = archive_of(&fold_trace(trace.clone(), &*folder(name), 1)?)?.len();
+            *size = archive_of(&fold_trace(trace.clone(), &*folder(name)?, 1)?)?.len();
         }
         let events = trace.events();
-        let fold = fold_trace(trace, &*folder(FOLDERS[0]), 1)?;
+        let fold = fold_trace(trace, &*folder(FOLDERS[0])?, 1)?;
         let (archive, write) = best(|| archive_of(&fold));
         let archive = archive?;
         let (opened, open) = best(|| loopfold::archive::read(Cursor::new(&archive), &ReadOptions::default()));

@@ -111,6 +111,9 @@ struct Calls {
 impl Calls {
     fn of(fold: &Fold) -> Result<Self> {
         let functions = Functions::of(fold.alphabet())?.all().len() as u64;
+        if functions == 0 {
+            return Ok(Self { functions, nesting: 0 });
+        }
         let measure = Deepest::new(fold.alphabet());
         let rules = measure_rules(fold, &measure)?;
         let of_streams = fold.streams().iter().map(|stream| rules[stream.root().index()].deepest());

@@ -2,11 +2,12 @@
 //! and how long a thousand sequences take. It counts plain sequences of events and knows
 //! nothing of functions: a path that calls interrupt is no sequence to it.
 
-use super::{Subject, choose, milliseconds};
+use super::{Subject, milliseconds};
 use crate::clock::{best, timed};
 use crate::table::{Column, grouped};
 use anyhow::{Result, anyhow};
 use fm_index::{RLFMIndex, SearchIndex as _, Text};
+use std::time::Duration;
 
 pub(super) const COLUMNS: [Column; 9] = [
     Column::Text("trace"),
@@ -22,11 +23,11 @@ pub(super) const COLUMNS: [Column; 9] = [
 
 pub(super) const TITLE: &str = "A run-length FM index of the events, which knows no functions, beside the archive with its index of functions";
 
-/// Sequences and paths that are looked for.
+/// Sequences that are looked for.
 const QUERIES: usize = 1_000;
 
-/// The FM index of a trace beside our archive.
-pub(super) fn row(subject: &Subject) -> Result<Vec<String>> {
+/// The FM index of a trace beside our archive, in which as many paths take so long.
+pub(super) fn row(subject: &Subject, searching: Duration) -> Result<Vec<String>> {
     // Zero is the end of the text.
     let events: Vec<u32> = subject.symbols.iter().map(|symbol| symbol.raw() + 1).chain([0]).collect();
     let largest = events.iter().copied().max().unwrap_or(1);
@@ -38,9 +39,6 @@ pub(super) fn row(subject: &Subject) -> Result<Vec<String>> {
         (0..QUERIES).filter_map(|number| events.get(number * step..number * step + 4)).collect();
     let (_, counting) =
         best(|| sequences.iter().map(|sequence| index.search(sequence).count()).sum::<usize>());
-    let paths = choose::windows(&subject.fold, &subject.functions, &subject.symbols, QUERIES);
-    let (answered, searching) = best(|| subject.count_all(&paths));
-    answered?;
     let ours = subject.archive_bytes + subject.index_bytes;
     let is_better = (ours as usize) < index.heap_size()
         && subject.build < build

@@ -39,8 +39,9 @@ pub(crate) fn run(settings: &Settings) -> Result<()> {
         progress(format_args!("paths of functions in {name}"));
         let subject = Subject::new(name, trace)?;
         figure.add(&subject)?;
-        batches.row(subject.batch()?);
-        beside_fm.row(fm::row(&subject)?);
+        let batch = subject.batch()?;
+        batches.row(batch.row(&subject));
+        beside_fm.row(fm::row(&subject, batch.time)?);
     }
     println!("{}\n{}\n{batches}\n{beside_fm}", figure.table(), figure.targets());
     println!("{}", growth(length / 8)?);
@@ -190,18 +191,10 @@ impl Subject {
     }
 
     /// A thousand paths, with all that is built for them.
-    fn batch(&self) -> Result<Vec<String>> {
+    fn batch(&self) -> Result<Batch> {
         let paths = choose::windows(&self.fold, &self.functions, &self.symbols, 1_000);
         let (found, time) = best(|| self.count_all(&paths));
-        Ok(vec![
-            self.name.clone(),
-            grouped(self.symbols.len() as u128),
-            grouped(paths.len() as u128),
-            grouped(found?),
-            milliseconds(time),
-            short(1e6 * time.as_secs_f64() / paths.len().max(1) as f64),
-            if time < Duration::from_secs(1) { "met" } else { "MISSED" }.to_string(),
-        ])
+        Ok(Batch { paths: paths.len(), found: found?, time })
     }
 
     /// How often all paths occur, with all that is built for them.
@@ -215,6 +208,27 @@ impl Subject {
             };
         }
         Ok(sum)
+    }
+}
+
+/// Many paths looked for at once.
+struct Batch {
+    paths: usize,
+    found: u64,
+    time: Duration,
+}
+
+impl Batch {
+    fn row(&self, subject: &Subject) -> Vec<String> {
+        vec![
+            subject.name.clone(),
+            grouped(subject.symbols.len() as u128),
+            grouped(self.paths as u128),
+            grouped(self.found),
+            milliseconds(self.time),
+            short(1e6 * self.time.as_secs_f64() / self.paths.max(1) as f64),
+            if self.time < Duration::from_secs(1) { "met" } else { "MISSED" }.to_string(),
+        ]
     }
 }
 

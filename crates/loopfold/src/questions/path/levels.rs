@@ -71,6 +71,11 @@ impl NestingLevels {
         self.enters.saturating_add(1)
     }
 
+    /// By how much the lowest level of this and of the next stretch lie above that of both.
+    fn above(self, next: Self) -> (u64, u64) {
+        (next.leaves.saturating_sub(self.enters), self.enters.saturating_sub(next.leaves))
+    }
+
     /// The level of the lowest call that is left, if any is.
     pub fn lowest_return(&self) -> Option<u64> {
         Some(self.returns?.saturating_add(1))
@@ -105,9 +110,7 @@ impl Levels {
     }
 
     pub(super) fn joined(&self, left: NestingLevels, right: NestingLevels) -> NestingLevels {
-        // By how much the lowest level of each lies above that of both.
-        let (left_above, right_above) =
-            (right.leaves.saturating_sub(left.enters), left.enters.saturating_sub(right.leaves));
+        let (left_above, right_above) = left.above(right);
         let lowest = |of: NestingLevels, above: u64| of.returns.map(|level| level.saturating_add(above));
         let returns = match (lowest(left, left_above), lowest(right, right_above)) {
             (Some(left), Some(right)) => Some(left.min(right)),
@@ -175,8 +178,7 @@ pub struct Deepest(Levels);
 /// How many calls are open at a time in a stretch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Nesting {
-    leaves: u64,
-    enters: u64,
+    levels: NestingLevels,
     /// How far above the lowest level the highest is.
     highest: u64,
 }
@@ -203,27 +205,20 @@ impl Measure for Deepest {
     }
 
     fn symbol(&self, symbol: Symbol) -> Nesting {
-        let NestingLevels { leaves, enters, .. } = self.0.of_symbol(symbol);
-        Nesting { leaves, enters, highest: leaves.max(enters) }
+        let levels = self.0.of_symbol(symbol);
+        Nesting { levels, highest: levels.leaves.max(levels.enters) }
     }
 
     fn join(&self, left: &Nesting, right: &Nesting) -> Result<Nesting> {
-        let (left_above, right_above) =
-            (right.leaves.saturating_sub(left.enters), left.enters.saturating_sub(right.leaves));
-        Ok(Nesting {
-            leaves: left.leaves.saturating_add(left_above),
-            enters: right.enters.saturating_add(right_above),
-            highest: left.highest.saturating_add(left_above).max(right.highest.saturating_add(right_above)),
-        })
+        let (left_above, right_above) = left.levels.above(right.levels);
+        let highest = left.highest.saturating_add(left_above).max(right.highest.saturating_add(right_above));
+        Ok(Nesting { levels: self.0.joined(left.levels, right.levels), highest })
     }
 
     fn repeat(&self, once: &Nesting, times: u64) -> Result<Nesting> {
         let Some(more) = times.checked_sub(1) else { return Ok(Nesting::default()) };
-        let deeper = |by: u64, from: u64| from.saturating_add(by.saturating_mul(more));
-        Ok(Nesting {
-            leaves: deeper(once.leaves.saturating_sub(once.enters), once.leaves),
-            enters: deeper(once.enters.saturating_sub(once.leaves), once.enters),
-            highest: deeper(once.enters.abs_diff(once.leaves), once.highest),
-        })
+        let deeper = once.levels.enters.abs_diff(once.levels.leaves).saturating_mul(more);
+        let levels = self.0.repeated(once.levels, times);
+        Ok(Nesting { levels, highest: once.highest.saturating_add(deeper) })
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn search(
     for length in lengths {
         seams.look(length, &Wanted::new(projection, queries, length), &mut found)?;
     }
-    seams.summaries(queries, &found).map(Some)
+    Ok(Some(seams.summaries(queries, &found)))
 }
 
 /// The paths of one length, by their blocks.
@@ -278,7 +278,7 @@ impl<'a> Seams<'a> {
     }
 
     /// What was found, in all streams.
-    fn summaries(&self, queries: &[&PathQuery], found: &[Found]) -> Result<Vec<PathSummary>> {
+    fn summaries(&self, queries: &[&PathQuery], found: &[Found]) -> Vec<PathSummary> {
         let streams = self.fold.streams().len();
         let empty = PathSummary { counts: vec![0; streams], firsts: vec![None; streams] };
         let mut summaries = vec![empty; queries.len()];
@@ -294,7 +294,7 @@ impl<'a> Seams<'a> {
             of_roots.insert(folded.root(), stream);
             self.summarize(stream, folded.root(), queries, found, &mut summaries);
         }
-        Ok(summaries)
+        summaries
     }
 
     fn summarize(

@@ -282,11 +282,7 @@ fn matcher_of<'a, B: FrameState + 'a>(
 impl PathFound<'_> {
     /// How often it occurs in all streams together.
     pub fn count(&self) -> Result<u64> {
-        let streams = 0..self.fold.streams().len();
-        streams
-            .map(|stream| self.count_in(stream))
-            .try_fold(0u64, u64::checked_add)
-            .ok_or_else(|| Error::limit("the path occurs more than 2^64 times"))
+        self.count_all()
     }
 
     /// How often it occurs in a stream.
