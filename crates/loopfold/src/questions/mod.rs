@@ -3,7 +3,7 @@
 mod align;
 mod before;
 mod classes;
-mod communication;
+pub mod communication;
 mod context;
 mod find;
 mod halves;
