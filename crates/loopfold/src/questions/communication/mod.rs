@@ -4,6 +4,7 @@
 mod call;
 mod communicators;
 mod topology;
+mod zip;
 
 pub use call::{Call, Calls, CommId, Message, Peer};
 pub use communicators::{Communicators, Creation, Grid, rank_of};
