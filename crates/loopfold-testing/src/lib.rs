@@ -5,6 +5,7 @@
 
 pub mod calls;
 pub mod grammars;
+pub mod mpi;
 pub mod nest;
 pub mod oracles;
 pub mod programs;

@@ -3,9 +3,14 @@
 
 mod call;
 mod communicators;
+mod nth;
+mod partners;
+mod processes;
 mod topology;
 mod zip;
 
 pub use call::{Call, Calls, CommId, Message, Peer};
 pub use communicators::{Communicators, Creation, Grid, rank_of};
+pub use partners::{Disagreement, Link, Partners, Traffic, Unmatched};
+pub use processes::{Doing, ENVELOPE, Processes, Scope};
 pub use topology::{Channels, Direction, Layout, Topology};

@@ -149,20 +149,50 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Tells which events belong together, and how often: `tell(a, b, times)`. What one sequence
-/// has more than the other belongs to nothing. First occurrences are told in order.
-pub(super) fn zip(left: &[Node], right: &[Node], tell: &mut impl FnMut(u32, u32, u64)) {
+/// Events that belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub(super) left: u32,
+    pub(super) right: u32,
+    /// How often.
+    pub(super) times: u64,
+    /// How many come before it, the first time.
+    pub(super) nth: u64,
+}
+
+/// Who is told which events belong together.
+pub(super) trait Tell {
+    /// These do.
+    fn pair(&mut self, pair: Pair);
+
+    /// What is told until the end is repeated so often.
+    fn begin(&mut self, _times: u64) {}
+
+    /// The end of what is repeated.
+    fn end(&mut self) {}
+}
+
+impl<F: FnMut(Pair)> Tell for F {
+    fn pair(&mut self, pair: Pair) {
+        self(pair);
+    }
+}
+
+/// Tells which events belong together. What one sequence has more than the other belongs to
+/// nothing. Pairs are told in the order of their first occurrences.
+pub(super) fn zip(left: &[Node], right: &[Node], tell: &mut impl Tell) {
     let (a, b) = (Cursor::new(left, 1, events(left)), Cursor::new(right, 1, events(right)));
-    zip_at(a, b, 1, tell);
+    zip_at(a, b, (0, 1), tell);
 }
 
 /// Goes to where both are empty or one is. Each level of the recursion is half as long as the
 /// one above it, at most, so there are no more than 64.
-fn zip_at(mut a: Cursor<'_>, mut b: Cursor<'_>, times: u64, tell: &mut impl FnMut(u32, u32, u64)) {
+fn zip_at(mut a: Cursor<'_>, mut b: Cursor<'_>, (mut nth, times): (u64, u64), tell: &mut impl Tell) {
     while let (Some(left), Some(right)) = (a.head(), b.head()) {
         match (left, right) {
             (Head::Event(left), Head::Event(right)) => {
-                tell(left, right, times);
+                tell.pair(Pair { left, right, times, nth });
+                nth += 1;
                 a.skip(1);
                 b.skip(1);
             }
@@ -176,7 +206,10 @@ fn zip_at(mut a: Cursor<'_>, mut b: Cursor<'_>, times: u64, tell: &mut impl FnMu
                         let (left_times, right_times) = (stretch / in_left, stretch / in_right);
                         let once_left = Cursor::new(a.body(), left_times, in_left);
                         let once_right = Cursor::new(b.body(), right_times, in_right);
-                        zip_at(once_left, once_right, times.saturating_mul(stretches), tell);
+                        tell.begin(stretches);
+                        zip_at(once_left, once_right, (nth, times.saturating_mul(stretches)), tell);
+                        tell.end();
+                        nth += stretch * stretches;
                         a.skip(left_times * stretches);
                         b.skip(right_times * stretches);
                     }
@@ -214,6 +247,12 @@ impl Sequence {
         self.last().push(Node::Event(index));
     }
 
+    /// Adds what another sequence has.
+    pub(super) fn append(&mut self, nodes: Vec<Node>) {
+        self.close(0);
+        self.done.extend(nodes);
+    }
+
     /// The sequence.
     pub(super) fn finish(mut self) -> Vec<Node> {
         self.close(0);
@@ -230,6 +269,59 @@ impl Sequence {
             let Some((_, times, body)) = self.open.pop() else { return };
             let node = Node::Loop { times, each: events(&body), body };
             self.last().push(node);
+        }
+    }
+}
+
+/// Two forms of the same sequence in one: its events are pairs of theirs, its loops are those
+/// that both have.
+#[derive(Debug, Default)]
+pub(super) struct Joint {
+    pub(super) pairs: Vec<(u32, u32)>,
+    sequence: Sequence,
+}
+
+impl Joint {
+    pub(super) fn of(left: &[Node], right: &[Node]) -> (Vec<(u32, u32)>, Vec<Node>) {
+        let mut joint = Self::default();
+        zip(left, right, &mut joint);
+        (joint.pairs, joint.sequence.finish())
+    }
+}
+
+impl Tell for Joint {
+    fn pair(&mut self, pair: Pair) {
+        let number = self.pairs.len() as u32;
+        self.pairs.push((pair.left, pair.right));
+        self.sequence.last().push(Node::Event(number));
+    }
+
+    fn begin(&mut self, times: u64) {
+        self.sequence.open.push((0, times, Vec::new()));
+    }
+
+    fn end(&mut self) {
+        self.sequence.close(self.sequence.open.len() - 1);
+    }
+}
+
+/// Calls `then` with each event and the loops around it, outermost first, each with a number
+/// of its own from `next_loop` on. Loops are no deeper than 64: each doubles what it holds.
+pub(super) fn each_with_loops(
+    nodes: &[Node],
+    around: &mut Vec<(u32, u64)>,
+    next_loop: &mut u32,
+    then: &mut impl FnMut(u32, &[(u32, u64)]),
+) {
+    for node in nodes {
+        match node {
+            Node::Event(index) => then(*index, around),
+            Node::Loop { times, body, .. } => {
+                around.push((*next_loop, *times));
+                *next_loop = next_loop.wrapping_add(1);
+                each_with_loops(body, around, next_loop, then);
+                around.pop();
+            }
         }
     }
 }
@@ -276,22 +368,27 @@ mod tests {
             assert_eq!((events(&left), events(&right)), (a.len() as u64, b.len() as u64));
             let mut expected: BTreeMap<(u32, u32), u64> = BTreeMap::new();
             let mut first = Vec::new();
-            for pair in a.iter().copied().zip(b.iter().copied()) {
+            for (nth, pair) in a.iter().copied().zip(b.iter().copied()).enumerate() {
                 let times = expected.entry(pair).or_default();
                 *times += 1;
                 if *times == 1 {
-                    first.push(pair);
+                    first.push((pair, nth as u64));
                 }
             }
             let mut told: BTreeMap<(u32, u32), u64> = BTreeMap::new();
             let mut order = Vec::new();
-            zip(&left, &right, &mut |a, b, times| {
-                let sum = told.entry((a, b)).or_default();
+            zip(&left, &right, &mut |pair: Pair| {
+                let sum = told.entry((pair.left, pair.right)).or_default();
                 if *sum == 0 {
-                    order.push((a, b));
+                    order.push(((pair.left, pair.right), pair.nth));
                 }
-                *sum += times;
+                *sum += pair.times;
             });
+            let (pairs, joint) = Joint::of(&left, &right);
+            let mut both = Vec::new();
+            written_out(&joint, &mut both);
+            let both: Vec<(u32, u32)> = both.into_iter().map(|pair| pairs[pair as usize]).collect();
+            assert_eq!(both, a.iter().copied().zip(b.iter().copied()).collect::<Vec<_>>());
             assert_eq!(told, expected, "{left:?}\n{right:?}");
             assert_eq!(order, first, "{left:?}\n{right:?}");
         }
@@ -305,7 +402,7 @@ mod tests {
         let left = [many(1 << 40, vec![many(2, body(0))]), many(1 << 50, body(2))];
         let right = [many(1 << 41, body(5)), many(1 << 51, vec![Node::Event(9)])];
         let mut told = Vec::new();
-        zip(&left, &right, &mut |a, b, times| told.push((a, b, times)));
+        zip(&left, &right, &mut |pair: Pair| told.push((pair.left, pair.right, pair.times)));
         assert_eq!(told, [(0, 5, 1 << 41), (1, 6, 1 << 41), (2, 9, 1 << 50), (3, 9, 1 << 50)]);
     }
 

@@ -124,7 +124,6 @@ impl Abridged {
 
     /// The loops are sorted by start, outer ones first.
     fn with_loops(symbols: Vec<Symbol>, loops: Vec<AbridgedLoop>) -> Result<Self> {
-        let too_long = || Error::limit("an abridged stream that stands for more than 2^64 events");
         let mut inner: Vec<Inner> = Vec::with_capacity(loops.len());
         let mut open: Vec<u32> = Vec::new();
         let mut by_end: Vec<u32> = Vec::with_capacity(loops.len());
@@ -152,6 +151,38 @@ impl Abridged {
             added.push((end, sum.checked_add(more).ok_or_else(too_long)?));
         }
         Ok(Self { symbols, loops, inner, added })
+    }
+
+    /// The same loops over other symbols.
+    pub(crate) fn renamed(mut self, mut symbol: impl FnMut(Symbol) -> Symbol) -> Self {
+        self.symbols.iter_mut().for_each(|old| *old = symbol(*old));
+        self
+    }
+
+    /// Some of the symbols only, and the loops around them.
+    pub(crate) fn filtered(&self, mut is_kept: impl FnMut(Symbol) -> bool) -> Result<Self> {
+        let mut kept_before = Vec::with_capacity(self.symbols.len() + 1);
+        let mut symbols = Vec::new();
+        for &symbol in &self.symbols {
+            kept_before.push(symbols.len() as u32);
+            if is_kept(symbol) {
+                symbols.push(symbol);
+            }
+        }
+        kept_before.push(symbols.len() as u32);
+        let mut loops: Vec<AbridgedLoop> = Vec::new();
+        for found in &self.loops {
+            let (start, end) = (kept_before[found.start as usize], kept_before[found.end as usize]);
+            match loops.last_mut() {
+                _ if start == end => {}
+                // A loop of nothing but another one is that one, more often.
+                Some(last) if (last.start, last.end) == (start, end) => {
+                    last.times = last.times.checked_mul(found.times).ok_or_else(too_long)?;
+                }
+                _ => loops.push(AbridgedLoop { start, end, times: found.times }),
+            }
+        }
+        Self::with_loops(symbols, loops)
     }
 
     /// The symbols, each repetition once.
@@ -255,6 +286,10 @@ impl Abridged {
         let AbridgedLoop { start, end, times } = self.loops[index];
         self.inner[index].added / (times - 1) - u64::from(end - start)
     }
+}
+
+fn too_long() -> Error {
+    Error::limit("an abridged stream that stands for more than 2^64 events")
 }
 
 /// What the loops that end at or before a symbol add to the stream.

@@ -1,0 +1,380 @@
+//! What the processes of a trace do: of each stream the events that have to do with other
+//! processes, with their repetitions written once, in two forms. The *exact* form has them as
+//! they are, so that messages can be matched by their tags; the *shown* form leaves out what
+//! does not count (the envelope of messages), and is what patterns are looked for in. The two
+//! have different loops; both at once are a nest of pairs ([`Joint`]).
+//!
+//! In both, events in different functions are different while loops are looked for, so that a
+//! repetition never hides in which functions it happened.
+//!
+//! Streams that are the same are looked at once. Time: that of unfolding and of folding twice
+//! with the folder `outermost`. Memory: 8 bytes for each event of the stream that is being
+//! looked at, and that of the folder; what is kept goes with what is written.
+
+use super::call::Calls;
+use super::communicators::{Communicators, Creation};
+use super::zip::{Joint, Node, Sequence};
+use crate::fold::{Fold, Measure, Target, measure_rules};
+use crate::questions::Abridged;
+use crate::trace::{Alphabet, Name, Projection, Role};
+use crate::{Result, RuleId, Symbol};
+use hashbrown::HashMap;
+use std::sync::Arc;
+
+/// Fields of a message or a collective operation that do not say who takes part.
+pub const ENVELOPE: [&str; 9] =
+    ["tag", "bytes", "recvtag", "recvbytes", "op", "n", "color", "key", "newcomm"];
+
+/// Which events are looked at, and what of them counts.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// All events, not only those that have to do with other processes.
+    pub all_events: bool,
+    /// The envelope counts.
+    pub envelope: bool,
+}
+
+/// What one stream does.
+#[derive(Clone, Debug, Default)]
+pub struct Doing {
+    shown: Abridged,
+    /// What both forms have in common: indices into the events.
+    pub(super) nest: Vec<Node>,
+    pub(super) events: Vec<DoneEvent>,
+    /// For each symbol of the shown form, the function that it happens in.
+    contexts: Vec<u32>,
+}
+
+/// An event as it is, and where it is in the shown form.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DoneEvent {
+    pub(super) symbol: Symbol,
+    pub(super) shown: u32,
+}
+
+impl Doing {
+    /// The stream as it is shown.
+    pub fn shown(&self) -> &Abridged {
+        &self.shown
+    }
+}
+
+/// What all streams of a trace do.
+#[derive(Clone, Debug)]
+pub struct Processes<'a> {
+    pub(super) fold: &'a Fold,
+    pub(super) calls: Calls,
+    pub(super) communicators: Communicators,
+    /// What shown symbols mean.
+    alphabet: Alphabet,
+    doings: Vec<Arc<Doing>>,
+    /// Functions, by the numbers that [`Doing::contexts`] has.
+    functions: Vec<String>,
+    /// The streams that are too long to be unfolded, whose stored loops were taken.
+    pub(super) as_stored: Vec<usize>,
+}
+
+/// No function.
+const NOWHERE: u32 = u32::MAX;
+
+/// Streams with more events are not unfolded.
+const LONGEST: u64 = 1 << 30;
+
+impl<'a> Processes<'a> {
+    /// Looks at all streams.
+    pub fn of(fold: &'a Fold, scope: &Scope) -> Result<Self> {
+        Self::with_longest(fold, scope, LONGEST)
+    }
+
+    /// The same; streams with more events than that are not unfolded.
+    pub fn with_longest(fold: &'a Fold, scope: &Scope, longest: u64) -> Result<Self> {
+        let calls = Calls::of(fold.alphabet());
+        let mut communicators =
+            Communicators::new(fold.streams().iter().map(|stream| (stream.name(), stream.notes())));
+        communicators.learn(&creations(fold)?);
+        let ignore = if scope.envelope { Vec::new() } else { ENVELOPE.map(String::from).to_vec() };
+        let (alphabet, shown) =
+            Projection { ignore, ..Projection::default() }.of_alphabet(fold.alphabet())?;
+        let kinds = Kinds::of(fold.alphabet(), &calls, scope.all_events);
+        let mut known: HashMap<RuleId, Arc<Doing>> = HashMap::new();
+        let mut result = Self {
+            fold,
+            calls,
+            communicators,
+            alphabet,
+            doings: Vec::new(),
+            functions: kinds.functions.clone(),
+            as_stored: Vec::new(),
+        };
+        for (index, stream) in fold.streams().iter().enumerate() {
+            let root = stream.root();
+            if fold.length(root) > longest {
+                result.as_stored.push(index);
+            }
+            let doing = match known.get(&root) {
+                Some(doing) => Arc::clone(doing),
+                None => {
+                    let is_long = fold.length(root) > longest;
+                    let doing = if is_long {
+                        doing_as_stored(fold, root, &kinds, &shown)?
+                    } else {
+                        doing(fold, root, &kinds, &shown)?
+                    };
+                    Arc::clone(known.entry(root).or_insert(Arc::new(doing)))
+                }
+            };
+            result.doings.push(doing);
+        }
+        Ok(result)
+    }
+
+    /// What shown symbols mean.
+    pub fn alphabet(&self) -> &Alphabet {
+        &self.alphabet
+    }
+
+    /// Which process each stream is.
+    pub fn communicators(&self) -> &Communicators {
+        &self.communicators
+    }
+
+    /// What each stream does.
+    pub fn doings(&self) -> &[Arc<Doing>] {
+        &self.doings
+    }
+
+    /// The function that a shown event of a stream happens in.
+    pub fn function(&self, stream: usize, index: usize) -> Option<&str> {
+        let function = *self.doings[stream].contexts.get(index)?;
+        self.functions.get(function as usize).map(String::as_str)
+    }
+
+    /// True if the trace says which functions events happen in.
+    pub fn has_functions(&self) -> bool {
+        !self.functions.is_empty()
+    }
+}
+
+/// What is done with each symbol.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    LeftOut,
+    Taken,
+    Enter(u32),
+    Leave,
+}
+
+struct Kinds {
+    of: Vec<Kind>,
+    functions: Vec<String>,
+}
+
+impl Kinds {
+    fn of(alphabet: &Alphabet, calls: &Calls, all_events: bool) -> Self {
+        let mut functions: Vec<String> = Vec::new();
+        let mut numbers: HashMap<String, u32> = HashMap::new();
+        // A trace of something else than communication.
+        let all_events = all_events || calls.is_empty();
+        let mut kind = |symbol| {
+            if all_events || calls.get(symbol).is_some() {
+                return Kind::Taken;
+            }
+            let meaning = alphabet.meaning(symbol);
+            match meaning.role {
+                Role::Enter => {
+                    let name = match meaning.name {
+                        Name::Text(text) => String::from_utf8_lossy(text).into_owned(),
+                        Name::Integer(number) => number.to_string(),
+                    };
+                    let next = functions.len() as u32;
+                    Kind::Enter(*numbers.entry(name).or_insert_with_key(|name| {
+                        functions.push(name.clone());
+                        next
+                    }))
+                }
+                Role::Leave => Kind::Leave,
+                _ => Kind::LeftOut,
+            }
+        };
+        let of = alphabet.symbols().map(&mut kind).collect();
+        Self { of, functions }
+    }
+}
+
+/// Numbers for symbols in functions. Where a trace has no functions, a symbol is its own.
+#[derive(Default)]
+struct Annotated {
+    meanings: Vec<(Symbol, u32)>,
+    numbers: HashMap<(Symbol, u32), u32, foldhash::fast::RandomState>,
+    last: Option<((Symbol, u32), Symbol)>,
+}
+
+impl Annotated {
+    #[inline]
+    fn number(&mut self, symbol: Symbol, function: u32) -> Result<Symbol> {
+        let meaning = (symbol, function);
+        if let Some((known, number)) = self.last
+            && known == meaning
+        {
+            return Ok(number);
+        }
+        let next = self.meanings.len();
+        let number = *self.numbers.entry(meaning).or_insert(next as u32);
+        if number as usize == next {
+            self.meanings.push(meaning);
+        }
+        let number = Symbol::new(number as usize)?;
+        self.last = Some((meaning, number));
+        Ok(number)
+    }
+}
+
+fn doing(fold: &Fold, root: RuleId, kinds: &Kinds, shown: &[Symbol]) -> Result<Doing> {
+    let mut annotated = Annotated::default();
+    let mut exact: Vec<Symbol> = Vec::new();
+    let mut open: Vec<u32> = Vec::new();
+    let mut page = vec![Symbol::new(0)?; PAGE];
+    let mut unfold = fold.unfold(root);
+    loop {
+        let filled = unfold.fill(&mut page);
+        for &symbol in &page[..filled] {
+            match kinds.of[symbol.index()] {
+                Kind::LeftOut => {}
+                Kind::Taken => {
+                    exact.push(annotated.number(symbol, open.last().copied().unwrap_or(NOWHERE))?);
+                }
+                Kind::Enter(function) => open.push(function),
+                Kind::Leave => {
+                    open.pop();
+                }
+            }
+        }
+        if filled < page.len() {
+            break;
+        }
+    }
+    let exact_form = Abridged::of(&exact)?;
+    // What is left of each annotated symbol when the envelope is taken away.
+    let mut plain = Annotated::default();
+    let mut shorter = Vec::with_capacity(annotated.meanings.len());
+    for &(symbol, function) in &annotated.meanings {
+        shorter.push(plain.number(shown[symbol.index()], function)?);
+    }
+    // If nothing became the same, the numbers are the same as well.
+    let shown_form = if plain.meanings.len() == annotated.meanings.len() {
+        exact_form.clone()
+    } else {
+        exact.iter_mut().for_each(|symbol| *symbol = shorter[symbol.index()]);
+        Abridged::of(&exact)?
+    };
+    drop(exact);
+    let contexts = shown_form.symbols().iter().map(|&symbol| plain.meanings[symbol.index()].1).collect();
+    let exact_form = exact_form.renamed(|symbol| annotated.meanings[symbol.index()].0);
+    let shown_form = shown_form.renamed(|symbol| plain.meanings[symbol.index()].0);
+    let (pairs, nest) = Joint::of(&sequence(&exact_form), &sequence(&shown_form));
+    let event =
+        |(exact, shown): (u32, u32)| DoneEvent { symbol: exact_form.symbols()[exact as usize], shown };
+    Ok(Doing { events: pairs.into_iter().map(event).collect(), nest, shown: shown_form, contexts })
+}
+
+/// How many events are unfolded at once.
+const PAGE: usize = 1 << 16;
+
+/// With the loops that the fold has.
+fn doing_as_stored(fold: &Fold, root: RuleId, kinds: &Kinds, shown: &[Symbol]) -> Result<Doing> {
+    let exact = Abridged::of_rule(fold, root, LONGEST as usize)?;
+    let exact = exact.filtered(|symbol| kinds.of[symbol.index()] == Kind::Taken)?;
+    let event = |(shown, &symbol): (usize, &Symbol)| DoneEvent { symbol, shown: shown as u32 };
+    let events: Vec<DoneEvent> = exact.symbols().iter().enumerate().map(event).collect();
+    let contexts = vec![NOWHERE; events.len()];
+    let nest = sequence(&exact);
+    Ok(Doing { events, nest, shown: exact.renamed(|symbol| shown[symbol.index()]), contexts })
+}
+
+/// An abridged stream as a nest of its indices.
+fn sequence(abridged: &Abridged) -> Vec<Node> {
+    let loops = abridged.loops();
+    let mut sequence = Sequence::default();
+    let mut around: Vec<(u32, u64)> = Vec::new();
+    let mut next = 0;
+    for index in 0..abridged.symbols().len() as u32 {
+        while around.last().is_some_and(|&(found, _)| loops[found as usize].end <= index) {
+            around.pop();
+        }
+        while let Some(found) = loops.get(next).filter(|found| found.start == index) {
+            around.push((next as u32, found.times));
+            next += 1;
+        }
+        sequence.push(index, &around);
+    }
+    sequence.finish()
+}
+
+/// The calls of each stream that make communicators.
+fn creations(fold: &Fold) -> Result<Vec<Vec<Creation>>> {
+    let alphabet = fold.alphabet();
+    let of: Vec<Option<Creation>> =
+        alphabet.symbols().map(|symbol| Creation::of(&alphabet.meaning(symbol))).collect();
+    if of.iter().all(Option::is_none) {
+        return Ok(Vec::new());
+    }
+    let holds = measure_rules(fold, &Holds(&of))?;
+    let mut known: HashMap<RuleId, Vec<Creation>> = HashMap::new();
+    let mut result = Vec::new();
+    for stream in fold.streams() {
+        let root = stream.root();
+        let creations = known.entry(root).or_insert_with(|| creations_in(fold, root, &of, &holds));
+        result.push(creations.clone());
+    }
+    Ok(result)
+}
+
+/// More communicators of a stream than this are not looked at.
+const MOST_CREATIONS: usize = 1 << 16;
+
+fn creations_in(fold: &Fold, root: RuleId, of: &[Option<Creation>], holds: &[bool]) -> Vec<Creation> {
+    let mut result = Vec::new();
+    let mut open = vec![(root, 0usize, 0u64)];
+    while let Some((rule, next, again)) = open.pop() {
+        if result.len() == MOST_CREATIONS {
+            break;
+        }
+        let Some(item) = fold.body(rule).get(next) else {
+            if again > 0 {
+                open.push((rule, 0, again - 1));
+            }
+            continue;
+        };
+        open.push((rule, next + 1, again));
+        match item.target() {
+            Target::Symbol(symbol) => {
+                if let Some(creation) = &of[symbol.index()] {
+                    let room = (MOST_CREATIONS - result.len()) as u64;
+                    result.extend((0..item.times().min(room)).map(|_| creation.clone()));
+                }
+            }
+            Target::Rule(inner) if holds[inner.index()] => open.push((inner, 0, item.times() - 1)),
+            Target::Rule(_) => {}
+        }
+    }
+    result
+}
+
+/// Whether a stretch has a call that makes a communicator.
+struct Holds<'a>(&'a [Option<Creation>]);
+
+impl Measure for Holds<'_> {
+    type Value = bool;
+    fn empty(&self) -> bool {
+        false
+    }
+    fn symbol(&self, symbol: Symbol) -> bool {
+        self.0[symbol.index()].is_some()
+    }
+    fn join(&self, left: &bool, right: &bool) -> Result<bool> {
+        Ok(*left || *right)
+    }
+    fn repeat(&self, value: &bool, _: u64) -> Result<bool> {
+        Ok(*value)
+    }
+}
