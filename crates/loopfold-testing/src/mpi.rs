@@ -85,9 +85,12 @@ fn random_round(rng: &mut Rng, processes: usize) -> Program {
     round
 }
 
-/// The sends and receives of a program, one by one: who has received what, as pairs of a
-/// process and a position of its calls; then the sends and the receives that are left over.
-pub fn partners(program: &Program) -> (Vec<[(usize, usize); 2]>, Vec<(usize, usize)>, Vec<(usize, usize)>) {
+/// A call: a process, and a position among its calls.
+pub type Place = (usize, usize);
+
+/// The sends and receives of a program, one by one: who has received what; then the sends and
+/// the receives that are left over.
+pub fn partners(program: &Program) -> (Vec<[Place; 2]>, Vec<Place>, Vec<Place>) {
     let (mut pairs, mut unreceived) = (Vec::new(), Vec::new());
     let mut is_taken: Vec<Vec<bool>> = program.iter().map(|calls| vec![false; calls.len()]).collect();
     for (from, calls) in program.iter().enumerate() {
@@ -216,31 +219,26 @@ pub fn weather(rows: usize, columns: usize, exchanges: usize) -> Program {
     }
     let short = ["MPI_Bcast", "MPI_Gather", "MPI_Gatherv"].map(|name| Call::Collective(name, Some(1)));
     let long = ["MPI_Gather", "MPI_Scatterv"].map(|name| Call::Collective(name, Some(1)));
+    let long = [&short[..], &long[..]].concat();
+    let (barrier, sum) = (Call::Collective("MPI_Barrier", None), Call::Collective("MPI_Allreduce", None));
     let mut program = all(&[Call::Enter("START_DOMAIN_EM")]);
     let (first, steps) = (exchanges / 351, 100);
     repeat(&mut program, &exchange, first);
     repeat(&mut program, &all(&[Call::Leave("START_DOMAIN_EM")]), 1);
+    repeat(&mut program, &all(&long), 20);
+    repeat(&mut program, &all(&[barrier]), 1);
+    repeat(&mut program, &all(&short), 50);
+    repeat(&mut program, &all(&[sum]), 1);
     let in_steps = exchanges - first;
-    let (mut longs, mut shorts) = (0, 0);
     for step in 0..steps {
         repeat(&mut program, &all(&[Call::Enter("SOLVE_EM")]), 1);
         repeat(&mut program, &exchange, in_steps * (step + 1) / steps - in_steps * step / steps);
         repeat(&mut program, &all(&[Call::Leave("SOLVE_EM")]), 1);
-        // Something of its own lies between, so that no two are one after the other.
-        while longs < 60 * (step + 1) / steps {
-            repeat(
-                &mut program,
-                &all(&[&short[..], &long[..], &[Call::Collective("MPI_Barrier", None)]].concat()),
-                1,
-            );
-            longs += 1;
-        }
-        while shorts < 116 * (step + 1) / steps {
-            let between = Call::Collective("MPI_Allreduce", None);
-            repeat(&mut program, &all(&[&short[..], &[between]].concat()), 1);
-            shorts += 1;
-        }
     }
+    repeat(&mut program, &all(&long), 40);
+    repeat(&mut program, &all(&[sum]), 1);
+    repeat(&mut program, &all(&short), 66);
+    repeat(&mut program, &all(&[barrier]), 1);
     program
 }
 

@@ -251,7 +251,7 @@ impl<'p, 'a> Matching<'p, 'a> {
         let sends = finished(std::mem::take(&mut self.sends));
         let mut receives = finished(std::mem::take(&mut self.receives));
         // What specific receives have left over.
-        let mut left: BTreeMap<(u32, CommId), Vec<(Channel, &[Node], u64)>> = BTreeMap::new();
+        let mut left: BTreeMap<(u32, CommId), Vec<Left<'_>>> = BTreeMap::new();
         for (channel, sent) in &sends {
             let received = receives.remove(channel).unwrap_or_default();
             let matched = events(sent).min(events(&received));
@@ -284,7 +284,7 @@ impl<'p, 'a> Matching<'p, 'a> {
     }
 
     /// Matches receives from whoever sends with what is left over.
-    fn match_anyone(&mut self, to: u32, comm: CommId, left: &[(Channel, &[Node], u64)], received: &[Node]) {
+    fn match_anyone(&mut self, to: u32, comm: CommId, left: &[Left<'_>], received: &[Node]) {
         let sent =
             left.iter().fold(0u64, |sum, (_, sent, matched)| sum.saturating_add(events(sent) - matched));
         let wanted = events(received);
@@ -407,6 +407,9 @@ impl<'p, 'a> Matching<'p, 'a> {
         Some((position, fold.symbol_at(root, position)?))
     }
 }
+
+/// A channel, what was sent, and how much of it specific receives have taken.
+type Left<'a> = (Channel, &'a [Node], u64);
 
 /// Of more channels it is not said where their first message without another end is.
 const MOST_LOCATED: usize = 1000;

@@ -65,8 +65,9 @@ pub struct Processes<'a> {
     pub(super) fold: &'a Fold,
     pub(super) calls: Calls,
     pub(super) communicators: Communicators,
-    /// What shown symbols mean.
+    /// What shown symbols mean, and what they say of communication.
     alphabet: Alphabet,
+    pub(super) shown_calls: Calls,
     doings: Vec<Arc<Doing>>,
     /// Functions, by the numbers that [`Doing::contexts`] has.
     functions: Vec<String>,
@@ -101,6 +102,7 @@ impl<'a> Processes<'a> {
             fold,
             calls,
             communicators,
+            shown_calls: Calls::of(&alphabet),
             alphabet,
             doings: Vec::new(),
             functions: kinds.functions.clone(),
