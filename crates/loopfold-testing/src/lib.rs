@@ -7,6 +7,7 @@ pub mod calls;
 pub mod grammars;
 pub mod nest;
 pub mod oracles;
+pub mod patterns;
 pub mod programs;
 pub mod rng;
 pub mod streams;

@@ -2,5 +2,7 @@
 //! other.
 
 mod abridged;
+mod ngram;
 
 pub use abridged::{Abridged, AbridgedLoop};
+pub use ngram::{NgramPattern, Ngrams};
