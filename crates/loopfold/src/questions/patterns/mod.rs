@@ -2,7 +2,10 @@
 //! other.
 
 mod abridged;
+mod exact;
 mod ngram;
+mod suffixes;
 
 pub use abridged::{Abridged, AbridgedLoop};
+pub use exact::{Repeat, Repeats};
 pub use ngram::{NgramPattern, Ngrams};

@@ -18,11 +18,16 @@
 //! or at the end) are only noted. Where the paper is ambiguous, `loopfold-testing` says what
 //! was chosen, and has the procedure as it is printed.
 //!
-//! **What it misses.** The pointer passes over what a match covers, and compares only what
-//! begins where it stood. In `abc … bcd … abcd` the repeat `bcd` begins inside the match of
-//! `abc`: the pointer never stands at the second `bcd`, so `bcd` is not found. Also an n-gram
-//! is compared with the positions at its prefix only, so what has come to rest at a shorter
-//! pattern may occur in longer repeats. [`Repeats`](super::Repeats) finds all there are.
+//! **What it promises.** The paper calls what it finds maximal repeats. They are repeats, and
+//! right-maximal: events that follow their positions are pairwise different, but for positions
+//! that are directly followed by the pattern itself. They are parts of maximal repeats, though
+//! not always such, since nothing compares what lies before a position; and a bi-gram that was
+//! noted inside what became a longer pattern later stays where it is.
+//!
+//! **What it misses.** The pointer passes over what a match covers. In `abc … bcd … abcd` the
+//! second `bcd` begins inside the match of `abc`, where the pointer never stands, so that `bcd`
+//! is not found, though it is a supermaximal repeat. [`Repeats`](super::Repeats) finds all
+//! there are.
 //!
 //! Time: linear but for comparisons of what may be a tandem repeat, which mostly differ at
 //! once. Memory: 4 bytes an event for the stream itself, and about 50 for each place where
@@ -379,10 +384,11 @@ mod tests {
     #[test]
     fn events_are_looked_at_as_soon_as_they_decide_something() {
         let mut ngrams = Ngrams::default();
-        for letter in "abcxabcyabc".bytes() {
+        for letter in "abcxabcyxabc".bytes() {
             ngrams.push(Symbol::new(letter.into()).unwrap()).unwrap();
         }
-        // `abc` at 8 has a match up to the end, so that nothing waits but for what follows.
-        assert!(matches!(ngrams.detector.step, Step::Matched { at: 8, length: 3, .. }));
+        // `xabc` at 8 has a match up to the end; whether it comes again is still open.
+        let step = ngrams.detector.step;
+        assert!(matches!(step, Step::Matched { at: 8, length: 4, .. }), "{step:?}");
     }
 }
