@@ -89,14 +89,9 @@ impl Repeats {
 
     /// Where it occurs, in order; occurrences may overlap.
     pub fn positions(&self, repeat: &Repeat) -> Vec<u32> {
-        let mut positions = self.starts(repeat).to_vec();
+        let mut positions = self.suffixes.starts[self.ranks(repeat)].to_vec();
         positions.sort_unstable();
         positions
-    }
-
-    /// The same in no particular order.
-    pub(super) fn starts(&self, repeat: &Repeat) -> &[u32] {
-        &self.suffixes.starts[repeat.first as usize..=repeat.last as usize]
     }
 
     /// The range of a repeat among the suffixes.
