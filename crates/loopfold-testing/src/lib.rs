@@ -8,6 +8,7 @@ pub mod grammars;
 pub mod mpi;
 pub mod nest;
 pub mod oracles;
+pub mod patterns;
 pub mod programs;
 pub mod rng;
 pub mod streams;

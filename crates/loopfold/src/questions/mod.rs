@@ -38,7 +38,11 @@ pub use path::{
     PathSearcher, PathStarts, PathSummary, ScanFound, ScanOptions, Scheme, Share, TraceChunks, find_path,
     find_path_indexed, is_path, scan_chunks, scan_unfolded,
 };
-pub use patterns::{Abridged, AbridgedLoop};
+pub use patterns::{
+    Abridged, AbridgedLoop, AbridgedStreams, ENVELOPE, EventChoice, KeptPositions, NgramPattern, Ngrams,
+    Pattern, PatternMethod, PatternPlace, PatternPlaces, PatternSettings, Patterns, RankBy, Repeat, Repeats,
+    Room,
+};
 pub use query::Query;
 pub use rule_sums::{rule_sums, summarize};
 pub use run_time::run_time;

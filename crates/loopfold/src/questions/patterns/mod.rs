@@ -1,6 +1,393 @@
 //! Patterns: sequences of events that repeat in a stream, though not one directly after the
 //! other.
+//!
+//! They are looked for in [abridged](Abridged) streams, with each contiguous repetition
+//! written once, by one of two detectors: [`Ngrams`], in one pass, or [`Repeats`], all there
+//! are. What either finds is settled in the same way: an occurrence that is part of one of a
+//! longer pattern belongs to that one, and of those that overlap each other the left one
+//! counts. Then repetitions are added back, equal patterns of several streams are put
+//! together, and all are ranked.
+//!
+//! Streams with the same abridged form are looked at once. Time: that of the detectors, which
+//! with n-grams is less than abridging takes; memory in proportion to the abridged streams.
 
 mod abridged;
+mod claims;
+mod exact;
+mod gather;
+mod ngram;
+mod suffixes;
 
 pub use abridged::{Abridged, AbridgedLoop};
+pub use exact::{Repeat, Repeats};
+pub use gather::{AbridgedStreams, ENVELOPE, EventChoice, KeptPositions, Room};
+pub use ngram::{NgramPattern, Ngrams};
+
+use crate::{Result, Symbol};
+use claims::{Claims, apart};
+use hashbrown::HashMap;
+use std::cmp::Reverse;
+use std::hash::BuildHasher as _;
+use suffixes::Suffixes;
+
+/// How to look for patterns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PatternMethod {
+    /// In one pass, as in the paper; see [`Ngrams`] for what it passes over.
+    #[default]
+    Ngrams,
+    /// All maximal repeats; see [`Repeats`].
+    Exact,
+}
+
+/// Which patterns come first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RankBy {
+    /// Those that most events of the trace belong to.
+    #[default]
+    Events,
+    /// Those that occur most often.
+    Count,
+    /// The longest.
+    Length,
+    /// Those of the most processes.
+    Processes,
+}
+
+/// What to look for, and how much of it to keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PatternSettings {
+    /// How to look for them.
+    pub method: PatternMethod,
+    /// Which come first.
+    pub rank_by: RankBy,
+    /// Only patterns that occur at least so often, repetitions added back.
+    pub min_count: u64,
+    /// The most patterns that are kept, the first ones.
+    pub keep: usize,
+}
+
+impl Default for PatternSettings {
+    fn default() -> Self {
+        let (method, rank_by) = (PatternMethod::default(), RankBy::default());
+        Self { method, rank_by, min_count: 2, keep: usize::MAX }
+    }
+}
+
+/// Where a pattern is in an abridged stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PatternPlace {
+    /// Its first symbol.
+    pub start: u32,
+    /// How often it occurs here: the times of the loops around it.
+    pub times: u64,
+}
+
+/// The places of a pattern in streams that have the same abridged form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatternPlaces {
+    /// Which streams: an index to [`Patterns::classes`].
+    pub class: usize,
+    /// In their order; they do not overlap.
+    pub places: Vec<PatternPlace>,
+}
+
+/// A sequence of events that repeats.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// Its events, each repetition inside it once.
+    pub symbols: Vec<Symbol>,
+    /// Where it is, by classes of streams.
+    pub classes: Vec<PatternPlaces>,
+    /// How often it occurs in all streams, repetitions added back.
+    pub count: u64,
+    /// At how many separate places; those directly after one another are one.
+    pub places: u64,
+    /// How often besides inside longer patterns.
+    pub inside: u64,
+    /// The fewest events of an occurrence, with repetitions inside written out.
+    pub fewest_events: u64,
+    /// The most: loops inside may differ between places.
+    pub most_events: u64,
+    /// How many events of all streams belong to its occurrences.
+    pub explained: u128,
+    /// How many streams have it.
+    pub processes: usize,
+    /// Whether no longer repeat contains it, where that was looked for.
+    pub is_supermaximal: Option<bool>,
+}
+
+/// The patterns of several streams.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Patterns {
+    /// In the order that was asked for.
+    pub patterns: Vec<Pattern>,
+    /// Streams that have the same abridged form, by their indices.
+    pub classes: Vec<Vec<usize>>,
+    /// How many patterns were found; some may not have been kept.
+    pub found: u64,
+    /// Whether there were so many repeats that not all were looked at.
+    pub is_cut: bool,
+}
+
+/// The most repeats of a class that are settled, and places of them.
+const MOST_REPEATS: usize = 1 << 20;
+const MOST_PLACES: usize = 1 << 25;
+
+/// What a detector has found in a stream.
+struct Candidate {
+    length: u32,
+    /// In their order.
+    starts: Vec<u32>,
+    is_supermaximal: Option<bool>,
+}
+
+/// A class of streams while patterns are put together.
+struct Class<'a> {
+    abridged: &'a Abridged,
+    streams: Vec<usize>,
+    /// The places of its patterns, and the length of the longest.
+    claims: Claims,
+    longest: u32,
+    /// Once they are needed.
+    suffixes: Option<Suffixes>,
+}
+
+impl Patterns {
+    /// The patterns of streams.
+    ///
+    /// ```
+    /// use loopfold::Symbol;
+    /// use loopfold::questions::{Abridged, PatternSettings, Patterns};
+    ///
+    /// let events: Vec<Symbol> = "abc.abcabcabcabc".bytes().map(|name| Symbol::new(name.into()).unwrap()).collect();
+    /// let abridged = Abridged::of(&events)?;
+    /// let patterns = Patterns::of(&[&abridged], &PatternSettings::default())?;
+    /// let [pattern] = &patterns.patterns[..] else { panic!() };
+    /// assert_eq!((pattern.count, pattern.places, pattern.explained), (5, 2, 15));
+    /// # Ok::<(), loopfold::Error>(())
+    /// ```
+    pub fn of(streams: &[&Abridged], settings: &PatternSettings) -> Result<Self> {
+        let mut classes = classes_of(streams);
+        let mut found = Patterns::default();
+        let mut known: HashMap<&[Symbol], usize> = HashMap::new();
+        for (index, class) in classes.iter_mut().enumerate() {
+            let mut candidates = found.candidates(class.abridged, settings.method)?;
+            candidates
+                .sort_by_key(|candidate| (Reverse(candidate.length), candidate.starts.first().copied()));
+            for candidate in candidates {
+                let Some(pattern) = class.settle(index, candidate) else { continue };
+                let place = pattern.classes[0].places[0].start as usize;
+                let symbols = &class.abridged.symbols()[place..place + pattern.symbols.len()];
+                let at = *known.entry(symbols).or_insert(found.patterns.len());
+                match found.patterns.get_mut(at) {
+                    Some(other) => other.join(pattern),
+                    None => found.patterns.push(pattern),
+                }
+            }
+        }
+        found.patterns.retain(|pattern| pattern.count >= settings.min_count);
+        found.found = found.patterns.len() as u64;
+        found.patterns.sort_by_cached_key(|pattern| pattern.rank(settings.rank_by));
+        found.patterns.truncate(settings.keep);
+        if settings.method == PatternMethod::Ngrams {
+            found.look_inside(&mut classes)?;
+        }
+        found.classes = classes.into_iter().map(|class| class.streams).collect();
+        Ok(found)
+    }
+
+    /// The streams that have a pattern, each with its places.
+    pub fn streams_of<'a>(
+        &'a self,
+        pattern: &'a Pattern,
+    ) -> impl Iterator<Item = (usize, &'a [PatternPlace])> + 'a {
+        pattern.classes.iter().flat_map(|places| {
+            self.classes[places.class].iter().map(move |&stream| (stream, &places.places[..]))
+        })
+    }
+
+    fn candidates(&mut self, abridged: &Abridged, method: PatternMethod) -> Result<Vec<Candidate>> {
+        if method == PatternMethod::Ngrams {
+            let candidates = Ngrams::of(abridged.symbols())?.into_iter().map(|pattern| Candidate {
+                length: pattern.length as u32,
+                starts: pattern.positions,
+                is_supermaximal: None,
+            });
+            return Ok(candidates.collect());
+        }
+        let repeats = Repeats::of(abridged.symbols())?;
+        let chosen = chosen_repeats(abridged, &repeats);
+        self.is_cut |= chosen.len() < repeats.all().len();
+        let candidates = chosen.iter().map(|repeat| Candidate {
+            length: repeat.length as u32,
+            starts: repeats.positions(repeat),
+            is_supermaximal: Some(repeat.is_supermaximal),
+        });
+        Ok(candidates.collect())
+    }
+
+    /// Counts occurrences inside longer patterns: with n-grams not all of them were seen.
+    fn look_inside(&mut self, classes: &mut [Class<'_>]) -> Result<()> {
+        for pattern in &mut self.patterns {
+            pattern.inside = 0;
+            for places in &pattern.classes {
+                let inside = classes[places.class].inside(&pattern.symbols, &places.places)?;
+                pattern.inside = pattern.inside.saturating_add(inside);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Equal abridged streams are one class, in the order of their first streams.
+fn classes_of<'a>(streams: &[&'a Abridged]) -> Vec<Class<'a>> {
+    let hasher = foldhash::fast::RandomState::default();
+    let mut classes: Vec<Class<'a>> = Vec::new();
+    let mut known: HashMap<*const Abridged, usize> = HashMap::new();
+    let mut by_hash: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (stream, &abridged) in streams.iter().enumerate() {
+        let class = *known.entry(std::ptr::from_ref(abridged)).or_insert_with(|| {
+            let candidates = by_hash.entry(hasher.hash_one(abridged.symbols())).or_default();
+            let equal = candidates.iter().copied().find(|&class| classes[class].abridged == abridged);
+            equal.unwrap_or_else(|| {
+                let claims = Claims::new(abridged.symbols().len());
+                classes.push(Class { abridged, streams: Vec::new(), claims, longest: 0, suffixes: None });
+                candidates.push(classes.len() - 1);
+                classes.len() - 1
+            })
+        });
+        classes[class].streams.push(stream);
+    }
+    classes
+}
+
+/// The repeats that are settled: all, or those that may explain most.
+fn chosen_repeats(abridged: &Abridged, repeats: &Repeats) -> Vec<Repeat> {
+    let all = repeats.all();
+    let places = all.iter().map(|repeat| repeats.count(repeat)).fold(0usize, usize::saturating_add);
+    if all.len() <= MOST_REPEATS && places <= MOST_PLACES {
+        return all.to_vec();
+    }
+    // How often up to each suffix, in their order, its first event occurs.
+    let mut weights: Vec<u64> = vec![0];
+    for &start in &repeats.suffixes().starts {
+        let times = abridged.times(start as usize, start as usize + 1);
+        weights.push(weights[weights.len() - 1].saturating_add(times));
+    }
+    let at_most = |repeat: &Repeat| {
+        let ranks = repeats.ranks(repeat);
+        u128::from(weights[ranks.end] - weights[ranks.start]) * repeat.length as u128
+    };
+    let mut chosen = all.to_vec();
+    chosen.sort_by_cached_key(|repeat| (Reverse(at_most(repeat)), Reverse(repeat.length)));
+    let mut left = MOST_PLACES;
+    chosen.retain(|repeat| {
+        let fits = repeats.count(repeat) <= left;
+        left -= if fits { repeats.count(repeat) } else { 0 };
+        fits
+    });
+    chosen.truncate(MOST_REPEATS);
+    chosen
+}
+
+impl Class<'_> {
+    /// Gives a candidate what does not belong to a longer one: they come in that order.
+    /// Nothing if all of it does.
+    fn settle(&mut self, class: usize, candidate: Candidate) -> Option<Pattern> {
+        let Candidate { length, starts, is_supermaximal } = candidate;
+        let is_inside = |&start: &u32| self.claims.cover(start, start + length);
+        let inside = apart(starts.iter().copied().filter(is_inside), length);
+        let inside = inside.map(|start| self.times(start, length)).fold(0, u64::saturating_add);
+        let own: Vec<u32> = apart(starts.iter().copied().filter(|start| !is_inside(start)), length).collect();
+        own.iter().for_each(|&start| self.claims.add(start, start + length));
+        let &first = own.first()?;
+        self.longest = self.longest.max(length);
+        let copies = self.streams.len() as u64;
+        let mut pattern = Pattern {
+            symbols: self.abridged.symbols()[first as usize..(first + length) as usize].to_vec(),
+            classes: Vec::new(),
+            count: 0,
+            places: 0,
+            inside: inside.saturating_mul(copies),
+            fewest_events: u64::MAX,
+            most_events: 0,
+            explained: 0,
+            processes: self.streams.len(),
+            is_supermaximal,
+        };
+        let mut places = Vec::with_capacity(own.len());
+        let mut behind = None;
+        for start in own {
+            let (times, end) = (self.times(start, length), start + length);
+            let events = self.abridged.events(start as usize, end as usize);
+            places.push(PatternPlace { start, times });
+            pattern.count = pattern.count.saturating_add(times.saturating_mul(copies));
+            pattern.places += if behind == Some(start) { 0 } else { copies };
+            pattern.fewest_events = pattern.fewest_events.min(events);
+            pattern.most_events = pattern.most_events.max(events);
+            let explained = u128::from(times) * u128::from(events);
+            pattern.explained = pattern.explained.saturating_add(explained.saturating_mul(copies.into()));
+            behind = Some(end);
+        }
+        pattern.classes.push(PatternPlaces { class, places });
+        Some(pattern)
+    }
+
+    fn times(&self, start: u32, length: u32) -> u64 {
+        self.abridged.times(start as usize, (start + length) as usize)
+    }
+
+    /// How often a pattern with these places also occurs inside longer ones.
+    fn inside(&mut self, pattern: &[Symbol], places: &[PatternPlace]) -> Result<u64> {
+        if pattern.len() >= self.longest as usize {
+            return Ok(0);
+        }
+        let symbols = self.abridged.symbols();
+        let suffixes = match self.suffixes.take() {
+            Some(suffixes) => suffixes,
+            None => Suffixes::of(symbols)?,
+        };
+        let length = pattern.len() as u32;
+        let is_own = |start: &u32| places.binary_search_by_key(start, |place| place.start).is_ok();
+        let is_inside = |start: &u32| !is_own(start) && self.claims.cover(*start, start + length);
+        let mut inside: Vec<u32> =
+            suffixes.places(symbols, pattern).iter().copied().filter(is_inside).collect();
+        inside.sort_unstable();
+        let times = apart(inside.into_iter(), length).map(|start| self.times(start, length));
+        let sum = times.fold(0, u64::saturating_add).saturating_mul(self.streams.len() as u64);
+        self.suffixes = Some(suffixes);
+        Ok(sum)
+    }
+}
+
+impl Pattern {
+    /// Adds what is known of the same pattern in other streams.
+    fn join(&mut self, other: Pattern) {
+        self.classes.extend(other.classes);
+        self.count = self.count.saturating_add(other.count);
+        self.places = self.places.saturating_add(other.places);
+        self.inside = self.inside.saturating_add(other.inside);
+        self.fewest_events = self.fewest_events.min(other.fewest_events);
+        self.most_events = self.most_events.max(other.most_events);
+        self.explained = self.explained.saturating_add(other.explained);
+        self.processes += other.processes;
+        let both = self.is_supermaximal.zip(other.is_supermaximal);
+        self.is_supermaximal = both.map(|(one, other)| one && other);
+    }
+
+    /// The smaller, the earlier it comes: what was asked for first, then the others in the
+    /// order events, count, length, processes; and at last where it is.
+    fn rank(&self, by: RankBy) -> impl Ord + use<> {
+        let (count, length, processes) =
+            (u128::from(self.count), u128::from(self.most_events), self.processes as u128);
+        let first = match by {
+            RankBy::Events => self.explained,
+            RankBy::Count => count,
+            RankBy::Length => length,
+            RankBy::Processes => processes,
+        };
+        let place = self.classes.first().map(|places| (places.class, places.places[0].start));
+        (Reverse([first, self.explained, count, length, processes]), place)
+    }
+}

@@ -1,0 +1,225 @@
+//! Patterns of several streams: which occurrence belongs to which, how often each occurs, and
+//! which events they are made of.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use loopfold::folders::{Outermost, fold_trace};
+use loopfold::questions::{
+    Abridged, AbridgedStreams, EventChoice, Ngrams, Pattern, PatternMethod, PatternSettings, Patterns,
+    RankBy, Repeats, Room,
+};
+use loopfold::trace::{Alphabet, Collector, Event, Field, Role, Sink, Value};
+use loopfold::{Fold, Symbol};
+use loopfold_testing::{Rng, streams};
+
+const ROOM: Room = Room { events: 1 << 20, symbols: 1 << 20, threads: 2 };
+
+fn symbols(stream: &[u32]) -> Vec<Symbol> {
+    stream.iter().map(|&symbol| Symbol::new(symbol as usize).unwrap()).collect()
+}
+
+/// What is known of a pattern: symbols, places with times, separate places, count, inside.
+type Told = (Vec<Symbol>, Vec<(u32, u64)>, u64, u64, u64);
+
+fn told(pattern: &Pattern) -> Told {
+    let [only] = &pattern.classes[..] else { panic!("more than one stream") };
+    let places = only.places.iter().map(|place| (place.start, place.times)).collect();
+    (pattern.symbols.clone(), places, pattern.places, pattern.count, pattern.inside)
+}
+
+/// The same, by comparing every occurrence with all places of longer patterns.
+fn settled(abridged: &Abridged, method: PatternMethod) -> Vec<Told> {
+    let all = abridged.symbols();
+    let mut found: Vec<(usize, Vec<u32>)> = match method {
+        PatternMethod::Ngrams => {
+            Ngrams::of(all).unwrap().into_iter().map(|found| (found.length, found.positions)).collect()
+        }
+        PatternMethod::Exact => {
+            let repeats = Repeats::of(all).unwrap();
+            repeats.all().iter().map(|repeat| (repeat.length, repeats.positions(repeat))).collect()
+        }
+    };
+    found.sort_by_key(|(length, starts)| (std::cmp::Reverse(*length), starts[0]));
+    let mut places: Vec<(u32, u32)> = Vec::new();
+    let mut own: Vec<(usize, Vec<u32>)> = Vec::new();
+    for (length, starts) in found {
+        let longer = places.clone();
+        let mut behind = 0;
+        let mut mine = Vec::new();
+        for start in starts {
+            let end = start + length as u32;
+            let is_part = longer.iter().any(|&(begin, behind)| begin <= start && end <= behind);
+            if !is_part && start >= behind {
+                places.push((start, end));
+                mine.push(start);
+                behind = end;
+            }
+        }
+        own.push((length, mine));
+    }
+    let mut told: Vec<Told> = Vec::new();
+    for (length, starts) in own.iter().filter(|(_, starts)| !starts.is_empty()) {
+        let first = starts[0] as usize;
+        let symbols = all[first..first + length].to_vec();
+        let times = |start: u32| abridged.times(start as usize, start as usize + length);
+        let with_times: Vec<(u32, u64)> = starts.iter().map(|&start| (start, times(start))).collect();
+        let separate = starts.windows(2).filter(|pair| pair[0] + *length as u32 != pair[1]).count() + 1;
+        let count: u64 = with_times.iter().map(|(_, times)| times).sum();
+        let mut behind = 0;
+        let mut inside = 0;
+        for start in 0..=(all.len() - length) as u32 {
+            let end = start + *length as u32;
+            let is_part = places
+                .iter()
+                .any(|&(begin, behind)| begin <= start && end <= behind && behind - begin > *length as u32);
+            if all[start as usize..end as usize] == symbols && is_part && start >= behind {
+                inside += times(start);
+                behind = end;
+            }
+        }
+        told.push((symbols, with_times, separate as u64, count, inside));
+    }
+    told.sort();
+    told
+}
+
+#[test]
+fn occurrences_belong_to_the_longest_pattern_that_has_them() {
+    let mut rng = Rng::new(41);
+    let (mut found, mut inside) = (0, 0);
+    for _ in 0..3_000 {
+        let abridged = Abridged::of(&symbols(&streams::small(&mut rng, 100))).unwrap();
+        for method in [PatternMethod::Ngrams, PatternMethod::Exact] {
+            let settings = PatternSettings { method, min_count: 0, ..PatternSettings::default() };
+            let patterns = Patterns::of(&[&abridged], &settings).unwrap();
+            let mut all: Vec<Told> = patterns.patterns.iter().map(told).collect();
+            all.sort();
+            assert_eq!(all, settled(&abridged, method), "{method:?} {:?}", abridged.symbols());
+            found += all.len();
+            inside += all.iter().filter(|told| told.4 > 0).count();
+        }
+    }
+    assert!(found > 3_000 && inside > 300, "{found} {inside}");
+}
+
+fn letters(text: &str) -> Vec<Symbol> {
+    symbols(&streams::letters(text))
+}
+
+#[test]
+fn repetitions_are_added_back_and_equal_patterns_put_together() {
+    let step = "aabbcd";
+    let one = Abridged::of(&letters(&format!("{step}.{}!", step.repeat(400)))).unwrap();
+    let other = Abridged::of(&letters("xabcdyabbcdz")).unwrap();
+    let same = one.clone();
+    let patterns = Patterns::of(&[&one, &other, &same], &PatternSettings::default()).unwrap();
+    assert_eq!(patterns.classes, [vec![0, 2], vec![1]]);
+    let [pattern] = &patterns.patterns[..] else { panic!("{patterns:?}") };
+    assert_eq!(pattern.symbols, letters("abcd"));
+    assert_eq!((pattern.count, pattern.places), (2 * 401 + 2, 2 * 2 + 2));
+    assert_eq!((pattern.fewest_events, pattern.most_events), (4, 6));
+    assert_eq!(pattern.explained, 2 * 401 * 6 + 4 + 5);
+    assert_eq!(pattern.processes, 3);
+    let of_streams: Vec<(usize, usize)> =
+        patterns.streams_of(pattern).map(|(stream, places)| (stream, places.len())).collect();
+    assert_eq!(of_streams, [(0, 2), (2, 2), (1, 2)]);
+}
+
+/// Figure 8, with occurrences inside the longer pattern told apart.
+#[test]
+fn figure_8() {
+    let abridged = Abridged::of(&letters("bgvgs1bgv2bgvgs3bgv4bgv5")).unwrap();
+    for method in [PatternMethod::Ngrams, PatternMethod::Exact] {
+        let settings = PatternSettings { method, ..PatternSettings::default() };
+        let patterns = Patterns::of(&[&abridged], &settings).unwrap().patterns;
+        let told: Vec<_> = patterns.iter().map(|p| (p.symbols.clone(), p.count, p.inside)).collect();
+        assert_eq!(told, [(letters("bgvgs"), 2, 0), (letters("bgv"), 3, 2)]);
+    }
+}
+
+#[test]
+fn patterns_are_ranked_as_asked_for() {
+    let abridged = Abridged::of(&letters("abcde1ab2abcde3ab4ab5ab6xyz7xyz8xyz9")).unwrap();
+    let first = |rank_by| {
+        let settings = PatternSettings { rank_by, keep: 1, ..PatternSettings::default() };
+        let patterns = Patterns::of(&[&abridged], &settings).unwrap();
+        assert_eq!((patterns.found, patterns.patterns.len()), (3, 1));
+        patterns.patterns[0].symbols.clone()
+    };
+    assert_eq!(first(RankBy::Events), letters("abcde"));
+    assert_eq!(first(RankBy::Count), letters("ab"));
+    assert_eq!(first(RankBy::Length), letters("abcde"));
+}
+
+/// A trace of messages and of other events.
+fn messages(rng: &mut Rng, events: usize) -> Fold {
+    let mut collector = Collector::default();
+    for rank in 0..3 {
+        let stream = collector.stream(&format!("rank {rank}")).unwrap();
+        let kinds = streams::small(rng, events);
+        for kind in kinds {
+            let number = |key, value| Field { key, value: Value::Integer(value) };
+            let (role, name, fields) = match kind % 4 {
+                0 => (Role::Send, "MPI_Send", vec![number("dest", 1), number("tag", rng.below(2) as i64)]),
+                1 => {
+                    (Role::Receive, "MPI_Recv", vec![number("src", 1), number("bytes", rng.below(2) as i64)])
+                }
+                2 => (Role::Plain, "MPI_Wait", vec![number("n", rng.below(2) as i64)]),
+                _ => (Role::Collective, "MPI_Barrier", vec![]),
+            };
+            let event = Event { role, fields: &fields, ..Event::named(name) };
+            collector.push(stream, &event).unwrap();
+        }
+    }
+    fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap()
+}
+
+fn without_envelope(alphabet: &Alphabet, symbol: Symbol) -> String {
+    let label = alphabet.label(symbol);
+    let words = label.split(' ');
+    words
+        .filter(|word| !word.starts_with("tag=") && !word.starts_with("bytes=") && !word.starts_with("n="))
+        .collect()
+}
+
+#[test]
+fn events_are_chosen_and_found_again() {
+    let mut rng = Rng::new(42);
+    let mut left_out = 0;
+    for round in 0..500 {
+        let fold = messages(&mut rng, 60);
+        let all_events = round % 3 == 0;
+        let choice = EventChoice { all_events, ..EventChoice::default() };
+        // Every other time the loops of the fold are taken as they are.
+        let room = if round % 2 == 0 { ROOM } else { Room { events: 0, ..ROOM } };
+        let streams = AbridgedStreams::of(&fold, &choice, room).unwrap();
+        let positions = streams.positions(&fold);
+        for (index, stream) in fold.streams().iter().enumerate() {
+            let is_kept = |symbol: &Symbol| {
+                let communicates = fold.alphabet().meaning(*symbol).role != Role::Plain;
+                all_events || !streams.has_communication() || communicates
+            };
+            let all: Vec<Symbol> = fold.unfold(stream.root()).collect();
+            let kept: Vec<u64> = (0..all.len()).filter(|&at| is_kept(&all[at])).map(|at| at as u64).collect();
+            left_out += all.len() - kept.len();
+            let abridged = streams.stream(index);
+            assert_eq!(abridged.length(), kept.len() as u64);
+            for (at, &symbol) in abridged.symbols().iter().enumerate() {
+                let position = positions.of(index, abridged.position(at)).unwrap();
+                let expected = all[kept[abridged.position(at) as usize] as usize];
+                assert_eq!(position, kept[abridged.position(at) as usize]);
+                if streams.has_communication() {
+                    let expected = without_envelope(fold.alphabet(), expected);
+                    assert_eq!(without_envelope(streams.alphabet(), symbol), expected);
+                    assert!(!streams.alphabet().label(symbol).contains("tag="));
+                } else {
+                    assert_eq!(streams.alphabet().label(symbol), fold.alphabet().label(expected));
+                }
+            }
+            assert_eq!(positions.of(index, kept.len() as u64), None);
+            let is_stored = room.events == 0 && !kept.is_empty();
+            assert_eq!(streams.stored().contains(&index), is_stored);
+        }
+    }
+    assert!(left_out > 1_000, "{left_out}");
+}
