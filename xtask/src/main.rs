@@ -35,6 +35,7 @@ usage: cargo xtask CHORE
                             of the traces and archives under DIR
   bench grammars [--quick]  online and offline grammars of 10^7 symbols (--quick: 10^6), some of
                             them recorded with valgrind
+  bench mpi [--quick]       patterns of communication, and reading OTF2 beside otf2-print
   papers [--traces DIR]     the papers' tables and figures, beside the published values; figure 9 of
                             whole program paths also for the traces under DIR
   generate                  writes the files in the repository that a program makes";
@@ -54,6 +55,7 @@ fn run(mut arguments: Arguments) -> Result<()> {
         Some("test") => test::run(arguments),
         Some("bench") => bench::run(arguments),
         Some(bench::CHILD) => bench::child(arguments),
+        Some(bench::mpi::CHILD) => bench::mpi::child(arguments),
         Some("papers") => papers::run(arguments),
         Some("generate") => generate::run(arguments),
         Some("help" | "--help" | "-h") | None => {

@@ -242,29 +242,45 @@ pub fn weather(rows: usize, columns: usize, exchanges: usize) -> Program {
     program
 }
 
-/// As the paper's adaptive mesh does: so many rounds, each one of many patterns in a random
-/// order, and each pattern messages between random pairs of neighbours.
+/// As the paper's adaptive mesh does: so many rounds in phases of some tens of rounds, each
+/// phase one of many patterns, and each pattern messages between random pairs of neighbours.
 pub fn adaptive(processes: usize, patterns: usize, rounds: usize, seed: u64) -> Program {
     let mut rng = Rng::new(seed);
-    let mut kinds = Vec::new();
-    for _ in 0..patterns {
-        let mut round = vec![Vec::new(); processes];
-        for process in 0..processes {
-            for _ in 0..rng.between(1, 3) {
-                let other = (process + rng.between(1, 5)) % processes;
-                if other != process {
-                    round[process].push(Call::Send(other as u32, 7, 24));
-                    round[other].push(Call::Receive(process as u32, 7, 24));
-                }
-            }
-        }
-        kinds.push(round);
-    }
+    let kinds: Vec<Program> = (0..patterns).map(|_| random_exchange(&mut rng, processes)).collect();
     let mut program = vec![Vec::new(); processes];
-    for _ in 0..rounds {
-        // Some patterns are far more frequent than others.
-        let kind = rng.below(patterns).min(rng.below(patterns));
-        repeat(&mut program, &kinds[kind], 1);
+    let mut left = rounds;
+    while left > 0 {
+        let times = rng.between(1, 40).min(left);
+        repeat(&mut program, favourite(&mut rng, &kinds), times);
+        left -= times;
     }
     program
+}
+
+/// The same patterns in an order without any.
+pub fn shuffled(processes: usize, patterns: usize, rounds: usize, seed: u64) -> Program {
+    let mut rng = Rng::new(seed);
+    let kinds: Vec<Program> = (0..patterns).map(|_| random_exchange(&mut rng, processes)).collect();
+    let mut program = vec![Vec::new(); processes];
+    (0..rounds).for_each(|_| repeat(&mut program, favourite(&mut rng, &kinds), 1));
+    program
+}
+
+/// Some are far more frequent than others.
+fn favourite<'a>(rng: &mut Rng, kinds: &'a [Program]) -> &'a Program {
+    &kinds[rng.below(kinds.len()).min(rng.below(kinds.len()))]
+}
+
+fn random_exchange(rng: &mut Rng, processes: usize) -> Program {
+    let mut round = vec![Vec::new(); processes];
+    for process in 0..processes {
+        for _ in 0..rng.between(1, 3) {
+            let other = (process + rng.between(1, 5)) % processes;
+            if other != process {
+                round[process].push(Call::Send(other as u32, 7, 24));
+                round[other].push(Call::Receive(process as u32, 7, 24));
+            }
+        }
+    }
+    round
 }

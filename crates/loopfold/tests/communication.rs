@@ -7,23 +7,27 @@ mod programs;
 
 use loopfold::folders::SequiturRuns;
 use loopfold::questions::communication::{
-    CommunicationPattern, Direction, Layout, Partners, Processes, Scope, communication_patterns,
+    CommunicationPattern, Description, Direction, Layout, Partners, Processes, Scope, communication_patterns,
 };
 use loopfold_testing::mpi::{self, Program};
 
 /// Asks for the patterns of a program, from its loops alone.
-fn check(program: &Program, then: impl FnOnce(&Processes<'_>, Vec<CommunicationPattern>)) {
+fn check(program: &Program, then: impl FnOnce(Vec<(CommunicationPattern, Description)>)) {
     let fold = programs::fold(program, &SequiturRuns);
     let processes = Processes::of(&fold, &Scope::default()).unwrap();
     let partners = Partners::of(&processes).unwrap();
     assert_eq!((&partners.unmatched[..], &partners.disagreements[..]), (&[][..], &[][..]));
     let places = vec![Vec::new(); fold.streams().len()];
-    then(&processes, communication_patterns(&processes, &partners, &places));
+    let describe = |pattern: CommunicationPattern| {
+        let description = Description::of(&pattern, &processes, &partners);
+        (pattern, description)
+    };
+    then(communication_patterns(&processes, &partners, &places).into_iter().map(describe).collect());
 }
 
-fn told(patterns: &[CommunicationPattern], processes: &Processes<'_>) -> Vec<(u64, u64, usize, String)> {
-    let told = |pattern: &CommunicationPattern| {
-        let topology = pattern.topology.as_ref().map_or(String::new(), |topology| {
+fn told(patterns: &[(CommunicationPattern, Description)]) -> Vec<(u64, u64, usize, String)> {
+    let told = |(pattern, description): &(CommunicationPattern, Description)| {
+        let topology = description.topology.as_ref().map_or(String::new(), |topology| {
             format!(
                 "{} {:?} {:?} {}",
                 topology.layout.name(),
@@ -32,28 +36,26 @@ fn told(patterns: &[CommunicationPattern], processes: &Processes<'_>) -> Vec<(u6
                 topology.departs()
             )
         });
-        (pattern.count, pattern.length(processes), pattern.parts().len(), topology)
+        (pattern.count, pattern.events, pattern.parts().len(), topology)
     };
     patterns.iter().map(told).collect()
 }
 
 #[test]
 fn sp_exchanges_with_all_others() {
-    check(&mpi::sp(400), |processes, patterns| {
-        assert_eq!(told(&patterns, processes)[0], (400, 96, 4, "all-to-all [4] [Both] 0".to_string()));
+    check(&mpi::sp(400), |patterns| {
+        assert_eq!(told(&patterns)[0], (400, 96, 4, "all-to-all [4] [Both] 0".to_string()));
     });
 }
 
 #[test]
 fn lu_is_two_wavefronts_in_a_mesh() {
-    check(&mpi::lu(4, 4, 31, 300), |processes, patterns| {
-        for line in told(&patterns, processes) {
-            println!("{line:?}");
-        }
-        let layout = |index: usize| patterns[index].topology.as_ref().unwrap();
+    check(&mpi::lu(4, 4, 31, 300), |patterns| {
+        let layout = |index: usize| patterns[index].1.topology.as_ref().unwrap();
         assert_eq!((layout(0).layout, &layout(0).shape[..]), (Layout::Mesh, &[4, 4][..]));
-        assert_eq!((patterns[0].count, patterns[0].parts().len()), (300, 16));
-        let sweeps: Vec<_> = patterns[1..3].iter().map(|pattern| pattern.topology.clone().unwrap()).collect();
+        assert_eq!((patterns[0].0.count, patterns[0].0.parts().len()), (300, 16));
+        let sweeps: Vec<_> =
+            patterns[1..3].iter().map(|pattern| pattern.1.topology.clone().unwrap()).collect();
         assert!(sweeps.iter().all(|sweep| sweep.layout == Layout::Wavefront && sweep.shape == [4, 4]));
         let mut directions: Vec<_> = sweeps.iter().map(|sweep| sweep.directions.clone()).collect();
         directions.sort_by_key(|directions| directions[0] == Direction::Down);
@@ -63,17 +65,15 @@ fn lu_is_two_wavefronts_in_a_mesh() {
 
 #[test]
 fn a_weather_model_exchanges_in_a_mesh_in_two_functions() {
-    check(&mpi::weather(4, 4, 3510), |processes, patterns| {
-        for line in told(&patterns, processes) {
-            println!("{line:?}");
-        }
-        assert_eq!(patterns[0].count, 3510);
-        assert_eq!(patterns[0].topology.as_ref().unwrap().shape, [4, 4]);
+    check(&mpi::weather(4, 4, 3510), |patterns| {
+        assert_eq!(patterns[0].0.count, 3510);
+        assert_eq!(patterns[0].1.topology.as_ref().unwrap().shape, [4, 4]);
         let functions = [("SOLVE_EM".to_string(), 3500), ("START_DOMAIN_EM".to_string(), 10)];
-        assert_eq!(patterns[0].functions, functions);
+        assert_eq!(patterns[0].1.functions, functions);
         // Figure 8: the shorter one is how the longer one begins, and occurs elsewhere.
-        let collective: Vec<_> = patterns.iter().filter(|pattern| pattern.is_collective).collect();
-        let told: Vec<_> = collective.iter().map(|pattern| (pattern.count, pattern.parts().len())).collect();
+        let collective: Vec<_> = patterns.iter().filter(|pattern| pattern.1.is_collective).collect();
+        let told: Vec<_> =
+            collective.iter().map(|pattern| (pattern.0.count, pattern.0.parts().len())).collect();
         assert_eq!(told, [(116, 16), (60, 16)]);
     });
 }

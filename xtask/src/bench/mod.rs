@@ -8,6 +8,7 @@ mod grammars;
 mod literal;
 mod loops;
 mod measure;
+pub(crate) mod mpi;
 mod online;
 mod otf2;
 mod paths;
@@ -82,9 +83,13 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
         Some("grammars") => grammars::run(&settings),
         Some("questions") => questions::run(&settings),
         Some("paths") => paths::run(&settings),
+        Some("mpi") => {
+            mpi::run(&settings)?;
+            otf2::run(&settings)
+        }
         Some(other) => {
             bail!(
-                "there is no benchmark `{other}`, only: loops, reading, sizes, online, grammars, questions, paths"
+                "there is no benchmark `{other}`, only: loops, reading, sizes, online, grammars, questions, paths, mpi"
             )
         }
     }

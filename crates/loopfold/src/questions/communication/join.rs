@@ -6,19 +6,20 @@
 //! is added. Each process is in a pattern with one stretch: the smallest place that holds all
 //! partners, if it answers to what is in the pattern more than to anything else; else the
 //! partners alone if they lie next to each other, which is how the paper adds single events;
-//! else the process stays out. Patterns in which every process does the same are one pattern
-//! that occurs several times.
+//! else the process stays out. A place is in one pattern only: the one that begins with the
+//! place whose repetitions are most events. Patterns in which every process does the same are
+//! one pattern that occurs several times.
 //!
 //! Time and memory go with the partners of all events in all places. Places are nested as
 //! loops are, or lie apart, so this is what is written times the depth of loops.
 
 use super::call::{Message, Peer};
-use super::partners::{Link, Partners};
+use super::partners::Partners;
 use super::processes::Processes;
 use super::topology::{Channels, Topology};
 use crate::Symbol;
 use crate::questions::Abridged;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use std::collections::BTreeMap;
 
 /// A stretch of what is shown of a stream.
@@ -48,27 +49,16 @@ pub struct CommunicationPattern {
     pub occurrences: Vec<Occurrence>,
     /// How often it occurs, all repetitions counted.
     pub count: u64,
-    /// How many events all of its occurrences are, of all processes.
+    /// How many events one occurrence is, of all processes.
+    pub events: u64,
+    /// How many events all of its occurrences are.
     pub explains: u64,
-    /// Who sends to whom: positions in `parts`.
-    pub channels: Channels,
-    /// The well-known topology it is nearest to.
-    pub topology: Option<Topology>,
-    /// True if it has nothing but collective operations.
-    pub is_collective: bool,
-    /// The functions it occurs in, and how often in each.
-    pub functions: Vec<(String, u64)>,
 }
 
 impl CommunicationPattern {
     /// The stretches of the first place.
     pub fn parts(&self) -> &[Part] {
         &self.occurrences[0].parts
-    }
-
-    /// How many events one occurrence is, of all processes.
-    pub fn length(&self, processes: &Processes<'_>) -> u64 {
-        self.parts().iter().fold(0u64, |sum, part| sum.saturating_add(events(processes, *part)))
     }
 }
 
@@ -79,118 +69,155 @@ pub fn communication_patterns(
     partners: &Partners,
     places: &[Vec<(u32, u32)>],
 ) -> Vec<CommunicationPattern> {
-    Joining::new(processes, partners, places).run()
+    let mut joining = Joining::new(processes, partners, places);
+    let mut distinct = Distinct::default();
+    for (stream, place) in joining.seeds() {
+        let places = &mut joining.places[stream as usize];
+        if std::mem::replace(&mut places.is_joined[place as usize], true) {
+            continue;
+        }
+        let (start, end) = places.all[place as usize];
+        let mut parts = joining.grow(Part { stream, start, end });
+        if parts.len() >= 2 {
+            parts.sort_unstable();
+            distinct.add(processes, parts);
+        }
+    }
+    distinct.patterns(processes)
 }
 
 struct Joining<'p, 'a> {
     processes: &'p Processes<'a>,
     partners: &'p Partners,
     places: Vec<Places>,
-    /// Places that are in a pattern already.
-    is_joined: HashSet<Part>,
+    /// For each stream its stretch in the pattern that is growing, if it was put there in
+    /// this round.
+    growing: Vec<(u64, Part)>,
+    hulls: Vec<(u64, Hull)>,
+    round: u64,
 }
 
 impl<'p, 'a> Joining<'p, 'a> {
     fn new(processes: &'p Processes<'a>, partners: &'p Partners, places: &[Vec<(u32, u32)>]) -> Self {
         let of_stream =
             |(stream, more): (usize, &Vec<(u32, u32)>)| Places::new(processes.doings()[stream].shown(), more);
-        let places = places.iter().enumerate().map(of_stream).collect();
-        Self { processes, partners, places, is_joined: HashSet::new() }
+        let places: Vec<Places> = places.iter().enumerate().map(of_stream).collect();
+        let streams = places.len();
+        let nowhere = Part { stream: 0, start: 0, end: 0 };
+        let (growing, hulls) = (vec![(0, nowhere); streams], vec![(0, Hull::of(0)); streams]);
+        Self { processes, partners, places, growing, hulls, round: 0 }
     }
 
-    fn run(mut self) -> Vec<CommunicationPattern> {
-        let mut distinct = Distinct::default();
-        for seed in self.seeds() {
-            if self.is_joined.contains(&seed) {
-                continue;
-            }
-            let parts = self.grow(seed);
-            if parts.len() < 2 {
-                continue;
-            }
-            self.is_joined.extend(&parts);
-            let times =
-                parts.iter().map(|part| self.shown(*part).times(part.start as usize, part.end as usize));
-            let times = times.min().unwrap_or(1);
-            distinct.add(self.processes, Occurrence { parts, times });
-        }
-        let mut patterns: Vec<CommunicationPattern> =
-            distinct.patterns.into_iter().map(|occurrences| self.describe(occurrences)).collect();
-        patterns.sort_by(|a, b| {
-            b.explains
-                .cmp(&a.explains)
-                .then(b.count.cmp(&a.count))
-                .then(b.parts().len().cmp(&a.parts().len()))
-                .then_with(|| a.parts().cmp(b.parts()))
-        });
-        patterns
-    }
-
-    fn shown(&self, part: Part) -> &Abridged {
-        self.processes.doings()[part.stream as usize].shown()
-    }
-
-    /// All places of two events or more, those first whose repetitions are most events.
-    fn seeds(&self) -> Vec<Part> {
-        let mut seeds: Vec<(u64, Part)> = Vec::new();
+    /// All places of two events or more, those first that are most events with all that is
+    /// repeated, not counting loops inside.
+    fn seeds(&self) -> Vec<(u32, u32)> {
+        let mut seeds: Vec<(u64, u32, u32)> = Vec::new();
         for (stream, places) in self.places.iter().enumerate() {
-            for &(start, end) in &places.all {
+            let shown = self.processes.doings()[stream].shown();
+            for (place, &(start, end)) in places.all.iter().enumerate() {
                 if end - start >= 2 {
-                    let part = Part { stream: stream as u32, start, end };
-                    let times = self.shown(part).times(start as usize, end as usize);
-                    seeds.push((times.saturating_mul(events(self.processes, part)), part));
+                    let events =
+                        shown.times(start as usize, end as usize).saturating_mul((end - start).into());
+                    seeds.push((events, stream as u32, place as u32));
                 }
             }
         }
-        seeds.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-        seeds.into_iter().map(|(_, part)| part).collect()
+        seeds.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.cmp(b)));
+        seeds.into_iter().map(|(_, stream, place)| (stream, place)).collect()
     }
 
     /// The stretches that belong together with this one.
-    fn grow(&self, seed: Part) -> Vec<Part> {
-        let mut parts: BTreeMap<u32, Part> = BTreeMap::from([(seed.stream, seed)]);
-        let mut next = vec![seed];
-        while let Some(part) = next.pop() {
-            let mut hulls: BTreeMap<u32, Hull> = BTreeMap::new();
+    fn grow(&mut self, seed: Part) -> Vec<Part> {
+        self.round += 1;
+        let pattern = self.round;
+        self.growing[seed.stream as usize] = (pattern, seed);
+        let mut parts = vec![seed];
+        let mut next = 0;
+        let mut met: Vec<u32> = Vec::new();
+        while let Some(&part) = parts.get(next) {
+            next += 1;
+            self.round += 1;
             for link in self.partners.between(part.stream as usize, part.start, part.end) {
-                if !parts.contains_key(&link.stream) {
-                    hulls.entry(link.stream).or_default().add(link.partner);
+                let stream = link.stream as usize;
+                if self.growing[stream].0 >= pattern {
+                    continue;
+                }
+                let (round, hull) = &mut self.hulls[stream];
+                if *round == self.round {
+                    hull.add(link.partner);
+                } else {
+                    (*round, *hull) = (self.round, Hull::of(link.partner));
+                    met.push(link.stream);
                 }
             }
-            for (stream, mut hull) in hulls {
-                if let Some(found) = self.answer(stream, &mut hull, &parts) {
-                    parts.insert(stream, found);
-                    next.push(found);
+            for stream in met.drain(..) {
+                let hull = self.hulls[stream as usize].1;
+                if let Some(found) = self.answer(part, stream, hull, pattern) {
+                    self.growing[stream as usize] = (self.round, found);
+                    parts.push(found);
                 }
             }
         }
-        parts.into_values().collect()
+        parts
     }
 
-    /// The stretch of a stream that answers to what is in the pattern so far.
-    fn answer(&self, stream: u32, hull: &mut Hull, parts: &BTreeMap<u32, Part>) -> Option<Part> {
-        let (first, behind) = hull.bounds()?;
-        if let Some((start, end)) = self.places[stream as usize].smallest(first, behind) {
-            let links = self.partners.between(stream as usize, start, end);
-            let is_inside = |link: &&Link| {
-                parts.get(&link.stream).is_some_and(|part| (part.start..part.end).contains(&link.partner))
-            };
-            let inside = links.iter().filter(is_inside).count();
-            let to_pattern = links.iter().filter(|link| parts.contains_key(&link.stream)).count();
+    /// The stretch of a stream that answers to what is in the pattern so far: in the hull are
+    /// the partners of `part`.
+    fn answer(&mut self, part: Part, stream: u32, hull: Hull, pattern: u64) -> Option<Part> {
+        if let Some(place) = self.places[stream as usize].smallest(hull.first, hull.last + 1) {
+            let places = &self.places[stream as usize];
+            if places.is_joined[place] {
+                return None;
+            }
+            let (start, end) = places.all[place];
+            let (mut inside, mut to_pattern) = (0, 0);
+            for link in self.partners.between(stream as usize, start, end) {
+                let (round, part) = self.growing[link.stream as usize];
+                if round >= pattern {
+                    to_pattern += 1;
+                    inside += usize::from((part.start..part.end).contains(&link.partner));
+                }
+            }
             if 2 * inside >= to_pattern {
+                self.places[stream as usize].is_joined[place] = true;
                 return Some(Part { stream, start, end });
             }
         }
-        (hull.distinct() == (behind - first) as usize).then_some(Part { stream, start: first, end: behind })
+        let together = Part { stream, start: hull.first, end: hull.last + 1 };
+        self.are_together(part, together).then_some(together)
     }
 
-    fn describe(&self, occurrences: Vec<Occurrence>) -> CommunicationPattern {
-        let mut count = 0u64;
+    /// Whether each event of a stretch is a partner of an event of another one.
+    fn are_together(&self, part: Part, together: Part) -> bool {
+        (together.start..together.end).all(|index| {
+            let links = self.partners.between(together.stream as usize, index, index + 1);
+            links
+                .iter()
+                .any(|link| link.stream == part.stream && (part.start..part.end).contains(&link.partner))
+        })
+    }
+}
+
+/// What there is to say of a communication pattern.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// Who sends to whom: processes are the positions of its parts.
+    pub channels: Channels,
+    /// The well-known topology it is nearest to.
+    pub topology: Option<Topology>,
+    /// True if it has nothing but collective operations.
+    pub is_collective: bool,
+    /// The functions it occurs in, and how often in each.
+    pub functions: Vec<(String, u64)>,
+}
+
+impl Description {
+    /// Looks at the partners in the first place, and at the functions of all.
+    pub fn of(pattern: &CommunicationPattern, processes: &Processes<'_>, partners: &Partners) -> Self {
         let mut functions: BTreeMap<&str, u64> = BTreeMap::new();
-        for occurrence in &occurrences {
-            count = count.saturating_add(occurrence.times);
+        for occurrence in &pattern.occurrences {
             let first = occurrence.parts[0];
-            if let Some(function) = self.processes.function(first.stream as usize, first.start as usize) {
+            if let Some(function) = processes.function(first.stream as usize, first.start as usize) {
                 let sum = functions.entry(function).or_default();
                 *sum = sum.saturating_add(occurrence.times);
             }
@@ -198,18 +225,20 @@ impl<'p, 'a> Joining<'p, 'a> {
         let mut functions: Vec<(String, u64)> =
             functions.into_iter().map(|(function, count)| (function.to_string(), count)).collect();
         functions.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        let explains = occurrences.iter().fold(0u64, |sum, occurrence| {
-            let once = occurrence.parts.iter().map(|&part| events(self.processes, part));
-            let once = once.fold(0u64, u64::saturating_add);
-            sum.saturating_add(once.saturating_mul(occurrence.times))
-        });
-        let channels = self.channels(&occurrences[0].parts);
+        let channels = Looking { processes, partners }.channels(pattern.parts());
         let is_collective = channels.pairs().len() == 0;
         let topology = if is_collective { None } else { channels.topology() };
-        CommunicationPattern { occurrences, count, explains, channels, topology, is_collective, functions }
+        Self { channels, topology, is_collective, functions }
     }
+}
 
-    /// Who sends to whom in a pattern.
+/// Looks at who sends to whom in a pattern.
+struct Looking<'p, 'a> {
+    processes: &'p Processes<'a>,
+    partners: &'p Partners,
+}
+
+impl Looking<'_, '_> {
     fn channels(&self, parts: &[Part]) -> Channels {
         let place: HashMap<u32, usize> =
             parts.iter().enumerate().map(|(index, part)| (part.stream, index)).collect();
@@ -217,12 +246,14 @@ impl<'p, 'a> Joining<'p, 'a> {
         for (index, part) in parts.iter().enumerate() {
             for link in self.partners.between(part.stream as usize, part.start, part.end) {
                 let Some(&other) = place.get(&link.stream) else { continue };
-                let is_inside = (parts[other].start..parts[other].end).contains(&link.partner);
+                if !(parts[other].start..parts[other].end).contains(&link.partner) {
+                    continue;
+                }
                 let (sends, receives) = self.between(part.stream, link.index, link.stream);
-                if is_inside && sends {
+                if sends {
                     channels.add(index, other);
                 }
-                if is_inside && receives {
+                if receives {
                     channels.add(other, index);
                 }
             }
@@ -268,30 +299,21 @@ impl<'p, 'a> Joining<'p, 'a> {
     }
 }
 
-/// How many events a stretch is, with the loops in it.
-fn events(processes: &Processes<'_>, part: Part) -> u64 {
-    processes.doings()[part.stream as usize].shown().events(part.start as usize, part.end as usize)
-}
-
-/// Where the partners in a stream are.
-#[derive(Default)]
+/// Between which events of a stream the partners are.
+#[derive(Clone, Copy)]
 struct Hull {
-    indices: Vec<u32>,
+    first: u32,
+    last: u32,
 }
 
 impl Hull {
+    fn of(index: u32) -> Self {
+        Self { first: index, last: index }
+    }
+
     fn add(&mut self, index: u32) {
-        self.indices.push(index);
-    }
-
-    fn bounds(&self) -> Option<(u32, u32)> {
-        Some((*self.indices.iter().min()?, self.indices.iter().max()? + 1))
-    }
-
-    fn distinct(&mut self) -> usize {
-        self.indices.sort_unstable();
-        self.indices.dedup();
-        self.indices.len()
+        self.first = self.first.min(index);
+        self.last = self.last.max(index);
     }
 }
 
@@ -302,6 +324,8 @@ struct Places {
     /// For each event, where in `holding` its places begin, the smallest first.
     starts: Vec<u32>,
     holding: Vec<u32>,
+    /// Which are in a pattern already.
+    is_joined: Vec<bool>,
 }
 
 impl Places {
@@ -326,35 +350,72 @@ impl Places {
                 *slot += 1;
             }
         }
-        Self { all, starts, holding }
+        Self { is_joined: vec![false; all.len()], all, starts, holding }
     }
 
     /// The smallest place that holds a stretch.
-    fn smallest(&self, start: u32, end: u32) -> Option<(u32, u32)> {
+    fn smallest(&self, start: u32, end: u32) -> Option<usize> {
         let (first, behind) = (self.starts[start as usize], self.starts[start as usize + 1]);
         let holding = &self.holding[first as usize..behind as usize];
-        holding.iter().map(|&place| self.all[place as usize]).find(|place| place.1 >= end)
+        holding.iter().map(|&place| place as usize).find(|&place| self.all[place].1 >= end)
     }
 }
 
 /// Occurrences in which every process does the same.
 #[derive(Default)]
 struct Distinct {
-    patterns: Vec<Vec<Occurrence>>,
-    by_content: HashMap<Vec<(u32, Vec<Symbol>)>, usize>,
+    occurrences: Vec<Vec<Occurrence>>,
+    by_content: HashMap<Vec<(u32, u32)>, usize, foldhash::fast::RandomState>,
+    /// Sequences of events, numbered.
+    sequences: HashMap<Vec<Symbol>, u32, foldhash::fast::RandomState>,
 }
 
 impl Distinct {
-    fn add(&mut self, processes: &Processes<'_>, occurrence: Occurrence) {
-        let content = occurrence.parts.iter().map(|part| {
-            let symbols = processes.doings()[part.stream as usize].shown().symbols();
-            (part.stream, symbols[part.start as usize..part.end as usize].to_vec())
-        });
-        let next = self.patterns.len();
-        let pattern = *self.by_content.entry(content.collect()).or_insert(next);
-        if pattern == next {
-            self.patterns.push(Vec::new());
+    fn add(&mut self, processes: &Processes<'_>, parts: Vec<Part>) {
+        let mut content = Vec::with_capacity(parts.len());
+        let mut times = u64::MAX;
+        for part in &parts {
+            let shown = processes.doings()[part.stream as usize].shown();
+            let symbols = &shown.symbols()[part.start as usize..part.end as usize];
+            let next = self.sequences.len() as u32;
+            content.push((part.stream, *self.sequences.entry_ref(symbols).or_insert(next)));
+            times = times.min(shown.times(part.start as usize, part.end as usize));
         }
-        self.patterns[pattern].push(occurrence);
+        let next = self.occurrences.len();
+        let pattern = *self.by_content.entry(content).or_insert(next);
+        if pattern == next {
+            self.occurrences.push(Vec::new());
+        }
+        self.occurrences[pattern].push(Occurrence { parts, times });
     }
+
+    /// Those first that explain most.
+    fn patterns(self, processes: &Processes<'_>) -> Vec<CommunicationPattern> {
+        let mut patterns: Vec<CommunicationPattern> =
+            self.occurrences.into_iter().map(|occurrences| pattern(processes, occurrences)).collect();
+        patterns.sort_by(|a, b| {
+            b.explains
+                .cmp(&a.explains)
+                .then(b.count.cmp(&a.count))
+                .then(b.parts().len().cmp(&a.parts().len()))
+                .then_with(|| a.parts().cmp(b.parts()))
+        });
+        patterns
+    }
+}
+
+fn pattern(processes: &Processes<'_>, mut occurrences: Vec<Occurrence>) -> CommunicationPattern {
+    occurrences.sort_by(|a, b| a.parts.cmp(&b.parts));
+    let events_of = |occurrence: &Occurrence| {
+        occurrence.parts.iter().fold(0u64, |sum, part| {
+            let shown = processes.doings()[part.stream as usize].shown();
+            sum.saturating_add(shown.events(part.start as usize, part.end as usize))
+        })
+    };
+    let (mut count, mut explains) = (0u64, 0u64);
+    for occurrence in &occurrences {
+        count = count.saturating_add(occurrence.times);
+        explains = explains.saturating_add(events_of(occurrence).saturating_mul(occurrence.times));
+    }
+    CommunicationPattern { events: events_of(&occurrences[0]), occurrences, count, explains }
 }

@@ -12,7 +12,7 @@ mod zip;
 
 pub use call::{Call, Calls, CommId, Message, Peer};
 pub use communicators::{Communicators, Creation, Grid, rank_of};
-pub use join::{CommunicationPattern, Occurrence, Part, communication_patterns};
+pub use join::{CommunicationPattern, Description, Occurrence, Part, communication_patterns};
 pub use partners::{Disagreement, Link, Partners, Traffic, Unmatched};
 pub use processes::{Doing, ENVELOPE, Processes, Scope};
 pub use topology::{Channels, Direction, Layout, Topology};

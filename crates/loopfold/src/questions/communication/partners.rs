@@ -59,9 +59,11 @@ pub struct Disagreement {
 /// Who communicates with whom, event by event.
 #[derive(Clone, Debug, Default)]
 pub struct Partners {
-    /// For each stream: a shown event, and the stream and shown event at the other end;
+    /// For each stream: shown events, and the stream and shown event at the other end;
     /// sorted.
     links: Vec<Vec<Link>>,
+    /// For each stream: where the links of each shown event begin.
+    starts: Vec<Vec<u32>>,
     /// Messages and bytes from one process to another.
     pub matrix: BTreeMap<(u32, u32), Traffic>,
     /// Messages without another end, most first.
@@ -93,10 +95,8 @@ impl Partners {
 
     /// The partners of the events of a stream from `start` to before `end`.
     pub fn between(&self, stream: usize, start: u32, end: u32) -> &[Link] {
-        let links = &self.links[stream];
-        let first = links.partition_point(|link| link.index < start);
-        let last = links.partition_point(|link| link.index < end);
-        &links[first..last]
+        let starts = &self.starts[stream];
+        &self.links[stream][starts[start as usize] as usize..starts[end as usize] as usize]
     }
 }
 
@@ -163,9 +163,11 @@ impl<'p, 'a> Matching<'p, 'a> {
         }
         self.match_messages();
         self.match_collectives();
-        for links in &mut self.result.links {
+        for (links, doing) in self.result.links.iter_mut().zip(self.processes.doings()) {
             links.sort_unstable();
             links.dedup();
+            links.shrink_to_fit();
+            self.result.starts.push(starts(links, doing.shown().symbols().len()));
         }
         self.result
             .unmatched
@@ -406,6 +408,16 @@ impl<'p, 'a> Matching<'p, 'a> {
         let position = position_of_nth(fold, root, nth, weight).ok()?;
         Some((position, fold.symbol_at(root, position)?))
     }
+}
+
+/// Where the links of each of so many events begin, and where the last ones end.
+fn starts(links: &[Link], events: usize) -> Vec<u32> {
+    let mut starts = vec![0u32; events + 1];
+    links.iter().for_each(|link| starts[link.index as usize + 1] += 1);
+    for index in 1..starts.len() {
+        starts[index] += starts[index - 1];
+    }
+    starts
 }
 
 /// A channel, what was sent, and how much of it specific receives have taken.

@@ -11,15 +11,19 @@
 pub(super) enum Node {
     /// An event, by its index among those that are written.
     Event(u32),
-    /// What is repeated.
-    Loop {
-        /// How often.
-        times: u64,
-        /// How many events an iteration is.
-        each: u64,
-        /// An iteration.
-        body: Vec<Node>,
-    },
+    /// What is repeated; in a box, as most nodes are events.
+    Loop(Box<Loop>),
+}
+
+/// What is repeated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Loop {
+    /// How often.
+    pub(super) times: u64,
+    /// How many events an iteration is.
+    pub(super) each: u64,
+    /// An iteration.
+    pub(super) body: Vec<Node>,
 }
 
 impl Node {
@@ -28,7 +32,7 @@ impl Node {
         match self {
             Node::Event(_) => 1,
             // Streams have at most 2^64 events, and this is a part of one.
-            Node::Loop { times, each, .. } => times.saturating_mul(*each),
+            Node::Loop(found) => found.times.saturating_mul(found.each),
         }
     }
 }
@@ -90,7 +94,7 @@ impl<'a> Cursor<'a> {
             }
             return Some(match &frame.nodes[frame.next] {
                 Node::Event(index) => Head::Event(*index),
-                Node::Loop { times, each, .. } => Head::Loop { times: *times, each: *each },
+                Node::Loop(found) => Head::Loop { times: found.times, each: found.each },
             });
         }
     }
@@ -105,7 +109,7 @@ impl<'a> Cursor<'a> {
         let Some(frame) = self.frames.last() else { return &[] };
         match &frame.nodes[frame.next] {
             _ if self.is_at_frame() => frame.nodes,
-            Node::Loop { body, .. } => body,
+            Node::Loop(found) => &found.body,
             Node::Event(_) => &[],
         }
     }
@@ -118,10 +122,10 @@ impl<'a> Cursor<'a> {
             frame.is_entered = true;
             return;
         }
-        if let Node::Loop { times, each, body } = &frame.nodes[frame.next] {
+        if let Node::Loop(found) = &frame.nodes[frame.next] {
             frame.next += 1;
-            let again = times - 1;
-            self.frames.push(Frame { nodes: body, next: 0, again, each: *each, is_entered: true });
+            let (nodes, again, each) = (&found.body[..], found.times - 1, found.each);
+            self.frames.push(Frame { nodes, next: 0, again, each, is_entered: true });
         }
     }
 
@@ -140,11 +144,11 @@ impl<'a> Cursor<'a> {
         }
         let node = &frame.nodes[frame.next];
         frame.next += 1;
-        if let Node::Loop { times, each, body } = node
-            && *times > iterations
+        if let Node::Loop(found) = node
+            && found.times > iterations
         {
-            let again = times - iterations - 1;
-            self.frames.push(Frame { nodes: body, next: 0, again, each: *each, is_entered: false });
+            let (nodes, again, each) = (&found.body[..], found.times - iterations - 1, found.each);
+            self.frames.push(Frame { nodes, next: 0, again, each, is_entered: false });
         }
     }
 }
@@ -267,8 +271,8 @@ impl Sequence {
     fn close(&mut self, depth: usize) {
         while self.open.len() > depth {
             let Some((_, times, body)) = self.open.pop() else { return };
-            let node = Node::Loop { times, each: events(&body), body };
-            self.last().push(node);
+            let node = Loop { times, each: events(&body), body };
+            self.last().push(Node::Loop(Box::new(node)));
         }
     }
 }
@@ -316,10 +320,10 @@ pub(super) fn each_with_loops(
     for node in nodes {
         match node {
             Node::Event(index) => then(*index, around),
-            Node::Loop { times, body, .. } => {
-                around.push((*next_loop, *times));
+            Node::Loop(found) => {
+                around.push((*next_loop, found.times));
                 *next_loop = next_loop.wrapping_add(1);
-                each_with_loops(body, around, next_loop, then);
+                each_with_loops(&found.body, around, next_loop, then);
                 around.pop();
             }
         }
@@ -336,9 +340,13 @@ mod tests {
         for node in nodes {
             match node {
                 Node::Event(index) => out.push(*index),
-                Node::Loop { times, body, .. } => (0..*times).for_each(|_| written_out(body, out)),
+                Node::Loop(found) => (0..found.times).for_each(|_| written_out(&found.body, out)),
             }
         }
+    }
+
+    fn many(times: u64, body: Vec<Node>) -> Node {
+        Node::Loop(Box::new(Loop { times, each: events(&body), body }))
     }
 
     fn random_nodes(rng: &mut Rng, depth: usize, next: &mut u32) -> Vec<Node> {
@@ -346,7 +354,7 @@ mod tests {
         for _ in 0..1 + rng.below(3) {
             if depth > 0 && rng.below(2) == 0 {
                 let body = random_nodes(rng, depth - 1, next);
-                nodes.push(Node::Loop { times: 2 + rng.below(7) as u64, each: events(&body), body });
+                nodes.push(many(2 + rng.below(7) as u64, body));
             } else {
                 nodes.push(Node::Event(*next));
                 *next += 1;
@@ -397,7 +405,6 @@ mod tests {
     #[test]
     fn repetitions_cost_nothing() {
         let body = |first| vec![Node::Event(first), Node::Event(first + 1)];
-        let many = |times, body: Vec<Node>| Node::Loop { times, each: events(&body), body };
         // Loops of four events beside loops of two, and a nest beside a plain loop.
         let left = [many(1 << 40, vec![many(2, body(0))]), many(1 << 50, body(2))];
         let right = [many(1 << 41, body(5)), many(1 << 51, vec![Node::Event(9)])];
@@ -413,9 +420,9 @@ mod tests {
         sequence.push(1, &[(7, 3), (8, 2)]);
         sequence.push(2, &[(7, 3)]);
         sequence.push(3, &[(9, 5)]);
-        let inner = Node::Loop { times: 2, each: 1, body: vec![Node::Event(1)] };
-        let outer = Node::Loop { times: 3, each: 3, body: vec![inner, Node::Event(2)] };
-        let last = Node::Loop { times: 5, each: 1, body: vec![Node::Event(3)] };
+        let inner = many(2, vec![Node::Event(1)]);
+        let outer = many(3, vec![inner, Node::Event(2)]);
+        let last = many(5, vec![Node::Event(3)]);
         assert_eq!(sequence.finish(), [Node::Event(0), outer, last]);
     }
 }

@@ -1,0 +1,208 @@
+//! How fast patterns of communication are found, on generated programs of the shapes of the
+//! paper's three case studies and ten times as long: from an open fold to process patterns,
+//! partners and communication patterns, on one core, with the memory that it takes beside
+//! that of the fold. The paper's own procedure for process patterns runs beside it on one
+//! process, for it is quadratic.
+
+use super::measure::memory;
+use super::{Settings, progress};
+use crate::table::{Column, Table, grouped, short};
+use crate::{Arguments, clock};
+use anyhow::{Context, Result, bail, ensure};
+use loopfold::folders::SequiturRuns;
+use loopfold::questions::Ngrams;
+use loopfold::questions::communication::{Partners, Processes, Scope, communication_patterns};
+use loopfold::trace::{Collector, Event, Field, Projection, Role, Sink as _, TimesKept, Value};
+use loopfold::{Fold, StreamId, archive, folders};
+use loopfold_testing::mpi::{self, Call, Program};
+use loopfold_testing::patterns;
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::Command;
+
+/// The hidden chore that a child runs.
+pub(crate) const CHILD: &str = "bench-patterns";
+
+/// A program of one of the paper's shapes, some times as long.
+struct Case {
+    name: &'static str,
+    /// What the paper says of its own run, in seconds; nothing for a case that is ours, and
+    /// of which nothing is asked.
+    paper_seconds: Option<f64>,
+    make: fn(usize) -> Program,
+}
+
+const CASES: [Case; 4] = [
+    Case { name: "SP, 4 processes", paper_seconds: Some(12.0), make: |times| mpi::sp(401 * times - 1) },
+    Case {
+        name: "weather model, 16",
+        paper_seconds: Some(37.0),
+        make: |times| mpi::weather(4, 4, 3510 * times),
+    },
+    Case {
+        name: "adaptive mesh, 16",
+        paper_seconds: Some(228.0),
+        make: |times| mpi::adaptive(16, 202, 9900 * times, 1),
+    },
+    Case {
+        name: "the same, shuffled",
+        paper_seconds: None,
+        make: |times| mpi::shuffled(16, 202, 9900 * times, 1),
+    },
+];
+
+/// Millions of events a second, at least.
+const TARGET: f64 = 10.0;
+
+/// Measures and prints the tables.
+pub(super) fn run(settings: &Settings) -> Result<()> {
+    let columns = [
+        Column::Text("program"),
+        Column::Number("events"),
+        Column::Number("items"),
+        Column::Number("patterns"),
+        Column::Number("ms"),
+        Column::Number("million events/s"),
+        Column::Number("peak MB"),
+        Column::Number("paper's run, s"),
+        Column::Number("paper's procedure, times"),
+    ];
+    let mut table = Table::new("Patterns of communication, on one core", &columns);
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("program.fold");
+    let mut slowest = f64::INFINITY;
+    let lengths: &[usize] = if settings.quick { &[1] } else { &[1, 10] };
+    for case in &CASES {
+        for &times in lengths {
+            progress(format_args!("patterns of {} × {times}", case.name));
+            let program = (case.make)(times);
+            let fold = fold(&program)?;
+            archive::write(&fold, &mut std::fs::File::create(&file)?)?;
+            let found = in_child(&file)?;
+            let speed = found.events as f64 / found.seconds / 1e6;
+            if case.paper_seconds.is_some() {
+                slowest = slowest.min(speed);
+            }
+            let literal = (times == 1 && !settings.quick)
+                .then(|| literal(&program, found.seconds / found.events as f64));
+            table.row([
+                format!("{} × {times}", case.name),
+                grouped(found.events),
+                grouped(fold.items() as u64),
+                grouped(found.patterns),
+                short(1e3 * found.seconds),
+                short(speed),
+                short(found.peak_bytes as f64 / 1e6),
+                case.paper_seconds.filter(|_| times == 1).map_or(String::new(), short),
+                literal.map_or(String::new(), short),
+            ]);
+        }
+    }
+    println!("{table}");
+    let verdict = if slowest >= TARGET { "met" } else { "MISSED" };
+    println!(
+        "target: at least {TARGET} million events a second: {verdict}, the slowest has {}\n",
+        short(slowest)
+    );
+    Ok(())
+}
+
+/// How many times as long an event takes in the paper's procedure, on the first process.
+fn literal(program: &Program, ours: f64) -> f64 {
+    let mut numbers: HashMap<Call, u32> = HashMap::new();
+    let mut stream = Vec::new();
+    for call in &program[0] {
+        let call = match *call {
+            Call::Send(to, ..) => Call::Send(to, 0, 0),
+            Call::Receive(from, ..) => Call::Receive(from, 0, 0),
+            Call::Collective(..) => *call,
+            Call::Wait | Call::Enter(_) | Call::Leave(_) => continue,
+        };
+        let next = numbers.len() as u32;
+        stream.push(*numbers.entry(call).or_insert(next));
+    }
+    let (_, time) = clock::timed(|| patterns::ngrams(&stream));
+    time.as_secs_f64() / stream.len() as f64 / ours
+}
+
+/// The calls of each process as a folded stream.
+fn fold(program: &Program) -> Result<Fold> {
+    let mut collector = Collector::new(Projection::default(), TimesKept::None);
+    for (rank, calls) in program.iter().enumerate() {
+        let stream = collector.stream(&format!("rank {rank}"))?;
+        calls.iter().try_for_each(|call| push(&mut collector, stream, call))?;
+    }
+    Ok(folders::fold_trace(collector.finish()?, &SequiturRuns, 1)?)
+}
+
+fn push(collector: &mut Collector, stream: StreamId, call: &Call) -> Result<()> {
+    let field = |key, value: u32| Field { key, value: Value::Integer(value.into()) };
+    let message = |key, peer, tag, bytes| vec![field(key, peer), field("tag", tag), field("bytes", bytes)];
+    let (name, role, fields) = match *call {
+        Call::Send(to, tag, bytes) => ("MPI_Isend", Role::Send, message("dest", to, tag, bytes)),
+        Call::Receive(from, tag, bytes) => ("MPI_Irecv", Role::Receive, message("src", from, tag, bytes)),
+        Call::Wait => ("MPI_Waitall", Role::Plain, vec![]),
+        Call::Collective(name, root) => {
+            (name, Role::Collective, root.map(|root| field("root", root)).into_iter().collect())
+        }
+        Call::Enter(name) => (name, Role::Enter, vec![]),
+        Call::Leave(name) => (name, Role::Leave, vec![]),
+    };
+    Ok(collector.push(stream, &Event { role, fields: &fields, ..Event::named(name) })?)
+}
+
+struct Found {
+    seconds: f64,
+    peak_bytes: u64,
+    events: u64,
+    patterns: u64,
+}
+
+/// Runs the child on an archive.
+fn in_child(file: &Path) -> Result<Found> {
+    let output = Command::new(std::env::current_exe()?).arg(CHILD).arg(file).output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let numbers: Vec<u64> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+    match numbers[..] {
+        [nanoseconds, peak_bytes, events, patterns] => {
+            Ok(Found { seconds: nanoseconds as f64 / 1e9, peak_bytes, events, patterns })
+        }
+        _ => bail!("finding patterns gave no result"),
+    }
+}
+
+/// The child's side: opens the archive, finds the patterns, prints nanoseconds, bytes of
+/// memory beyond what it had with the archive open, events and patterns.
+pub(crate) fn child(mut arguments: Arguments) -> Result<()> {
+    let file = arguments.word().context("an archive")?;
+    arguments.finish()?;
+    let mut archive = archive::Archive::open(std::io::BufReader::new(std::fs::File::open(file)?))?;
+    let (fold, _) = archive.read(&archive::ReadOptions::default())?;
+    drop(archive);
+    let base = memory("VmRSS")?;
+    let (first, time) = clock::timed(|| patterns_of(&fold));
+    let (events, patterns) = first?;
+    let peak = memory("VmHWM")?;
+    let (_, again) = clock::best(|| patterns_of(&fold));
+    println!("{} {} {events} {patterns}", time.min(again).as_nanos(), peak.saturating_sub(base));
+    Ok(())
+}
+
+/// How many communication events there are, and how many patterns.
+fn patterns_of(fold: &Fold) -> Result<(u64, u64)> {
+    let processes = Processes::of(fold, &Scope::default())?;
+    let mut places = Vec::new();
+    let mut events = 0;
+    for doing in processes.doings() {
+        events += doing.shown().length();
+        let mut of_stream = Vec::new();
+        for pattern in Ngrams::of(doing.shown().symbols())? {
+            of_stream.extend(pattern.positions.iter().map(|&at| (at, at + pattern.length as u32)));
+        }
+        places.push(of_stream);
+    }
+    let partners = Partners::of(&processes)?;
+    let patterns = communication_patterns(&processes, &partners, &places);
+    Ok((events, patterns.len() as u64))
+}
