@@ -18,6 +18,7 @@
 
 mod back;
 mod chunks;
+mod direct;
 mod frame;
 mod functions;
 mod gaps;
@@ -47,6 +48,7 @@ use crate::{Error, Result, Symbol};
 pub use back::CallStacks;
 use back::Tell;
 pub use chunks::{ScanFound, ScanOptions, TraceChunks, scan_chunks, scan_unfolded};
+use direct::Direct;
 use frame::FrameState;
 use functions::Step;
 pub use functions::{Function, Functions};
@@ -249,11 +251,21 @@ pub struct PathFound<'a> {
 
 /// Looks for a path in all streams of a fold.
 pub fn find_path<'a>(fold: &'a Fold, query: &PathQuery) -> Result<PathFound<'a>> {
+    if let Some(found) = PathFound::directly(fold, query) {
+        return Ok(found);
+    }
     let projection = Projection::of(fold, query.steps(), Alike::Apart)?;
     PathFound::new(fold, &Arc::new(projection), query)
 }
 
 impl<'a> PathFound<'a> {
+    /// Looks for a path straight over all rules; nothing if the function calls itself, or the
+    /// path is long or has gaps.
+    fn directly(fold: &'a Fold, query: &PathQuery) -> Option<Self> {
+        let direct = Direct::new(fold, query)?;
+        Some(Self { fold, matcher: Box::new(direct), query: query.clone() })
+    }
+
     /// Looks for a path in what a fold holds of its function.
     fn new(fold: &'a Fold, projection: &Arc<Projection>, query: &PathQuery) -> Result<Self> {
         let matcher = match query.len() {
