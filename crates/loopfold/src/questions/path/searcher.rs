@@ -2,11 +2,11 @@
 //! how to look.
 //!
 //! Where symbols and rules are [used](super::uses) is found out at the second search, or
-//! when scheme 4 is asked for. A first path of a function that is common goes straight over
-//! all rules, and nothing is kept of that (see [`direct`](super::direct)). With the second,
-//! what the fold holds of the function is made and kept: the next path of it costs only the
-//! parts of that, which are fewer the more rules are alike without the rest. Memory: 8 bytes
-//! an item for the uses, and what is kept of functions up to a limit.
+//! when scheme 4 is asked for. The first paths of a common function go straight over all
+//! rules (see [`direct`](super::direct)). After these, what the fold holds of the function is
+//! made, which takes a few times as long, and kept: the next path of it costs only the parts
+//! of that, which are fewer the more rules are alike without the rest. Memory: 8 bytes an
+//! item for the uses, and what is kept of functions up to a limit.
 
 use super::functions::{Functions, Step};
 use super::index::PathIndex;
@@ -27,6 +27,9 @@ const MOST_KEPT: usize = 1 << 26;
 /// A function with more than one in so many items is common: going through all rules is
 /// then faster than finding those that hold it.
 const COMMON: usize = 40;
+
+/// So many paths of a function go straight over all rules before more is made of it.
+const STRAIGHT: usize = 3;
 
 /// So many paths of a function are looked for together.
 const MANY: usize = 4;
@@ -60,13 +63,19 @@ pub struct PathSearcher<'a> {
     functions: Functions,
     index: Option<PathIndex>,
     uses: OnceLock<Uses>,
-    /// What the fold holds of functions, by their names; nothing of those of which one path
-    /// was looked for straight over all rules.
-    kept: Mutex<HashMap<Vec<u8>, Option<Kept>>>,
+    /// What is known of functions, by their names.
+    known: Mutex<HashMap<Vec<u8>, Known>>,
     /// Items that are kept of all functions.
     items_kept: AtomicUsize,
     scratch: Mutex<Vec<Scratch>>,
     searches: AtomicUsize,
+}
+
+/// What is known of a function.
+enum Known {
+    /// So many paths of it were looked for.
+    Asked(usize),
+    Kept(Kept),
 }
 
 /// What is kept of a function.
@@ -121,7 +130,7 @@ impl<'a> PathSearcher<'a> {
             functions: Functions::of(fold.alphabet())?,
             index,
             uses: OnceLock::new(),
-            kept: Mutex::default(),
+            known: Mutex::default(),
             items_kept: AtomicUsize::new(0),
             scratch: Mutex::default(),
             searches: AtomicUsize::new(0),
@@ -145,7 +154,7 @@ impl<'a> PathSearcher<'a> {
 
     /// Forgets what is kept of functions.
     pub fn forget(&self) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.items_kept.store(0, Ordering::Relaxed);
     }
 
@@ -164,18 +173,18 @@ impl<'a> PathSearcher<'a> {
         }
         let Plan { projection, scheme, reason } = self.plan(query, scheme, before > 0)?;
         if let Some(projection) = projection {
-            return self.answer(query, &self.keep(query, projection, scheme, false), reason);
+            return self.answer(query, &self.keep(query, projection, scheme, Alike::Apart), reason);
         }
-        // What holds the function is worth finding out only for more than one path.
-        let is_first = self.is_first_of(query);
-        if is_first && let Some(found) = PathFound::directly(self.fold, query) {
-            let rules = self.fold.rules().len() as u64;
-            let effort = self.effort(query, scheme, rules);
+        let asked = self.ask(query);
+        if asked < STRAIGHT
+            && let Some(found) = PathFound::directly(self.fold, query)
+        {
+            let effort = self.effort(query, scheme, self.fold.rules().len() as u64);
             return Ok(PathAnswer { found, scheme, effort, reason });
         }
-        let alike = if is_first { Alike::Apart } else { Alike::Joined };
+        let alike = if asked == 0 { Alike::Apart } else { Alike::Joined };
         let projection = Projection::of(self.fold, query.steps(), alike)?;
-        self.answer(query, &self.keep(query, projection, scheme, !is_first), reason)
+        self.answer(query, &self.keep(query, projection, scheme, alike), reason)
     }
 
     fn answer(&self, query: &PathQuery, kept: &Kept, reason: String) -> Result<PathAnswer<'a>> {
@@ -192,14 +201,14 @@ impl<'a> PathSearcher<'a> {
         }
     }
 
-    /// True if no path of the function was looked for yet, which from now on is so.
-    fn is_first_of(&self, query: &PathQuery) -> bool {
-        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_first = !all.contains_key(query.function());
-        if is_first {
-            all.insert(query.function().to_vec(), None);
+    /// How many paths of the function were looked for before, with nothing kept that could be
+    /// used now.
+    fn ask(&self, query: &PathQuery) -> usize {
+        let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        match all.entry_ref(query.function()).or_insert(Known::Asked(0)) {
+            Known::Asked(paths) => std::mem::replace(paths, paths.saturating_add(1)),
+            Known::Kept(_) => STRAIGHT,
         }
-        is_first
     }
 
     /// Looks for many paths at once. Those of one function that never calls itself share
@@ -230,7 +239,7 @@ impl<'a> PathSearcher<'a> {
             Some(projection) => projection.joined(self.fold)?,
             None => Projection::of(self.fold, query.steps(), Alike::Joined)?,
         };
-        Ok(self.keep(query, projection, plan.scheme, true).projection)
+        Ok(self.keep(query, projection, plan.scheme, Alike::Joined).projection)
     }
 
     fn segments(&self, query: &PathQuery) -> Option<Share> {
@@ -241,16 +250,19 @@ impl<'a> PathSearcher<'a> {
     /// What is kept of the function, if it was found by this scheme. The second search of a
     /// function also looks for rules that hold the same.
     fn known(&self, query: &PathQuery, scheme: Option<Scheme>) -> Result<Option<(Kept, String)>> {
-        let known = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(query.function()).cloned();
+        let known = match self.known.lock().unwrap_or_else(PoisonError::into_inner).get(query.function()) {
+            Some(Known::Kept(kept)) => Some(kept.clone()),
+            _ => None,
+        };
         let is_meant = |kept: &Kept| {
             scheme.is_none_or(|scheme| scheme == kept.scheme) && kept.projection.steps() == query.steps()
         };
-        let Some(mut kept) = known.flatten().filter(is_meant) else { return Ok(None) };
+        let Some(mut kept) = known.filter(is_meant) else { return Ok(None) };
         if !kept.is_joined {
             kept.projection = Arc::new(kept.projection.joined(self.fold)?);
             kept.is_joined = true;
-            let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            all.insert(query.function().to_vec(), Some(kept.clone()));
+            let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            all.insert(query.function().to_vec(), Known::Kept(kept.clone()));
         }
         let reason = format!(
             "an earlier search found what holds the function: {} of {} items",
@@ -260,16 +272,19 @@ impl<'a> PathSearcher<'a> {
         Ok(Some((kept, reason)))
     }
 
-    fn keep(&self, query: &PathQuery, projection: Projection, scheme: Scheme, is_joined: bool) -> Kept {
+    fn keep(&self, query: &PathQuery, projection: Projection, scheme: Scheme, alike: Alike) -> Kept {
         let items = projection.items();
+        let is_joined = alike == Alike::Joined;
         let kept = Kept { projection: Arc::new(projection), scheme, is_joined };
-        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = all.get(query.function()).and_then(Option::as_ref);
-        let before = before.map_or(0, |known| known.projection.items());
+        let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match all.get(query.function()) {
+            Some(Known::Kept(before)) => before.projection.items(),
+            _ => 0,
+        };
         let sum = self.items_kept.load(Ordering::Relaxed).saturating_sub(before).saturating_add(items);
         if sum <= MOST_KEPT {
             self.items_kept.store(sum, Ordering::Relaxed);
-            all.insert(query.function().to_vec(), Some(kept.clone()));
+            all.insert(query.function().to_vec(), Known::Kept(kept.clone()));
         }
         kept
     }

@@ -170,3 +170,75 @@ impl Nesting for Direct<'_> {
         (!word.is_foreign()).then_some(levels)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::fold::{FoldBuilder, FoldedStream};
+    use crate::questions::path::{Functions, PathFound};
+    use crate::trace::{Alphabet, Event, Field, Role, Value};
+    use crate::{Fold, Symbol};
+
+    const ENTER: u32 = 0;
+    const LEAVE: u32 = 1;
+    const B0: u32 = 2;
+    const B1: u32 = 3;
+    const OTHER: u32 = 4;
+
+    fn alphabet() -> Alphabet {
+        let mut alphabet = Alphabet::default();
+        let fields = &[Field { key: "function", value: Value::Text(b"f") }];
+        let block = |name| Event { role: Role::Block, fields, ..Event::named(name) };
+        let leave = Event { role: Role::Leave, fields, ..Event::named("return") };
+        let enter = Event { role: Role::Enter, ..Event::named("f") };
+        for event in [enter, leave, block("B0"), block("B1"), Event::named("other")] {
+            alphabet.intern(&event, None).unwrap();
+        }
+        alphabet
+    }
+
+    fn fold_of(items: &[(u32, u64)]) -> Fold {
+        let mut builder = FoldBuilder::new(alphabet());
+        let item = |&(raw, times)| Item::new(Target::Symbol(Symbol::from_raw(raw)), times);
+        let items: Vec<Item> = items.iter().map(item).collect();
+        let root = builder.root_rule(items).unwrap();
+        builder.stream(FoldedStream::new("main", "none", root));
+        builder.finish()
+    }
+
+    fn query(blocks: &[u32]) -> PathQuery {
+        let functions = Functions::of(&alphabet()).unwrap();
+        let blocks = blocks.iter().map(|&raw| vec![Symbol::from_raw(raw)]).collect();
+        PathQuery::new(&functions, functions.named(b"f").unwrap(), blocks).unwrap()
+    }
+
+    fn count(items: &[(u32, u64)], blocks: &[u32]) -> Option<u64> {
+        let fold = fold_of(items);
+        PathFound::directly(&fold, &query(blocks)).map(|found| found.count().unwrap())
+    }
+
+    #[test]
+    fn short_paths_of_functions_that_never_call_themselves() {
+        let call = [(ENTER, 1), (B0, 3), (OTHER, 9), (B0, 1), (B1, 2), (LEAVE, 1)];
+        assert_eq!(count(&call, &[B0]), Some(4));
+        assert_eq!(count(&call, &[B0, B0]), Some(3));
+        assert_eq!(count(&call, &[B0, B0, B1]), Some(1));
+        assert_eq!(count(&[call, call].concat(), &[B1, B1]), Some(2));
+        assert_eq!(count(&call[..4], &[B0; 4]), Some(1));
+        let many = [(ENTER, 1), (B0, 1 << 60), (OTHER, 1), (LEAVE, 1)];
+        assert_eq!(count(&many, &[B0; 13]), Some((1 << 60) - 12));
+    }
+
+    #[test]
+    fn all_else_is_left_to_others() {
+        assert_eq!(count(&[(ENTER, 2), (B0, 1)], &[B0]), None);
+        assert_eq!(count(&[(ENTER, 1), (B0, 1), (ENTER, 1)], &[B0]), None);
+        assert_eq!(count(&[(ENTER, 1), (LEAVE, 2)], &[B0]), None);
+        assert_eq!(count(&[(OTHER, 1), (B0, 1)], &[B0]), None);
+        assert_eq!(count(&[(LEAVE, 1), (ENTER, 1)], &[B0]), None);
+        assert_eq!(count(&[(ENTER, 1), (OTHER + 1, 1)], &[B0]), None);
+        assert_eq!(count(&[(ENTER, 1), (B0, 20)], &[B0; 14]), None);
+    }
+}
