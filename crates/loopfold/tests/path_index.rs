@@ -130,7 +130,7 @@ fn check(found: &PathFound<'_>, traces: &[Vec<Step>], function: u8, path: &[Vec<
 #[test]
 fn every_way_to_look_equals_rebuilding_every_invocation() {
     let mut rng = Rng::new(401);
-    let (mut rare, mut by_index) = (0, 0);
+    let (mut rare, mut by_index, mut kept) = (0, 0, 0);
     for round in 0..1_000 {
         let traces = small_traces(&mut rng, if round % 10 == 0 { 300 } else { 40 });
         let qualified = !rng.one_in(4);
@@ -145,8 +145,10 @@ fn every_way_to_look_equals_rebuilding_every_invocation() {
             if rng.one_in(2) {
                 searcher.prepare().unwrap();
             }
-            for _ in 0..4 {
-                let (function, path) = (rng.below(3) as u8, random_path(&mut rng));
+            // More than a few of one function are looked for in what is kept of it.
+            let (most, searches) = if rng.one_in(8) { (1, 12) } else { (3, 4) };
+            for _ in 0..searches {
+                let (function, path) = (rng.below(most) as u8, random_path(&mut rng));
                 let Some(query) = query_of(&fold, function, &path) else { continue };
                 if let Some(index) = &index {
                     let (found, effort) = find_path_indexed(&fold, index, &query).unwrap();
@@ -159,13 +161,14 @@ fn every_way_to_look_equals_rebuilding_every_invocation() {
                 let answer = searcher.search(&query, scheme).unwrap();
                 assert!(scheme.is_none_or(|scheme| scheme == answer.scheme), "{}", answer.reason);
                 by_index += usize::from(answer.scheme == Scheme::Indexed);
+                kept += usize::from(answer.reason.contains("earlier") && answer.scheme == Scheme::Folded);
                 check(&answer.found, &traces, function, &path, &mut rng);
             }
         }
     }
     assert!(
-        rare > 500 && by_index > 500,
-        "{rare} functions in few segments, {by_index} searches by scheme 4"
+        rare > 500 && by_index > 500 && kept > 500,
+        "{rare} functions in few segments, {by_index} searches by scheme 4, {kept} in what was kept"
     );
 }
 

@@ -7,7 +7,7 @@ mod support;
 
 use loopfold::archive::{self, ChunkSize, ReadOptions, WriteOptions};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Measure, Target};
-use loopfold::folders::{Folder, Outermost, fold_trace};
+use loopfold::folders::{Folder, Outermost, SequiturRuns, fold_trace};
 use loopfold::questions::{
     CallStacks, Deepest, Functions, Levels, PathIndex, PathMemory, PathOccurrences, PathPlace, PathQuery,
     PathScan, PathSearcher, PathStarts, ScanOptions, Scheme, find_path, scan_chunks, scan_unfolded,
@@ -276,6 +276,61 @@ fn tamed(trace: &[Step]) -> Vec<Step> {
         }
     }
     tamed
+}
+
+/// Many calls one after the other, some stretches of them without those of one function.
+fn long_tame_trace(rng: &mut Rng, length: usize) -> Vec<Step> {
+    let mut all = Vec::new();
+    while all.len() < length {
+        let other = rng.one_in(2).then(|| rng.below(3) as u8);
+        for _ in 0..rng.below(200) {
+            let piece: Vec<Step> = calls::small(rng, 60)
+                .into_iter()
+                .map(|step| match step {
+                    Step::Call(function) if Some(function) == other => Step::Call((function + 1) % 3),
+                    step => step,
+                })
+                .collect();
+            let piece = tamed(&piece);
+            let depth = piece.iter().fold(0usize, |depth, step| match step {
+                Step::Call(_) => depth + 1,
+                Step::Return => depth - 1,
+                _ => depth,
+            });
+            all.extend(piece);
+            all.extend(std::iter::repeat_n(Step::Return, depth));
+        }
+    }
+    all
+}
+
+#[test]
+fn finding_in_functions_that_never_call_themselves() {
+    let mut rng = Rng::new(92);
+    for round in 0..1_000 {
+        let traces = small_traces(&mut rng, if round % 10 == 0 { 400 } else { 50 });
+        let traces: Vec<Vec<Step>> = traces.iter().map(|trace| tamed(trace)).collect();
+        let form = Form::any(&mut rng);
+        for folder in folders() {
+            let fold = fold_of(&traces, form, &*folder);
+            let longest = if rng.one_in(4) { 16 } else { 4 };
+            let path = random_path(&mut rng, longest, form);
+            check(&fold, form, &traces, rng.below(3) as u8, &path, &mut rng);
+        }
+    }
+    // Bodies of many thousand items, in which a function may be rare.
+    for _ in 0..6 {
+        let traces = [long_tame_trace(&mut rng, 30_000)];
+        for folder in [&Outermost::default() as &dyn Folder, &SequiturRuns] {
+            let fold = fold_of(&traces, Form::Qualified, folder);
+            let longest = fold.rules().map(|rule| fold.body(rule).len()).max().unwrap();
+            assert!(longest > 5_000, "{longest} items");
+            for function in 0..3 {
+                let path = random_path(&mut rng, 3, Form::Qualified);
+                check(&fold, Form::Qualified, &traces, function, &path, &mut rng);
+            }
+        }
+    }
 }
 
 /// Many paths at once have the counts and first places that each has alone.

@@ -249,7 +249,7 @@ struct Times {
     matching_3: Duration,
     scheme_4: Duration,
     auto: Duration,
-    /// The next search for a path of the same function.
+    /// A later search for a path of the same function.
     again: Duration,
 }
 
@@ -325,7 +325,7 @@ impl Figure {
             Column::Number("1/4"),
         ];
         let title = "Zhang and Gupta, figure 13: a path of a function, in milliseconds of CPU time with the archive\n\
-                     open; schemes 1 and 3 as decompression + matching. `again` is the next path of the same function";
+                     open; schemes 1 and 3 as decompression + matching. `again` is a later path of the same function";
         let mut table = Table::new(title, &columns);
         for row in &self.rows {
             let Row { chosen, times, .. } = row;

@@ -7,17 +7,19 @@
 //! seen to be entered do not. A path may have gaps, where any blocks of the invocation may
 //! come between (see [`gaps`]).
 //!
-//! Asking costs one pass over the items of the fold to find those that hold something of
-//! the function (see [`projection`]), and one over these: a few nanoseconds each if it never
-//! calls itself (see [`tame`]); otherwise some tens, times the levels of recursion that
-//! differ (see [`value`]). After that a count costs nothing and a place a walk down the rules
-//! (see [`matcher`]). Memory: 4 bytes a rule, and 8 for each item and a word or value for
-//! each rule that holds a symbol of the function. [`PathSearcher`] needs less than a full
-//! pass for each path; [`PathScan`] does the same on symbols as they come, [`scan_unfolded`]
-//! and [`scan_chunks`] on those of a trace.
+//! Asking for a short path of a function that never calls itself costs one pass over the
+//! items of the fold, 1 to 4 ns each, and 16 bytes a rule (see [`direct`]). Otherwise it costs
+//! one pass to find the items that hold something of the function (see [`projection`]), and
+//! one over these: a few nanoseconds each if it never calls itself (see [`tame`]), some tens
+//! if it does, times the levels of recursion that differ (see [`value`]). After that a count
+//! costs nothing and a place a walk down the rules (see [`matcher`]). Memory: 4 bytes a rule,
+//! and 8 for each item and a word or value for each rule that holds a symbol of the function.
+//! [`PathSearcher`] needs less than a full pass for each path; [`PathScan`] does the same on
+//! symbols as they come, [`scan_unfolded`] and [`scan_chunks`] on those of a trace.
 
 mod back;
 mod chunks;
+mod direct;
 mod frame;
 mod functions;
 mod gaps;
@@ -47,6 +49,7 @@ use crate::{Error, Result, Symbol};
 pub use back::CallStacks;
 use back::Tell;
 pub use chunks::{ScanFound, ScanOptions, TraceChunks, scan_chunks, scan_unfolded};
+use direct::Direct;
 use frame::FrameState;
 use functions::Step;
 pub use functions::{Function, Functions};
@@ -249,11 +252,21 @@ pub struct PathFound<'a> {
 
 /// Looks for a path in all streams of a fold.
 pub fn find_path<'a>(fold: &'a Fold, query: &PathQuery) -> Result<PathFound<'a>> {
+    if let Some(found) = PathFound::directly(fold, query) {
+        return Ok(found);
+    }
     let projection = Projection::of(fold, query.steps(), Alike::Apart)?;
     PathFound::new(fold, &Arc::new(projection), query)
 }
 
 impl<'a> PathFound<'a> {
+    /// Looks for a path straight over all rules; nothing if the function calls itself, or the
+    /// path is long or has gaps.
+    fn directly(fold: &'a Fold, query: &PathQuery) -> Option<Self> {
+        let direct = Direct::new(fold, query)?;
+        Some(Self { fold, matcher: Box::new(direct), query: query.clone() })
+    }
+
     /// Looks for a path in what a fold holds of its function.
     fn new(fold: &'a Fold, projection: &Arc<Projection>, query: &PathQuery) -> Result<Self> {
         let matcher = match query.len() {

@@ -2,9 +2,11 @@
 //! how to look.
 //!
 //! Where symbols and rules are [used](super::uses) is found out at the second search, or
-//! when scheme 4 is asked for. What the fold holds of a function is kept: the next path of
-//! it costs only the parts of that, which are fewer the more rules are alike without the
-//! rest. Memory: 8 bytes an item for the uses, and what is kept of functions up to a limit.
+//! when scheme 4 is asked for. The first paths of a common function go straight over all
+//! rules (see [`direct`](super::direct)). After these, what the fold holds of the function is
+//! made, which takes a few times as long, and kept: the next path of it costs only the parts
+//! of that, which are fewer the more rules are alike without the rest. Memory: 8 bytes an
+//! item for the uses, and what is kept of functions up to a limit.
 
 use super::functions::{Functions, Step};
 use super::index::PathIndex;
@@ -25,6 +27,9 @@ const MOST_KEPT: usize = 1 << 26;
 /// A function with more than one in so many items is common: going through all rules is
 /// then faster than finding those that hold it.
 const COMMON: usize = 40;
+
+/// So many paths of a function go straight over all rules before more is made of it.
+const STRAIGHT: usize = 3;
 
 /// So many paths of a function are looked for together.
 const MANY: usize = 4;
@@ -58,12 +63,19 @@ pub struct PathSearcher<'a> {
     functions: Functions,
     index: Option<PathIndex>,
     uses: OnceLock<Uses>,
-    /// What the fold holds of functions, by their names.
-    kept: Mutex<HashMap<Vec<u8>, Kept>>,
+    /// What is known of functions, by their names.
+    known: Mutex<HashMap<Vec<u8>, Known>>,
     /// Items that are kept of all functions.
     items_kept: AtomicUsize,
     scratch: Mutex<Vec<Scratch>>,
     searches: AtomicUsize,
+}
+
+/// What is known of a function.
+enum Known {
+    /// So many paths of it were looked for.
+    Asked(usize),
+    Kept(Kept),
 }
 
 /// What is kept of a function.
@@ -74,6 +86,22 @@ struct Kept {
     scheme: Scheme,
     /// Whether rules that hold the same are one part in it.
     is_joined: bool,
+}
+
+/// How to look for paths of a function.
+struct Plan {
+    /// What holds the function, where that was found without going through all rules.
+    projection: Option<Projection>,
+    scheme: Scheme,
+    /// Why so.
+    reason: String,
+}
+
+impl Plan {
+    /// Through all rules.
+    fn fully(reason: String) -> Self {
+        Self { projection: None, scheme: Scheme::Folded, reason }
+    }
 }
 
 /// What a search found, and how.
@@ -102,7 +130,7 @@ impl<'a> PathSearcher<'a> {
             functions: Functions::of(fold.alphabet())?,
             index,
             uses: OnceLock::new(),
-            kept: Mutex::default(),
+            known: Mutex::default(),
             items_kept: AtomicUsize::new(0),
             scratch: Mutex::default(),
             searches: AtomicUsize::new(0),
@@ -126,7 +154,7 @@ impl<'a> PathSearcher<'a> {
 
     /// Forgets what is kept of functions.
     pub fn forget(&self) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.items_kept.store(0, Ordering::Relaxed);
     }
 
@@ -140,20 +168,47 @@ impl<'a> PathSearcher<'a> {
             )));
         }
         let before = self.searches.fetch_add(1, Ordering::Relaxed);
-        let (kept, reason) = match self.known(query, scheme)? {
-            Some(known) => known,
-            None => {
-                let (projection, scheme, reason) = self.project(query, scheme, before > 0)?;
-                (self.keep(query, projection, scheme), reason)
-            }
-        };
+        if let Some((kept, reason)) = self.known(query, scheme)? {
+            return self.answer(query, &kept, reason);
+        }
+        let Plan { projection, scheme, reason } = self.plan(query, scheme, before > 0)?;
+        if let Some(projection) = projection {
+            return self.answer(query, &self.keep(query, projection, scheme, Alike::Apart), reason);
+        }
+        let asked = self.ask(query);
+        if asked < STRAIGHT
+            && let Some(found) = PathFound::directly(self.fold, query)
+        {
+            let effort = self.effort(query, scheme, self.fold.rules().len() as u64);
+            return Ok(PathAnswer { found, scheme, effort, reason });
+        }
+        let alike = if asked == 0 { Alike::Apart } else { Alike::Joined };
+        let projection = Projection::of(self.fold, query.steps(), alike)?;
+        self.answer(query, &self.keep(query, projection, scheme, alike), reason)
+    }
+
+    fn answer(&self, query: &PathQuery, kept: &Kept, reason: String) -> Result<PathAnswer<'a>> {
         let found = PathFound::new(self.fold, &kept.projection, query)?;
-        let effort = Effort {
-            segments: (kept.scheme == Scheme::Indexed).then(|| self.segments(query)).flatten(),
-            rules: Some(Share { touched: kept.projection.visited(), all: self.fold.rules().len() as u64 }),
-            ..Effort::default()
-        };
+        let effort = self.effort(query, kept.scheme, kept.projection.visited());
         Ok(PathAnswer { found, scheme: kept.scheme, effort, reason })
+    }
+
+    fn effort(&self, query: &PathQuery, scheme: Scheme, rules: u64) -> Effort {
+        Effort {
+            segments: (scheme == Scheme::Indexed).then(|| self.segments(query)).flatten(),
+            rules: Some(Share { touched: rules, all: self.fold.rules().len() as u64 }),
+            ..Effort::default()
+        }
+    }
+
+    /// How many paths of the function were looked for before, with nothing kept that could be
+    /// used now.
+    fn ask(&self, query: &PathQuery) -> usize {
+        let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        match all.entry_ref(query.function()).or_insert(Known::Asked(0)) {
+            Known::Asked(paths) => std::mem::replace(paths, paths.saturating_add(1)),
+            Known::Kept(_) => STRAIGHT,
+        }
     }
 
     /// Looks for many paths at once. Those of one function that never calls itself share
@@ -179,9 +234,12 @@ impl<'a> PathSearcher<'a> {
         if let Some((kept, _)) = self.known(query, None)? {
             return Ok(kept.projection);
         }
-        let (projection, scheme, _) = self.project(query, None, true)?;
-        let kept = self.keep(query, projection, scheme);
-        Ok(self.known(query, None)?.map_or(kept.projection, |(kept, _)| kept.projection))
+        let plan = self.plan(query, None, true)?;
+        let projection = match plan.projection {
+            Some(projection) => projection.joined(self.fold)?,
+            None => Projection::of(self.fold, query.steps(), Alike::Joined)?,
+        };
+        Ok(self.keep(query, projection, plan.scheme, Alike::Joined).projection)
     }
 
     fn segments(&self, query: &PathQuery) -> Option<Share> {
@@ -192,7 +250,10 @@ impl<'a> PathSearcher<'a> {
     /// What is kept of the function, if it was found by this scheme. The second search of a
     /// function also looks for rules that hold the same.
     fn known(&self, query: &PathQuery, scheme: Option<Scheme>) -> Result<Option<(Kept, String)>> {
-        let known = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(query.function()).cloned();
+        let known = match self.known.lock().unwrap_or_else(PoisonError::into_inner).get(query.function()) {
+            Some(Known::Kept(kept)) => Some(kept.clone()),
+            _ => None,
+        };
         let is_meant = |kept: &Kept| {
             scheme.is_none_or(|scheme| scheme == kept.scheme) && kept.projection.steps() == query.steps()
         };
@@ -200,8 +261,8 @@ impl<'a> PathSearcher<'a> {
         if !kept.is_joined {
             kept.projection = Arc::new(kept.projection.joined(self.fold)?);
             kept.is_joined = true;
-            let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            all.insert(query.function().to_vec(), kept.clone());
+            let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            all.insert(query.function().to_vec(), Known::Kept(kept.clone()));
         }
         let reason = format!(
             "an earlier search found what holds the function: {} of {} items",
@@ -211,38 +272,36 @@ impl<'a> PathSearcher<'a> {
         Ok(Some((kept, reason)))
     }
 
-    fn keep(&self, query: &PathQuery, projection: Projection, scheme: Scheme) -> Kept {
+    fn keep(&self, query: &PathQuery, projection: Projection, scheme: Scheme, alike: Alike) -> Kept {
         let items = projection.items();
-        let kept = Kept { projection: Arc::new(projection), scheme, is_joined: false };
-        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = all.get(query.function()).map_or(0, |known| known.projection.items());
+        let is_joined = alike == Alike::Joined;
+        let kept = Kept { projection: Arc::new(projection), scheme, is_joined };
+        let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match all.get(query.function()) {
+            Some(Known::Kept(before)) => before.projection.items(),
+            _ => 0,
+        };
         let sum = self.items_kept.load(Ordering::Relaxed).saturating_sub(before).saturating_add(items);
         if sum <= MOST_KEPT {
             self.items_kept.store(sum, Ordering::Relaxed);
-            all.insert(query.function().to_vec(), kept.clone());
+            all.insert(query.function().to_vec(), Known::Kept(kept.clone()));
         }
         kept
     }
 
-    /// What the fold holds of a function, by this scheme or the faster one, and why so.
-    fn project(
-        &self,
-        query: &PathQuery,
-        scheme: Option<Scheme>,
-        is_one_of_many: bool,
-    ) -> Result<(Projection, Scheme, String)> {
-        let steps = query.steps();
+    /// How to find out what the fold holds of a function, by this scheme or the faster one.
+    fn plan(&self, query: &PathQuery, scheme: Option<Scheme>, is_one_of_many: bool) -> Result<Plan> {
         match scheme {
-            Some(Scheme::Folded) => Ok((self.fully(steps)?, Scheme::Folded, "it was asked for".to_string())),
+            Some(Scheme::Folded) => Ok(Plan::fully("it was asked for".to_string())),
             Some(_) => {
-                let (projection, chosen, reason) = self.by_uses_or_fully(steps)?;
-                let reason = match chosen {
-                    Scheme::Indexed => format!("it was asked for; {reason}"),
-                    _ => format!("it was asked for, but all rules were gone through: {reason}"),
+                let plan = self.by_uses_or_fully(query.steps())?;
+                let reason = match plan.projection {
+                    Some(_) => format!("it was asked for; {}", plan.reason),
+                    None => format!("it was asked for, but all rules were gone through: {}", plan.reason),
                 };
-                Ok((projection, Scheme::Indexed, reason))
+                Ok(Plan { scheme: Scheme::Indexed, reason, ..plan })
             }
-            None if is_one_of_many || self.uses.get().is_some() => self.by_uses_or_fully(steps),
+            None if is_one_of_many || self.uses.get().is_some() => self.by_uses_or_fully(query.steps()),
             None => self.by_segments_or_fully(query),
         }
     }
@@ -254,38 +313,28 @@ impl<'a> PathSearcher<'a> {
     }
 
     /// For a first search: by the index if the function is in few segments.
-    fn by_segments_or_fully(&self, query: &PathQuery) -> Result<(Projection, Scheme, String)> {
-        let share = self.segments(query);
-        let (scheme, reason) = match share {
-            None => (Scheme::Folded, "there is no index, and this is a first search".to_string()),
-            Some(Share { touched, all }) => {
-                let is_rare = touched.saturating_mul(16) <= all;
-                let scheme = if is_rare { Scheme::Indexed } else { Scheme::Folded };
-                (scheme, format!("{touched} of {all} segments hold the function"))
-            }
+    fn by_segments_or_fully(&self, query: &PathQuery) -> Result<Plan> {
+        let Some(Share { touched, all }) = self.segments(query) else {
+            return Ok(Plan::fully("there is no index, and this is a first search".to_string()));
         };
-        if scheme == Scheme::Indexed
+        let reason = format!("{touched} of {all} segments hold the function");
+        if touched.saturating_mul(16) <= all
             && let Some(projection) = self.by_segments(query)?
         {
-            return Ok((projection, scheme, reason));
+            return Ok(Plan { projection: Some(projection), scheme: Scheme::Indexed, reason });
         }
-        Ok((self.fully(query.steps())?, Scheme::Folded, reason))
+        Ok(Plan::fully(reason))
     }
 
     /// For one of many searches: up from the function's symbols if they are few.
-    fn by_uses_or_fully(&self, steps: &[(Symbol, Step)]) -> Result<(Projection, Scheme, String)> {
+    fn by_uses_or_fully(&self, steps: &[(Symbol, Step)]) -> Result<Plan> {
         let most = self.fold.items() / COMMON;
         if let Some(projection) = self.by_uses(steps, most)? {
             let reason =
                 format!("few items hold the function: {} of {}", projection.items(), self.fold.items());
-            return Ok((projection, Scheme::Indexed, reason));
+            return Ok(Plan { projection: Some(projection), scheme: Scheme::Indexed, reason });
         }
-        let reason = format!("more than {most} of {} items hold the function", self.fold.items());
-        Ok((self.fully(steps)?, Scheme::Folded, reason))
-    }
-
-    fn fully(&self, steps: &[(Symbol, Step)]) -> Result<Projection> {
-        Projection::of(self.fold, steps, Alike::Apart)
+        Ok(Plan::fully(format!("more than {most} of {} items hold the function", self.fold.items())))
     }
 
     fn by_uses(&self, steps: &[(Symbol, Step)], most: usize) -> Result<Option<Projection>> {

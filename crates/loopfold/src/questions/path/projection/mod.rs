@@ -85,16 +85,18 @@ impl Projection {
     /// One pass over all rules.
     pub(super) fn of(fold: &Fold, steps: &[(Symbol, Step)], alike: Alike) -> Result<Self> {
         let mut maker = Maker::new(fold, steps, alike)?;
-        // Symbols, one slot for any other symbol, and rules.
-        let symbols = fold.alphabet().len();
-        let mut parts = vec![Part::NONE; symbols + 1 + fold.rules().len()];
+        // Rules, then symbols.
+        let rules = fold.rules().len();
+        let mut parts = vec![Part::NONE; rules + fold.alphabet().len()];
         for (index, (symbol, _)) in steps.iter().enumerate() {
-            parts[symbol.index()] = Part(index as u32);
+            parts[rules + symbol.index()] = Part(index as u32);
         }
         for rule in fold.rules() {
             let (body, first) = (fold.body(rule), fold.item_range(rule).start);
-            maker.hold(body, first, |item| parts[item.slot(symbols)]);
-            parts[symbols + 1 + rule.index()] = maker.close(rule);
+            // A symbol that is not in the alphabet is no part of anything.
+            let part_of = |item: Item| parts.get(item.slot(rules as u32)).copied().unwrap_or(Part::NONE);
+            maker.hold(body, first, part_of);
+            parts[rule.index()] = maker.close(rule);
         }
         Ok(maker.finish(fold.rules().len() as u64))
     }
@@ -252,7 +254,9 @@ struct Maker<'a> {
 
 impl<'a> Maker<'a> {
     fn new(fold: &'a Fold, steps: &[(Symbol, Step)], alike: Alike) -> Result<Self> {
-        if u32::try_from(fold.items()).is_err() || steps.len() + fold.rules().len() >= Part::NONE.index() {
+        let slots = fold.alphabet().len() + fold.rules().len();
+        let parts = steps.len() + fold.rules().len();
+        if u32::try_from(fold.items()).is_err() || parts >= Part::NONE.index() || slots >= Item::MOST_SLOTS {
             return Err(Error::limit("a path can be looked for in at most 2^32 items"));
         }
         if steps.iter().any(|(symbol, _)| symbol.index() >= fold.alphabet().len()) {
