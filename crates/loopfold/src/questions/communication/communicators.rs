@@ -9,6 +9,7 @@
 use super::call::{WORLD, text_of};
 use crate::trace::{Meaning, Name, Value};
 use hashbrown::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// The sides of a grid of processes.
@@ -51,6 +52,34 @@ impl Grid {
             .collect();
         place.reverse();
         place
+    }
+
+    /// The way from one process to another: in each dimension how many steps up, or down if
+    /// it is negative; where the ends meet the shorter way, and up if both are as long.
+    pub fn way(&self, from: u32, to: u32) -> Vec<i64> {
+        let dimensions = self.sides.iter().zip(&self.periodic);
+        let places = self.place(from).into_iter().zip(self.place(to));
+        let step = |((from, to), (&side, &ends_meet)): ((u32, u32), (&u32, &bool))| {
+            let (step, side) = (i64::from(to) - i64::from(from), i64::from(side));
+            let up = step.rem_euclid(side);
+            match ends_meet {
+                false => step,
+                true if 2 * up <= side => up,
+                true => up - side,
+            }
+        };
+        places.zip(dimensions).map(step).collect()
+    }
+}
+
+impl fmt::Display for Grid {
+    /// As [`Grid::parse`] reads it.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (side, &ends_meet)) in self.sides.iter().zip(&self.periodic).enumerate() {
+            let (before, after) = (if index == 0 { "" } else { "x" }, if ends_meet { "p" } else { "" });
+            write!(out, "{before}{side}{after}")?;
+        }
+        Ok(())
     }
 }
 
@@ -105,10 +134,15 @@ impl Communicators {
             }
             result.members.push(members);
         }
-        // Streams that are not called after ranks are processes in their order.
-        let by_name: Option<Vec<u32>> = named.iter().copied().collect();
-        result.ranks = by_name.unwrap_or_else(|| (0..named.len() as u32).collect());
-        let last = result.ranks.iter().max().map_or(0, |&last| last.saturating_add(1));
+        // Where no stream is called after a rank, they are processes in their order; beside
+        // ranks, other streams (of a GPU, say) are no processes.
+        result.ranks = if named.iter().all(Option::is_none) {
+            (0..named.len() as u32).collect()
+        } else {
+            named.iter().map(|rank| rank.unwrap_or(NO_PROCESS)).collect()
+        };
+        let processes = result.ranks.iter().filter(|&&rank| rank != NO_PROCESS);
+        let last = processes.max().map_or(0, |&last| last.saturating_add(1));
         let members = result.members.iter().flat_map(HashMap::values);
         let last_member = members.flat_map(|members| &members.ranks).max();
         result.size = last_member.map_or(last, |&member| last.max(member.saturating_add(1)));
@@ -124,7 +158,7 @@ impl Communicators {
         self.size
     }
 
-    /// Which process a stream is.
+    /// Which process a stream is; for one that is none, a rank that no process has.
     pub fn rank(&self, stream: usize) -> u32 {
         self.ranks[stream]
     }
@@ -133,7 +167,7 @@ impl Communicators {
     pub fn own_rank(&self, stream: usize, comm: &str) -> Option<u32> {
         match self.members[stream].get(comm) {
             Some(members) => members.own.get(&self.ranks[stream]).copied(),
-            None => Some(self.ranks[stream]),
+            None => Some(self.ranks[stream]).filter(|&rank| rank != NO_PROCESS),
         }
     }
 
@@ -161,12 +195,15 @@ impl Communicators {
     }
 }
 
+/// In place of the rank of a stream that is no process.
+const NO_PROCESS: u32 = u32::MAX;
+
 /// A call that makes a communicator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Creation {
     parent: String,
     made: String,
-    /// Only those with the same color are in it; nothing for none, who is in no new one.
+    /// Only those with the same color are in it; nothing if all are.
     color: Option<i64>,
     key: i64,
     grid: Option<Grid>,
@@ -190,7 +227,7 @@ impl Creation {
         Some(Self {
             parent: meaning.field("comm").map_or_else(|| WORLD.to_string(), text_of),
             made: text_of(meaning.field("newcomm")?),
-            color: color.or(Some(0)),
+            color,
             key: number("key").unwrap_or(0),
             grid: meaning.field("dims").and_then(|dims| grid_of(&text_of(dims), meaning.field("periods"))),
         })
@@ -214,12 +251,20 @@ impl Communicators {
     pub fn learn(&mut self, creations: &[Vec<Creation>]) {
         let stream_of: HashMap<u32, usize> =
             self.ranks.iter().enumerate().rev().map(|(stream, &rank)| (rank, stream)).collect();
+        // Those that have no stream make no calls.
+        let mut world: Vec<u32> = stream_of.keys().copied().collect();
+        world.sort_unstable();
         let mut by_parent: Vec<HashMap<&str, Vec<&Creation>>> = Vec::new();
+        let mut ordinals: Vec<Vec<usize>> = Vec::new();
         for creations in creations {
             let mut parents: HashMap<&str, Vec<&Creation>> = HashMap::new();
+            let mut own_ordinals = Vec::new();
             for creation in creations {
-                parents.entry(&creation.parent).or_default().push(creation);
+                let earlier = parents.entry(&creation.parent).or_default();
+                own_ordinals.push(earlier.len());
+                earlier.push(creation);
             }
+            ordinals.push(own_ordinals);
             by_parent.push(parents);
         }
         let mut effort = MOST_EFFORT;
@@ -229,15 +274,15 @@ impl Communicators {
             let mut made = Vec::new();
             for (stream, creations) in creations.iter().enumerate() {
                 let Some(creation) = creations.get(round) else { continue };
-                let before = &creations[..round];
-                let ordinal = before.iter().filter(|earlier| earlier.parent == creation.parent).count();
-                let everyone: Vec<u32> = match self.members(stream, &creation.parent) {
-                    Some(members) => members.to_vec(),
-                    None => (0..self.size).collect(),
-                };
+                if creation.color.is_none() {
+                    made.push((stream, creation, self.copy_of(stream, creation)));
+                    continue;
+                }
+                let ordinal = ordinals[stream][round];
+                let everyone = self.members(stream, &creation.parent).unwrap_or(&world);
                 effort = effort.saturating_sub(everyone.len() as u64);
                 let mut chosen: Vec<(i64, u32)> = Vec::new();
-                for rank in everyone {
+                for &rank in everyone {
                     let same = stream_of.get(&rank).and_then(|&stream| {
                         by_parent.get(stream)?.get(creation.parent.as_str())?.get(ordinal).copied()
                     });
@@ -247,13 +292,13 @@ impl Communicators {
                 }
                 // The sort is stable: equal keys stay in the order of the parent.
                 chosen.sort_by_key(|&(key, _)| key);
-                made.push((stream, creation, chosen.into_iter().map(|(_, rank)| rank).collect::<Vec<u32>>()));
-            }
-            for (stream, creation, ranks) in made {
+                let ranks: Vec<u32> = chosen.into_iter().map(|(_, rank)| rank).collect();
                 let is_world = ranks.len() == self.size as usize && ranks.iter().copied().eq(0..self.size);
-                if !is_world && !self.members[stream].contains_key(&creation.made) {
-                    let members = self.members_of(ranks);
-                    self.members[stream].insert(creation.made.clone(), members);
+                made.push((stream, creation, (!is_world).then(|| self.members_of(ranks))));
+            }
+            for (stream, creation, members) in made {
+                if let Some(members) = members {
+                    self.members[stream].entry_ref(&creation.made).or_insert(members);
                 }
                 if let Some(grid) = &creation.grid {
                     self.grids.entry(creation.made.clone()).or_insert_with(|| grid.clone());
@@ -262,6 +307,22 @@ impl Communicators {
             if effort == 0 {
                 return;
             }
+        }
+    }
+
+    /// The members of what is made of a whole communicator, or of as many as its grid has
+    /// places for; nothing if that is the world.
+    fn copy_of(&mut self, stream: usize, creation: &Creation) -> Option<Arc<Members>> {
+        let parent = self.members[stream].get(&creation.parent).map(Arc::clone);
+        let size = self.comm_size(stream, &creation.parent);
+        let places = creation.grid.as_ref().and_then(Grid::size).unwrap_or(size);
+        match parent {
+            _ if places > MOST_RANKS as u32 => None,
+            Some(parent) if (places as usize) < parent.ranks.len() => {
+                Some(self.members_of(parent.ranks[..places as usize].to_vec()))
+            }
+            None if places < size => Some(self.members_of((0..places).collect())),
+            parent => parent,
         }
     }
 }
@@ -333,8 +394,10 @@ mod tests {
         let calls = |rank: i64| {
             vec![
                 creation("0", "1", rank / 2, -rank),
-                creation("1", "2", 0, 0),
+                Creation { color: None, ..creation("1", "2", 0, 0) },
                 creation("0", "3", rank % 2, 0),
+                Creation { color: None, grid: Grid::parse("1x3"), ..creation("0", "4", 0, 0) },
+                Creation { color: None, ..creation("0", "5", 0, 0) },
             ]
         };
         comms.learn(&[calls(0), calls(1), calls(2), calls(3)]);
@@ -343,12 +406,29 @@ mod tests {
         assert_eq!(comms.members(3, "2"), Some(&[3, 2][..]));
         assert_eq!(comms.members(3, "3"), Some(&[1, 3][..]));
         assert_eq!(comms.own_rank(3, "2"), Some(0));
+        assert_eq!((comms.own_rank(2, "4"), comms.own_rank(3, "4")), (Some(2), None));
+        assert_eq!((comms.members(3, "5"), comms.own_rank(3, "5")), (None, Some(3)));
+    }
+
+    #[test]
+    fn ranks_may_be_missing_and_other_streams_be_there() {
+        let names = ["rank 5", "GPU", "rank 4000000000"];
+        let mut comms = Communicators::new(names.iter().map(|&name| (name, &[][..])));
+        assert_eq!((comms.size(), comms.own_rank(0, "0"), comms.own_rank(1, "0")), (4000000001, Some(5), None));
+        let copy = Creation { color: None, ..creation("0", "1", 0, 0) };
+        comms.learn(&[vec![copy, creation("0", "2", 0, 0)], vec![], vec![creation("0", "2", 0, -1)]]);
+        assert_eq!(comms.own_rank(0, "1"), Some(5));
+        assert_eq!(comms.own_rank(0, "2"), Some(0));
     }
 
     #[test]
     fn grids_have_places() {
         let grid = Grid::parse("2x3x4").unwrap();
         assert_eq!((grid.size(), grid.place(17)), (Some(24), vec![1, 1, 1]));
+        assert_eq!(grid.way(17, 4), [-1, 0, -1]);
+        let ring = Grid::parse("3x4p").unwrap();
+        assert_eq!((ring.way(0, 3), ring.way(3, 0), ring.way(1, 11)), (vec![0, -1], vec![0, 1], vec![2, 2]));
+        assert_eq!(ring.to_string(), "3x4p");
         assert_eq!(Grid::parse("0x3"), None);
         assert_eq!(Grid::parse("65536x65536"), None);
         assert_eq!(Grid::parse("x"), None);

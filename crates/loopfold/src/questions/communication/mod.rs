@@ -3,8 +3,10 @@
 
 mod call;
 mod communicators;
+mod peers;
 mod topology;
 
 pub use call::{Call, Calls, CommId, Message, Peer};
 pub use communicators::{Communicators, Creation, Grid, rank_of};
+pub use peers::{GridTold, Peers, PeersTold};
 pub use topology::{Channels, Direction, Layout, Topology};
