@@ -518,7 +518,7 @@ impl Loaded {
             Ok(told) => self.notes.extend(notes_on_peers(&told)),
             // What was read before it was cut off is kept, if not as it was asked for.
             Err(error) => match self.cut.take() {
-                Some(cut) => self.cut = Some(cut.context(error)),
+                Some(cut) => self.cut = Some(anyhow!("{cut:#}; peers are told by rank: {error}")),
                 None => return Err(error.into()),
             },
         }
@@ -599,7 +599,10 @@ fn notes_on_peers(told: &PeersTold) -> Vec<String> {
         notes.push(format!("communicator {}: a grid of {grid}", show::shorten(&grid.comm, LONGEST_NAME)));
     }
     if inferred.len() > MOST_NAMED {
-        notes.push(format!("and {} communicators more whose messages show a grid", inferred.len() - MOST_NAMED));
+        notes.push(format!(
+            "and {} communicators more whose messages show a grid",
+            inferred.len() - MOST_NAMED
+        ));
     }
     let about = |comms: &[String], what: &str| {
         (!comms.is_empty()).then(|| format!("{}: {what}", some_communicators(comms)))

@@ -414,7 +414,10 @@ mod tests {
     fn ranks_may_be_missing_and_other_streams_be_there() {
         let names = ["rank 5", "GPU", "rank 4000000000"];
         let mut comms = Communicators::new(names.iter().map(|&name| (name, &[][..])));
-        assert_eq!((comms.size(), comms.own_rank(0, "0"), comms.own_rank(1, "0")), (4000000001, Some(5), None));
+        assert_eq!(
+            (comms.size(), comms.own_rank(0, "0"), comms.own_rank(1, "0")),
+            (4000000001, Some(5), None)
+        );
         let copy = Creation { color: None, ..creation("0", "1", 0, 0) };
         comms.learn(&[vec![copy, creation("0", "2", 0, 0)], vec![], vec![creation("0", "2", 0, -1)]]);
         assert_eq!(comms.own_rank(0, "1"), Some(5));

@@ -13,11 +13,10 @@ use std::collections::BTreeMap;
 /// many of one name, and those of one size are one kind.
 #[derive(Default)]
 pub(super) struct Grids {
-    by_name: BTreeMap<String, Vec<OfSize>>,
+    by_name: BTreeMap<String, BTreeMap<u32, OfSize>>,
 }
 
 struct OfSize {
-    size: u32,
     /// Who sends to whom in those of this size, together.
     channels: Channels,
     grid: Option<Grid>,
@@ -58,7 +57,9 @@ impl Grids {
 
     /// Adds the channels of an event of a stream.
     fn add(&mut self, calls: &Calls, call: Option<&Call>, comms: &Communicators, stream: usize) {
-        let Some(call) = call.filter(|call| !call.sends.is_empty() || !call.receives.is_empty()) else { return };
+        let Some(call) = call.filter(|call| !call.sends.is_empty() || !call.receives.is_empty()) else {
+            return;
+        };
         let comm = calls.comm(call.comm);
         let Some(own) = comms.own_rank(stream, comm) else { return };
         let channels = self.channels(comm, comms.comm_size(stream, comm));
@@ -76,21 +77,17 @@ impl Grids {
 
     fn channels(&mut self, comm: &str, size: u32) -> &mut Channels {
         let sizes = self.by_name.entry(comm.to_string()).or_default();
-        let at = sizes.iter().position(|known| known.size == size).unwrap_or_else(|| {
-            let channels = Channels::new(size as usize);
-            sizes.push(OfSize { size, channels, grid: None, is_inferred: false });
-            sizes.len() - 1
-        });
-        &mut sizes[at].channels
+        let new = || OfSize { channels: Channels::new(size as usize), grid: None, is_inferred: false };
+        &mut sizes.entry(size).or_insert_with(new).channels
     }
 
     /// A grid that is told counts, if it has as many places as there are processes; else the
     /// one that the messages show.
     fn decide(&mut self, comms: &Communicators) {
         for (comm, sizes) in &mut self.by_name {
-            for known in sizes {
-                known.grid = comms.grid(comm).filter(|grid| grid.size() == Some(known.size)).cloned();
-                if known.grid.is_none() && known.size <= LARGEST {
+            for (&size, known) in sizes {
+                known.grid = comms.grid(comm).filter(|grid| grid.size() == Some(size)).cloned();
+                if known.grid.is_none() && size <= LARGEST {
                     known.grid = known.channels.grid_topology().and_then(|shown| grid_of(&shown));
                     known.is_inferred = true;
                 }
@@ -100,14 +97,14 @@ impl Grids {
     }
 
     pub(super) fn get(&self, comm: &str, size: u32) -> Option<&Grid> {
-        self.by_name.get(comm)?.iter().find(|known| known.size == size)?.grid.as_ref()
+        self.by_name.get(comm)?.get(&size)?.grid.as_ref()
     }
 
     /// All grids, and the communicators that have none.
     pub(super) fn told(&self) -> (Vec<GridTold>, Vec<String>) {
         let (mut told, mut without) = (Vec::new(), Vec::new());
         for (comm, sizes) in &self.by_name {
-            for OfSize { grid, is_inferred, .. } in sizes {
+            for OfSize { grid, is_inferred, .. } in sizes.values() {
                 match grid.clone() {
                     Some(grid) => told.push(GridTold { comm: comm.clone(), grid, is_inferred: *is_inferred }),
                     None => without.push(comm.clone()),

@@ -170,12 +170,14 @@ impl Places {
         let in_trace = trace.streams.iter().map(|stream| (stream.name.as_str(), &stream.notes[..]));
         let in_folds = folds.iter().flat_map(Fold::streams).map(|stream| (stream.name(), stream.notes()));
         let streams: Vec<(&str, &[(String, String)])> = in_trace.chain(in_folds).collect();
-        let is_done = streams.iter().map(|(name, notes)| is_done(peers, name, notes)).collect::<Result<_>>()?;
+        let is_done =
+            streams.iter().map(|(name, notes)| is_done(peers, name, notes)).collect::<Result<_>>()?;
         let mut comms = Communicators::new(streams.iter().copied());
         let creations = survey::creations(trace, folds)?;
         comms.learn(&creations.by_stream);
         let used = survey::used_comms(trace, folds);
-        let has_members = |comm: &String| (0..streams.len()).any(|stream| comms.members(stream, comm).is_some());
+        let has_members =
+            |comm: &String| (0..streams.len()).any(|stream| comms.members(stream, comm).is_some());
         let is_unclear = |comm: &&String| used.contains(*comm) && !has_members(comm);
         let mut told = PeersTold {
             has_messages: !used.is_empty(),

@@ -163,7 +163,9 @@ impl<'a> Reach<'a> {
             self.by[rule.index()] = stream;
             let body = self.fold.body(rule);
             self.room = self.room.checked_sub(body.len()).ok_or_else(|| {
-                Error::limit("the streams share so many rules that their peers cannot be told for each of them")
+                Error::limit(
+                    "the streams share so many rules that their peers cannot be told for each of them",
+                )
             })?;
             reached.push(rule);
             next.extend(body.iter().filter_map(|item| match item.target() {
