@@ -395,7 +395,7 @@ fn unknown_records_are_counted_and_passed_over() {
         |trace: &Trace| labels_of(trace, "rank 2").into_iter().find(|label| label.contains("Sendrecv"));
     assert_eq!(
         call(&whole).as_deref(),
-        Some("MPI_Sendrecv dest=2 tag=1 bytes=4 src=2 recvtag=1 recvbytes=4 comm=0")
+        Some("MPI_Sendrecv dest=2 tag=1 bytes=4 src=2 recvtag=1 recvbytes=4 comm=1")
     );
-    assert_eq!(call(&trace).as_deref(), Some("MPI_Sendrecv src=2 tag=1 bytes=4 comm=0"));
+    assert_eq!(call(&trace).as_deref(), Some("MPI_Sendrecv src=2 tag=1 bytes=4 comm=1"));
 }

@@ -53,9 +53,11 @@ fn with_event<T>(text: &str, then: impl FnOnce(&Event<'_>) -> T) -> T {
     then(&Event { role, fields: &fields, ..Event::named(name) })
 }
 
+type Notes = Vec<(String, String)>;
+
 /// Streams by name, with notes.
 struct Run {
-    streams: Vec<(String, Vec<(String, String)>, Vec<Line>)>,
+    streams: Vec<(String, Notes, Vec<Line>)>,
 }
 
 impl Run {

@@ -8,7 +8,7 @@
 
 use super::call::{WORLD, text_of};
 use crate::trace::{Meaning, Name, Value};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -184,6 +184,11 @@ impl Communicators {
         self.members[stream].get(comm).map(|members| &members.ranks[..])
     }
 
+    /// The communicators that are not simply the world for some stream.
+    pub(super) fn with_members(&self) -> HashSet<&str> {
+        self.members.iter().flat_map(HashMap::keys).map(String::as_str).collect()
+    }
+
     /// How many members a communicator of a stream has.
     pub fn comm_size(&self, stream: usize, comm: &str) -> u32 {
         self.members(stream, comm).map_or(self.size, |members| members.len() as u32)
@@ -272,13 +277,14 @@ impl Communicators {
         for round in 0..rounds {
             // All calls of a round see what the rounds before have made.
             let mut made = Vec::new();
-            for (stream, creations) in creations.iter().enumerate() {
-                let Some(creation) = creations.get(round) else { continue };
+            for (stream, (creations, ordinals)) in creations.iter().zip(&ordinals).enumerate() {
+                let Some((creation, &ordinal)) = creations.get(round).zip(ordinals.get(round)) else {
+                    continue;
+                };
                 if creation.color.is_none() {
                     made.push((stream, creation, self.copy_of(stream, creation)));
                     continue;
                 }
-                let ordinal = ordinals[stream][round];
                 let everyone = self.members(stream, &creation.parent).unwrap_or(&world);
                 effort = effort.saturating_sub(everyone.len() as u64);
                 let mut chosen: Vec<(i64, u32)> = Vec::new();

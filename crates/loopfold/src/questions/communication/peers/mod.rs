@@ -173,17 +173,17 @@ impl Places {
         let is_done =
             streams.iter().map(|(name, notes)| is_done(peers, name, notes)).collect::<Result<_>>()?;
         let mut comms = Communicators::new(streams.iter().copied());
-        let creations = survey::creations(trace, folds)?;
+        let creations = survey::creations(trace, folds);
         comms.learn(&creations.by_stream);
         let used = survey::used_comms(trace, folds);
-        let has_members =
-            |comm: &String| (0..streams.len()).any(|stream| comms.members(stream, comm).is_some());
-        let is_unclear = |comm: &&String| used.contains(*comm) && !has_members(comm);
+        let known = comms.with_members();
+        let is_unclear = |comm: &&String| used.contains(*comm) && !known.contains(comm.as_str());
         let mut told = PeersTold {
             has_messages: !used.is_empty(),
             unclear: creations.unclear.iter().filter(is_unclear).cloned().collect(),
             ..PeersTold::default()
         };
+        drop(known);
         let mut grids = Grids::default();
         if peers == Peers::Cartesian {
             grids = Grids::find(&comms, trace, folds)?;

@@ -5,6 +5,7 @@
 //! an end to it, whatever a fold claims.
 
 use super::super::Creation;
+use super::super::call::text_of;
 use super::symbols::{comm_of, has_peers};
 use crate::fold::{Item, Target};
 use crate::trace::{Alphabet, Trace};
@@ -26,7 +27,7 @@ pub(super) struct Creations {
 }
 
 /// The calls that make communicators, in all parts.
-pub(super) fn creations(trace: &Trace, folds: &[Fold]) -> Result<Creations> {
+pub(super) fn creations(trace: &Trace, folds: &[Fold]) -> Creations {
     let mut creations = Creations::default();
     let by_symbol = creations.ask(&trace.alphabet);
     for stream in &trace.streams {
@@ -46,7 +47,7 @@ pub(super) fn creations(trace: &Trace, folds: &[Fold]) -> Result<Creations> {
             creations.by_stream.push(made);
         }
     }
-    Ok(creations)
+    creations
 }
 
 impl Creations {
@@ -56,7 +57,7 @@ impl Creations {
             let meaning = alphabet.meaning(symbol);
             let creation = Creation::of(&meaning);
             if let (None, Some(made)) = (&creation, meaning.field("newcomm")) {
-                self.unclear.insert(super::super::call::text_of(made));
+                self.unclear.insert(text_of(made));
             }
             creation
         };
