@@ -115,6 +115,9 @@ impl Communicators {
     pub fn new<'a>(streams: impl Iterator<Item = (&'a str, &'a [(String, String)])>) -> Self {
         let mut result = Self::default();
         let mut named = Vec::new();
+        // What many streams say in the same words is read once.
+        let mut lists: HashMap<&str, Option<Arc<Members>>> = HashMap::new();
+        let mut room = MOST_RANKS;
         for (name, notes) in streams {
             named.push(rank_of(name));
             let mut members = HashMap::new();
@@ -122,9 +125,12 @@ impl Communicators {
                 let Some(comm) = key.strip_prefix("comm ") else { continue };
                 match comm.split_once(' ') {
                     None => {
-                        if let Some(ranks) = ranks_in(value) {
-                            members.insert(comm.to_string(), result.members_of(ranks));
-                        }
+                        let list = lists.entry(value).or_insert_with(|| {
+                            let ranks = ranks_in(value, room)?;
+                            room -= ranks.len();
+                            Some(result.members_of(ranks))
+                        });
+                        members.extend(list.iter().map(|list| (comm.to_string(), Arc::clone(list))));
                     }
                     Some((comm, "shape")) => {
                         result.grids.extend(Grid::parse(value).map(|grid| (comm.to_string(), grid)));
@@ -341,21 +347,24 @@ pub fn rank_of(name: &str) -> Option<u32> {
     name.strip_prefix("rank ")?.split(' ').next()?.parse().ok()
 }
 
-/// Ranks such as `0-12:4,13`, in their order.
-fn ranks_in(text: &str) -> Option<Vec<u32>> {
+/// Ranks such as `0-12:4,13`, in their order; nothing if they are more than there is room for.
+fn ranks_in(text: &str, room: usize) -> Option<Vec<u32>> {
     let mut ranks = Vec::new();
     for part in text.split(',') {
         let (range, step) = part.split_once(':').unwrap_or((part, "1"));
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (first, last, step): (u32, u32, usize) =
             (first.parse().ok()?, last.parse().ok()?, step.parse().ok().filter(|&step| step > 0)?);
-        let room = MOST_RANKS.checked_sub(ranks.len())?;
-        ranks.extend((first..=last).step_by(step).take(room));
+        let more = (first..=last).step_by(step);
+        if more.size_hint().0 > room - ranks.len() {
+            return None;
+        }
+        ranks.extend(more);
     }
     Some(ranks)
 }
 
-/// Communicators with more members than this are not looked at.
+/// With more members than this, in all communicators together, the rest is not looked at.
 const MOST_RANKS: usize = 1 << 24;
 
 #[cfg(test)]
@@ -441,7 +450,8 @@ mod tests {
         assert_eq!(Grid::parse("0x3"), None);
         assert_eq!(Grid::parse("65536x65536"), None);
         assert_eq!(Grid::parse("x"), None);
-        assert_eq!(ranks_in("5,1-3,0-9:4"), Some(vec![5, 1, 2, 3, 0, 4, 8]));
-        assert_eq!((ranks_in("a"), ranks_in("1-2:0")), (None, None));
+        assert_eq!(ranks_in("5,1-3,0-9:4", 7), Some(vec![5, 1, 2, 3, 0, 4, 8]));
+        assert_eq!((ranks_in("5,1-3,0-9:4", 6), ranks_in("0-4294967295", MOST_RANKS)), (None, None));
+        assert_eq!((ranks_in("a", 9), ranks_in("1-2:0", 9)), (None, None));
     }
 }

@@ -40,8 +40,11 @@ pub(super) fn creations(trace: &Trace, folds: &[Fold]) -> Creations {
         let holds = rules_with(fold, |symbol| by_symbol[symbol.index()].is_some());
         for stream in fold.streams() {
             let mut made = Vec::new();
-            in_order(fold, &holds, stream.root(), &mut steps, |symbol| {
-                made.extend(by_symbol[symbol.index()].clone());
+            in_order(fold, &holds, stream.root(), &mut steps, |symbol, times| {
+                let room = MOST_CREATIONS - made.len();
+                let times = usize::try_from(times).unwrap_or(room).min(room);
+                let creation = by_symbol[symbol.index()].iter();
+                made.extend(creation.flat_map(|creation| std::iter::repeat_n(creation.clone(), times)));
                 made.len() < MOST_CREATIONS
             });
             creations.by_stream.push(made);
@@ -88,14 +91,14 @@ pub(super) fn rules_with(fold: &Fold, is_wanted: impl Fn(Symbol) -> bool) -> Vec
     holds
 }
 
-/// Calls `then` with the symbols outside of rules that do not hold what is wanted, in their
-/// order, until it has had enough or the steps are used up.
+/// Calls `then` with the symbols outside of rules that do not hold what is wanted, and how often
+/// each repeats, in their order, until it has had enough or the steps are used up.
 fn in_order(
     fold: &Fold,
     holds: &[bool],
     root: RuleId,
     steps: &mut usize,
-    mut then: impl FnMut(Symbol) -> bool,
+    mut then: impl FnMut(Symbol, u64) -> bool,
 ) {
     // The items that are left of a body, and how often the whole of it comes again.
     let mut stack: Vec<(RuleId, &[Item], u64)> = vec![(root, fold.body(root), 0)];
@@ -113,13 +116,8 @@ fn in_order(
         let Some(left) = steps.checked_sub(1) else { return };
         *steps = left;
         match item.target() {
-            Target::Symbol(symbol) => {
-                for _ in 0..item.times() {
-                    if !then(symbol) {
-                        return;
-                    }
-                }
-            }
+            Target::Symbol(symbol) if then(symbol, item.times()) => {}
+            Target::Symbol(_) => return,
             Target::Rule(inner) if holds[inner.index()] => {
                 stack.push((inner, fold.body(inner), item.times() - 1));
             }
