@@ -471,7 +471,7 @@ fn whatever_an_archive_claims_there_is_an_end() {
     builder.stream(FoldedStream::new("rank 3", "x", sends));
     for name in ["rank 4294967295", "rank 4294967294", "rank 7", "rank 7 thread 1", "GPU"] {
         let mut notes = vec![("comm 0 shape".to_string(), "65535x65537".to_string())];
-        let many = |number| (format!("comm {number}"), format!("{number}-16000000"));
+        let many = |number| (format!("comm {number}"), format!("{number}-4000000"));
         notes.extend((1..1000).map(many));
         builder.stream(FoldedStream::new(name, "x", root).with_notes(notes));
     }

@@ -278,6 +278,8 @@ impl Communicators {
             ordinals.push(own_ordinals);
             by_parent.push(parents);
         }
+        // Each call is looked at once for all that take part in it.
+        let mut divided: HashMap<(usize, &str, usize), Division<'_>> = HashMap::new();
         let mut effort = MOST_EFFORT;
         let rounds = creations.iter().map(Vec::len).max().unwrap_or(0);
         for round in 0..rounds {
@@ -291,22 +293,22 @@ impl Communicators {
                     made.push((stream, creation, self.copy_of(stream, creation)));
                     continue;
                 }
-                let everyone = self.members(stream, &creation.parent).unwrap_or(&world);
-                effort = effort.saturating_sub(everyone.len() as u64);
-                let mut chosen: Vec<(i64, u32)> = Vec::new();
-                for &rank in everyone {
-                    let same = stream_of.get(&rank).and_then(|&stream| {
-                        by_parent.get(stream)?.get(creation.parent.as_str())?.get(ordinal).copied()
+                let parent = self.members[stream].get(&creation.parent).map(Arc::clone);
+                let instance = parent.as_ref().map_or(0, |parent| Arc::as_ptr(parent) as usize);
+                let call = (instance, creation.parent.as_str(), ordinal);
+                if !divided.contains_key(&call) {
+                    let everyone = parent.as_ref().map_or(&world, |parent| &parent.ranks);
+                    effort = effort.saturating_sub(everyone.len() as u64);
+                    let calls = everyone.iter().filter_map(|&rank| {
+                        let theirs = by_parent.get(*stream_of.get(&rank)?)?;
+                        Some((rank, *theirs.get(creation.parent.as_str())?.get(ordinal)?))
                     });
-                    if same.is_some_and(|same| same.color == creation.color && same.made == creation.made) {
-                        chosen.push((same.map_or(0, |same| same.key), rank));
-                    }
+                    divided.insert(call, self.divide(calls));
                 }
-                // The sort is stable: equal keys stay in the order of the parent.
-                chosen.sort_by_key(|&(key, _)| key);
-                let ranks: Vec<u32> = chosen.into_iter().map(|(_, rank)| rank).collect();
-                let is_world = ranks.len() == self.size as usize && ranks.iter().copied().eq(0..self.size);
-                made.push((stream, creation, (!is_world).then(|| self.members_of(ranks))));
+                let own = divided[&call].get(&(creation.color, creation.made.as_str()));
+                // Another stream of the same process may have said something else.
+                let members = own.cloned().unwrap_or_else(|| Some(self.members_of(Vec::new())));
+                made.push((stream, creation, members));
             }
             for (stream, creation, members) in made {
                 if let Some(members) = members {
@@ -320,6 +322,22 @@ impl Communicators {
                 return;
             }
         }
+    }
+
+    /// Who is with whom after a call that divides a communicator, by what each rank says.
+    fn divide<'a>(&mut self, calls: impl Iterator<Item = (u32, &'a Creation)>) -> Division<'a> {
+        let mut groups: HashMap<Said<'_>, Vec<(i64, u32)>> = HashMap::new();
+        for (rank, call) in calls {
+            groups.entry((call.color, &call.made)).or_default().push((call.key, rank));
+        }
+        let mut members = |mut group: Vec<(i64, u32)>| {
+            // The sort is stable: equal keys stay in the order of the parent.
+            group.sort_by_key(|&(key, _)| key);
+            let ranks: Vec<u32> = group.into_iter().map(|(_, rank)| rank).collect();
+            let is_world = ranks.len() == self.size as usize && ranks.iter().copied().eq(0..self.size);
+            (!is_world).then(|| self.members_of(ranks))
+        };
+        groups.into_iter().map(|(said, group)| (said, members(group))).collect()
     }
 
     /// The members of what is made of a whole communicator, or of as many as its grid has
@@ -339,8 +357,14 @@ impl Communicators {
     }
 }
 
+/// The members of what a call makes, by color and what it is called; nothing for the world.
+type Division<'a> = HashMap<Said<'a>, Option<Arc<Members>>>;
+
+/// The color that a rank gives, and what it calls the communicator that is made.
+type Said<'a> = (Option<i64>, &'a str);
+
 /// How many members of all communicators together are looked at.
-const MOST_EFFORT: u64 = 1 << 28;
+const MOST_EFFORT: u64 = 1 << 26;
 
 /// The rank in a stream's name, `rank 5` or `rank 5 thread 1`.
 pub fn rank_of(name: &str) -> Option<u32> {
@@ -365,7 +389,7 @@ fn ranks_in(text: &str, room: usize) -> Option<Vec<u32>> {
 }
 
 /// With more members than this, in all communicators together, the rest is not looked at.
-const MOST_RANKS: usize = 1 << 24;
+const MOST_RANKS: usize = 1 << 22;
 
 #[cfg(test)]
 mod tests {
