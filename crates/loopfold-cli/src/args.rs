@@ -157,6 +157,22 @@ pub(crate) struct ReadArgs {
     /// A file of names and their classes, a tab between them; a name may end in *
     #[arg(long, value_name = "FILE", help_heading = "What counts as the same event")]
     pub(crate) map: Option<PathBuf>,
+    /// How the other end of a message is told: by its rank, by its distance from the own one, or by the
+    /// way to it in the grid of processes
+    #[arg(long, value_enum, default_value_t, help_heading = "What counts as the same event")]
+    pub(crate) peers: PeersName,
+}
+
+/// How the other end of a message is told.
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PeersName {
+    /// By its rank
+    #[default]
+    Absolute,
+    /// dest=+1, by the distance from the own rank in the communicator
+    Relative,
+    /// dest=(0,+1), in the grid that the communicator has or that its messages show
+    Cartesian,
 }
 
 /// How to fold.

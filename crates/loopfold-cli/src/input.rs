@@ -2,7 +2,7 @@
 //! them into one trace, and folding that, or folding them while they are read; archives
 //! come as folds already.
 
-use crate::args::{FolderArgs, FolderName, ReadArgs, TiesName};
+use crate::args::{FolderArgs, FolderName, PeersName, ReadArgs, TiesName};
 use crate::formats;
 use crate::interrupt::{self, Interruptible};
 use crate::names;
@@ -16,6 +16,7 @@ use loopfold::folders::{
     self, Auto, Folder, Folding, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Repair, Sequitur,
     Sequitur1, SequiturRuns, Settings, Smallest, Ties,
 };
+use loopfold::questions::communication::{Peers, PeersTold};
 use loopfold::trace::{Collector, NameMap, Projection, Sink, TimesKept};
 use loopfold::{Fold, StreamId, Trace};
 use loopfold_sources::{Context, Damage, FunctionNames, Input, Options, Source};
@@ -58,6 +59,7 @@ pub(crate) struct Loaded {
     /// Why reading ended early, where what came before is kept all the same.
     pub(crate) cut: Option<anyhow::Error>,
     projection: Projection,
+    peers: Peers,
     /// Whether an archive has sums of its rules instead of times.
     has_rule_sums: bool,
     /// Of streams with names of their own, only those that contain this.
@@ -66,7 +68,7 @@ pub(crate) struct Loaded {
 
 /// Reads all inputs; traces are kept in memory.
 pub(crate) fn load(arguments: &ReadArgs, times: TimesKept) -> Result<Loaded> {
-    let collector = Collector::new(projection(arguments)?, times);
+    let collector = Collector::new(taken_in(arguments)?, times);
     read_all(arguments, times, Gathering::Trace(collector), false)
 }
 
@@ -82,12 +84,12 @@ pub(crate) fn fold(
 
 /// Reads all inputs; traces are folded while they are read if the folder can do that.
 pub(crate) fn load_for(arguments: &ReadArgs, times: TimesKept, chosen: &FolderArgs) -> Result<Loaded> {
-    read_all(arguments, times, Gathering::by(chosen, projection(arguments)?, times)?, false)
+    read_all(arguments, times, Gathering::by(chosen, taken_in(arguments)?, times)?, false)
 }
 
 /// The same; what cannot be read again is kept when reading ends early.
 pub(crate) fn load_what_comes(arguments: &ReadArgs, times: TimesKept, chosen: &FolderArgs) -> Result<Loaded> {
-    read_all(arguments, times, Gathering::by(chosen, projection(arguments)?, times)?, true)
+    read_all(arguments, times, Gathering::by(chosen, taken_in(arguments)?, times)?, true)
 }
 
 fn read_all(
@@ -102,6 +104,7 @@ fn read_all(
         gathering,
         loaded: Loaded {
             projection: projection(arguments)?,
+            peers: peers(arguments),
             archive_bytes: Some(0),
             slices_are_calls: arguments.calls,
             ..Loaded::default()
@@ -134,6 +137,7 @@ fn read_all(
         Gathering::Trace(collector) => loaded.trace = collector.finish()?,
         Gathering::Fold(folding) => loaded.folded = Some(folding.finish()?),
     }
+    loaded.tell_peers()?;
     loaded.note_what_is_missing();
     Ok(loaded)
 }
@@ -222,7 +226,25 @@ fn projection(arguments: &ReadArgs) -> Result<Projection> {
             NameMap::parse(&text).with_context(|| path.display().to_string())?
         }
     };
-    Ok(Projection { key: arguments.key.clone(), ignore: arguments.ignore.clone(), map })
+    Ok(Projection { key: arguments.key.clone(), ignore: arguments.ignore.clone(), map, keep: Vec::new() })
+}
+
+fn peers(arguments: &ReadArgs) -> Peers {
+    match arguments.peers {
+        PeersName::Absolute => Peers::Absolute,
+        PeersName::Relative => Peers::Relative,
+        PeersName::Cartesian => Peers::Cartesian,
+    }
+}
+
+/// What is left of events while they are read: who is who in a communicator must still be
+/// known when peers are told, and then nobody needs it any more.
+fn taken_in(arguments: &ReadArgs) -> Result<Projection> {
+    let projection = projection(arguments)?;
+    match peers(arguments) {
+        Peers::Absolute => Ok(projection),
+        _ => Ok(projection.keeping(&Peers::NEEDS)),
+    }
 }
 
 struct Reader<'a> {
@@ -305,8 +327,10 @@ impl Reader<'_> {
                 let fields = alphabet.meaning(symbol).fields;
                 self.archive_fields.extend(fields.iter().map(|field| field.key.to_string()));
             }
-            let (alphabet, renamed) = self.loaded.projection.of_alphabet(fold.alphabet())?;
-            fold = fold.with_alphabet(alphabet, &renamed)?;
+            // Peers need to know all, and are told when everything is read.
+            if self.loaded.peers == Peers::Absolute {
+                fold = project(&fold, &self.loaded.projection)?;
+            }
         }
         self.loaded.only = self.arguments.stream.clone();
         self.loaded.has_rule_sums |= fold.rule_sums().is_some();
@@ -482,12 +506,41 @@ impl Loaded {
         }
     }
 
+    /// Tells the peers of all that was read as the arguments ask for, and then leaves out what
+    /// does not count.
+    fn tell_peers(&mut self) -> Result<()> {
+        if self.peers == Peers::Absolute {
+            return Ok(());
+        }
+        let is_folded = self.folded.is_some();
+        let mut folds: Vec<Fold> = self.folded.take().into_iter().chain(self.folds.drain(..)).collect();
+        match self.peers.apply(&mut self.trace, &mut folds) {
+            Ok(told) => self.notes.extend(notes_on_peers(&told)),
+            // What was read before it was cut off is kept, if not as it was asked for.
+            Err(error) => match self.cut.take() {
+                Some(cut) => self.cut = Some(anyhow!("{cut:#}; peers are told by rank: {error}")),
+                None => return Err(error.into()),
+            },
+        }
+        if !self.projection.is_identity() {
+            let (alphabet, renamed) = self.projection.of_alphabet(&self.trace.alphabet)?;
+            self.trace = std::mem::take(&mut self.trace).with_alphabet(alphabet, &renamed);
+            for fold in &mut folds {
+                *fold = project(fold, &self.projection)?;
+            }
+        }
+        let mut folds = folds.into_iter();
+        self.folded = if is_folded { folds.next() } else { None };
+        self.folds = folds.collect();
+        Ok(())
+    }
+
     /// Everything as one fold, made by this folder. Archives made by another one are
     /// unfolded and folded again, unless they are too long for that.
     pub(crate) fn fold(mut self, chosen: &FolderArgs) -> Result<(Fold, Vec<String>)> {
         let folder = folder(chosen)?;
         let wanted = folder.describe();
-        let changed = !self.projection.is_identity();
+        let changed = !self.projection.is_identity() || self.peers != Peers::Absolute;
         for fold in &mut self.folds {
             if !changed && fold.streams().iter().all(|stream| stream.folder() == wanted) {
                 continue;
@@ -529,6 +582,57 @@ impl Loaded {
         }
         Ok((fold, notes))
     }
+}
+
+/// Communicators that are named in notes.
+const MOST_NAMED: usize = 8;
+const LONGEST_NAME: usize = 40;
+
+/// What users should know of how peers are told.
+fn notes_on_peers(told: &PeersTold) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !told.has_messages {
+        notes.push("no event says whom it sends to or receives from, so --peers changes nothing".to_string());
+    }
+    let inferred: Vec<_> = told.grids.iter().filter(|grid| grid.is_inferred).collect();
+    for grid in inferred.iter().take(MOST_NAMED) {
+        notes.push(format!("communicator {}: a grid of {grid}", show::shorten(&grid.comm, LONGEST_NAME)));
+    }
+    if inferred.len() > MOST_NAMED {
+        notes.push(format!(
+            "and {} communicators more whose messages show a grid",
+            inferred.len() - MOST_NAMED
+        ));
+    }
+    let about = |comms: &[String], what: &str| {
+        (!comms.is_empty()).then(|| format!("{}: {what}", some_communicators(comms)))
+    };
+    notes.extend(about(&told.without_grid, "no grid is known, so its peers are told by their distance"));
+    notes.extend(about(
+        &told.unclear,
+        "the trace does not say who is in it, so it is taken for that of all processes",
+    ));
+    notes.extend(about(
+        &told.unplaced,
+        "some processes use it and are not in it, as far as the trace says; their peers are told by rank",
+    ));
+    notes
+}
+
+/// A few of them by name.
+fn some_communicators(comms: &[String]) -> String {
+    let shown = comms.iter().take(MOST_NAMED);
+    let mut names: Vec<String> = shown.map(|comm| show::shorten(comm, LONGEST_NAME)).collect();
+    if comms.len() > MOST_NAMED {
+        names.push(format!("and {} more", comms.len() - MOST_NAMED));
+    }
+    format!("communicator {}", names.join(", "))
+}
+
+/// A fold as a projection sees it.
+fn project(fold: &Fold, projection: &Projection) -> Result<Fold> {
+    let (alphabet, renamed) = projection.of_alphabet(fold.alphabet())?;
+    Ok(fold.with_alphabet(alphabet, &renamed)?)
 }
 
 fn left_out(notes: &[(String, String)]) -> Option<u64> {

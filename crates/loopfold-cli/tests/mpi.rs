@@ -76,17 +76,23 @@ fn an_archive_is_no_pipe_and_no_folder_without_an_anchor() {
     run(&["loops", "--format", "otf2", path]).fails_with(&[path, "is a directory", "OTF2"]);
 }
 
-#[test]
-fn an_archive_is_known_by_its_anchor_or_its_folder() {
-    let folder = Folder::new();
-    let archive = folder.at("run");
+/// An archive that the OTF2 library wrote; nothing if it is not there.
+fn otf2_archive(folder: &Folder, kind: &str) -> Option<String> {
+    let archive = folder.at(kind);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../loopfold-otf2/tests/archive.py");
-    let written = Command::new("/usr/bin/python3").arg(script).args(["write", &archive]).output();
+    let written = Command::new("/usr/bin/python3").arg(script).args([kind, &archive]).output();
     if !written.is_ok_and(|output| output.status.success()) {
         assert!(std::env::var_os("CI").is_none(), "python3-otf2 is missing");
         eprintln!("skipped: install python3-otf2 to run this test");
-        return;
+        return None;
     }
+    Some(archive)
+}
+
+#[test]
+fn an_archive_is_known_by_its_anchor_or_its_folder() {
+    let folder = Folder::new();
+    let Some(archive) = otf2_archive(&folder, "write") else { return };
     let anchor = format!("{archive}/traces.otf2");
     let whole = run(&["cat", "--times", &anchor]).ok();
     assert!(whole.text().contains("rank 2\t"), "{}", whole.text());
@@ -112,4 +118,59 @@ fn an_archive_is_known_by_its_anchor_or_its_folder() {
     run(&["loops", &archive]).fails_with(&["rank 1", "2.evt", "--lenient"]);
     let rest = run(&["loops", &archive, "--lenient"]).ok();
     assert!(rest.err.contains("rank 1") && rest.err.contains("2.evt"), "{}", rest.err);
+}
+
+#[test]
+fn bad_archives_are_an_error_or_the_rest_is_read() {
+    let folder = Folder::new();
+    let Some(archive) = otf2_archive(&folder, "write") else { return };
+    let stats = |arguments: &[&str]| run(&[&["stats", "--json", "--mpi-only"], arguments].concat());
+    let whole = stats(&[&archive]).ok().json()["events"].as_u64().unwrap();
+    // A rank that died in a call: what it did is told, and that it never came back.
+    let odd = run(&["stats", &archive, "--top", "0"]).ok().text();
+    assert!(odd.contains("open-calls: 2") && odd.contains("unfinished-requests: 1"), "{odd}");
+    // A location that was cut.
+    let events = format!("{archive}/traces/2.evt");
+    let bytes = std::fs::read(&events).unwrap();
+    std::fs::write(&events, &bytes[..bytes.len() / 2]).unwrap();
+    stats(&[&archive]).fails_with(&[&archive, "rank 1", "156 records are there", "--lenient"]);
+    let rest = stats(&[&archive, "--lenient"]).ok();
+    assert!(rest.err.contains("damaged: rank 1"), "{}", rest.err);
+    let rest = rest.json()["events"].as_u64().unwrap();
+    assert!(rest < whole && rest > whole / 2, "{rest} of {whole}");
+    // An archive whose definitions are cut is lost.
+    let definitions = format!("{archive}/traces.def");
+    let bytes = std::fs::read(&definitions).unwrap();
+    std::fs::write(&definitions, &bytes[..40]).unwrap();
+    stats(&[&archive]).fails_with(&[&archive, "definitions"]);
+    // A communicator with a rank that is not there.
+    let Some(absent) = otf2_archive(&folder, "absent") else { return };
+    stats(&[&absent]).fails_with(&["communicator 1", "names rank 7, but there are 3 ranks", "--lenient"]);
+    let rest = stats(&[&absent, "--lenient"]).ok();
+    assert!(rest.err.contains("rank 7"), "{}", rest.err);
+    assert_eq!(rest.json()["events"], 1);
+    // No MPI at all.
+    let Some(users) = otf2_archive(&folder, "users") else { return };
+    stats(&[&users]).fails_with(&["no calls of MPI", "--mpi-only"]);
+    let rest = stats(&[&users, "--lenient"]).ok();
+    assert!(rest.err.contains("no calls of MPI"), "{}", rest.err);
+    assert_eq!(run(&["stats", "--json", &users]).ok().json()["events"], 4);
+}
+
+#[test]
+fn peers_are_told_in_the_grid_of_an_archive() {
+    let folder = Folder::new();
+    let Some(archive) = otf2_archive(&folder, "write") else { return };
+    let sends = |peers: &str| {
+        let cat = run(&["cat", &archive, "--mpi-only", "--ignore", "bytes", "--peers", peers]).ok();
+        let text = cat.text();
+        let lines = text.lines().filter(|line| line.contains("MPI_Isend") && line.contains("comm=0"));
+        (lines.map(String::from).collect::<std::collections::BTreeSet<_>>(), cat.err)
+    };
+    // It says that its 3 ranks are a ring; the last one says 1 for what others call 0.
+    let (cartesian, notes) = sends("cartesian");
+    let expected = |rank| format!("rank {rank}\tMPI_Isend dest=(+1,0) tag=5 comm=0");
+    assert_eq!(cartesian, (0..2).map(expected).collect(), "{notes}");
+    let (relative, _) = sends("relative");
+    assert!(relative.contains("rank 0\tMPI_Isend dest=+1 tag=5 comm=0"), "{relative:?}");
 }

@@ -350,3 +350,52 @@ fn what_is_no_archive_is_an_error() {
     std::fs::remove_file(archive.file("traces.def")).unwrap();
     assert!(read(&archive.anchor(), &lenient(Options::default())).is_err());
 }
+
+/// Gives records of one kind a number that no version of OTF2 has; returns how many.
+fn make_unknown(file: &Path, kind: u8) -> usize {
+    let mut bytes = std::fs::read(file).unwrap();
+    let (mut at, mut changed) = (18, 0);
+    // A time is its mark and 8 bytes, a record its kind, its length, and that many bytes.
+    while let [mark, length] = bytes[at..at + 2] {
+        at += match mark {
+            1 | 2 => break,
+            5 => 9,
+            _ => 2 + usize::from(length),
+        };
+        if mark == kind {
+            bytes[at - 2 - usize::from(length)] = 200;
+            changed += 1;
+        }
+    }
+    std::fs::write(file, bytes).unwrap();
+    changed
+}
+
+#[test]
+fn unknown_records_are_counted_and_passed_over() {
+    let Some(archive) = Archive::new("write") else { return };
+    let (whole, _) = read(&archive.anchor(), &mpi_only()).unwrap();
+    const COLLECTIVE_BEGIN: u8 = 22;
+    const SEND: u8 = 14;
+    let begins = make_unknown(&archive.file("traces/2.evt"), COLLECTIVE_BEGIN);
+    let sends = make_unknown(&archive.file("traces/3.evt"), SEND);
+    assert_eq!((begins, sends), (11, 11));
+    let (trace, damage) = read(&archive.anchor(), &mpi_only()).unwrap();
+    assert!(damage.is_empty(), "{damage:?}");
+    let unknown = |name: &str| {
+        let stream = trace.streams.iter().find(|stream| stream.name == name).unwrap();
+        stream.notes.iter().find(|(key, _)| key == "unknown-records").map(|(_, count)| count.clone())
+    };
+    let unknown: Vec<Option<String>> = ["rank 0", "rank 1", "rank 2"].map(unknown).into();
+    assert_eq!(unknown, [None, Some("11".to_string()), Some("11".to_string())]);
+    // What begins a collective says nothing that its end does not say.
+    assert_eq!(lines_of(&trace)["rank 1"], lines_of(&whole)["rank 1"]);
+    // Of a call that sends and receives, what it sends is lost; the call is not.
+    let call =
+        |trace: &Trace| labels_of(trace, "rank 2").into_iter().find(|label| label.contains("Sendrecv"));
+    assert_eq!(
+        call(&whole).as_deref(),
+        Some("MPI_Sendrecv dest=2 tag=1 bytes=4 src=2 recvtag=1 recvbytes=4 comm=1")
+    );
+    assert_eq!(call(&trace).as_deref(), Some("MPI_Sendrecv src=2 tag=1 bytes=4 comm=1"));
+}

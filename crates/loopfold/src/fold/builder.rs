@@ -179,11 +179,20 @@ impl FoldBuilder {
 
     /// Adds the sums of the rules of another fold, whose streams are added too.
     pub(crate) fn join_rule_sums(&mut self, fold: &Fold, rules: &[RuleId]) -> Result<()> {
+        self.join_sums_of_rules(fold, |rule| rules.get(rule.index()).copied())
+    }
+
+    /// The same for those rules that have a name here.
+    pub(crate) fn join_sums_of_rules(
+        &mut self,
+        fold: &Fold,
+        rule: impl FnMut(RuleId) -> Option<RuleId>,
+    ) -> Result<()> {
         let Some(sums) = fold.rule_sums() else {
             self.lacks_rule_sums |= summed_streams(fold.streams()) > 0;
             return Ok(());
         };
-        self.rule_sums.get_or_insert_default().join(sums, |rule| rules.get(rule.index()).copied())
+        self.rule_sums.get_or_insert_default().join(sums, rule)
     }
 
     /// The sums of the rules so far.

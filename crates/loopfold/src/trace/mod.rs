@@ -113,6 +113,15 @@ impl Trace {
         self.streams.iter().map(|stream| stream.symbols.len() as u64).sum()
     }
 
+    /// The same trace over another alphabet: symbol `s` becomes `renamed[s]`.
+    #[must_use]
+    pub fn with_alphabet(mut self, alphabet: Alphabet, renamed: &[Symbol]) -> Self {
+        for stream in &mut self.streams {
+            stream.symbols.iter_mut().for_each(|symbol| *symbol = renamed[symbol.index()]);
+        }
+        Self { alphabet, streams: self.streams }
+    }
+
     /// Rewrites the text of every name: `rewrite` is given the old text and writes the
     /// new one. Events whose names become the same become the same symbol.
     pub fn rewrite_names(&mut self, mut rewrite: impl FnMut(&[u8], &mut Vec<u8>)) -> Result<()> {
@@ -128,10 +137,7 @@ impl Trace {
             }
             renamed.push(alphabet.intern(&meaning.event(), None)?);
         }
-        for stream in &mut self.streams {
-            stream.symbols.iter_mut().for_each(|symbol| *symbol = renamed[symbol.index()]);
-        }
-        self.alphabet = alphabet;
+        *self = std::mem::take(self).with_alphabet(alphabet, &renamed);
         Ok(())
     }
 }

@@ -18,12 +18,21 @@ pub struct Projection {
     pub ignore: Vec<String>,
     /// Classes that stand for several names, of events and of their functions.
     pub map: NameMap,
+    /// The name and fields that stay in any case. See [`Projection::keeping`].
+    pub keep: Vec<String>,
 }
 
 impl Projection {
     /// True when every event is taken as it comes.
     pub fn is_identity(&self) -> bool {
         self.key.is_none() && self.ignore.is_empty() && self.map.is_empty()
+    }
+
+    /// What can be left out of events already while something still needs these of their
+    /// parts; later the projection itself leaves out the rest. Names stay what they are.
+    pub fn keeping(&self, parts: &[&str]) -> Self {
+        let keep = parts.iter().map(ToString::to_string).collect();
+        Self { key: self.key.clone(), ignore: self.ignore.clone(), map: NameMap::default(), keep }
     }
 
     /// The fields that it names.
@@ -43,6 +52,14 @@ impl Projection {
     }
 
     fn keeps(&self, what: &str) -> bool {
+        self.must_keep(what) || self.chooses(what)
+    }
+
+    fn must_keep(&self, what: &str) -> bool {
+        self.keep.iter().any(|kept| kept == what)
+    }
+
+    fn chooses(&self, what: &str) -> bool {
         self.key.as_ref().is_none_or(|key| key.iter().any(|k| k == what || k == "all")) && !self.ignores(what)
     }
 
@@ -56,6 +73,7 @@ impl Projection {
             // In the order of the key, so that the order on the command line counts.
             Some(key) if !key.iter().any(|k| k == "all") => key
                 .iter()
+                .chain(self.keep.iter().filter(|kept| !key.contains(kept)))
                 .filter_map(|k| event.fields.iter().find(|field| field.key == k && self.keeps(k)))
                 .copied()
                 .collect(),
@@ -197,6 +215,9 @@ mod tests {
         assert_eq!(label_under(&key(&["all"])), "openat errno=ENOENT fd=3");
         let ignore = Projection { ignore: vec!["fd".into()], ..Projection::default() };
         assert_eq!(label_under(&ignore), "openat errno=ENOENT");
+        assert_eq!(label_under(&ignore.keeping(&["fd"])), "openat errno=ENOENT fd=3");
+        assert_eq!(label_under(&key(&["errno"]).keeping(&["name", "fd"])), "openat errno=ENOENT fd=3");
+        assert_eq!(label_under(&key(&["name"]).keeping(&["name", "x"])), "openat");
     }
 
     #[test]

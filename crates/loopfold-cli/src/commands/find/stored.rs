@@ -1,7 +1,7 @@
 //! What an archive has beside its rules that helps to find paths: the index of functions,
 //! and the events in chunks.
 
-use crate::args::ReadArgs;
+use crate::args::{PeersName, ReadArgs};
 use loopfold::Fold;
 use loopfold::archive::{self, Archive, Chunks};
 use loopfold::questions::PathIndex;
@@ -27,6 +27,7 @@ impl Stored {
             && arguments.key.is_none()
             && arguments.ignore.is_empty()
             && arguments.map.is_none()
+            && arguments.peers == PeersName::Absolute
             && arguments.format.is_none();
         if !is_whole {
             return (stored, notes);

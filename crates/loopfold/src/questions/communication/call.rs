@@ -114,18 +114,22 @@ pub(super) fn text_of(value: Value<'_>) -> String {
 /// Which negative number stands for no process at all. MPI leaves open which one it is:
 /// only a send tells, as nobody can send to whoever there is.
 #[derive(Clone, Copy)]
-struct Nobody(i64);
+pub(super) struct Nobody(i64);
 
 impl Nobody {
     /// Where no send tells, as in Open MPI.
     const USUAL: i64 = -2;
 
-    fn of(meanings: &[Meaning<'_>]) -> Self {
+    pub(super) fn of(meanings: &[Meaning<'_>]) -> Self {
         let sent_to = meanings.iter().filter_map(|meaning| match meaning.field("dest") {
             Some(Value::Integer(number)) if number < 0 => Some(number),
             _ => None,
         });
         Self(sent_to.max().unwrap_or(Self::USUAL))
+    }
+
+    pub(super) fn is(self, number: i64) -> bool {
+        number == self.0
     }
 }
 
@@ -168,7 +172,7 @@ fn messages(
     let pick = |values: &[Number], index: usize| values.get(index).or(values.first()).copied();
     let message = |index| {
         let peer = match pick(&peers, index)? {
-            Number::Is(number) if number == nobody.0 => return None,
+            Number::Is(number) if nobody.is(number) => return None,
             Number::Is(number) => u32::try_from(number).map_or(Peer::Any, Peer::Rank),
             Number::Any => Peer::Any,
             Number::None => return None,
@@ -208,8 +212,17 @@ fn values(value: Option<Value<'_>>) -> Vec<Number> {
     match value {
         None => Vec::new(),
         Some(Value::Integer(number)) => vec![Number::Is(number)],
+        // Which process that is depends on the one that says so.
+        Some(Value::Text(text)) if is_relative(text) => vec![Number::None],
         Some(Value::Text(text)) => text.split(|&byte| byte == b',').take(MOST_MESSAGES).map(number).collect(),
     }
+}
+
+/// Whether these are peers as [`Peers`](super::Peers) tells them: `+1`, `-4,+4`, `(0,+1)`. A
+/// plain number is no text, whatever its sign.
+pub(super) fn is_relative(text: &[u8]) -> bool {
+    let is_signed = |word: &[u8]| matches!(word.first(), Some(b'+' | b'-'));
+    text.starts_with(b"(") || text.split(|&byte| byte == b',').all(is_signed)
 }
 
 /// More messages in one event than this are not looked at.
@@ -255,6 +268,15 @@ mod tests {
         assert_eq!(call_of(Role::Plain, &[("n", is(2))]), None);
         let bcast = call_of(Role::Collective, &[("root", is(3)), ("comm", is(1))]).unwrap();
         assert_eq!((bcast.collective, bcast.sends.len()), (Some(Some(3)), 0));
+    }
+
+    #[test]
+    fn relative_peers_are_no_ranks() {
+        for text in ["+1", "-4", "+1,-1", "(0,+1)", "(+1),(-1)"] {
+            let send = call_of(Role::Send, &[("dest", Value::Text(text.as_bytes()))]).unwrap();
+            assert_eq!(send.sends, [], "{text}");
+        }
+        assert_eq!(call_of(Role::Send, &[("dest", Value::Text(b"1,-2"))]).unwrap().sends.len(), 1);
     }
 
     #[test]

@@ -8,7 +8,8 @@
 
 use super::call::{WORLD, text_of};
 use crate::trace::{Meaning, Name, Value};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 
 /// The sides of a grid of processes.
@@ -52,6 +53,34 @@ impl Grid {
         place.reverse();
         place
     }
+
+    /// The way from one process to another: in each dimension how many steps up, or down if
+    /// it is negative; where the ends meet the shorter way, and up if both are as long.
+    pub fn way(&self, from: u32, to: u32) -> Vec<i64> {
+        let dimensions = self.sides.iter().zip(&self.periodic);
+        let places = self.place(from).into_iter().zip(self.place(to));
+        let step = |((from, to), (&side, &ends_meet)): ((u32, u32), (&u32, &bool))| {
+            let (step, side) = (i64::from(to) - i64::from(from), i64::from(side));
+            let up = step.rem_euclid(side);
+            match ends_meet {
+                false => step,
+                true if 2 * up <= side => up,
+                true => up - side,
+            }
+        };
+        places.zip(dimensions).map(step).collect()
+    }
+}
+
+impl fmt::Display for Grid {
+    /// As [`Grid::parse`] reads it.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (side, &ends_meet)) in self.sides.iter().zip(&self.periodic).enumerate() {
+            let (before, after) = (if index == 0 { "" } else { "x" }, if ends_meet { "p" } else { "" });
+            write!(out, "{before}{side}{after}")?;
+        }
+        Ok(())
+    }
 }
 
 /// The processes of a communicator, in its order, as ranks of the world.
@@ -86,6 +115,9 @@ impl Communicators {
     pub fn new<'a>(streams: impl Iterator<Item = (&'a str, &'a [(String, String)])>) -> Self {
         let mut result = Self::default();
         let mut named = Vec::new();
+        // What many streams say in the same words is read once.
+        let mut lists: HashMap<&str, Option<Arc<Members>>> = HashMap::new();
+        let mut room = MOST_RANKS;
         for (name, notes) in streams {
             named.push(rank_of(name));
             let mut members = HashMap::new();
@@ -93,9 +125,12 @@ impl Communicators {
                 let Some(comm) = key.strip_prefix("comm ") else { continue };
                 match comm.split_once(' ') {
                     None => {
-                        if let Some(ranks) = ranks_in(value) {
-                            members.insert(comm.to_string(), result.members_of(ranks));
-                        }
+                        let list = lists.entry(value).or_insert_with(|| {
+                            let ranks = ranks_in(value, room)?;
+                            room -= ranks.len();
+                            Some(result.members_of(ranks))
+                        });
+                        members.extend(list.iter().map(|list| (comm.to_string(), Arc::clone(list))));
                     }
                     Some((comm, "shape")) => {
                         result.grids.extend(Grid::parse(value).map(|grid| (comm.to_string(), grid)));
@@ -105,10 +140,15 @@ impl Communicators {
             }
             result.members.push(members);
         }
-        // Streams that are not called after ranks are processes in their order.
-        let by_name: Option<Vec<u32>> = named.iter().copied().collect();
-        result.ranks = by_name.unwrap_or_else(|| (0..named.len() as u32).collect());
-        let last = result.ranks.iter().max().map_or(0, |&last| last.saturating_add(1));
+        // Where no stream is called after a rank, they are processes in their order; beside
+        // ranks, other streams (of a GPU, say) are no processes.
+        result.ranks = if named.iter().all(Option::is_none) {
+            (0..named.len() as u32).collect()
+        } else {
+            named.iter().map(|rank| rank.unwrap_or(NO_PROCESS)).collect()
+        };
+        let processes = result.ranks.iter().filter(|&&rank| rank != NO_PROCESS);
+        let last = processes.max().map_or(0, |&last| last.saturating_add(1));
         let members = result.members.iter().flat_map(HashMap::values);
         let last_member = members.flat_map(|members| &members.ranks).max();
         result.size = last_member.map_or(last, |&member| last.max(member.saturating_add(1)));
@@ -124,7 +164,7 @@ impl Communicators {
         self.size
     }
 
-    /// Which process a stream is.
+    /// Which process a stream is; for one that is none, a rank that no process has.
     pub fn rank(&self, stream: usize) -> u32 {
         self.ranks[stream]
     }
@@ -133,7 +173,7 @@ impl Communicators {
     pub fn own_rank(&self, stream: usize, comm: &str) -> Option<u32> {
         match self.members[stream].get(comm) {
             Some(members) => members.own.get(&self.ranks[stream]).copied(),
-            None => Some(self.ranks[stream]),
+            None => Some(self.ranks[stream]).filter(|&rank| rank != NO_PROCESS),
         }
     }
 
@@ -150,6 +190,11 @@ impl Communicators {
         self.members[stream].get(comm).map(|members| &members.ranks[..])
     }
 
+    /// The communicators that are not simply the world for some stream.
+    pub(super) fn with_members(&self) -> HashSet<&str> {
+        self.members.iter().flat_map(HashMap::keys).map(String::as_str).collect()
+    }
+
     /// How many members a communicator of a stream has.
     pub fn comm_size(&self, stream: usize, comm: &str) -> u32 {
         self.members(stream, comm).map_or(self.size, |members| members.len() as u32)
@@ -161,12 +206,15 @@ impl Communicators {
     }
 }
 
+/// In place of the rank of a stream that is no process.
+const NO_PROCESS: u32 = u32::MAX;
+
 /// A call that makes a communicator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Creation {
     parent: String,
     made: String,
-    /// Only those with the same color are in it; nothing for none, who is in no new one.
+    /// Only those with the same color are in it; nothing if all are.
     color: Option<i64>,
     key: i64,
     grid: Option<Grid>,
@@ -190,7 +238,7 @@ impl Creation {
         Some(Self {
             parent: meaning.field("comm").map_or_else(|| WORLD.to_string(), text_of),
             made: text_of(meaning.field("newcomm")?),
-            color: color.or(Some(0)),
+            color,
             key: number("key").unwrap_or(0),
             grid: meaning.field("dims").and_then(|dims| grid_of(&text_of(dims), meaning.field("periods"))),
         })
@@ -214,46 +262,57 @@ impl Communicators {
     pub fn learn(&mut self, creations: &[Vec<Creation>]) {
         let stream_of: HashMap<u32, usize> =
             self.ranks.iter().enumerate().rev().map(|(stream, &rank)| (rank, stream)).collect();
+        // Those that have no stream make no calls.
+        let mut world: Vec<u32> = stream_of.keys().copied().collect();
+        world.sort_unstable();
         let mut by_parent: Vec<HashMap<&str, Vec<&Creation>>> = Vec::new();
+        let mut ordinals: Vec<Vec<usize>> = Vec::new();
         for creations in creations {
             let mut parents: HashMap<&str, Vec<&Creation>> = HashMap::new();
+            let mut own_ordinals = Vec::new();
             for creation in creations {
-                parents.entry(&creation.parent).or_default().push(creation);
+                let earlier = parents.entry(&creation.parent).or_default();
+                own_ordinals.push(earlier.len());
+                earlier.push(creation);
             }
+            ordinals.push(own_ordinals);
             by_parent.push(parents);
         }
+        // Each call is looked at once for all that take part in it.
+        let mut divided: HashMap<(usize, &str, usize), Division<'_>> = HashMap::new();
         let mut effort = MOST_EFFORT;
         let rounds = creations.iter().map(Vec::len).max().unwrap_or(0);
         for round in 0..rounds {
             // All calls of a round see what the rounds before have made.
             let mut made = Vec::new();
-            for (stream, creations) in creations.iter().enumerate() {
-                let Some(creation) = creations.get(round) else { continue };
-                let before = &creations[..round];
-                let ordinal = before.iter().filter(|earlier| earlier.parent == creation.parent).count();
-                let everyone: Vec<u32> = match self.members(stream, &creation.parent) {
-                    Some(members) => members.to_vec(),
-                    None => (0..self.size).collect(),
+            for (stream, (creations, ordinals)) in creations.iter().zip(&ordinals).enumerate() {
+                let Some((creation, &ordinal)) = creations.get(round).zip(ordinals.get(round)) else {
+                    continue;
                 };
-                effort = effort.saturating_sub(everyone.len() as u64);
-                let mut chosen: Vec<(i64, u32)> = Vec::new();
-                for rank in everyone {
-                    let same = stream_of.get(&rank).and_then(|&stream| {
-                        by_parent.get(stream)?.get(creation.parent.as_str())?.get(ordinal).copied()
-                    });
-                    if same.is_some_and(|same| same.color == creation.color && same.made == creation.made) {
-                        chosen.push((same.map_or(0, |same| same.key), rank));
-                    }
+                if creation.color.is_none() {
+                    made.push((stream, creation, self.copy_of(stream, creation)));
+                    continue;
                 }
-                // The sort is stable: equal keys stay in the order of the parent.
-                chosen.sort_by_key(|&(key, _)| key);
-                made.push((stream, creation, chosen.into_iter().map(|(_, rank)| rank).collect::<Vec<u32>>()));
+                let parent = self.members[stream].get(&creation.parent).map(Arc::clone);
+                let instance = parent.as_ref().map_or(0, |parent| Arc::as_ptr(parent) as usize);
+                let call = (instance, creation.parent.as_str(), ordinal);
+                if !divided.contains_key(&call) {
+                    let everyone = parent.as_ref().map_or(&world, |parent| &parent.ranks);
+                    effort = effort.saturating_sub(everyone.len() as u64);
+                    let calls = everyone.iter().filter_map(|&rank| {
+                        let theirs = by_parent.get(*stream_of.get(&rank)?)?;
+                        Some((rank, *theirs.get(creation.parent.as_str())?.get(ordinal)?))
+                    });
+                    divided.insert(call, self.divide(calls));
+                }
+                let own = divided[&call].get(&(creation.color, creation.made.as_str()));
+                // Another stream of the same process may have said something else.
+                let members = own.cloned().unwrap_or_else(|| Some(self.members_of(Vec::new())));
+                made.push((stream, creation, members));
             }
-            for (stream, creation, ranks) in made {
-                let is_world = ranks.len() == self.size as usize && ranks.iter().copied().eq(0..self.size);
-                if !is_world && !self.members[stream].contains_key(&creation.made) {
-                    let members = self.members_of(ranks);
-                    self.members[stream].insert(creation.made.clone(), members);
+            for (stream, creation, members) in made {
+                if let Some(members) = members {
+                    self.members[stream].entry_ref(&creation.made).or_insert(members);
                 }
                 if let Some(grid) = &creation.grid {
                     self.grids.entry(creation.made.clone()).or_insert_with(|| grid.clone());
@@ -264,32 +323,73 @@ impl Communicators {
             }
         }
     }
+
+    /// Who is with whom after a call that divides a communicator, by what each rank says.
+    fn divide<'a>(&mut self, calls: impl Iterator<Item = (u32, &'a Creation)>) -> Division<'a> {
+        let mut groups: HashMap<Said<'_>, Vec<(i64, u32)>> = HashMap::new();
+        for (rank, call) in calls {
+            groups.entry((call.color, &call.made)).or_default().push((call.key, rank));
+        }
+        let mut members = |mut group: Vec<(i64, u32)>| {
+            // The sort is stable: equal keys stay in the order of the parent.
+            group.sort_by_key(|&(key, _)| key);
+            let ranks: Vec<u32> = group.into_iter().map(|(_, rank)| rank).collect();
+            let is_world = ranks.len() == self.size as usize && ranks.iter().copied().eq(0..self.size);
+            (!is_world).then(|| self.members_of(ranks))
+        };
+        groups.into_iter().map(|(said, group)| (said, members(group))).collect()
+    }
+
+    /// The members of what is made of a whole communicator, or of as many as its grid has
+    /// places for; nothing if that is the world.
+    fn copy_of(&mut self, stream: usize, creation: &Creation) -> Option<Arc<Members>> {
+        let parent = self.members[stream].get(&creation.parent).map(Arc::clone);
+        let size = self.comm_size(stream, &creation.parent);
+        let places = creation.grid.as_ref().and_then(Grid::size).unwrap_or(size);
+        match parent {
+            _ if places > MOST_RANKS as u32 => None,
+            Some(parent) if (places as usize) < parent.ranks.len() => {
+                Some(self.members_of(parent.ranks[..places as usize].to_vec()))
+            }
+            None if places < size => Some(self.members_of((0..places).collect())),
+            parent => parent,
+        }
+    }
 }
 
+/// The members of what a call makes, by color and what it is called; nothing for the world.
+type Division<'a> = HashMap<Said<'a>, Option<Arc<Members>>>;
+
+/// The color that a rank gives, and what it calls the communicator that is made.
+type Said<'a> = (Option<i64>, &'a str);
+
 /// How many members of all communicators together are looked at.
-const MOST_EFFORT: u64 = 1 << 28;
+const MOST_EFFORT: u64 = 1 << 26;
 
 /// The rank in a stream's name, `rank 5` or `rank 5 thread 1`.
 pub fn rank_of(name: &str) -> Option<u32> {
     name.strip_prefix("rank ")?.split(' ').next()?.parse().ok()
 }
 
-/// Ranks such as `0-12:4,13`, in their order.
-fn ranks_in(text: &str) -> Option<Vec<u32>> {
+/// Ranks such as `0-12:4,13`, in their order; nothing if they are more than there is room for.
+fn ranks_in(text: &str, room: usize) -> Option<Vec<u32>> {
     let mut ranks = Vec::new();
     for part in text.split(',') {
         let (range, step) = part.split_once(':').unwrap_or((part, "1"));
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (first, last, step): (u32, u32, usize) =
             (first.parse().ok()?, last.parse().ok()?, step.parse().ok().filter(|&step| step > 0)?);
-        let room = MOST_RANKS.checked_sub(ranks.len())?;
-        ranks.extend((first..=last).step_by(step).take(room));
+        let more = (first..=last).step_by(step);
+        if more.size_hint().0 > room - ranks.len() {
+            return None;
+        }
+        ranks.extend(more);
     }
     Some(ranks)
 }
 
-/// Communicators with more members than this are not looked at.
-const MOST_RANKS: usize = 1 << 24;
+/// With more members than this, in all communicators together, the rest is not looked at.
+const MOST_RANKS: usize = 1 << 22;
 
 #[cfg(test)]
 mod tests {
@@ -333,8 +433,10 @@ mod tests {
         let calls = |rank: i64| {
             vec![
                 creation("0", "1", rank / 2, -rank),
-                creation("1", "2", 0, 0),
+                Creation { color: None, ..creation("1", "2", 0, 0) },
                 creation("0", "3", rank % 2, 0),
+                Creation { color: None, grid: Grid::parse("1x3"), ..creation("0", "4", 0, 0) },
+                Creation { color: None, ..creation("0", "5", 0, 0) },
             ]
         };
         comms.learn(&[calls(0), calls(1), calls(2), calls(3)]);
@@ -343,16 +445,37 @@ mod tests {
         assert_eq!(comms.members(3, "2"), Some(&[3, 2][..]));
         assert_eq!(comms.members(3, "3"), Some(&[1, 3][..]));
         assert_eq!(comms.own_rank(3, "2"), Some(0));
+        assert_eq!((comms.own_rank(2, "4"), comms.own_rank(3, "4")), (Some(2), None));
+        assert_eq!((comms.members(3, "5"), comms.own_rank(3, "5")), (None, Some(3)));
+    }
+
+    #[test]
+    fn ranks_may_be_missing_and_other_streams_be_there() {
+        let names = ["rank 5", "GPU", "rank 4000000000"];
+        let mut comms = Communicators::new(names.iter().map(|&name| (name, &[][..])));
+        assert_eq!(
+            (comms.size(), comms.own_rank(0, "0"), comms.own_rank(1, "0")),
+            (4000000001, Some(5), None)
+        );
+        let copy = Creation { color: None, ..creation("0", "1", 0, 0) };
+        comms.learn(&[vec![copy, creation("0", "2", 0, 0)], vec![], vec![creation("0", "2", 0, -1)]]);
+        assert_eq!(comms.own_rank(0, "1"), Some(5));
+        assert_eq!(comms.own_rank(0, "2"), Some(0));
     }
 
     #[test]
     fn grids_have_places() {
         let grid = Grid::parse("2x3x4").unwrap();
         assert_eq!((grid.size(), grid.place(17)), (Some(24), vec![1, 1, 1]));
+        assert_eq!(grid.way(17, 4), [-1, 0, -1]);
+        let ring = Grid::parse("3x4p").unwrap();
+        assert_eq!((ring.way(0, 3), ring.way(3, 0), ring.way(1, 11)), (vec![0, -1], vec![0, 1], vec![2, 2]));
+        assert_eq!(ring.to_string(), "3x4p");
         assert_eq!(Grid::parse("0x3"), None);
         assert_eq!(Grid::parse("65536x65536"), None);
         assert_eq!(Grid::parse("x"), None);
-        assert_eq!(ranks_in("5,1-3,0-9:4"), Some(vec![5, 1, 2, 3, 0, 4, 8]));
-        assert_eq!((ranks_in("a"), ranks_in("1-2:0")), (None, None));
+        assert_eq!(ranks_in("5,1-3,0-9:4", 7), Some(vec![5, 1, 2, 3, 0, 4, 8]));
+        assert_eq!((ranks_in("5,1-3,0-9:4", 6), ranks_in("0-4294967295", MOST_RANKS)), (None, None));
+        assert_eq!((ranks_in("a", 9), ranks_in("1-2:0", 9)), (None, None));
     }
 }

@@ -7,6 +7,7 @@ mod join;
 mod nth;
 mod partners;
 mod processes;
+mod peers;
 mod topology;
 mod zip;
 
@@ -15,4 +16,5 @@ pub use communicators::{Communicators, Creation, Grid, rank_of};
 pub use join::{CommunicationPattern, Description, Occurrence, Part, communication_patterns};
 pub use partners::{Disagreement, Link, Partners, Traffic, Unmatched};
 pub use processes::{Doing, ENVELOPE, Processes, Scope};
+pub use peers::{GridTold, Peers, PeersTold};
 pub use topology::{Channels, Direction, Layout, Topology};

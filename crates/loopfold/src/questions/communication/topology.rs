@@ -66,15 +66,13 @@ impl Channels {
     /// assert_eq!(topology.directions, [Direction::Up]);
     /// ```
     pub fn topology(&self) -> Option<Topology> {
-        let mut best: Option<Topology> = None;
-        for candidate in self.candidates() {
-            // Of equals the one that was tried first is the simplest.
-            let is_nearer = |best: &Topology| candidate.departure() < best.departure();
-            if candidate.departure() <= FARTHEST && best.as_ref().is_none_or(is_nearer) {
-                best = Some(candidate);
-            }
-        }
-        best
+        nearest(self.candidates())
+    }
+
+    /// The same among those whose processes have places in a grid of one or more dimensions:
+    /// lines, rings, meshes, tori, wavefronts and hypercubes.
+    pub fn grid_topology(&self) -> Option<Topology> {
+        nearest(self.grids())
     }
 
     fn candidates(&self) -> Vec<Topology> {
@@ -94,6 +92,16 @@ impl Channels {
             candidates.extend(self.trees(Layout::BinomialTree, high_binomial_parent));
         }
         candidates
+    }
+
+    fn grids(&self) -> Vec<Topology> {
+        let n = self.processes;
+        if n < 2 || self.pairs.is_empty() {
+            return Vec::new();
+        }
+        let mut grids: Vec<Topology> = self.grid(&[n]).into_iter().chain(self.hypercube()).collect();
+        grids.extend(shapes(n).iter().filter_map(|shape| self.grid(shape)));
+        grids
     }
 
     /// A line, ring, mesh, torus or wavefront of this shape.
@@ -216,6 +224,19 @@ impl Channels {
         let (missing, extra) = (ideal - present, self.pairs.len() - present);
         (ideal > 0).then_some(Topology { layout, shape, directions, root: None, missing, extra, ideal })
     }
+}
+
+/// The nearest one, if it is near.
+fn nearest(candidates: Vec<Topology>) -> Option<Topology> {
+    let mut best: Option<Topology> = None;
+    for candidate in candidates {
+        // Of equals the one that was tried first is the simplest.
+        let is_nearer = |best: &Topology| candidate.departure() < best.departure();
+        if candidate.departure() <= FARTHEST && best.as_ref().is_none_or(is_nearer) {
+            best = Some(candidate);
+        }
+    }
+    best
 }
 
 /// Channels that depart by a larger share have no name.

@@ -1,0 +1,233 @@
+//! Peers as a process sees them: instead of by its rank, the other end of a message is told
+//! by its distance from the own rank, `dest=+1`, or by the way to it in a grid of processes,
+//! `dest=(0,+1)`. So processes that do the same become the same stream.
+//!
+//! This is a projection that has to know the stream: ranks are those of the communicator of
+//! the event, and the own rank in it is known by [`Communicators`]. Only the ends of messages
+//! are told anew; the root of a collective operation is the same process for all.
+//! As `-1` now is the one before, whoever there is becomes `any`, and no process `none`.
+//!
+//! A trace takes a look at every event. Of a fold, each stream gets its own copy of those of
+//! its rules that hold a message, as equal rules are kept once: time and memory go with the
+//! items that each stream reaches, however many events they are.
+
+mod grids;
+mod rules;
+mod survey;
+mod symbols;
+
+use super::{Communicators, Grid};
+use crate::trace::Trace;
+use crate::{Error, Fold, Result};
+use grids::Grids;
+use symbols::Symbols;
+
+/// How the other ends of messages are told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Peers {
+    /// By rank, as it comes.
+    #[default]
+    Absolute,
+    /// By the distance from the own rank.
+    Relative,
+    /// By the way in the grid of the communicator, as far as there is one: by the shape that
+    /// is noted of it, or that it was made with, or that the channels of its messages have.
+    /// Where the ends of a dimension meet, the shorter way counts. Without a grid, relative.
+    Cartesian,
+}
+
+/// The note of streams whose peers are told anew.
+const NOTE: &str = "peers";
+
+impl Peers {
+    /// What events must still have: see [`Projection::keeping`](crate::trace::Projection::keeping).
+    pub const NEEDS: [&'static str; 9] =
+        ["name", "dest", "src", "comm", "newcomm", "color", "key", "dims", "periods"];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Peers::Absolute => "absolute",
+            Peers::Relative => "relative",
+            Peers::Cartesian => "cartesian",
+        }
+    }
+
+    /// How the peers of a stream are told already, by its notes.
+    pub fn noted(notes: &[(String, String)]) -> Self {
+        let value = notes.iter().find(|(key, _)| key == NOTE).map(|(_, value)| value.as_str());
+        match value {
+            Some("relative") => Peers::Relative,
+            Some("cartesian") => Peers::Cartesian,
+            _ => Peers::Absolute,
+        }
+    }
+
+    /// Tells the peers in a trace and in folds, which together have all processes. Streams
+    /// in which they are told so already stay as they are. Fails if there is no grid at all to
+    /// tell cartesian peers in, or if they are told in another way already.
+    ///
+    /// ```
+    /// use loopfold::questions::communication::Peers;
+    /// use loopfold::trace::{Collector, Event, Field, Role, Sink, Value};
+    ///
+    /// let mut collector = Collector::default();
+    /// for rank in 0..4 {
+    ///     let stream = collector.stream(&format!("rank {rank}"))?;
+    ///     let fields = [Field { key: "dest", value: Value::Integer((rank + 1) % 4) }];
+    ///     collector.push(stream, &Event { role: Role::Send, fields: &fields, ..Event::named("send") })?;
+    /// }
+    /// let mut trace = collector.finish()?;
+    /// let told = Peers::Cartesian.apply(&mut trace, &mut [])?;
+    /// assert_eq!(told.grids[0].to_string(), "4p, as its messages show");
+    /// assert_eq!(trace.alphabet.label(trace.streams[3].symbols[0]), "send dest=(+1)");
+    /// assert_eq!(trace.alphabet.len(), 1);
+    /// # Ok::<(), loopfold::Error>(())
+    /// ```
+    pub fn apply(self, trace: &mut Trace, folds: &mut [Fold]) -> Result<PeersTold> {
+        if self == Peers::Absolute {
+            return Ok(PeersTold::default());
+        }
+        let (places, mut told) = Places::find(self, trace, folds)?;
+        // Nothing is changed before all is known to be possible.
+        let mut related = Vec::new();
+        let mut first = trace.streams.len();
+        for fold in &*folds {
+            let (fold, unplaced) = rules::relate(fold, &places, first)?;
+            first += fold.streams().len();
+            told.unplaced.extend(unplaced);
+            related.push(fold);
+        }
+        let (changed, unplaced) = relate_trace(std::mem::take(trace), &places)?;
+        *trace = changed;
+        folds.iter_mut().zip(related).for_each(|(fold, related)| *fold = related);
+        told.unplaced.extend(unplaced);
+        told.unplaced.sort();
+        told.unplaced.dedup();
+        Ok(told)
+    }
+
+    fn note(self, notes: &mut Vec<(String, String)>) {
+        match notes.iter_mut().find(|(key, _)| key == NOTE) {
+            Some((_, value)) => *value = self.name().to_string(),
+            None => notes.push((NOTE.to_string(), self.name().to_string())),
+        }
+    }
+}
+
+/// What came of telling peers anew.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PeersTold {
+    /// True if there are any: an event with the field `dest` or `src`.
+    pub has_messages: bool,
+    /// The grids in which peers are told.
+    pub grids: Vec<GridTold>,
+    /// Communicators without a grid, whose peers are told by their distance instead.
+    pub without_grid: Vec<String>,
+    /// Communicators that were used by processes which are not in them, as far as is known;
+    /// those have their peers told by rank.
+    pub unplaced: Vec<String>,
+    /// Communicators that were made in a way that does not say who is in them. They are
+    /// taken for that of all processes.
+    pub unclear: Vec<String>,
+}
+
+/// A grid in which peers are told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GridTold {
+    /// The communicator.
+    pub comm: String,
+    /// Its grid.
+    pub grid: Grid,
+    /// True if nobody says so, but its messages show it.
+    pub is_inferred: bool,
+}
+
+impl std::fmt::Display for GridTold {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.grid.fmt(out)?;
+        out.write_str(if self.is_inferred { ", as its messages show" } else { "" })
+    }
+}
+
+/// Where every stream is among its peers. Streams are numbered through all parts.
+struct Places {
+    peers: Peers,
+    comms: Communicators,
+    grids: Grids,
+    /// Streams that are as they shall be already.
+    is_done: Vec<bool>,
+}
+
+/// Where a process is in a communicator.
+struct Place<'a> {
+    own: u32,
+    grid: Option<&'a Grid>,
+}
+
+impl Places {
+    fn find(peers: Peers, trace: &Trace, folds: &[Fold]) -> Result<(Self, PeersTold)> {
+        let in_trace = trace.streams.iter().map(|stream| (stream.name.as_str(), &stream.notes[..]));
+        let in_folds = folds.iter().flat_map(Fold::streams).map(|stream| (stream.name(), stream.notes()));
+        let streams: Vec<(&str, &[(String, String)])> = in_trace.chain(in_folds).collect();
+        let is_done =
+            streams.iter().map(|(name, notes)| is_done(peers, name, notes)).collect::<Result<_>>()?;
+        let mut comms = Communicators::new(streams.iter().copied());
+        let creations = survey::creations(trace, folds);
+        comms.learn(&creations.by_stream);
+        let used = survey::used_comms(trace, folds);
+        let known = comms.with_members();
+        let is_unclear = |comm: &&String| used.contains(*comm) && !known.contains(comm.as_str());
+        let mut told = PeersTold {
+            has_messages: !used.is_empty(),
+            unclear: creations.unclear.iter().filter(is_unclear).cloned().collect(),
+            ..PeersTold::default()
+        };
+        drop(known);
+        let mut grids = Grids::default();
+        if peers == Peers::Cartesian {
+            grids = Grids::find(&comms, trace, folds)?;
+            (told.grids, told.without_grid) = grids.told();
+            if told.grids.is_empty() && !told.without_grid.is_empty() {
+                return Err(Error::invalid(
+                    "no communicator is known to be a grid of processes, and its messages do not show one; \
+                     relative peers need none",
+                ));
+            }
+        }
+        Ok((Self { peers, comms, grids, is_done }, told))
+    }
+
+    /// Where the process of a stream is in a communicator; nothing if it is not in it.
+    fn place(&self, stream: usize, comm: &str) -> Option<Place<'_>> {
+        let own = self.comms.own_rank(stream, comm)?;
+        let size = self.comms.comm_size(stream, comm);
+        Some(Place { own, grid: self.grids.get(comm, size) })
+    }
+}
+
+/// Whether the peers of a stream are told so already. Told in another way, there is no way back.
+fn is_done(peers: Peers, name: &str, notes: &[(String, String)]) -> Result<bool> {
+    match Peers::noted(notes) {
+        Peers::Absolute => Ok(false),
+        noted if noted == peers => Ok(true),
+        noted => Err(Error::invalid(format_args!(
+            "the peers of {} are {} already; only the trace that it was made of can tell them otherwise",
+            name.escape_debug(),
+            noted.name()
+        ))),
+    }
+}
+
+/// Tells the peers in a trace; also returns the communicators that streams use and are not in.
+fn relate_trace(mut trace: Trace, places: &Places) -> Result<(Trace, Vec<String>)> {
+    let mut symbols = Symbols::new(&trace.alphabet);
+    for (index, stream) in trace.streams.iter_mut().enumerate() {
+        for symbol in &mut stream.symbols {
+            *symbol = symbols.renamed(*symbol, index, places)?;
+        }
+        places.peers.note(&mut stream.notes);
+    }
+    let (alphabet, unplaced) = symbols.finish();
+    Ok((Trace { alphabet, streams: trace.streams }, unplaced))
+}

@@ -1,0 +1,178 @@
+//! What traces and folds say of their communicators: the calls that made them, the messages
+//! that each process sends and receives in them.
+//!
+//! Folds are not unfolded: which rules hold what is looked for guides the walk, and there is
+//! an end to it, whatever a fold claims.
+
+use super::super::Creation;
+use super::super::call::text_of;
+use super::symbols::{comm_of, has_peers};
+use crate::fold::{Item, Target};
+use crate::trace::{Alphabet, Trace};
+use crate::{Error, Fold, Result, RuleId, Symbol};
+use std::collections::BTreeSet;
+
+/// The calls of a stream that are looked at.
+const MOST_CREATIONS: usize = 1 << 12;
+/// Items of folds that are looked at for them.
+const MOST_STEPS: usize = 1 << 28;
+
+/// Calls that make communicators.
+#[derive(Default)]
+pub(super) struct Creations {
+    /// For each stream, in order.
+    pub(super) by_stream: Vec<Vec<Creation>>,
+    /// Those that are made in a way that does not say who is in them.
+    pub(super) unclear: BTreeSet<String>,
+}
+
+/// The calls that make communicators, in all parts.
+pub(super) fn creations(trace: &Trace, folds: &[Fold]) -> Creations {
+    let mut creations = Creations::default();
+    let by_symbol = creations.ask(&trace.alphabet);
+    for stream in &trace.streams {
+        let made = stream.symbols.iter().filter_map(|symbol| by_symbol[symbol.index()].clone());
+        creations.by_stream.push(made.take(MOST_CREATIONS).collect());
+    }
+    let mut steps = MOST_STEPS;
+    for fold in folds {
+        let by_symbol = creations.ask(fold.alphabet());
+        let holds = rules_with(fold, |symbol| by_symbol[symbol.index()].is_some());
+        for stream in fold.streams() {
+            let mut made = Vec::new();
+            in_order(fold, &holds, stream.root(), &mut steps, |symbol, times| {
+                let room = MOST_CREATIONS - made.len();
+                let times = usize::try_from(times).unwrap_or(room).min(room);
+                let creation = by_symbol[symbol.index()].iter();
+                made.extend(creation.flat_map(|creation| std::iter::repeat_n(creation.clone(), times)));
+                made.len() < MOST_CREATIONS
+            });
+            creations.by_stream.push(made);
+        }
+    }
+    creations
+}
+
+impl Creations {
+    /// What each symbol makes.
+    fn ask(&mut self, alphabet: &Alphabet) -> Vec<Option<Creation>> {
+        let ask = |symbol| {
+            let meaning = alphabet.meaning(symbol);
+            let creation = Creation::of(&meaning);
+            if let (None, Some(made)) = (&creation, meaning.field("newcomm")) {
+                self.unclear.insert(text_of(made));
+            }
+            creation
+        };
+        alphabet.symbols().map(ask).collect()
+    }
+}
+
+/// The communicators in which there are messages.
+pub(super) fn used_comms(trace: &Trace, folds: &[Fold]) -> BTreeSet<String> {
+    let mut used = BTreeSet::new();
+    for alphabet in std::iter::once(&trace.alphabet).chain(folds.iter().map(Fold::alphabet)) {
+        let meanings = alphabet.symbols().map(|symbol| alphabet.meaning(symbol));
+        used.extend(meanings.filter(has_peers).map(|meaning| comm_of(&meaning)));
+    }
+    used
+}
+
+/// Whether each rule holds such a symbol.
+pub(super) fn rules_with(fold: &Fold, is_wanted: impl Fn(Symbol) -> bool) -> Vec<bool> {
+    let mut holds: Vec<bool> = Vec::with_capacity(fold.rules().len());
+    for rule in fold.rules() {
+        let wanted = |item: &Item| match item.target() {
+            Target::Symbol(symbol) => is_wanted(symbol),
+            Target::Rule(rule) => holds[rule.index()],
+        };
+        holds.push(fold.body(rule).iter().any(wanted));
+    }
+    holds
+}
+
+/// Calls `then` with the symbols outside of rules that do not hold what is wanted, and how often
+/// each repeats, in their order, until it has had enough or the steps are used up.
+fn in_order(
+    fold: &Fold,
+    holds: &[bool],
+    root: RuleId,
+    steps: &mut usize,
+    mut then: impl FnMut(Symbol, u64) -> bool,
+) {
+    // The items that are left of a body, and how often the whole of it comes again.
+    let mut stack: Vec<(RuleId, &[Item], u64)> = vec![(root, fold.body(root), 0)];
+    while let Some((rule, rest, again)) = stack.last_mut() {
+        let Some((item, behind)) = rest.split_first() else {
+            if *again == 0 {
+                stack.pop();
+            } else {
+                *again -= 1;
+                *rest = fold.body(*rule);
+            }
+            continue;
+        };
+        *rest = behind;
+        let Some(left) = steps.checked_sub(1) else { return };
+        *steps = left;
+        match item.target() {
+            Target::Symbol(symbol) if then(symbol, item.times()) => {}
+            Target::Symbol(_) => return,
+            Target::Rule(inner) if holds[inner.index()] => {
+                stack.push((inner, fold.body(inner), item.times() - 1));
+            }
+            Target::Rule(_) => {}
+        }
+    }
+}
+
+/// Items that are looked at for all streams together.
+const MOST_ITEMS: usize = 1 << 28;
+
+/// Which rules with messages each stream reaches.
+pub(super) struct Reach<'a> {
+    fold: &'a Fold,
+    pub(super) holds: Vec<bool>,
+    /// The stream that reached a rule last.
+    by: Vec<usize>,
+    room: usize,
+}
+
+/// In place of a stream.
+const NOBODY: usize = usize::MAX;
+
+impl<'a> Reach<'a> {
+    pub(super) fn new(fold: &'a Fold) -> Self {
+        let alphabet = fold.alphabet();
+        let wanted: Vec<bool> =
+            alphabet.symbols().map(|symbol| has_peers(&alphabet.meaning(symbol))).collect();
+        let holds = rules_with(fold, |symbol| wanted[symbol.index()]);
+        Self { fold, holds, by: vec![NOBODY; fold.rules().len()], room: MOST_ITEMS }
+    }
+
+    /// The rules with messages that a stream reaches and no stream of the same number has
+    /// reached before, each after those it is made of.
+    pub(super) fn rules(&mut self, stream: usize, root: RuleId) -> Result<Vec<RuleId>> {
+        let mut reached = Vec::new();
+        let mut next = vec![root];
+        while let Some(rule) = next.pop() {
+            if !self.holds[rule.index()] || self.by[rule.index()] == stream {
+                continue;
+            }
+            self.by[rule.index()] = stream;
+            let body = self.fold.body(rule);
+            self.room = self.room.checked_sub(body.len()).ok_or_else(|| {
+                Error::limit(
+                    "the streams share so many rules that their peers cannot be told for each of them",
+                )
+            })?;
+            reached.push(rule);
+            next.extend(body.iter().filter_map(|item| match item.target() {
+                Target::Rule(inner) => Some(inner),
+                Target::Symbol(_) => None,
+            }));
+        }
+        reached.sort_unstable();
+        Ok(reached)
+    }
+}
