@@ -40,6 +40,6 @@ pub use path::{
 pub use query::Query;
 pub use rule_sums::{rule_sums, summarize};
 pub use run_time::run_time;
-pub use similar::{Filtered, LikePattern, Likeness, SimilarWindow};
+pub use similar::{Filtered, LikePattern, Likeness, SimilarPlace, SimilarWindow, find_similar};
 pub use statistics::{Statistics, StreamStatistics, statistics};
 pub use sums::{EventSums, event_sums};
