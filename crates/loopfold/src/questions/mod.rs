@@ -3,7 +3,7 @@
 mod align;
 mod before;
 mod classes;
-mod communication;
+pub mod communication;
 mod context;
 mod find;
 mod halves;
@@ -12,6 +12,7 @@ mod iterations;
 mod names;
 mod nest;
 mod path;
+mod patterns;
 mod query;
 mod rule_sums;
 mod run_time;
@@ -37,6 +38,7 @@ pub use path::{
     PathSearcher, PathStarts, PathSummary, ScanFound, ScanOptions, Scheme, Share, TraceChunks, find_path,
     find_path_indexed, is_path, scan_chunks, scan_unfolded,
 };
+pub use patterns::{Abridged, AbridgedLoop};
 pub use query::Query;
 pub use rule_sums::{rule_sums, summarize};
 pub use run_time::run_time;

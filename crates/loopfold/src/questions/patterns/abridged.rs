@@ -1,0 +1,264 @@
+//! A stream with each contiguous repetition written once: the symbols of its loop nest, and
+//! the loops as intervals of them.
+//!
+//! Patterns are looked for in this, so that a loop is not found as itself again and again;
+//! what repeats how often is added back by [`Abridged::times`] and [`Abridged::events`].
+//!
+//! An interval of the abridged stream that starts inside a loop and ends behind it is a
+//! stretch that starts in the last iteration; one that starts before a loop and ends inside
+//! it ends in the first iteration. So every interval stands for a contiguous stretch of the
+//! stream, at least once.
+//!
+//! Time: that of folding, and then a logarithm for each question: as every loop at least
+//! doubles what it holds, no more than 64 lie in each other. Memory: 4 bytes a symbol and
+//! 60 a loop.
+
+use crate::fold::{Fold, FoldBuilder, Folded, Target, measure_rules};
+use crate::folders::{Folder as _, Outermost};
+use crate::questions::{Nest, Node};
+use crate::{Error, Result, RuleId, Symbol};
+
+/// A loop of an abridged stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AbridgedLoop {
+    /// Its first symbol.
+    pub start: u32,
+    /// The symbol behind its last one.
+    pub end: u32,
+    /// How often it repeats, at least twice.
+    pub times: u64,
+}
+
+/// A stream with each contiguous repetition written once.
+///
+/// ```
+/// use loopfold::Symbol;
+/// use loopfold::questions::Abridged;
+///
+/// let events: Vec<Symbol> = "xababab".bytes().map(|name| Symbol::new(name.into()).unwrap()).collect();
+/// let abridged = Abridged::of(&events)?;
+/// assert_eq!(abridged.symbols(), &events[..3]);
+/// assert_eq!(abridged.times(1, 3), 3);
+/// assert_eq!(abridged.events(0, 3), 7);
+/// # Ok::<(), loopfold::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Abridged {
+    symbols: Vec<Symbol>,
+    /// Nested or apart; sorted by start, outer ones first.
+    loops: Vec<AbridgedLoop>,
+    inner: Vec<Inner>,
+    /// For each loop, sorted by end: that end, and what all loops up to it add to the stream.
+    added: Vec<(u32, u64)>,
+}
+
+/// What is known of a loop besides.
+#[derive(Clone, Copy, Debug)]
+struct Inner {
+    /// The loop around it, or [`NONE`].
+    outer: u32,
+    /// The product of its times and those of all loops around it.
+    times: u64,
+    /// How many events its iterations after the first have.
+    added: u64,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl PartialEq for Abridged {
+    fn eq(&self, other: &Self) -> bool {
+        self.symbols == other.symbols && self.loops == other.loops
+    }
+}
+
+impl Eq for Abridged {}
+
+impl Abridged {
+    /// The loops are those of the folder [`Outermost`].
+    pub fn of(stream: &[Symbol]) -> Result<Self> {
+        let mut builder = FoldBuilder::default();
+        let root = Outermost::default().fold(stream, &mut builder)?;
+        Self::flattened(&builder.finish(), root)
+    }
+
+    /// The loops of a fold as they are, for a stream too long to be unfolded; an error if
+    /// even so it has more than `limit` symbols.
+    pub fn of_rule(fold: &Fold, rule: RuleId, limit: usize) -> Result<Self> {
+        let written = measure_rules(fold, &Folded)?[rule.index()];
+        if written > limit.min(NONE as usize - 1) as u64 {
+            return Err(Error::limit(format_args!(
+                "a stream of {} events that has {written} of them even with each repetition written once",
+                fold.length(rule)
+            )));
+        }
+        Self::flattened(fold, rule)
+    }
+
+    /// The caller knows that it is not too long.
+    fn flattened(fold: &Fold, rule: RuleId) -> Result<Self> {
+        let mut symbols: Vec<Symbol> = Vec::new();
+        let mut loops: Vec<AbridgedLoop> = Vec::new();
+        // The items that are still to be written, of each open rule, and the loop that it is.
+        let mut open = vec![(fold.body(rule).iter(), None)];
+        while let Some((items, repeated)) = open.last_mut() {
+            let Some(&item) = items.next() else {
+                if let Some(index) = *repeated {
+                    let ended: &mut AbridgedLoop = &mut loops[index];
+                    ended.end = symbols.len() as u32;
+                }
+                open.pop();
+                continue;
+            };
+            let start = symbols.len() as u32;
+            let repeated = (item.times() > 1).then_some(loops.len());
+            if repeated.is_some() {
+                loops.push(AbridgedLoop { start, end: start + 1, times: item.times() });
+            }
+            match item.target() {
+                Target::Symbol(symbol) => symbols.push(symbol),
+                Target::Rule(inner) => open.push((fold.body(inner).iter(), repeated)),
+            }
+        }
+        Self::with_loops(symbols, loops)
+    }
+
+    /// The loops are sorted by start, outer ones first.
+    fn with_loops(symbols: Vec<Symbol>, loops: Vec<AbridgedLoop>) -> Result<Self> {
+        let too_long = || Error::limit("an abridged stream that stands for more than 2^64 events");
+        let mut inner: Vec<Inner> = Vec::with_capacity(loops.len());
+        let mut open: Vec<u32> = Vec::new();
+        let mut by_end: Vec<u32> = Vec::with_capacity(loops.len());
+        for (index, found) in loops.iter().enumerate() {
+            while let Some(ended) = open.pop_if(|&mut open| loops[open as usize].end <= found.start) {
+                by_end.push(ended);
+            }
+            let outer = open.last().copied().unwrap_or(NONE);
+            let around = inner.get(outer as usize).map_or(1, |outer| outer.times);
+            let times = around.checked_mul(found.times).ok_or_else(too_long)?;
+            inner.push(Inner { outer, times, added: 0 });
+            open.push(index as u32);
+        }
+        by_end.extend(open.into_iter().rev());
+        let mut added: Vec<(u32, u64)> = Vec::with_capacity(loops.len());
+        for index in by_end {
+            let AbridgedLoop { start, end, times } = loops[index as usize];
+            let sum = added.last().map_or(0, |&(_, sum)| sum);
+            // One iteration has its symbols and what the loops inside add to them; of these,
+            // all that ended before it did and began after it began.
+            let before = sum_before(&added, start);
+            let body = u64::from(end - start) + (sum - before);
+            let more = body.checked_mul(times - 1).ok_or_else(too_long)?;
+            inner[index as usize].added = more;
+            added.push((end, sum.checked_add(more).ok_or_else(too_long)?));
+        }
+        Ok(Self { symbols, loops, inner, added })
+    }
+
+    /// The symbols, each repetition once.
+    pub fn symbols(&self) -> &[Symbol] {
+        &self.symbols
+    }
+
+    /// The loops, nested or apart, sorted by start, outer ones first. No two are equal.
+    pub fn loops(&self) -> &[AbridgedLoop] {
+        &self.loops
+    }
+
+    /// How many events the stream has.
+    pub fn length(&self) -> u64 {
+        self.symbols.len() as u64 + self.added.last().map_or(0, |&(_, sum)| sum)
+    }
+
+    /// How often an interval occurs that is not empty: the product of the times of all
+    /// loops that contain it.
+    pub fn times(&self, start: usize, end: usize) -> u64 {
+        let mut around = self.around(start).filter(|&index| self.loops[index].end as usize >= end);
+        around.next().map_or(1, |index| self.inner[index].times)
+    }
+
+    /// How many events one occurrence of an interval has, with the loops inside it written
+    /// out. A loop that is the interval counts for [`times`](Self::times) instead.
+    pub fn events(&self, start: usize, end: usize) -> u64 {
+        if start >= end {
+            return 0;
+        }
+        self.behind(start, end) - self.first(start, end)
+    }
+
+    /// Where the first occurrence of a symbol is in the stream.
+    pub fn position(&self, index: usize) -> u64 {
+        index as u64 + sum_before(&self.added, index as u32)
+    }
+
+    /// Where the first occurrence of an interval starts in the stream. That is not the first
+    /// occurrence of its first symbol if it starts inside a loop and ends behind it.
+    pub fn first(&self, start: usize, end: usize) -> u64 {
+        let left = self.around(start).filter(|&index| {
+            let AbridgedLoop { start: begin, end: behind, .. } = self.loops[index];
+            (begin as usize) < start && (behind as usize) < end
+        });
+        self.position(start) + left.map(|index| self.inner[index].added).sum::<u64>()
+    }
+
+    /// Where the first occurrence of an interval that is not empty ends in the stream.
+    fn behind(&self, start: usize, end: usize) -> u64 {
+        let inside = self.around(end - 1).filter(|&index| {
+            let AbridgedLoop { start: begin, end: behind, .. } = self.loops[index];
+            let (begin, behind) = (begin as usize, behind as usize);
+            begin >= start && behind <= end && (begin, behind) != (start, end)
+        });
+        self.position(end - 1) + 1 + inside.map(|index| self.inner[index].added).sum::<u64>()
+    }
+
+    /// The loops that contain a symbol, the innermost first.
+    fn around(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
+        let before = self.loops.partition_point(|found| found.start as usize <= index);
+        let mut next = before.checked_sub(1);
+        std::iter::from_fn(move || {
+            let found = next?;
+            let outer = self.inner[found].outer;
+            next = (outer != NONE).then_some(outer as usize);
+            Some(found)
+        })
+        .filter(move |&found| self.loops[found].end as usize > index)
+    }
+
+    /// An interval as a nest: its symbols, and the loops inside it.
+    pub fn nest(&self, start: usize, end: usize) -> Nest {
+        let mut nodes: Vec<Node> = Vec::with_capacity(end.saturating_sub(start));
+        // Where the nodes of open loops are, and where the loops end.
+        let mut open: Vec<(usize, usize)> = Vec::new();
+        let mut next = self.loops.partition_point(|found| (found.start as usize) < start);
+        for index in start..end {
+            while let Some(found) = self.loops.get(next).filter(|found| found.start as usize == index) {
+                let behind = found.end as usize;
+                if behind <= end && (index, behind) != (start, end) {
+                    open.push((nodes.len(), behind));
+                    let length = (u64::from(found.end - found.start) + self.added_inside(next)).max(1);
+                    nodes.push(Node::Loop { times: found.times, length, end: 0 });
+                }
+                next += 1;
+            }
+            nodes.push(Node::Event(self.symbols[index]));
+            while let Some((node, _)) = open.pop_if(|(_, behind)| *behind == index + 1) {
+                let after = nodes.len();
+                if let Node::Loop { end, .. } = &mut nodes[node] {
+                    *end = after;
+                }
+            }
+        }
+        Nest { nodes }
+    }
+
+    /// What the loops inside a loop add to one of its iterations.
+    fn added_inside(&self, index: usize) -> u64 {
+        let AbridgedLoop { start, end, times } = self.loops[index];
+        self.inner[index].added / (times - 1) - u64::from(end - start)
+    }
+}
+
+/// What the loops that end at or before a symbol add to the stream.
+fn sum_before(added: &[(u32, u64)], index: u32) -> u64 {
+    let ended = added.partition_point(|&(end, _)| end <= index);
+    ended.checked_sub(1).map_or(0, |last| added[last].1)
+}
