@@ -22,11 +22,17 @@
 //! Streams of any length are searched in blocks (`blocks`).
 
 mod blocks;
+mod compared;
 mod distance;
+mod joined;
 mod letters;
+mod messages;
 mod ngrams;
 
 pub use blocks::{SimilarPlace, find_similar};
+pub use compared::{Compared, Processes, RolesAndPeers};
+pub use joined::{Partners, SimilarOccurrence, join_similar};
+pub use messages::MessagesInOrder;
 
 use crate::{Error, Result, Symbol};
 use distance::Distances;
