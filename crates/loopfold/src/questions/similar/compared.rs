@@ -171,7 +171,12 @@ impl<'a> Processes<'a> {
     fn peer(&self, stream: usize, call: &Call) -> Option<usize> {
         match call.sends.first().or(call.receives.first())?.peer {
             Peer::Rank(rank) => {
-                let rank = self.communicators.world_rank(stream, self.calls.comm(call.comm), rank)?;
+                let comm = self.calls.comm(call.comm);
+                let rank = match self.communicators.members(stream, comm) {
+                    Some(_) => self.communicators.world_rank(stream, comm, rank)?,
+                    // The trace may have fewer streams than there were processes.
+                    None => rank,
+                };
                 Some(rank as usize)
             }
             Peer::Any => None,
