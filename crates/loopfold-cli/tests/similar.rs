@@ -5,6 +5,9 @@
 
 mod support;
 
+use loopfold::archive;
+use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
+use loopfold::trace::{Alphabet, Event};
 use loopfold_testing::Rng;
 use serde_json::{Value, json};
 use support::{Folder, run};
@@ -256,4 +259,18 @@ fn a_file_may_have_a_sequence_for_each_process() {
     let window = |stream: &str| json!({"stream": stream, "start": 0, "end": 1, "length": 2, "distance": 0});
     assert_eq!(first, &json!([window("rank 0"), window("rank 1")]));
     assert_eq!(json["order"], Value::Null);
+}
+
+#[test]
+fn an_archive_that_claims_too_much_is_not_walked_through() {
+    let mut alphabet = Alphabet::default();
+    let symbol = alphabet.intern(&Event::named("a"), None).unwrap();
+    let mut builder = FoldBuilder::new(alphabet);
+    let root = builder.rule(&[Item::new(Target::Symbol(symbol), 1 << 60)]).unwrap();
+    builder.stream(FoldedStream::new("main", "outermost", root));
+    let folder = Folder::new();
+    let path = folder.at("huge.fold");
+    let file = std::fs::File::create(&path).unwrap();
+    archive::write(&builder.finish(), file).unwrap();
+    run(&["similar", &path, "a a a"]).fails_with(&["too long"]);
 }

@@ -40,12 +40,19 @@ pub(super) struct Joined {
 /// More windows do not fit in memory together.
 const MOST_WINDOWS: usize = 1 << 24;
 
+/// More events cannot be looked at in anyone's time.
+const MOST_EVENTS: u64 = 1 << 40;
+
 pub(super) fn search(
     arguments: &SimilarArgs,
     fold: &Fold,
     asked: &Asked<'_>,
     max_error: f64,
 ) -> Result<Found> {
+    let longest = fold.streams().iter().map(|stream| fold.length(stream.root())).max().unwrap_or(0);
+    if longest > MOST_EVENTS {
+        bail!("a stream of {} is too long to look at all of it", show::plural(longest, "event"));
+    }
     match &asked.patterns {
         Patterns::Everywhere(sequence) => everywhere(arguments, fold, asked, sequence),
         Patterns::Processes(variants) => in_processes(arguments, fold, asked, variants, max_error),

@@ -112,9 +112,16 @@ impl KnownPattern {
     pub fn variants(&self) -> Vec<KnownVariant> {
         let mut variants: Vec<KnownVariant> = Vec::new();
         for (flow, rounds) in self.flows() {
-            for (order, arrange) in ORDERS {
+            // What is passed on is received before it is sent.
+            let passes_on =
+                matches!(self.layout, Layout::Wavefront | Layout::BinaryTree | Layout::BinomialTree);
+            for (order, arrange) in &ORDERS[..if passes_on { 1 } else { ORDERS.len() }] {
                 let events = rounds.iter().map(|stages| arrange(stages)).collect();
-                let order = if flow.is_empty() { order.to_string() } else { format!("{flow}, {order}") };
+                let order = match (flow.is_empty(), passes_on) {
+                    (true, _) => order.to_string(),
+                    (false, true) => flow.clone(),
+                    (false, false) => format!("{flow}, {order}"),
+                };
                 // Where nobody both sends and receives in a stage, orders are the same.
                 if !variants.iter().any(|known| known.events == events) {
                     variants.push(KnownVariant { order, events });
@@ -140,10 +147,14 @@ impl KnownPattern {
             }
             Layout::Line | Layout::Mesh | Layout::Torus => {
                 let wraps = self.layout == Layout::Torus;
-                vec![
-                    ("by neighbours".to_string(), all(&|process| self.exchanges(process, wraps))),
-                    ("by shifts".to_string(), all(&|process| self.shifts(process, wraps))),
-                ]
+                let mut flows = Vec::new();
+                for (dimensions, which) in self.dimension_orders() {
+                    let exchanges = all(&|process| self.exchanges(process, &dimensions, wraps));
+                    let shifts = all(&|process| self.shifts(process, &dimensions, wraps));
+                    flows.push((format!("by neighbours{which}"), exchanges));
+                    flows.push((format!("by shifts{which}"), shifts));
+                }
+                flows
             }
             Layout::Wavefront => self.wavefronts(),
             Layout::Star => {
@@ -206,16 +217,23 @@ impl KnownPattern {
         (is_inside || wraps && side > 2).then_some(process - at * stride + there % side * stride)
     }
 
+    /// The orders in which dimensions are gone through, and what they are called.
+    fn dimension_orders(&self) -> Vec<(Vec<usize>, &'static str)> {
+        let first: Vec<usize> = (0..self.shape.len()).collect();
+        let last = first.iter().rev().copied().collect();
+        vec![(first, ""), (last, ", last dimension first")]
+    }
+
     /// With one neighbour after the other.
-    fn exchanges(&self, process: usize, wraps: bool) -> Vec<Stage> {
-        let ways = (0..self.shape.len()).flat_map(|dimension| [(dimension, false), (dimension, true)]);
+    fn exchanges(&self, process: usize, dimensions: &[usize], wraps: bool) -> Vec<Stage> {
+        let ways = dimensions.iter().flat_map(|&dimension| [(dimension, false), (dimension, true)]);
         let neighbours = ways.filter_map(|(dimension, up)| self.neighbour(process, dimension, up, wraps));
         neighbours.map(Stage::exchange).collect()
     }
 
     /// To the neighbour on one side and from that on the other, and then the other way.
-    fn shifts(&self, process: usize, wraps: bool) -> Vec<Stage> {
-        let ways = (0..self.shape.len()).flat_map(|dimension| [(dimension, true), (dimension, false)]);
+    fn shifts(&self, process: usize, dimensions: &[usize], wraps: bool) -> Vec<Stage> {
+        let ways = dimensions.iter().flat_map(|&dimension| [(dimension, true), (dimension, false)]);
         ways.map(|(dimension, up)| Stage {
             sends: self.neighbour(process, dimension, up, wraps).into_iter().collect(),
             receives: self.neighbour(process, dimension, !up, wraps).into_iter().collect(),
@@ -226,24 +244,29 @@ impl KnownPattern {
     /// From each corner: what comes from the neighbours before goes to those behind.
     fn wavefronts(&self) -> Vec<(String, Vec<Vec<Stage>>)> {
         let dimensions = self.shape.len();
-        let corners = (0..1usize << dimensions).map(|down| {
+        let mut flows = Vec::new();
+        for down in 0..1usize << dimensions {
             let is_up = |dimension: usize| down >> (dimensions - 1 - dimension) & 1 == 0;
-            let stages = |process: usize| {
-                let next = |forwards: bool| -> Vec<usize> {
-                    let next =
-                        |dimension| self.neighbour(process, dimension, is_up(dimension) == forwards, false);
-                    (0..dimensions).filter_map(next).collect()
-                };
-                vec![
-                    Stage { sends: vec![], receives: next(false) },
-                    Stage { sends: next(true), receives: vec![] },
-                ]
-            };
             let signs = (0..dimensions).map(|dimension| if is_up(dimension) { "+" } else { "-" });
-            let name = format!("directions {}", signs.collect::<Vec<_>>().join(" "));
-            (name, (0..self.processes()).map(stages).collect())
-        });
-        corners.collect()
+            let signs = signs.collect::<Vec<_>>().join(" ");
+            for (order, which) in self.dimension_orders() {
+                let stages = |process: usize| {
+                    let next = |forwards: bool| -> Vec<usize> {
+                        let next = |&dimension: &usize| {
+                            self.neighbour(process, dimension, is_up(dimension) == forwards, false)
+                        };
+                        order.iter().filter_map(next).collect()
+                    };
+                    vec![
+                        Stage { sends: vec![], receives: next(false) },
+                        Stage { sends: next(true), receives: vec![] },
+                    ]
+                };
+                let all = (0..self.processes()).map(stages).collect();
+                flows.push((format!("directions {signs}{which}"), all));
+            }
+        }
+        flows
     }
 
     /// Who sends to whom in a variant.

@@ -4,7 +4,6 @@
 //! the same number; then a window more is looked at, and none is missed.
 
 use super::letters::{Letter, Letters, OTHER};
-use hashbrown::HashMap;
 
 /// Where the pattern has its n-grams.
 #[derive(Clone, Debug)]
@@ -14,9 +13,20 @@ pub(super) struct Ngrams {
     /// What each letter adds to the number of an n-gram as its last event, and what it has
     /// added when n more have come.
     added: Vec<(u64, u64)>,
-    /// The numbers of the pattern's n-grams: where in `places` theirs begin and end.
-    ranges: HashMap<u64, (u32, u32)>,
+    /// The numbers of the pattern's n-grams, each at the slot that its first bits say or at the
+    /// next free one.
+    slots: Vec<Slot>,
+    /// How many bits a number has more than the number of a slot.
+    shift: u32,
     places: Vec<u32>,
+}
+
+/// A number, and where in `places` its n-gram has its own; nowhere if the slot is free.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    number: u64,
+    begin: u32,
+    end: u32,
 }
 
 /// A pattern whose events may be so many things that it has more n-grams is not filtered.
@@ -32,7 +42,8 @@ impl Ngrams {
             let value = mixed(letter);
             (value, value.wrapping_mul(power))
         });
-        let mut ngrams = Self { size, added: added.collect(), ranges: HashMap::new(), places: Vec::new() };
+        let mut ngrams =
+            Self { size, added: added.collect(), slots: Vec::new(), shift: 0, places: Vec::new() };
         let mut found: Vec<(u64, u32)> = Vec::new();
         for place in 0..(letters.events() + 1).saturating_sub(size) {
             let mut numbers = vec![0u64];
@@ -51,12 +62,33 @@ impl Ngrams {
             }
         }
         found.sort_unstable();
+        // Three of four slots are free, so that what is not there is known at once.
+        let slots = (4 * found.len()).next_power_of_two().max(64);
+        (ngrams.slots, ngrams.shift) = (vec![Slot::default(); slots], 64 - slots.ilog2());
         for group in found.chunk_by(|one, other| one.0 == other.0) {
             let begin = ngrams.places.len() as u32;
             ngrams.places.extend(group.iter().map(|&(_, place)| place));
-            ngrams.ranges.insert(group[0].0, (begin, ngrams.places.len() as u32));
+            let slot = ngrams.slot(group[0].0);
+            ngrams.slots[slot] = Slot { number: group[0].0, begin, end: ngrams.places.len() as u32 };
         }
         Some(ngrams)
+    }
+
+    /// The slot that a number has, or would have.
+    #[inline]
+    fn slot(&self, number: u64) -> usize {
+        let mut at = (number >> self.shift) as usize;
+        while self.slots[at].number != number && self.slots[at].end > 0 {
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+        at
+    }
+
+    /// Where the pattern has the n-gram of this number.
+    #[inline]
+    fn places(&self, number: u64) -> &[u32] {
+        let Slot { begin, end, .. } = self.slots[self.slot(number)];
+        &self.places[begin as usize..end as usize]
     }
 
     /// The number of what has this letter behind it.
@@ -80,10 +112,11 @@ impl Ngrams {
                 let first = stretch[at - self.size];
                 number = number.wrapping_sub(self.added[usize::from(first)].1);
             }
-            if known >= self.size
-                && let Some(&(begin, end)) = self.ranges.get(&number)
-            {
-                tell(at + 1 - self.size, &self.places[begin as usize..end as usize]);
+            if known >= self.size {
+                let places = self.places(number);
+                if !places.is_empty() {
+                    tell(at + 1 - self.size, places);
+                }
             }
         }
     }
