@@ -327,14 +327,14 @@ const ORDERS: [(&str, Arrange); 4] = [
 
 /// From the root: what comes from the parent goes to the children.
 fn tree(processes: usize, parent: fn(usize) -> usize) -> Vec<Vec<Stage>> {
-    let mut stages = vec![Vec::new(); processes];
-    for child in 1..processes {
-        stages[child].push(Stage { sends: vec![], receives: vec![parent(child)] });
-    }
+    let from_parent = |child: usize| match child {
+        0 => Vec::new(),
+        _ => vec![Stage { sends: vec![], receives: vec![parent(child)] }],
+    };
+    let mut stages: Vec<Vec<Stage>> = (0..processes).map(from_parent).collect();
     for child in 1..processes {
         stages[parent(child)].push(Stage { sends: vec![child], receives: vec![] });
     }
-    // A child's number is larger than its parent's, so that the receive is the first.
     stages
 }
 

@@ -14,8 +14,11 @@ use hashbrown::HashMap;
 #[derive(Clone, Debug, Default)]
 pub struct MessagesInOrder {
     /// For each process its events with a partner, in their order.
-    partners: HashMap<usize, Vec<(u64, (usize, u64))>>,
+    partners: HashMap<usize, Vec<(u64, End)>>,
 }
+
+/// A process, and the position of an event in its stream.
+type End = (usize, u64);
 
 /// More messages do not fit in memory.
 const MOST: usize = 1 << 26;
@@ -23,7 +26,7 @@ const MOST: usize = 1 << 26;
 impl MessagesInOrder {
     /// Matches the messages of all processes.
     pub fn of(fold: &Fold, processes: &Processes<'_>) -> Result<Self> {
-        let mut ends: HashMap<MessageKind, [Vec<(usize, u64)>; 2]> = HashMap::new();
+        let mut ends: HashMap<MessageKind, [Vec<End>; 2]> = HashMap::new();
         let mut count = 0;
         for (stream, folded) in fold.streams().iter().enumerate() {
             let Some(process) = processes.process(stream) else { continue };
@@ -38,7 +41,7 @@ impl MessagesInOrder {
                 }
             }
         }
-        let mut partners: HashMap<usize, Vec<(u64, (usize, u64))>> = HashMap::new();
+        let mut partners: HashMap<usize, Vec<(u64, End)>> = HashMap::new();
         for [receives, sends] in ends.into_values() {
             for (receive, send) in receives.into_iter().zip(sends) {
                 partners.entry(receive.0).or_default().push((receive.1, send));
