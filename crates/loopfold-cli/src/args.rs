@@ -40,6 +40,13 @@ pub(crate) enum Command {
     #[command(override_usage = "loopfold context [OPTIONS] <INPUT>... <EVENT>")]
     #[command(mut_arg("inputs", |inputs| with_query(inputs, "EVENT", EVENT_HELP)))]
     Context(ContextArgs),
+    /// Find places that are like a pattern, within an edit distance
+    #[command(
+        override_usage = "loopfold similar [OPTIONS] <INPUT>... <PATTERN>\n       loopfold similar [OPTIONS] <INPUT>... --pattern <FILE>\n       loopfold similar [OPTIONS] <INPUT>... --like <NAME:SIZE>"
+    )]
+    #[command(after_help = SIMILAR_HELP)]
+    #[command(mut_arg("inputs", |inputs| with_query(inputs, "PATTERN", EVENTS_HELP)))]
+    Similar(SimilarArgs),
     /// Find the sequences of events on which most of the cost falls
     Hot(HotArgs),
     /// Check an archive from end to end
@@ -78,6 +85,13 @@ A query is a path if it has such a colon outside of quotes and the trace has fun
 otherwise: an event whose name ends in a colon can be quoted.";
 const EVENT_HELP: &str =
     "Traces and archives; - is standard input. Then the event, or a sequence of events as for `find`";
+
+const EVENTS_HELP: &str = "Traces and archives; - is standard input. Then, unless --pattern or --like says so, the events of \
+                           the pattern as for `find`";
+const SIMILAR_HELP: &str = "\
+In traces of MPI, sends, receives and collectives are compared, without tags and sizes. A pattern of several \
+processes (a file with lines such as `rank 0:`, or --like) is looked for in the stream of each, and windows that \
+exchange messages are one occurrence.";
 
 fn with_query(inputs: clap::Arg, query: &'static str, help: &'static str) -> clap::Arg {
     // A path is never empty, but a query may be, and then has an error of its own.
@@ -458,6 +472,63 @@ pub(crate) struct ContextArgs {
     /// Print one JSON object
     #[arg(long, help_heading = "Showing")]
     pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SimilarArgs {
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    /// A file with the pattern: an event a line, as `cat` prints it; a line such as `rank 0:` begins
+    /// the events of a process. Empty lines and those that begin with # are passed over
+    #[arg(long, value_name = "FILE", group = "given", help_heading = "What is looked for")]
+    pub(crate) pattern: Option<PathBuf>,
+    /// A known pattern of communication and its size: line:8, ring:8, mesh:4x4, torus:4x4x4,
+    /// wavefront:4x4, star:8, binary-tree:15, binomial-tree:16, hypercube:16, butterfly:16, all-to-all:8
+    #[arg(
+        long,
+        value_name = "NAME:SIZE",
+        group = "given",
+        conflicts_with_all = ["all_events", "envelope"],
+        help_heading = "What is looked for"
+    )]
+    pub(crate) like: Option<String>,
+    /// The pattern of this number in the list of `patterns`
+    #[arg(long, value_name = "N", group = "given", hide = true, help_heading = "What is looked for")]
+    pub(crate) number: Option<usize>,
+    /// How many events may be inserted, lost or other ones, in each process
+    #[arg(long, value_name = "K", default_value_t = 1, help_heading = "What is alike")]
+    pub(crate) edits: usize,
+    /// The size of the n-grams by which windows are passed over; it changes no answer
+    #[arg(long, value_name = "N", default_value_t = 2, help_heading = "What is alike")]
+    pub(crate) ngram: usize,
+    /// Patterns of several processes: the most edits, as a share of the events of the pattern
+    #[arg(long, value_name = "SHARE", default_value = "10%", help_heading = "What is alike")]
+    pub(crate) max_error: String,
+    /// Compare all events, not only those of communication
+    #[arg(long, help_heading = "What is alike")]
+    pub(crate) all_events: bool,
+    /// Compare tags, sizes and the like of messages as well
+    #[arg(long, help_heading = "What is alike")]
+    pub(crate) envelope: bool,
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    /// Print all places: stream, position of the first and the last event, events compared, and
+    /// edits, with tabs between them
+    #[arg(long, help_heading = "Showing")]
+    pub(crate) all: bool,
+    /// Show this many places with --all or --json; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, help_heading = "Showing")]
+    pub(crate) top: u64,
+    /// Print one JSON object
+    #[arg(long, help_heading = "Showing")]
+    pub(crate) json: bool,
+}
+
+impl SimilarArgs {
+    /// Whether one more place is shown when there are so many.
+    pub(crate) fn shows(&self, shown: u64) -> bool {
+        self.top == 0 || shown < self.top
+    }
 }
 
 #[derive(Args, Debug)]

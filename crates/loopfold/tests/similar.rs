@@ -13,6 +13,12 @@ fn symbols(text: &[u8]) -> Vec<Symbol> {
 
 /// The edit distance by its definition.
 fn distance(one: &[u8], other: &[u8]) -> usize {
+    let one: Vec<Vec<u8>> = one.iter().map(|&letter| vec![letter]).collect();
+    distance_of_sets(&one, other)
+}
+
+/// The same for events that each may be one of several.
+fn distance_of_sets(one: &[Vec<u8>], other: &[u8]) -> usize {
     let mut table = vec![vec![0; other.len() + 1]; one.len() + 1];
     for i in 0..=one.len() {
         for j in 0..=other.len() {
@@ -20,7 +26,7 @@ fn distance(one: &[u8], other: &[u8]) -> usize {
                 (0, _) => j,
                 (_, 0) => i,
                 _ => {
-                    let replaced = table[i - 1][j - 1] + usize::from(one[i - 1] != other[j - 1]);
+                    let replaced = table[i - 1][j - 1] + usize::from(!one[i - 1].contains(&other[j - 1]));
                     replaced.min(table[i - 1][j] + 1).min(table[i][j - 1] + 1)
                 }
             };
@@ -31,11 +37,19 @@ fn distance(one: &[u8], other: &[u8]) -> usize {
 
 /// Every window, the best first, without overlaps.
 fn brute_force(stream: &[u8], pattern: &[u8], edits: usize) -> Vec<SimilarWindow> {
-    let m = pattern.len();
+    brute_force_by(stream, pattern.len(), edits, |window| distance(pattern, window))
+}
+
+fn brute_force_by(
+    stream: &[u8],
+    m: usize,
+    edits: usize,
+    distance: impl Fn(&[u8]) -> usize,
+) -> Vec<SimilarWindow> {
     let mut all = Vec::new();
     for length in m - edits..=m + edits {
         for start in 0..(stream.len() + 1).saturating_sub(length) {
-            let distance = distance(pattern, &stream[start..start + length]);
+            let distance = distance(&stream[start..start + length]);
             if distance <= edits {
                 all.push(SimilarWindow { start, length, distance });
             }
@@ -86,6 +100,73 @@ fn the_same_as_looking_at_every_window_for_all_n_and_k() {
         found += expected.len();
     }
     assert!(found > 5_000, "{found}");
+}
+
+/// Some edits.
+fn mutated(mut text: Vec<u8>, edits: usize, rng: &mut Rng) -> Vec<u8> {
+    for _ in 0..edits {
+        let at = rng.below(text.len());
+        match rng.below(3) {
+            0 => text.insert(at, b'a' + rng.below(5) as u8),
+            1 if text.len() > 1 => drop(text.remove(at)),
+            _ => text[at] = b'a' + rng.below(5) as u8,
+        }
+    }
+    text
+}
+
+#[test]
+fn patterns_longer_than_a_machine_word_are_no_exception() {
+    let mut rng = Rng::new(31);
+    let mut found = 0;
+    for case in 0..42 {
+        let length = [63, 64, 65, 127, 128, 129, 150][case % 7];
+        let period = rng.between(1, 70);
+        let unit: Vec<u8> = (0..period).map(|_| b'a' + rng.below(3) as u8).collect();
+        let pattern: Vec<u8> = unit.iter().copied().cycle().take(length).collect();
+        let mut stream = Vec::new();
+        for _ in 0..rng.between(1, 4) {
+            let edits = rng.below(4);
+            stream.extend(mutated(pattern.clone(), edits, &mut rng));
+            stream.extend(vec![b'x'; rng.below(3)]);
+        }
+        let likeness = Likeness { edits: rng.below(4), ngram: rng.between(1, 4) };
+        let like = LikePattern::new(&symbols(&pattern), likeness).unwrap();
+        let expected = brute_force(&stream, &pattern, likeness.edits);
+        assert_eq!(like.find_in(&symbols(&stream)).0, expected, "{pattern:?} {likeness:?}");
+        found += expected.len();
+    }
+    assert!(found > 42, "{found}");
+}
+
+#[test]
+fn events_may_be_several_symbols() {
+    let mut rng = Rng::new(32);
+    let mut found = 0;
+    for _ in 0..3_000 {
+        // Sets that overlap without being equal, and some of nothing.
+        let set = |rng: &mut Rng| -> Vec<u8> { (b'a'..=b'e').filter(|_| rng.one_in(3)).collect() };
+        let sets: Vec<Vec<u8>> = (0..rng.between(1, 4)).map(|_| set(&mut rng)).collect();
+        let pattern: Vec<Vec<u8>> =
+            (0..rng.between(1, 9)).map(|_| sets[rng.below(sets.len())].clone()).collect();
+        let stream: Vec<u8> = (0..rng.below(40)).map(|_| b'a' + rng.below(6) as u8).collect();
+        let likeness = Likeness { edits: rng.below(pattern.len()).min(3), ngram: rng.between(1, 4) };
+        let events: Vec<Vec<Symbol>> = pattern.iter().map(|set| symbols(set)).collect();
+        let like = LikePattern::of_events(&events, likeness).unwrap();
+        let by_definition = |window: &[u8]| distance_of_sets(&pattern, window);
+        let expected = brute_force_by(&stream, pattern.len(), likeness.edits, by_definition);
+        assert_eq!(like.find_in(&symbols(&stream)).0, expected, "{stream:?} {pattern:?} {likeness:?}");
+        assert_eq!(like.distance(&symbols(&stream)), distance_of_sets(&pattern, &stream));
+        found += expected.len();
+    }
+    assert!(found > 3_000, "{found}");
+    // Events that may be so much that n-grams cannot be listed are compared without.
+    let all: Vec<Symbol> = (0..200).map(|index| Symbol::new(index).unwrap()).collect();
+    let events: Vec<Vec<Symbol>> = (0..200).map(|from| all[from / 2..].to_vec()).collect();
+    let like = LikePattern::of_events(&events, Likeness { edits: 1, ngram: 4 }).unwrap();
+    let (found, filtered) = like.find_in(&all);
+    assert_eq!(found, [SimilarWindow { start: 0, length: 200, distance: 0 }]);
+    assert_eq!(filtered.verified, 0);
 }
 
 /// Figure 6. As printed, window 8 (`obcdef`) has distance 1 but is not taken, 10 has 5

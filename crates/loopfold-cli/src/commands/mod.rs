@@ -10,6 +10,7 @@ mod hot;
 mod loops;
 mod manual;
 mod merge;
+mod similar;
 mod stats;
 mod verify;
 
@@ -28,6 +29,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Cat(arguments) => cat::run(&arguments),
         Command::Find(arguments) => find::run(&arguments),
         Command::Context(arguments) => context::run(&arguments),
+        Command::Similar(arguments) => similar::run(&arguments),
         Command::Hot(arguments) => hot::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),

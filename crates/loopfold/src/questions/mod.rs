@@ -25,7 +25,7 @@ pub use crate::fold::{DurationSum, MetricSpread, MetricSum, RuleSums, Spread, St
 pub use align::{Align, align};
 pub use before::{Order, order};
 pub use classes::{Class, classes};
-pub use communication::{Channels, Direction, Layout, Topology};
+pub use communication::{Channels, Direction, KnownPattern, KnownVariant, Layout, Topology};
 pub use context::{Context, ContextNode, ContextTree, Neighbour, context};
 pub use find::{Found, Place, Places, find};
 pub use hot::{EventCosts, HotSettings, HotSubpath, HotSubpaths, Limit, Selection, hot_subpaths};
@@ -46,6 +46,9 @@ pub use patterns::{
 pub use query::Query;
 pub use rule_sums::{rule_sums, summarize};
 pub use run_time::run_time;
-pub use similar::{Filtered, LikePattern, Likeness, SimilarWindow};
+pub use similar::{
+    Compared, Filtered, LikePattern, Likeness, MessagesInOrder, Partners, Processes, RolesAndPeers,
+    SimilarOccurrence, SimilarPlace, SimilarWindow, find_similar, join_similar,
+};
 pub use statistics::{Statistics, StreamStatistics, statistics};
 pub use sums::{EventSums, event_sums};

@@ -69,6 +69,11 @@ impl Query {
         Self::new(events)
     }
 
+    /// The words of a query, without their quotes.
+    pub fn words(text: &str) -> Result<Vec<String>> {
+        words_of(text)
+    }
+
     /// How many events are looked for.
     #[allow(clippy::len_without_is_empty, reason = "a query is never empty")]
     pub fn len(&self) -> usize {

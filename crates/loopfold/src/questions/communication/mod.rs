@@ -4,17 +4,19 @@
 mod call;
 mod communicators;
 mod join;
+mod known;
 mod nth;
 mod partners;
-mod processes;
 mod peers;
+mod processes;
 mod topology;
 mod zip;
 
 pub use call::{Call, Calls, CommId, Message, Peer};
 pub use communicators::{Communicators, Creation, Grid, rank_of};
 pub use join::{CommunicationPattern, Description, Occurrence, Part, communication_patterns};
+pub use known::{KnownPattern, KnownVariant};
 pub use partners::{Disagreement, Link, Partners, Traffic, Unmatched};
-pub use processes::{Doing, ENVELOPE, Processes, Scope};
 pub use peers::{GridTold, Peers, PeersTold};
+pub use processes::{Doing, ENVELOPE, Processes, Scope};
 pub use topology::{Channels, Direction, Layout, Topology};

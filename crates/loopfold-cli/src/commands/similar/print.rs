@@ -1,0 +1,173 @@
+//! Printing what is like a pattern.
+
+use super::pattern::{Asked, Patterns};
+use super::search::{Found, Joined};
+use crate::args::SimilarArgs;
+use crate::show;
+use anyhow::Result;
+use loopfold::Fold;
+use loopfold::questions::{SimilarOccurrence, SimilarPlace};
+use serde_json::{Value, json};
+use std::io::{BufWriter, Write};
+
+/// Shown on a terminal, unless all are asked for.
+const TOP: usize = 20;
+
+pub(super) fn print(arguments: &SimilarArgs, fold: &Fold, asked: &Asked<'_>, found: &Found) -> Result<()> {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    if arguments.json {
+        print_json(&mut out, arguments, fold, found)?;
+    } else if arguments.all {
+        for &(stream, place) in &found.matches {
+            let title = show::plain(fold.streams()[stream].title());
+            let SimilarPlace { start, end, length, distance } = place;
+            writeln!(out, "{title}\t{start}\t{end}\t{length}\t{distance}")?;
+        }
+        out.flush()?;
+        super::super::find::note_more(&mut out, found.count - found.matches.len() as u64)?;
+    } else {
+        print_text(&mut out, arguments, fold, asked, found)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn print_text(
+    out: &mut impl Write,
+    arguments: &SimilarArgs,
+    fold: &Fold,
+    asked: &Asked<'_>,
+    found: &Found,
+) -> Result<()> {
+    let length = match (&asked.patterns, &found.joined) {
+        (Patterns::Everywhere(sequence), _) => sequence.len() as u64,
+        (_, Some(joined)) => joined.pattern_events,
+        _ => 0,
+    };
+    let edits = show::plural(arguments.edits as u64, "edit");
+    writeln!(out, "pattern   {}, within {edits}", show::plural(length, "event"))?;
+    if let Some(order) = found.joined.as_ref().and_then(|joined| joined.order.as_ref()) {
+        writeln!(out, "order     {order}")?;
+    }
+    let exact =
+        if found.count > 0 { format!(", {} the same", show::count(found.exact)) } else { String::new() };
+    writeln!(out, "windows   {}{exact}", show::count(found.count))?;
+    if fold.streams().len() > 1 {
+        let all = show::count(fold.streams().len() as u64);
+        writeln!(out, "streams   {} of {all}", show::count(found.streams))?;
+    }
+    let share = found.filtered.verified as f64 / (found.filtered.places.max(1)) as f64;
+    writeln!(out, "compared  {} of {} places", show::percent(share), show::count(found.filtered.places))?;
+    if let Some(joined) = &found.joined {
+        return print_joined(out, fold, joined);
+    }
+    if !found.matches.is_empty() {
+        writeln!(out)?;
+    }
+    for &(stream, place) in found.matches.iter().take(TOP) {
+        writeln!(out, "{}", line(fold, stream, place))?;
+    }
+    more(out, found.count.saturating_sub(TOP as u64), "--all shows them")
+}
+
+fn line(fold: &Fold, stream: usize, place: SimilarPlace) -> String {
+    let title = show::plain(fold.streams()[stream].title());
+    let (start, end) = (show::count(place.start), show::count(place.end));
+    format!("  {title}, events {start} to {end}: {}", edits(place.distance as u64))
+}
+
+fn edits(distance: u64) -> String {
+    if distance == 0 { "the same".to_string() } else { show::plural(distance, "edit") }
+}
+
+fn print_joined(out: &mut impl Write, fold: &Fold, joined: &Joined) -> Result<()> {
+    let exact = joined.occurrences.iter().filter(|occurrence| occurrence.distance == 0).count();
+    let count = joined.occurrences.len();
+    let same = if count > 0 { format!(", {} the same", show::count(exact as u64)) } else { String::new() };
+    writeln!(out, "together  {}{same}", show::plural(count as u64, "occurrence"))?;
+    if count > 0 {
+        writeln!(out)?;
+    }
+    for occurrence in joined.occurrences.iter().take(TOP) {
+        let SimilarOccurrence { windows, distance, error } = occurrence;
+        let Some(&(process, first)) = windows.first() else { continue };
+        let stream = show::plain(fold.streams()[joined.streams[process]].title());
+        let share = if *distance > 0 { format!(", {}", show::percent(*error)) } else { String::new() };
+        writeln!(
+            out,
+            "  {}, {stream} at {}: {}{share}",
+            show::plural(windows.len() as u64, "process"),
+            show::count(first.start),
+            edits(*distance)
+        )?;
+    }
+    more(out, count.saturating_sub(TOP) as u64, "--json has them")
+}
+
+fn more(out: &mut impl Write, left_out: u64, how: &str) -> Result<()> {
+    if left_out > 0 {
+        writeln!(out, "  … and {} more ({how})", show::count(left_out))?;
+    }
+    Ok(())
+}
+
+/// One object, written piece by piece, since there may be any number of matches.
+fn print_json(out: &mut impl Write, arguments: &SimilarArgs, fold: &Fold, found: &Found) -> Result<()> {
+    let value = json!({
+        "edits": arguments.edits,
+        "ngram": arguments.ngram,
+        "count": found.count,
+        "exact": found.exact,
+        "windows": found.filtered.places,
+        "verified": found.filtered.verified,
+        "left_out": found.count - found.matches.len() as u64,
+    });
+    let text = value.to_string();
+    write!(out, "{},\"matches\":[", text.strip_suffix('}').unwrap_or(&text))?;
+    for (index, &(stream, place)) in found.matches.iter().enumerate() {
+        let mut value = place_json(fold, stream, place);
+        value["within"] = json!(within(stream, place));
+        write!(out, "{}{value}", if index > 0 { "," } else { "" })?;
+    }
+    write!(out, "]")?;
+    if let Some(joined) = &found.joined {
+        write!(
+            out,
+            ",\"order\":{},\"pattern_events\":{},\"occurrence_count\":{},\"occurrences\":[",
+            json!(joined.order),
+            joined.pattern_events,
+            joined.occurrences.len()
+        )?;
+        let shown = super::super::find::limit(arguments.top, joined.occurrences.len() as u64);
+        for (index, occurrence) in joined.occurrences.iter().take(shown as usize).enumerate() {
+            let value = occurrence_json(fold, joined, occurrence);
+            write!(out, "{}{value}", if index > 0 { "," } else { "" })?;
+        }
+        write!(out, "]")?;
+    }
+    Ok(writeln!(out, "}}")?)
+}
+
+/// The larger pattern of the stream that a window lies in, as `patterns` knows it.
+fn within(_stream: usize, _place: SimilarPlace) -> Option<Value> {
+    None
+}
+
+fn place_json(fold: &Fold, stream: usize, place: SimilarPlace) -> Value {
+    let SimilarPlace { start, end, length, distance } = place;
+    let name = fold.streams()[stream].name();
+    json!({"stream": name, "start": start, "end": end, "length": length, "distance": distance})
+}
+
+fn occurrence_json(fold: &Fold, joined: &Joined, occurrence: &SimilarOccurrence) -> Value {
+    let processes: Vec<Value> = occurrence
+        .windows
+        .iter()
+        .map(|&(process, place)| place_json(fold, joined.streams[process], place))
+        .collect();
+    json!({
+        "distance": occurrence.distance,
+        "error": show::rounded(occurrence.error, 6),
+        "events": occurrence.events(),
+        "processes": processes,
+    })
+}

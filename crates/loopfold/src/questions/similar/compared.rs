@@ -1,0 +1,208 @@
+//! What of a stream is compared with a pattern.
+//!
+//! In a trace with communication that is communication only, without the envelope of its
+//! messages: name, peer and communicator of sends, receives and collectives. In any other
+//! trace every event is compared as it is. Patterns that are known by name have nothing but
+//! sends, receives and the processes at their other ends. Time and memory go with the
+//! alphabet.
+
+use crate::fold::Fold;
+use crate::questions::communication::{Call, Calls, CommId, Communicators, Peer};
+use crate::questions::names::symbols_called;
+use crate::trace::{Alphabet, Projection, Role};
+use crate::{Result, Symbol};
+use hashbrown::HashMap;
+
+/// What each event of a trace is compared as.
+#[derive(Clone, Debug)]
+pub struct Compared {
+    /// What is compared, as events of their own.
+    alphabet: Alphabet,
+    /// For each symbol of the trace.
+    symbols: Vec<Option<Symbol>>,
+    /// The same for all symbols of the trace, those included that are passed over.
+    renamed: Vec<Symbol>,
+    only_communication: bool,
+}
+
+/// What of a message is left out.
+const ENVELOPE: [&str; 7] = ["tag", "bytes", "op", "n", "color", "key", "newcomm"];
+
+impl Compared {
+    /// Communication without the envelope, where the trace has communication, else all
+    /// events as they are.
+    pub fn new(alphabet: &Alphabet) -> Result<Self> {
+        let is_communication = |&symbol: &Symbol| has_peers(alphabet.meaning(symbol).role);
+        if !alphabet.symbols().any(|symbol| is_communication(&symbol)) {
+            return Self::with_all_events(alphabet, true);
+        }
+        let mut compared = Self::with_all_events(alphabet, false)?;
+        let passed_over = alphabet.symbols().filter(|symbol| !is_communication(symbol));
+        passed_over.for_each(|symbol| compared.symbols[symbol.index()] = None);
+        compared.only_communication = true;
+        Ok(compared)
+    }
+
+    /// All events, with or without the envelope of messages.
+    pub fn with_all_events(alphabet: &Alphabet, envelope: bool) -> Result<Self> {
+        let ignore = if envelope { Vec::new() } else { ENVELOPE.map(String::from).to_vec() };
+        let (alphabet, renamed) = Projection { ignore, ..Projection::default() }.of_alphabet(alphabet)?;
+        let symbols = renamed.iter().copied().map(Some).collect();
+        Ok(Self { alphabet, symbols, renamed, only_communication: false })
+    }
+
+    /// Communication with the envelope, where the trace has communication.
+    pub fn with_envelope(alphabet: &Alphabet) -> Result<Self> {
+        let mut compared = Self::new(alphabet)?;
+        let whole = Self::with_all_events(alphabet, true)?;
+        for (symbol, whole) in compared.symbols.iter_mut().zip(whole.symbols) {
+            *symbol = symbol.and(whole);
+        }
+        Ok(Self { alphabet: whole.alphabet, renamed: whole.renamed, ..compared })
+    }
+
+    /// True if other events than those of communication are passed over.
+    pub fn only_communication(&self) -> bool {
+        self.only_communication
+    }
+
+    /// What each symbol of the trace is compared as; nothing if it is passed over.
+    pub fn symbols(&self) -> &[Option<Symbol>] {
+        &self.symbols
+    }
+
+    /// What each word means, as people call events of the trace or what is compared of them;
+    /// `alphabet` is that of the trace. Events that are passed over are not meant.
+    pub fn called<W: AsRef<str>>(&self, alphabet: &Alphabet, words: &[W]) -> Vec<Vec<Symbol>> {
+        let mut is_compared = vec![false; self.alphabet.len()];
+        self.symbols.iter().flatten().for_each(|symbol| is_compared[symbol.index()] = true);
+        let mut called = symbols_called(&self.alphabet, words);
+        for (symbols, whole) in called.iter_mut().zip(symbols_called(alphabet, words)) {
+            symbols.extend(whole.iter().map(|symbol| self.renamed[symbol.index()]));
+            symbols.retain(|symbol| is_compared[symbol.index()]);
+            symbols.sort_unstable();
+            symbols.dedup();
+        }
+        called
+    }
+}
+
+fn has_peers(role: Role) -> bool {
+    matches!(role, Role::Send | Role::Receive | Role::Collective)
+}
+
+/// Sends and receives as symbols: what they are, and the process at the other end.
+#[derive(Clone, Debug, Default)]
+pub struct RolesAndPeers {
+    symbols: HashMap<(Role, Option<usize>), Symbol>,
+}
+
+impl RolesAndPeers {
+    /// The symbol of an event with this role whose peer is this process of all there are.
+    pub fn symbol(&mut self, role: Role, peer: Option<usize>) -> Result<Symbol> {
+        let next = self.symbols.len();
+        match self.symbols.get(&(role, peer)) {
+            Some(&symbol) => Ok(symbol),
+            None => {
+                let symbol = Symbol::new(next)?;
+                self.symbols.insert((role, peer), symbol);
+                Ok(symbol)
+            }
+        }
+    }
+}
+
+/// Which stream of a trace is which process, and what its events say of the others.
+#[derive(Clone, Debug)]
+pub struct Processes<'a> {
+    fold: &'a Fold,
+    calls: Calls,
+    communicators: Communicators,
+    /// The first stream of each process.
+    streams: HashMap<u32, usize>,
+}
+
+impl<'a> Processes<'a> {
+    /// Those of a trace.
+    pub fn of(fold: &'a Fold) -> Self {
+        let calls = Calls::of(fold.alphabet());
+        let communicators =
+            Communicators::new(fold.streams().iter().map(|stream| (stream.name(), stream.notes())));
+        let mut streams = HashMap::new();
+        for stream in 0..fold.streams().len() {
+            streams.entry(communicators.rank(stream)).or_insert(stream);
+        }
+        Self { fold, calls, communicators, streams }
+    }
+
+    /// The stream of a process.
+    pub fn stream(&self, process: usize) -> Option<usize> {
+        self.streams.get(&u32::try_from(process).ok()?).copied()
+    }
+
+    /// The process that a stream is, if it is the first stream of it.
+    pub fn process(&self, stream: usize) -> Option<usize> {
+        let process = self.communicators.rank(stream) as usize;
+        (self.stream(process) == Some(stream)).then_some(process)
+    }
+
+    /// What each symbol of the trace is compared as in one of its streams, when only roles
+    /// and peers count.
+    pub fn roles_and_peers(&self, stream: usize, numbers: &mut RolesAndPeers) -> Result<Vec<Option<Symbol>>> {
+        let alphabet = self.fold.alphabet();
+        let mut symbols = Vec::with_capacity(alphabet.len());
+        for symbol in alphabet.symbols() {
+            let role = alphabet.meaning(symbol).role;
+            let call = self.calls.get(symbol).filter(|_| has_peers(role));
+            symbols.push(match call {
+                Some(call)
+                    if role == Role::Collective || !(call.sends.is_empty() && call.receives.is_empty()) =>
+                {
+                    Some(numbers.symbol(role, self.peer(stream, call))?)
+                }
+                // What goes to nobody is no message.
+                _ => None,
+            });
+        }
+        Ok(symbols)
+    }
+
+    /// The process at the other end of the first message of a call.
+    fn peer(&self, stream: usize, call: &Call) -> Option<usize> {
+        match call.sends.first().or(call.receives.first())?.peer {
+            Peer::Rank(rank) => {
+                let comm = self.calls.comm(call.comm);
+                let rank = match self.communicators.members(stream, comm) {
+                    Some(_) => self.communicators.world_rank(stream, comm, rank)?,
+                    // The trace may have fewer streams than there were processes.
+                    None => rank,
+                };
+                Some(rank as usize)
+            }
+            Peer::Any => None,
+        }
+    }
+
+    /// What kind of message a symbol of a stream sends or receives, and which of the two.
+    pub(super) fn message(&self, stream: usize, symbol: Symbol) -> Option<(MessageKind, bool)> {
+        let call = self.calls.get(symbol)?;
+        let is_send = match self.fold.alphabet().meaning(symbol).role {
+            Role::Send => true,
+            Role::Receive => false,
+            _ => return None,
+        };
+        let message = if is_send { call.sends.first()? } else { call.receives.first()? };
+        let (own, peer) = (self.communicators.rank(stream) as usize, self.peer(stream, call)?);
+        let (from, to) = if is_send { (own, peer) } else { (peer, own) };
+        Some((MessageKind { from, to, comm: call.comm, tag: message.tag? }, is_send))
+    }
+}
+
+/// What messages that are received in the order in which they are sent have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct MessageKind {
+    from: usize,
+    to: usize,
+    comm: CommId,
+    tag: i64,
+}

@@ -1,0 +1,62 @@
+//! The two ends of messages, matched in order.
+//!
+//! The n-th send from one process to another with a communicator and a tag is received by the
+//! n-th receive from it there. Receives from whoever sends, or of any tag, have no partner
+//! here. Time and memory go with the messages.
+
+use super::compared::{MessageKind, Processes};
+use super::joined::Partners;
+use crate::fold::Fold;
+use crate::{Error, Result};
+use hashbrown::HashMap;
+
+/// The partners of all sends and receives of the first stream of each process.
+#[derive(Clone, Debug, Default)]
+pub struct MessagesInOrder {
+    /// For each process its events with a partner, in their order.
+    partners: HashMap<usize, Vec<(u64, End)>>,
+}
+
+/// A process, and the position of an event in its stream.
+type End = (usize, u64);
+
+/// More messages do not fit in memory.
+const MOST: usize = 1 << 26;
+
+impl MessagesInOrder {
+    /// Matches the messages of all processes.
+    pub fn of(fold: &Fold, processes: &Processes<'_>) -> Result<Self> {
+        let mut ends: HashMap<MessageKind, [Vec<End>; 2]> = HashMap::new();
+        let mut count = 0;
+        for (stream, folded) in fold.streams().iter().enumerate() {
+            let Some(process) = processes.process(stream) else { continue };
+            let symbols = fold.alphabet().symbols();
+            let kinds: Vec<_> = symbols.map(|symbol| processes.message(stream, symbol)).collect();
+            for (position, symbol) in (0u64..).zip(fold.unfold(folded.root())) {
+                let Some((kind, is_send)) = kinds[symbol.index()] else { continue };
+                ends.entry(kind).or_default()[usize::from(is_send)].push((process, position));
+                count += 1;
+                if count > MOST {
+                    return Err(Error::limit(format_args!("more than {MOST} messages cannot be matched")));
+                }
+            }
+        }
+        let mut partners: HashMap<usize, Vec<(u64, End)>> = HashMap::new();
+        for [receives, sends] in ends.into_values() {
+            for (receive, send) in receives.into_iter().zip(sends) {
+                partners.entry(receive.0).or_default().push((receive.1, send));
+                partners.entry(send.0).or_default().push((send.1, receive));
+            }
+        }
+        partners.values_mut().for_each(|events| events.sort_unstable());
+        Ok(Self { partners })
+    }
+}
+
+impl Partners for MessagesInOrder {
+    fn partner(&self, process: usize, position: u64) -> Option<(usize, u64)> {
+        let events = self.partners.get(&process)?;
+        let found = events.binary_search_by_key(&position, |&(position, _)| position).ok()?;
+        Some(events[found].1)
+    }
+}
