@@ -10,6 +10,7 @@ mod hot;
 mod loops;
 mod manual;
 mod merge;
+mod patterns;
 mod stats;
 mod verify;
 
@@ -29,6 +30,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Find(arguments) => find::run(&arguments),
         Command::Context(arguments) => context::run(&arguments),
         Command::Hot(arguments) => hot::run(&arguments),
+        Command::Patterns(arguments) => patterns::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),

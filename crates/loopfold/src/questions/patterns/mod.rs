@@ -2,8 +2,9 @@
 //! other.
 //!
 //! They are looked for in [abridged](Abridged) streams, with each contiguous repetition
-//! written once, by one of two detectors: [`Ngrams`], in one pass, or [`Repeats`], all there
-//! are. What either finds is settled in the same way: an occurrence that is part of one of a
+//! written once, by one of two detectors: [`Ngrams`], in one pass, to which the bodies of the
+//! main loops are added if they come again elsewhere; or [`Repeats`], all there are. What
+//! either finds is settled in the same way: an occurrence that is part of one of a
 //! longer pattern belongs to that one, and of those that overlap each other the left one
 //! counts. Then repetitions are added back, equal patterns of several streams are put
 //! together, and all are ranked.
@@ -218,12 +219,7 @@ impl Patterns {
 
     fn candidates(&mut self, abridged: &Abridged, method: PatternMethod) -> Result<Vec<Candidate>> {
         if method == PatternMethod::Ngrams {
-            let candidates = Ngrams::of(abridged.symbols())?.into_iter().map(|pattern| Candidate {
-                length: pattern.length as u32,
-                starts: pattern.positions,
-                is_supermaximal: None,
-            });
-            return Ok(candidates.collect());
+            return grown_candidates(abridged);
         }
         let repeats = Repeats::of(abridged.symbols())?;
         let chosen = chosen_repeats(abridged, &repeats);
@@ -274,6 +270,58 @@ fn classes_of<'a>(streams: &[&'a Abridged]) -> Vec<Class<'a>> {
         classes[class].streams.push(stream);
     }
     classes
+}
+
+/// What the n-gram detector finds, and the bodies of the main loops that come again elsewhere.
+/// It would not see a loop for what it is: what has grown into the beginning of a loop has
+/// passed over its iterations.
+fn grown_candidates(abridged: &Abridged) -> Result<Vec<Candidate>> {
+    let symbols = abridged.symbols();
+    let mut candidates: Vec<Candidate> = Vec::new();
+    let mut known: HashMap<&[Symbol], usize> = HashMap::new();
+    for NgramPattern { length, positions } in Ngrams::of(symbols)? {
+        let start = positions[0] as usize;
+        known.insert(&symbols[start..start + length], candidates.len());
+        candidates.push(Candidate { length: length as u32, starts: positions, is_supermaximal: None });
+    }
+    for body in main_bodies(abridged) {
+        let starts = occurrences(symbols, body);
+        let length = body.len() as u32;
+        if let Some(&known) = known.get(body) {
+            candidates[known].starts = starts;
+        } else if starts.last().is_some_and(|last| last - starts[0] >= length) {
+            candidates.push(Candidate { length, starts, is_supermaximal: None });
+        }
+    }
+    Ok(candidates)
+}
+
+/// The bodies of loops that hold a hundredth of the stream or more, at most [`FEW`], the
+/// largest loops first.
+fn main_bodies(abridged: &Abridged) -> Vec<&[Symbol]> {
+    let size = |found: &AbridgedLoop| {
+        let (start, end) = (found.start as usize, found.end as usize);
+        u128::from(abridged.times(start, end)) * u128::from(abridged.events(start, end))
+    };
+    let is_main = |found: &&AbridgedLoop| {
+        found.end - found.start >= 2 && size(found) * 100 >= u128::from(abridged.length())
+    };
+    let mut loops: Vec<&AbridgedLoop> = abridged.loops().iter().filter(is_main).collect();
+    loops.sort_by_cached_key(|found| Reverse(size(found)));
+    let mut bodies: Vec<&[Symbol]> = Vec::new();
+    for found in loops {
+        let body = &abridged.symbols()[found.start as usize..found.end as usize];
+        if bodies.len() < FEW && !bodies.contains(&body) {
+            bodies.push(body);
+        }
+    }
+    bodies
+}
+
+/// Where a sequence is, in order; occurrences may overlap.
+fn occurrences(symbols: &[Symbol], sequence: &[Symbol]) -> Vec<u32> {
+    let windows = symbols.windows(sequence.len()).zip(0..);
+    windows.filter(|(window, _)| *window == sequence).map(|(_, start)| start).collect()
 }
 
 /// The repeats that are settled: all, or those that may explain most.
@@ -395,10 +443,7 @@ impl<'a> Class<'a> {
                 places.sort_unstable();
                 places
             }
-            None => {
-                let windows = symbols.windows(sequence.len()).zip(0..);
-                windows.filter(|(window, _)| *window == sequence).map(|(_, start)| start).collect()
-            }
+            None => occurrences(symbols, sequence),
         }
     }
 }
