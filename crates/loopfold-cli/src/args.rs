@@ -49,6 +49,9 @@ pub(crate) enum Command {
     Similar(SimilarArgs),
     /// Find the sequences of events on which most of the cost falls
     Hot(HotArgs),
+    /// Find sequences of events that come again and again, though not one directly after the other
+    #[command(after_help = PATTERNS_HELP)]
+    Patterns(PatternsArgs),
     /// Check an archive from end to end
     Verify(VerifyArgs),
     /// Join archives and traces into one archive
@@ -92,6 +95,13 @@ const SIMILAR_HELP: &str = "\
 In traces of MPI, sends, receives and collectives are compared, without tags and sizes. A pattern of several \
 processes (a file with lines such as `rank 0:`, or --like) is looked for in the stream of each, and windows that \
 exchange messages are one occurrence.";
+const PATTERNS_HELP: &str = "\
+In a trace with sends, receives and collectives, patterns are made of these, and the envelope of a message does not \
+count (tag, bytes, and what else does not say who communicates with whom), unless --envelope or --key asks for it. \
+In other traces patterns are made of all events.
+
+Each contiguous repetition is looked at once: what `loops` shows as a loop is no pattern because of that. Its \
+iterations are added back where it is counted. An occurrence that is part of a longer pattern counts for that one.";
 
 fn with_query(inputs: clap::Arg, query: &'static str, help: &'static str) -> clap::Arg {
     // A path is never empty, but a query may be, and then has an error of its own.
@@ -584,6 +594,63 @@ pub(crate) enum ScanName {
     Exact,
     /// What Larus' procedure prints for these rules: it begins anew after each find
     Paper,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PatternsArgs {
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    /// All events, not only sends, receives and collectives
+    #[arg(long, help_heading = "What patterns are made of")]
+    pub(crate) all_events: bool,
+    /// Tag, bytes and the other fields of calls count too
+    #[arg(long, help_heading = "What patterns are made of")]
+    pub(crate) envelope: bool,
+    /// How to look for them
+    #[arg(long, value_enum, default_value_t, help_heading = "Finding")]
+    pub(crate) method: MethodName,
+    /// Only patterns that occur at least so often, in all streams together
+    #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Finding")]
+    pub(crate) min_count: u64,
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    /// Which patterns come first
+    #[arg(long, value_enum, default_value_t, help_heading = "Showing")]
+    pub(crate) rank_by: RankName,
+    /// Show this many; 0 shows all [default: 20, and all with --json]
+    #[arg(long, value_name = "N", help_heading = "Showing")]
+    pub(crate) top: Option<usize>,
+    /// Show all events of every pattern, however many
+    #[arg(long, help_heading = "Showing")]
+    pub(crate) full: bool,
+    /// Integers in hexadecimal
+    #[arg(long, help_heading = "Showing")]
+    pub(crate) hex: bool,
+    /// Print one JSON object
+    #[arg(long, help_heading = "Showing")]
+    pub(crate) json: bool,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum MethodName {
+    /// One pass with growing n-grams: most of them, fast
+    #[default]
+    Ngrams,
+    /// All maximal repeats
+    Exact,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum RankName {
+    /// Those that most events belong to
+    #[default]
+    Events,
+    /// Those that occur most often
+    Count,
+    /// The longest
+    Length,
+    /// Those of the most streams
+    Processes,
 }
 
 #[derive(Args, Debug)]

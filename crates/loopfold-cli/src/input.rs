@@ -16,6 +16,7 @@ use loopfold::folders::{
     self, Auto, Folder, Folding, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Repair, Sequitur,
     Sequitur1, SequiturRuns, Settings, Smallest, Ties,
 };
+use loopfold::questions::Room;
 use loopfold::questions::communication::{Peers, PeersTold};
 use loopfold::trace::{Collector, NameMap, Projection, Sink, TimesKept};
 use loopfold::{Fold, StreamId, Trace};
@@ -650,6 +651,17 @@ fn refold(fold: &Fold, folder: &dyn Folder, threads: usize) -> Result<Option<Fol
     }
     Ok(Some(folders::refold(fold, folder, threads)?))
 }
+
+/// How much of streams can be held in memory.
+pub(crate) fn room(chosen: &FolderArgs) -> Room {
+    let threads = threads(chosen);
+    let share = available_memory() / 30 / threads as u64;
+    let symbols = usize::try_from(share).unwrap_or(usize::MAX).min(MOST_STORED);
+    Room { events: share.min(u64::from(u32::MAX) - 2), symbols, threads }
+}
+
+/// The most symbols of a stream whose loops are taken as an archive has them.
+const MOST_STORED: usize = 1 << 26;
 
 fn available_memory() -> u64 {
     let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();

@@ -11,6 +11,7 @@ use loopfold::questions::{
 use loopfold::trace::{Alphabet, Collector, Event, Field, Role, Sink, Value};
 use loopfold::{Fold, Symbol};
 use loopfold_testing::{Rng, streams};
+use std::collections::BTreeMap;
 
 const ROOM: Room = Room { events: 1 << 20, symbols: 1 << 20, threads: 2 };
 
@@ -32,7 +33,8 @@ fn settled(abridged: &Abridged, method: PatternMethod) -> Vec<Told> {
     let all = abridged.symbols();
     let mut found: Vec<(usize, Vec<u32>)> = match method {
         PatternMethod::Ngrams => {
-            Ngrams::of(all).unwrap().into_iter().map(|found| (found.length, found.positions)).collect()
+            let grown = Ngrams::of(all).unwrap().into_iter().map(|found| (found.length, found.positions));
+            with_loop_bodies(abridged, grown.collect())
         }
         PatternMethod::Exact => {
             let repeats = Repeats::of(all).unwrap();
@@ -81,6 +83,27 @@ fn settled(abridged: &Abridged, method: PatternMethod) -> Vec<Told> {
     }
     told.sort();
     told
+}
+
+/// Adds the bodies of loops that come again elsewhere. The streams are so short that a hundredth
+/// of one is less than any loop.
+fn with_loop_bodies(abridged: &Abridged, grown: Vec<(usize, Vec<u32>)>) -> Vec<(usize, Vec<u32>)> {
+    let all = abridged.symbols();
+    let mut found: BTreeMap<&[Symbol], Vec<u32>> = grown
+        .into_iter()
+        .map(|(length, starts)| (&all[starts[0] as usize..starts[0] as usize + length], starts))
+        .collect();
+    for body in abridged.loops().iter().map(|found| &all[found.start as usize..found.end as usize]) {
+        let starts: Vec<u32> = (0..=all.len() - body.len())
+            .filter(|&start| all[start..].starts_with(body))
+            .map(|start| start as u32)
+            .collect();
+        let is_repeat = (starts[starts.len() - 1] - starts[0]) as usize >= body.len();
+        if body.len() >= 2 && (is_repeat || found.contains_key(body)) {
+            found.insert(body, starts);
+        }
+    }
+    found.into_iter().map(|(body, starts)| (body.len(), starts)).collect()
 }
 
 #[test]
@@ -149,6 +172,16 @@ fn patterns_are_ranked_as_asked_for() {
     assert_eq!(first(RankBy::Events), letters("abcde"));
     assert_eq!(first(RankBy::Count), letters("ab"));
     assert_eq!(first(RankBy::Length), letters("abcde"));
+}
+
+/// What grows into the beginning of a loop passes over its iterations; its body counts all the
+/// same, as in the traces of LU.
+#[test]
+fn the_main_loop_is_seen_where_its_body_comes_again() {
+    let abridged = Abridged::of(&letters(&format!("xqqrstxqr{}!", "stx".repeat(249)))).unwrap();
+    assert_eq!(abridged.symbols(), letters("xqrstxqrstx!"));
+    let patterns = Patterns::of(&[&abridged], &PatternSettings::default()).unwrap().patterns;
+    assert_eq!((&patterns[0].symbols[..], patterns[0].count), (&letters("stx")[..], 250));
 }
 
 /// A trace of messages and of other events.
@@ -222,4 +255,16 @@ fn events_are_chosen_and_found_again() {
         }
     }
     assert!(left_out > 1_000, "{left_out}");
+}
+
+#[test]
+fn many_patterns_are_looked_for_inside_others_as_few_are() {
+    let abridged = Abridged::of(&symbols(&streams::random(3_000, 4, 8))).unwrap();
+    let patterns = |keep| {
+        let settings = PatternSettings { keep, rank_by: RankBy::Count, ..PatternSettings::default() };
+        Patterns::of(&[&abridged], &settings).unwrap().patterns
+    };
+    let (few, many) = (patterns(20), patterns(usize::MAX));
+    assert!(many.len() > 100 && few.iter().any(|pattern| pattern.inside > 0));
+    assert_eq!(few, many[..20]);
 }

@@ -169,7 +169,7 @@ fn to_json(arguments: &LoopsArgs, fold: &Fold) -> Result<Value> {
             "ratio": show::rounded(class.ratio(), 2),
             "covered": show::rounded(class.covered(), 4),
             "main_share": show::rounded(class.main_share(), 4),
-            "nest": show::nest_json(fold, &nest, times.loops.first().map(|(_, times)| times)),
+            "nest": show::nest_json(fold.alphabet(), &nest, times.loops.first().map(|(_, times)| times)),
         });
         if !times.totals.is_empty() {
             let list = times.totals.iter();

@@ -10,6 +10,7 @@ mod hot;
 mod loops;
 mod manual;
 mod merge;
+mod patterns;
 mod similar;
 mod stats;
 mod verify;
@@ -31,6 +32,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Context(arguments) => context::run(&arguments),
         Command::Similar(arguments) => similar::run(&arguments),
         Command::Hot(arguments) => hot::run(&arguments),
+        Command::Patterns(arguments) => patterns::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),

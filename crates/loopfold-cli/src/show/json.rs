@@ -1,12 +1,12 @@
 //! Nests and times as JSON; `docs/json.md` describes the shapes.
 
-use loopfold::Fold;
 use loopfold::questions::{LoopTimes, Nest, Node, StreamTimes};
+use loopfold::trace::Alphabet;
 use serde_json::{Value, json};
 
 /// A nest: events are strings, loops objects with `times` and `body`, what is left out
 /// an object with `left_out`. Loops whose times are known have `time`.
-pub(crate) fn nest(fold: &Fold, nest: &Nest, times: Option<&StreamTimes>) -> Value {
+pub(crate) fn nest(alphabet: &Alphabet, nest: &Nest, times: Option<&StreamTimes>) -> Value {
     // Built from an explicit stack: nests can be deeper than the program's own.
     struct Open {
         node: usize,
@@ -32,7 +32,7 @@ pub(crate) fn nest(fold: &Fold, nest: &Nest, times: Option<&StreamTimes>) -> Val
         let Some(innermost) = open.last_mut() else { return Value::Null };
         match nest.nodes.get(at) {
             None => return Value::Array(std::mem::take(&mut innermost.body)),
-            Some(Node::Event(symbol)) => innermost.body.push(Value::String(fold.alphabet().label(*symbol))),
+            Some(Node::Event(symbol)) => innermost.body.push(Value::String(alphabet.label(*symbol))),
             Some(Node::LeftOut(events)) => innermost.body.push(json!({"left_out": events})),
             Some(Node::Loop { end, .. }) => open.push(Open { node: at, end: *end, body: Vec::new() }),
         }

@@ -12,7 +12,12 @@ pub(crate) struct Labels<'a> {
 impl<'a> Labels<'a> {
     /// Integers in hexadecimal if `hex`.
     pub(crate) fn new(fold: &'a Fold, hex: bool) -> Self {
-        Self { alphabet: fold.alphabet(), hex }
+        Self::of_alphabet(fold.alphabet(), hex)
+    }
+
+    /// The same for another alphabet than that of a fold.
+    pub(crate) fn of_alphabet(alphabet: &'a Alphabet, hex: bool) -> Self {
+        Self { alphabet, hex }
     }
 
     /// The label of an event; control characters and bytes that are not text are escaped.

@@ -15,7 +15,7 @@ pub(crate) use labels::{Labels, plain, shorten};
 pub(crate) use nest::{ClassView, NestPrinter, Settings as NestSettings};
 pub(crate) use numbers::{bytes, count, duration, events, percent, plural, ratio, rounded};
 pub(crate) use places::Clock;
-pub(crate) use subpath::subpath_lines;
+pub(crate) use subpath::{nest_lines, subpath_lines};
 pub(crate) use sums::{print_sums, sums_json};
 
 use anyhow::Result;

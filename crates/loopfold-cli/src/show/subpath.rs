@@ -15,7 +15,12 @@ pub(crate) fn subpath_lines(
     width: usize,
     most: usize,
 ) -> Vec<String> {
-    let words = words(labels, events, width);
+    nest_lines(labels, &nest_of(events), width, most)
+}
+
+/// The same for a nest.
+pub(crate) fn nest_lines(labels: &Labels<'_>, nest: &Nest, width: usize, most: usize) -> Vec<String> {
+    let words = words(labels, nest, width);
     let separator = if words.iter().any(|word| word.text.contains(' ')) { ", " } else { " " };
     let mut lines: Vec<(String, u64)> = Vec::new();
     for word in words {
@@ -25,7 +30,7 @@ pub(crate) fn subpath_lines(
             {
                 line.push_str(separator);
                 line.push_str(&word.text);
-                *events += word.events;
+                *events = events.saturating_add(word.events);
             }
             _ => lines.push((word.text, word.events)),
         }
@@ -35,7 +40,10 @@ pub(crate) fn subpath_lines(
     let left_out = if lines.len() > most.saturating_add(2) { lines.split_off(most) } else { Vec::new() };
     shown.extend(lines.into_iter().map(|(line, _)| line));
     if !left_out.is_empty() {
-        shown.push(format!("… {}", plural(left_out.iter().map(|(_, events)| events).sum(), "event")));
+        shown.push(format!(
+            "… {}",
+            plural(left_out.iter().fold(0, |sum: u64, (_, events)| sum.saturating_add(*events)), "event")
+        ));
     }
     shown
 }
@@ -47,8 +55,7 @@ struct Word {
     events: u64,
 }
 
-fn words(labels: &Labels<'_>, events: &[Symbol], width: usize) -> Vec<Word> {
-    let nest = nest_of(events);
+fn words(labels: &Labels<'_>, nest: &Nest, width: usize) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
     // The loops that are open: where each began and ends, and how often it repeats.
     let mut open: Vec<(usize, usize, u64)> = Vec::new();
@@ -62,7 +69,10 @@ fn words(labels: &Labels<'_>, events: &[Symbol], width: usize) -> Vec<Word> {
             }
             Node::Event(symbol) => {
                 let text = std::mem::take(&mut before) + &shorten(&labels.of(symbol), width);
-                words.push(Word { text, events: open.iter().map(|(.., times)| times).product() });
+                words.push(Word {
+                    text,
+                    events: open.iter().fold(1, |events: u64, (.., times)| events.saturating_mul(*times)),
+                });
             }
             Node::LeftOut(events) => {
                 words.push(Word { text: format!("… {}", plural(events, "event")), events })

@@ -2,8 +2,9 @@
 //! other.
 //!
 //! They are looked for in [abridged](Abridged) streams, with each contiguous repetition
-//! written once, by one of two detectors: [`Ngrams`], in one pass, or [`Repeats`], all there
-//! are. What either finds is settled in the same way: an occurrence that is part of one of a
+//! written once, by one of two detectors: [`Ngrams`], in one pass, to which the bodies of the
+//! main loops are added if they come again elsewhere; or [`Repeats`], all there are. What
+//! either finds is settled in the same way: an occurrence that is part of one of a
 //! longer pattern belongs to that one, and of those that overlap each other the left one
 //! counts. Then repetitions are added back, equal patterns of several streams are put
 //! together, and all are ranked.
@@ -133,6 +134,10 @@ pub struct Patterns {
 /// The most repeats of a class that are settled, and places of them.
 const MOST_REPEATS: usize = 1 << 20;
 const MOST_PLACES: usize = 1 << 25;
+/// The most symbols of all patterns together.
+const MOST_SYMBOLS: usize = 1 << 26;
+/// So many patterns are looked for one by one; for more, the suffixes are sorted.
+const FEW: usize = 32;
 
 /// What a detector has found in a stream.
 struct Candidate {
@@ -149,7 +154,7 @@ struct Class<'a> {
     /// The places of its patterns, and the length of the longest.
     claims: Claims,
     longest: u32,
-    /// Once they are needed.
+    /// Where many patterns are looked for.
     suffixes: Option<Suffixes>,
 }
 
@@ -171,18 +176,23 @@ impl Patterns {
         let mut classes = classes_of(streams);
         let mut found = Patterns::default();
         let mut known: HashMap<&[Symbol], usize> = HashMap::new();
+        let mut room = MOST_SYMBOLS;
         for (index, class) in classes.iter_mut().enumerate() {
             let mut candidates = found.candidates(class.abridged, settings.method)?;
             candidates
                 .sort_by_key(|candidate| (Reverse(candidate.length), candidate.starts.first().copied()));
             for candidate in candidates {
-                let Some(pattern) = class.settle(index, candidate) else { continue };
-                let place = pattern.classes[0].places[0].start as usize;
-                let symbols = &class.abridged.symbols()[place..place + pattern.symbols.len()];
-                let at = *known.entry(symbols).or_insert(found.patterns.len());
-                match found.patterns.get_mut(at) {
-                    Some(other) => other.join(pattern),
-                    None => found.patterns.push(pattern),
+                let Some(settled) = class.settle(candidate) else { continue };
+                let symbols = class.symbols(settled.places[0].start, settled.length);
+                let pattern = class.pattern(index, settled);
+                match known.get(symbols) {
+                    Some(&other) => found.patterns[other].join(pattern),
+                    None if symbols.len() > room => found.is_cut = true,
+                    None => {
+                        room -= symbols.len();
+                        known.insert(symbols, found.patterns.len());
+                        found.patterns.push(Pattern { symbols: symbols.to_vec(), ..pattern });
+                    }
                 }
             }
         }
@@ -209,12 +219,7 @@ impl Patterns {
 
     fn candidates(&mut self, abridged: &Abridged, method: PatternMethod) -> Result<Vec<Candidate>> {
         if method == PatternMethod::Ngrams {
-            let candidates = Ngrams::of(abridged.symbols())?.into_iter().map(|pattern| Candidate {
-                length: pattern.length as u32,
-                starts: pattern.positions,
-                is_supermaximal: None,
-            });
-            return Ok(candidates.collect());
+            return grown_candidates(abridged);
         }
         let repeats = Repeats::of(abridged.symbols())?;
         let chosen = chosen_repeats(abridged, &repeats);
@@ -229,12 +234,17 @@ impl Patterns {
 
     /// Counts occurrences inside longer patterns: with n-grams not all of them were seen.
     fn look_inside(&mut self, classes: &mut [Class<'_>]) -> Result<()> {
-        for pattern in &mut self.patterns {
-            pattern.inside = 0;
-            for places in &pattern.classes {
-                let inside = classes[places.class].inside(&pattern.symbols, &places.places)?;
-                pattern.inside = pattern.inside.saturating_add(inside);
+        let mut patterns = vec![0; classes.len()];
+        self.patterns.iter().flat_map(|pattern| &pattern.classes).for_each(|of| patterns[of.class] += 1);
+        for (class, patterns) in classes.iter_mut().zip(patterns) {
+            if patterns > FEW {
+                class.suffixes = Some(Suffixes::of(class.abridged.symbols())?);
             }
+        }
+        for pattern in &mut self.patterns {
+            let inside =
+                |places: &PatternPlaces| classes[places.class].inside(&pattern.symbols, &places.places);
+            pattern.inside = pattern.classes.iter().map(inside).fold(0, u64::saturating_add);
         }
         Ok(())
     }
@@ -260,6 +270,58 @@ fn classes_of<'a>(streams: &[&'a Abridged]) -> Vec<Class<'a>> {
         classes[class].streams.push(stream);
     }
     classes
+}
+
+/// What the n-gram detector finds, and the bodies of the main loops that come again elsewhere.
+/// It would not see a loop for what it is: what has grown into the beginning of a loop has
+/// passed over its iterations.
+fn grown_candidates(abridged: &Abridged) -> Result<Vec<Candidate>> {
+    let symbols = abridged.symbols();
+    let mut candidates: Vec<Candidate> = Vec::new();
+    let mut known: HashMap<&[Symbol], usize> = HashMap::new();
+    for NgramPattern { length, positions } in Ngrams::of(symbols)? {
+        let start = positions[0] as usize;
+        known.insert(&symbols[start..start + length], candidates.len());
+        candidates.push(Candidate { length: length as u32, starts: positions, is_supermaximal: None });
+    }
+    for body in main_bodies(abridged) {
+        let starts = occurrences(symbols, body);
+        let length = body.len() as u32;
+        if let Some(&known) = known.get(body) {
+            candidates[known].starts = starts;
+        } else if starts.last().is_some_and(|last| last - starts[0] >= length) {
+            candidates.push(Candidate { length, starts, is_supermaximal: None });
+        }
+    }
+    Ok(candidates)
+}
+
+/// The bodies of loops that hold a hundredth of the stream or more, at most [`FEW`], the
+/// largest loops first.
+fn main_bodies(abridged: &Abridged) -> Vec<&[Symbol]> {
+    let size = |found: &AbridgedLoop| {
+        let (start, end) = (found.start as usize, found.end as usize);
+        u128::from(abridged.times(start, end)) * u128::from(abridged.events(start, end))
+    };
+    let is_main = |found: &&AbridgedLoop| {
+        found.end - found.start >= 2 && size(found) * 100 >= u128::from(abridged.length())
+    };
+    let mut loops: Vec<&AbridgedLoop> = abridged.loops().iter().filter(is_main).collect();
+    loops.sort_by_cached_key(|found| Reverse(size(found)));
+    let mut bodies: Vec<&[Symbol]> = Vec::new();
+    for found in loops {
+        let body = &abridged.symbols()[found.start as usize..found.end as usize];
+        if bodies.len() < FEW && !bodies.contains(&body) {
+            bodies.push(body);
+        }
+    }
+    bodies
+}
+
+/// Where a sequence is, in order; occurrences may overlap.
+fn occurrences(symbols: &[Symbol], sequence: &[Symbol]) -> Vec<u32> {
+    let windows = symbols.windows(sequence.len()).zip(0..);
+    windows.filter(|(window, _)| *window == sequence).map(|(_, start)| start).collect()
 }
 
 /// The repeats that are settled: all, or those that may explain most.
@@ -291,21 +353,43 @@ fn chosen_repeats(abridged: &Abridged, repeats: &Repeats) -> Vec<Repeat> {
     chosen
 }
 
-impl Class<'_> {
+/// What a candidate has been given.
+struct Settled {
+    length: u32,
+    places: Vec<PatternPlace>,
+    inside: u64,
+    is_supermaximal: Option<bool>,
+}
+
+impl<'a> Class<'a> {
     /// Gives a candidate what does not belong to a longer one: they come in that order.
     /// Nothing if all of it does.
-    fn settle(&mut self, class: usize, candidate: Candidate) -> Option<Pattern> {
+    fn settle(&mut self, candidate: Candidate) -> Option<Settled> {
         let Candidate { length, starts, is_supermaximal } = candidate;
         let is_inside = |&start: &u32| self.claims.cover(start, start + length);
         let inside = apart(starts.iter().copied().filter(is_inside), length);
         let inside = inside.map(|start| self.times(start, length)).fold(0, u64::saturating_add);
-        let own: Vec<u32> = apart(starts.iter().copied().filter(|start| !is_inside(start)), length).collect();
-        own.iter().for_each(|&start| self.claims.add(start, start + length));
-        let &first = own.first()?;
+        let own = apart(starts.iter().copied().filter(|start| !is_inside(start)), length);
+        let places: Vec<PatternPlace> =
+            own.map(|start| PatternPlace { start, times: self.times(start, length) }).collect();
+        places.iter().for_each(|place| self.claims.add(place.start, place.start + length));
+        if places.is_empty() {
+            return None;
+        }
         self.longest = self.longest.max(length);
+        Some(Settled { length, places, inside, is_supermaximal })
+    }
+
+    fn symbols(&self, start: u32, length: u32) -> &'a [Symbol] {
+        &self.abridged.symbols()[start as usize..(start + length) as usize]
+    }
+
+    /// A pattern with all that its places say; its symbols are still to be set.
+    fn pattern(&self, class: usize, settled: Settled) -> Pattern {
+        let Settled { length, places, inside, is_supermaximal } = settled;
         let copies = self.streams.len() as u64;
         let mut pattern = Pattern {
-            symbols: self.abridged.symbols()[first as usize..(first + length) as usize].to_vec(),
+            symbols: Vec::new(),
             classes: Vec::new(),
             count: 0,
             places: 0,
@@ -316,12 +400,10 @@ impl Class<'_> {
             processes: self.streams.len(),
             is_supermaximal,
         };
-        let mut places = Vec::with_capacity(own.len());
         let mut behind = None;
-        for start in own {
-            let (times, end) = (self.times(start, length), start + length);
+        for &PatternPlace { start, times } in &places {
+            let end = start + length;
             let events = self.abridged.events(start as usize, end as usize);
-            places.push(PatternPlace { start, times });
             pattern.count = pattern.count.saturating_add(times.saturating_mul(copies));
             pattern.places += if behind == Some(start) { 0 } else { copies };
             pattern.fewest_events = pattern.fewest_events.min(events);
@@ -331,7 +413,7 @@ impl Class<'_> {
             behind = Some(end);
         }
         pattern.classes.push(PatternPlaces { class, places });
-        Some(pattern)
+        pattern
     }
 
     fn times(&self, start: u32, length: u32) -> u64 {
@@ -339,25 +421,30 @@ impl Class<'_> {
     }
 
     /// How often a pattern with these places also occurs inside longer ones.
-    fn inside(&mut self, pattern: &[Symbol], places: &[PatternPlace]) -> Result<u64> {
+    fn inside(&self, pattern: &[Symbol], places: &[PatternPlace]) -> u64 {
         if pattern.len() >= self.longest as usize {
-            return Ok(0);
+            return 0;
         }
-        let symbols = self.abridged.symbols();
-        let suffixes = match self.suffixes.take() {
-            Some(suffixes) => suffixes,
-            None => Suffixes::of(symbols)?,
-        };
         let length = pattern.len() as u32;
         let is_own = |start: &u32| places.binary_search_by_key(start, |place| place.start).is_ok();
         let is_inside = |start: &u32| !is_own(start) && self.claims.cover(*start, start + length);
-        let mut inside: Vec<u32> =
-            suffixes.places(symbols, pattern).iter().copied().filter(is_inside).collect();
-        inside.sort_unstable();
+        let mut inside = self.occurrences(pattern);
+        inside.retain(is_inside);
         let times = apart(inside.into_iter(), length).map(|start| self.times(start, length));
-        let sum = times.fold(0, u64::saturating_add).saturating_mul(self.streams.len() as u64);
-        self.suffixes = Some(suffixes);
-        Ok(sum)
+        times.fold(0, u64::saturating_add).saturating_mul(self.streams.len() as u64)
+    }
+
+    /// Where a sequence is, in order; occurrences may overlap.
+    fn occurrences(&self, sequence: &[Symbol]) -> Vec<u32> {
+        let symbols = self.abridged.symbols();
+        match &self.suffixes {
+            Some(suffixes) => {
+                let mut places = suffixes.places(symbols, sequence).to_vec();
+                places.sort_unstable();
+                places
+            }
+            None => occurrences(symbols, sequence),
+        }
     }
 }
 

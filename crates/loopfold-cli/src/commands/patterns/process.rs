@@ -1,0 +1,252 @@
+//! Patterns of single processes, on a terminal and as JSON.
+
+use crate::args::PatternsArgs;
+use crate::show::{self, Labels};
+use anyhow::Result;
+use loopfold::questions::{AbridgedStreams, KeptPositions, Nest, Node, Pattern, Patterns};
+use loopfold::{Fold, Symbol};
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// Events of a pattern that are written out in JSON; of longer ones each repetition once.
+const WRITTEN_OUT: u64 = 4096;
+/// Symbols of a pattern that are ever shown, and of all together in JSON.
+const LONGEST: usize = 1 << 16;
+const MOST_SYMBOLS: usize = 1 << 22;
+/// Places of a pattern in JSON.
+const MOST_POSITIONS: usize = 1000;
+/// Lines of one pattern on a terminal.
+const LINES: usize = 12;
+
+/// All that is needed to tell of them.
+pub(super) struct ProcessPatterns<'a> {
+    fold: &'a Fold,
+    streams: &'a AbridgedStreams,
+    patterns: &'a Patterns,
+    /// How many of them are told.
+    told: usize,
+    positions: KeptPositions<'a>,
+    /// The events of all streams that count; nothing when that passes 64 bits.
+    events: Option<u64>,
+}
+
+impl<'a> ProcessPatterns<'a> {
+    pub(super) fn new(fold: &'a Fold, streams: &'a AbridgedStreams, patterns: &'a Patterns) -> Self {
+        let mut symbols = 0;
+        let fits = |pattern: &&Pattern| {
+            symbols += pattern.symbols.len().min(LONGEST);
+            symbols <= MOST_SYMBOLS
+        };
+        let told = patterns.patterns.iter().take_while(fits).count();
+        let events = streams.streams().iter().try_fold(0u64, |sum, stream| sum.checked_add(stream.length()));
+        Self { fold, streams, patterns, told, positions: streams.positions(fold), events }
+    }
+
+    /// How many patterns are told.
+    pub(super) fn told(&self) -> usize {
+        self.told
+    }
+
+    /// The events of all streams that count; nothing when that passes 64 bits.
+    pub(super) fn events(&self) -> Option<u64> {
+        self.events
+    }
+
+    fn patterns(&self) -> &'a [Pattern] {
+        &self.patterns.patterns[..self.told]
+    }
+
+    /// The pattern as its first occurrence has it.
+    fn nest(&self, pattern: &Pattern) -> Nest {
+        let Some((stream, places)) = self.patterns.streams_of(pattern).next() else { return Nest::default() };
+        let abridged = self.streams.stream(stream);
+        let start = places.first().map_or(0, |place| place.start as usize);
+        let end = start + pattern.symbols.len();
+        let shown = end.min(start + LONGEST);
+        let mut nest = abridged.nest(start, shown);
+        if shown < end {
+            let told = nest.length(0..nest.nodes.len());
+            let left_out = abridged.events(start, end).saturating_sub(told);
+            nest.nodes.push(Node::LeftOut(left_out));
+        }
+        nest
+    }
+
+    /// The share of a pattern in all events that count.
+    fn share(&self, pattern: &Pattern) -> f64 {
+        match self.events {
+            Some(events) if events > 0 => (pattern.explained as f64 / events as f64).min(1.0),
+            _ => 0.0,
+        }
+    }
+
+    fn titles(&self, pattern: &Pattern) -> Vec<&'a str> {
+        let mut streams: Vec<usize> = self.patterns.streams_of(pattern).map(|(stream, _)| stream).collect();
+        streams.sort_unstable();
+        streams.into_iter().map(|stream| self.fold.streams()[stream].title()).collect()
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let patterns = self.patterns().iter().zip(1..);
+        patterns.map(|(pattern, id)| self.pattern_json(id, pattern)).collect()
+    }
+
+    fn pattern_json(&self, id: usize, pattern: &Pattern) -> Value {
+        let alphabet = self.streams.alphabet();
+        let nest = self.nest(pattern);
+        let events = written_out(&nest).unwrap_or_else(|| once(&nest));
+        let events: Vec<String> = events.into_iter().map(|symbol| alphabet.label(symbol)).collect();
+        let length = nest.length(0..nest.nodes.len());
+        let mut value = json!({
+            "id": id,
+            "kind": "process",
+            "events": events,
+            "length": length,
+            "lengths": [pattern.fewest_events, pattern.most_events],
+            "nest": show::nest_json(alphabet, &nest, None),
+            "count": pattern.count,
+            "places": pattern.places,
+            "inside": pattern.inside,
+            "share": show::rounded(self.share(pattern), 4),
+            "processes": self.titles(pattern),
+            "positions": self.positions_json(pattern),
+            "topology": null,
+        });
+        if let Some(is_supermaximal) = pattern.is_supermaximal {
+            value["supermaximal"] = json!(is_supermaximal);
+        }
+        value
+    }
+
+    /// Where its places begin, the first occurrence of each.
+    fn positions_json(&self, pattern: &Pattern) -> Value {
+        let all = self
+            .patterns
+            .streams_of(pattern)
+            .flat_map(|(stream, places)| places.iter().map(move |place| (stream, place)));
+        let position = |(stream, place): (usize, &loopfold::questions::PatternPlace)| {
+            let start = place.start as usize;
+            let first = self.streams.stream(stream).first(start, start + pattern.symbols.len());
+            let start = self.positions.of(stream, first);
+            json!({"stream": self.fold.streams()[stream].name(), "start": start, "times": place.times})
+        };
+        all.take(MOST_POSITIONS).map(position).collect()
+    }
+
+    pub(super) fn print(&self, out: &mut impl Write, arguments: &PatternsArgs) -> Result<()> {
+        self.heading(out, arguments)?;
+        let patterns = self.patterns();
+        if patterns.is_empty() {
+            return Ok(());
+        }
+        let any_inside = patterns.iter().any(|pattern| pattern.inside > 0);
+        let several = self.fold.streams().len() > 1;
+        let heads = ["#", "count", "places", "inside", "events", "share", "streams"];
+        let is_shown = |column: &usize| match heads[*column] {
+            "inside" => any_inside,
+            "streams" => several,
+            _ => true,
+        };
+        let columns: Vec<usize> = (0..heads.len()).filter(is_shown).collect();
+        let rows: Vec<[String; 7]> =
+            patterns.iter().zip(1..).map(|(pattern, id)| self.numbers(id, pattern)).collect();
+        let width = |&column: &usize| {
+            rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).max(heads[column].len())
+        };
+        let widths: Vec<usize> = columns.iter().map(width).collect();
+        let line = |cells: &[&str]| -> String {
+            let cells = columns.iter().map(|&column| cells[column]).zip(&widths);
+            cells.map(|(cell, &width)| format!("{cell:>width$}  ")).collect()
+        };
+        let indent = widths.iter().map(|width| width + 2).sum::<usize>();
+        let terminal = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0));
+        let room = terminal.clamp(60, 200).saturating_sub(indent).max(30);
+        let most = if arguments.full { usize::MAX } else { LINES };
+        let labels = Labels::of_alphabet(self.streams.alphabet(), arguments.hex);
+        writeln!(out, "\n{}pattern", line(&heads))?;
+        for (pattern, row) in patterns.iter().zip(&rows) {
+            let cells: Vec<&str> = row.iter().map(String::as_str).collect();
+            write!(out, "{}", line(&cells))?;
+            let lines = show::nest_lines(&labels, &self.nest(pattern), room, most);
+            writeln!(out, "{}", lines.join(&format!("\n{}", " ".repeat(indent))))?;
+        }
+        let left_out = self.patterns.found - patterns.len() as u64;
+        if left_out > 0 {
+            writeln!(out, "… and {} more (--top 0 shows all)", show::count(left_out))?;
+        }
+        Ok(())
+    }
+
+    fn heading(&self, out: &mut impl Write, arguments: &PatternsArgs) -> Result<()> {
+        let bold = anstyle::Style::new().bold();
+        let is_communication = self.streams.has_communication() && !arguments.all_events;
+        let made_of = if is_communication { "sends, receives and collectives" } else { "events" };
+        let whole = format!(
+            "{} of {}",
+            show::events(self.events),
+            show::plural(self.fold.streams().len() as u64, "stream")
+        );
+        match self.patterns.found {
+            0 => writeln!(
+                out,
+                "{bold}no patterns{bold:#} in {whole}: nothing comes again but in loops, which `loops` shows"
+            )?,
+            found => {
+                writeln!(out, "{bold}{}{bold:#} of {made_of}, in {whole}", show::plural(found, "pattern"))?
+            }
+        }
+        Ok(())
+    }
+
+    fn numbers(&self, id: usize, pattern: &Pattern) -> [String; 7] {
+        let events = match (pattern.fewest_events, pattern.most_events) {
+            (fewest, most) if fewest == most => show::count(most),
+            (fewest, most) => format!("{} to {}", show::count(fewest), show::count(most)),
+        };
+        let streams = match &self.titles(pattern)[..] {
+            [only] => show::shorten(&show::plain(only), 20),
+            several => show::count(several.len() as u64),
+        };
+        [
+            id.to_string(),
+            show::count(pattern.count),
+            show::count(pattern.places),
+            show::count(pattern.inside),
+            events,
+            show::percent(self.share(pattern)),
+            streams,
+        ]
+    }
+}
+
+/// The events of a nest, loops written out; nothing if there are too many.
+fn written_out(nest: &Nest) -> Option<Vec<Symbol>> {
+    if nest.is_cut() || nest.length(0..nest.nodes.len()) > WRITTEN_OUT {
+        return None;
+    }
+    let mut events: Vec<Symbol> = Vec::new();
+    // The loops that are open: where each ends, where its first iteration began, and how often
+    // it comes again.
+    let mut open: Vec<(usize, usize, u64)> = Vec::new();
+    for (at, node) in nest.nodes.iter().enumerate() {
+        match *node {
+            Node::Event(symbol) => events.push(symbol),
+            Node::Loop { times, end, .. } => open.push((end, events.len(), times - 1)),
+            Node::LeftOut(_) => return None,
+        }
+        while let Some((_, began, again)) = open.pop_if(|(end, ..)| *end == at + 1) {
+            let ended = events.len();
+            (0..again).for_each(|_| events.extend_from_within(began..ended));
+        }
+    }
+    Some(events)
+}
+
+/// The events of a nest, each repetition once.
+fn once(nest: &Nest) -> Vec<Symbol> {
+    let event = |node: &Node| match node {
+        Node::Event(symbol) => Some(*symbol),
+        _ => None,
+    };
+    nest.nodes.iter().filter_map(event).collect()
+}
