@@ -7,14 +7,15 @@ mod programs;
 
 use loopfold::folders::SequiturRuns;
 use loopfold::questions::communication::{
-    CommunicationPattern, Description, Direction, Layout, Partners, Processes, Scope, communication_patterns,
+    CommunicationPattern, Description, Direction, Layout, Partners, Processes, communication_patterns,
 };
+use loopfold::questions::{EventChoice, Room};
 use loopfold_testing::mpi::{self, Program};
 
 /// Asks for the patterns of a program, from its loops alone.
 fn check(program: &Program, then: impl FnOnce(Vec<(CommunicationPattern, Description)>)) {
     let fold = programs::fold(program, &SequiturRuns);
-    let processes = Processes::of(&fold, &Scope::default()).unwrap();
+    let processes = Processes::of(&fold, &EventChoice::default(), Room::default()).unwrap();
     let partners = Partners::of(&processes).unwrap();
     assert_eq!((&partners.unmatched[..], &partners.disagreements[..]), (&[][..], &[][..]));
     let places = vec![Vec::new(); fold.streams().len()];

@@ -7,7 +7,8 @@ mod programs;
 mod support;
 
 use loopfold::folders;
-use loopfold::questions::communication::{Partners, Processes, Scope};
+use loopfold::questions::communication::{Partners, Processes};
+use loopfold::questions::{EventChoice, Room};
 use loopfold_testing::Rng;
 use loopfold_testing::mpi::{self, Call, Program};
 use programs::fold;
@@ -71,7 +72,7 @@ fn every_message_finds_its_other_end_for_every_folder() {
             }
         }
         let fold = fold(&program, &*folders[round % folders.len()]);
-        let processes = Processes::of(&fold, &Scope::default()).unwrap();
+        let processes = Processes::of(&fold, &EventChoice::default(), Room::default()).unwrap();
         let partners = Partners::of(&processes).unwrap();
         let (pairs, unreceived, unsent) = mpi::partners(&program);
         let indices: Vec<_> =
@@ -131,7 +132,7 @@ fn members_that_disagree_on_an_operation_are_told() {
     let bcast = |root| Call::Collective("MPI_Bcast", Some(root));
     let check = |program: Program| {
         let fold = fold(&program, &folders::SequiturRuns);
-        let processes = Processes::of(&fold, &Scope::default()).unwrap();
+        let processes = Processes::of(&fold, &EventChoice::default(), Room::default()).unwrap();
         let partners = Partners::of(&processes).unwrap();
         let told: Vec<_> = partners
             .disagreements

@@ -4,9 +4,9 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use loopfold::folders::{Outermost, fold_trace};
+use loopfold::questions::communication::Processes;
 use loopfold::questions::{
-    Abridged, AbridgedStreams, EventChoice, Ngrams, Pattern, PatternMethod, PatternSettings, Patterns,
-    RankBy, Repeats, Room,
+    Abridged, EventChoice, Ngrams, Pattern, PatternMethod, PatternSettings, Patterns, RankBy, Repeats, Room,
 };
 use loopfold::trace::{Alphabet, Collector, Event, Field, Role, Sink, Value};
 use loopfold::{Fold, Symbol};
@@ -225,23 +225,23 @@ fn events_are_chosen_and_found_again() {
         let choice = EventChoice { all_events, ..EventChoice::default() };
         // Every other time the loops of the fold are taken as they are.
         let room = if round % 2 == 0 { ROOM } else { Room { events: 0, ..ROOM } };
-        let streams = AbridgedStreams::of(&fold, &choice, room).unwrap();
-        let positions = streams.positions(&fold);
+        let streams = Processes::of(&fold, &choice, room).unwrap();
+        let positions = streams.positions();
         for (index, stream) in fold.streams().iter().enumerate() {
             let is_kept = |symbol: &Symbol| {
                 let communicates = fold.alphabet().meaning(*symbol).role != Role::Plain;
-                all_events || !streams.has_communication() || communicates
+                !streams.communicate() || communicates
             };
             let all: Vec<Symbol> = fold.unfold(stream.root()).collect();
             let kept: Vec<u64> = (0..all.len()).filter(|&at| is_kept(&all[at])).map(|at| at as u64).collect();
             left_out += all.len() - kept.len();
-            let abridged = streams.stream(index);
+            let abridged = streams.doings()[index].shown();
             assert_eq!(abridged.length(), kept.len() as u64);
             for (at, &symbol) in abridged.symbols().iter().enumerate() {
                 let position = positions.of(index, abridged.position(at)).unwrap();
                 let expected = all[kept[abridged.position(at) as usize] as usize];
                 assert_eq!(position, kept[abridged.position(at) as usize]);
-                if streams.has_communication() {
+                if streams.communicate() {
                     let expected = without_envelope(fold.alphabet(), expected);
                     assert_eq!(without_envelope(streams.alphabet(), symbol), expected);
                     assert!(!streams.alphabet().label(symbol).contains("tag="));

@@ -10,8 +10,8 @@ use crate::table::{Column, Table, grouped, short};
 use crate::{Arguments, clock};
 use anyhow::{Context, Result, bail, ensure};
 use loopfold::folders::SequiturRuns;
-use loopfold::questions::Ngrams;
-use loopfold::questions::communication::{Partners, Processes, Scope, communication_patterns};
+use loopfold::questions::communication::{Partners, Processes, communication_patterns};
+use loopfold::questions::{EventChoice, PatternSettings, Patterns, Room};
 use loopfold::trace::{Collector, Event, Field, Projection, Role, Sink as _, TimesKept, Value};
 use loopfold::{Fold, StreamId, archive, folders};
 use loopfold_testing::mpi::{self, Call, Program};
@@ -191,17 +191,11 @@ pub(crate) fn child(mut arguments: Arguments) -> Result<()> {
 
 /// How many communication events there are, and how many patterns.
 fn patterns_of(fold: &Fold) -> Result<(u64, u64)> {
-    let processes = Processes::of(fold, &Scope::default())?;
-    let mut places = Vec::new();
-    let mut events = 0;
-    for doing in processes.doings() {
-        events += doing.shown().length();
-        let mut of_stream = Vec::new();
-        for pattern in Ngrams::of(doing.shown().symbols())? {
-            of_stream.extend(pattern.positions.iter().map(|&at| (at, at + pattern.length as u32)));
-        }
-        places.push(of_stream);
-    }
+    let processes = Processes::of(fold, &EventChoice::default(), Room::default())?;
+    let shown = processes.shown();
+    let events = shown.iter().map(|stream| stream.length()).sum();
+    let found = Patterns::of(&shown, &PatternSettings { keep: usize::MAX, ..PatternSettings::default() })?;
+    let places = found.places(shown.len());
     let partners = Partners::of(&processes)?;
     let patterns = communication_patterns(&processes, &partners, &places);
     Ok((events, patterns.len() as u64))

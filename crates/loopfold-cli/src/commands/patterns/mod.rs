@@ -10,9 +10,8 @@ use crate::show;
 use crate::{Outcome, input};
 use anyhow::Result;
 use loopfold::Fold;
-use loopfold::questions::{
-    AbridgedStreams, ENVELOPE, EventChoice, PatternMethod, PatternSettings, Patterns, RankBy,
-};
+use loopfold::questions::communication::Processes;
+use loopfold::questions::{ENVELOPE, EventChoice, PatternMethod, PatternSettings, Patterns, RankBy};
 use loopfold::trace::TimesKept;
 use process::ProcessPatterns;
 use serde_json::json;
@@ -25,10 +24,10 @@ const MOST_KEPT: usize = 100_000;
 
 pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
     let (fold, mut notes) = input::fold(&arguments.read, TimesKept::None, &arguments.folder)?;
-    let streams = AbridgedStreams::of(&fold, &choice(arguments), input::room(&arguments.folder))?;
+    let streams = Processes::of(&fold, &choice(arguments), input::room(&arguments.folder))?;
     notes.extend(stored_note(&fold, &streams));
     let settings = settings(arguments);
-    let patterns = Patterns::of(&streams.streams(), &settings)?;
+    let patterns = Patterns::of(&streams.shown(), &settings)?;
     if patterns.is_cut {
         notes.push("there are so many repeats that only those are told which may explain most events".into());
     }
@@ -39,7 +38,7 @@ pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
             "method": method_name(settings.method),
             "streams": fold.streams().len(),
             "events": process.events(),
-            "communication": streams.has_communication(),
+            "communication": streams.communicate(),
             "found": patterns.found,
             "left_out": patterns.found - process.told() as u64,
             "patterns": process.to_json(),
@@ -87,7 +86,7 @@ fn method_name(method: PatternMethod) -> &'static str {
     }
 }
 
-fn stored_note(fold: &Fold, streams: &AbridgedStreams) -> Option<String> {
+fn stored_note(fold: &Fold, streams: &Processes<'_>) -> Option<String> {
     let &first = streams.stored().first()?;
     let count = show::plural(streams.stored().len() as u64, "stream");
     let by = fold.streams()[first].folder();

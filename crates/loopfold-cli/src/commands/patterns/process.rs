@@ -3,7 +3,8 @@
 use crate::args::PatternsArgs;
 use crate::show::{self, Labels};
 use anyhow::Result;
-use loopfold::questions::{AbridgedStreams, KeptPositions, Nest, Node, Pattern, Patterns};
+use loopfold::questions::communication::Processes;
+use loopfold::questions::{KeptPositions, Nest, Node, Pattern, Patterns};
 use loopfold::{Fold, Symbol};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -21,7 +22,7 @@ const LINES: usize = 12;
 /// All that is needed to tell of them.
 pub(super) struct ProcessPatterns<'a> {
     fold: &'a Fold,
-    streams: &'a AbridgedStreams,
+    streams: &'a Processes<'a>,
     patterns: &'a Patterns,
     /// How many of them are told.
     told: usize,
@@ -31,15 +32,15 @@ pub(super) struct ProcessPatterns<'a> {
 }
 
 impl<'a> ProcessPatterns<'a> {
-    pub(super) fn new(fold: &'a Fold, streams: &'a AbridgedStreams, patterns: &'a Patterns) -> Self {
+    pub(super) fn new(fold: &'a Fold, streams: &'a Processes<'a>, patterns: &'a Patterns) -> Self {
         let mut symbols = 0;
         let fits = |pattern: &&Pattern| {
             symbols += pattern.symbols.len().min(LONGEST);
             symbols <= MOST_SYMBOLS
         };
         let told = patterns.patterns.iter().take_while(fits).count();
-        let events = streams.streams().iter().try_fold(0u64, |sum, stream| sum.checked_add(stream.length()));
-        Self { fold, streams, patterns, told, positions: streams.positions(fold), events }
+        let events = streams.shown().iter().try_fold(0u64, |sum, stream| sum.checked_add(stream.length()));
+        Self { fold, streams, patterns, told, positions: streams.positions(), events }
     }
 
     /// How many patterns are told.
@@ -59,7 +60,7 @@ impl<'a> ProcessPatterns<'a> {
     /// The pattern as its first occurrence has it.
     fn nest(&self, pattern: &Pattern) -> Nest {
         let Some((stream, places)) = self.patterns.streams_of(pattern).next() else { return Nest::default() };
-        let abridged = self.streams.stream(stream);
+        let abridged = self.streams.doings()[stream].shown();
         let start = places.first().map_or(0, |place| place.start as usize);
         let end = start + pattern.symbols.len();
         let shown = end.min(start + LONGEST);
@@ -126,7 +127,7 @@ impl<'a> ProcessPatterns<'a> {
             .flat_map(|(stream, places)| places.iter().map(move |place| (stream, place)));
         let position = |(stream, place): (usize, &loopfold::questions::PatternPlace)| {
             let start = place.start as usize;
-            let first = self.streams.stream(stream).first(start, start + pattern.symbols.len());
+            let first = self.streams.doings()[stream].shown().first(start, start + pattern.symbols.len());
             let start = self.positions.of(stream, first);
             json!({"stream": self.fold.streams()[stream].name(), "start": start, "times": place.times})
         };
@@ -134,7 +135,7 @@ impl<'a> ProcessPatterns<'a> {
     }
 
     pub(super) fn print(&self, out: &mut impl Write, arguments: &PatternsArgs) -> Result<()> {
-        self.heading(out, arguments)?;
+        self.heading(out)?;
         let patterns = self.patterns();
         if patterns.is_empty() {
             return Ok(());
@@ -177,9 +178,9 @@ impl<'a> ProcessPatterns<'a> {
         Ok(())
     }
 
-    fn heading(&self, out: &mut impl Write, arguments: &PatternsArgs) -> Result<()> {
+    fn heading(&self, out: &mut impl Write) -> Result<()> {
         let bold = anstyle::Style::new().bold();
-        let is_communication = self.streams.has_communication() && !arguments.all_events;
+        let is_communication = self.streams.communicate();
         let made_of = if is_communication { "sends, receives and collectives" } else { "events" };
         let whole = format!(
             "{} of {}",

@@ -18,5 +18,5 @@ pub use join::{CommunicationPattern, Description, Occurrence, Part, communicatio
 pub use known::{KnownPattern, KnownVariant};
 pub use partners::{Disagreement, Link, Partners, Traffic, Unmatched};
 pub use peers::{GridTold, Peers, PeersTold};
-pub use processes::{Doing, ENVELOPE, Processes, Scope};
+pub use processes::{Doing, Processes};
 pub use topology::{Channels, Direction, Layout, Topology};

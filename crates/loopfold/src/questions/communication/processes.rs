@@ -14,25 +14,12 @@
 use super::call::Calls;
 use super::communicators::{Communicators, Creation};
 use super::zip::{Joint, Node, Sequence};
-use crate::fold::{Fold, Measure, Target, measure_rules};
-use crate::questions::Abridged;
+use crate::fold::{Fold, FoldedStream, Measure, Target, measure_rules};
+use crate::questions::patterns::{Abridged, EventChoice, KeptPositions, Room, side_by_side};
 use crate::trace::{Alphabet, Name, Projection, Role};
 use crate::{Result, RuleId, Symbol};
 use hashbrown::HashMap;
 use std::sync::Arc;
-
-/// Fields of a message or a collective operation that do not say who takes part.
-pub const ENVELOPE: [&str; 9] =
-    ["tag", "bytes", "recvtag", "recvbytes", "op", "n", "color", "key", "newcomm"];
-
-/// Which events are looked at, and what of them counts.
-#[derive(Clone, Debug, Default)]
-pub struct Scope {
-    /// All events, not only those that have to do with other processes.
-    pub all_events: bool,
-    /// The envelope counts.
-    pub envelope: bool,
-}
 
 /// What one stream does.
 #[derive(Clone, Debug, Default)]
@@ -71,63 +58,72 @@ pub struct Processes<'a> {
     doings: Vec<Arc<Doing>>,
     /// Functions, by the numbers that [`Doing::contexts`] has.
     functions: Vec<String>,
-    /// The streams that are too long to be unfolded, whose stored loops were taken.
-    pub(super) as_stored: Vec<usize>,
+    /// The streams whose stored loops were taken.
+    stored: Vec<usize>,
+    /// Which symbols of the fold are looked at.
+    taken: Vec<bool>,
+    all_events: bool,
 }
 
 /// No function.
 const NOWHERE: u32 = u32::MAX;
 
-/// Streams with more events are not unfolded.
-const LONGEST: u64 = 1 << 30;
-
 impl<'a> Processes<'a> {
     /// Looks at all streams.
-    pub fn of(fold: &'a Fold, scope: &Scope) -> Result<Self> {
-        Self::with_longest(fold, scope, LONGEST)
-    }
-
-    /// The same; streams with more events than that are not unfolded.
-    pub fn with_longest(fold: &'a Fold, scope: &Scope, longest: u64) -> Result<Self> {
+    pub fn of(fold: &'a Fold, choice: &EventChoice, room: Room) -> Result<Self> {
         let calls = Calls::of(fold.alphabet());
         let mut communicators =
             Communicators::new(fold.streams().iter().map(|stream| (stream.name(), stream.notes())));
         communicators.learn(&creations(fold)?);
-        let ignore = if scope.envelope { Vec::new() } else { ENVELOPE.map(String::from).to_vec() };
+        let ignore = if calls.is_empty() { Vec::new() } else { choice.left_out.clone() };
         let (alphabet, shown) =
             Projection { ignore, ..Projection::default() }.of_alphabet(fold.alphabet())?;
-        let kinds = Kinds::of(fold.alphabet(), &calls, scope.all_events);
-        let mut known: HashMap<RuleId, Arc<Doing>> = HashMap::new();
-        let mut result = Self {
+        let kinds = Kinds::of(fold.alphabet(), &calls, choice.all_events);
+        let mut roots: Vec<RuleId> = fold.streams().iter().map(FoldedStream::root).collect();
+        roots.sort_unstable();
+        roots.dedup();
+        let distinct = side_by_side(&roots, room.threads, |root| {
+            let is_long = fold.length(root) > room.events;
+            let doing = if is_long { doing_as_stored } else { doing };
+            doing(fold, root, &kinds, &shown, room).map(Arc::new)
+        })?;
+        let doing_of = |stream: &FoldedStream| {
+            Arc::clone(&distinct[roots.binary_search(&stream.root()).unwrap_or_default()])
+        };
+        let streams = fold.streams();
+        Ok(Self {
             fold,
             calls,
             communicators,
             shown_calls: Calls::of(&alphabet),
             alphabet,
-            doings: Vec::new(),
-            functions: kinds.functions.clone(),
-            as_stored: Vec::new(),
-        };
-        for (index, stream) in fold.streams().iter().enumerate() {
-            let root = stream.root();
-            if fold.length(root) > longest {
-                result.as_stored.push(index);
-            }
-            let doing = match known.get(&root) {
-                Some(doing) => Arc::clone(doing),
-                None => {
-                    let is_long = fold.length(root) > longest;
-                    let doing = if is_long {
-                        doing_as_stored(fold, root, &kinds, &shown)?
-                    } else {
-                        doing(fold, root, &kinds, &shown)?
-                    };
-                    Arc::clone(known.entry(root).or_insert(Arc::new(doing)))
-                }
-            };
-            result.doings.push(doing);
-        }
-        Ok(result)
+            doings: streams.iter().map(doing_of).collect(),
+            stored: (0..streams.len()).filter(|&at| fold.length(streams[at].root()) > room.events).collect(),
+            taken: kinds.of.iter().map(|&kind| kind == Kind::Taken).collect(),
+            functions: kinds.functions,
+            all_events: choice.all_events,
+        })
+    }
+
+    /// The streams as they are shown.
+    pub fn shown(&self) -> Vec<&Abridged> {
+        self.doings.iter().map(|doing| doing.shown()).collect()
+    }
+
+    /// The streams that are too long to be unfolded: the loops of the fold were taken as they
+    /// are.
+    pub fn stored(&self) -> &[usize] {
+        &self.stored
+    }
+
+    /// Whether patterns are made of sends, receives and collective operations.
+    pub fn communicate(&self) -> bool {
+        !self.calls.is_empty() && !self.all_events
+    }
+
+    /// From positions among the events that are looked at to those of the streams.
+    pub fn positions(&self) -> KeptPositions<'a> {
+        KeptPositions::new(self.fold, &self.taken)
     }
 
     /// What shown symbols mean.
@@ -231,7 +227,7 @@ impl Annotated {
     }
 }
 
-fn doing(fold: &Fold, root: RuleId, kinds: &Kinds, shown: &[Symbol]) -> Result<Doing> {
+fn doing(fold: &Fold, root: RuleId, kinds: &Kinds, shown: &[Symbol], _: Room) -> Result<Doing> {
     let mut annotated = Annotated::default();
     let mut exact: Vec<Symbol> = Vec::new();
     let mut open: Vec<u32> = Vec::new();
@@ -283,8 +279,8 @@ fn doing(fold: &Fold, root: RuleId, kinds: &Kinds, shown: &[Symbol]) -> Result<D
 const PAGE: usize = 1 << 16;
 
 /// With the loops that the fold has.
-fn doing_as_stored(fold: &Fold, root: RuleId, kinds: &Kinds, shown: &[Symbol]) -> Result<Doing> {
-    let exact = Abridged::of_rule(fold, root, LONGEST as usize)?;
+fn doing_as_stored(fold: &Fold, root: RuleId, kinds: &Kinds, shown: &[Symbol], room: Room) -> Result<Doing> {
+    let exact = Abridged::of_rule(fold, root, room.symbols)?;
     let exact = exact.filtered(|symbol| kinds.of[symbol.index()] == Kind::Taken)?;
     let event = |(shown, &symbol): (usize, &Symbol)| DoneEvent { symbol, shown: shown as u32 };
     let events: Vec<DoneEvent> = exact.symbols().iter().enumerate().map(event).collect();

@@ -21,7 +21,8 @@ mod suffixes;
 
 pub use abridged::{Abridged, AbridgedLoop};
 pub use exact::{Repeat, Repeats};
-pub use gather::{AbridgedStreams, ENVELOPE, EventChoice, KeptPositions, Room};
+pub(in crate::questions) use gather::side_by_side;
+pub use gather::{ENVELOPE, EventChoice, KeptPositions, Room};
 pub use ngram::{NgramPattern, Ngrams};
 
 use crate::{Result, Symbol};
@@ -215,6 +216,18 @@ impl Patterns {
         pattern.classes.iter().flat_map(|places| {
             self.classes[places.class].iter().map(move |&stream| (stream, &places.places[..]))
         })
+    }
+
+    /// For each of so many streams the intervals in which patterns occur.
+    pub fn places(&self, streams: usize) -> Vec<Vec<(u32, u32)>> {
+        let mut places = vec![Vec::new(); streams];
+        for pattern in &self.patterns {
+            let length = pattern.symbols.len() as u32;
+            for (stream, own) in self.streams_of(pattern) {
+                places[stream].extend(own.iter().map(|place| (place.start, place.start + length)));
+            }
+        }
+        places
     }
 
     fn candidates(&mut self, abridged: &Abridged, method: PatternMethod) -> Result<Vec<Candidate>> {
