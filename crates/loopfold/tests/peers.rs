@@ -469,7 +469,7 @@ fn whatever_an_archive_claims_there_is_an_end() {
     let root = builder.rule(&[Item::new(Target::Rule(inner), 1 << 40), Item::once(send)]).unwrap();
     let sends = builder.rule(&[Item::once(split), Item::new(Target::Symbol(send), 1 << 58)]).unwrap();
     builder.stream(FoldedStream::new("rank 3", "x", sends));
-    for name in ["rank 4294967295", "rank 4294967294", "rank 7", "rank 7 thread 1", "GPU"] {
+    for name in ["rank 4294967295", "rank 4000000", "rank 7", "rank 7 thread 1", "GPU"] {
         let mut notes = vec![("comm 0 shape".to_string(), "65535x65537".to_string())];
         let many = |number| (format!("comm {number}"), format!("{number}-4000000"));
         notes.extend((1..1000).map(many));

@@ -102,6 +102,8 @@ impl Members {
 pub struct Communicators {
     /// The rank of each stream.
     ranks: Vec<u32>,
+    /// How many processes the communicator of all of them has.
+    world: u32,
     size: u32,
     /// For each stream, the communicators that are not simply the world.
     members: Vec<HashMap<String, Arc<Members>>>,
@@ -140,18 +142,19 @@ impl Communicators {
             }
             result.members.push(members);
         }
-        // Where no stream is called after a rank, they are processes in their order; beside
-        // ranks, other streams (of a GPU, say) are no processes.
-        result.ranks = if named.iter().all(Option::is_none) {
-            (0..named.len() as u32).collect()
-        } else {
-            named.iter().map(|rank| rank.unwrap_or(NO_PROCESS)).collect()
-        };
-        let processes = result.ranks.iter().filter(|&&rank| rank != NO_PROCESS);
-        let last = processes.max().map_or(0, |&last| last.saturating_add(1));
-        let members = result.members.iter().flat_map(HashMap::values);
-        let last_member = members.flat_map(|members| &members.ranks).max();
-        result.size = last_member.map_or(last, |&member| last.max(member.saturating_add(1)));
+        // Where no stream is called after a rank, they are processes in their order.
+        if named.iter().all(Option::is_none) {
+            named = (0..named.len() as u32).map(Some).collect();
+        }
+        let last = named.iter().flatten().max();
+        let last_member = result.members.iter().flat_map(HashMap::values).flat_map(|list| &list.ranks).max();
+        result.world = last.max(last_member).map_or(0, |&last| last.saturating_add(1));
+        result.size = result.world;
+        for rank in named {
+            // Beside ranks, other streams (of a GPU, say) are no processes of the world.
+            result.ranks.push(rank.unwrap_or(result.size));
+            result.size = result.size.saturating_add(u32::from(rank.is_none()));
+        }
         result
     }
 
@@ -159,12 +162,13 @@ impl Communicators {
         Arc::clone(self.known.entry(ranks).or_insert_with_key(|ranks| Members::new(ranks.clone())))
     }
 
-    /// How many processes there are, those included that only communicators name.
+    /// How many processes there are, those included that only communicators name, and streams
+    /// that are none: these have numbers behind all ranks.
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    /// Which process a stream is; for one that is none, a rank that no process has.
+    /// Which process a stream is.
     pub fn rank(&self, stream: usize) -> u32 {
         self.ranks[stream]
     }
@@ -173,7 +177,7 @@ impl Communicators {
     pub fn own_rank(&self, stream: usize, comm: &str) -> Option<u32> {
         match self.members[stream].get(comm) {
             Some(members) => members.own.get(&self.ranks[stream]).copied(),
-            None => Some(self.ranks[stream]).filter(|&rank| rank != NO_PROCESS),
+            None => Some(self.ranks[stream]).filter(|&rank| rank < self.world),
         }
     }
 
@@ -181,7 +185,7 @@ impl Communicators {
     pub fn world_rank(&self, stream: usize, comm: &str, rank: u32) -> Option<u32> {
         match self.members[stream].get(comm) {
             Some(members) => members.ranks.get(rank as usize).copied(),
-            None => (rank < self.size).then_some(rank),
+            None => (rank < self.world).then_some(rank),
         }
     }
 
@@ -197,7 +201,7 @@ impl Communicators {
 
     /// How many members a communicator of a stream has.
     pub fn comm_size(&self, stream: usize, comm: &str) -> u32 {
-        self.members(stream, comm).map_or(self.size, |members| members.len() as u32)
+        self.members(stream, comm).map_or(self.world, |members| members.len() as u32)
     }
 
     /// The grid of a communicator.
@@ -205,9 +209,6 @@ impl Communicators {
         self.grids.get(comm)
     }
 }
-
-/// In place of the rank of a stream that is no process.
-const NO_PROCESS: u32 = u32::MAX;
 
 /// A call that makes a communicator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -263,7 +264,7 @@ impl Communicators {
         let stream_of: HashMap<u32, usize> =
             self.ranks.iter().enumerate().rev().map(|(stream, &rank)| (rank, stream)).collect();
         // Those that have no stream make no calls.
-        let mut world: Vec<u32> = stream_of.keys().copied().collect();
+        let mut world: Vec<u32> = stream_of.keys().copied().filter(|&rank| rank < self.world).collect();
         world.sort_unstable();
         let mut by_parent: Vec<HashMap<&str, Vec<&Creation>>> = Vec::new();
         let mut ordinals: Vec<Vec<usize>> = Vec::new();
@@ -334,7 +335,7 @@ impl Communicators {
             // The sort is stable: equal keys stay in the order of the parent.
             group.sort_by_key(|&(key, _)| key);
             let ranks: Vec<u32> = group.into_iter().map(|(_, rank)| rank).collect();
-            let is_world = ranks.len() == self.size as usize && ranks.iter().copied().eq(0..self.size);
+            let is_world = ranks.len() == self.world as usize && ranks.iter().copied().eq(0..self.world);
             (!is_world).then(|| self.members_of(ranks))
         };
         groups.into_iter().map(|(said, group)| (said, members(group))).collect()
@@ -366,12 +367,15 @@ type Said<'a> = (Option<i64>, &'a str);
 /// How many members of all communicators together are looked at.
 const MOST_EFFORT: u64 = 1 << 26;
 
-/// The rank in a stream's name, `rank 5` or `rank 5 thread 1`.
+/// The rank in a stream's name, `rank 5` or `rank 5 thread 1`; nothing if it is larger than any
+/// machine has.
 pub fn rank_of(name: &str) -> Option<u32> {
-    name.strip_prefix("rank ")?.split(' ').next()?.parse().ok()
+    let rank = name.strip_prefix("rank ")?.split(' ').next()?.parse().ok();
+    rank.filter(|&rank: &u32| (rank as usize) < MOST_RANKS)
 }
 
-/// Ranks such as `0-12:4,13`, in their order; nothing if they are more than there is room for.
+/// Ranks such as `0-12:4,13`, in their order; nothing if they are more than there is room
+/// for, or larger than any machine has.
 fn ranks_in(text: &str, room: usize) -> Option<Vec<u32>> {
     let mut ranks = Vec::new();
     for part in text.split(',') {
@@ -380,7 +384,7 @@ fn ranks_in(text: &str, room: usize) -> Option<Vec<u32>> {
         let (first, last, step): (u32, u32, usize) =
             (first.parse().ok()?, last.parse().ok()?, step.parse().ok().filter(|&step| step > 0)?);
         let more = (first..=last).step_by(step);
-        if more.size_hint().0 > room - ranks.len() {
+        if more.size_hint().0 > room - ranks.len() || last as usize >= MOST_RANKS {
             return None;
         }
         ranks.extend(more);
@@ -451,12 +455,11 @@ mod tests {
 
     #[test]
     fn ranks_may_be_missing_and_other_streams_be_there() {
-        let names = ["rank 5", "GPU", "rank 4000000000"];
+        let names = ["rank 5", "GPU", "rank 4000000"];
         let mut comms = Communicators::new(names.iter().map(|&name| (name, &[][..])));
-        assert_eq!(
-            (comms.size(), comms.own_rank(0, "0"), comms.own_rank(1, "0")),
-            (4000000001, Some(5), None)
-        );
+        assert_eq!((comms.own_rank(0, "0"), comms.own_rank(1, "0")), (Some(5), None));
+        assert_eq!((comms.comm_size(0, "0"), comms.rank(1), comms.size()), (4_000_001, 4_000_001, 4_000_002));
+        assert_eq!((rank_of("rank 4194303"), rank_of("rank 4194304")), (Some(4_194_303), None));
         let copy = Creation { color: None, ..creation("0", "1", 0, 0) };
         comms.learn(&[vec![copy, creation("0", "2", 0, 0)], vec![], vec![creation("0", "2", 0, -1)]]);
         assert_eq!(comms.own_rank(0, "1"), Some(5));
@@ -475,7 +478,7 @@ mod tests {
         assert_eq!(Grid::parse("65536x65536"), None);
         assert_eq!(Grid::parse("x"), None);
         assert_eq!(ranks_in("5,1-3,0-9:4", 7), Some(vec![5, 1, 2, 3, 0, 4, 8]));
-        assert_eq!((ranks_in("5,1-3,0-9:4", 6), ranks_in("0-4294967295", MOST_RANKS)), (None, None));
+        assert_eq!((ranks_in("5,1-3,0-9:4", 6), ranks_in("4294967295", 9)), (None, None));
         assert_eq!((ranks_in("a", 9), ranks_in("1-2:0", 9)), (None, None));
     }
 }
