@@ -59,8 +59,9 @@ fn the_detector_is_the_papers_procedure() {
 #[test]
 fn events_one_at_a_time_give_the_same() {
     let mut rng = Rng::new(32);
-    for _ in 0..2_000 {
-        let stream = symbols(&interspersed(&mut rng, 100));
+    for round in 0..4_000 {
+        let stream = if round % 2 == 0 { streams::small(&mut rng, 100) } else { interspersed(&mut rng, 100) };
+        let stream = symbols(&stream);
         let mut online = Ngrams::default();
         stream.iter().for_each(|&symbol| online.push(symbol).unwrap());
         assert_eq!(online.finish(), Ngrams::of(&stream).unwrap());
@@ -83,8 +84,8 @@ fn repeats(stream: &[u32]) -> BTreeMap<Vec<u32>, (Vec<usize>, bool)> {
 fn exact_repeats_are_those_of_all_substrings() {
     let mut rng = Rng::new(33);
     let (mut found, mut supermaximal) = (0, 0);
-    for round in 0..10_000 {
-        let stream = if round % 2 == 0 { streams::small(&mut rng, 50) } else { interspersed(&mut rng, 60) };
+    for round in 0..6_000 {
+        let stream = if round % 2 == 0 { streams::small(&mut rng, 40) } else { interspersed(&mut rng, 60) };
         let all = patterns::maximal_repeats(&stream);
         let expected: BTreeMap<Vec<u32>, (Vec<usize>, bool)> = patterns::separate(all.clone())
             .into_iter()
@@ -97,7 +98,7 @@ fn exact_repeats_are_those_of_all_substrings() {
         supermaximal += expected.values().filter(|(_, is_supermaximal)| *is_supermaximal).count();
         assert_eq!(repeats(&stream), expected, "{stream:?}");
     }
-    assert!(found > 20_000 && supermaximal > 2_000, "{found} {supermaximal}");
+    assert!(found > 10_000 && supermaximal > 2_000, "{found} {supermaximal}");
 }
 
 /// What holds between the two: each pattern of the n-gram detector occurs where it says, at

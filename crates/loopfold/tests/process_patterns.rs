@@ -28,6 +28,23 @@ fn told(pattern: &Pattern) -> Told {
     (pattern.symbols.clone(), places, pattern.places, pattern.count, pattern.inside)
 }
 
+/// A place without what it has of loops that it starts or ends in but does not lie in.
+fn uncut(abridged: &Abridged, start: u32, end: u32) -> (u32, u32) {
+    let is_cut = |at: u32| {
+        abridged.loops().iter().any(|found| {
+            let holds = (found.start..found.end).contains(&at);
+            let is_around = found.start <= start && found.end >= end;
+            let is_inside = found.start >= start && found.end <= end;
+            holds && !is_around && !is_inside
+        })
+    };
+    let whole: Vec<u32> = (start..end).filter(|&at| !is_cut(at)).collect();
+    match whole[..] {
+        [] => (0, 0),
+        [first, ..] => (first, whole[whole.len() - 1] + 1),
+    }
+}
+
 /// The same, by comparing every occurrence with all places of longer patterns.
 fn settled(abridged: &Abridged, method: PatternMethod) -> Vec<Told> {
     let all = abridged.symbols();
@@ -52,7 +69,7 @@ fn settled(abridged: &Abridged, method: PatternMethod) -> Vec<Told> {
             let end = start + length as u32;
             let is_part = longer.iter().any(|&(begin, behind)| begin <= start && end <= behind);
             if !is_part && start >= behind {
-                places.push((start, end));
+                places.push(uncut(abridged, start, end));
                 mine.push(start);
                 behind = end;
             }
@@ -71,9 +88,8 @@ fn settled(abridged: &Abridged, method: PatternMethod) -> Vec<Told> {
         let mut inside = 0;
         for start in 0..=(all.len() - length) as u32 {
             let end = start + *length as u32;
-            let is_part = places
-                .iter()
-                .any(|&(begin, behind)| begin <= start && end <= behind && behind - begin > *length as u32);
+            let is_part = places.iter().any(|&(begin, behind)| begin <= start && end <= behind);
+            let is_part = is_part && !starts.contains(&start);
             if all[start as usize..end as usize] == symbols && is_part && start >= behind {
                 inside += times(start);
                 behind = end;
@@ -117,7 +133,7 @@ fn occurrences_belong_to_the_longest_pattern_that_has_them() {
             let patterns = Patterns::of(&[&abridged], &settings).unwrap();
             let mut all: Vec<Told> = patterns.patterns.iter().map(told).collect();
             all.sort();
-            assert_eq!(all, settled(&abridged, method), "{method:?} {:?}", abridged.symbols());
+            assert_eq!(all, settled(&abridged, method), "{method:?} {abridged:?}");
             found += all.len();
             inside += all.iter().filter(|told| told.4 > 0).count();
         }
@@ -178,7 +194,7 @@ fn patterns_are_ranked_as_asked_for() {
 /// same, as in the traces of LU.
 #[test]
 fn the_main_loop_is_seen_where_its_body_comes_again() {
-    let abridged = Abridged::of(&letters(&format!("xqqrstxqr{}!", "stx".repeat(249)))).unwrap();
+    let abridged = Abridged::of(&letters(&format!("xqrrstxqr{}!", "stx".repeat(249)))).unwrap();
     assert_eq!(abridged.symbols(), letters("xqrstxqrstx!"));
     let patterns = Patterns::of(&[&abridged], &PatternSettings::default()).unwrap().patterns;
     assert_eq!((&patterns[0].symbols[..], patterns[0].count), (&letters("stx")[..], 250));

@@ -241,6 +241,17 @@ impl Abridged {
         self.position(end - 1) + 1 + inside.map(|index| self.inner[index].added).sum::<u64>()
     }
 
+    /// An interval that is not empty without what it takes of loops that it cuts through:
+    /// those in which it starts but that it leaves, and those in which it ends.
+    pub fn uncut(&self, start: usize, end: usize) -> (usize, usize) {
+        let bounds = |index: usize| (self.loops[index].start as usize, self.loops[index].end as usize);
+        let left = self.around(start).map(bounds).filter(|&(begin, behind)| begin < start && behind < end);
+        let right = self.around(end - 1).map(bounds).filter(|&(begin, behind)| begin > start && behind > end);
+        let begins = left.map(|(_, behind)| behind).max().unwrap_or(start);
+        let ends = right.map(|(begin, _)| begin).min().unwrap_or(end);
+        (begins, ends)
+    }
+
     /// The loops that contain a symbol, the innermost first.
     fn around(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
         let before = self.loops.partition_point(|found| found.start as usize <= index);

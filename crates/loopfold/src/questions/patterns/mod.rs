@@ -4,10 +4,11 @@
 //! They are looked for in [abridged](Abridged) streams, with each contiguous repetition
 //! written once, by one of two detectors: [`Ngrams`], in one pass, to which the bodies of the
 //! main loops are added if they come again elsewhere; or [`Repeats`], all there are. What
-//! either finds is settled in the same way: an occurrence that is part of one of a
-//! longer pattern belongs to that one, and of those that overlap each other the left one
-//! counts. Then repetitions are added back, equal patterns of several streams are put
-//! together, and all are ranked.
+//! either finds is settled in the same way: an occurrence that is part of one of a longer
+//! pattern belongs to that one, and of those that overlap each other the left one counts.
+//! Only what a pattern takes of a loop that it cuts through stays with others: it has one of
+//! the iterations, and they may have them all. Then repetitions are added back, equal patterns
+//! of several streams are put together, and all are ranked.
 //!
 //! Streams with the same abridged form are looked at once. Time: that of the detectors, which
 //! with n-grams is less than abridging takes; memory in proportion to the abridged streams.
@@ -385,7 +386,10 @@ impl<'a> Class<'a> {
         let own = apart(starts.iter().copied().filter(|start| !is_inside(start)), length);
         let places: Vec<PatternPlace> =
             own.map(|start| PatternPlace { start, times: self.times(start, length) }).collect();
-        places.iter().for_each(|place| self.claims.add(place.start, place.start + length));
+        for place in &places {
+            let (begin, end) = self.abridged.uncut(place.start as usize, (place.start + length) as usize);
+            self.claims.add(begin as u32, end as u32);
+        }
         if places.is_empty() {
             return None;
         }

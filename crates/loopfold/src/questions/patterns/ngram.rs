@@ -52,11 +52,11 @@ pub struct NgramPattern {
 /// use loopfold::questions::{NgramPattern, Ngrams};
 ///
 /// let mut ngrams = Ngrams::default();
-/// for letter in "abc x abc y abc".bytes() {
+/// for letter in "abcxabcyabc".bytes() {
 ///     ngrams.push(Symbol::new(letter.into())?)?;
 /// }
 /// let found = ngrams.finish();
-/// assert_eq!(found, [NgramPattern { length: 3, positions: vec![0, 6, 12] }]);
+/// assert_eq!(found, [NgramPattern { length: 3, positions: vec![0, 4, 8] }]);
 /// # Ok::<(), loopfold::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
