@@ -606,6 +606,9 @@ pub(crate) struct PatternsArgs {
     /// Tag, bytes and the other fields of calls count too
     #[arg(long, help_heading = "What patterns are made of")]
     pub(crate) envelope: bool,
+    /// Only messages, or only collective operations
+    #[arg(long, value_enum, help_heading = "What patterns are made of")]
+    pub(crate) only: Option<OnlyName>,
     /// How to look for them
     #[arg(long, value_enum, default_value_t, help_heading = "Finding")]
     pub(crate) method: MethodName,
@@ -620,6 +623,12 @@ pub(crate) struct PatternsArgs {
     /// Show this many; 0 shows all [default: 20, and all with --json]
     #[arg(long, value_name = "N", help_heading = "Showing")]
     pub(crate) top: Option<usize>,
+    /// Show also the patterns of single processes that are parts of communication patterns
+    #[arg(long, help_heading = "Showing")]
+    pub(crate) processes: bool,
+    /// Print how many messages and bytes each process sends to each other, as CSV, and nothing else
+    #[arg(long, conflicts_with = "json", help_heading = "Showing")]
+    pub(crate) matrix: bool,
     /// Show all events of every pattern, however many
     #[arg(long, help_heading = "Showing")]
     pub(crate) full: bool,
@@ -629,6 +638,14 @@ pub(crate) struct PatternsArgs {
     /// Print one JSON object
     #[arg(long, help_heading = "Showing")]
     pub(crate) json: bool,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnlyName {
+    /// Sends and receives
+    Messages,
+    /// Collective operations
+    Collectives,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]

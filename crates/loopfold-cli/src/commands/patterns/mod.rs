@@ -1,17 +1,19 @@
 //! `loopfold patterns`: sequences of events that come again and again, ranked.
 //!
-//! Patterns of single processes are in `process`; what is made of them across processes has
-//! the kind `communication` and a file of its own.
+//! Patterns of single processes are in `process`; what several of them do together, and what
+//! of it never came to an end, is in `communication`.
 
+mod communication;
 mod process;
 
-use crate::args::{MethodName, PatternsArgs, RankName};
+use crate::args::{MethodName, OnlyName, PatternsArgs, RankName};
 use crate::show;
 use crate::{Outcome, input};
 use anyhow::Result;
+use communication::Communication;
 use loopfold::Fold;
-use loopfold::questions::communication::Processes;
-use loopfold::questions::{ENVELOPE, EventChoice, PatternMethod, PatternSettings, Patterns, RankBy};
+use loopfold::questions::communication::{CommunicationPattern, Partners, Processes, communication_patterns};
+use loopfold::questions::{ENVELOPE, EventChoice, Only, PatternMethod, PatternSettings, Patterns, RankBy};
 use loopfold::trace::TimesKept;
 use process::ProcessPatterns;
 use serde_json::json;
@@ -24,31 +26,123 @@ const MOST_KEPT: usize = 100_000;
 
 pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
     let (fold, mut notes) = input::fold(&arguments.read, TimesKept::None, &arguments.folder)?;
-    let streams = Processes::of(&fold, &choice(arguments), input::room(&arguments.folder))?;
-    notes.extend(stored_note(&fold, &streams));
+    let processes = Processes::of(&fold, &choice(arguments), input::room(&arguments.folder))?;
+    notes.extend(stored_note(&fold, &processes));
     let settings = settings(arguments);
-    let patterns = Patterns::of(&streams.shown(), &settings)?;
-    if patterns.is_cut {
+    let found = Found::of(&processes, &settings)?;
+    if found.process.is_cut {
         notes.push("there are so many repeats that only those are told which may explain most events".into());
     }
+    notes.extend(communication::notes(&found.partners));
     show::notes(&notes);
-    let process = ProcessPatterns::new(&fold, &streams, &patterns);
-    if arguments.json {
-        show::print_json(&json!({
-            "method": method_name(settings.method),
-            "streams": fold.streams().len(),
-            "events": process.events(),
-            "communication": streams.communicate(),
-            "found": patterns.found,
-            "left_out": patterns.found - process.told() as u64,
-            "patterns": process.to_json(),
-        }))?;
+    let communication = Communication::new(
+        &fold,
+        &processes,
+        &found.partners,
+        &found.communication,
+        settings.rank_by,
+        settings.min_count,
+    );
+    let process = ProcessPatterns::new(&fold, &processes, &found.process);
+    if arguments.matrix {
+        print_matrix(&found.partners)?;
+    } else if arguments.json {
+        print_json(arguments, &settings, &fold, &process, &communication, &found.partners)?;
     } else {
-        let mut out = anstream::stdout().lock();
-        process.print(&mut out, arguments)?;
-        out.flush()?;
+        print(arguments, &process, &communication)?;
     }
-    Ok(if patterns.found > 0 { Outcome::Done } else { Outcome::Nothing })
+    let is_any = found.process.found > 0 || communication.found() > 0;
+    Ok(if is_any { Outcome::Done } else { Outcome::Nothing })
+}
+
+/// All patterns of a trace.
+pub(super) struct Found {
+    pub(super) process: Patterns,
+    pub(super) partners: Partners,
+    pub(super) communication: Vec<CommunicationPattern>,
+}
+
+impl Found {
+    /// Communication patterns only where there is communication.
+    pub(super) fn of(processes: &Processes<'_>, settings: &PatternSettings) -> Result<Self> {
+        let shown = processes.shown();
+        let process = Patterns::of(&shown, settings)?;
+        if !processes.communicate() {
+            return Ok(Self { process, partners: Partners::default(), communication: Vec::new() });
+        }
+        let partners = Partners::of(processes)?;
+        let communication = communication_patterns(processes, &partners, &process.places(shown.len()));
+        Ok(Self { process, partners, communication })
+    }
+}
+
+/// How many patterns of a kind are shown.
+fn most(arguments: &PatternsArgs) -> usize {
+    match arguments.top {
+        None if arguments.json => MOST_KEPT,
+        None => SHOWN,
+        Some(0) => MOST_KEPT,
+        Some(top) => top,
+    }
+}
+
+fn print(
+    arguments: &PatternsArgs,
+    process: &ProcessPatterns<'_>,
+    communication: &Communication<'_>,
+) -> Result<()> {
+    let mut out = anstream::stdout().lock();
+    communication.print(&mut out, most(arguments), arguments.full)?;
+    let is_joined = process.joined(communication.patterns());
+    if communication.found() == 0 || arguments.processes {
+        if communication.found() > 0 {
+            writeln!(out)?;
+        }
+        process.print(&mut out, arguments, communication.found(), most(arguments), &[])?;
+    } else if is_joined.iter().any(|is_joined| !is_joined) {
+        writeln!(out)?;
+        process.print(&mut out, arguments, communication.found(), most(arguments), &is_joined)?;
+    }
+    communication.print_unmatched(&mut out, arguments.full)?;
+    Ok(out.flush()?)
+}
+
+fn print_json(
+    arguments: &PatternsArgs,
+    settings: &PatternSettings,
+    fold: &Fold,
+    process: &ProcessPatterns<'_>,
+    communication: &Communication<'_>,
+    partners: &Partners,
+) -> Result<()> {
+    let most = most(arguments);
+    let mut patterns = communication.to_json(most);
+    patterns.extend(process.to_json(communication.found(), most));
+    let found = communication.found() as u64 + process.found();
+    show::print_json(&json!({
+        "method": method_name(settings.method),
+        "streams": fold.streams().len(),
+        "events": process.events(),
+        "communication": process.communicate(),
+        "found": found,
+        "left_out": found - patterns.len() as u64,
+        "patterns": patterns,
+        "matrix": communication.matrix_json(),
+        "unmatched": communication.unmatched_json(),
+        "disagreements": communication.disagreements_json(),
+        "absent": partners.absent,
+        "unresolved": partners.unresolved,
+    }))
+}
+
+/// Who sends how much to whom, as a table for other programs.
+fn print_matrix(partners: &Partners) -> Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    writeln!(out, "from,to,messages,bytes")?;
+    for ((from, to), traffic) in &partners.matrix {
+        writeln!(out, "{from},{to},{},{}", traffic.messages, traffic.bytes)?;
+    }
+    Ok(out.flush()?)
 }
 
 /// Which events count: fields of the envelope do if the key names them.
@@ -58,11 +152,14 @@ fn choice(arguments: &PatternsArgs) -> EventChoice {
         arguments.envelope || key.any(|key| key == field || key == "all")
     };
     let left_out = ENVELOPE.into_iter().filter(|field| !is_asked_for(field)).map(String::from).collect();
-    EventChoice { all_events: arguments.all_events, left_out }
+    let only = arguments.only.map(|only| match only {
+        OnlyName::Messages => Only::Messages,
+        OnlyName::Collectives => Only::Collectives,
+    });
+    EventChoice { all_events: arguments.all_events, only, left_out }
 }
 
 fn settings(arguments: &PatternsArgs) -> PatternSettings {
-    let wanted = arguments.top.unwrap_or(if arguments.json { 0 } else { SHOWN });
     PatternSettings {
         method: match arguments.method {
             MethodName::Ngrams => PatternMethod::Ngrams,
@@ -75,7 +172,7 @@ fn settings(arguments: &PatternsArgs) -> PatternSettings {
             RankName::Processes => RankBy::Processes,
         },
         min_count: arguments.min_count,
-        keep: if wanted == 0 { MOST_KEPT } else { wanted.min(MOST_KEPT) },
+        keep: MOST_KEPT,
     }
 }
 

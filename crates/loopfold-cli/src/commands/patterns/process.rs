@@ -3,10 +3,11 @@
 use crate::args::PatternsArgs;
 use crate::show::{self, Labels};
 use anyhow::Result;
-use loopfold::questions::communication::Processes;
+use loopfold::questions::communication::{CommunicationPattern, Part, Processes};
 use loopfold::questions::{KeptPositions, Nest, Node, Pattern, Patterns};
 use loopfold::{Fold, Symbol};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::io::Write;
 
 /// Events of a pattern that are written out in JSON; of longer ones each repetition once.
@@ -41,11 +42,6 @@ impl<'a> ProcessPatterns<'a> {
         let told = patterns.patterns.iter().take_while(fits).count();
         let events = streams.shown().iter().try_fold(0u64, |sum, stream| sum.checked_add(stream.length()));
         Self { fold, streams, patterns, told, positions: streams.positions(), events }
-    }
-
-    /// How many patterns are told.
-    pub(super) fn told(&self) -> usize {
-        self.told
     }
 
     /// The events of all streams that count; nothing when that passes 64 bits.
@@ -87,16 +83,45 @@ impl<'a> ProcessPatterns<'a> {
         streams.into_iter().map(|stream| self.fold.streams()[stream].title()).collect()
     }
 
-    pub(super) fn to_json(&self) -> Value {
-        let patterns = self.patterns().iter().zip(1..);
+    /// How many patterns there are.
+    pub(super) fn found(&self) -> u64 {
+        self.patterns.found
+    }
+
+    /// Whether patterns are made of sends, receives and collectives.
+    pub(super) fn communicate(&self) -> bool {
+        self.streams.communicate()
+    }
+
+    /// For each pattern whether all of its places are parts of communication patterns.
+    pub(super) fn joined(&self, communication: &[&CommunicationPattern]) -> Vec<bool> {
+        let parts: HashSet<Part> = communication
+            .iter()
+            .flat_map(|pattern| &pattern.occurrences)
+            .flat_map(|occurrence| occurrence.parts.iter().copied())
+            .collect();
+        let is_joined = |pattern: &Pattern| {
+            let length = pattern.symbols.len() as u32;
+            self.patterns.streams_of(pattern).all(|(stream, places)| {
+                places.iter().all(|place| {
+                    let (start, end) = (place.start, place.start + length);
+                    parts.contains(&Part { stream: stream as u32, start, end })
+                })
+            })
+        };
+        self.patterns().iter().map(is_joined).collect()
+    }
+
+    /// The first `most`, numbered from behind `before` on.
+    pub(super) fn to_json(&self, before: usize, most: usize) -> Vec<Value> {
+        let patterns = self.patterns().iter().take(most).zip(before + 1..);
         patterns.map(|(pattern, id)| self.pattern_json(id, pattern)).collect()
     }
 
     fn pattern_json(&self, id: usize, pattern: &Pattern) -> Value {
         let alphabet = self.streams.alphabet();
         let nest = self.nest(pattern);
-        let events = written_out(&nest).unwrap_or_else(|| once(&nest));
-        let events: Vec<String> = events.into_iter().map(|symbol| alphabet.label(symbol)).collect();
+        let events: Vec<String> = events_of(&nest).into_iter().map(|symbol| alphabet.label(symbol)).collect();
         let length = nest.length(0..nest.nodes.len());
         let mut value = json!({
             "id": id,
@@ -134,13 +159,24 @@ impl<'a> ProcessPatterns<'a> {
         all.take(MOST_POSITIONS).map(position).collect()
     }
 
-    pub(super) fn print(&self, out: &mut impl Write, arguments: &PatternsArgs) -> Result<()> {
-        self.heading(out)?;
-        let patterns = self.patterns();
+    /// Prints the first `most` of those that are not left out, numbered from behind `before` on.
+    pub(super) fn print(
+        &self,
+        out: &mut impl Write,
+        arguments: &PatternsArgs,
+        before: usize,
+        most: usize,
+        left_out: &[bool],
+    ) -> Result<()> {
+        let is_shown = |&(_, at): &(&Pattern, usize)| !left_out.get(at - before - 1).is_some_and(|&is| is);
+        let numbered = self.patterns().iter().zip(before + 1..);
+        let all: Vec<(&Pattern, usize)> = numbered.filter(is_shown).collect();
+        let patterns = &all[..most.min(all.len())];
+        self.heading(out, left_out)?;
         if patterns.is_empty() {
             return Ok(());
         }
-        let any_inside = patterns.iter().any(|pattern| pattern.inside > 0);
+        let any_inside = patterns.iter().any(|(pattern, _)| pattern.inside > 0);
         let several = self.fold.streams().len() > 1;
         let heads = ["#", "count", "places", "inside", "events", "share", "streams"];
         let is_shown = |column: &usize| match heads[*column] {
@@ -150,7 +186,7 @@ impl<'a> ProcessPatterns<'a> {
         };
         let columns: Vec<usize> = (0..heads.len()).filter(is_shown).collect();
         let rows: Vec<[String; 7]> =
-            patterns.iter().zip(1..).map(|(pattern, id)| self.numbers(id, pattern)).collect();
+            patterns.iter().map(|&(pattern, id)| self.numbers(id, pattern)).collect();
         let width = |&column: &usize| {
             rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).max(heads[column].len())
         };
@@ -162,23 +198,24 @@ impl<'a> ProcessPatterns<'a> {
         let indent = widths.iter().map(|width| width + 2).sum::<usize>();
         let terminal = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0));
         let room = terminal.clamp(60, 200).saturating_sub(indent).max(30);
-        let most = if arguments.full { usize::MAX } else { LINES };
+        let most_lines = if arguments.full { usize::MAX } else { LINES };
         let labels = Labels::of_alphabet(self.streams.alphabet(), arguments.hex);
         writeln!(out, "\n{}pattern", line(&heads))?;
-        for (pattern, row) in patterns.iter().zip(&rows) {
+        for ((pattern, _), row) in patterns.iter().zip(&rows) {
             let cells: Vec<&str> = row.iter().map(String::as_str).collect();
             write!(out, "{}", line(&cells))?;
-            let lines = show::nest_lines(&labels, &self.nest(pattern), room, most);
+            let lines = show::nest_lines(&labels, &self.nest(pattern), room, most_lines);
             writeln!(out, "{}", lines.join(&format!("\n{}", " ".repeat(indent))))?;
         }
-        let left_out = self.patterns.found - patterns.len() as u64;
+        let told = self.patterns().len() - all.len() + patterns.len();
+        let left_out = self.patterns.found - told as u64;
         if left_out > 0 {
             writeln!(out, "… and {} more (--top 0 shows all)", show::count(left_out))?;
         }
         Ok(())
     }
 
-    fn heading(&self, out: &mut impl Write) -> Result<()> {
+    fn heading(&self, out: &mut impl Write, left_out: &[bool]) -> Result<()> {
         let bold = anstyle::Style::new().bold();
         let is_communication = self.streams.communicate();
         let made_of = if is_communication { "sends, receives and collectives" } else { "events" };
@@ -192,6 +229,15 @@ impl<'a> ProcessPatterns<'a> {
                 out,
                 "{bold}no patterns{bold:#} in {whole}: nothing comes again but in loops, which `loops` shows"
             )?,
+            found if left_out.iter().any(|&is| is) => {
+                let parts = left_out.iter().filter(|&&is| is).count() as u64;
+                writeln!(
+                    out,
+                    "{bold}{}{bold:#} of single processes, and {} that are parts of those above (--processes)",
+                    show::plural(found - parts, "pattern"),
+                    show::count(parts)
+                )?
+            }
             found => {
                 writeln!(out, "{bold}{}{bold:#} of {made_of}, in {whole}", show::plural(found, "pattern"))?
             }
@@ -218,6 +264,11 @@ impl<'a> ProcessPatterns<'a> {
             streams,
         ]
     }
+}
+
+/// The events of a nest, loops written out, or each once if that would be too many.
+pub(super) fn events_of(nest: &Nest) -> Vec<Symbol> {
+    written_out(nest).unwrap_or_else(|| once(nest))
 }
 
 /// The events of a nest, loops written out; nothing if there are too many.

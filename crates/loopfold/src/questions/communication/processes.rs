@@ -11,11 +11,11 @@
 //! with the folder `outermost`. Memory: 8 bytes for each event of the stream that is being
 //! looked at, and that of the folder; what is kept goes with what is written.
 
-use super::call::Calls;
+use super::call::{Call, Calls};
 use super::communicators::{Communicators, Creation};
 use super::zip::{Joint, Node, Sequence};
 use crate::fold::{Fold, FoldedStream, Measure, Target, measure_rules};
-use crate::questions::patterns::{Abridged, EventChoice, KeptPositions, Room, side_by_side};
+use crate::questions::patterns::{Abridged, EventChoice, KeptPositions, Only, Room, side_by_side};
 use crate::trace::{Alphabet, Name, Projection, Role};
 use crate::{Result, RuleId, Symbol};
 use hashbrown::HashMap;
@@ -78,7 +78,7 @@ impl<'a> Processes<'a> {
         let ignore = if calls.is_empty() { Vec::new() } else { choice.left_out.clone() };
         let (alphabet, shown) =
             Projection { ignore, ..Projection::default() }.of_alphabet(fold.alphabet())?;
-        let kinds = Kinds::of(fold.alphabet(), &calls, choice.all_events);
+        let kinds = Kinds::of(fold.alphabet(), &calls, choice);
         let mut roots: Vec<RuleId> = fold.streams().iter().map(FoldedStream::root).collect();
         roots.sort_unstable();
         roots.dedup();
@@ -168,14 +168,21 @@ struct Kinds {
 }
 
 impl Kinds {
-    fn of(alphabet: &Alphabet, calls: &Calls, all_events: bool) -> Self {
+    fn of(alphabet: &Alphabet, calls: &Calls, choice: &EventChoice) -> Self {
         let mut functions: Vec<String> = Vec::new();
         let mut numbers: HashMap<String, u32> = HashMap::new();
         // A trace of something else than communication.
-        let all_events = all_events || calls.is_empty();
+        let all_events = choice.all_events || calls.is_empty();
+        let is_chosen = |call: &Call| match choice.only {
+            None => true,
+            Some(Only::Messages) => call.collective.is_none(),
+            Some(Only::Collectives) => call.collective.is_some(),
+        };
         let mut kind = |symbol| {
-            if all_events || calls.get(symbol).is_some() {
-                return Kind::Taken;
+            match calls.get(symbol) {
+                _ if all_events => return Kind::Taken,
+                Some(call) => return if is_chosen(call) { Kind::Taken } else { Kind::LeftOut },
+                None => {}
             }
             let meaning = alphabet.meaning(symbol);
             match meaning.role {

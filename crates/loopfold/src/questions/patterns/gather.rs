@@ -19,13 +19,24 @@ pub const ENVELOPE: [&str; 9] =
 pub struct EventChoice {
     /// All, not only sends, receives and collectives.
     pub all_events: bool,
+    /// Only some of the communication.
+    pub only: Option<Only>,
     /// Fields that are left out, of a trace that has communication.
     pub left_out: Vec<String>,
 }
 
+/// A part of communication.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Only {
+    /// Sends and receives.
+    Messages,
+    /// Collective operations.
+    Collectives,
+}
+
 impl Default for EventChoice {
     fn default() -> Self {
-        Self { all_events: false, left_out: ENVELOPE.map(String::from).to_vec() }
+        Self { all_events: false, only: None, left_out: ENVELOPE.map(String::from).to_vec() }
     }
 }
 

@@ -23,7 +23,7 @@ mod suffixes;
 pub use abridged::{Abridged, AbridgedLoop};
 pub use exact::{Repeat, Repeats};
 pub(in crate::questions) use gather::side_by_side;
-pub use gather::{ENVELOPE, EventChoice, KeptPositions, Room};
+pub use gather::{ENVELOPE, EventChoice, KeptPositions, Only, Room};
 pub use ngram::{NgramPattern, Ngrams};
 
 use crate::{Result, Symbol};

@@ -1,0 +1,507 @@
+//! Patterns of several processes, who sends how much to whom, and what never came to an end;
+//! on a terminal and as JSON.
+
+use crate::show;
+use anyhow::Result;
+use loopfold::Symbol;
+use loopfold::fold::Occurrences;
+use loopfold::questions::communication::{
+    CommunicationPattern, Description, Disagreement, Part, Partners, Processes, Topology, Unmatched,
+};
+use loopfold::questions::{KeptPositions, Nest, Node, RankBy};
+use loopfold::trace::{Name, Role, Value as FieldValue};
+use loopfold::{Fold, questions};
+use serde_json::{Map, Value, json};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::io::Write;
+
+/// Processes of a pattern on a terminal.
+const PROCESSES: usize = 16;
+/// Lines for one process.
+const LINES: usize = 4;
+/// Places of a pattern in JSON.
+const MOST_PLACES: usize = 1000;
+/// Events of one process that are written out in JSON.
+const LONGEST: usize = 1 << 12;
+/// What is unmatched, on a terminal.
+const MOST_UNMATCHED: usize = 10;
+
+/// All that is needed to tell of communication.
+pub(super) struct Communication<'a> {
+    fold: &'a Fold,
+    processes: &'a Processes<'a>,
+    partners: &'a Partners,
+    patterns: Vec<&'a CommunicationPattern>,
+    positions: KeptPositions<'a>,
+    /// The events of all streams that are looked at.
+    events: u64,
+}
+
+impl<'a> Communication<'a> {
+    pub(super) fn new(
+        fold: &'a Fold,
+        processes: &'a Processes<'a>,
+        partners: &'a Partners,
+        patterns: &'a [CommunicationPattern],
+        rank_by: RankBy,
+        min_count: u64,
+    ) -> Self {
+        let mut patterns: Vec<&CommunicationPattern> =
+            patterns.iter().filter(|pattern| pattern.count >= min_count).collect();
+        // They come by the events they explain, which is what decides among equals.
+        patterns.sort_by_key(|pattern| {
+            Reverse(match rank_by {
+                RankBy::Events => 0,
+                RankBy::Count => pattern.count,
+                RankBy::Length => pattern.events,
+                RankBy::Processes => pattern.parts().len() as u64,
+            })
+        });
+        let events = processes.shown().iter().fold(0u64, |sum, stream| sum.saturating_add(stream.length()));
+        Self { fold, processes, partners, patterns, positions: processes.positions(), events }
+    }
+
+    /// How many patterns there are.
+    pub(super) fn found(&self) -> usize {
+        self.patterns.len()
+    }
+
+    pub(super) fn patterns(&self) -> &[&'a CommunicationPattern] {
+        &self.patterns
+    }
+
+    fn name(&self, stream: u32) -> String {
+        self.fold.streams()[stream as usize].name().to_string()
+    }
+
+    fn title(&self, stream: u32) -> &'a str {
+        self.fold.streams()[stream as usize].title()
+    }
+
+    fn share(&self, pattern: &CommunicationPattern) -> f64 {
+        if self.events == 0 { 0.0 } else { (pattern.explains as f64 / self.events as f64).min(1.0) }
+    }
+
+    fn nest(&self, part: Part) -> Nest {
+        let shown = self.processes.doings()[part.stream as usize].shown();
+        let end = part.end.min(part.start.saturating_add(LONGEST as u32));
+        let mut nest = shown.nest(part.start as usize, end as usize);
+        if end < part.end {
+            let all = shown.events(part.start as usize, part.end as usize);
+            nest.nodes.push(Node::LeftOut(all.saturating_sub(nest.length(0..nest.nodes.len()))));
+        }
+        nest
+    }
+
+    /// How often a function is entered in a stream.
+    fn calls(&self, function: &str, stream: u32) -> u64 {
+        let alphabet = self.fold.alphabet();
+        let root = self.fold.streams()[stream as usize].root();
+        let is_entry = |symbol: &Symbol| {
+            let meaning = alphabet.meaning(*symbol);
+            let Name::Text(name) = meaning.name else { return false };
+            meaning.role == Role::Enter && String::from_utf8_lossy(name) == function
+        };
+        let count = |symbol| self.fold.measure(&Occurrences(symbol), root).unwrap_or(u64::MAX);
+        alphabet.symbols().filter(is_entry).map(count).fold(0, u64::saturating_add)
+    }
+}
+
+/// JSON.
+impl Communication<'_> {
+    /// The first `most` patterns, numbered from 1.
+    pub(super) fn to_json(&self, most: usize) -> Vec<Value> {
+        self.patterns.iter().take(most).zip(1..).map(|(pattern, id)| self.pattern_json(id, pattern)).collect()
+    }
+
+    fn pattern_json(&self, id: usize, pattern: &CommunicationPattern) -> Value {
+        let about = Description::of(pattern, self.processes, self.partners);
+        let alphabet = self.processes.alphabet();
+        let (mut events, mut nests) = (Map::new(), Map::new());
+        for &part in pattern.parts() {
+            let nest = self.nest(part);
+            let labels = super::process::events_of(&nest);
+            let labels: Vec<String> = labels.into_iter().map(|symbol| alphabet.label(symbol)).collect();
+            events.insert(self.name(part.stream), json!(labels));
+            nests.insert(self.name(part.stream), show::nest_json(alphabet, &nest, None));
+        }
+        let first = pattern.parts()[0].stream;
+        let contexts: Vec<Value> = about
+            .functions
+            .iter()
+            .map(|(function, count)| {
+                json!({"function": show::plain(function), "count": count, "calls": self.calls(function, first)})
+            })
+            .collect();
+        let rank = |index: usize| self.processes.communicators().rank(pattern.parts()[index].stream as usize);
+        let channels: Vec<Value> =
+            about.channels.pairs().map(|(from, to)| json!([rank(from), rank(to)])).collect();
+        json!({
+            "id": id,
+            "kind": "communication",
+            "collective": about.is_collective,
+            "events": events,
+            "length": pattern.events,
+            "nests": nests,
+            "count": pattern.count,
+            "places": pattern.occurrences.len(),
+            "share": show::rounded(self.share(pattern), 4),
+            "processes": pattern.parts().iter().map(|part| self.title(part.stream)).collect::<Vec<_>>(),
+            "positions": self.positions_json(pattern),
+            "channels": channels,
+            "topology": about.topology.as_ref().map(|topology| topology_json(topology, rank)),
+            "contexts": contexts,
+        })
+    }
+
+    fn positions_json(&self, pattern: &CommunicationPattern) -> Value {
+        let most = MOST_PLACES / pattern.parts().len().max(1);
+        let place = |occurrence: &questions::communication::Occurrence| {
+            let starts: Map<String, Value> = occurrence
+                .parts
+                .iter()
+                .map(|part| {
+                    let shown = self.processes.doings()[part.stream as usize].shown();
+                    let first = shown.first(part.start as usize, part.end as usize);
+                    (self.name(part.stream), json!(self.positions.of(part.stream as usize, first)))
+                })
+                .collect();
+            json!({"starts": starts, "times": occurrence.times})
+        };
+        pattern.occurrences.iter().take(most.max(1)).map(place).collect()
+    }
+
+    pub(super) fn matrix_json(&self) -> Value {
+        let cell = |(&(from, to), traffic): (&(u32, u32), &questions::communication::Traffic)| json!({"from": from, "to": to, "messages": traffic.messages, "bytes": traffic.bytes});
+        self.partners.matrix.iter().map(cell).collect()
+    }
+
+    pub(super) fn unmatched_json(&self) -> Value {
+        let one = |found: &Unmatched| {
+            let first = found.first.map(
+                |(stream, position)| json!({"stream": self.fold.streams()[stream].name(), "start": position}),
+            );
+            json!({
+                "kind": if found.sent { "send" } else { "receive" },
+                "from": found.from, "to": found.to, "comm": found.comm, "tag": found.tag,
+                "count": found.count, "first": first,
+            })
+        };
+        self.partners.unmatched.iter().map(one).collect()
+    }
+
+    pub(super) fn disagreements_json(&self) -> Value {
+        let one = |found: &Disagreement| {
+            let seen = found.seen.map(|(stream, at)| {
+                json!({
+                    "stream": self.fold.streams()[stream].name(),
+                    "start": at.map(|(position, _)| position),
+                    "event": at.map(|(_, symbol)| self.fold.alphabet().label(symbol)),
+                })
+            });
+            json!({"comm": found.comm, "nth": found.nth, "seen": seen})
+        };
+        self.partners.disagreements.iter().map(one).collect()
+    }
+}
+
+fn topology_json(topology: &Topology, rank: impl Fn(usize) -> u32) -> Value {
+    use questions::communication::Direction::{Both, Down, Up};
+    let direction = |direction: &_| match direction {
+        Up => "up",
+        Down => "down",
+        Both => "both",
+    };
+    json!({
+        "name": topology.layout.name(),
+        "shape": topology.shape,
+        "directions": topology.directions.iter().map(direction).collect::<Vec<_>>(),
+        "root": topology.root.map(rank),
+        "departure": show::rounded(topology.departure(), 4),
+        "missing": topology.missing,
+        "extra": topology.extra,
+    })
+}
+
+/// On a terminal.
+impl Communication<'_> {
+    pub(super) fn print(&self, out: &mut impl Write, most: usize, full: bool) -> Result<()> {
+        let bold = anstyle::Style::new().bold();
+        let found = self.patterns.len();
+        if found > 0 {
+            writeln!(
+                out,
+                "{bold}{}{bold:#} in {} of {}; S3 is a send to process 3, R3 a receive from it",
+                show::plural(found as u64, "communication pattern"),
+                show::events(Some(self.events)),
+                show::plural(self.fold.streams().len() as u64, "stream"),
+            )?;
+        }
+        for (pattern, id) in self.patterns.iter().take(most).zip(1..) {
+            self.print_pattern(out, id, pattern, full)?;
+        }
+        if found > most {
+            writeln!(out, "\n… and {} more (--top 0 shows all)", show::count((found - most) as u64))?;
+        }
+        Ok(())
+    }
+
+    fn print_pattern(
+        &self,
+        out: &mut impl Write,
+        id: usize,
+        pattern: &CommunicationPattern,
+        full: bool,
+    ) -> Result<()> {
+        let bold = anstyle::Style::new().bold();
+        let about = Description::of(pattern, self.processes, self.partners);
+        let what = match &about.topology {
+            Some(topology) => topology.to_string(),
+            None if about.is_collective => "collective operations".to_string(),
+            None => format!(
+                "{} of no known topology",
+                show::plural(about.channels.pairs().len() as u64, "channel")
+            ),
+        };
+        let parts = pattern.parts();
+        writeln!(out, "\n{bold}#{id}  {what}{bold:#}")?;
+        writeln!(
+            out,
+            "    {} in {}, {} of {} each, {} of all",
+            times(pattern.count),
+            show::plural(pattern.occurrences.len() as u64, "place"),
+            show::plural(pattern.events, "event"),
+            processes_text(parts.len()),
+            show::percent(self.share(pattern)),
+        )?;
+        for (function, count) in &about.functions {
+            let calls = self.calls(function, parts[0].stream);
+            writeln!(
+                out,
+                "    in {}: {}, in {}",
+                show::plain(function),
+                times(*count),
+                show::plural(calls, "call")
+            )?;
+        }
+        self.print_parts(out, parts, full)
+    }
+
+    /// What each process does; those that do the same, as collective operations do, at once.
+    fn print_parts(&self, out: &mut impl Write, parts: &[Part], full: bool) -> Result<()> {
+        let width = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0));
+        let mut same: Vec<(Vec<String>, Vec<Part>)> = Vec::new();
+        let mut known: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+        for &part in parts {
+            let words = self.words(part);
+            let next = same.len();
+            let at = *known.entry(words.clone()).or_insert(next);
+            if at == next {
+                same.push((words, Vec::new()));
+            }
+            same[at].1.push(part);
+        }
+        let name = |parts: &[Part]| match parts {
+            [only] => show::shorten(&show::plain(self.title(only.stream)), 24),
+            several => processes_text(several.len()),
+        };
+        let most = if full { usize::MAX } else { PROCESSES };
+        let names: Vec<String> = same.iter().take(most).map(|(_, parts)| name(parts)).collect();
+        let indent = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        let room = width.clamp(60, 200).saturating_sub(indent + 6).max(30);
+        for (name, (words, _)) in names.iter().zip(&same) {
+            let lines = wrapped(words, room, if full { usize::MAX } else { LINES });
+            let between = format!("\n{}", " ".repeat(indent + 6));
+            writeln!(out, "    {name:<indent$}  {}", lines.join(&between))?;
+        }
+        if same.len() > most {
+            let left_out = same.len() - most;
+            writeln!(out, "    … and {} more (--full shows all)", show::count(left_out as u64))?;
+        }
+        Ok(())
+    }
+
+    /// The events of a stretch in short, loops in parentheses.
+    fn words(&self, part: Part) -> Vec<String> {
+        let nest = self.nest(part);
+        let mut words: Vec<String> = Vec::new();
+        let mut open: Vec<(usize, usize, u64)> = Vec::new();
+        let mut before = String::new();
+        for (at, node) in nest.nodes.iter().enumerate() {
+            match *node {
+                Node::Loop { times, end, .. } => {
+                    open.push((at, end, times));
+                    before.push_str(if end - at > 2 { "(" } else { "" });
+                }
+                Node::Event(symbol) => words.push(std::mem::take(&mut before) + &self.word(part, symbol)),
+                Node::LeftOut(events) => words.push(format!("… {}", show::plural(events, "event"))),
+            }
+            while let Some((start, end, times)) = open.pop_if(|(_, end, _)| *end == at + 1) {
+                if let Some(last) = words.last_mut() {
+                    last.push_str(&format!("{}^{times}", if end - start > 2 { ")" } else { "" }));
+                }
+            }
+        }
+        words
+    }
+
+    /// An event in short: `S3`, `R3`, `S3R1` for both at once, `Bcast(0)`.
+    fn word(&self, part: Part, symbol: Symbol) -> String {
+        let meaning = self.processes.alphabet().meaning(symbol);
+        let comm = meaning.field("comm").map_or_else(|| "0".to_string(), text);
+        let peers = |key: &str, letter: &str| {
+            let peer = |peer: &str| match peer.parse() {
+                Ok(rank) => {
+                    let communicators = self.processes.communicators();
+                    let rank = communicators.world_rank(part.stream as usize, &comm, rank).unwrap_or(rank);
+                    format!("{letter}{rank}")
+                }
+                Err(_) => format!("{letter}{peer}"),
+            };
+            meaning.field(key).map(text).map(|peers| peers.split(',').map(peer).collect::<String>())
+        };
+        let messages = [peers("dest", "S"), peers("src", "R")].into_iter().flatten().collect::<String>();
+        if meaning.role != Role::Collective && !messages.is_empty() {
+            return show::plain(&messages);
+        }
+        let name = match meaning.name {
+            Name::Text(name) => String::from_utf8_lossy(name).into_owned(),
+            Name::Integer(number) => number.to_string(),
+        };
+        let name = name.strip_prefix("MPI_").unwrap_or(&name).to_string();
+        let root = meaning.field("root").map_or(String::new(), |root| format!("({})", text(root)));
+        show::plain(&(name + &root))
+    }
+
+    /// What never came to an end.
+    pub(super) fn print_unmatched(&self, out: &mut impl Write, full: bool) -> Result<()> {
+        let Partners { unmatched, disagreements, .. } = self.partners;
+        let most = if full { usize::MAX } else { MOST_UNMATCHED };
+        let bold = anstyle::Style::new().bold();
+        if !unmatched.is_empty() {
+            let count = unmatched.iter().fold(0u64, |sum, found| sum.saturating_add(found.count));
+            writeln!(out, "\n{bold}{}{bold:#}", show::plural(count, "message without another end"))?;
+        }
+        for found in unmatched.iter().take(most) {
+            writeln!(out, "    {}", self.unmatched_text(found))?;
+        }
+        if unmatched.len() > most {
+            writeln!(
+                out,
+                "    … and {} more kinds (--full shows all)",
+                show::count((unmatched.len() - most) as u64)
+            )?;
+        }
+        if !disagreements.is_empty() {
+            writeln!(out, "\n{bold}collective operations that processes disagree on{bold:#}")?;
+        }
+        for found in disagreements.iter().take(most) {
+            let [first, second] = found.seen.map(|(stream, at)| {
+                let stream = show::plain(self.fold.streams()[stream].title());
+                match at {
+                    Some((position, symbol)) => {
+                        let label = show::shorten(&self.fold.alphabet().label(symbol), 60);
+                        format!("{stream} has {label} (event {position})")
+                    }
+                    None => format!("{stream} has none"),
+                }
+            });
+            let comm = show::plain(&found.comm);
+            writeln!(
+                out,
+                "    number {} on communicator {comm}: {first}, {second}",
+                show::count(found.nth + 1)
+            )?;
+        }
+        if disagreements.len() > most {
+            writeln!(
+                out,
+                "    … and {} more (--full shows all)",
+                show::count((disagreements.len() - most) as u64)
+            )?;
+        }
+        Ok(())
+    }
+
+    fn unmatched_text(&self, found: &Unmatched) -> String {
+        let (one, many) = if found.sent {
+            ("send is never received", "sends are never received")
+        } else {
+            ("receive is never sent to", "receives are never sent to")
+        };
+        let what = if found.count == 1 { one } else { many };
+        let from = found.from.map_or("anyone".to_string(), |from| format!("process {from}"));
+        let tag = found.tag.map_or(String::new(), |tag| format!(", tag {tag}"));
+        let first = found.first.map_or(String::new(), |(stream, position)| {
+            let stream = show::plain(self.fold.streams()[stream].title());
+            format!("; the first is event {position} of {stream}")
+        });
+        let comm = show::plain(&found.comm);
+        format!(
+            "{} {what}: from {from} to process {}, communicator {comm}{tag}{first}",
+            show::count(found.count),
+            found.to
+        )
+    }
+}
+
+/// Notes on what could not be matched though nothing is wrong.
+pub(super) fn notes(partners: &Partners) -> Vec<String> {
+    let mut notes = Vec::new();
+    if partners.absent > 0 {
+        notes.push(format!(
+            "{} to or from processes of which there is no trace",
+            show::plural(partners.absent, "message")
+        ));
+    }
+    if partners.unresolved > 0 {
+        notes.push(format!(
+            "{} from anyone: the trace does not say whom what was received came from",
+            show::plural(partners.unresolved, "receive")
+        ));
+    }
+    notes
+}
+
+fn text(value: FieldValue<'_>) -> String {
+    match value {
+        FieldValue::Integer(number) => number.to_string(),
+        FieldValue::Text(text) => String::from_utf8_lossy(text).into_owned(),
+    }
+}
+
+fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_string(),
+        2 => "twice".to_string(),
+        count => format!("{} times", show::count(count)),
+    }
+}
+
+fn processes_text(count: usize) -> String {
+    match count {
+        1 => "1 process".to_string(),
+        count => format!("{} processes", show::count(count as u64)),
+    }
+}
+
+/// Words in lines of at most so many characters; what is more than `most` lines is counted.
+fn wrapped(words: &[String], width: usize, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let is_full = lines.len() >= most;
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ if is_full => {
+                lines.push(format!("… {} more", words.len() - at));
+                return lines;
+            }
+            _ => lines.push(word.clone()),
+        }
+    }
+    lines
+}
