@@ -503,7 +503,7 @@ pub(crate) struct SimilarArgs {
     )]
     pub(crate) like: Option<String>,
     /// The pattern of this number in the list of `patterns`
-    #[arg(long, value_name = "N", group = "given", hide = true, help_heading = "What is looked for")]
+    #[arg(long, value_name = "N", group = "given", help_heading = "What is looked for")]
     pub(crate) number: Option<usize>,
     /// How many events may be inserted, lost or other ones, in each process
     #[arg(long, value_name = "K", default_value_t = 1, help_heading = "What is alike")]

@@ -43,6 +43,10 @@ fn check(abridged: &Abridged, stream: &[Symbol]) {
     let events: Vec<Symbol> = whole.iter().map(|&at| abridged.symbols()[at]).collect();
     assert_eq!(events, stream);
     assert_eq!(abridged.length(), stream.len() as u64);
+    for (position, &at) in whole.iter().enumerate() {
+        assert_eq!(abridged.index_at(position as u64), Some(at), "{position} {loops:?}");
+    }
+    assert_eq!(abridged.index_at(whole.len() as u64), None);
     for start in 0..length {
         let first = whole.iter().position(|&at| at == start).unwrap();
         assert_eq!(abridged.position(start), first as u64);

@@ -5,8 +5,8 @@
 
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::questions::{
-    KnownPattern, LikePattern, Likeness, MessagesInOrder, Partners, Processes, RolesAndPeers, SimilarPlace,
-    find_similar, join_similar,
+    KnownPattern, LikePattern, Likeness, MessagesInOrder, ProcessStreams, RolesAndPeers,
+    SimilarPartners as _, SimilarPlace, find_similar, join_similar,
 };
 use loopfold::trace::{Collector, Event, Field, Role, Sink, Value};
 use loopfold::{Fold, Symbol};
@@ -120,7 +120,7 @@ fn partner(processes: &[Vec<Done>], process: usize, position: u64) -> Option<(us
 }
 
 fn windows_of(fold: &Fold, variant: &[Vec<(Role, usize)>], edits: usize) -> Vec<Vec<SimilarPlace>> {
-    let processes = Processes::of(fold);
+    let processes = ProcessStreams::of(fold);
     let mut numbers = RolesAndPeers::default();
     let mut all = Vec::new();
     for (process, events) in variant.iter().enumerate() {
@@ -180,7 +180,7 @@ fn windows_that_exchange_messages_are_one_occurrence() {
             expected.iter().copied().filter(|&edits| edits as f64 / total as f64 <= 0.2).collect();
         assert_eq!(distances, small, "{known:?} {windows:?}");
         assert!(found.iter().all(|occurrence| occurrence.windows.len() == known.processes()));
-        let messages = MessagesInOrder::of(&fold, &Processes::of(&fold)).unwrap();
+        let messages = MessagesInOrder::of(&fold, &ProcessStreams::of(&fold)).unwrap();
         for (process, events) in processes.iter().enumerate() {
             for position in 0..events.len() as u64 {
                 assert_eq!(messages.partner(process, position), by_counting(process, position));

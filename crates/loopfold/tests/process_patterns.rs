@@ -266,6 +266,10 @@ fn events_are_chosen_and_found_again() {
                 }
             }
             assert_eq!(positions.of(index, kept.len() as u64), None);
+            for at in 0..=all.len() as u64 {
+                let before = kept.iter().filter(|&&position| position < at).count() as u64;
+                assert_eq!(positions.before(index, at), Some(before));
+            }
             let is_stored = room.events == 0 && !all.is_empty();
             assert_eq!(streams.stored().contains(&index), is_stored);
         }

@@ -46,8 +46,8 @@ pub use query::Query;
 pub use rule_sums::{rule_sums, summarize};
 pub use run_time::run_time;
 pub use similar::{
-    Compared, Filtered, LikePattern, Likeness, MessagesInOrder, Partners, Processes, RolesAndPeers,
-    SimilarOccurrence, SimilarPlace, SimilarWindow, find_similar, join_similar,
+    Compared, Filtered, LikePattern, Likeness, MessagesInOrder, ProcessStreams, RolesAndPeers,
+    SimilarOccurrence, SimilarPartners, SimilarPlace, SimilarWindow, find_similar, join_similar,
 };
 pub use statistics::{Statistics, StreamStatistics, statistics};
 pub use sums::{EventSums, event_sums};

@@ -16,6 +16,7 @@ use loopfold::questions::communication::{CommunicationPattern, Partners, Process
 use loopfold::questions::{ENVELOPE, EventChoice, Only, PatternMethod, PatternSettings, Patterns, RankBy};
 use loopfold::trace::TimesKept;
 use process::ProcessPatterns;
+pub(super) use process::events_of;
 use serde_json::json;
 use std::io::Write;
 

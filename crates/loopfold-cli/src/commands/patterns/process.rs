@@ -267,7 +267,7 @@ impl<'a> ProcessPatterns<'a> {
 }
 
 /// The events of a nest, loops written out, or each once if that would be too many.
-pub(super) fn events_of(nest: &Nest) -> Vec<Symbol> {
+pub(in crate::commands) fn events_of(nest: &Nest) -> Vec<Symbol> {
     written_out(nest).unwrap_or_else(|| once(nest))
 }
 

@@ -2,6 +2,7 @@
 //! communication pattern that they make.
 
 mod file;
+mod larger;
 mod pattern;
 mod print;
 mod search;
@@ -9,6 +10,7 @@ mod search;
 use crate::args::SimilarArgs;
 use crate::{Outcome, input, show};
 use anyhow::{Context as _, Result, bail};
+use larger::Larger;
 use loopfold::trace::TimesKept;
 use pattern::Asked;
 
@@ -28,7 +30,9 @@ pub(super) fn run(arguments: &SimilarArgs) -> Result<Outcome> {
     show::notes(&notes);
     let found = search::search(arguments, &fold, &asked, max_error)?;
     show::notes(&found.notes);
-    print::print(arguments, &fold, &asked, &found)?;
+    // What lies in larger patterns is said where there is something to say it of.
+    let larger = (found.count > 0).then(|| Larger::of(arguments, &fold)).transpose()?;
+    print::print(arguments, &fold, &asked, &found, larger.as_ref())?;
     // Of a pattern of several processes, its occurrences are what was asked for.
     let is_found = match &found.joined {
         Some(joined) => !joined.occurrences.is_empty(),

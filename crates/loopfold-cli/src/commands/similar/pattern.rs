@@ -2,9 +2,13 @@
 //! one that `patterns` found.
 
 use super::file::{self, Written};
+use super::larger::{Larger, Numbered};
 use crate::args::SimilarArgs;
+use crate::commands::patterns::events_of;
+use crate::show;
 use anyhow::{Result, bail};
-use loopfold::questions::{Compared, KnownPattern, Processes, Query, RolesAndPeers, near_names};
+use loopfold::questions::communication::Part;
+use loopfold::questions::{Compared, KnownPattern, ProcessStreams, Query, RolesAndPeers, near_names};
 use loopfold::trace::Role;
 use loopfold::{Fold, Symbol};
 use std::collections::BTreeMap;
@@ -15,7 +19,7 @@ pub(super) type Sequence = Vec<Vec<Symbol>>;
 /// What is looked for, and in which streams.
 pub(super) struct Asked<'a> {
     pub(super) patterns: Patterns,
-    pub(super) processes: Processes<'a>,
+    pub(super) processes: ProcessStreams<'a>,
     pub(super) events: Events,
 }
 
@@ -41,7 +45,11 @@ pub(super) enum Events {
 
 impl Events {
     /// What each symbol is compared as in a stream.
-    pub(super) fn in_stream(&self, processes: &Processes<'_>, stream: usize) -> Result<Vec<Option<Symbol>>> {
+    pub(super) fn in_stream(
+        &self,
+        processes: &ProcessStreams<'_>,
+        stream: usize,
+    ) -> Result<Vec<Option<Symbol>>> {
         Ok(match self {
             Events::Compared(compared) => compared.symbols().to_vec(),
             Events::RolesAndPeers(numbers) => processes.roles_and_peers(stream, &mut numbers.clone())?,
@@ -56,7 +64,7 @@ impl<'a> Asked<'a> {
         text: Option<&str>,
         fold: &'a Fold,
     ) -> Result<(Self, Vec<String>)> {
-        let processes = Processes::of(fold);
+        let processes = ProcessStreams::of(fold);
         if let Some(name) = &arguments.like {
             let (patterns, numbers) = known(&KnownPattern::parse(name)?)?;
             let has_messages =
@@ -73,7 +81,7 @@ impl<'a> Asked<'a> {
         };
         let (patterns, notes) = match (&arguments.pattern, arguments.number, text) {
             (Some(path), ..) => from_file(&file::read(path)?, &compared, fold)?,
-            (None, Some(number), _) => (by_number(fold, number)?, Vec::new()),
+            (None, Some(number), _) => (by_number(arguments, fold, number)?, Vec::new()),
             (None, None, text) => {
                 (Patterns::Everywhere(written(text.unwrap_or(""), &compared, fold)?), Vec::new())
             }
@@ -98,9 +106,34 @@ fn written(text: &str, compared: &Compared, fold: &Fold) -> Result<Sequence> {
 }
 
 /// The pattern of that number in the list of `patterns`.
-fn by_number(_fold: &Fold, number: usize) -> Result<Patterns> {
-    bail!("there is no list of patterns yet, so none of them has the number {number}")
+fn by_number(arguments: &SimilarArgs, fold: &Fold, number: usize) -> Result<Patterns> {
+    let larger = Larger::of(arguments, fold)?;
+    let processes = larger.processes();
+    let sequence = |part: Part| -> Result<Sequence> {
+        let shown = processes.doings()[part.stream as usize].shown();
+        let (start, end) = (part.start as usize, part.end as usize);
+        if shown.events(start, end) > LONGEST {
+            bail!("pattern {number} has more than {} events of one process", show::count(LONGEST));
+        }
+        Ok(events_of(&shown.nest(start, end)).into_iter().map(|symbol| vec![symbol]).collect())
+    };
+    let all = larger.count();
+    match number.checked_sub(1).and_then(|index| larger.get(index)) {
+        Some(Numbered::Process(part)) => Ok(Patterns::Everywhere(sequence(part)?)),
+        Some(Numbered::Communication(parts)) => {
+            let mut sequences = BTreeMap::new();
+            for part in parts {
+                let process = processes.communicators().rank(part.stream as usize) as usize;
+                sequences.insert(process, sequence(part)?);
+            }
+            Ok(Patterns::Processes(vec![Variant { order: None, sequences }]))
+        }
+        None => bail!("there is no pattern {number}: `patterns` has {}", show::plural(all as u64, "pattern")),
+    }
 }
+
+/// Events of one process in a pattern that is looked for.
+const LONGEST: u64 = 4096;
 
 /// Events of a file that the trace does not have are not found, but the others may be.
 fn from_file(written: &Written, compared: &Compared, fold: &Fold) -> Result<(Patterns, Vec<String>)> {

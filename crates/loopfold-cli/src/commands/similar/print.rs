@@ -1,5 +1,6 @@
 //! Printing what is like a pattern.
 
+use super::larger::Larger;
 use super::pattern::{Asked, Patterns};
 use super::search::{Found, Joined};
 use crate::args::SimilarArgs;
@@ -13,10 +14,16 @@ use std::io::{BufWriter, Write};
 /// Shown on a terminal, unless all are asked for.
 const TOP: usize = 20;
 
-pub(super) fn print(arguments: &SimilarArgs, fold: &Fold, asked: &Asked<'_>, found: &Found) -> Result<()> {
+pub(super) fn print(
+    arguments: &SimilarArgs,
+    fold: &Fold,
+    asked: &Asked<'_>,
+    found: &Found,
+    larger: Option<&Larger<'_>>,
+) -> Result<()> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     if arguments.json {
-        print_json(&mut out, arguments, fold, found)?;
+        print_json(&mut out, arguments, fold, found, larger)?;
     } else if arguments.all {
         for &(stream, place) in &found.matches {
             let title = show::plain(fold.streams()[stream].title());
@@ -26,7 +33,7 @@ pub(super) fn print(arguments: &SimilarArgs, fold: &Fold, asked: &Asked<'_>, fou
         out.flush()?;
         super::super::find::note_more(&mut out, found.count - found.matches.len() as u64)?;
     } else {
-        print_text(&mut out, arguments, fold, asked, found)?;
+        print_text(&mut out, arguments, fold, asked, found, larger)?;
     }
     Ok(out.flush()?)
 }
@@ -37,6 +44,7 @@ fn print_text(
     fold: &Fold,
     asked: &Asked<'_>,
     found: &Found,
+    larger: Option<&Larger<'_>>,
 ) -> Result<()> {
     let length = match (&asked.patterns, &found.joined) {
         (Patterns::Everywhere(sequence), _) => sequence.len() as u64,
@@ -64,7 +72,9 @@ fn print_text(
         writeln!(out)?;
     }
     for &(stream, place) in found.matches.iter().take(TOP) {
-        writeln!(out, "{}", line(fold, stream, place))?;
+        let within = larger.and_then(|larger| larger.around(stream, place));
+        let within = within.map_or(String::new(), |number| format!(", within pattern {number}"));
+        writeln!(out, "{}{within}", line(fold, stream, place))?;
     }
     more(out, found.count.saturating_sub(TOP as u64), "--all shows them")
 }
@@ -111,7 +121,13 @@ fn more(out: &mut impl Write, left_out: u64, how: &str) -> Result<()> {
 }
 
 /// One object, written piece by piece, since there may be any number of matches.
-fn print_json(out: &mut impl Write, arguments: &SimilarArgs, fold: &Fold, found: &Found) -> Result<()> {
+fn print_json(
+    out: &mut impl Write,
+    arguments: &SimilarArgs,
+    fold: &Fold,
+    found: &Found,
+    larger: Option<&Larger<'_>>,
+) -> Result<()> {
     let value = json!({
         "edits": arguments.edits,
         "ngram": arguments.ngram,
@@ -125,7 +141,7 @@ fn print_json(out: &mut impl Write, arguments: &SimilarArgs, fold: &Fold, found:
     write!(out, "{},\"matches\":[", text.strip_suffix('}').unwrap_or(&text))?;
     for (index, &(stream, place)) in found.matches.iter().enumerate() {
         let mut value = place_json(fold, stream, place);
-        value["within"] = json!(within(stream, place));
+        value["within"] = json!(larger.and_then(|larger| larger.around(stream, place)));
         write!(out, "{}{value}", if index > 0 { "," } else { "" })?;
     }
     write!(out, "]")?;
@@ -145,11 +161,6 @@ fn print_json(out: &mut impl Write, arguments: &SimilarArgs, fold: &Fold, found:
         write!(out, "]")?;
     }
     Ok(writeln!(out, "}}")?)
-}
-
-/// The larger pattern of the stream that a window lies in, as `patterns` knows it.
-fn within(_stream: usize, _place: SimilarPlace) -> Option<Value> {
-    None
 }
 
 fn place_json(fold: &Fold, stream: usize, place: SimilarPlace) -> Value {

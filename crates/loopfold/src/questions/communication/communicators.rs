@@ -7,7 +7,9 @@
 //! communicators that were made by calls.
 
 use super::call::{WORLD, text_of};
-use crate::trace::{Meaning, Name, Value};
+use super::peers::survey;
+use crate::Fold;
+use crate::trace::{Meaning, Name, Trace, Value};
 use hashbrown::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
@@ -155,6 +157,14 @@ impl Communicators {
             result.ranks.push(rank.unwrap_or(result.size));
             result.size = result.size.saturating_add(u32::from(rank.is_none()));
         }
+        result
+    }
+
+    /// What a fold says: its streams, and the calls that make communicators.
+    pub fn of(fold: &Fold) -> Self {
+        let mut result = Self::new(fold.streams().iter().map(|stream| (stream.name(), stream.notes())));
+        let made = survey::creations(&Trace::default(), std::slice::from_ref(fold));
+        result.learn(&made.by_stream);
         result
     }
 

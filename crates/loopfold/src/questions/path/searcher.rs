@@ -28,6 +28,10 @@ const MOST_KEPT: usize = 1 << 26;
 /// then faster than finding those that hold it.
 const COMMON: usize = 40;
 
+/// The same where nothing says that a function is rare: giving up on it then costs a few
+/// hundredths of going through all rules.
+const RARE: usize = 400;
+
 /// So many paths of a function go straight over all rules before more is made of it.
 const STRAIGHT: usize = 3;
 
@@ -76,6 +80,8 @@ enum Known {
     /// So many paths of it were looked for.
     Asked(usize),
     Kept(Kept),
+    /// What could be kept is so much that going over all rules is no slower.
+    Everywhere,
 }
 
 /// What is kept of a function.
@@ -208,6 +214,7 @@ impl<'a> PathSearcher<'a> {
         match all.entry_ref(query.function()).or_insert(Known::Asked(0)) {
             Known::Asked(paths) => std::mem::replace(paths, paths.saturating_add(1)),
             Known::Kept(_) => STRAIGHT,
+            Known::Everywhere => 0,
         }
     }
 
@@ -282,9 +289,13 @@ impl<'a> PathSearcher<'a> {
             _ => 0,
         };
         let sum = self.items_kept.load(Ordering::Relaxed).saturating_sub(before).saturating_add(items);
-        if sum <= MOST_KEPT {
+        // Two thirds of the fold take no less time than all of it do straight.
+        let is_worth_it = !is_joined || items.saturating_mul(3) <= self.fold.items().saturating_mul(2);
+        if sum <= MOST_KEPT && is_worth_it {
             self.items_kept.store(sum, Ordering::Relaxed);
             all.insert(query.function().to_vec(), Known::Kept(kept.clone()));
+        } else if is_joined {
+            all.insert(query.function().to_vec(), Known::Everywhere);
         }
         kept
     }
@@ -294,14 +305,14 @@ impl<'a> PathSearcher<'a> {
         match scheme {
             Some(Scheme::Folded) => Ok(Plan::fully("it was asked for".to_string())),
             Some(_) => {
-                let plan = self.by_uses_or_fully(query.steps())?;
+                let plan = self.by_uses_or_fully(query)?;
                 let reason = match plan.projection {
                     Some(_) => format!("it was asked for; {}", plan.reason),
                     None => format!("it was asked for, but all rules were gone through: {}", plan.reason),
                 };
                 Ok(Plan { scheme: Scheme::Indexed, reason, ..plan })
             }
-            None if is_one_of_many || self.uses.get().is_some() => self.by_uses_or_fully(query.steps()),
+            None if is_one_of_many || self.uses.get().is_some() => self.by_uses_or_fully(query),
             None => self.by_segments_or_fully(query),
         }
     }
@@ -327,9 +338,11 @@ impl<'a> PathSearcher<'a> {
     }
 
     /// For one of many searches: up from the function's symbols if they are few.
-    fn by_uses_or_fully(&self, steps: &[(Symbol, Step)]) -> Result<Plan> {
-        let most = self.fold.items() / COMMON;
-        if let Some(projection) = self.by_uses(steps, most)? {
+    fn by_uses_or_fully(&self, query: &PathQuery) -> Result<Plan> {
+        let may_be_rare =
+            self.segments(query).is_some_and(|share| share.touched.saturating_mul(2) <= share.all);
+        let most = self.fold.items() / if may_be_rare { COMMON } else { RARE };
+        if let Some(projection) = self.by_uses(query.steps(), most)? {
             let reason =
                 format!("few items hold the function: {} of {}", projection.items(), self.fold.items());
             return Ok(Plan { projection: Some(projection), scheme: Scheme::Indexed, reason });

@@ -221,6 +221,33 @@ impl Abridged {
         index as u64 + sum_before(&self.added, index as u32)
     }
 
+    /// The symbol that the event at a position of the stream is; nothing past its end.
+    pub fn index_at(&self, position: u64) -> Option<usize> {
+        if position >= self.length() {
+            return None;
+        }
+        let mut position = position;
+        loop {
+            // The last symbol whose first occurrence is not behind the position.
+            let (mut low, mut high) = (0, self.symbols.len());
+            while high - low > 1 {
+                let middle = low + (high - low) / 2;
+                if self.position(middle) <= position { low = middle } else { high = middle }
+            }
+            // Behind the first iteration of a loop it is what it would be in the first; the
+            // outermost loop comes last.
+            let later = self.around(low).filter_map(|index| {
+                let start = self.position(self.loops[index].start as usize);
+                let body = self.inner[index].added / (self.loops[index].times - 1);
+                (position - start >= body).then_some((start, body))
+            });
+            match later.last() {
+                Some((start, body)) => position = start + (position - start) % body,
+                None => return Some(low),
+            }
+        }
+    }
+
     /// Where the first occurrence of an interval starts in the stream. That is not the first
     /// occurrence of its first symbol if it starts inside a loop and ends behind it.
     pub fn first(&self, start: usize, end: usize) -> u64 {

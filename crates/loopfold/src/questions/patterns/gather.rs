@@ -147,6 +147,37 @@ impl<'a> KeptPositions<'a> {
     }
 }
 
+impl KeptPositions<'_> {
+    /// How many events that count a stream has before a position.
+    pub fn before(&self, stream: usize, position: u64) -> Option<u64> {
+        let mut rule = self.fold.streams().get(stream)?.root();
+        let mut position = position.min(self.fold.length(rule));
+        let Some(ends) = &self.ends else { return Some(position) };
+        let mut count = 0;
+        loop {
+            let range = self.fold.item_range(rule);
+            let body = self.fold.body(rule);
+            let mut place = 0;
+            while place < body.len() && position >= self.fold.item_length(body[place]) {
+                position -= self.fold.item_length(body[place]);
+                place += 1;
+            }
+            count += place.checked_sub(1).map_or(0, |before| ends[range.start + before]);
+            let Some(item) = body.get(place) else { return Some(count) };
+            let before = place.checked_sub(1).map_or(0, |before| ends[range.start + before]);
+            let once = (ends[range.start + place] - before) / item.times();
+            let length = self.fold.target_length(item.target());
+            count += position / length * once;
+            position %= length;
+            match item.target() {
+                // Nothing of an event lies before it.
+                Target::Symbol(_) => return Some(count),
+                Target::Rule(inner) => rule = inner,
+            }
+        }
+    }
+}
+
 /// How many events that count a rule has.
 fn last_of(ends: &[u64], fold: &Fold, rule: RuleId) -> u64 {
     fold.item_range(rule).last().map_or(0, |last| ends[last])

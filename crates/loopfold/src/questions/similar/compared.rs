@@ -9,6 +9,7 @@
 use crate::fold::Fold;
 use crate::questions::communication::{Call, Calls, CommId, Communicators, Peer};
 use crate::questions::names::symbols_called;
+use crate::questions::patterns::ENVELOPE;
 use crate::trace::{Alphabet, Projection, Role};
 use crate::{Result, Symbol};
 use hashbrown::HashMap;
@@ -25,14 +26,12 @@ pub struct Compared {
     only_communication: bool,
 }
 
-/// What of a message is left out.
-const ENVELOPE: [&str; 7] = ["tag", "bytes", "op", "n", "color", "key", "newcomm"];
-
 impl Compared {
     /// Communication without the envelope, where the trace has communication, else all
     /// events as they are.
     pub fn new(alphabet: &Alphabet) -> Result<Self> {
-        let is_communication = |&symbol: &Symbol| has_peers(alphabet.meaning(symbol).role);
+        let calls = Calls::of(alphabet);
+        let is_communication = |&symbol: &Symbol| calls.get(symbol).is_some();
         if !alphabet.symbols().any(|symbol| is_communication(&symbol)) {
             return Self::with_all_events(alphabet, true);
         }
@@ -59,6 +58,11 @@ impl Compared {
             *symbol = symbol.and(whole);
         }
         Ok(Self { alphabet: whole.alphabet, renamed: whole.renamed, ..compared })
+    }
+
+    /// What is compared, as events of their own.
+    pub fn alphabet(&self) -> &Alphabet {
+        &self.alphabet
     }
 
     /// True if other events than those of communication are passed over.
@@ -114,7 +118,7 @@ impl RolesAndPeers {
 
 /// Which stream of a trace is which process, and what its events say of the others.
 #[derive(Clone, Debug)]
-pub struct Processes<'a> {
+pub struct ProcessStreams<'a> {
     fold: &'a Fold,
     calls: Calls,
     communicators: Communicators,
@@ -122,12 +126,11 @@ pub struct Processes<'a> {
     streams: HashMap<u32, usize>,
 }
 
-impl<'a> Processes<'a> {
+impl<'a> ProcessStreams<'a> {
     /// Those of a trace.
     pub fn of(fold: &'a Fold) -> Self {
         let calls = Calls::of(fold.alphabet());
-        let communicators =
-            Communicators::new(fold.streams().iter().map(|stream| (stream.name(), stream.notes())));
+        let communicators = Communicators::of(fold);
         let mut streams = HashMap::new();
         for stream in 0..fold.streams().len() {
             streams.entry(communicators.rank(stream)).or_insert(stream);

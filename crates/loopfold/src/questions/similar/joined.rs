@@ -12,13 +12,13 @@ use hashbrown::HashMap;
 use std::collections::BTreeMap;
 
 /// Who knows the other end of messages.
-pub trait Partners {
+pub trait SimilarPartners {
     /// The process and position of the event at the other end of the message that an event
     /// of this process at this position sends or receives; nothing if it does neither.
     fn partner(&self, process: usize, position: u64) -> Option<(usize, u64)>;
 }
 
-impl<F: Fn(usize, u64) -> Option<(usize, u64)>> Partners for F {
+impl<F: Fn(usize, u64) -> Option<(usize, u64)>> SimilarPartners for F {
     fn partner(&self, process: usize, position: u64) -> Option<(usize, u64)> {
         self(process, position)
     }
@@ -47,7 +47,7 @@ impl SimilarOccurrence {
 pub fn join_similar(
     windows: &[Vec<SimilarPlace>],
     lengths: &[usize],
-    partners: &dyn Partners,
+    partners: &dyn SimilarPartners,
     max_error: f64,
 ) -> Vec<SimilarOccurrence> {
     let mut groups = Groups::of(windows);
@@ -77,7 +77,7 @@ pub fn join_similar(
 type Window = (usize, usize);
 
 /// The pairs of windows with messages between them, those with the most first.
-fn together(windows: &[Vec<SimilarPlace>], partners: &dyn Partners) -> Vec<(Window, Window)> {
+fn together(windows: &[Vec<SimilarPlace>], partners: &dyn SimilarPartners) -> Vec<(Window, Window)> {
     let mut messages: HashMap<(Window, Window), u64> = HashMap::new();
     for (process, places) in windows.iter().enumerate() {
         for (index, place) in places.iter().enumerate() {

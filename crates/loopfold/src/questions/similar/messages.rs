@@ -4,8 +4,8 @@
 //! n-th receive from it there. Receives from whoever sends, or of any tag, have no partner
 //! here. Time and memory go with the messages.
 
-use super::compared::{MessageKind, Processes};
-use super::joined::Partners;
+use super::compared::{MessageKind, ProcessStreams};
+use super::joined::SimilarPartners;
 use crate::fold::Fold;
 use crate::{Error, Result};
 use hashbrown::HashMap;
@@ -25,7 +25,7 @@ const MOST: usize = 1 << 26;
 
 impl MessagesInOrder {
     /// Matches the messages of all processes.
-    pub fn of(fold: &Fold, processes: &Processes<'_>) -> Result<Self> {
+    pub fn of(fold: &Fold, processes: &ProcessStreams<'_>) -> Result<Self> {
         let mut ends: HashMap<MessageKind, [Vec<End>; 2]> = HashMap::new();
         let mut count = 0;
         for (stream, folded) in fold.streams().iter().enumerate() {
@@ -53,7 +53,7 @@ impl MessagesInOrder {
     }
 }
 
-impl Partners for MessagesInOrder {
+impl SimilarPartners for MessagesInOrder {
     fn partner(&self, process: usize, position: u64) -> Option<(usize, u64)> {
         let events = self.partners.get(&process)?;
         let found = events.binary_search_by_key(&position, |&(position, _)| position).ok()?;

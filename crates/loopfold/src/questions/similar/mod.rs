@@ -30,8 +30,8 @@ mod messages;
 mod ngrams;
 
 pub use blocks::{SimilarPlace, find_similar};
-pub use compared::{Compared, Processes, RolesAndPeers};
-pub use joined::{Partners, SimilarOccurrence, join_similar};
+pub use compared::{Compared, ProcessStreams, RolesAndPeers};
+pub use joined::{SimilarOccurrence, SimilarPartners, join_similar};
 pub use messages::MessagesInOrder;
 
 use crate::{Error, Result, Symbol};

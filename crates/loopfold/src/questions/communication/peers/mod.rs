@@ -13,7 +13,7 @@
 
 mod grids;
 mod rules;
-mod survey;
+pub(super) mod survey;
 mod symbols;
 
 use super::{Communicators, Grid};

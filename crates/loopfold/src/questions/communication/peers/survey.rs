@@ -19,15 +19,15 @@ const MOST_STEPS: usize = 1 << 28;
 
 /// Calls that make communicators.
 #[derive(Default)]
-pub(super) struct Creations {
+pub(in super::super) struct Creations {
     /// For each stream, in order.
-    pub(super) by_stream: Vec<Vec<Creation>>,
+    pub(in super::super) by_stream: Vec<Vec<Creation>>,
     /// Those that are made in a way that does not say who is in them.
     pub(super) unclear: BTreeSet<String>,
 }
 
 /// The calls that make communicators, in all parts.
-pub(super) fn creations(trace: &Trace, folds: &[Fold]) -> Creations {
+pub(in super::super) fn creations(trace: &Trace, folds: &[Fold]) -> Creations {
     let mut creations = Creations::default();
     let by_symbol = creations.ask(&trace.alphabet);
     for stream in &trace.streams {
