@@ -11,9 +11,11 @@ use crate::{Arguments, clock};
 use anyhow::{Context, Result, bail, ensure};
 use loopfold::folders::SequiturRuns;
 use loopfold::questions::communication::{Partners, Processes, communication_patterns};
-use loopfold::questions::{EventChoice, PatternSettings, Patterns, Room};
+use loopfold::questions::{
+    Compared, EventChoice, Filtered, LikePattern, Likeness, PatternSettings, Patterns, Room, find_similar,
+};
 use loopfold::trace::{Collector, Event, Field, Projection, Role, Sink as _, TimesKept, Value};
-use loopfold::{Fold, StreamId, archive, folders};
+use loopfold::{Fold, StreamId, Symbol, archive, folders};
 use loopfold_testing::mpi::{self, Call, Program};
 use loopfold_testing::patterns;
 use std::collections::HashMap;
@@ -104,7 +106,75 @@ pub(super) fn run(settings: &Settings) -> Result<()> {
         "target: at least {TARGET} million events a second: {verdict}, the slowest has {}\n",
         short(slowest)
     );
+    similar(settings)
+}
+
+/// Millions of events a second that windows are looked at, at least.
+const SIMILAR_TARGET: f64 = 20.0;
+
+/// How fast windows like a pattern are found: the first events of the first process, as they
+/// are and with one of them changed, in the streams of all processes.
+fn similar(settings: &Settings) -> Result<()> {
+    let columns = [
+        Column::Text("program"),
+        Column::Text("pattern"),
+        Column::Number("events"),
+        Column::Number("windows alike"),
+        Column::Number("edit distance, %"),
+        Column::Number("million events/s"),
+    ];
+    let mut table = Table::new("Windows like a pattern of 24 events, n = 2, k = 1, on one core", &columns);
+    let mut slowest = f64::INFINITY;
+    let times = if settings.quick { 1 } else { 10 };
+    for case in &CASES {
+        progress(format_args!("windows like a pattern in {} × {times}", case.name));
+        let fold = fold(&(case.make)(times))?;
+        let compared = Compared::new(fold.alphabet())?;
+        let first = fold.unfold(fold.streams()[0].root());
+        let events = first.filter_map(|symbol| compared.symbols()[symbol.index()]);
+        let pattern: Vec<Symbol> =
+            events.skip_while(|&symbol| is_collective(&compared, symbol)).take(24).collect();
+        let mut changed = pattern.clone();
+        let middle = changed.len() / 2;
+        changed[middle] =
+            pattern.iter().copied().find(|&other| other != pattern[middle]).unwrap_or(pattern[0]);
+        for (name, pattern) in [("as it is", &pattern), ("one event changed", &changed)] {
+            let like = LikePattern::new(pattern, Likeness { edits: 1, ngram: 2 })?;
+            let ((found, filtered), time) = clock::best(|| {
+                let (mut found, mut filtered) = (0u64, Filtered::default());
+                for stream in fold.streams() {
+                    let one = find_similar(&fold, stream.root(), compared.symbols(), &like, &mut |_| {
+                        found += 1;
+                        true
+                    });
+                    filtered.places += one.places;
+                    filtered.verified += one.verified;
+                }
+                (found, filtered)
+            });
+            let speed = filtered.places as f64 / time.as_secs_f64() / 1e6;
+            slowest = slowest.min(speed);
+            table.row([
+                format!("{} × {times}", case.name),
+                name.to_string(),
+                grouped(filtered.places),
+                grouped(found),
+                short(100.0 * filtered.verified as f64 / filtered.places.max(1) as f64),
+                short(speed),
+            ]);
+        }
+    }
+    println!("{table}");
+    let verdict = if slowest >= SIMILAR_TARGET { "met" } else { "MISSED" };
+    println!(
+        "target: at least {SIMILAR_TARGET} million events a second: {verdict}, the slowest has {}\n",
+        short(slowest)
+    );
     Ok(())
+}
+
+fn is_collective(compared: &Compared, symbol: Symbol) -> bool {
+    compared.alphabet().meaning(symbol).role == Role::Collective
 }
 
 /// How many times as long an event takes in the paper's procedure, on the first process.

@@ -24,6 +24,8 @@ const LINES: usize = 4;
 const MOST_PLACES: usize = 1000;
 /// Events of one process that are written out in JSON.
 const LONGEST: usize = 1 << 12;
+/// Patterns that others may be a part of.
+const SURVEYED: usize = 100;
 /// What is unmatched, on a terminal.
 const MOST_UNMATCHED: usize = 10;
 
@@ -81,6 +83,28 @@ impl<'a> Communication<'a> {
 
     fn share(&self, pattern: &CommunicationPattern) -> f64 {
         if self.events == 0 { 0.0 } else { (pattern.explains as f64 / self.events as f64).min(1.0) }
+    }
+
+    /// The number of the smallest of the first `most` patterns that this one is a part of.
+    fn within(&self, pattern: &CommunicationPattern, most: usize) -> Option<usize> {
+        let first = pattern.parts()[0];
+        let mut smallest: Option<(u32, usize)> = None;
+        for (other, id) in self.patterns.iter().take(most).zip(1..) {
+            let holds = |part: &&Part| {
+                part.stream == first.stream
+                    && part.start <= first.start
+                    && first.end <= part.end
+                    && part.end - part.start > first.end - first.start
+            };
+            let parts = other.occurrences.iter().take(MOST_PLACES).flat_map(|occurrence| &occurrence.parts);
+            for part in parts.filter(holds) {
+                let length = part.end - part.start;
+                if smallest.is_none_or(|(known, _)| length < known) {
+                    smallest = Some((length, id));
+                }
+            }
+        }
+        smallest.map(|(_, id)| id)
     }
 
     fn nest(&self, part: Part) -> Nest {
@@ -146,6 +170,7 @@ impl Communication<'_> {
             "nests": nests,
             "count": pattern.count,
             "places": pattern.occurrences.len(),
+            "within": self.within(pattern, SURVEYED),
             "share": show::rounded(self.share(pattern), 4),
             "processes": pattern.parts().iter().map(|part| self.title(part.stream)).collect::<Vec<_>>(),
             "positions": self.positions_json(pattern),
@@ -257,6 +282,12 @@ impl Communication<'_> {
         let bold = anstyle::Style::new().bold();
         let about = Description::of(pattern, self.processes, self.partners);
         let what = match &about.topology {
+            // A line of two is no shape.
+            Some(topology) if topology.departs() == 0 && about.channels.processes() == 2 => {
+                let both_ways = about.channels.pairs().len() == 2;
+                let what = if both_ways { "exchange between" } else { "messages between" };
+                format!("{what} 2 processes")
+            }
             Some(topology) => topology.to_string(),
             None if about.is_collective => "collective operations".to_string(),
             None => format!(
@@ -266,9 +297,11 @@ impl Communication<'_> {
         };
         let parts = pattern.parts();
         writeln!(out, "\n{bold}#{id}  {what}{bold:#}")?;
+        let within = self.within(pattern, SURVEYED);
+        let within = within.map_or(String::new(), |id| format!(", within #{id}"));
         writeln!(
             out,
-            "    {} in {}, {} of {} each, {} of all",
+            "    {} in {}, {} of {} each, {} of all{within}",
             times(pattern.count),
             show::plural(pattern.occurrences.len() as u64, "place"),
             show::plural(pattern.events, "event"),
