@@ -264,7 +264,8 @@ fn patterns_of(fold: &Fold) -> Result<(u64, u64)> {
     let processes = Processes::of(fold, &EventChoice::default(), Room::default())?;
     let shown = processes.shown();
     let events = shown.iter().map(|stream| stream.length()).sum();
-    let found = Patterns::of(&shown, &PatternSettings { keep: usize::MAX, ..PatternSettings::default() })?;
+    // As many as the command shows.
+    let found = Patterns::of(&shown, &PatternSettings { look_inside: 20, ..PatternSettings::default() })?;
     let places = found.places(shown.len());
     let partners = Partners::of(&processes)?;
     let patterns = communication_patterns(&processes, &partners, &places);

@@ -174,6 +174,7 @@ fn settings(arguments: &PatternsArgs) -> PatternSettings {
         },
         min_count: arguments.min_count,
         keep: MOST_KEPT,
+        look_inside: MOST_KEPT,
     }
 }
 

@@ -31,7 +31,7 @@ impl<'a> Larger<'a> {
         let left_out = if arguments.envelope { Vec::new() } else { ENVELOPE.map(String::from).to_vec() };
         let choice = EventChoice { all_events: arguments.all_events, left_out, ..EventChoice::default() };
         let processes = Processes::of(fold, &choice, input::room(&arguments.folder))?;
-        let settings = PatternSettings { keep: MOST, ..PatternSettings::default() };
+        let settings = PatternSettings { keep: MOST, look_inside: 0, ..PatternSettings::default() };
         let mut found = Found::of(&processes, &settings)?;
         found.communication.retain(|pattern| pattern.count >= settings.min_count);
         let positions = processes.positions();

@@ -204,36 +204,37 @@ impl Kinds {
     }
 }
 
-/// Numbers for symbols in functions. Where a trace has no functions, a symbol is its own.
-#[derive(Default)]
+/// Numbers for symbols in functions, in the order in which they are met.
 struct Annotated {
     meanings: Vec<(Symbol, u32)>,
-    numbers: HashMap<(Symbol, u32), u32, foldhash::fast::RandomState>,
-    last: Option<((Symbol, u32), Symbol)>,
+    /// For each symbol its number outside of all functions, or [`NOWHERE`].
+    outside: Vec<u32>,
+    inside: HashMap<(Symbol, u32), u32, foldhash::fast::RandomState>,
 }
 
 impl Annotated {
+    fn new(symbols: usize) -> Self {
+        Self { meanings: Vec::new(), outside: vec![NOWHERE; symbols], inside: HashMap::default() }
+    }
+
     #[inline]
     fn number(&mut self, symbol: Symbol, function: u32) -> Result<Symbol> {
-        let meaning = (symbol, function);
-        if let Some((known, number)) = self.last
-            && known == meaning
-        {
-            return Ok(number);
-        }
         let next = self.meanings.len();
-        let number = *self.numbers.entry(meaning).or_insert(next as u32);
-        if number as usize == next {
-            self.meanings.push(meaning);
+        let number = if function == NOWHERE {
+            &mut self.outside[symbol.index()]
+        } else {
+            self.inside.entry((symbol, function)).or_insert(NOWHERE)
+        };
+        if *number == NOWHERE {
+            *number = next as u32;
+            self.meanings.push((symbol, function));
         }
-        let number = Symbol::new(number as usize)?;
-        self.last = Some((meaning, number));
-        Ok(number)
+        Symbol::new(*number as usize)
     }
 }
 
 fn doing(fold: &Fold, root: RuleId, kinds: &Kinds, shown: &[Symbol], _: Room) -> Result<Doing> {
-    let mut annotated = Annotated::default();
+    let mut annotated = Annotated::new(fold.alphabet().len());
     let mut exact: Vec<Symbol> = Vec::new();
     let mut open: Vec<u32> = Vec::new();
     let mut page = vec![Symbol::new(0)?; PAGE];
@@ -258,7 +259,7 @@ fn doing(fold: &Fold, root: RuleId, kinds: &Kinds, shown: &[Symbol], _: Room) ->
     }
     let exact_form = Abridged::of(&exact)?;
     // What is left of each annotated symbol when the envelope is taken away.
-    let mut plain = Annotated::default();
+    let mut plain = Annotated::new(fold.alphabet().len());
     let mut shorter = Vec::with_capacity(annotated.meanings.len());
     for &(symbol, function) in &annotated.meanings {
         shorter.push(plain.number(shown[symbol.index()], function)?);

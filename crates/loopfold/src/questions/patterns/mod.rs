@@ -68,12 +68,15 @@ pub struct PatternSettings {
     pub min_count: u64,
     /// The most patterns that are kept, the first ones.
     pub keep: usize,
+    /// For how many of them, the first ones, it is counted how often they occur inside longer
+    /// patterns; with n-grams that is a search of its own.
+    pub look_inside: usize,
 }
 
 impl Default for PatternSettings {
     fn default() -> Self {
         let (method, rank_by) = (PatternMethod::default(), RankBy::default());
-        Self { method, rank_by, min_count: 2, keep: usize::MAX }
+        Self { method, rank_by, min_count: 2, keep: usize::MAX, look_inside: usize::MAX }
     }
 }
 
@@ -203,7 +206,7 @@ impl Patterns {
         found.patterns.sort_by_cached_key(|pattern| pattern.rank(settings.rank_by));
         found.patterns.truncate(settings.keep);
         if settings.method == PatternMethod::Ngrams {
-            found.look_inside(&mut classes)?;
+            found.look_inside(&mut classes, settings.look_inside)?;
         }
         found.classes = classes.into_iter().map(|class| class.streams).collect();
         Ok(found)
@@ -247,15 +250,19 @@ impl Patterns {
     }
 
     /// Counts occurrences inside longer patterns: with n-grams not all of them were seen.
-    fn look_inside(&mut self, classes: &mut [Class<'_>]) -> Result<()> {
+    fn look_inside(&mut self, classes: &mut [Class<'_>], first: usize) -> Result<()> {
         let mut patterns = vec![0; classes.len()];
-        self.patterns.iter().flat_map(|pattern| &pattern.classes).for_each(|of| patterns[of.class] += 1);
+        self.patterns
+            .iter()
+            .take(first)
+            .flat_map(|pattern| &pattern.classes)
+            .for_each(|of| patterns[of.class] += 1);
         for (class, patterns) in classes.iter_mut().zip(patterns) {
             if patterns > FEW {
                 class.suffixes = Some(Suffixes::of(class.abridged.symbols())?);
             }
         }
-        for pattern in &mut self.patterns {
+        for pattern in self.patterns.iter_mut().take(first) {
             let inside =
                 |places: &PatternPlaces| classes[places.class].inside(&pattern.symbols, &places.places);
             pattern.inside = pattern.classes.iter().map(inside).fold(0, u64::saturating_add);
