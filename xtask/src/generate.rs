@@ -1,23 +1,36 @@
-//! The files in the repository that a program makes: the trace that ships.
+//! The files in the repository that a program makes: the traces that ship.
 
-use crate::Arguments;
+use crate::{Arguments, bench};
 use anyhow::{Context, Result};
-use loopfold_testing::streams;
+use loopfold::Fold;
+use loopfold_testing::{mpi, streams};
 use std::path::Path;
 
 /// The trace of the README's first command, seen from the top of the repository.
 pub(crate) const EXAMPLE: &str = "examples/lu.txt.zst";
 
+/// The archive of a program of 16 processes, for what there is to ask about communication.
+const PROCESSES: &str = "examples/lu-4x4.fold";
+
 /// Writes the files.
 pub(crate) fn run(arguments: Arguments) -> Result<()> {
     arguments.finish()?;
-    let path = crate::root().join(EXAMPLE);
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
-    let content = example()?;
-    std::fs::write(&path, &content).with_context(|| format!("{}", path.display()))?;
-    println!("{EXAMPLE}: {} bytes", content.len());
+    let mut archive = Vec::new();
+    loopfold::archive::write(&processes()?, &mut archive)?;
+    for (name, content) in [(EXAMPLE, example()?), (PROCESSES, archive)] {
+        let path = crate::root().join(name);
+        let folder = path.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
+        std::fs::write(&path, &content).with_context(|| format!("{}", path.display()))?;
+        println!("{name}: {} bytes", content.len());
+    }
     Ok(())
+}
+
+/// LU again, as its 16 processes do it on a grid of 4 by 4: 300 time steps, two sweeps over
+/// 31 planes in each.
+fn processes() -> Result<Fold> {
+    bench::mpi::fold(&mpi::lu(4, 4, 31, 300))
 }
 
 /// The content of [`EXAMPLE`], compressed: always the same bytes.
@@ -41,5 +54,19 @@ mod tests {
         let stored = std::fs::read(crate::root().join(EXAMPLE)).unwrap();
         assert!(zstd::decode_all(stored.as_slice()).unwrap() == example_text());
         assert_eq!(example_text().iter().filter(|&&byte| byte == b'\n').count(), 323_048);
+    }
+
+    #[test]
+    fn the_archive_of_processes_is_what_the_generator_makes() {
+        let file = std::fs::File::open(crate::root().join(PROCESSES)).unwrap();
+        let mut archive = loopfold::archive::Archive::open(std::io::BufReader::new(file)).unwrap();
+        let (stored, _) = archive.read(&loopfold::archive::ReadOptions::default()).unwrap();
+        let made = processes().unwrap();
+        assert_eq!(stored.streams().len(), 16);
+        for (stored_stream, made_stream) in stored.streams().iter().zip(made.streams()) {
+            assert_eq!(stored_stream.name(), made_stream.name());
+            let stored = stored.unfold(stored_stream.root()).map(|symbol| stored.alphabet().label(symbol));
+            assert!(stored.eq(made.unfold(made_stream.root()).map(|symbol| made.alphabet().label(symbol))));
+        }
     }
 }

@@ -623,7 +623,7 @@ pub(crate) struct PatternsArgs {
     /// Show this many; 0 shows all [default: 20, and all with --json]
     #[arg(long, value_name = "N", help_heading = "Showing")]
     pub(crate) top: Option<usize>,
-    /// Show also the patterns of single processes that are parts of communication patterns
+    /// Show the patterns of single processes as well, where there are communication patterns
     #[arg(long, help_heading = "Showing")]
     pub(crate) processes: bool,
     /// Print how many messages and bytes each process sends to each other, as CSV, and nothing else

@@ -196,7 +196,7 @@ fn literal(program: &Program, ours: f64) -> f64 {
 }
 
 /// The calls of each process as a folded stream.
-fn fold(program: &Program) -> Result<Fold> {
+pub(crate) fn fold(program: &Program) -> Result<Fold> {
     let mut collector = Collector::new(Projection::default(), TimesKept::None);
     for (rank, calls) in program.iter().enumerate() {
         let stream = collector.stream(&format!("rank {rank}"))?;

@@ -69,10 +69,6 @@ impl<'a> Communication<'a> {
         self.patterns.len()
     }
 
-    pub(super) fn patterns(&self) -> &[&'a CommunicationPattern] {
-        &self.patterns
-    }
-
     fn name(&self, stream: u32) -> String {
         self.fold.streams()[stream as usize].name().to_string()
     }

@@ -94,15 +94,14 @@ fn print(
 ) -> Result<()> {
     let mut out = anstream::stdout().lock();
     communication.print(&mut out, most(arguments), arguments.full)?;
-    let is_joined = process.joined(communication.patterns());
     if communication.found() == 0 || arguments.processes {
         if communication.found() > 0 {
             writeln!(out)?;
         }
-        process.print(&mut out, arguments, communication.found(), most(arguments), &[])?;
-    } else if is_joined.iter().any(|is_joined| !is_joined) {
-        writeln!(out)?;
-        process.print(&mut out, arguments, communication.found(), most(arguments), &is_joined)?;
+        process.print(&mut out, arguments, communication.found(), most(arguments))?;
+    } else {
+        let count = show::plural(process.found(), "pattern");
+        writeln!(out, "\n{count} of single processes, too (--processes shows them)")?;
     }
     communication.print_unmatched(&mut out, arguments.full)?;
     Ok(out.flush()?)

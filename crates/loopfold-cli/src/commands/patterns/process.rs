@@ -3,11 +3,10 @@
 use crate::args::PatternsArgs;
 use crate::show::{self, Labels};
 use anyhow::Result;
-use loopfold::questions::communication::{CommunicationPattern, Part, Processes};
+use loopfold::questions::communication::Processes;
 use loopfold::questions::{KeptPositions, Nest, Node, Pattern, Patterns};
 use loopfold::{Fold, Symbol};
 use serde_json::{Value, json};
-use std::collections::HashSet;
 use std::io::Write;
 
 /// Events of a pattern that are written out in JSON; of longer ones each repetition once.
@@ -93,25 +92,6 @@ impl<'a> ProcessPatterns<'a> {
         self.streams.communicate()
     }
 
-    /// For each pattern whether all of its places are parts of communication patterns.
-    pub(super) fn joined(&self, communication: &[&CommunicationPattern]) -> Vec<bool> {
-        let parts: HashSet<Part> = communication
-            .iter()
-            .flat_map(|pattern| &pattern.occurrences)
-            .flat_map(|occurrence| occurrence.parts.iter().copied())
-            .collect();
-        let is_joined = |pattern: &Pattern| {
-            let length = pattern.symbols.len() as u32;
-            self.patterns.streams_of(pattern).all(|(stream, places)| {
-                places.iter().all(|place| {
-                    let (start, end) = (place.start, place.start + length);
-                    parts.contains(&Part { stream: stream as u32, start, end })
-                })
-            })
-        };
-        self.patterns().iter().map(is_joined).collect()
-    }
-
     /// The first `most`, numbered from behind `before` on.
     pub(super) fn to_json(&self, before: usize, most: usize) -> Vec<Value> {
         let patterns = self.patterns().iter().take(most).zip(before + 1..);
@@ -159,20 +139,16 @@ impl<'a> ProcessPatterns<'a> {
         all.take(MOST_POSITIONS).map(position).collect()
     }
 
-    /// Prints the first `most` of those that are not left out, numbered from behind `before` on.
+    /// Prints the first `most`, numbered from behind `before` on.
     pub(super) fn print(
         &self,
         out: &mut impl Write,
         arguments: &PatternsArgs,
         before: usize,
         most: usize,
-        left_out: &[bool],
     ) -> Result<()> {
-        let is_shown = |&(_, at): &(&Pattern, usize)| !left_out.get(at - before - 1).is_some_and(|&is| is);
-        let numbered = self.patterns().iter().zip(before + 1..);
-        let all: Vec<(&Pattern, usize)> = numbered.filter(is_shown).collect();
-        let patterns = &all[..most.min(all.len())];
-        self.heading(out, left_out)?;
+        let patterns: Vec<(&Pattern, usize)> = self.patterns().iter().zip(before + 1..).take(most).collect();
+        self.heading(out)?;
         if patterns.is_empty() {
             return Ok(());
         }
@@ -207,15 +183,14 @@ impl<'a> ProcessPatterns<'a> {
             let lines = show::nest_lines(&labels, &self.nest(pattern), room, most_lines);
             writeln!(out, "{}", lines.join(&format!("\n{}", " ".repeat(indent))))?;
         }
-        let told = self.patterns().len() - all.len() + patterns.len();
-        let left_out = self.patterns.found - told as u64;
+        let left_out = self.patterns.found - patterns.len() as u64;
         if left_out > 0 {
             writeln!(out, "… and {} more (--top 0 shows all)", show::count(left_out))?;
         }
         Ok(())
     }
 
-    fn heading(&self, out: &mut impl Write, left_out: &[bool]) -> Result<()> {
+    fn heading(&self, out: &mut impl Write) -> Result<()> {
         let bold = anstyle::Style::new().bold();
         let is_communication = self.streams.communicate();
         let made_of = if is_communication { "sends, receives and collectives" } else { "events" };
@@ -229,15 +204,6 @@ impl<'a> ProcessPatterns<'a> {
                 out,
                 "{bold}no patterns{bold:#} in {whole}: nothing comes again but in loops, which `loops` shows"
             )?,
-            found if left_out.iter().any(|&is| is) => {
-                let parts = left_out.iter().filter(|&&is| is).count() as u64;
-                writeln!(
-                    out,
-                    "{bold}{}{bold:#} of single processes, and {} that are parts of those above (--processes)",
-                    show::plural(found - parts, "pattern"),
-                    show::count(parts)
-                )?
-            }
             found => {
                 writeln!(out, "{bold}{}{bold:#} of {made_of}, in {whole}", show::plural(found, "pattern"))?
             }

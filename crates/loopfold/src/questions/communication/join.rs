@@ -3,10 +3,11 @@
 //!
 //! One begins with a stretch of one process that repeats, a *place*. The partners of its
 //! events lie in stretches of other processes, and theirs in others again, until no process
-//! is added. Each process is in a pattern with one stretch: the smallest place that holds all
-//! partners, if it answers to what is in the pattern more than to anything else; else the
-//! partners alone if they lie next to each other, which is how the paper adds single events;
-//! else the process stays out. A place is in one pattern only: the one that begins with the
+//! is added. Each process is in a pattern with one stretch: of the places that hold all partners
+//! and repeat as often as the first one does the largest, if it answers to what is in the
+//! pattern more than to anything else of the same processes; or else the smallest that does;
+//! else the partners alone if they lie next to each other, which is how the paper adds single
+//! events; else the process stays out. A place is in one pattern only: the one that begins with the
 //! place whose repetitions are most events. Patterns in which every process does the same are
 //! one pattern that occurs several times.
 //!
@@ -77,7 +78,8 @@ pub fn communication_patterns(
             continue;
         }
         let (start, end) = places.all[place as usize];
-        let mut parts = joining.grow(Part { stream, start, end });
+        let times = places.times[place as usize];
+        let mut parts = joining.grow(Part { stream, start, end }, times);
         if parts.len() >= 2 {
             parts.sort_unstable();
             distinct.add(processes, parts);
@@ -85,6 +87,17 @@ pub fn communication_patterns(
     }
     distinct.patterns(processes)
 }
+
+/// Where a pattern began to grow.
+#[derive(Clone, Copy)]
+struct Seed {
+    round: u64,
+    /// How often its first place is repeated.
+    times: u64,
+}
+
+/// Places that are tried, of those that may answer.
+const MOST_TRIED: usize = 4;
 
 struct Joining<'p, 'a> {
     processes: &'p Processes<'a>,
@@ -127,11 +140,11 @@ impl<'p, 'a> Joining<'p, 'a> {
     }
 
     /// The stretches that belong together with this one.
-    fn grow(&mut self, seed: Part) -> Vec<Part> {
+    fn grow(&mut self, first: Part, times: u64) -> Vec<Part> {
         self.round += 1;
-        let pattern = self.round;
-        self.growing[seed.stream as usize] = (pattern, seed);
-        let mut parts = vec![seed];
+        let seed = Seed { round: self.round, times };
+        self.growing[first.stream as usize] = (seed.round, first);
+        let mut parts = vec![first];
         let mut next = 0;
         let mut met: Vec<u32> = Vec::new();
         while let Some(&part) = parts.get(next) {
@@ -139,7 +152,7 @@ impl<'p, 'a> Joining<'p, 'a> {
             self.round += 1;
             for link in self.partners.between(part.stream as usize, part.start, part.end) {
                 let stream = link.stream as usize;
-                if self.growing[stream].0 >= pattern {
+                if self.growing[stream].0 >= seed.round {
                     continue;
                 }
                 let (round, hull) = &mut self.hulls[stream];
@@ -152,7 +165,7 @@ impl<'p, 'a> Joining<'p, 'a> {
             }
             for stream in met.drain(..) {
                 let hull = self.hulls[stream as usize].1;
-                if let Some(found) = self.answer(part, stream, hull, pattern) {
+                if let Some(found) = self.answer(part, stream, hull, seed) {
                     self.growing[stream as usize] = (self.round, found);
                     parts.push(found);
                 }
@@ -163,28 +176,36 @@ impl<'p, 'a> Joining<'p, 'a> {
 
     /// The stretch of a stream that answers to what is in the pattern so far: in the hull are
     /// the partners of `part`.
-    fn answer(&mut self, part: Part, stream: u32, hull: Hull, pattern: u64) -> Option<Part> {
-        if let Some(place) = self.places[stream as usize].smallest(hull.first, hull.last + 1) {
-            let places = &self.places[stream as usize];
-            if places.is_joined[place] {
+    fn answer(&mut self, part: Part, stream: u32, hull: Hull, seed: Seed) -> Option<Part> {
+        let places = &self.places[stream as usize];
+        let holding = places.holding(hull);
+        let as_often = holding.iter().rev().filter(|&&place| places.times[place as usize] == seed.times);
+        let mut candidates = as_often.take(MOST_TRIED).chain(holding.iter().take(MOST_TRIED));
+        if let Some(&place) = candidates.find(|&&place| self.answers(stream, place, seed)) {
+            let places = &mut self.places[stream as usize];
+            if std::mem::replace(&mut places.is_joined[place as usize], true) {
                 return None;
             }
-            let (start, end) = places.all[place];
-            let (mut inside, mut to_pattern) = (0, 0);
-            for link in self.partners.between(stream as usize, start, end) {
-                let (round, part) = self.growing[link.stream as usize];
-                if round >= pattern {
-                    to_pattern += 1;
-                    inside += usize::from((part.start..part.end).contains(&link.partner));
-                }
-            }
-            if 2 * inside >= to_pattern {
-                self.places[stream as usize].is_joined[place] = true;
-                return Some(Part { stream, start, end });
-            }
+            let (start, end) = places.all[place as usize];
+            return Some(Part { stream, start, end });
         }
         let together = Part { stream, start: hull.first, end: hull.last + 1 };
         self.are_together(part, together).then_some(together)
+    }
+
+    /// Whether at least half of what a place has to do with processes of the pattern is with
+    /// their stretches in it.
+    fn answers(&self, stream: u32, place: u32, seed: Seed) -> bool {
+        let (start, end) = self.places[stream as usize].all[place as usize];
+        let (mut inside, mut to_pattern) = (0, 0);
+        for link in self.partners.between(stream as usize, start, end) {
+            let (round, part) = self.growing[link.stream as usize];
+            if round >= seed.round {
+                to_pattern += 1;
+                inside += usize::from((part.start..part.end).contains(&link.partner));
+            }
+        }
+        2 * inside >= to_pattern
     }
 
     /// Whether each event of a stretch is a partner of an event of another one.
@@ -324,6 +345,8 @@ struct Places {
     /// For each event, where in `holding` its places begin, the smallest first.
     starts: Vec<u32>,
     holding: Vec<u32>,
+    /// How often each is repeated.
+    times: Vec<u64>,
     /// Which are in a pattern already.
     is_joined: Vec<bool>,
 }
@@ -350,14 +373,15 @@ impl Places {
                 *slot += 1;
             }
         }
-        Self { is_joined: vec![false; all.len()], all, starts, holding }
+        let times = all.iter().map(|&(start, end)| shown.times(start as usize, end as usize)).collect();
+        Self { is_joined: vec![false; all.len()], all, starts, holding, times }
     }
 
-    /// The smallest place that holds a stretch.
-    fn smallest(&self, start: u32, end: u32) -> Option<usize> {
-        let (first, behind) = (self.starts[start as usize], self.starts[start as usize + 1]);
-        let holding = &self.holding[first as usize..behind as usize];
-        holding.iter().map(|&place| place as usize).find(|&place| self.all[place].1 >= end)
+    /// The places that hold a stretch, the smallest first.
+    fn holding(&self, hull: Hull) -> Vec<u32> {
+        let (first, behind) = (self.starts[hull.first as usize], self.starts[hull.first as usize + 1]);
+        let holding = self.holding[first as usize..behind as usize].iter();
+        holding.copied().filter(|&place| self.all[place as usize].1 > hull.last).collect()
     }
 }
 
