@@ -54,6 +54,9 @@ pub struct CommunicationPattern {
     pub events: u64,
     /// How many events all of its occurrences are.
     pub explains: u64,
+    /// The same, but for loops inside that repeat now more and now less often: they are no part
+    /// of what is always the same, and count once.
+    pub rank: u64,
 }
 
 impl CommunicationPattern {
@@ -63,7 +66,7 @@ impl CommunicationPattern {
     }
 }
 
-/// The patterns of all processes, those first that explain most events. `places` are, for
+/// The patterns of all processes, those first whose [rank](CommunicationPattern::rank) is highest. `places` are, for
 /// each stream, the stretches in which something repeats; loops are always looked at.
 pub fn communication_patterns(
     processes: &Processes<'_>,
@@ -418,8 +421,8 @@ impl Distinct {
         let mut patterns: Vec<CommunicationPattern> =
             self.occurrences.into_iter().map(|occurrences| pattern(processes, occurrences)).collect();
         patterns.sort_by(|a, b| {
-            b.explains
-                .cmp(&a.explains)
+            b.rank
+                .cmp(&a.rank)
                 .then(b.count.cmp(&a.count))
                 .then(b.parts().len().cmp(&a.parts().len()))
                 .then_with(|| a.parts().cmp(b.parts()))
@@ -436,10 +439,15 @@ fn pattern(processes: &Processes<'_>, mut occurrences: Vec<Occurrence>) -> Commu
             sum.saturating_add(shown.events(part.start as usize, part.end as usize))
         })
     };
-    let (mut count, mut explains) = (0u64, 0u64);
+    let (mut fewest, mut most, mut explains) = (u64::MAX, 0, 0u64);
     for occurrence in &occurrences {
-        count = count.saturating_add(occurrence.times);
-        explains = explains.saturating_add(events_of(occurrence).saturating_mul(occurrence.times));
+        let events = events_of(occurrence);
+        (fewest, most) = (fewest.min(events), most.max(events));
+        explains = explains.saturating_add(events.saturating_mul(occurrence.times));
     }
-    CommunicationPattern { events: events_of(&occurrences[0]), occurrences, count, explains }
+    let events = events_of(&occurrences[0]);
+    let count = occurrences.iter().fold(0u64, |sum, occurrence| sum.saturating_add(occurrence.times));
+    let written = occurrences[0].parts.iter().map(|part| u64::from(part.end - part.start)).sum();
+    let rank = count.saturating_mul(if fewest == most { events } else { written });
+    CommunicationPattern { events, occurrences, count, explains, rank }
 }

@@ -493,6 +493,9 @@ impl Pattern {
         let (count, length, processes) =
             (u128::from(self.count), u128::from(self.most_events), self.processes as u128);
         let first = match by {
+            // Loops inside that repeat now more and now less often are no part of what is
+            // always the same.
+            RankBy::Events if self.fewest_events < self.most_events => count * self.symbols.len() as u128,
             RankBy::Events => self.explained,
             RankBy::Count => count,
             RankBy::Length => length,
