@@ -114,14 +114,22 @@ fn in_processes(
 ) -> Result<Found> {
     let mut search = InProcesses { arguments, fold, asked, max_error, messages: None };
     let mut best: Option<(Found, Rank)> = None;
+    let mut orders: Vec<(&str, usize)> = Vec::new();
     for variant in variants {
         let (found, rank) = search.variant(variant)?;
+        orders.extend(variant.order.as_deref().map(|order| (order, rank.0)).filter(|&(_, count)| count > 0));
         // Of equals the most usual one, which comes first.
         if best.as_ref().is_none_or(|(_, known)| rank > *known) {
             best = Some((found, rank));
         }
     }
     let Some((mut found, _)) = best else { bail!("the pattern has no processes") };
+    // A program may do the same in one direction and then in the other.
+    let chosen = found.joined.as_ref().and_then(|joined| joined.order.clone());
+    for (order, count) in orders.into_iter().filter(|&(order, _)| Some(order) != chosen.as_deref()) {
+        let count = show::plural(count as u64, "occurrence");
+        found.notes.push(format!("{count} more in another order: {order}"));
+    }
     let all = variants
         .iter()
         .flat_map(|variant| variant.sequences.keys().copied())
