@@ -4,7 +4,8 @@
 //! One begins with a stretch of one process that repeats, a *place*. The partners of its
 //! events lie in stretches of other processes, and theirs in others again, until no process
 //! is added. Each process is in a pattern with one stretch: the smallest place that holds all
-//! partners, if it answers to what is in the pattern more than to anything else; else the
+//! partners and does not occur more often than they are asked for (a loop of one event in it
+//! does), if it answers to what is in the pattern more than to anything else; else the
 //! partners alone if they lie next to each other, which is how the paper adds single events;
 //! else the process stays out. A place is in one pattern only: the one that begins with the
 //! place whose repetitions are most events. Patterns in which every process does the same are
@@ -14,12 +15,13 @@
 //! loops are, or lie apart, so this is what is written times the depth of loops.
 
 use super::call::{Message, Peer};
-use super::partners::Partners;
+use super::partners::{Link, Partners};
 use super::processes::Processes;
 use super::topology::{Channels, Topology};
 use crate::Symbol;
 use crate::questions::Abridged;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// A stretch of what is shown of a stream.
@@ -36,7 +38,7 @@ pub struct Part {
 /// One place of a pattern: a stretch of each process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occurrence {
-    /// The stretches, by stream.
+    /// The stretches, by rank.
     pub parts: Vec<Part>,
     /// How often it is repeated there.
     pub times: u64,
@@ -79,7 +81,8 @@ pub fn communication_patterns(
         let (start, end) = places.all[place as usize];
         let mut parts = joining.grow(Part { stream, start, end });
         if parts.len() >= 2 {
-            parts.sort_unstable();
+            // Topologies are those of ranks, in whichever order their streams come.
+            parts.sort_unstable_by_key(|part| (processes.communicators.rank(part.stream as usize), *part));
             distinct.add(processes, parts);
         }
     }
@@ -111,19 +114,20 @@ impl<'p, 'a> Joining<'p, 'a> {
     /// All places of two events or more, those first that are most events with all that is
     /// repeated, not counting loops inside.
     fn seeds(&self) -> Vec<(u32, u32)> {
-        let mut seeds: Vec<(u64, u32, u32)> = Vec::new();
+        let mut seeds: Vec<(u64, u32, u32, u32)> = Vec::new();
         for (stream, places) in self.places.iter().enumerate() {
+            let rank = self.processes.communicators.rank(stream);
             let shown = self.processes.doings()[stream].shown();
             for (place, &(start, end)) in places.all.iter().enumerate() {
                 if end - start >= 2 {
                     let events =
                         shown.times(start as usize, end as usize).saturating_mul((end - start).into());
-                    seeds.push((events, stream as u32, place as u32));
+                    seeds.push((events, rank, stream as u32, place as u32));
                 }
             }
         }
         seeds.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.cmp(b)));
-        seeds.into_iter().map(|(_, stream, place)| (stream, place)).collect()
+        seeds.into_iter().map(|(_, _, stream, place)| (stream, place)).collect()
     }
 
     /// The stretches that belong together with this one.
@@ -164,7 +168,9 @@ impl<'p, 'a> Joining<'p, 'a> {
     /// The stretch of a stream that answers to what is in the pattern so far: in the hull are
     /// the partners of `part`.
     fn answer(&mut self, part: Part, stream: u32, hull: Hull, pattern: u64) -> Option<Part> {
-        if let Some(place) = self.places[stream as usize].smallest(hull.first, hull.last + 1) {
+        let asking = self.processes.doings()[part.stream as usize].shown();
+        let times = asking.times(part.start as usize, part.end as usize);
+        if let Some(place) = self.places[stream as usize].smallest(hull.first, hull.last + 1, times) {
             let places = &self.places[stream as usize];
             if places.is_joined[place] {
                 return None;
@@ -249,7 +255,7 @@ impl Looking<'_, '_> {
                 if !(parts[other].start..parts[other].end).contains(&link.partner) {
                     continue;
                 }
-                let (sends, receives) = self.between(part.stream, link.index, link.stream);
+                let (sends, receives) = self.between(part.stream, link);
                 if sends {
                     channels.add(index, other);
                 }
@@ -262,8 +268,16 @@ impl Looking<'_, '_> {
         channels.in_stages(in_stages)
     }
 
-    /// Whether an event sends to another stream's process, and whether it receives from it.
-    fn between(&self, stream: u32, index: u32, other: u32) -> (bool, bool) {
+    /// Whether an event sends to its partner, and whether it receives from it.
+    fn between(&self, stream: u32, link: &Link) -> (bool, bool) {
+        let own = self.ends(stream, link.index, link.stream);
+        // Who receives from anyone receives only from those who send to it.
+        let other = self.ends(link.stream, link.partner, stream);
+        (own.0 && other.1, own.1 && other.0)
+    }
+
+    /// Whether an event can send to another stream's process, and whether it can receive from it.
+    fn ends(&self, stream: u32, index: u32, other: u32) -> (bool, bool) {
         let Processes { communicators, shown_calls, .. } = self.processes;
         let shown = self.processes.doings()[stream as usize].shown();
         let Some(call) = shown_calls.get(shown.symbols()[index as usize]) else { return (false, false) };
@@ -279,23 +293,24 @@ impl Looking<'_, '_> {
     /// Whether a process is done with one partner, having sent and received, before it turns
     /// to the next.
     fn is_in_stages(&self, part: Part) -> bool {
-        let mut seen: Vec<(u32, bool, bool)> = Vec::new();
+        let mut seen: HashSet<u32> = HashSet::new();
+        // The partner it is with, and whether it has sent and received.
+        let mut stage: Option<(u32, bool, bool)> = None;
         for link in self.partners.between(part.stream as usize, part.start, part.end) {
-            let (sends, receives) = self.between(part.stream, link.index, link.stream);
+            let (sends, receives) = self.between(part.stream, link);
             if !sends && !receives {
                 continue;
             }
-            let stage = seen.iter().position(|stage| stage.0 == link.stream);
-            match stage {
-                Some(stage) if stage + 1 == seen.len() => {
-                    seen[stage].1 |= sends;
-                    seen[stage].2 |= receives;
+            stage = match stage {
+                Some((partner, sent, received)) if partner == link.stream => {
+                    Some((partner, sent || sends, received || receives))
                 }
-                Some(_) => return false,
-                None => seen.push((link.stream, sends, receives)),
-            }
+                Some((_, sent, received)) if !sent || !received => return false,
+                _ if !seen.insert(link.stream) => return false,
+                _ => Some((link.stream, sends, receives)),
+            };
         }
-        seen.iter().all(|&(_, sends, receives)| sends && receives)
+        stage.is_none_or(|(_, sent, received)| sent && received)
     }
 }
 
@@ -317,11 +332,18 @@ impl Hull {
     }
 }
 
+/// The events of all places of a stream together, and more of them for each of its events.
+const MOST_HELD: usize = 1 << 26;
+const HELD_EACH: usize = 8;
+
 /// The places of a stream: all of its loops, and others.
 struct Places {
     /// All of them, each once.
     all: Vec<(u32, u32)>,
-    /// For each event, where in `holding` its places begin, the smallest first.
+    /// How often each occurs.
+    times: Vec<u64>,
+    /// For each event, where in `holding` its places begin. Those that occur most often come
+    /// first, so that a loop comes before what cuts through it, and of these the smallest.
     starts: Vec<u32>,
     holding: Vec<u32>,
     /// Which are in a pattern already.
@@ -332,8 +354,17 @@ impl Places {
     fn new(shown: &Abridged, more: &[(u32, u32)]) -> Self {
         let loops = shown.loops().iter().map(|found| (found.start, found.end));
         let mut all: Vec<(u32, u32)> = loops.chain(more.iter().copied()).collect();
-        all.sort_by_key(|&(start, end)| (end - start, start));
+        all.sort_unstable();
         all.dedup();
+        let times = |&(start, end): &(u32, u32)| shown.times(start as usize, end as usize);
+        all.sort_by_cached_key(|place| (Reverse(times(place)), place.1 - place.0, place.0));
+        // Places lie in each other or apart, as a rule; if they do not, some are not looked at.
+        let mut room = MOST_HELD + HELD_EACH * shown.symbols().len();
+        all.retain(|&(start, end)| {
+            let rest = room.checked_sub((end - start) as usize);
+            room = rest.unwrap_or(room);
+            rest.is_some()
+        });
         let mut starts = vec![0u32; shown.symbols().len() + 1];
         for &(start, end) in &all {
             (start..end).for_each(|index| starts[index as usize + 1] += 1);
@@ -350,14 +381,27 @@ impl Places {
                 *slot += 1;
             }
         }
-        Self { is_joined: vec![false; all.len()], all, starts, holding }
+        Self {
+            is_joined: vec![false; all.len()],
+            times: all.iter().map(times).collect(),
+            all,
+            starts,
+            holding,
+        }
     }
 
-    /// The smallest place that holds a stretch.
-    fn smallest(&self, start: u32, end: u32) -> Option<usize> {
+    /// The smallest place that holds a stretch and does not occur more often than so; if there
+    /// is none, the smallest.
+    fn smallest(&self, start: u32, end: u32, times: u64) -> Option<usize> {
         let (first, behind) = (self.starts[start as usize], self.starts[start as usize + 1]);
         let holding = &self.holding[first as usize..behind as usize];
-        holding.iter().map(|&place| place as usize).find(|&place| self.all[place].1 >= end)
+        let mut holding =
+            holding.iter().map(|&place| place as usize).filter(|&place| self.all[place].1 >= end);
+        let smallest = holding.next()?;
+        if self.times[smallest] <= times {
+            return Some(smallest);
+        }
+        holding.find(|&place| self.times[place] <= times).or(Some(smallest))
     }
 }
 
@@ -393,12 +437,16 @@ impl Distinct {
     fn patterns(self, processes: &Processes<'_>) -> Vec<CommunicationPattern> {
         let mut patterns: Vec<CommunicationPattern> =
             self.occurrences.into_iter().map(|occurrences| pattern(processes, occurrences)).collect();
+        let by_rank = |pattern: &CommunicationPattern| {
+            let rank = |part: &Part| (processes.communicators.rank(part.stream as usize), *part);
+            pattern.parts().iter().map(rank).collect::<Vec<_>>()
+        };
         patterns.sort_by(|a, b| {
             b.explains
                 .cmp(&a.explains)
                 .then(b.count.cmp(&a.count))
                 .then(b.parts().len().cmp(&a.parts().len()))
-                .then_with(|| a.parts().cmp(b.parts()))
+                .then_with(|| by_rank(a).cmp(&by_rank(b)))
         });
         patterns
     }
@@ -418,4 +466,21 @@ fn pattern(processes: &Processes<'_>, mut occurrences: Vec<Occurrence>) -> Commu
         explains = explains.saturating_add(events_of(occurrence).saturating_mul(occurrence.times));
     }
     CommunicationPattern { events: events_of(&occurrences[0]), occurrences, count, explains }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn places_that_overlap_too_much_are_not_looked_at() {
+        let events: Vec<Symbol> = (0..20_000).map(|number| Symbol::new(number).unwrap()).collect();
+        let shown = Abridged::of(&events).unwrap();
+        let all: Vec<(u32, u32)> = (2..20_000).map(|end| (0, end)).collect();
+        let places = Places::new(&shown, &all);
+        assert!(places.holding.len() <= MOST_HELD + HELD_EACH * events.len());
+        assert!(places.all.len() > 10_000 && places.all.len() < all.len());
+        assert_eq!(places.smallest(0, 5, 1), Some(3));
+    }
 }

@@ -13,8 +13,9 @@
 
 use super::call::{Call, Calls};
 use super::communicators::{Communicators, Creation};
+use super::peers::{MOST_STEPS, creations_of};
 use super::zip::{Joint, Node, Sequence};
-use crate::fold::{Fold, FoldedStream, Measure, Target, measure_rules};
+use crate::fold::{Fold, FoldedStream};
 use crate::questions::patterns::{Abridged, EventChoice, KeptPositions, Only, Room, side_by_side};
 use crate::trace::{Alphabet, Name, Projection, Role};
 use crate::{Result, RuleId, Symbol};
@@ -74,7 +75,7 @@ impl<'a> Processes<'a> {
         let calls = Calls::of(fold.alphabet());
         let mut communicators =
             Communicators::new(fold.streams().iter().map(|stream| (stream.name(), stream.notes())));
-        communicators.learn(&creations(fold)?);
+        communicators.learn(&creations(fold));
         let ignore = if calls.is_empty() { Vec::new() } else { choice.left_out.clone() };
         let (alphabet, shown) =
             Projection { ignore, ..Projection::default() }.of_alphabet(fold.alphabet())?;
@@ -316,70 +317,13 @@ fn sequence(abridged: &Abridged) -> Vec<Node> {
 }
 
 /// The calls of each stream that make communicators.
-fn creations(fold: &Fold) -> Result<Vec<Vec<Creation>>> {
+fn creations(fold: &Fold) -> Vec<Vec<Creation>> {
     let alphabet = fold.alphabet();
     let of: Vec<Option<Creation>> =
         alphabet.symbols().map(|symbol| Creation::of(&alphabet.meaning(symbol))).collect();
     if of.iter().all(Option::is_none) {
-        return Ok(Vec::new());
+        return Vec::new();
     }
-    let holds = measure_rules(fold, &Holds(&of))?;
-    let mut known: HashMap<RuleId, Vec<Creation>> = HashMap::new();
-    let mut result = Vec::new();
-    for stream in fold.streams() {
-        let root = stream.root();
-        let creations = known.entry(root).or_insert_with(|| creations_in(fold, root, &of, &holds));
-        result.push(creations.clone());
-    }
-    Ok(result)
-}
-
-/// More communicators of a stream than this are not looked at.
-const MOST_CREATIONS: usize = 1 << 16;
-
-fn creations_in(fold: &Fold, root: RuleId, of: &[Option<Creation>], holds: &[bool]) -> Vec<Creation> {
-    let mut result = Vec::new();
-    let mut open = vec![(root, 0usize, 0u64)];
-    while let Some((rule, next, again)) = open.pop() {
-        if result.len() == MOST_CREATIONS {
-            break;
-        }
-        let Some(item) = fold.body(rule).get(next) else {
-            if again > 0 {
-                open.push((rule, 0, again - 1));
-            }
-            continue;
-        };
-        open.push((rule, next + 1, again));
-        match item.target() {
-            Target::Symbol(symbol) => {
-                if let Some(creation) = &of[symbol.index()] {
-                    let room = (MOST_CREATIONS - result.len()) as u64;
-                    result.extend((0..item.times().min(room)).map(|_| creation.clone()));
-                }
-            }
-            Target::Rule(inner) if holds[inner.index()] => open.push((inner, 0, item.times() - 1)),
-            Target::Rule(_) => {}
-        }
-    }
-    result
-}
-
-/// Whether a stretch has a call that makes a communicator.
-struct Holds<'a>(&'a [Option<Creation>]);
-
-impl Measure for Holds<'_> {
-    type Value = bool;
-    fn empty(&self) -> bool {
-        false
-    }
-    fn symbol(&self, symbol: Symbol) -> bool {
-        self.0[symbol.index()].is_some()
-    }
-    fn join(&self, left: &bool, right: &bool) -> Result<bool> {
-        Ok(*left || *right)
-    }
-    fn repeat(&self, value: &bool, _: u64) -> Result<bool> {
-        Ok(*value)
-    }
+    let mut steps = MOST_STEPS;
+    creations_of(fold, &of, &mut steps)
 }

@@ -20,6 +20,7 @@ use super::{Communicators, Grid};
 use crate::trace::Trace;
 use crate::{Error, Fold, Result};
 use grids::Grids;
+pub(super) use survey::{MOST_STEPS, creations_of};
 use symbols::Symbols;
 
 /// How the other ends of messages are told.
