@@ -37,7 +37,13 @@ fn the_table_on_a_terminal() {
 1    401       2       3   50 %   rank 0  MPI_Irecv src=1 comm=0^2, MPI_Isend dest=1 comm=0
 2    401       2       3   50 %   rank 1  MPI_Irecv src=0 comm=0^2, MPI_Isend dest=0 comm=0
 ";
-    assert_eq!(text, expected);
+    // Nobody sends with the tags that are received.
+    let (table, rest) = text.split_at(expected.len().min(text.len()));
+    assert_eq!(table, expected);
+    assert!(
+        rest.starts_with("\n2,406 messages without another end\n    401 receives are never sent to: "),
+        "{rest}"
+    );
 }
 
 #[test]

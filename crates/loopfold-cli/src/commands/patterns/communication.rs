@@ -12,8 +12,9 @@ use loopfold::questions::{KeptPositions, Nest, Node, RankBy};
 use loopfold::trace::{Name, Role, Value as FieldValue};
 use loopfold::{Fold, questions};
 use serde_json::{Map, Value, json};
+use std::cell::RefCell;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
 /// Processes of a pattern on a terminal.
@@ -22,10 +23,12 @@ const PROCESSES: usize = 16;
 const LINES: usize = 4;
 /// Places of a pattern in JSON.
 const MOST_PLACES: usize = 1000;
-/// Events of one process that are written out in JSON.
+/// Events of one process that are shown.
 const LONGEST: usize = 1 << 12;
 /// Patterns that others may be a part of.
 const SURVEYED: usize = 100;
+/// Events and channels of all patterns together in JSON, but for those of the first.
+const MOST_SYMBOLS: usize = 1 << 22;
 /// What is unmatched, on a terminal.
 const MOST_UNMATCHED: usize = 10;
 
@@ -38,6 +41,8 @@ pub(super) struct Communication<'a> {
     positions: KeptPositions<'a>,
     /// The events of all streams that are looked at.
     events: u64,
+    /// How often functions are entered in streams, as far as that was asked.
+    calls: RefCell<HashMap<(String, u32), u64>>,
 }
 
 impl<'a> Communication<'a> {
@@ -61,7 +66,8 @@ impl<'a> Communication<'a> {
             })
         });
         let events = processes.shown().iter().fold(0u64, |sum, stream| sum.saturating_add(stream.length()));
-        Self { fold, processes, partners, patterns, positions: processes.positions(), events }
+        let calls = RefCell::default();
+        Self { fold, processes, partners, patterns, positions: processes.positions(), events, calls }
     }
 
     /// How many patterns there are.
@@ -103,9 +109,9 @@ impl<'a> Communication<'a> {
         smallest.map(|(_, id)| id)
     }
 
-    fn nest(&self, part: Part) -> Nest {
+    fn nest(&self, part: Part, longest: usize) -> Nest {
         let shown = self.processes.doings()[part.stream as usize].shown();
-        let end = part.end.min(part.start.saturating_add(LONGEST as u32));
+        let end = part.end.min(part.start.saturating_add(longest as u32));
         let mut nest = shown.nest(part.start as usize, end as usize);
         if end < part.end {
             let all = shown.events(part.start as usize, part.end as usize);
@@ -116,6 +122,11 @@ impl<'a> Communication<'a> {
 
     /// How often a function is entered in a stream.
     fn calls(&self, function: &str, stream: u32) -> u64 {
+        let mut known = self.calls.borrow_mut();
+        *known.entry((function.to_string(), stream)).or_insert_with(|| self.count_calls(function, stream))
+    }
+
+    fn count_calls(&self, function: &str, stream: u32) -> u64 {
         let alphabet = self.fold.alphabet();
         let root = self.fold.streams()[stream as usize].root();
         let is_entry = |symbol: &Symbol| {
@@ -130,18 +141,30 @@ impl<'a> Communication<'a> {
 
 /// JSON.
 impl Communication<'_> {
-    /// The first `most` patterns, numbered from 1.
+    /// The first `most` patterns, numbered from 1; fewer where they are very long.
     pub(super) fn to_json(&self, most: usize) -> Vec<Value> {
-        self.patterns.iter().take(most).zip(1..).map(|(pattern, id)| self.pattern_json(id, pattern)).collect()
+        let mut room = MOST_SYMBOLS;
+        let mut told = Vec::new();
+        for (pattern, id) in self.patterns.iter().take(most).zip(1..) {
+            told.push(self.pattern_json(id, pattern, &mut room));
+            if room == 0 {
+                break;
+            }
+        }
+        told
     }
 
-    fn pattern_json(&self, id: usize, pattern: &CommunicationPattern) -> Value {
+    /// Takes the room that its events and channels need.
+    fn pattern_json(&self, id: usize, pattern: &CommunicationPattern, room: &mut usize) -> Value {
         let about = Description::of(pattern, self.processes, self.partners);
         let alphabet = self.processes.alphabet();
         let (mut events, mut nests) = (Map::new(), Map::new());
+        let longest = (MOST_SYMBOLS / pattern.parts().len().max(1)).clamp(1, LONGEST);
+        *room = room.saturating_sub(about.channels.pairs().len());
         for &part in pattern.parts() {
-            let nest = self.nest(part);
-            let labels = super::process::events_of(&nest);
+            let nest = self.nest(part, longest);
+            let labels = super::process::events_of(&nest, longest as u64);
+            *room = room.saturating_sub(labels.len() + nest.nodes.len());
             let labels: Vec<String> = labels.into_iter().map(|symbol| alphabet.label(symbol)).collect();
             events.insert(self.name(part.stream), json!(labels));
             nests.insert(self.name(part.stream), show::nest_json(alphabet, &nest, None));
@@ -353,7 +376,7 @@ impl Communication<'_> {
 
     /// The events of a stretch in short, loops in parentheses.
     fn words(&self, part: Part) -> Vec<String> {
-        let nest = self.nest(part);
+        let nest = self.nest(part, LONGEST);
         let mut words: Vec<String> = Vec::new();
         let mut open: Vec<(usize, usize, u64)> = Vec::new();
         let mut before = String::new();
@@ -410,7 +433,7 @@ impl Communication<'_> {
         let bold = anstyle::Style::new().bold();
         if !unmatched.is_empty() {
             let count = unmatched.iter().fold(0u64, |sum, found| sum.saturating_add(found.count));
-            writeln!(out, "\n{bold}{}{bold:#}", show::plural(count, "message without another end"))?;
+            writeln!(out, "\n{bold}{}{bold:#} without another end", show::plural(count, "message"))?;
         }
         for found in unmatched.iter().take(most) {
             writeln!(out, "    {}", self.unmatched_text(found))?;
@@ -440,7 +463,7 @@ impl Communication<'_> {
             writeln!(
                 out,
                 "    number {} on communicator {comm}: {first}, {second}",
-                show::count(found.nth + 1)
+                show::count(found.nth.saturating_add(1))
             )?;
         }
         if disagreements.len() > most {
@@ -489,6 +512,13 @@ pub(super) fn notes(partners: &Partners) -> Vec<String> {
             "{} from anyone: the trace does not say whom what was received came from",
             show::plural(partners.unresolved, "receive")
         ));
+    }
+    if partners.is_cut {
+        notes.push(
+            "loops of processes that send to each other do not go together; only the first of their messages are \
+             followed to the other end"
+                .to_string(),
+        );
     }
     notes
 }

@@ -52,7 +52,10 @@ pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
     } else {
         print(arguments, &process, &communication)?;
     }
-    let is_any = found.process.found > 0 || communication.found() > 0;
+    let is_any = match arguments.matrix {
+        true => !found.partners.matrix.is_empty(),
+        false => found.process.found > 0 || communication.found() > 0,
+    };
     Ok(if is_any { Outcome::Done } else { Outcome::Nothing })
 }
 

@@ -101,7 +101,8 @@ impl<'a> ProcessPatterns<'a> {
     fn pattern_json(&self, id: usize, pattern: &Pattern) -> Value {
         let alphabet = self.streams.alphabet();
         let nest = self.nest(pattern);
-        let events: Vec<String> = events_of(&nest).into_iter().map(|symbol| alphabet.label(symbol)).collect();
+        let events = events_of(&nest, WRITTEN_OUT).into_iter();
+        let events: Vec<String> = events.map(|symbol| alphabet.label(symbol)).collect();
         let length = nest.length(0..nest.nodes.len());
         let mut value = json!({
             "id": id,
@@ -232,14 +233,14 @@ impl<'a> ProcessPatterns<'a> {
     }
 }
 
-/// The events of a nest, loops written out, or each once if that would be too many.
-pub(in crate::commands) fn events_of(nest: &Nest) -> Vec<Symbol> {
-    written_out(nest).unwrap_or_else(|| once(nest))
+/// The events of a nest, loops written out, or each once if that would be more than `most`.
+pub(in crate::commands) fn events_of(nest: &Nest, most: u64) -> Vec<Symbol> {
+    written_out(nest, most).unwrap_or_else(|| once(nest))
 }
 
 /// The events of a nest, loops written out; nothing if there are too many.
-fn written_out(nest: &Nest) -> Option<Vec<Symbol>> {
-    if nest.is_cut() || nest.length(0..nest.nodes.len()) > WRITTEN_OUT {
+fn written_out(nest: &Nest, most: u64) -> Option<Vec<Symbol>> {
+    if nest.is_cut() || nest.length(0..nest.nodes.len()) > most {
         return None;
     }
     let mut events: Vec<Symbol> = Vec::new();

@@ -115,7 +115,7 @@ fn by_number(arguments: &SimilarArgs, fold: &Fold, number: usize) -> Result<Patt
         if shown.events(start, end) > LONGEST {
             bail!("pattern {number} has more than {} events of one process", show::count(LONGEST));
         }
-        Ok(events_of(&shown.nest(start, end)).into_iter().map(|symbol| vec![symbol]).collect())
+        Ok(events_of(&shown.nest(start, end), LONGEST).into_iter().map(|symbol| vec![symbol]).collect())
     };
     let all = larger.count();
     match number.checked_sub(1).and_then(|index| larger.get(index)) {

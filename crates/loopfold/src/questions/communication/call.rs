@@ -173,7 +173,9 @@ fn messages(
     let message = |index| {
         let peer = match pick(&peers, index)? {
             Number::Is(number) if nobody.is(number) => return None,
-            Number::Is(number) => u32::try_from(number).map_or(Peer::Any, Peer::Rank),
+            Number::Is(number) if number < 0 => Peer::Any,
+            // No process has a number as large as this.
+            Number::Is(number) => Peer::Rank(u32::try_from(number).unwrap_or(u32::MAX)),
             Number::Any => Peer::Any,
             Number::None => return None,
         };
@@ -290,6 +292,7 @@ mod tests {
         assert_eq!(receive_from(-2, None), []);
         assert_eq!(receive_from(-2, Some(-1)), [message(Peer::Any, None, None)]);
         assert_eq!(receive_from(-1, Some(-1)), []);
+        assert_eq!(receive_from(1 << 40, None), [message(Peer::Rank(u32::MAX), None, None)]);
         let any = call_of(Role::Receive, &[("src", Value::Text(b"MPI_ANY_SOURCE"))]).unwrap();
         assert_eq!(any.receives, [message(Peer::Any, Some(0), None)]);
     }

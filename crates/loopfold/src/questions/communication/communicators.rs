@@ -204,6 +204,11 @@ impl Communicators {
         self.members[stream].get(comm).map(|members| &members.ranks[..])
     }
 
+    /// The communicators of a stream that are not simply the world, in no order, and their members.
+    pub(super) fn of_stream(&self, stream: usize) -> impl Iterator<Item = (&str, &[u32])> {
+        self.members[stream].iter().map(|(comm, members)| (comm.as_str(), &members.ranks[..]))
+    }
+
     /// The communicators that are not simply the world for some stream.
     pub(super) fn with_members(&self) -> HashSet<&str> {
         self.members.iter().flat_map(HashMap::keys).map(String::as_str).collect()
@@ -224,7 +229,8 @@ impl Communicators {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Creation {
     parent: String,
-    made: String,
+    /// What it is called; nothing for those that are not in it.
+    made: Option<String>,
     /// Only those with the same color are in it; nothing if all are.
     color: Option<i64>,
     key: i64,
@@ -246,9 +252,14 @@ impl Creation {
         if !has(b"comm_dup") && !has(b"comm_idup") && !has(b"cart_create") && color.is_none() {
             return None;
         }
+        let made = meaning.field("newcomm").map(text_of);
+        // Those that get no communicator from a call have made it all the same.
+        if made.is_none() && color.is_none() {
+            return None;
+        }
         Some(Self {
             parent: meaning.field("comm").map_or_else(|| WORLD.to_string(), text_of),
-            made: text_of(meaning.field("newcomm")?),
+            made,
             color,
             key: number("key").unwrap_or(0),
             grid: meaning.field("dims").and_then(|dims| grid_of(&text_of(dims), meaning.field("periods"))),
@@ -300,8 +311,10 @@ impl Communicators {
                 let Some((creation, &ordinal)) = creations.get(round).zip(ordinals.get(round)) else {
                     continue;
                 };
+                let Some(name) = creation.made.as_deref() else { continue };
                 if creation.color.is_none() {
-                    made.push((stream, creation, self.copy_of(stream, creation)));
+                    let copy = self.copy_of(stream, creation, &mut effort);
+                    made.push((stream, creation, name, copy));
                     continue;
                 }
                 let parent = self.members[stream].get(&creation.parent).map(Arc::clone);
@@ -309,28 +322,26 @@ impl Communicators {
                 let call = (instance, creation.parent.as_str(), ordinal);
                 if !divided.contains_key(&call) {
                     let everyone = parent.as_ref().map_or(&world, |parent| &parent.ranks);
-                    effort = effort.saturating_sub(everyone.len() as u64);
+                    let Some(rest) = effort.checked_sub(everyone.len() as u64) else { return };
+                    effort = rest;
                     let calls = everyone.iter().filter_map(|&rank| {
                         let theirs = by_parent.get(*stream_of.get(&rank)?)?;
                         Some((rank, *theirs.get(creation.parent.as_str())?.get(ordinal)?))
                     });
                     divided.insert(call, self.divide(calls));
                 }
-                let own = divided[&call].get(&(creation.color, creation.made.as_str()));
+                let own = divided[&call].get(&(creation.color, name));
                 // Another stream of the same process may have said something else.
                 let members = own.cloned().unwrap_or_else(|| Some(self.members_of(Vec::new())));
-                made.push((stream, creation, members));
+                made.push((stream, creation, name, members));
             }
-            for (stream, creation, members) in made {
+            for (stream, creation, name, members) in made {
                 if let Some(members) = members {
-                    self.members[stream].entry_ref(&creation.made).or_insert(members);
+                    self.members[stream].entry_ref(name).or_insert(members);
                 }
                 if let Some(grid) = &creation.grid {
-                    self.grids.entry(creation.made.clone()).or_insert_with(|| grid.clone());
+                    self.grids.entry_ref(name).or_insert_with(|| grid.clone());
                 }
-            }
-            if effort == 0 {
-                return;
             }
         }
     }
@@ -339,7 +350,8 @@ impl Communicators {
     fn divide<'a>(&mut self, calls: impl Iterator<Item = (u32, &'a Creation)>) -> Division<'a> {
         let mut groups: HashMap<Said<'_>, Vec<(i64, u32)>> = HashMap::new();
         for (rank, call) in calls {
-            groups.entry((call.color, &call.made)).or_default().push((call.key, rank));
+            let Some(made) = &call.made else { continue };
+            groups.entry((call.color, made)).or_default().push((call.key, rank));
         }
         let mut members = |mut group: Vec<(i64, u32)>| {
             // The sort is stable: equal keys stay in the order of the parent.
@@ -353,18 +365,19 @@ impl Communicators {
 
     /// The members of what is made of a whole communicator, or of as many as its grid has
     /// places for; nothing if that is the world.
-    fn copy_of(&mut self, stream: usize, creation: &Creation) -> Option<Arc<Members>> {
+    fn copy_of(&mut self, stream: usize, creation: &Creation, effort: &mut u64) -> Option<Arc<Members>> {
         let parent = self.members[stream].get(&creation.parent).map(Arc::clone);
         let size = self.comm_size(stream, &creation.parent);
         let places = creation.grid.as_ref().and_then(Grid::size).unwrap_or(size);
-        match parent {
-            _ if places > MOST_RANKS as u32 => None,
-            Some(parent) if (places as usize) < parent.ranks.len() => {
-                Some(self.members_of(parent.ranks[..places as usize].to_vec()))
-            }
-            None if places < size => Some(self.members_of((0..places).collect())),
-            parent => parent,
+        if places >= size {
+            return parent;
         }
+        *effort = effort.checked_sub(places.into())?;
+        let ranks = match parent {
+            Some(parent) => parent.ranks[..places as usize].to_vec(),
+            None => (0..places).collect(),
+        };
+        Some(self.members_of(ranks))
     }
 }
 
@@ -375,7 +388,7 @@ type Division<'a> = HashMap<Said<'a>, Option<Arc<Members>>>;
 type Said<'a> = (Option<i64>, &'a str);
 
 /// How many members of all communicators together are looked at.
-const MOST_EFFORT: u64 = 1 << 26;
+const MOST_EFFORT: u64 = 1 << 24;
 
 /// The rank in a stream's name, `rank 5` or `rank 5 thread 1`; nothing if it is larger than any
 /// machine has.
@@ -415,7 +428,7 @@ mod tests {
     }
 
     fn creation(parent: &str, made: &str, color: i64, key: i64) -> Creation {
-        Creation { parent: parent.into(), made: made.into(), color: Some(color), key, grid: None }
+        Creation { parent: parent.into(), made: Some(made.into()), color: Some(color), key, grid: None }
     }
 
     #[test]
@@ -461,6 +474,39 @@ mod tests {
         assert_eq!(comms.own_rank(3, "2"), Some(0));
         assert_eq!((comms.own_rank(2, "4"), comms.own_rank(3, "4")), (Some(2), None));
         assert_eq!((comms.members(3, "5"), comms.own_rank(3, "5")), (None, Some(3)));
+    }
+
+    #[test]
+    fn those_who_get_no_communicator_have_called_all_the_same() {
+        let names = ["rank 0", "rank 1", "rank 2", "rank 3"];
+        let mut comms = Communicators::new(names.iter().map(|&name| (name, &[][..])));
+        // Ranks 0 to 2, turned around; then two pairs.
+        let calls = |rank: i64| {
+            let first = creation("0", "1", if rank < 3 { 0 } else { -32766 }, -rank);
+            let first = if rank < 3 { first } else { Creation { made: None, ..first } };
+            vec![first, creation("0", "2", rank % 2, 0)]
+        };
+        comms.learn(&[calls(0), calls(1), calls(2), calls(3)]);
+        assert_eq!(comms.members(0, "1"), Some(&[2, 1, 0][..]));
+        assert_eq!(comms.members(1, "2"), Some(&[1, 3][..]));
+        assert_eq!(comms.members(3, "2"), Some(&[1, 3][..]));
+        assert_eq!(comms.members(3, "1"), None);
+    }
+
+    #[test]
+    fn claims_of_large_communicators_are_bounded() {
+        let names = ["rank 4194303", "rank 0"];
+        let mut comms = Communicators::new(names.iter().map(|&name| (name, &[][..])));
+        let cart = |side: u32| Creation {
+            color: None,
+            grid: Grid::parse(&side.to_string()),
+            ..creation("0", &side.to_string(), 0, 0)
+        };
+        let calls: Vec<Creation> = (0..200).map(|less| cart(4_000_000 - less)).collect();
+        comms.learn(&[calls, vec![]]);
+        let members: u64 = comms.known.keys().map(|ranks| ranks.len() as u64).sum();
+        assert!(members <= MOST_EFFORT, "{members}");
+        assert!(members > 0);
     }
 
     #[test]

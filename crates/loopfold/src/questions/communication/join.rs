@@ -5,9 +5,9 @@
 //! events lie in stretches of other processes, and theirs in others again, until no process
 //! is added. Each process is in a pattern with one stretch: of the places that hold all partners
 //! and repeat as often as the first one does the largest, if it answers to what is in the
-//! pattern more than to anything else of the same processes; or else the smallest that does;
-//! else the partners alone if they lie next to each other, which is how the paper adds single
-//! events; else the process stays out. A place is in one pattern only: the one that begins with the
+//! pattern more than to anything else of the same processes; or else the smallest that does and
+//! is not repeated more often; else the partners alone if they lie next to each other, which is
+//! how the paper adds single events; else the process stays out. A place is in one pattern only: the one that begins with the
 //! place whose repetitions are most events. Patterns in which every process does the same are
 //! one pattern that occurs several times.
 //!
@@ -15,12 +15,13 @@
 //! loops are, or lie apart, so this is what is written times the depth of loops.
 
 use super::call::{Message, Peer};
-use super::partners::Partners;
+use super::partners::{Link, Partners};
 use super::processes::Processes;
 use super::topology::{Channels, Topology};
 use crate::Symbol;
 use crate::questions::Abridged;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// A stretch of what is shown of a stream.
@@ -37,7 +38,7 @@ pub struct Part {
 /// One place of a pattern: a stretch of each process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occurrence {
-    /// The stretches, by stream.
+    /// The stretches, by rank.
     pub parts: Vec<Part>,
     /// How often it is repeated there.
     pub times: u64,
@@ -84,7 +85,8 @@ pub fn communication_patterns(
         let times = places.times[place as usize];
         let mut parts = joining.grow(Part { stream, start, end }, times);
         if parts.len() >= 2 {
-            parts.sort_unstable();
+            // Topologies are those of ranks, in whichever order their streams come.
+            parts.sort_unstable_by_key(|part| (processes.communicators.rank(part.stream as usize), *part));
             distinct.add(processes, parts);
         }
     }
@@ -127,19 +129,20 @@ impl<'p, 'a> Joining<'p, 'a> {
     /// All places of two events or more, those first that are most events with all that is
     /// repeated, not counting loops inside.
     fn seeds(&self) -> Vec<(u32, u32)> {
-        let mut seeds: Vec<(u64, u32, u32)> = Vec::new();
+        let mut seeds: Vec<(u64, u32, u32, u32)> = Vec::new();
         for (stream, places) in self.places.iter().enumerate() {
+            let rank = self.processes.communicators.rank(stream);
             let shown = self.processes.doings()[stream].shown();
             for (place, &(start, end)) in places.all.iter().enumerate() {
                 if end - start >= 2 {
                     let events =
                         shown.times(start as usize, end as usize).saturating_mul((end - start).into());
-                    seeds.push((events, stream as u32, place as u32));
+                    seeds.push((events, rank, stream as u32, place as u32));
                 }
             }
         }
         seeds.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.cmp(b)));
-        seeds.into_iter().map(|(_, stream, place)| (stream, place)).collect()
+        seeds.into_iter().map(|(_, _, stream, place)| (stream, place)).collect()
     }
 
     /// The stretches that belong together with this one.
@@ -180,11 +183,8 @@ impl<'p, 'a> Joining<'p, 'a> {
     /// The stretch of a stream that answers to what is in the pattern so far: in the hull are
     /// the partners of `part`.
     fn answer(&mut self, part: Part, stream: u32, hull: Hull, seed: Seed) -> Option<Part> {
-        let places = &self.places[stream as usize];
-        let holding = places.holding(hull);
-        let as_often = holding.iter().rev().filter(|&&place| places.times[place as usize] == seed.times);
-        let mut candidates = as_often.take(MOST_TRIED).chain(holding.iter().take(MOST_TRIED));
-        if let Some(&place) = candidates.find(|&&place| self.answers(stream, place, seed)) {
+        let candidates = self.places[stream as usize].candidates(hull, seed.times);
+        if let Some(place) = candidates.into_iter().find(|&place| self.answers(stream, place, seed)) {
             let places = &mut self.places[stream as usize];
             if std::mem::replace(&mut places.is_joined[place as usize], true) {
                 return None;
@@ -273,7 +273,7 @@ impl Looking<'_, '_> {
                 if !(parts[other].start..parts[other].end).contains(&link.partner) {
                     continue;
                 }
-                let (sends, receives) = self.between(part.stream, link.index, link.stream);
+                let (sends, receives) = self.between(part.stream, link);
                 if sends {
                     channels.add(index, other);
                 }
@@ -286,8 +286,16 @@ impl Looking<'_, '_> {
         channels.in_stages(in_stages)
     }
 
-    /// Whether an event sends to another stream's process, and whether it receives from it.
-    fn between(&self, stream: u32, index: u32, other: u32) -> (bool, bool) {
+    /// Whether an event sends to its partner, and whether it receives from it.
+    fn between(&self, stream: u32, link: &Link) -> (bool, bool) {
+        let own = self.ends(stream, link.index, link.stream);
+        // Who receives from anyone receives only from those who send to it.
+        let other = self.ends(link.stream, link.partner, stream);
+        (own.0 && other.1, own.1 && other.0)
+    }
+
+    /// Whether an event can send to another stream's process, and whether it can receive from it.
+    fn ends(&self, stream: u32, index: u32, other: u32) -> (bool, bool) {
         let Processes { communicators, shown_calls, .. } = self.processes;
         let shown = self.processes.doings()[stream as usize].shown();
         let Some(call) = shown_calls.get(shown.symbols()[index as usize]) else { return (false, false) };
@@ -303,23 +311,24 @@ impl Looking<'_, '_> {
     /// Whether a process is done with one partner, having sent and received, before it turns
     /// to the next.
     fn is_in_stages(&self, part: Part) -> bool {
-        let mut seen: Vec<(u32, bool, bool)> = Vec::new();
+        let mut seen: HashSet<u32> = HashSet::new();
+        // The partner it is with, and whether it has sent and received.
+        let mut stage: Option<(u32, bool, bool)> = None;
         for link in self.partners.between(part.stream as usize, part.start, part.end) {
-            let (sends, receives) = self.between(part.stream, link.index, link.stream);
+            let (sends, receives) = self.between(part.stream, link);
             if !sends && !receives {
                 continue;
             }
-            let stage = seen.iter().position(|stage| stage.0 == link.stream);
-            match stage {
-                Some(stage) if stage + 1 == seen.len() => {
-                    seen[stage].1 |= sends;
-                    seen[stage].2 |= receives;
+            stage = match stage {
+                Some((partner, sent, received)) if partner == link.stream => {
+                    Some((partner, sent || sends, received || receives))
                 }
-                Some(_) => return false,
-                None => seen.push((link.stream, sends, receives)),
-            }
+                Some((_, sent, received)) if !sent || !received => return false,
+                _ if !seen.insert(link.stream) => return false,
+                _ => Some((link.stream, sends, receives)),
+            };
         }
-        seen.iter().all(|&(_, sends, receives)| sends && receives)
+        stage.is_none_or(|(_, sent, received)| sent && received)
     }
 }
 
@@ -341,15 +350,20 @@ impl Hull {
     }
 }
 
+/// The events of all places of a stream together, and more of them for each of its events.
+const MOST_HELD: usize = 1 << 26;
+const HELD_EACH: usize = 8;
+
 /// The places of a stream: all of its loops, and others.
 struct Places {
     /// All of them, each once.
     all: Vec<(u32, u32)>,
-    /// For each event, where in `holding` its places begin, the smallest first.
+    /// How often each occurs.
+    times: Vec<u64>,
+    /// For each event, where in `holding` its places begin. Those that occur most often come
+    /// first, so that a loop comes before what cuts through it, and of these the smallest.
     starts: Vec<u32>,
     holding: Vec<u32>,
-    /// How often each is repeated.
-    times: Vec<u64>,
     /// Which are in a pattern already.
     is_joined: Vec<bool>,
 }
@@ -358,8 +372,17 @@ impl Places {
     fn new(shown: &Abridged, more: &[(u32, u32)]) -> Self {
         let loops = shown.loops().iter().map(|found| (found.start, found.end));
         let mut all: Vec<(u32, u32)> = loops.chain(more.iter().copied()).collect();
-        all.sort_by_key(|&(start, end)| (end - start, start));
+        all.sort_unstable();
         all.dedup();
+        let times = |&(start, end): &(u32, u32)| shown.times(start as usize, end as usize);
+        all.sort_by_cached_key(|place| (Reverse(times(place)), place.1 - place.0, place.0));
+        // Places lie in each other or apart, as a rule; if they do not, some are not looked at.
+        let mut room = MOST_HELD + HELD_EACH * shown.symbols().len();
+        all.retain(|&(start, end)| {
+            let rest = room.checked_sub((end - start) as usize);
+            room = rest.unwrap_or(room);
+            rest.is_some()
+        });
         let mut starts = vec![0u32; shown.symbols().len() + 1];
         for &(start, end) in &all {
             (start..end).for_each(|index| starts[index as usize + 1] += 1);
@@ -376,15 +399,27 @@ impl Places {
                 *slot += 1;
             }
         }
-        let times = all.iter().map(|&(start, end)| shown.times(start as usize, end as usize)).collect();
-        Self { is_joined: vec![false; all.len()], all, starts, holding, times }
+        Self {
+            is_joined: vec![false; all.len()],
+            times: all.iter().map(times).collect(),
+            all,
+            starts,
+            holding,
+        }
     }
 
-    /// The places that hold a stretch, the smallest first.
-    fn holding(&self, hull: Hull) -> Vec<u32> {
+    /// The places that may answer to what is repeated so often: of those that hold the stretch
+    /// first the largest that are repeated as often, then the smallest that are less often.
+    fn candidates(&self, hull: Hull, times: u64) -> Vec<u32> {
         let (first, behind) = (self.starts[hull.first as usize], self.starts[hull.first as usize + 1]);
-        let holding = self.holding[first as usize..behind as usize].iter();
-        holding.copied().filter(|&place| self.all[place as usize].1 > hull.last).collect()
+        let holding = self.holding[first as usize..behind as usize].iter().copied();
+        let holding: Vec<u32> = holding.filter(|&place| self.all[place as usize].1 > hull.last).collect();
+        let times_of = |place: u32| self.times[place as usize];
+        let as_often = holding.iter().copied().rev().filter(|&place| times_of(place) == times);
+        let less_often = holding.iter().copied().filter(|&place| times_of(place) < times);
+        let more_often = holding.iter().copied().filter(|&place| times_of(place) > times);
+        let less_often = less_often.take(MOST_TRIED).chain(more_often.take(1));
+        as_often.take(MOST_TRIED).chain(less_often).collect()
     }
 }
 
@@ -420,12 +455,16 @@ impl Distinct {
     fn patterns(self, processes: &Processes<'_>) -> Vec<CommunicationPattern> {
         let mut patterns: Vec<CommunicationPattern> =
             self.occurrences.into_iter().map(|occurrences| pattern(processes, occurrences)).collect();
+        let by_rank = |pattern: &CommunicationPattern| {
+            let rank = |part: &Part| (processes.communicators.rank(part.stream as usize), *part);
+            pattern.parts().iter().map(rank).collect::<Vec<_>>()
+        };
         patterns.sort_by(|a, b| {
             b.rank
                 .cmp(&a.rank)
                 .then(b.count.cmp(&a.count))
                 .then(b.parts().len().cmp(&a.parts().len()))
-                .then_with(|| a.parts().cmp(b.parts()))
+                .then_with(|| by_rank(a).cmp(&by_rank(b)))
         });
         patterns
     }
@@ -450,4 +489,21 @@ fn pattern(processes: &Processes<'_>, mut occurrences: Vec<Occurrence>) -> Commu
     let written = occurrences[0].parts.iter().map(|part| u64::from(part.end - part.start)).sum();
     let rank = count.saturating_mul(if fewest == most { events } else { written });
     CommunicationPattern { events, occurrences, count, explains, rank }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn places_that_overlap_too_much_are_not_looked_at() {
+        let events: Vec<Symbol> = (0..20_000).map(|number| Symbol::new(number).unwrap()).collect();
+        let shown = Abridged::of(&events).unwrap();
+        let all: Vec<(u32, u32)> = (2..20_000).map(|end| (0, end)).collect();
+        let places = Places::new(&shown, &all);
+        assert!(places.holding.len() <= MOST_HELD + HELD_EACH * events.len());
+        assert!(places.all.len() > 10_000 && places.all.len() < all.len());
+        assert_eq!(places.candidates(Hull { first: 0, last: 4 }, 1).len(), MOST_TRIED);
+    }
 }

@@ -1,7 +1,9 @@
-//! Where the n-th of certain events is in a stream: one pass over the rules, and a walk down.
+//! Where the n-th of certain events is in a stream: one pass over the rules that it reaches, and
+//! a walk down.
 
 use crate::fold::{Fold, Target};
 use crate::{RuleId, Symbol};
+use hashbrown::{HashMap, HashSet};
 
 /// The position of the n-th (from 0) of what `weight` counts, where an event can count several
 /// times; if there are not so many, how many there are.
@@ -11,18 +13,19 @@ pub(super) fn position_of_nth(
     mut nth: u64,
     weight: impl Fn(Symbol) -> u64,
 ) -> std::result::Result<u64, u64> {
-    let mut counts: Vec<u64> = Vec::with_capacity(root.index() + 1);
-    let count = |counts: &[u64], target| match target {
+    type Counts = HashMap<RuleId, u64, foldhash::fast::RandomState>;
+    let mut counts = Counts::default();
+    let count = |counts: &Counts, target| match target {
         Target::Symbol(symbol) => weight(symbol),
-        Target::Rule(rule) => counts[rule.index()],
+        Target::Rule(rule) => counts.get(&rule).copied().unwrap_or(0),
     };
-    for rule in fold.rules().take(root.index() + 1) {
+    for rule in reached(fold, root) {
         let sum = fold.body(rule).iter().fold(0u64, |sum, item| {
             sum.saturating_add(count(&counts, item.target()).saturating_mul(item.times()))
         });
-        counts.push(sum);
+        counts.insert(rule, sum);
     }
-    let all = counts[root.index()];
+    let all = counts.get(&root).copied().unwrap_or(0);
     if nth >= all {
         return Err(all);
     }
@@ -47,6 +50,24 @@ pub(super) fn position_of_nth(
         }
         return Err(all);
     }
+}
+
+/// The rules that a rule is made of, each after those that it is made of itself.
+fn reached(fold: &Fold, root: RuleId) -> Vec<RuleId> {
+    let mut reached: HashSet<RuleId, foldhash::fast::RandomState> = HashSet::default();
+    let mut next = vec![root];
+    while let Some(rule) = next.pop() {
+        if !reached.insert(rule) {
+            continue;
+        }
+        next.extend(fold.body(rule).iter().filter_map(|item| match item.target() {
+            Target::Rule(inner) => Some(inner),
+            Target::Symbol(_) => None,
+        }));
+    }
+    let mut reached: Vec<RuleId> = reached.into_iter().collect();
+    reached.sort_unstable();
+    reached
 }
 
 #[cfg(test)]

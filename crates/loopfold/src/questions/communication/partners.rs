@@ -3,18 +3,19 @@
 //! Messages from one process to another with the same communicator and tag are received in
 //! the order in which they are sent, so the n-th send belongs to the n-th receive; the n-th
 //! collective operation on a communicator is the same one for all of its members. A receive
-//! from whoever sends takes what no other receive has taken; its partner is known only where
-//! one process alone can have sent it.
+//! that leaves open from whom or with which tag takes what no other receive has taken; its
+//! partner is known only where one process alone can have sent it, and in one order.
 //!
-//! Both ends are compared with their loops ([`zip`]), so the cost goes with what is written.
+//! Both ends are compared with their loops ([`zip`]), so the cost goes with what is written;
+//! where loops do not go together, only the first messages are followed.
 //! What is left over at one end is communication that never came to an end: often the bug.
 
-use super::call::{CommId, Message, Peer};
+use super::call::{CommId, Message, Peer, WORLD};
 use super::nth::position_of_nth;
 use super::processes::{DoneEvent, Processes};
 use super::zip::{Node, Pair, Sequence, each_with_loops, events, zip};
 use crate::{Error, Result, Symbol};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 
 /// What is between two processes.
@@ -74,6 +75,8 @@ pub struct Partners {
     pub absent: u64,
     /// Receives from whoever sends whose partner is not known.
     pub unresolved: u64,
+    /// True if some events have partners that are not known, as their loops do not go together.
+    pub is_cut: bool,
 }
 
 /// A shown event and its partner.
@@ -109,11 +112,46 @@ struct Channel {
     tag: Option<i64>,
 }
 
-/// The members of a communicator, which may have different members in different streams.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// Receives that leave something open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Wanted {
+    to: u32,
+    comm: CommId,
+    /// Whoever it is, if nothing.
+    from: Option<u32>,
+    /// Any tag, if nothing.
+    tag: Option<i64>,
+}
+
+impl Wanted {
+    /// Those that leave less open take first.
+    fn openness(&self) -> Openness {
+        match (self.from, self.tag) {
+            (_, Some(_)) => Openness::Sender,
+            (Some(_), None) => Openness::Tag,
+            (None, None) => Openness::Both,
+        }
+    }
+
+    /// What is open in one of the two.
+    fn or(self, other: Self) -> Self {
+        let from = self.from.filter(|_| self.from == other.from);
+        Self { from, tag: self.tag.filter(|_| self.tag == other.tag), ..self }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Openness {
+    Sender,
+    Tag,
+    Both,
+}
+
+/// What the streams do on a communicator; one of the same name can have other members in
+/// other streams, and is another one then.
 struct Group {
     comm: CommId,
-    members: Option<Vec<u32>>,
+    sequences: BTreeMap<usize, Sequence>,
 }
 
 struct Matching<'p, 'a> {
@@ -124,13 +162,27 @@ struct Matching<'p, 'a> {
     next_loop: u32,
     /// Whether there is a stream of each process.
     is_present: Vec<bool>,
+    /// The streams of each process.
+    streams_of: HashMap<u32, Vec<usize>>,
     sends: HashMap<Channel, Sequence>,
     receives: HashMap<Channel, Sequence>,
-    /// Receives from whoever sends.
-    anyone: BTreeMap<(u32, CommId), Sequence>,
-    collectives: BTreeMap<Group, BTreeMap<usize, Sequence>>,
+    wanted: BTreeMap<Wanted, Sequence>,
+    groups: Vec<Group>,
+    /// The groups by name and list of members. Equal lists are the same one.
+    group_numbers: HashMap<(CommId, Option<*const u32>), usize>,
+    /// How many ends of messages may still be put into channels.
+    room: u64,
+    /// How many steps may still be gone when messages are matched.
+    steps: u64,
+    /// For each stream, with how many links they are looked through for those that are equal.
+    most_links: Vec<usize>,
     result: Partners,
 }
+
+/// Ends of messages, and steps to match them, beyond a number for each written event. An event
+/// has one or two, unless it is a list; a pair of loops that go together takes a few steps.
+const MOST_MORE: u64 = 1 << 24;
+const MOST_EACH: u64 = 64;
 
 impl<'p, 'a> Matching<'p, 'a> {
     fn new(processes: &'p Processes<'a>) -> Result<Self> {
@@ -142,17 +194,29 @@ impl<'p, 'a> Matching<'p, 'a> {
                 .push(next.ok_or_else(|| Error::limit("more than 2^32 different places of messages"))?);
         }
         let streams = processes.doings().len();
+        let written = u64::from(first_events.last().copied().unwrap_or(0));
+        let most = MOST_MORE + MOST_EACH * written;
         let mut is_present = vec![false; processes.communicators.size() as usize];
-        (0..streams).for_each(|stream| is_present[processes.communicators.rank(stream) as usize] = true);
+        let mut streams_of: HashMap<u32, Vec<usize>> = HashMap::new();
+        for stream in 0..streams {
+            let rank = processes.communicators.rank(stream);
+            is_present[rank as usize] = true;
+            streams_of.entry(rank).or_default().push(stream);
+        }
         Ok(Self {
             processes,
             first_events,
             next_loop: 0,
             is_present,
+            streams_of,
             sends: HashMap::new(),
             receives: HashMap::new(),
-            anyone: BTreeMap::new(),
-            collectives: BTreeMap::new(),
+            wanted: BTreeMap::new(),
+            groups: Vec::new(),
+            group_numbers: HashMap::new(),
+            room: most,
+            steps: most,
+            most_links: vec![1 << 16; streams],
             result: Partners { links: vec![Vec::new(); streams], ..Partners::default() },
         })
     }
@@ -160,6 +224,9 @@ impl<'p, 'a> Matching<'p, 'a> {
     fn run(mut self) -> Result<Partners> {
         for stream in 0..self.processes.doings().len() {
             self.gather(stream);
+            if self.room == 0 {
+                return Err(Error::limit("events that are lists of so many messages"));
+            }
         }
         self.match_messages();
         self.match_collectives();
@@ -187,6 +254,10 @@ impl<'p, 'a> Matching<'p, 'a> {
             let Some(call) = calls.get(doing.events[index as usize].symbol) else { return };
             let times = around.iter().fold(1u64, |product, &(_, times)| product.saturating_mul(times));
             let event = first_event + index;
+            self.room = self.room.saturating_sub((call.sends.len() + call.receives.len()) as u64);
+            if self.room == 0 {
+                return;
+            }
             let comm = calls.comm(call.comm);
             let peer_of = |message: &Message| match message.peer {
                 Peer::Rank(peer) => Some(communicators.world_rank(stream, comm, peer)),
@@ -206,12 +277,17 @@ impl<'p, 'a> Matching<'p, 'a> {
                 self.sends.entry(channel).or_default().push(event, around);
             }
             for message in &call.receives {
-                match peer_of(message) {
-                    None => self.anyone.entry((rank, call.comm)).or_default().push(event, around),
-                    Some(Some(from)) if self.is_present[from as usize] => {
-                        let channel = Channel { from, to: rank, comm: call.comm, tag: message.tag };
-                        self.receives.entry(channel).or_default().push(event, around);
-                    }
+                let peer = peer_of(message);
+                let wanted = Wanted { to: rank, comm: call.comm, from: peer.flatten(), tag: message.tag };
+                match peer {
+                    None => self.wanted.entry(wanted).or_default().push(event, around),
+                    Some(Some(from)) if self.is_present[from as usize] => match message.tag {
+                        None => self.wanted.entry(wanted).or_default().push(event, around),
+                        tag => {
+                            let channel = Channel { from, to: rank, comm: call.comm, tag };
+                            self.receives.entry(channel).or_default().push(event, around);
+                        }
+                    },
                     Some(from) => {
                         self.result.absent = self.result.absent.saturating_add(times);
                         from.into_iter().for_each(|from| self.count((from, rank), message, times));
@@ -219,9 +295,13 @@ impl<'p, 'a> Matching<'p, 'a> {
                 }
             }
             if call.collective.is_some() {
-                let members = communicators.members(stream, comm).map(<[u32]>::to_vec);
-                let group = self.collectives.entry(Group { comm: call.comm, members }).or_default();
-                group.entry(stream).or_default().push(event, around);
+                let members = communicators.members(stream, comm).map(<[u32]>::as_ptr);
+                let next = self.groups.len();
+                let group = *self.group_numbers.entry((call.comm, members)).or_insert(next);
+                if group == next {
+                    self.groups.push(Group { comm: call.comm, sequences: BTreeMap::new() });
+                }
+                self.groups[group].sequences.entry(stream).or_default().push(event, around);
             }
         });
         self.next_loop = next_loop;
@@ -242,8 +322,26 @@ impl<'p, 'a> Matching<'p, 'a> {
     fn link(&mut self, a: u32, b: u32) {
         let ((a_stream, a), (b_stream, b)) = (self.locate(a), self.locate(b));
         let (a, b) = (a.shown, b.shown);
-        self.result.links[a_stream].push(Link { index: a, stream: b_stream as u32, partner: b });
-        self.result.links[b_stream].push(Link { index: b, stream: a_stream as u32, partner: a });
+        self.add_link(a_stream, Link { index: a, stream: b_stream as u32, partner: b });
+        self.add_link(b_stream, Link { index: b, stream: a_stream as u32, partner: a });
+    }
+
+    fn add_link(&mut self, stream: usize, link: Link) {
+        let links = &mut self.result.links[stream];
+        links.push(link);
+        if links.len() >= self.most_links[stream] {
+            links.sort_unstable();
+            links.dedup();
+            self.most_links[stream] = self.most_links[stream].max(2 * links.len());
+        }
+    }
+
+    /// Links what belongs together, as long as there are steps left.
+    fn link_all(&mut self, left: &[Node], right: &[Node]) {
+        let mut steps = self.steps;
+        zip(left, right, &mut steps, &mut |pair: Pair| self.link(pair.left, pair.right));
+        self.steps = steps;
+        self.result.is_cut |= steps == 0;
     }
 
     fn match_messages(&mut self) {
@@ -252,56 +350,150 @@ impl<'p, 'a> Matching<'p, 'a> {
         };
         let sends = finished(std::mem::take(&mut self.sends));
         let mut receives = finished(std::mem::take(&mut self.receives));
-        // What specific receives have left over.
-        let mut left: BTreeMap<(u32, CommId), Vec<Left<'_>>> = BTreeMap::new();
+        let mut left = Vec::new();
         for (channel, sent) in &sends {
             let received = receives.remove(channel).unwrap_or_default();
-            let matched = events(sent).min(events(&received));
-            zip(sent, &received, &mut |pair: Pair| self.link(pair.left, pair.right));
-            if events(sent) > matched {
-                left.entry((channel.to, channel.comm)).or_default().push((*channel, sent, matched));
+            let all = events(sent);
+            let taken = all.min(events(&received));
+            self.link_all(sent, &received);
+            if all > taken {
+                left.push(Left { channel: *channel, sent, all, taken, is_certain: taken == 0 });
             }
-            self.report(*channel, false, matched, events(&received));
+            self.report(*channel, false, taken, events(&received));
         }
-        // Tags that are not known on one side make channels of their own.
         for (channel, received) in receives {
-            match channel.tag {
-                None => self.anyone.entry((channel.to, channel.comm)).or_default().append(received),
-                Some(_) => self.report(channel, false, 0, events(&received)),
-            }
+            self.report(channel, false, 0, events(&received));
         }
-        let mut anyone: BTreeMap<(u32, CommId), Vec<Node>> =
-            std::mem::take(&mut self.anyone).into_iter().map(|(key, open)| (key, open.finish())).collect();
-        for ((to, comm), left) in left {
-            match anyone.remove(&(to, comm)) {
-                Some(received) => self.match_anyone(to, comm, &left, &received),
-                None => left.iter().for_each(|&(channel, sent, matched)| {
-                    self.report(channel, true, matched, events(sent));
-                }),
-            }
-        }
-        for ((to, comm), received) in anyone {
-            self.report_anyone(to, comm, false, events(&received));
+        self.match_wanted(&mut left);
+        for Left { channel, all, taken, .. } in left {
+            self.report(channel, true, taken, all);
         }
     }
 
-    /// Matches receives from whoever sends with what is left over.
-    fn match_anyone(&mut self, to: u32, comm: CommId, left: &[Left<'_>], received: &[Node]) {
-        let sent =
-            left.iter().fold(0u64, |sum, (_, sent, matched)| sum.saturating_add(events(sent) - matched));
-        let wanted = events(received);
-        match left {
-            [(_, only, 0)] => zip(only, received, &mut |pair: Pair| self.link(pair.left, pair.right)),
-            _ => self.result.unresolved = self.result.unresolved.saturating_add(wanted.min(sent)),
+    /// Matches receives that leave something open with what specific receives have left over.
+    fn match_wanted(&mut self, left: &mut [Left<'_>]) {
+        let mut wanted: Vec<(Wanted, Vec<Node>)> = std::mem::take(&mut self.wanted)
+            .into_iter()
+            .map(|(wanted, open)| (wanted, open.finish()))
+            .collect();
+        wanted.sort_by_key(|(wanted, _)| wanted.openness());
+        if wanted.is_empty() {
+            return;
         }
-        match (sent.checked_sub(wanted), left) {
-            (Some(0), _) => {}
-            (Some(_), &[(channel, only, matched)]) => {
-                self.report(channel, true, matched.saturating_add(wanted), events(only));
+        let kinds: HashSet<Wanted> = wanted.iter().map(|(wanted, _)| *wanted).collect();
+        for left in left.iter_mut() {
+            // Where receives of several kinds can mean it, none is known to.
+            left.is_certain &= left.kinds().filter(|wanted| kinds.contains(wanted)).count() == 1;
+        }
+        let fitting = fitting(left);
+        let mut undecided = Undecided::new();
+        let with_tag = wanted.partition_point(|(wanted, _)| wanted.openness() == Openness::Sender);
+        for (wanted, received) in &wanted[..with_tag] {
+            self.match_open(left, &fitting, (wanted, received), None, &mut undecided);
+        }
+        let in_order = self.sends_in_order(left, &fitting, &wanted[with_tag..]);
+        for (wanted, received) in &wanted[with_tag..] {
+            self.match_open(left, &fitting, (wanted, received), in_order.get(wanted), &mut undecided);
+        }
+        for (wanted, count) in undecided.into_values().flatten() {
+            self.report_open(wanted, true, 0, count);
+        }
+    }
+
+    /// Matches receives that leave the same open; `in_order` is all that can be meant.
+    fn match_open(
+        &mut self,
+        left: &mut [Left<'_>],
+        fitting: &HashMap<Wanted, Vec<usize>>,
+        (wanted, received): (&Wanted, &[Node]),
+        in_order: Option<&Vec<Node>>,
+        undecided: &mut Undecided,
+    ) {
+        let candidates = candidates(left, fitting, wanted);
+        let sent = candidates.iter().fold(0u64, |sum, &at| sum.saturating_add(left[at].rest()));
+        let asked = events(received);
+        let pools = undecided.entry((wanted.to, wanted.comm)).or_insert([(*wanted, 0); 2]);
+        let own_pool = usize::from(wanted.openness() > Openness::Sender);
+        // What receives with less open have left, whichever it is.
+        let usable = match wanted.openness() {
+            Openness::Sender => 0,
+            Openness::Tag => 1,
+            Openness::Both => 2,
+        };
+        let pooled = pools[..usable].iter().fold(0u64, |sum, pool| sum.saturating_add(pool.1));
+        let mut open = asked;
+        match candidates[..] {
+            [only] if left[only].is_certain && pooled == 0 => self.link_all(left[only].sent, received),
+            _ => match in_order {
+                Some(in_order) if pooled == 0 => self.link_all(in_order, received),
+                _ => {
+                    let unresolved = asked.min(sent.saturating_add(pooled));
+                    self.result.unresolved = self.result.unresolved.saturating_add(unresolved);
+                }
+            },
+        }
+        if candidates.len() == 1 || asked >= sent {
+            for at in candidates {
+                let taken = left[at].rest().min(open);
+                left[at].taken += taken;
+                open -= taken;
             }
-            (Some(more), _) => self.report_anyone(to, comm, true, more),
-            (None, _) => self.report_anyone(to, comm, false, wanted - sent),
+        } else {
+            candidates.into_iter().for_each(|at| left[at].taken = left[at].all);
+            let (known, count) = pools[own_pool];
+            let of = if count > 0 { known.or(*wanted) } else { *wanted };
+            pools[own_pool] = (of, count.saturating_add(sent - asked));
+            open = 0;
         }
+        for pool in &mut pools[..usable] {
+            let taken = pool.1.min(open);
+            pool.1 -= taken;
+            open -= taken;
+        }
+        if open > 0 {
+            self.report_open(*wanted, false, asked - open, open);
+        }
+    }
+
+    /// What one process has sent to another, with all tags that are left, where that is asked for.
+    fn sends_in_order(
+        &self,
+        left: &[Left<'_>],
+        fitting: &HashMap<Wanted, Vec<usize>>,
+        wanted: &[(Wanted, Vec<Node>)],
+    ) -> HashMap<Wanted, Vec<Node>> {
+        let mut channels: HashSet<Channel> = HashSet::new();
+        let mut senders: HashSet<u32> = HashSet::new();
+        for (wanted, _) in wanted.iter().filter(|(wanted, _)| wanted.openness() == Openness::Tag) {
+            let candidates = candidates(left, fitting, wanted);
+            if candidates.len() > 1 && candidates.iter().all(|&at| left[at].is_certain) {
+                senders.extend(wanted.from);
+                channels.extend(candidates.iter().map(|&at| left[at].channel));
+            }
+        }
+        let Processes { calls, communicators, .. } = self.processes;
+        let mut sequences: HashMap<Wanted, Sequence> = HashMap::new();
+        let mut next_loop = 0;
+        for (stream, doing) in self.processes.doings().iter().enumerate() {
+            let from = communicators.rank(stream);
+            if !senders.contains(&from) {
+                continue;
+            }
+            each_with_loops(&doing.nest, &mut Vec::new(), &mut next_loop, &mut |index, around| {
+                let Some(call) = calls.get(doing.events[index as usize].symbol) else { return };
+                for message in &call.sends {
+                    let Peer::Rank(peer) = message.peer else { continue };
+                    let to = communicators.world_rank(stream, calls.comm(call.comm), peer);
+                    let channel = to.map(|to| Channel { from, to, comm: call.comm, tag: message.tag });
+                    if let Some(channel) = channel.filter(|channel| channels.contains(channel)) {
+                        let wanted = Wanted { to: channel.to, comm: call.comm, from: Some(from), tag: None };
+                        let event = self.first_events[stream] + index;
+                        sequences.entry(wanted).or_default().push(event, around);
+                    }
+                }
+            });
+        }
+        sequences.into_iter().map(|(wanted, open)| (wanted, open.finish())).collect()
     }
 
     /// Reports what a channel has at one end from the first `matched` on.
@@ -309,8 +501,11 @@ impl<'p, 'a> Matching<'p, 'a> {
         if all <= matched {
             return;
         }
-        let first =
-            if self.result.unmatched.len() < MOST_LOCATED { self.find(channel, sent, matched) } else { None };
+        let (own, peer) = if sent { (channel.from, channel.to) } else { (channel.to, channel.from) };
+        let first = self.find((own, channel.comm), sent, matched, |world_rank, message| {
+            let Peer::Rank(rank) = message.peer else { return false };
+            message.tag == channel.tag && world_rank(rank) == Some(peer)
+        });
         self.result.unmatched.push(Unmatched {
             sent,
             from: Some(channel.from),
@@ -322,37 +517,44 @@ impl<'p, 'a> Matching<'p, 'a> {
         });
     }
 
-    fn report_anyone(&mut self, to: u32, comm: CommId, sent: bool, count: u64) {
-        let comm = self.processes.calls.comm(comm).to_string();
-        self.result.unmatched.push(Unmatched { sent, from: None, to, comm, tag: None, count, first: None });
+    /// Reports receives that leave something open from the first `matched` on, or sends that they
+    /// left over, whichever these are.
+    fn report_open(&mut self, wanted: Wanted, sent: bool, matched: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let is_same = |world_rank: &dyn Fn(u32) -> Option<u32>, message: &Message| match message.peer {
+            _ if message.tag != wanted.tag => false,
+            Peer::Any => wanted.from.is_none(),
+            Peer::Rank(rank) => wanted.from.is_some() && world_rank(rank) == wanted.from,
+        };
+        let first = if sent { None } else { self.find((wanted.to, wanted.comm), false, matched, is_same) };
+        let comm = self.processes.calls.comm(wanted.comm).to_string();
+        let Wanted { from, to, tag, .. } = wanted;
+        self.result.unmatched.push(Unmatched { sent, from, to, comm, tag, count, first });
     }
 
-    /// The stream and position of the n-th message at one end of a channel.
-    fn find(&self, channel: Channel, sent: bool, mut nth: u64) -> Option<(usize, u64)> {
+    /// The stream and position of the n-th message of a kind that a process sends or receives;
+    /// nothing if enough others have been looked for.
+    fn find(
+        &self,
+        (own, comm): (u32, CommId),
+        sent: bool,
+        mut nth: u64,
+        is_same: impl Fn(&dyn Fn(u32) -> Option<u32>, &Message) -> bool,
+    ) -> Option<(usize, u64)> {
+        if self.result.unmatched.len() >= MOST_LOCATED {
+            return None;
+        }
         let Processes { fold, calls, communicators, .. } = self.processes;
-        let (own, peer) = if sent { (channel.from, channel.to) } else { (channel.to, channel.from) };
-        for (stream, folded) in fold.streams().iter().enumerate() {
-            if communicators.rank(stream) != own {
-                continue;
-            }
-            let comm = calls.comm(channel.comm);
-            let is_same = |message: &&Message| {
-                let Peer::Rank(rank) = message.peer else { return false };
-                message.tag == channel.tag && communicators.world_rank(stream, comm, rank) == Some(peer)
+        for &stream in self.streams_of.get(&own)? {
+            let world_rank = |rank| communicators.world_rank(stream, calls.comm(comm), rank);
+            let weight = |symbol: Symbol| {
+                let Some(call) = calls.get(symbol).filter(|call| call.comm == comm) else { return 0 };
+                let messages = if sent { &call.sends } else { &call.receives };
+                messages.iter().filter(|message| is_same(&world_rank, message)).count() as u64
             };
-            let weights: Vec<u64> = fold
-                .alphabet()
-                .symbols()
-                .map(|symbol| {
-                    let Some(call) = calls.get(symbol).filter(|call| call.comm == channel.comm) else {
-                        return 0;
-                    };
-                    let messages = if sent { &call.sends } else { &call.receives };
-                    messages.iter().filter(is_same).count() as u64
-                })
-                .collect();
-            let weight = |symbol: Symbol| weights[symbol.index()];
-            match position_of_nth(fold, folded.root(), nth, weight) {
+            match position_of_nth(fold, fold.streams()[stream].root(), nth, weight) {
                 Ok(position) => return Some((stream, position)),
                 Err(all) => nth -= all,
             }
@@ -361,31 +563,69 @@ impl<'p, 'a> Matching<'p, 'a> {
     }
 
     fn match_collectives(&mut self) {
-        for (group, members) in std::mem::take(&mut self.collectives) {
-            let mut members = members.into_iter().map(|(stream, open)| (stream, open.finish()));
+        let mut idle = self.idle_members();
+        for (number, group) in std::mem::take(&mut self.groups).into_iter().enumerate() {
+            let members = group.sequences.into_iter().map(|(stream, open)| (stream, open.finish()));
+            // Members that never take part have no operations.
+            let mut members = members.chain(idle.remove(&number).into_iter().flatten());
             let Some((first, reference)) = members.next() else { continue };
+            let mut found = HashMap::new();
             for (stream, sequence) in members {
-                self.match_collective(group.comm, (first, &reference), (stream, &sequence));
+                let Some(nth) = self.match_collective(&reference, &sequence) else { continue };
+                let in_first =
+                    *found.entry(nth).or_insert_with(|| self.find_collective(first, group.comm, nth));
+                let seen = [(first, in_first), (stream, self.find_collective(stream, group.comm, nth))];
+                let comm = self.processes.calls.comm(group.comm).to_string();
+                self.result.disagreements.push(Disagreement { comm, nth, seen });
             }
         }
     }
 
-    fn match_collective(&mut self, comm: CommId, first: (usize, &[Node]), second: (usize, &[Node])) {
+    /// For each group the streams of processes that are members and do nothing there, one for
+    /// each of them, as far as it is known who is a member.
+    fn idle_members(&self) -> HashMap<usize, Vec<(usize, Vec<Node>)>> {
+        let Processes { calls, communicators, .. } = self.processes;
+        let mut ids: HashMap<&str, CommId> = HashMap::new();
+        ids.extend(calls.comms().map(|(id, name)| (name, id)));
+        let mut busy: HashSet<(usize, u32)> = HashSet::new();
+        for (number, group) in self.groups.iter().enumerate() {
+            busy.extend(group.sequences.keys().map(|&stream| (number, communicators.rank(stream))));
+        }
+        let mut idle: HashMap<usize, Vec<(usize, Vec<Node>)>> = HashMap::new();
+        for stream in 0..self.processes.doings().len() {
+            let world = communicators.members(stream, WORLD).is_none().then_some((WORLD, None));
+            let others =
+                communicators.of_stream(stream).map(|(comm, members)| (comm, Some(members.as_ptr())));
+            for (comm, members) in world.into_iter().chain(others) {
+                let group = ids.get(comm).and_then(|&id| self.group_numbers.get(&(id, members)));
+                let is_member = communicators.own_rank(stream, comm).is_some();
+                // Of the streams of a process one is enough.
+                if let Some(&group) = group
+                    && is_member
+                    && busy.insert((group, communicators.rank(stream)))
+                {
+                    idle.entry(group).or_default().push((stream, Vec::new()));
+                }
+            }
+        }
+        idle
+    }
+
+    /// Links what two members do together, and tells which operation is the first that they
+    /// disagree on.
+    fn match_collective(&mut self, first: &[Node], second: &[Node]) -> Option<u64> {
         let mut differs: Option<u64> = None;
-        zip(first.1, second.1, &mut |Pair { left, right, nth, .. }| {
+        let mut steps = self.steps;
+        zip(first, second, &mut steps, &mut |Pair { left, right, nth, .. }| {
             self.link(left, right);
             if differs.is_none() && !self.is_same_operation(left, right) {
                 differs = Some(nth);
             }
         });
-        let (in_first, in_second) = (events(first.1), events(second.1));
-        if differs.is_none() && in_first != in_second {
-            differs = Some(in_first.min(in_second));
-        }
-        let Some(nth) = differs else { return };
-        let seen = [first.0, second.0].map(|stream| (stream, self.find_collective(stream, comm, nth)));
-        let comm = self.processes.calls.comm(comm).to_string();
-        self.result.disagreements.push(Disagreement { comm, nth, seen });
+        self.steps = steps;
+        self.result.is_cut |= steps == 0;
+        let (in_first, in_second) = (events(first), events(second));
+        differs.or((in_first != in_second).then_some(in_first.min(in_second)))
     }
 
     /// Whether two calls are the same operation with the same root.
@@ -420,8 +660,49 @@ fn starts(links: &[Link], events: usize) -> Vec<u32> {
     starts
 }
 
-/// A channel, what was sent, and how much of it specific receives have taken.
-type Left<'a> = (Channel, &'a [Node], u64);
+/// What was sent, and how much of it receives have taken.
+struct Left<'a> {
+    channel: Channel,
+    sent: &'a [Node],
+    all: u64,
+    taken: u64,
+    /// True if no specific receive has taken any of it, and those of one kind alone can.
+    is_certain: bool,
+}
+
+impl Left<'_> {
+    fn rest(&self) -> u64 {
+        self.all - self.taken
+    }
+
+    /// The kinds of receives that can mean it.
+    fn kinds(&self) -> impl Iterator<Item = Wanted> + use<> {
+        let Channel { from, to, comm, tag } = self.channel;
+        let all = Wanted { to, comm, from: None, tag: None };
+        let of_sender = Wanted { from: Some(from), ..all };
+        let with_tag = tag.map(|tag| Wanted { tag: Some(tag), ..all });
+        [all, of_sender].into_iter().chain(with_tag)
+    }
+}
+
+/// For each process and communicator, messages that have been sent and are left, of which it is
+/// not known which they are: those that receives from anyone left, and those that others did.
+type Undecided = BTreeMap<(u32, CommId), [(Wanted, u64); 2]>;
+
+/// Which of what is left each kind of receive can mean.
+fn fitting(left: &[Left<'_>]) -> HashMap<Wanted, Vec<usize>> {
+    let mut fitting: HashMap<Wanted, Vec<usize>> = HashMap::new();
+    for (at, left) in left.iter().enumerate() {
+        left.kinds().for_each(|wanted| fitting.entry(wanted).or_default().push(at));
+    }
+    fitting
+}
+
+/// Those of them of which something is left.
+fn candidates(left: &[Left<'_>], fitting: &HashMap<Wanted, Vec<usize>>, wanted: &Wanted) -> Vec<usize> {
+    let all = fitting.get(wanted).into_iter().flatten().copied();
+    all.filter(|&at| left[at].rest() > 0).collect()
+}
 
 /// Of more channels it is not said where their first message without another end is.
 const MOST_LOCATED: usize = 1000;

@@ -4,7 +4,8 @@
 //! Loops that go together are passed over together: where one has `a` events an iteration and
 //! the other `b`, a stretch of lcm(a, b) events is compared once and stands for all of its
 //! repetitions. So the cost goes with what is written, not with how often it is repeated; where
-//! loops do not go together it goes with the events of the shorter one, at worst.
+//! loops do not go together it goes with the events of the shorter one, at worst, and so there
+//! are only so many steps.
 
 /// An event, or a loop of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -183,20 +184,28 @@ impl<F: FnMut(Pair)> Tell for F {
 }
 
 /// Tells which events belong together. What one sequence has more than the other belongs to
-/// nothing. Pairs are told in the order of their first occurrences.
-pub(super) fn zip(left: &[Node], right: &[Node], tell: &mut impl Tell) {
+/// nothing. Pairs are told in the order of their first occurrences, until the steps are used up.
+pub(super) fn zip(left: &[Node], right: &[Node], steps: &mut u64, tell: &mut impl Tell) {
     let (a, b) = (Cursor::new(left, 1, events(left)), Cursor::new(right, 1, events(right)));
-    zip_at(a, b, (0, 1), tell);
+    zip_at(a, b, (0, 1), steps, tell);
 }
 
 /// Goes to where both are empty or one is. Each level of the recursion is half as long as the
 /// one above it, at most, so there are no more than 64.
-fn zip_at(mut a: Cursor<'_>, mut b: Cursor<'_>, (mut nth, times): (u64, u64), tell: &mut impl Tell) {
+fn zip_at(
+    mut a: Cursor<'_>,
+    mut b: Cursor<'_>,
+    (mut nth, times): (u64, u64),
+    steps: &mut u64,
+    tell: &mut impl Tell,
+) {
     while let (Some(left), Some(right)) = (a.head(), b.head()) {
+        let Some(left_over) = steps.checked_sub(1) else { return };
+        *steps = left_over;
         match (left, right) {
             (Head::Event(left), Head::Event(right)) => {
                 tell.pair(Pair { left, right, times, nth });
-                nth += 1;
+                nth = nth.saturating_add(1);
                 a.skip(1);
                 b.skip(1);
             }
@@ -211,9 +220,10 @@ fn zip_at(mut a: Cursor<'_>, mut b: Cursor<'_>, (mut nth, times): (u64, u64), te
                         let once_left = Cursor::new(a.body(), left_times, in_left);
                         let once_right = Cursor::new(b.body(), right_times, in_right);
                         tell.begin(stretches);
-                        zip_at(once_left, once_right, (nth, times.saturating_mul(stretches)), tell);
+                        zip_at(once_left, once_right, (nth, times.saturating_mul(stretches)), steps, tell);
                         tell.end();
-                        nth += stretch * stretches;
+                        // An event can be many messages, which can then be more than 2^64.
+                        nth = nth.saturating_add(stretch * stretches);
                         a.skip(left_times * stretches);
                         b.skip(right_times * stretches);
                     }
@@ -251,12 +261,6 @@ impl Sequence {
         self.last().push(Node::Event(index));
     }
 
-    /// Adds what another sequence has.
-    pub(super) fn append(&mut self, nodes: Vec<Node>) {
-        self.close(0);
-        self.done.extend(nodes);
-    }
-
     /// The sequence.
     pub(super) fn finish(mut self) -> Vec<Node> {
         self.close(0);
@@ -288,7 +292,9 @@ pub(super) struct Joint {
 impl Joint {
     pub(super) fn of(left: &[Node], right: &[Node]) -> (Vec<(u32, u32)>, Vec<Node>) {
         let mut joint = Self::default();
-        zip(left, right, &mut joint);
+        // Both have the events of a stream that was held in memory, so there is an end to it.
+        let mut steps = u64::MAX;
+        zip(left, right, &mut steps, &mut joint);
         (joint.pairs, joint.sequence.finish())
     }
 }
@@ -385,7 +391,8 @@ mod tests {
             }
             let mut told: BTreeMap<(u32, u32), u64> = BTreeMap::new();
             let mut order = Vec::new();
-            zip(&left, &right, &mut |pair: Pair| {
+            let mut steps = 1 << 20;
+            zip(&left, &right, &mut steps, &mut |pair: Pair| {
                 let sum = told.entry((pair.left, pair.right)).or_default();
                 if *sum == 0 {
                     order.push(((pair.left, pair.right), pair.nth));
@@ -409,8 +416,32 @@ mod tests {
         let left = [many(1 << 40, vec![many(2, body(0))]), many(1 << 50, body(2))];
         let right = [many(1 << 41, body(5)), many(1 << 51, vec![Node::Event(9)])];
         let mut told = Vec::new();
-        zip(&left, &right, &mut |pair: Pair| told.push((pair.left, pair.right, pair.times)));
+        let mut steps = 100;
+        zip(&left, &right, &mut steps, &mut |pair: Pair| told.push((pair.left, pair.right, pair.times)));
         assert_eq!(told, [(0, 5, 1 << 41), (1, 6, 1 << 41), (2, 9, 1 << 50), (3, 9, 1 << 50)]);
+    }
+
+    #[test]
+    fn there_is_an_end_where_loops_do_not_go_together() {
+        // 2^60 events each, in iterations of which only one in 2^30 begins with another.
+        let body = |events: u64| vec![many(events, vec![Node::Event(0)]), Node::Event(1)];
+        let (left, right) = ([many(1 << 30, body(1 << 30))], [many(1 << 30, body((1 << 30) - 2))]);
+        let (mut steps, mut told) = (10_000, 0);
+        zip(&left, &right, &mut steps, &mut |_: Pair| told += 1);
+        assert_eq!(steps, 0);
+        assert!(told > 1000, "{told}");
+    }
+
+    #[test]
+    fn more_than_can_be_counted_is_no_harm() {
+        let many_messages = |first| many(1 << 60, (first..first + 64).map(Node::Event).collect());
+        let (left, right) = ([many_messages(0), Node::Event(70)], [many_messages(100), Node::Event(170)]);
+        let mut told = Vec::new();
+        zip(&left, &right, &mut 100_000, &mut |pair: Pair| told.push((pair.left, pair.right)));
+        told.sort_unstable();
+        told.dedup();
+        let expected = (0..64).map(|index| (index, 100 + index)).chain([(70, 170)]);
+        assert!(told.into_iter().eq(expected));
     }
 
     #[test]

@@ -7,13 +7,15 @@
 use super::super::Creation;
 use super::super::call::text_of;
 use super::symbols::{comm_of, has_peers};
-use crate::fold::{Item, Target};
+use crate::fold::{FoldedStream, Item, Target};
 use crate::trace::{Alphabet, Trace};
 use crate::{Error, Fold, Result, RuleId, Symbol};
 use std::collections::BTreeSet;
 
 /// The calls of a stream that are looked at.
 const MOST_CREATIONS: usize = 1 << 12;
+/// The calls of all streams of a fold together.
+const MOST_IN_ALL: usize = 1 << 22;
 /// Items of folds that are looked at for them.
 const MOST_STEPS: usize = 1 << 28;
 
@@ -37,20 +39,27 @@ pub(in super::super) fn creations(trace: &Trace, folds: &[Fold]) -> Creations {
     let mut steps = MOST_STEPS;
     for fold in folds {
         let by_symbol = creations.ask(fold.alphabet());
-        let holds = rules_with(fold, |symbol| by_symbol[symbol.index()].is_some());
-        for stream in fold.streams() {
-            let mut made = Vec::new();
-            in_order(fold, &holds, stream.root(), &mut steps, |symbol, times| {
-                let room = MOST_CREATIONS - made.len();
-                let times = usize::try_from(times).unwrap_or(room).min(room);
-                let creation = by_symbol[symbol.index()].iter();
-                made.extend(creation.flat_map(|creation| std::iter::repeat_n(creation.clone(), times)));
-                made.len() < MOST_CREATIONS
-            });
-            creations.by_stream.push(made);
-        }
+        creations.by_stream.extend(creations_of(fold, &by_symbol, &mut steps));
     }
     creations
+}
+
+/// The calls of all streams of a fold that make communicators, by what each symbol makes.
+fn creations_of(fold: &Fold, by_symbol: &[Option<Creation>], steps: &mut usize) -> Vec<Vec<Creation>> {
+    let holds = rules_with(fold, |symbol| by_symbol[symbol.index()].is_some());
+    let most = (MOST_IN_ALL / fold.streams().len().max(1)).min(MOST_CREATIONS);
+    let of_stream = |stream: &FoldedStream| {
+        let mut made = Vec::new();
+        in_order(fold, &holds, stream.root(), steps, |symbol, times| {
+            let room = most - made.len();
+            let times = usize::try_from(times).unwrap_or(room).min(room);
+            let creation = by_symbol[symbol.index()].iter();
+            made.extend(creation.flat_map(|creation| std::iter::repeat_n(creation.clone(), times)));
+            made.len() < most
+        });
+        made
+    };
+    fold.streams().iter().map(of_stream).collect()
 }
 
 impl Creations {
