@@ -161,7 +161,7 @@ fn a_weather_model_has_collective_patterns_and_functions() {
 #[test]
 fn the_matrix_has_all_that_was_sent() {
     let folder = Folder::new();
-    for program in [mpi::sp(20), mpi::lu(3, 5, 7, 4), mpi::adaptive(9, 12, 80, 5)] {
+    for program in [mpi::sp(20), mpi::lu(3, 5, 7, 4), mpi::adaptive(9, 12, 80, 40, 5)] {
         let mut expected: BTreeMap<(usize, u32), (u64, u64)> = BTreeMap::new();
         for (from, calls) in program.iter().enumerate() {
             for call in calls {
@@ -495,7 +495,7 @@ impl ShuffleFiles for Rng {
 #[test]
 fn archives_and_folders_give_the_same() {
     let folder = Folder::new();
-    for program in [mpi::sp(30), mpi::lu(3, 3, 6, 10), mpi::adaptive(6, 8, 60, 3)] {
+    for program in [mpi::sp(30), mpi::lu(3, 3, 6, 10), mpi::adaptive(6, 8, 60, 40, 3)] {
         let inputs = files(&folder, &program);
         let expected = json_of(&inputs, &[]);
         for name in ["auto", "sequitur-runs", "outermost", "repair"] {

@@ -242,15 +242,15 @@ pub fn weather(rows: usize, columns: usize, exchanges: usize) -> Program {
     program
 }
 
-/// As the paper's adaptive mesh does: so many rounds in phases of some tens of rounds, each
-/// phase one of many patterns, and each pattern messages between random pairs of neighbours.
-pub fn adaptive(processes: usize, patterns: usize, rounds: usize, seed: u64) -> Program {
+/// As the paper's adaptive mesh does: so many rounds in phases of up to so many, each phase one
+/// of many patterns, and each pattern messages between random pairs of neighbours.
+pub fn adaptive(processes: usize, patterns: usize, rounds: usize, phase: usize, seed: u64) -> Program {
     let mut rng = Rng::new(seed);
     let kinds: Vec<Program> = (0..patterns).map(|_| random_exchange(&mut rng, processes)).collect();
     let mut program = vec![Vec::new(); processes];
     let mut left = rounds;
     while left > 0 {
-        let times = rng.between(1, 40).min(left);
+        let times = rng.between(1, phase).min(left);
         repeat(&mut program, favourite(&mut rng, &kinds), times);
         left -= times;
     }

@@ -83,11 +83,12 @@ pub fn communication_patterns(
         }
         let (start, end) = places.all[place as usize];
         let times = places.times[place as usize];
-        let mut parts = joining.grow(Part { stream, start, end }, times);
+        let (mut parts, times) = joining.grow(Part { stream, start, end }, times);
         if parts.len() >= 2 {
             // Topologies are those of ranks, in whichever order their streams come.
             parts.sort_unstable_by_key(|part| (processes.communicators.rank(part.stream as usize), *part));
-            distinct.add(processes, parts);
+            let loops = joining.loops(&parts);
+            distinct.add(processes, Occurrence { parts, times }, loops);
         }
     }
     distinct.patterns(processes)
@@ -103,6 +104,9 @@ struct Seed {
 
 /// Places that are tried, of those that may answer.
 const MOST_TRIED: usize = 4;
+
+/// Places that are looked at to find these: an event may lie in many.
+const MOST_SEEN: usize = 16;
 
 struct Joining<'p, 'a> {
     processes: &'p Processes<'a>,
@@ -145,12 +149,12 @@ impl<'p, 'a> Joining<'p, 'a> {
         seeds.into_iter().map(|(_, _, stream, place)| (stream, place)).collect()
     }
 
-    /// The stretches that belong together with this one.
-    fn grow(&mut self, first: Part, times: u64) -> Vec<Part> {
+    /// The stretches that belong together with this one, and how often all of them are repeated.
+    fn grow(&mut self, first: Part, times: u64) -> (Vec<Part>, u64) {
         self.round += 1;
         let seed = Seed { round: self.round, times };
         self.growing[first.stream as usize] = (seed.round, first);
-        let mut parts = vec![first];
+        let (mut parts, mut least) = (vec![first], times);
         let mut next = 0;
         let mut met: Vec<u32> = Vec::new();
         while let Some(&part) = parts.get(next) {
@@ -171,29 +175,43 @@ impl<'p, 'a> Joining<'p, 'a> {
             }
             for stream in met.drain(..) {
                 let hull = self.hulls[stream as usize].1;
-                if let Some(found) = self.answer(part, stream, hull, seed) {
+                if let Some((found, times)) = self.answer(part, stream, hull, seed) {
                     self.growing[stream as usize] = (self.round, found);
                     parts.push(found);
+                    least = least.min(times);
                 }
             }
         }
-        parts
+        (parts, least)
+    }
+
+    /// What differs if loops inside stretches that are the same else repeat more or less often.
+    fn loops(&self, parts: &[Part]) -> u64 {
+        let loops = parts.iter().map(|part| self.places[part.stream as usize].loops(*part));
+        loops.fold(0, |all, loops| all.wrapping_mul(31).wrapping_add(loops))
     }
 
     /// The stretch of a stream that answers to what is in the pattern so far: in the hull are
-    /// the partners of `part`.
-    fn answer(&mut self, part: Part, stream: u32, hull: Hull, seed: Seed) -> Option<Part> {
-        let candidates = self.places[stream as usize].candidates(hull, seed.times);
-        if let Some(place) = candidates.into_iter().find(|&place| self.answers(stream, place, seed)) {
+    /// the partners of `part`. With how often it is repeated.
+    fn answer(&mut self, part: Part, stream: u32, hull: Hull, seed: Seed) -> Option<(Part, u64)> {
+        let places = &self.places[stream as usize];
+        // What another pattern has taken needs no look.
+        let found = places
+            .candidates(hull, seed.times)
+            .find(|&place| places.is_joined[place as usize] || self.answers(stream, place, seed));
+        if let Some(place) = found {
             let places = &mut self.places[stream as usize];
             if std::mem::replace(&mut places.is_joined[place as usize], true) {
                 return None;
             }
             let (start, end) = places.all[place as usize];
-            return Some(Part { stream, start, end });
+            return Some((Part { stream, start, end }, places.times[place as usize]));
         }
         let together = Part { stream, start: hull.first, end: hull.last + 1 };
-        self.are_together(part, together).then_some(together)
+        self.are_together(part, together).then(|| {
+            let shown = self.processes.doings()[stream as usize].shown();
+            (together, shown.times(together.start as usize, together.end as usize))
+        })
     }
 
     /// Whether at least half of what a place has to do with processes of the pattern is with
@@ -364,6 +382,8 @@ struct Places {
     /// first, so that a loop comes before what cuts through it, and of these the smallest.
     starts: Vec<u32>,
     holding: Vec<u32>,
+    /// How often the loops that begin before each event repeat, together.
+    loops_before: Vec<u64>,
     /// Which are in a pattern already.
     is_joined: Vec<bool>,
 }
@@ -374,15 +394,19 @@ impl Places {
         let mut all: Vec<(u32, u32)> = loops.chain(more.iter().copied()).collect();
         all.sort_unstable();
         all.dedup();
-        let times = |&(start, end): &(u32, u32)| shown.times(start as usize, end as usize);
-        all.sort_by_cached_key(|place| (Reverse(times(place)), place.1 - place.0, place.0));
+        let keyed = |&(start, end): &(u32, u32)| {
+            (Reverse(shown.times(start as usize, end as usize)), end - start, start)
+        };
+        let mut keyed: Vec<(Reverse<u64>, u32, u32)> = all.iter().map(keyed).collect();
+        keyed.sort_unstable();
         // Places lie in each other or apart, as a rule; if they do not, some are not looked at.
         let mut room = MOST_HELD + HELD_EACH * shown.symbols().len();
-        all.retain(|&(start, end)| {
-            let rest = room.checked_sub((end - start) as usize);
+        keyed.retain(|&(_, length, _)| {
+            let rest = room.checked_sub(length as usize);
             room = rest.unwrap_or(room);
             rest.is_some()
         });
+        let all: Vec<(u32, u32)> = keyed.iter().map(|&(_, length, start)| (start, start + length)).collect();
         let mut starts = vec![0u32; shown.symbols().len() + 1];
         for &(start, end) in &all {
             (start..end).for_each(|index| starts[index as usize + 1] += 1);
@@ -399,9 +423,18 @@ impl Places {
                 *slot += 1;
             }
         }
+        let mut loops_before = vec![0u64; shown.symbols().len() + 1];
+        for found in shown.loops() {
+            let here = &mut loops_before[found.start as usize + 1];
+            *here = here.wrapping_add(found.times);
+        }
+        for index in 1..loops_before.len() {
+            loops_before[index] = loops_before[index].wrapping_add(loops_before[index - 1]);
+        }
         Self {
+            loops_before,
             is_joined: vec![false; all.len()],
-            times: all.iter().map(times).collect(),
+            times: keyed.into_iter().map(|(Reverse(times), ..)| times).collect(),
             all,
             starts,
             holding,
@@ -410,51 +443,57 @@ impl Places {
 
     /// The places that may answer to what is repeated so often: of those that hold the stretch
     /// first the largest that are repeated as often, then the smallest that are less often.
-    fn candidates(&self, hull: Hull, times: u64) -> Vec<u32> {
+    fn candidates(&self, hull: Hull, times: u64) -> impl Iterator<Item = u32> + '_ {
         let (first, behind) = (self.starts[hull.first as usize], self.starts[hull.first as usize + 1]);
-        let holding = self.holding[first as usize..behind as usize].iter().copied();
-        let holding: Vec<u32> = holding.filter(|&place| self.all[place as usize].1 > hull.last).collect();
-        let times_of = |place: u32| self.times[place as usize];
-        let as_often = holding.iter().copied().rev().filter(|&place| times_of(place) == times);
-        let less_often = holding.iter().copied().filter(|&place| times_of(place) < times);
-        let more_often = holding.iter().copied().filter(|&place| times_of(place) > times);
-        let less_often = less_often.take(MOST_TRIED).chain(more_often.take(1));
-        as_often.take(MOST_TRIED).chain(less_often).collect()
+        let holding = &self.holding[first as usize..behind as usize];
+        let times_of = |place: &u32| self.times[*place as usize];
+        let more_often = holding.partition_point(|place| times_of(place) > times);
+        let as_often = holding.partition_point(|place| times_of(place) >= times);
+        let holds = move |place: &u32| self.all[*place as usize].1 > hull.last;
+        let largest = holding[more_often..as_often].iter().copied().rev().take(MOST_SEEN).filter(holds);
+        let smallest = holding[as_often..].iter().copied().take(MOST_SEEN).filter(holds);
+        let others = holding[..more_often].iter().copied().take(MOST_SEEN).filter(holds);
+        largest.take(MOST_TRIED).chain(smallest.take(MOST_TRIED)).chain(others.take(1))
+    }
+
+    /// How often the loops that begin in a stretch repeat, together.
+    fn loops(&self, part: Part) -> u64 {
+        self.loops_before[part.end as usize].wrapping_sub(self.loops_before[part.start as usize])
     }
 }
 
 /// Occurrences in which every process does the same.
 #[derive(Default)]
 struct Distinct {
-    occurrences: Vec<Vec<Occurrence>>,
+    /// Each with what its loops are like.
+    occurrences: Vec<Vec<(Occurrence, u64)>>,
     by_content: HashMap<Vec<(u32, u32)>, usize, foldhash::fast::RandomState>,
     /// Sequences of events, numbered.
     sequences: HashMap<Vec<Symbol>, u32, foldhash::fast::RandomState>,
 }
 
 impl Distinct {
-    fn add(&mut self, processes: &Processes<'_>, parts: Vec<Part>) {
-        let mut content = Vec::with_capacity(parts.len());
-        let mut times = u64::MAX;
-        for part in &parts {
+    /// Adds an occurrence with what its loops are like.
+    fn add(&mut self, processes: &Processes<'_>, occurrence: Occurrence, loops: u64) {
+        let mut content = Vec::with_capacity(occurrence.parts.len());
+        for part in &occurrence.parts {
             let shown = processes.doings()[part.stream as usize].shown();
             let symbols = &shown.symbols()[part.start as usize..part.end as usize];
             let next = self.sequences.len() as u32;
             content.push((part.stream, *self.sequences.entry_ref(symbols).or_insert(next)));
-            times = times.min(shown.times(part.start as usize, part.end as usize));
         }
         let next = self.occurrences.len();
         let pattern = *self.by_content.entry(content).or_insert(next);
         if pattern == next {
             self.occurrences.push(Vec::new());
         }
-        self.occurrences[pattern].push(Occurrence { parts, times });
+        self.occurrences[pattern].push((occurrence, loops));
     }
 
     /// Those first that explain most.
     fn patterns(self, processes: &Processes<'_>) -> Vec<CommunicationPattern> {
         let mut patterns: Vec<CommunicationPattern> =
-            self.occurrences.into_iter().map(|occurrences| pattern(processes, occurrences)).collect();
+            self.occurrences.into_iter().map(|all| pattern(processes, all)).collect();
         let by_rank = |pattern: &CommunicationPattern| {
             let rank = |part: &Part| (processes.communicators.rank(part.stream as usize), *part);
             pattern.parts().iter().map(rank).collect::<Vec<_>>()
@@ -470,25 +509,28 @@ impl Distinct {
     }
 }
 
-fn pattern(processes: &Processes<'_>, mut occurrences: Vec<Occurrence>) -> CommunicationPattern {
-    occurrences.sort_by(|a, b| a.parts.cmp(&b.parts));
+fn pattern(processes: &Processes<'_>, mut occurrences: Vec<(Occurrence, u64)>) -> CommunicationPattern {
+    occurrences.sort_by(|a, b| a.0.parts.cmp(&b.0.parts));
+    let is_steady = occurrences.iter().all(|(_, loops)| *loops == occurrences[0].1);
+    let occurrences: Vec<Occurrence> = occurrences.into_iter().map(|(occurrence, _)| occurrence).collect();
     let events_of = |occurrence: &Occurrence| {
-        occurrence.parts.iter().fold(0u64, |sum, part| {
+        let of_part = |part: &Part| {
             let shown = processes.doings()[part.stream as usize].shown();
-            sum.saturating_add(shown.events(part.start as usize, part.end as usize))
-        })
+            shown.events(part.start as usize, part.end as usize)
+        };
+        occurrence.parts.iter().map(of_part).fold(0, u64::saturating_add)
     };
-    let (mut fewest, mut most, mut explains) = (u64::MAX, 0, 0u64);
-    for occurrence in &occurrences {
-        let events = events_of(occurrence);
-        (fewest, most) = (fewest.min(events), most.max(events));
-        explains = explains.saturating_add(events.saturating_mul(occurrence.times));
-    }
-    let events = events_of(&occurrences[0]);
     let count = occurrences.iter().fold(0u64, |sum, occurrence| sum.saturating_add(occurrence.times));
-    let written = occurrences[0].parts.iter().map(|part| u64::from(part.end - part.start)).sum();
-    let rank = count.saturating_mul(if fewest == most { events } else { written });
-    CommunicationPattern { events, occurrences, count, explains, rank }
+    let events = events_of(&occurrences[0]);
+    if is_steady {
+        let explains = count.saturating_mul(events);
+        return CommunicationPattern { events, occurrences, count, explains, rank: explains };
+    }
+    let explains =
+        occurrences.iter().map(|occurrence| events_of(occurrence).saturating_mul(occurrence.times));
+    let explains = explains.fold(0, u64::saturating_add);
+    let written: u64 = occurrences[0].parts.iter().map(|part| u64::from(part.end - part.start)).sum();
+    CommunicationPattern { events, count, explains, rank: count.saturating_mul(written), occurrences }
 }
 
 #[cfg(test)]
@@ -504,6 +546,6 @@ mod tests {
         let places = Places::new(&shown, &all);
         assert!(places.holding.len() <= MOST_HELD + HELD_EACH * events.len());
         assert!(places.all.len() > 10_000 && places.all.len() < all.len());
-        assert_eq!(places.candidates(Hull { first: 0, last: 4 }, 1).len(), MOST_TRIED);
+        assert_eq!(places.candidates(Hull { first: 0, last: 4 }, 1).count(), MOST_TRIED);
     }
 }

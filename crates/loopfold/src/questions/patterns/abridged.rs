@@ -213,7 +213,17 @@ impl Abridged {
         if start >= end {
             return 0;
         }
+        let loops_before = |index: usize| self.loops.partition_point(|found| (found.start as usize) < index);
+        if loops_before(start) == loops_before(end) {
+            return (end - start) as u64;
+        }
         self.behind(start, end) - self.first(start, end)
+    }
+
+    /// How many events a loop is in all, by its place among the loops: with how often it occurs.
+    pub(super) fn loop_events(&self, index: usize) -> u128 {
+        let body = self.inner[index].added / (self.loops[index].times - 1);
+        u128::from(self.inner[index].times) * u128::from(body)
     }
 
     /// Where the first occurrence of a symbol is in the stream.

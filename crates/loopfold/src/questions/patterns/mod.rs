@@ -320,17 +320,15 @@ fn grown_candidates(abridged: &Abridged) -> Result<Vec<Candidate>> {
 /// The bodies of loops that hold a hundredth of the stream or more, at most [`FEW`], the
 /// largest loops first.
 fn main_bodies(abridged: &Abridged) -> Vec<&[Symbol]> {
-    let size = |found: &AbridgedLoop| {
-        let (start, end) = (found.start as usize, found.end as usize);
-        u128::from(abridged.times(start, end)) * u128::from(abridged.events(start, end))
+    let all = abridged.loops().iter().enumerate();
+    let sized = all.map(|(index, found)| (abridged.loop_events(index), found));
+    let is_main = |(size, found): &(u128, &AbridgedLoop)| {
+        found.end - found.start >= 2 && size * 100 >= u128::from(abridged.length())
     };
-    let is_main = |found: &&AbridgedLoop| {
-        found.end - found.start >= 2 && size(found) * 100 >= u128::from(abridged.length())
-    };
-    let mut loops: Vec<&AbridgedLoop> = abridged.loops().iter().filter(is_main).collect();
-    loops.sort_by_cached_key(|found| Reverse(size(found)));
+    let mut loops: Vec<(u128, &AbridgedLoop)> = sized.filter(is_main).collect();
+    loops.sort_by_key(|&(size, _)| Reverse(size));
     let mut bodies: Vec<&[Symbol]> = Vec::new();
-    for found in loops {
+    for (_, found) in loops {
         let body = &abridged.symbols()[found.start as usize..found.end as usize];
         if bodies.len() < FEW && !bodies.contains(&body) {
             bodies.push(body);
