@@ -526,11 +526,16 @@ fn pattern(processes: &Processes<'_>, mut occurrences: Vec<(Occurrence, u64)>) -
         let explains = count.saturating_mul(events);
         return CommunicationPattern { events, occurrences, count, explains, rank: explains };
     }
-    let explains =
-        occurrences.iter().map(|occurrence| events_of(occurrence).saturating_mul(occurrence.times));
-    let explains = explains.fold(0, u64::saturating_add);
+    // A place that is the body of a loop has one more than others, and may be the same else.
+    let (mut fewest, mut most, mut explains) = (u64::MAX, 0, 0u64);
+    for occurrence in &occurrences {
+        let events = events_of(occurrence);
+        (fewest, most) = (fewest.min(events), most.max(events));
+        explains = explains.saturating_add(events.saturating_mul(occurrence.times));
+    }
     let written: u64 = occurrences[0].parts.iter().map(|part| u64::from(part.end - part.start)).sum();
-    CommunicationPattern { events, count, explains, rank: count.saturating_mul(written), occurrences }
+    let rank = if fewest == most { explains } else { count.saturating_mul(written) };
+    CommunicationPattern { events, occurrences, count, explains, rank }
 }
 
 #[cfg(test)]
