@@ -40,6 +40,7 @@ pub mod folders;
 mod ids;
 pub mod questions;
 pub mod repeats;
+mod side_by_side;
 pub mod trace;
 
 pub use error::{Error, Result};

@@ -30,13 +30,12 @@ pub use sequitur_runs::SequiturRuns;
 pub use smallest::Smallest;
 
 use crate::fold::{Fold, FoldBuilder, FoldedStream};
+use crate::side_by_side::side_by_side;
 use crate::trace::{STREAM_LIMIT, Stream, Trace};
 use crate::{Error, Result, RuleId, Symbol};
 use hashbrown::HashMap;
 use std::borrow::Cow;
 use std::num::NonZeroU32;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A way to fold a stream.
 pub trait Folder: Sync {
@@ -227,9 +226,6 @@ pub fn refold(fold: &Fold, folder: &dyn Folder, threads: usize) -> Result<Fold> 
     Ok(builder.finish())
 }
 
-/// A fold of a stream on its own, once it is made.
-type Slot = Mutex<Option<Result<(Fold, Folded)>>>;
-
 /// Folds streams side by side; the results are in their order.
 fn fold_all<'a, T: Sync>(
     streams: &[T],
@@ -237,27 +233,7 @@ fn fold_all<'a, T: Sync>(
     folder: &dyn Folder,
     threads: usize,
 ) -> Vec<Result<(Fold, Folded)>> {
-    let next = AtomicUsize::new(0);
-    let folded: Vec<Slot> = streams.iter().map(|_| Mutex::new(None)).collect();
-    let work = || {
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(stream) = streams.get(index) else { break };
-            let result = fold_stream(&symbols(stream), folder);
-            *folded[index].lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(result);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads.min(streams.len()) {
-            scope.spawn(work);
-        }
-        work();
-    });
-    let result = |slot: Slot| {
-        let fold = slot.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-        fold.unwrap_or_else(|| Err(Error::invalid("a stream was not folded")))
-    };
-    folded.into_iter().map(result).collect()
+    side_by_side(streams, threads, |stream| fold_stream(&symbols(stream), folder))
 }
 
 /// Folds one stream into a fold of its own, without alphabet and streams.

@@ -3,6 +3,7 @@
 
 mod call;
 mod communicators;
+mod description;
 mod join;
 mod known;
 mod nth;
@@ -14,7 +15,8 @@ mod zip;
 
 pub use call::{Call, Calls, CommId, Message, Peer};
 pub use communicators::{Communicators, Creation, Grid, rank_of};
-pub use join::{CommunicationPattern, Description, Occurrence, Part, communication_patterns};
+pub use description::Description;
+pub use join::{CommunicationPattern, Occurrence, Part, communication_patterns};
 pub use known::{KnownPattern, KnownVariant};
 pub use partners::{Disagreement, Link, Partners, Traffic, Unmatched};
 pub use peers::{GridTold, Peers, PeersTold};

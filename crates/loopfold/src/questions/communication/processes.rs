@@ -15,7 +15,8 @@ use super::call::{Call, Calls};
 use super::communicators::Communicators;
 use super::zip::{Joint, Node, Sequence};
 use crate::fold::{Fold, FoldedStream};
-use crate::questions::patterns::{Abridged, EventChoice, KeptPositions, Only, Room, side_by_side};
+use crate::questions::patterns::{Abridged, EventChoice, KeptPositions, Only, Room};
+use crate::side_by_side::side_by_side;
 use crate::trace::{Alphabet, Name, Projection, Role};
 use crate::{Result, RuleId, Symbol};
 use hashbrown::HashMap;
@@ -40,6 +41,14 @@ pub(super) struct DoneEvent {
 }
 
 impl Doing {
+    /// Where both forms have the same loops.
+    fn of_one_form(exact: Abridged, contexts: Vec<u32>, shown: &[Symbol]) -> Self {
+        let event = |(shown, &symbol): (usize, &Symbol)| DoneEvent { symbol, shown: shown as u32 };
+        let events = exact.symbols().iter().enumerate().map(event).collect();
+        let nest = sequence(&exact);
+        Self { events, nest, shown: exact.renamed(|symbol| shown[symbol.index()]), contexts }
+    }
+
     /// The stream as it is shown.
     pub fn shown(&self) -> &Abridged {
         &self.shown
@@ -80,11 +89,15 @@ impl<'a> Processes<'a> {
         let mut roots: Vec<RuleId> = fold.streams().iter().map(FoldedStream::root).collect();
         roots.sort_unstable();
         roots.dedup();
-        let distinct = side_by_side(&roots, room.threads, |root| {
-            let is_long = fold.length(root) > room.events;
-            let doing = if is_long { doing_as_stored } else { doing };
-            doing(fold, root, &kinds, &shown, room).map(Arc::new)
-        })?;
+        let is_long = |root: RuleId| fold.length(root) > room.events;
+        let distinct = side_by_side(&roots, room.threads, |&root| {
+            let doing = match is_long(root) {
+                true => doing_as_stored(fold, root, &kinds, &shown, room.symbols),
+                false => doing(fold, root, &kinds, &shown),
+            };
+            doing.map(Arc::new)
+        });
+        let distinct: Vec<Arc<Doing>> = distinct.into_iter().collect::<Result<_>>()?;
         let doing_of = |stream: &FoldedStream| {
             Arc::clone(&distinct[roots.binary_search(&stream.root()).unwrap_or_default()])
         };
@@ -96,7 +109,7 @@ impl<'a> Processes<'a> {
             shown_calls: Calls::of(&alphabet),
             alphabet,
             doings: streams.iter().map(doing_of).collect(),
-            stored: (0..streams.len()).filter(|&at| fold.length(streams[at].root()) > room.events).collect(),
+            stored: (0..streams.len()).filter(|&at| is_long(streams[at].root())).collect(),
             taken: kinds.of.iter().map(|&kind| kind == Kind::Taken).collect(),
             functions: kinds.functions,
             all_events: choice.all_events,
@@ -143,11 +156,6 @@ impl<'a> Processes<'a> {
     pub fn function(&self, stream: usize, index: usize) -> Option<&str> {
         let function = *self.doings[stream].contexts.get(index)?;
         self.functions.get(function as usize).map(String::as_str)
-    }
-
-    /// True if the trace says which functions events happen in.
-    pub fn has_functions(&self) -> bool {
-        !self.functions.is_empty()
     }
 }
 
@@ -233,7 +241,7 @@ impl Annotated {
     }
 }
 
-fn doing(fold: &Fold, root: RuleId, kinds: &Kinds, shown: &[Symbol], _: Room) -> Result<Doing> {
+fn doing(fold: &Fold, root: RuleId, kinds: &Kinds, shown: &[Symbol]) -> Result<Doing> {
     let mut annotated = Annotated::new(fold.alphabet().len());
     let mut exact: Vec<Symbol> = Vec::new();
     let mut open: Vec<u32> = Vec::new();
@@ -257,42 +265,47 @@ fn doing(fold: &Fold, root: RuleId, kinds: &Kinds, shown: &[Symbol], _: Room) ->
             break;
         }
     }
-    let exact_form = Abridged::of(&exact)?;
     // What is left of each annotated symbol when the envelope is taken away.
     let mut plain = Annotated::new(fold.alphabet().len());
     let mut shorter = Vec::with_capacity(annotated.meanings.len());
     for &(symbol, function) in &annotated.meanings {
         shorter.push(plain.number(shown[symbol.index()], function)?);
     }
-    // If nothing became the same, the numbers are the same as well.
-    let shown_form = if plain.meanings.len() == annotated.meanings.len() {
-        exact_form.clone()
-    } else {
-        exact.iter_mut().for_each(|symbol| *symbol = shorter[symbol.index()]);
-        Abridged::of(&exact)?
-    };
+    let exact_form = Abridged::of(&exact)?;
+    // If nothing became the same, the numbers are the same as well, and so are both forms.
+    if plain.meanings.len() == annotated.meanings.len() {
+        drop(exact);
+        let contexts = exact_form.symbols().iter().map(|&symbol| plain.meanings[symbol.index()].1).collect();
+        let exact_form = exact_form.renamed(|symbol| annotated.meanings[symbol.index()].0);
+        return Ok(Doing::of_one_form(exact_form, contexts, shown));
+    }
+    exact.iter_mut().for_each(|symbol| *symbol = shorter[symbol.index()]);
+    let shown_form = Abridged::of(&exact)?;
     drop(exact);
     let contexts = shown_form.symbols().iter().map(|&symbol| plain.meanings[symbol.index()].1).collect();
-    let exact_form = exact_form.renamed(|symbol| annotated.meanings[symbol.index()].0);
-    let shown_form = shown_form.renamed(|symbol| plain.meanings[symbol.index()].0);
     let (pairs, nest) = Joint::of(&sequence(&exact_form), &sequence(&shown_form));
-    let event =
-        |(exact, shown): (u32, u32)| DoneEvent { symbol: exact_form.symbols()[exact as usize], shown };
-    Ok(Doing { events: pairs.into_iter().map(event).collect(), nest, shown: shown_form, contexts })
+    let exact_symbol = |index: u32| annotated.meanings[exact_form.symbols()[index as usize].index()].0;
+    let event = |(exact, shown): (u32, u32)| DoneEvent { symbol: exact_symbol(exact), shown };
+    let events = pairs.into_iter().map(event).collect();
+    let shown = shown_form.renamed(|symbol| plain.meanings[symbol.index()].0);
+    Ok(Doing { shown, nest, events, contexts })
 }
 
 /// How many events are unfolded at once.
 const PAGE: usize = 1 << 16;
 
 /// With the loops that the fold has.
-fn doing_as_stored(fold: &Fold, root: RuleId, kinds: &Kinds, shown: &[Symbol], room: Room) -> Result<Doing> {
-    let exact = Abridged::of_rule(fold, root, room.symbols)?;
+fn doing_as_stored(
+    fold: &Fold,
+    root: RuleId,
+    kinds: &Kinds,
+    shown: &[Symbol],
+    limit: usize,
+) -> Result<Doing> {
+    let exact = Abridged::of_rule(fold, root, limit)?;
     let exact = exact.filtered(|symbol| kinds.of[symbol.index()] == Kind::Taken)?;
-    let event = |(shown, &symbol): (usize, &Symbol)| DoneEvent { symbol, shown: shown as u32 };
-    let events: Vec<DoneEvent> = exact.symbols().iter().enumerate().map(event).collect();
-    let contexts = vec![NOWHERE; events.len()];
-    let nest = sequence(&exact);
-    Ok(Doing { events, nest, shown: exact.renamed(|symbol| shown[symbol.index()]), contexts })
+    let contexts = vec![NOWHERE; exact.symbols().len()];
+    Ok(Doing::of_one_form(exact, contexts, shown))
 }
 
 /// An abridged stream as a nest of its indices.

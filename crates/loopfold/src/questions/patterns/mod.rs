@@ -14,16 +14,19 @@
 //! with n-grams is less than abridging takes; memory in proportion to the abridged streams.
 
 mod abridged;
+mod choice;
 mod claims;
 mod exact;
-mod gather;
+mod holders;
+mod kept;
 mod ngram;
 mod suffixes;
 
 pub use abridged::{Abridged, AbridgedLoop};
+pub use choice::{ENVELOPE, EventChoice, Only, Room};
 pub use exact::{Repeat, Repeats};
-pub(in crate::questions) use gather::side_by_side;
-pub use gather::{ENVELOPE, EventChoice, KeptPositions, Only, Room};
+pub use holders::Holders;
+pub use kept::KeptPositions;
 pub use ngram::{NgramPattern, Ngrams};
 
 use crate::{Result, Symbol};
