@@ -1,15 +1,11 @@
 //! Inputs that are empty, damaged, hostile or not there: a clear word, never a panic,
 //! and no harm to what was there before.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::{Folder, run, run_with_input, shell};
 use loopfold::archive;
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::trace::{Alphabet, Event};
 use loopfold_testing::streams;
-use support::{Folder, run, run_with_input, shell};
 
 #[test]
 fn nothing_is_fine() {
@@ -44,18 +40,18 @@ fn a_file_without_permission_is_named() {
     let folder = Folder::new();
     let secret = folder.file("secret.txt", "a\n");
     std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o000)).unwrap();
-    let mut command = std::process::Command::new(support::binary());
+    let mut command = std::process::Command::new(crate::support::binary());
     if std::fs::read(&secret).is_ok() {
         // Root may read everything: run as nobody, from a place where nobody can look.
         let copy = folder.at("loopfold");
-        std::fs::copy(support::binary(), &copy).unwrap();
+        std::fs::copy(crate::support::binary(), &copy).unwrap();
         for path in [folder.path().to_str().unwrap(), &copy] {
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
         }
         command = std::process::Command::new(&copy);
         command.uid(65534).gid(65534);
     }
-    let run: support::Run = command.args(["loops", &secret]).current_dir("/").output().unwrap().into();
+    let run: crate::support::Run = command.args(["loops", &secret]).current_dir("/").output().unwrap().into();
     run.fails_with(&["secret.txt", "Permission denied"]);
 }
 

@@ -1,13 +1,9 @@
 //! Control flow from the outside: nothing is lost between the trace and `cat`, functions
 //! get their names, and what is odd is told.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::{Folder, run, run_with_input};
 use loopfold_testing::Rng;
 use serde_json::json;
-use support::{Folder, run, run_with_input};
 
 const ENTER: u32 = 0x8000_0000;
 const THREAD: u32 = 0xc000_0000;

@@ -1,13 +1,9 @@
 //! Chunks of events in archives, from the outside.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::{Folder, run};
 use loopfold::archive::{Archive, SectionKind};
 use serde_json::json;
 use std::io::Cursor;
-use support::{Folder, run};
 
 fn trace() -> String {
     let part = "call main\n1\n2\ncall f\n1\n2\nreturn\n3\nreturn\n";

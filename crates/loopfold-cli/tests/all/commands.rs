@@ -1,12 +1,8 @@
 //! The commands from the outside: what they print, and that nothing is lost.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::{Folder, run, run_with_input, shell};
 use loopfold_testing::{Rng, streams};
 use serde_json::json;
-use support::{Folder, run, run_with_input, shell};
 
 /// The trace of table I as lines of letters.
 fn lu() -> Vec<u8> {

@@ -1,11 +1,9 @@
 //! The command `patterns` on programs whose communication is known.
 
-#![allow(clippy::unwrap_used)]
-
-#[path = "../../loopfold/tests/support/programs.rs"]
+#[path = "../../../loopfold/tests/all/support/programs.rs"]
 mod programs;
-mod support;
 
+use crate::support::{Folder, Run, run};
 use loopfold::archive;
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::folders::{self, SequiturRuns};
@@ -17,7 +15,6 @@ use loopfold_testing::Rng;
 use loopfold_testing::mpi::{self, Call, Program, repeat};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use support::{Folder, Run, run};
 
 /// A file of text for each process. Functions cannot be told in it.
 fn files(folder: &Folder, program: &Program) -> Vec<String> {

@@ -1,11 +1,7 @@
 //! `export`, reading grammars wherever archives are read, and the sizes in `stats`.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::{Folder, run, run_with_input, shell};
 use serde_json::{Value, json};
-use support::{Folder, run, run_with_input, shell};
 
 const FIGURE_4: &str = "loopfold grammar 1
 A -> '1' '2'

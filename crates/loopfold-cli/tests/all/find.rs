@@ -1,14 +1,10 @@
 //! The commands `find` and `context`: what they print, and what they make of bad queries.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::{Folder, run, run_with_input, shell};
 use loopfold::archive;
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::trace::{Alphabet, Event};
 use serde_json::json;
-use support::{Folder, run, run_with_input, shell};
 
 /// One event a line.
 fn lines(text: &str) -> String {

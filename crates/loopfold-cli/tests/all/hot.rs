@@ -1,14 +1,10 @@
 //! The command `hot`.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::{Folder, run, run_with_input};
 use loopfold::archive;
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::trace::{Alphabet, Event};
 use serde_json::json;
-use support::{Folder, run, run_with_input};
 
 /// The events of the subpaths, in the order of the output.
 fn subpaths(json: &serde_json::Value) -> Vec<String> {

@@ -1,14 +1,10 @@
 //! The index of functions from the outside: written where it is of use, shown, checked, and
 //! made anew by `merge`.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::{Folder, run};
 use loopfold::archive::{self, SectionKind};
 use serde_json::{Value, json};
 use std::io::Cursor;
-use support::{Folder, run};
 
 const CALLS: &str = "call main\n1\ncall f\n0\n1\nreturn\n2\ncall f\n0\n2\nreturn\n3\nreturn\n";
 

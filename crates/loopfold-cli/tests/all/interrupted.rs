@@ -1,12 +1,9 @@
 //! `fold` from a pipe that ends early: what came before is kept beside the archive.
 #![cfg(unix)]
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{Folder, Run, binary, run, run_with_input};
 use std::io::Write;
 use std::process::{Command, Stdio};
-use support::{Folder, Run, binary, run, run_with_input};
 
 /// A long text whose lines differ, so that a prefix of it is only that.
 fn long_text() -> String {

@@ -1,13 +1,9 @@
 //! Traces of MPI: text with a file for each rank, and OTF2 archives by their anchors and folders.
 //! That archives are read rightly is tested where they are read, in `loopfold-otf2`.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::{Folder, Run, binary, run, run_with_input};
 use std::path::Path;
 use std::process::Command;
-use support::{Folder, Run, binary, run, run_with_input};
 
 const RANK: &str = "MPI_Init\nMPI_Send dest=1 tag=2 bytes=8 comm=0\nMPI_Send dest=1 tag=3 bytes=9 comm=0\n";
 

@@ -1,15 +1,11 @@
 //! Paths of functions from the outside: what `find` prints for them, batches of queries,
 //! and what it makes of hostile names, bad queries and archives that claim anything.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::{Folder, Run, run, run_with_input, shell};
 use loopfold::archive;
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::trace::{Alphabet, Event, Field, Role, Value};
 use serde_json::json;
-use support::{Folder, Run, run, run_with_input, shell};
 
 /// `f` runs through B1 B2 B3 twice, once interrupted by calls of `g` and of itself.
 const TRACE: &str = "call main\n1\ncall f\nB1\ncall g\nx\nreturn\nB2\ncall f\nB1\nB2\nB3\nreturn\nB3\nreturn\n2\n\

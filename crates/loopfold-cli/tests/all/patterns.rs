@@ -1,14 +1,10 @@
 //! The command `patterns`.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::{Folder, run, run_with_input};
 use loopfold::archive;
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::trace::{Alphabet, Event};
 use serde_json::json;
-use support::{Folder, run, run_with_input};
 
 /// A step of a program as its ranks 0 and 1 have it: the envelope differs, and a wait is between.
 fn step(peer: usize, size: usize) -> String {

@@ -1,11 +1,7 @@
 //! `--peers`: ranks that do the same become one class, whichever way the trace takes.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::{Folder, Run, run, run_with_input};
 use serde_json::{Value, json};
-use support::{Folder, Run, run, run_with_input};
 
 /// Sweeps over a grid of processes to and fro, with sizes that depend on the rank. With
 /// `row_comms`, messages in a row are sent in a communicator of the row, in which ranks

@@ -1,16 +1,12 @@
 //! The command `similar`: patterns in the command, in files and by name, on one stream and on
 //! many processes, and what it makes of bad ones.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::{Folder, run};
 use loopfold::archive;
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::trace::{Alphabet, Event};
 use loopfold_testing::Rng;
 use serde_json::{Value, json};
-use support::{Folder, run};
 
 /// One event a line.
 fn lines(text: &str) -> String {
@@ -160,7 +156,7 @@ fn files(folder: &Folder, ranks: &[Vec<String>]) -> Vec<String> {
     (0..ranks.len()).map(|rank| folder.file(&name(rank), ranks[rank].join("\n") + "\n")).collect()
 }
 
-fn similar(files: &[String], more: &[&str]) -> support::Run {
+fn similar(files: &[String], more: &[&str]) -> crate::support::Run {
     let mut arguments = vec!["similar"];
     arguments.extend(files.iter().map(String::as_str));
     run(&[&arguments, more].concat())

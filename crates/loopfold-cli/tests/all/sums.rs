@@ -1,12 +1,8 @@
 //! Sums of times from the outside: `stats` shows what events cost, and `fold --times
 //! summary` keeps that, and the times of loops, without a time for every event.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::{Folder, Run, run};
 use serde_json::{Value, json};
-use support::{Folder, Run, run};
 
 /// Twenty times `load load store`, two streams; loads take 1 to 40 µs, and a store now and
 /// then has no duration. Names can be hostile.

@@ -1,8 +1,6 @@
 //! Control flow from the outside: whatever a program does, text and tokens give the same
 //! trace, and it is that of an obvious oracle.
 
-#![allow(clippy::unwrap_used, reason = "a failing helper is a failing test")]
-
 use loopfold::Trace;
 use loopfold::trace::Collector;
 use loopfold_sources::{Context, FunctionNames, Options, by_name};

@@ -1,8 +1,6 @@
 //! The sources of text and integers from the outside, as the command uses them: an
 //! input is opened, its format guessed or given, and read into a trace.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use loopfold::trace::{Collector, Name, Trace};
 use loopfold_sources::{ALL, Context, Damage, Input, Mask, Options, Result, Source, by_name, guess};
 use std::io::{Read, Write};

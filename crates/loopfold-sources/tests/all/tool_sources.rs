@@ -1,8 +1,6 @@
 //! Bad input: whatever happens to the bytes of a log, a source reads what it can or
 //! gives an error with a place. It never panics and never fails leniently.
 
-#![allow(clippy::unwrap_used, reason = "a failing helper is a failing test")]
-
 use loopfold::Trace;
 use loopfold::trace::{Collector, Projection, TimesKept};
 use loopfold_sources::{ALL, Context, Options, Result, Source};

@@ -1,8 +1,6 @@
 //! Abridged streams: what they say of times, lengths and positions is what writing them out
 //! says.
 
-#![allow(missing_docs, clippy::unwrap_used)]
-
 use loopfold::Symbol;
 use loopfold::fold::FoldBuilder;
 use loopfold::folders;

@@ -1,7 +1,6 @@
 //! The archive: what is written is read back, damage is found, and nothing that a file
 //! claims is believed. `kept_archives.rs` reads files of every version, and
 //! `damaged_archives.rs` changes what checksums would hide.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 use loopfold::archive::{self, Archive, ReadOptions, SectionKind, SegmentWriter};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};

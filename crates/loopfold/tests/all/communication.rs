@@ -1,7 +1,5 @@
 //! Communication patterns of programs whose communication is known.
 
-#![allow(clippy::unwrap_used)]
-
 #[path = "support/programs.rs"]
 mod programs;
 

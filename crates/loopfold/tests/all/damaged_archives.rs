@@ -2,7 +2,6 @@
 //! the damage: reading them gives an error or a fold that can be written and read back,
 //! and takes little memory. It is a test of its own since it looks at the memory of the
 //! whole process.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 use loopfold::archive::{self, Archive, ReadOptions, SectionKind};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
@@ -13,7 +12,7 @@ use loopfold_testing::Rng;
 use std::io::Cursor;
 
 const ALL: ReadOptions = ReadOptions { times: true, lenient: false };
-const KEPT: [&[u8]; 2] = [include_bytes!("data/v1.fold"), include_bytes!("data/v2.fold")];
+const KEPT: [&[u8]; 2] = [include_bytes!("../data/v1.fold"), include_bytes!("../data/v2.fold")];
 
 fn written(fold: &Fold) -> Vec<u8> {
     let mut file = Vec::new();

@@ -1,6 +1,5 @@
 //! Exporters: the papers' figures as graphs, and the grammar as text that is read back
 //! as the same fold, whatever the names, and refused when it makes no sense.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 use loopfold::export::{dot, grammar};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
@@ -253,7 +252,7 @@ end
 /// The example in the format's description is one, and written as it would be.
 #[test]
 fn the_documented_grammar() {
-    let page = include_str!("../../../docs/grammar.md");
+    let page = include_str!("../../../../docs/grammar.md");
     let example = page.split("```\n").nth(1).unwrap();
     let fold = grammar::read(example.as_bytes()).unwrap();
     assert_eq!(fold.events(), Some(1 + 249 * 14 + 1));

@@ -1,9 +1,6 @@
 //! Finding sequences, their order and their context: on the fold as on the unfolded trace.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::{fold_of, folders, odd_fold, small_streams};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::questions::{
     Context, ContextNode, ContextTree, Neighbour, Order, Place, Query, context, find, order,
@@ -12,7 +9,6 @@ use loopfold::trace::{Alphabet, Event};
 use loopfold::{Fold, Symbol};
 use loopfold_testing::{Rng, oracles, streams};
 use std::collections::HashMap;
-use support::{fold_of, folders, odd_fold, small_streams};
 
 /// A query that is likely to occur: a part of a stream, sometimes with a symbol changed,
 /// sometimes with several symbols to choose from.

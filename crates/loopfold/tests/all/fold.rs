@@ -1,5 +1,4 @@
 //! Folds: unfolding in all ways, and measures against counting on the unfolded stream.
-#![allow(clippy::unwrap_used)]
 
 use loopfold::fold::{
     Coverage, Depth, FoldBuilder, Folded, FoldedStream, Item, Length, Measure, Occurrences, Target,

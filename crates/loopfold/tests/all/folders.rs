@@ -1,7 +1,5 @@
 //! Every folder against its oracle and against the papers' worked examples.
 
-#![allow(clippy::unwrap_used)]
-
 use loopfold::fold::{FoldBuilder, FoldedStream, Target};
 use loopfold::folders::{
     Folder, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Repair, Sequitur, Sequitur1, Settings,

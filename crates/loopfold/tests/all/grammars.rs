@@ -1,7 +1,5 @@
 //! The folders that make grammars against the paper's procedure and its worked examples.
 
-#![allow(clippy::unwrap_used)]
-
 use loopfold::fold::{FoldBuilder, FoldedStream, Target, rule_uses};
 use loopfold::folders::{Folder, Online, Sequitur, Sequitur1};
 use loopfold::{Fold, RuleId, Symbol};

@@ -1,8 +1,6 @@
 //! Hot subpaths against a search of the unfolded streams, for the folds of every folder
 //! and for folds made at random, and against figure 7.
 
-#![allow(clippy::unwrap_used)]
-
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target, rule_uses};
 use loopfold::folders::{Folder, Halving, MinTimes, Outermost, Repair, SequiturRuns};
 use loopfold::questions::{EventCosts, HotSettings, HotSubpaths, Limit, Selection, hot_subpaths};

@@ -3,7 +3,6 @@
 //! A file is made once, by `LOOPFOLD_MAKE_KEPT_ARCHIVE=1 cargo test -p loopfold --test
 //! kept_archives` while its version is the newest, and never again. `data/v2.fold` was
 //! made from [`version_2`]; what made `data/v1.fold` went with its writer.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 use loopfold::archive::{self, Archive, ReadOptions, SectionKind, SegmentWriter};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
@@ -39,7 +38,7 @@ fn real(events: u64, value: impl Fn(f64) -> f64) -> Column<f64> {
 
 #[test]
 fn a_file_of_version_1_is_read_for_ever() {
-    let file = include_bytes!("data/v1.fold");
+    let file = include_bytes!("../data/v1.fold");
     let fold = read(file);
     let streams: Vec<(&str, &str, String)> = fold
         .streams()
@@ -224,7 +223,7 @@ fn a_kept_file_is_made_only_when_asked() {
 
 #[test]
 fn a_file_of_version_2_is_read_for_ever() {
-    let file = include_bytes!("data/v2.fold");
+    let file = include_bytes!("../data/v2.fold");
     assert!(file.starts_with(b"\x89fold\r\n\x02"));
     let fold = read(file);
     assert_eq!(fold, read(&segments(&version_2().unwrap())));
@@ -253,7 +252,7 @@ fn a_file_of_version_2_is_read_for_ever() {
 
 #[test]
 fn the_file_of_version_2_has_every_way_of_coding() {
-    let file = include_bytes!("data/v2.fold");
+    let file = include_bytes!("../data/v2.fold");
     let archive = Archive::open(Cursor::new(file)).unwrap();
     let of_kind = |kind: SectionKind| -> Vec<u8> {
         let sections = archive.segments().iter().flat_map(|segment| segment.sections());

@@ -1,8 +1,6 @@
 //! Patterns that are known by name: what they are called as topologies, and windows of
 //! several processes that are one occurrence.
 
-#![allow(missing_docs, clippy::unwrap_used)]
-
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::questions::{
     KnownPattern, LikePattern, Likeness, MessagesInOrder, ProcessStreams, RolesAndPeers,

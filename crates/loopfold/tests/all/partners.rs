@@ -1,10 +1,7 @@
 //! Messages and collective operations find their partners on the fold as event by event.
 
-#![allow(clippy::unwrap_used)]
-
 #[path = "support/programs.rs"]
 mod programs;
-mod support;
 
 use loopfold::folders;
 use loopfold::questions::communication::{Partners, Processes};
@@ -58,7 +55,7 @@ fn shown_indices(processes: &Processes<'_>, rank: usize, calls: &[Call]) -> Vec<
 #[test]
 fn every_message_finds_its_other_end_for_every_folder() {
     let mut rng = Rng::new(11);
-    let folders = support::folders();
+    let folders = crate::support::folders();
     let (mut with_unmatched, mut linked) = (0, 0);
     for round in 0..1200 {
         let size = rng.between(1, 5);

@@ -1,10 +1,7 @@
 //! Scanning for paths chunk by chunk, stored or unfolded: the same as by rebuilding every
 //! invocation's blocks, whatever is damaged.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::folders;
 use loopfold::archive::{self, Archive, ChunkSize, Chunks, ReadOptions, SectionKind, WriteOptions};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Measure, Target};
 use loopfold::folders::{Folder, Outermost, fold_trace};
@@ -18,7 +15,6 @@ use loopfold_testing::Rng;
 use loopfold_testing::calls::{self, Step};
 use std::io::Cursor;
 use std::sync::atomic::{AtomicU64, Ordering};
-use support::folders;
 
 const FUNCTIONS: [&str; 3] = ["f", "g", "h"];
 const BLOCKS: [&str; 4] = ["B0", "B1", "B2", "B3"];

@@ -1,10 +1,7 @@
 //! The index of functions and the searcher: all ways to look give what rebuilding every
 //! invocation's blocks gives, and an index that is not of its fold is never used.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::folders;
 use loopfold::archive::{self, Archive, ReadOptions, SectionKind, WriteOptions};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Measure, Target};
 use loopfold::folders::{Folder, Outermost, Repair, fold_trace};
@@ -17,7 +14,6 @@ use loopfold::{Fold, Symbol};
 use loopfold_testing::Rng;
 use loopfold_testing::calls::{self, Step};
 use std::io::Cursor;
-use support::folders;
 
 const FUNCTIONS: [&str; 3] = ["f", "g", "h"];
 const BLOCKS: [&str; 4] = ["B0", "B1", "B2", "B3"];

@@ -1,10 +1,7 @@
 //! Paths of functions: on the fold and on symbols as they come, as by rebuilding every
 //! invocation's blocks.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::{folders, odd_fold_of};
 use loopfold::archive::{self, ChunkSize, ReadOptions, WriteOptions};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Measure, Target};
 use loopfold::folders::{Folder, Outermost, SequiturRuns, fold_trace};
@@ -17,7 +14,6 @@ use loopfold::{Fold, Symbol};
 use loopfold_testing::Rng;
 use loopfold_testing::calls::{self, Path, Step, call_block};
 use std::io::Cursor;
-use support::{folders, odd_fold_of};
 
 /// How a trace says whose exits and blocks are.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,8 +1,6 @@
 //! Patterns of single streams: the n-gram detector is the paper's procedure, and what it finds
 //! are repeats.
 
-#![allow(missing_docs, clippy::unwrap_used)]
-
 use loopfold::Symbol;
 use loopfold::questions::Ngrams;
 use loopfold_testing::patterns::{self, Repeats};

@@ -1,10 +1,7 @@
 //! Peers told relative to the own rank and in grids, against what the generator of the
 //! communication knows of every event; the same for traces, for folds and for both at once.
 
-#![allow(missing_docs, clippy::unwrap_used)]
-
-mod support;
-
+use crate::support::folders;
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::folders::{Outermost, SequiturRuns, fold_trace};
 use loopfold::questions::communication::{Grid, Peers};
@@ -13,7 +10,6 @@ use loopfold::trace::{Alphabet, Collector, Event, Field, Role, Sink, Value};
 use loopfold::{Fold, Trace};
 use loopfold_testing::{Rng, streams};
 use std::collections::BTreeMap;
-use support::folders;
 
 /// An event as text, and what it has to become.
 #[derive(Clone)]

@@ -1,8 +1,6 @@
 //! Patterns of several streams: which occurrence belongs to which, how often each occurs, and
 //! which events they are made of.
 
-#![allow(missing_docs, clippy::unwrap_used)]
-
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::questions::communication::Processes;
 use loopfold::questions::{

@@ -1,8 +1,6 @@
 //! Windows that are like a pattern: those of every window looked at, and the example of the
 //! paper.
 
-#![allow(missing_docs, clippy::unwrap_used)]
-
 use loopfold::Symbol;
 use loopfold::questions::{LikePattern, Likeness, SimilarWindow};
 use loopfold_testing::Rng;

@@ -1,5 +1,4 @@
 //! Sums of times against the obvious: adding up the unfolded events one by one.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 use loopfold::archive::{self, Archive, ReadOptions, SectionKind, SegmentWriter};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, MetricSpread, Spread, Target, rule_uses};

@@ -1,7 +1,5 @@
 //! Topologies are named for what they are, with what they depart by, and chance is not.
 
-#![allow(missing_docs, clippy::unwrap_used)]
-
 use loopfold::questions::{Channels, Direction, Layout, Topology};
 use loopfold_testing::Rng;
 

@@ -1,0 +1,21 @@
+//! All tests of the command: one program, so that it is linked once.
+
+#![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on should say where")]
+
+mod bad_input;
+mod calls;
+mod chunks;
+mod commands;
+mod communication;
+mod export;
+mod find;
+mod hot;
+mod index;
+mod interrupted;
+mod mpi;
+mod paths;
+mod patterns;
+mod peers;
+mod similar;
+mod sums;
+mod support;

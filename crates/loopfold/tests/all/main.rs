@@ -1,0 +1,27 @@
+//! All tests of the library: one program, so that it is linked once.
+
+#![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on should say where")]
+
+mod abridged;
+mod archive;
+mod communication;
+mod damaged_archives;
+mod export;
+mod find;
+mod fold;
+mod folders;
+mod grammars;
+mod hot;
+mod kept_archives;
+mod known_patterns;
+mod partners;
+mod path_chunks;
+mod path_index;
+mod paths;
+mod patterns;
+mod peers;
+mod process_patterns;
+mod similar;
+mod sums;
+mod support;
+mod topology;
