@@ -41,10 +41,9 @@ impl FoldBuilder {
             return Ok(RuleId::from_raw(found));
         }
         let length = self.length_of(body)?;
-        let rule = RuleId::new(self.rules.ends.len())?;
+        let rule = self.next_rule(body)?;
         self.rules.items.extend_from_slice(body);
-        self.rules.ends.push(self.rules.items.len());
-        self.rules.lengths.push(length);
+        self.rules.close(length);
         self.index_rule(rule, hash);
         Ok(rule)
     }
@@ -56,16 +55,30 @@ impl FoldBuilder {
             return self.rule(&body);
         }
         let length = self.length_of(&body)?;
-        let rule = RuleId::new(self.rules.ends.len())?;
+        let rule = self.next_rule(&body)?;
         // No rule that is here already is that long, so none can be equal to it.
         let hash = self.hasher.hash_one(&body[..]);
         body.reserve_exact(self.rules.items.len());
         body.splice(..0, self.rules.items.drain(..));
         self.rules.items = body;
-        self.rules.ends.push(self.rules.items.len());
-        self.rules.lengths.push(length);
+        self.rules.close(length);
         self.index_rule(rule, hash);
         Ok(rule)
+    }
+
+    /// The number of a new rule with this body, whose symbols are known from now on.
+    fn next_rule(&mut self, body: &[Item]) -> Result<RuleId> {
+        let largest = body.iter().filter_map(|item| match item.target() {
+            Target::Symbol(symbol) => Some(symbol.raw() + 1),
+            Target::Rule(_) => None,
+        });
+        self.rules.symbols = largest.fold(self.rules.symbols, u32::max);
+        let symbols = self.alphabet.len().max(self.rules.symbols as usize);
+        let rules = self.rules.len();
+        if symbols + rules + 1 >= Item::MOST_SLOTS {
+            return Err(Error::limit("more than 2^31 symbols and rules together are not supported"));
+        }
+        RuleId::new(rules)
     }
 
     fn index_rule(&mut self, rule: RuleId, hash: u64) {
@@ -238,7 +251,7 @@ impl FoldBuilder {
     pub fn finish(mut self) -> Fold {
         let mut sums = self.rule_sums.take_if(|_| !self.lacks_rule_sums);
         if let Some(sums) = &mut sums {
-            sums.resize(self.rules.ends.len());
+            sums.resize(self.rules.len());
         }
         Fold::from_parts(self.alphabet, self.rules, self.streams).with_rule_sums(sums)
     }

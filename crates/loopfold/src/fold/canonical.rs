@@ -45,7 +45,7 @@ impl Canonical {
                 rules: Rules::default(),
                 symbols: Vec::new(),
                 roots: Vec::new(),
-                new_rules: vec![UNSEEN; fold.rules.ends.len()],
+                new_rules: vec![UNSEEN; fold.rules.len()],
                 new_symbols: vec![UNSEEN; symbols.max().unwrap_or(0).max(fold.alphabet.len())],
             },
         };
@@ -64,7 +64,7 @@ impl Canonical {
 
     /// The number of rules.
     pub(crate) fn rules(&self) -> usize {
-        self.rules.ends.len()
+        self.rules.len()
     }
 
     /// The items of a rule.
@@ -142,7 +142,7 @@ impl Walk<'_> {
         if new_rules[rule.index()] != UNSEEN {
             return;
         }
-        new_rules[rule.index()] = rules.ends.len() as u32;
+        new_rules[rule.index()] = rules.len() as u32;
         for item in self.fold.body(rule) {
             let target = match item.target() {
                 Target::Symbol(symbol) => Target::Symbol(Symbol::from_raw(new_symbols[symbol.index()])),
@@ -150,8 +150,7 @@ impl Walk<'_> {
             };
             rules.items.push(Item::new(target, item.times()));
         }
-        rules.ends.push(rules.items.len());
-        rules.lengths.push(self.fold.length(rule));
+        rules.close(self.fold.length(rule));
     }
 }
 

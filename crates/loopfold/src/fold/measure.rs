@@ -1,10 +1,15 @@
-//! Measures: values that can be joined and repeated, computed once per rule.
+//! Measures: values that can be joined and repeated, computed once for each rule.
 //!
-//! One pass over the rules, each after the rules it is made of, computes any measure
-//! in (items × the cost of a join) plus the logarithm of each count, however long the
-//! trace is.
+//! The first of the five traversals of a fold, from symbols up to roots. One pass over the
+//! rules, each after the rules it is made of, computes any measure in O(items × the cost of
+//! a join) plus the logarithm of each count, however long the trace is.
+//!
+//! Most callers have a [`Measure`] and take [`measure_rules`] or [`Measured`], which knows
+//! symbols, rules and items. A caller with a layout of its own (bits, an index into a table,
+//! a value that is absent for most rules) takes [`bottom_up`], which hands it each body
+//! together with the values of all nodes before it.
 
-use super::{Fold, Target};
+use super::{Fold, Grammar, Item, Node, Target};
 use crate::{Error, Result, RuleId, Symbol};
 
 /// A value for every stretch of a trace, which joining two stretches joins.
@@ -27,43 +32,167 @@ pub trait Measure {
     /// The value of a stretch repeated `times` times: by squaring, unless the measure
     /// knows better.
     fn repeat(&self, value: &Self::Value, times: u64) -> Result<Self::Value> {
-        let (mut square, mut rest) = (value.clone(), times);
-        let mut result = self.empty();
-        loop {
-            if rest & 1 == 1 {
-                result = self.join(&result, &square)?;
-            }
-            rest >>= 1;
-            if rest == 0 {
-                return Ok(result);
-            }
-            square = self.join(&square, &square)?;
+        power(self.empty(), value.clone(), times, |left, right| self.join(left, right))
+    }
+
+    /// Joins a stretch, repeated `times` times, to the end of another: in place, where the
+    /// measure knows how.
+    fn append(&self, value: &mut Self::Value, next: &Self::Value, times: u64) -> Result<()> {
+        *value = match times {
+            1 => self.join(value, next)?,
+            times => self.join(value, &self.repeat(next, times)?)?,
+        };
+        Ok(())
+    }
+}
+
+/// `once` joined to itself `times` times, by repeated squaring: O(log times) joins.
+pub fn power<T, E>(
+    empty: T,
+    once: T,
+    times: u64,
+    join: impl Fn(&T, &T) -> std::result::Result<T, E>,
+) -> std::result::Result<T, E> {
+    power_until(empty, once, times, join, |_, _| None)
+}
+
+/// As [`power`], for values that stop changing: `settled` is asked for the power of each
+/// square, and when it has one, no more squares are made.
+pub fn power_until<T, E>(
+    empty: T,
+    once: T,
+    times: u64,
+    join: impl Fn(&T, &T) -> std::result::Result<T, E>,
+    settled: impl Fn(&T, u64) -> Option<T>,
+) -> std::result::Result<T, E> {
+    let (mut result, mut square, mut rest) = (empty, once, times);
+    while rest > 0 {
+        if let Some(all) = settled(&square, rest) {
+            return join(&result, &all);
+        }
+        if rest & 1 == 1 {
+            result = join(&result, &square)?;
+        }
+        rest >>= 1;
+        if rest > 0 {
+            square = join(&square, &square)?;
         }
     }
+    Ok(result)
 }
 
 /// The measure of every rule, by its index.
 pub fn measure_rules<M: Measure>(fold: &Fold, measure: &M) -> Result<Vec<M::Value>> {
     let mut values: Vec<M::Value> = Vec::with_capacity(fold.rules().len());
-    for rule in fold.rules() {
+    for body in fold.rule_bodies() {
         let mut value = measure.empty();
-        for item in fold.body(rule) {
-            let repeated = match item.target() {
-                Target::Symbol(symbol) => measure.repeat(&measure.symbol(symbol), item.times())?,
-                Target::Rule(rule) => measure.repeat(&values[rule.index()], item.times())?,
-            };
-            value = measure.join(&value, &repeated)?;
+        for item in body {
+            match item.target() {
+                Target::Symbol(symbol) => {
+                    measure.append(&mut value, &measure.symbol(symbol), item.times())?
+                }
+                Target::Rule(rule) => measure.append(&mut value, &values[rule.index()], item.times())?,
+            }
         }
         values.push(value);
     }
     Ok(values)
 }
 
-fn add(left: u64, right: u64) -> Result<u64> {
+/// A measure of all rules, ready to be asked for symbols, rules and items.
+///
+/// ```
+/// use loopfold::fold::{FoldBuilder, Item, Length, Target, measure::Measured};
+/// # use loopfold::trace::{Alphabet, Event};
+///
+/// # let mut alphabet = Alphabet::default();
+/// # let a = alphabet.intern(&Event::named("a"), None)?;
+/// # let b = alphabet.intern(&Event::named("b"), None)?;
+/// let mut builder = FoldBuilder::new(alphabet);
+/// let rule = builder.rule(&[Item::once(a), Item::once(b)])?;
+/// let fold = builder.finish();
+/// let lengths = Measured::new(&fold, Length)?;
+/// assert_eq!(lengths.of_item(Item::new(Target::Rule(rule), 50))?, 100);
+/// # Ok::<(), loopfold::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Measured<M: Measure> {
+    measure: M,
+    rules: Vec<M::Value>,
+}
+
+impl<M: Measure> Measured<M> {
+    /// One pass over the rules.
+    pub fn new(fold: &Fold, measure: M) -> Result<Self> {
+        let rules = measure_rules(fold, &measure)?;
+        Ok(Self { measure, rules })
+    }
+
+    /// The measure itself.
+    pub fn measure(&self) -> &M {
+        &self.measure
+    }
+
+    /// The value of a rule.
+    pub fn of_rule(&self, rule: RuleId) -> &M::Value {
+        &self.rules[rule.index()]
+    }
+
+    /// The value of a symbol or a rule.
+    pub fn of(&self, target: Target) -> M::Value {
+        match target {
+            Target::Symbol(symbol) => self.measure.symbol(symbol),
+            Target::Rule(rule) => self.of_rule(rule).clone(),
+        }
+    }
+
+    /// The value of an item.
+    pub fn of_item(&self, item: Item) -> Result<M::Value> {
+        self.measure.repeat(&self.of(item.target()), item.times())
+    }
+}
+
+/// A value for every node, from the symbols up: `symbols` has those of the symbols, and
+/// `of_body` makes that of a rule from its body and the values of all nodes before it.
+pub fn bottom_up<G: Grammar, T>(
+    grammar: &G,
+    symbols: Vec<T>,
+    mut of_body: impl FnMut(&[G::Item], &[T]) -> Result<T>,
+) -> Result<Vec<T>> {
+    debug_assert_eq!(symbols.len(), grammar.symbol_count());
+    let mut values = symbols;
+    let bodies = grammar.rule_bodies();
+    values.reserve_exact(bodies.len());
+    for body in bodies {
+        let value = of_body(body, &values)?;
+        values.push(value);
+    }
+    Ok(values)
+}
+
+/// Which nodes are or hold a symbol that is wanted.
+pub fn holding<G: Grammar>(grammar: &G, is_wanted: impl Fn(Node) -> bool) -> Vec<bool> {
+    let symbols = (0..grammar.symbol_count() as u32).map(|number| is_wanted(Node::new(number))).collect();
+    let of_body = |body: &[G::Item], holds: &[bool]| {
+        Ok(body.iter().any(|&item| holds[grammar.item_node(item).index()]))
+    };
+    bottom_up(grammar, symbols, of_body).unwrap_or_default()
+}
+
+/// How deep rules are nested in rules below each node: 0 for a symbol.
+pub fn rule_depths<G: Grammar>(grammar: &G) -> Vec<u32> {
+    let of_body = |body: &[G::Item], depths: &[u32]| {
+        let inner = body.iter().map(|&item| depths[grammar.item_node(item).index()]);
+        Ok(inner.max().unwrap_or(0) + 1)
+    };
+    bottom_up(grammar, vec![0; grammar.symbol_count()], of_body).unwrap_or_default()
+}
+
+pub(super) fn add(left: u64, right: u64) -> Result<u64> {
     left.checked_add(right).ok_or_else(too_many)
 }
 
-fn multiply(left: u64, right: u64) -> Result<u64> {
+pub(super) fn multiply(left: u64, right: u64) -> Result<u64> {
     left.checked_mul(right).ok_or_else(too_many)
 }
 
@@ -189,47 +318,6 @@ impl Measure for Coverage {
         let events = multiply(value.events, times)?;
         Ok(Covered { events, in_loops: events, in_main_loop: events })
     }
-}
-
-/// How often each rule is unfolded when all streams are: from the roots down.
-pub fn rule_uses(fold: &Fold) -> Result<Vec<u64>> {
-    let mut uses = vec![0u64; fold.rules().len()];
-    for stream in fold.streams() {
-        let uses = &mut uses[stream.root().index()];
-        *uses = add(*uses, 1)?;
-    }
-    for rule in fold.rules().rev() {
-        let times_used = uses[rule.index()];
-        if times_used == 0 {
-            continue;
-        }
-        for item in fold.body(rule) {
-            if let Target::Rule(inner) = item.target() {
-                let inner = &mut uses[inner.index()];
-                *inner = add(*inner, multiply(times_used, item.times())?)?;
-            }
-        }
-    }
-    Ok(uses)
-}
-
-/// How often each symbol occurs in all streams together.
-pub fn symbol_counts(fold: &Fold) -> Result<Vec<u64>> {
-    symbol_counts_of(fold, &rule_uses(fold)?)
-}
-
-/// How often each symbol occurs when each rule is unfolded as often as `uses` says.
-pub(crate) fn symbol_counts_of(fold: &Fold, uses: &[u64]) -> Result<Vec<u64>> {
-    let mut counts = vec![0u64; fold.alphabet().len()];
-    for rule in fold.rules() {
-        for item in fold.body(rule) {
-            if let Target::Symbol(symbol) = item.target() {
-                let count = &mut counts[symbol.index()];
-                *count = add(*count, multiply(uses[rule.index()], item.times())?)?;
-            }
-        }
-    }
-    Ok(counts)
 }
 
 impl Fold {

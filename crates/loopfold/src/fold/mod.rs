@@ -12,19 +12,24 @@
 //!
 //! An item takes 12 bytes, a rule 24 besides its items.
 
+pub mod borders;
 mod builder;
 mod canonical;
-mod measure;
+pub mod cursor;
+mod grammar;
+pub mod measure;
+pub mod rank;
+pub mod reach;
 mod sums;
 mod text;
 mod unfold;
 
 pub use builder::FoldBuilder;
 pub(crate) use canonical::Canonical;
-pub(crate) use measure::symbol_counts_of;
-pub use measure::{
-    Coverage, Depth, Folded, Length, Measure, Occurrences, measure_rules, rule_uses, symbol_counts,
-};
+pub use grammar::{Grammar, Located, Node};
+pub use measure::{Coverage, Depth, Folded, Length, Measure, Occurrences, measure_rules};
+pub(crate) use reach::symbol_counts_of;
+pub use reach::{rule_uses, symbol_counts};
 pub(crate) use sums::Additive;
 pub use sums::{DurationSum, MetricSpread, MetricSum, RuleSums, Spread, StreamSums};
 pub use unfold::Unfold;
@@ -80,8 +85,16 @@ impl Item {
         }
     }
 
-    /// More rules and symbols than this have no slots of their own.
+    /// There are fewer rules and symbols together than this, as [`FoldBuilder`] checks.
     pub(crate) const MOST_SLOTS: usize = RULE_BIT as usize;
+
+    /// The node of its target, where so many symbols come before the rules. No branch:
+    /// which of the two it is, no processor can predict.
+    #[inline]
+    fn node(self, symbols: u32) -> Node {
+        // Of the two numbers, the wrong one has the highest bit set.
+        Node::new(self.target.min((self.target ^ RULE_BIT).wrapping_add(symbols)))
+    }
 
     /// Where its target is in a table of so many rules and, behind them, the symbols. No
     /// branch: which of the two it is, no processor can foresee.
@@ -211,18 +224,35 @@ impl PartialEq for Fold {
 }
 
 /// All rules, their items end to end.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rules {
     items: Vec<Item>,
-    ends: Vec<usize>,
+    /// Where the items of each rule begin, and where the last one's end.
+    bounds: Vec<usize>,
     lengths: Vec<u64>,
+    /// One more than the largest symbol, or as many as the alphabet has.
+    symbols: u32,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { items: Vec::new(), bounds: vec![0], lengths: Vec::new(), symbols: 0 }
+    }
 }
 
 impl Rules {
+    fn len(&self) -> usize {
+        self.lengths.len()
+    }
+
     fn range(&self, rule: RuleId) -> std::ops::Range<usize> {
-        let index = rule.index();
-        let start = if index == 0 { 0 } else { self.ends[index - 1] };
-        start..self.ends[index]
+        self.bounds[rule.index()]..self.bounds[rule.index() + 1]
+    }
+
+    /// Ends a rule whose items are the last ones.
+    fn close(&mut self, length: u64) {
+        self.bounds.push(self.items.len());
+        self.lengths.push(length);
     }
 
     fn body(&self, rule: RuleId) -> &[Item] {
@@ -231,7 +261,8 @@ impl Rules {
 }
 
 impl Fold {
-    pub(crate) fn from_parts(alphabet: Alphabet, rules: Rules, streams: Vec<FoldedStream>) -> Self {
+    pub(crate) fn from_parts(alphabet: Alphabet, mut rules: Rules, streams: Vec<FoldedStream>) -> Self {
+        rules.symbols = rules.symbols.max(alphabet.len() as u32);
         Self { alphabet, rules, streams, rule_sums: None, item_ends: OnceLock::new() }
     }
 
@@ -266,7 +297,7 @@ impl Fold {
 
     /// All rules, each after the rules it is made of.
     pub fn rules(&self) -> impl ExactSizeIterator<Item = RuleId> + DoubleEndedIterator + use<> {
-        (0..self.rules.ends.len() as u32).map(RuleId::from_raw)
+        (0..self.rules.len() as u32).map(RuleId::from_raw)
     }
 
     /// The number of items in all rules.
@@ -282,12 +313,7 @@ impl Fold {
     /// The items of each rule, in order: less to do than [`body`](Self::body) for each.
     #[inline]
     pub(crate) fn bodies(&self) -> impl Iterator<Item = &[Item]> {
-        let mut start = 0;
-        self.rules.ends.iter().map(move |&end| {
-            let body = &self.rules.items[start..end];
-            start = end;
-            body
-        })
+        self.rule_bodies()
     }
 
     /// The items of all rules, end to end.

@@ -25,3 +25,4 @@ mod similar;
 mod sums;
 mod support;
 mod topology;
+mod traversals;

@@ -1,0 +1,401 @@
+//! Cursor: a position in a stream that moves by items instead of events.
+//!
+//! A cursor stands between two *stretches*: some iterations of an item lie before it and
+//! some behind it, on every level of the rules it is in. It moves forwards or backwards past
+//! any number of iterations at a time, or enters one; where to do which is for the caller to
+//! decide, mostly by a [measure](super::measure) of what is ahead. So a question goes down
+//! to the events it asks for and passes over all others.
+//!
+//! A move costs O(1). Standing at a position costs the depth of the rules times the
+//! logarithm of their bodies. Memory is O(depth). [`Cursor::locate`] is the search that
+//! finding sequences and paths have in common: the items of the rules it enters, and two
+//! joins for each doubling of a repeat.
+//!
+//! [`Unfold`](super::Unfold) is the same for those who want every event.
+
+use super::{Located, Target};
+use crate::RuleId;
+
+/// Some iterations of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch<T> {
+    /// The item.
+    pub item: T,
+    /// What it repeats.
+    pub target: Target,
+    /// How many iterations these are.
+    pub times: u64,
+    /// How many iterations of the item come before these.
+    pub before: u64,
+    /// How many events one iteration is.
+    pub length: u64,
+    /// Where the first of them begins.
+    pub position: u64,
+}
+
+impl<T> Stretch<T> {
+    /// Where the last of them ends.
+    pub fn end(&self) -> u64 {
+        self.position + self.times * self.length
+    }
+}
+
+/// What lies next to a cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<T> {
+    /// Iterations of an item.
+    Stretch(Stretch<T>),
+    /// The end of the body of a rule, which is left.
+    End {
+        /// The rule.
+        rule: RuleId,
+        /// How many iterations of it follow directly.
+        again: u64,
+        /// Where it ends.
+        position: u64,
+    },
+}
+
+/// One rule that the cursor is in.
+#[derive(Clone, Debug)]
+struct Level<'a, T> {
+    rule: RuleId,
+    body: &'a [T],
+    /// Where the rule begins.
+    base: u64,
+    /// The item next to the cursor, or around it if there is a level inside.
+    index: usize,
+    /// Where that item begins.
+    start: u64,
+    /// How many of its iterations lie before the cursor, or before the one it is in.
+    done: u64,
+}
+
+/// A position in what a rule unfolds to.
+///
+/// ```
+/// use loopfold::fold::{FoldBuilder, Item, Target, cursor::Cursor};
+/// # use loopfold::trace::{Alphabet, Event};
+///
+/// # let mut alphabet = Alphabet::default();
+/// # let a = alphabet.intern(&Event::named("a"), None)?;
+/// # let b = alphabet.intern(&Event::named("b"), None)?;
+/// let mut builder = FoldBuilder::new(alphabet);
+/// let pair = builder.rule(&[Item::once(a), Item::once(b)])?;
+/// let root = builder.rule(&[Item::new(Target::Rule(pair), 1_000_000), Item::once(a)])?;
+/// let fold = builder.finish();
+/// let mut cursor = Cursor::new(&fold, root);
+/// // Past all iterations but the last, and into that one.
+/// let stretch = cursor.peek().unwrap();
+/// cursor.skip(stretch.times - 1);
+/// assert_eq!(cursor.enter(), None);
+/// assert_eq!(cursor.peek().unwrap().position, 1_999_998);
+/// # Ok::<(), loopfold::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Cursor<'a, L: Located> {
+    located: &'a L,
+    levels: Vec<Level<'a, L::Item>>,
+}
+
+impl<'a, L: Located> Cursor<'a, L> {
+    /// A cursor before the first event of a rule.
+    pub fn new(located: &'a L, rule: RuleId) -> Self {
+        let mut cursor = Self { located, levels: Vec::new() };
+        cursor.push(rule, 0);
+        cursor
+    }
+
+    /// A cursor before the event at a position of a rule, which is at most its length.
+    pub fn at(located: &'a L, rule: RuleId, position: u64) -> Self {
+        let mut cursor = Self { located, levels: Vec::new() };
+        let (mut rule, mut base) = (rule, 0);
+        loop {
+            let body = located.located_body(rule);
+            let index = located.items_until(rule, position - base);
+            let Some(&item) = body.get(index) else {
+                cursor.levels.push(Level { rule, body, base, index, start: position, done: 0 });
+                break;
+            };
+            let start = base + located.item_offset(rule, index);
+            let length = located.iteration_length(item);
+            // Before the item, where there is a gap between items.
+            let inside = position.saturating_sub(start);
+            let done = inside.checked_div(length).unwrap_or(0);
+            cursor.levels.push(Level { rule, body, base, index, start, done });
+            match located.located_target(item) {
+                Target::Rule(inner) if inside > done * length => {
+                    (rule, base) = (inner, start + done * length)
+                }
+                _ => break,
+            }
+        }
+        cursor
+    }
+
+    /// Goes to the first event of another rule.
+    pub fn restart(&mut self, rule: RuleId) {
+        self.levels.clear();
+        self.push(rule, 0);
+    }
+
+    fn push(&mut self, rule: RuleId, base: u64) {
+        let body = self.located.located_body(rule);
+        let start = match body {
+            [_, ..] if !L::CONTIGUOUS => base + self.located.item_offset(rule, 0),
+            _ => base,
+        };
+        self.levels.push(Level { rule, body, base, index: 0, start, done: 0 });
+    }
+
+    /// How many rules the cursor is in.
+    pub fn depth(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// Iterations of the item at a level, from number `before` on.
+    #[inline]
+    fn stretch(&self, level: &Level<'a, L::Item>, before: u64, times: u64) -> Stretch<L::Item> {
+        let item = level.body[level.index];
+        let length = self.located.iteration_length(item);
+        let target = self.located.located_target(item);
+        Stretch { item, target, times, before, length, position: level.start + before * length }
+    }
+
+    /// What comes next: iterations, or the end of a rule, which is left with this call.
+    #[inline]
+    pub fn step(&mut self) -> Option<Step<L::Item>> {
+        let located = self.located;
+        let level = self.levels.last_mut()?;
+        while let Some(&item) = level.body.get(level.index) {
+            let times = located.located_times(item);
+            if level.done < times {
+                let before = level.done;
+                let level = self.levels.last()?;
+                return Some(Step::Stretch(self.stretch(level, before, times - before)));
+            }
+            (level.index, level.done) = (level.index + 1, 0);
+            level.start += times * located.iteration_length(item);
+            if !L::CONTIGUOUS && level.index < level.body.len() {
+                level.start = level.base + located.item_offset(level.rule, level.index);
+            }
+        }
+        let (rule, position) = (level.rule, level.start);
+        self.levels.pop();
+        let again = self.levels.last_mut().map_or(0, |outer| {
+            outer.done += 1;
+            self.located.located_times(outer.body[outer.index]) - outer.done
+        });
+        Some(Step::End { rule, again, position })
+    }
+
+    /// The iterations that come next, of whichever rule; `None` at the end.
+    #[inline]
+    pub fn peek(&mut self) -> Option<Stretch<L::Item>> {
+        loop {
+            match self.step()? {
+                Step::Stretch(stretch) => return Some(stretch),
+                Step::End { .. } => {}
+            }
+        }
+    }
+
+    /// Moves past iterations of what [`peek`](Self::peek) returned.
+    #[inline]
+    pub fn skip(&mut self, iterations: u64) {
+        if let Some(level) = self.levels.last_mut() {
+            level.done += iterations;
+        }
+    }
+
+    /// Enters the first iteration of what [`peek`](Self::peek) returned. A single event is
+    /// passed instead, and its position returned.
+    #[inline]
+    pub fn enter(&mut self) -> Option<u64> {
+        let level = self.levels.last_mut()?;
+        let &item = level.body.get(level.index)?;
+        let base = level.start + level.done * self.located.iteration_length(item);
+        match self.located.located_target(item) {
+            Target::Rule(rule) => {
+                self.push(rule, base);
+                None
+            }
+            Target::Symbol(_) => {
+                level.done += 1;
+                Some(base)
+            }
+        }
+    }
+
+    /// The iterations that lie directly before the cursor; `None` at the beginning, and once
+    /// the cursor has been moved past the end.
+    pub fn peek_back(&mut self) -> Option<Stretch<L::Item>> {
+        loop {
+            let level = self.levels.last_mut()?;
+            if level.done == 0 {
+                let Some(index) = level.index.checked_sub(1) else {
+                    self.levels.pop();
+                    continue;
+                };
+                let item = level.body[index];
+                (level.index, level.done) = (index, self.located.located_times(item));
+                level.start = match L::CONTIGUOUS {
+                    true => level.start - level.done * self.located.iteration_length(item),
+                    false => level.base + self.located.item_offset(level.rule, index),
+                };
+            }
+            let level = self.levels.last()?;
+            return Some(self.stretch(level, 0, level.done));
+        }
+    }
+
+    /// Moves back past the last iterations of what [`peek_back`](Self::peek_back) returned.
+    pub fn skip_back(&mut self, iterations: u64) {
+        if let Some(level) = self.levels.last_mut() {
+            level.done -= iterations;
+        }
+    }
+
+    /// Enters the last iteration of what [`peek_back`](Self::peek_back) returned, at its end.
+    /// A single event is passed instead, and its position returned.
+    pub fn enter_back(&mut self) -> Option<u64> {
+        let level = self.levels.last_mut()?;
+        let &item = level.body.get(level.index)?;
+        level.done -= 1;
+        let length = self.located.iteration_length(item);
+        let base = level.start + level.done * length;
+        match self.located.located_target(item) {
+            Target::Rule(rule) => {
+                let body = self.located.located_body(rule);
+                let (index, start) = (body.len(), base + length);
+                self.levels.push(Level { rule, body, base, index, start, done: 0 });
+                None
+            }
+            Target::Symbol(_) => Some(base),
+        }
+    }
+
+    /// Moves on to a position, and calls `pass` with every stretch on the way, the last one
+    /// cut where the position is.
+    pub fn advance_to(&mut self, position: u64, mut pass: impl FnMut(Stretch<L::Item>)) {
+        while let Some(stretch) = self.peek()
+            && stretch.position < position
+        {
+            let room = position - stretch.position;
+            let whole = room.checked_div(stretch.length).unwrap_or(stretch.times).min(stretch.times);
+            if whole > 0 {
+                pass(Stretch { times: whole, ..stretch });
+                self.skip(whole);
+            } else {
+                // An event has no inside, so this is a rule.
+                self.enter();
+            }
+        }
+    }
+}
+
+/// What a search carries along a stream: a state that says how many occurrences end in a
+/// stretch that comes next.
+pub trait Guide<T> {
+    /// The value of a stretch.
+    type Value;
+
+    /// The value of one iteration of an item; `None` if it changes nothing and holds no
+    /// occurrence.
+    fn once(&self, item: T) -> Option<Self::Value>;
+
+    /// Passes over the first of these items and returns how many: for guides that know a
+    /// faster way than item by item. Together they have no more than `skip` occurrences,
+    /// which are taken off it.
+    fn pass_items(&mut self, _items: &[T], _skip: &mut u64) -> usize {
+        0
+    }
+
+    /// The value of several; `None` if that is too much to know.
+    fn repeated(&self, once: &Self::Value, times: u64) -> Option<Self::Value>;
+
+    /// How many occurrences end in a stretch with this value, if it comes next.
+    fn count(&self, value: &Self::Value) -> u64;
+
+    /// Passes over a stretch with this value.
+    fn pass(&mut self, value: &Self::Value);
+}
+
+impl<L: Located> Cursor<'_, L> {
+    /// Passes over `skip` occurrences and returns the position of the event with which the
+    /// next one ends; the guide has not passed that event, the cursor has. When there are
+    /// not so many, the cursor ends up at the end, and `skip` is what there is still to pass
+    /// over.
+    pub fn locate<G: Guide<L::Item>>(&mut self, guide: &mut G, skip: &mut u64) -> Option<(u64, L::Item)> {
+        loop {
+            self.pass_items(guide, skip);
+            let stretch = self.peek()?;
+            let Some(once) = guide.once(stretch.item) else {
+                self.skip(stretch.times);
+                continue;
+            };
+            let passed = pass_iterations(guide, &once, stretch.times, skip);
+            self.skip(passed);
+            // The occurrence ends in the next iteration, if one is left.
+            if passed < stretch.times
+                && let Some(position) = self.enter()
+            {
+                return Some((position, stretch.item));
+            }
+        }
+    }
+
+    /// Moves past the items of the innermost rule that the guide passes at once.
+    #[inline]
+    fn pass_items<G: Guide<L::Item>>(&mut self, guide: &mut G, skip: &mut u64) {
+        let Some(level) = self.levels.last_mut() else { return };
+        if level.done > 0 {
+            return;
+        }
+        let items = guide.pass_items(&level.body[level.index..], skip);
+        if items > 0 {
+            level.index += items;
+            level.start = level.base + self.located.item_offset(level.rule, level.index);
+        }
+    }
+}
+
+/// Passes over as many of `times` iterations as have no more than `skip` occurrences, and
+/// returns how many these are: all at once if they can be, else by the values of 1, 2, 4, …
+/// iterations, in two joins for each doubling.
+fn pass_iterations<T, G: Guide<T>>(guide: &mut G, once: &G::Value, times: u64, skip: &mut u64) -> u64 {
+    let pass = |guide: &mut G, value: &G::Value, skip: &mut u64| {
+        let Some(rest) = skip.checked_sub(guide.count(value)) else { return false };
+        *skip = rest;
+        guide.pass(value);
+        true
+    };
+    if times == 1 {
+        return u64::from(pass(guide, once, skip));
+    }
+    if guide.repeated(once, times).is_some_and(|all| pass(guide, &all, skip)) {
+        return times;
+    }
+    if guide.count(once) > *skip {
+        return 0;
+    }
+    // From here on, at least one iteration can be passed.
+    let mut powers: Vec<G::Value> = Vec::new();
+    let most = *skip;
+    let last_of = |powers: &[G::Value]| guide.count(powers.last().unwrap_or(once)) <= most;
+    while times >> (powers.len() + 1) > 0
+        && last_of(&powers)
+        && let Some(square) = guide.repeated(powers.last().unwrap_or(once), 2)
+    {
+        powers.push(square);
+    }
+    let mut passed = 0;
+    for exponent in (0..=powers.len()).rev() {
+        let value = exponent.checked_sub(1).map_or(once, |index| &powers[index]);
+        let iterations = 1u64 << exponent;
+        if iterations <= times - passed && pass(guide, value, skip) {
+            passed += iterations;
+        }
+    }
+    passed
+}

@@ -1,0 +1,117 @@
+//! Rank: the position of the k-th of something, and how many there are before a position.
+//!
+//! What is counted is a weight of symbols: 1 for those that match and 0 for others, or any
+//! number. [`Rank`] is for many look-ups: one pass and 8 bytes an item, then a look-up costs
+//! the depth of the rules times the logarithm of their bodies. [`select`] is for one: it goes
+//! down the rules by weights that the caller knows, past the items of one body at each level.
+
+use super::measure::bottom_up;
+use super::{Fold, Grammar, Located, Node, Target};
+use crate::RuleId;
+
+/// How much lies before each item, by weight.
+#[derive(Clone, Debug)]
+pub struct Rank<'a> {
+    fold: &'a Fold,
+    /// For each item the weight of its rule up to its end.
+    ends: Vec<u64>,
+}
+
+impl<'a> Rank<'a> {
+    /// One pass over the rules. Weights that pass 64 bits are cut off there.
+    pub fn new(fold: &'a Fold, weight: impl Fn(Node) -> u64) -> Self {
+        let mut ends: Vec<u64> = Vec::with_capacity(fold.items());
+        let symbols = (0..fold.symbol_count() as u32).map(|number| weight(Node::new(number))).collect();
+        let weights = bottom_up(fold, symbols, |body, weights| {
+            let mut end = 0u64;
+            for &item in body {
+                let once = weights[fold.item_node(item).index()];
+                end = end.saturating_add(once.saturating_mul(item.times()));
+                ends.push(end);
+            }
+            Ok(end)
+        });
+        // The closure has no errors.
+        debug_assert!(weights.is_ok());
+        Self { fold, ends }
+    }
+
+    /// The weight of a rule.
+    pub fn weight(&self, rule: RuleId) -> u64 {
+        self.fold.item_range(rule).last().map_or(0, |last| self.ends[last])
+    }
+
+    fn before(&self, rule: RuleId, index: usize) -> u64 {
+        index.checked_sub(1).map_or(0, |before| self.ends[self.fold.item_range(rule).start + before])
+    }
+
+    /// The position in a rule of the event that has the unit of weight number `k`, from 0;
+    /// `None` if there are not so many.
+    pub fn position(&self, mut rule: RuleId, mut k: u64) -> Option<u64> {
+        let (fold, mut position) = (self.fold, 0);
+        loop {
+            let index = self.ends[fold.item_range(rule)].partition_point(|&end| end <= k);
+            let item = *fold.body(rule).get(index)?;
+            let before = self.before(rule, index);
+            let once = (self.before(rule, index + 1) - before) / item.times();
+            k -= before;
+            position += fold.item_offset(rule, index) + k / once * fold.iteration_length(item);
+            k %= once;
+            match item.target() {
+                Target::Symbol(_) => return Some(position),
+                Target::Rule(inner) => rule = inner,
+            }
+        }
+    }
+
+    /// The weight of the events of a rule that lie before a position.
+    pub fn before_position(&self, mut rule: RuleId, position: u64) -> u64 {
+        let (fold, mut rest, mut weight) = (self.fold, position, 0u64);
+        loop {
+            let index = fold.items_until(rule, rest);
+            let before = self.before(rule, index);
+            weight = weight.saturating_add(before);
+            let Some(&item) = fold.body(rule).get(index) else { return weight };
+            rest -= fold.item_offset(rule, index);
+            let once = (self.before(rule, index + 1) - before) / item.times();
+            let length = fold.iteration_length(item);
+            weight = weight.saturating_add(rest / length * once);
+            rest %= length;
+            match item.target() {
+                // Nothing of an event lies before it.
+                Target::Symbol(_) => return weight,
+                Target::Rule(inner) => rule = inner,
+            }
+        }
+    }
+}
+
+/// The position in a rule of the event that has the unit of weight number `k`, from 0, where
+/// `weight` is that of one iteration of an item; `None` if there are not so many.
+pub fn select<L: Located>(
+    located: &L,
+    mut rule: RuleId,
+    mut k: u64,
+    weight: impl Fn(L::Item) -> u64,
+) -> Option<u64> {
+    let mut base = 0;
+    'down: loop {
+        for (index, &item) in located.located_body(rule).iter().enumerate() {
+            let once = weight(item);
+            let all = once.saturating_mul(located.located_times(item));
+            if k >= all {
+                k -= all;
+                continue;
+            }
+            // Something is in this item, so an iteration of it is not empty.
+            base += located.item_offset(rule, index) + k / once * located.iteration_length(item);
+            k %= once;
+            match located.located_target(item) {
+                Target::Symbol(_) => return Some(base),
+                Target::Rule(inner) => rule = inner,
+            }
+            continue 'down;
+        }
+        return None;
+    }
+}
