@@ -5,14 +5,14 @@
 //! of 40 bytes, and for queries of more than 64 events up to three eighths of a byte for
 //! each event besides.
 //!
-//! The walk keeps the endings of what lies behind it, so it knows for every stretch
+//! The walk keeps the suffixes of what lies behind it, so it knows for every stretch
 //! ahead how many occurrences end in it. It passes over what holds none, bisects
 //! repeats, and goes into the rest. Finding one occurrence costs at most the items of
 //! the rules it goes into, and the logarithm of each repeat; the stack is as deep as the
 //! rules are.
 
 use super::bits::Bits;
-use super::word::{Word, Words};
+use super::summary::{MatchMonoid, MatchSummary};
 use crate::fold::{Fold, Item, Measure, Target};
 use crate::questions::Query;
 use crate::questions::halves::pass_iterations;
@@ -25,9 +25,9 @@ const MOST_WORDS: usize = 1 << 27;
 /// The words of all symbols and rules of a fold for one query.
 pub(super) struct Matcher<'a, B> {
     fold: &'a Fold,
-    measure: Words<B>,
-    /// The word of what is foreign, then those of the query's symbols, then of rules.
-    words: Vec<Word<B>>,
+    measure: MatchMonoid<B>,
+    /// The word of what is irrelevant, then those of the query's symbols, then of rules.
+    words: Vec<MatchSummary<B>>,
     /// The word of each symbol up to the query's last one, of any other symbol, and of
     /// each rule.
     indices: Vec<u32>,
@@ -36,16 +36,16 @@ pub(super) struct Matcher<'a, B> {
 }
 
 /// The index of the word of what holds no symbol of the query.
-const FOREIGN: u32 = 0;
+const IRRELEVANT: u32 = 0;
 
 impl<'a, B: Bits> Matcher<'a, B> {
     /// One pass over the rules.
     pub(super) fn new(fold: &'a Fold, query: &Query) -> Result<Self> {
-        let measure = Words::new(query);
-        let mut words = vec![measure.foreign().clone()];
+        let measure = MatchMonoid::new(query);
+        let mut words = vec![measure.irrelevant().clone()];
         let first_rule = measure.symbols().map(|(symbol, _)| symbol.index() + 2).max().unwrap_or(1);
         let mut indices = Vec::with_capacity(first_rule + fold.rules().len());
-        indices.resize(first_rule, FOREIGN);
+        indices.resize(first_rule, IRRELEVANT);
         for (symbol, word) in measure.symbols() {
             indices[symbol.index()] = words.len() as u32;
             words.push(word.clone());
@@ -68,14 +68,14 @@ impl<'a, B: Bits> Matcher<'a, B> {
         Ok(matcher)
     }
 
-    /// The word of a body, added if it is not foreign. All its rules have theirs.
+    /// The word of a body, added if it is not irrelevant. All its rules have theirs.
     fn index_of_body(&mut self, body: &[Item]) -> u32 {
-        let Some(first) = body.iter().position(|item| self.index(item.target()) != FOREIGN) else {
-            return if body.is_empty() { self.add(self.measure.empty()) } else { FOREIGN };
+        let Some(first) = body.iter().position(|item| self.index(item.target()) != IRRELEVANT) else {
+            return if body.is_empty() { self.add(self.measure.empty()) } else { IRRELEVANT };
         };
         let (mut word, rest) = match first {
             0 => (self.word_of(body[0]).into_owned(), body[1..].iter()),
-            _ => (self.measure.foreign().clone(), body[first..].iter()),
+            _ => (self.measure.irrelevant().clone(), body[first..].iter()),
         };
         for &item in rest {
             self.measure.append(&mut word, &self.word_of(item));
@@ -83,7 +83,7 @@ impl<'a, B: Bits> Matcher<'a, B> {
         self.add(word)
     }
 
-    fn add(&mut self, word: Word<B>) -> u32 {
+    fn add(&mut self, word: MatchSummary<B>) -> u32 {
         // There are fewer than 2^31 rules and symbols each.
         self.words.push(word);
         self.words.len() as u32 - 1
@@ -99,12 +99,12 @@ impl<'a, B: Bits> Matcher<'a, B> {
     }
 
     #[inline]
-    fn word(&self, target: Target) -> &Word<B> {
+    fn word(&self, target: Target) -> &MatchSummary<B> {
         &self.words[self.index(target) as usize]
     }
 
     #[inline]
-    fn word_of(&self, item: Item) -> Cow<'_, Word<B>> {
+    fn word_of(&self, item: Item) -> Cow<'_, MatchSummary<B>> {
         let once = self.word(item.target());
         match item.times() {
             1 => Cow::Borrowed(once),
@@ -129,7 +129,7 @@ impl<B: Bits> Matching for Matcher<'_, B> {
 
     fn walk(&self, rule: RuleId) -> Box<dyn Walk + '_> {
         let whole = Ahead::Item(Item::new(Target::Rule(rule), 1));
-        Box::new(Walker { matcher: self, ahead: vec![whole], endings: B::default(), position: 0 })
+        Box::new(Walker { matcher: self, ahead: vec![whole], suffixes: B::default(), position: 0 })
     }
 }
 
@@ -148,8 +148,8 @@ struct Walker<'m, 'a, B> {
     matcher: &'m Matcher<'a, B>,
     /// What is still to come, the nearest last.
     ahead: Vec<Ahead<'a>>,
-    /// The endings of what lies behind.
-    endings: B,
+    /// The suffixes of what lies behind.
+    suffixes: B,
     /// How many events lie behind.
     position: u64,
 }
@@ -188,8 +188,8 @@ impl<B: Bits> Walker<'_, '_, B> {
     }
 
     /// Passes over events with this word.
-    fn pass(&mut self, word: &Word<B>, events: u64) {
-        self.matcher.measure.follow(&mut self.endings, word);
+    fn pass(&mut self, word: &MatchSummary<B>, events: u64) {
+        self.matcher.measure.follow(&mut self.suffixes, word);
         self.position += events;
     }
 
@@ -203,10 +203,10 @@ impl<B: Bits> Walker<'_, '_, B> {
             self,
             item.times(),
             matcher.word(item.target()).clone(),
-            |walk, word| word.count_after(&walk.endings) <= skip,
+            |walk, word| word.count_after(&walk.suffixes) <= skip,
             |_, word| Some(matcher.measure.joined(word, word)),
             |walk, word, iterations| {
-                let hits = word.count_after(&walk.endings);
+                let hits = word.count_after(&walk.suffixes);
                 let fits = hits <= skip - passed;
                 if fits {
                     walk.pass(word, iterations * length);
@@ -225,14 +225,14 @@ impl<B: Bits> Walk for Walker<'_, '_, B> {
         while let Some(item) = self.next_item() {
             let (target, times) = (item.target(), item.times());
             let word = self.matcher.word_of(item);
-            let hits = word.count_after(&self.endings);
+            let hits = word.count_after(&self.suffixes);
             if hits <= *skip {
                 *skip -= hits;
                 self.pass(&word, fold.item_length(item));
                 continue;
             }
             if times > 1 {
-                let in_first = self.matcher.word(target).count_after(&self.endings);
+                let in_first = self.matcher.word(target).count_after(&self.suffixes);
                 let (iterations, passed) =
                     if in_first > *skip { (0, 0) } else { self.pass_item(item, *skip) };
                 *skip -= passed;
@@ -262,7 +262,7 @@ impl<B: Bits> Walk for Walker<'_, '_, B> {
             let whole = (position - self.position).checked_div(length).unwrap_or(times).min(times);
             if whole > 0 {
                 let word = self.matcher.measure.repeated(self.matcher.word(target), whole);
-                passed = passed.saturating_add(word.count_after(&self.endings));
+                passed = passed.saturating_add(word.count_after(&self.suffixes));
                 self.pass(&word, whole * length);
             }
             if whole < times {

@@ -5,7 +5,7 @@
 //! which folder made the fold.
 //!
 //! Asking costs one pass over the items of the fold, a few nanoseconds each (see
-//! [`word`]); after that a count costs nothing and a place a walk down the rules (see
+//! [`summary`]); after that a count costs nothing and a place a walk down the rules (see
 //! [`matcher`]). Memory: 4 bytes a rule, and a word for each rule that holds a symbol of
 //! the query. Queries of more than 64 events cost up to some nanoseconds an item for
 //! every 64 of them, unless they are rare (see [`listed`]).
@@ -13,7 +13,7 @@
 pub(super) mod bits;
 mod listed;
 mod matcher;
-pub(super) mod word;
+pub(super) mod summary;
 
 use super::Query;
 use crate::fold::Fold;

@@ -1,14 +1,14 @@
 //! What a frame knows of the path that is looked for in it, and what blocks do to that.
 //!
 //! There are two kinds. The path without gaps: the state is a set of endings, and what
-//! blocks do is a [`Word`](word::Word), a few machine words however long the path. The
+//! blocks do is a [`Word`](summary::MatchSummary), a few machine words however long the path. The
 //! path with gaps: the state is that of an automaton, and what blocks do is a table over
 //! all its states (see [`gaps`](super::gaps)). All else, from levels to walks, is the same.
 
 use super::PathQuery;
 use crate::Symbol;
 use crate::questions::find::bits::Bits;
-use crate::questions::find::word;
+use crate::questions::find::summary;
 use std::fmt::Debug;
 
 /// The state of a path in a frame; the default is that of a frame just entered.
@@ -66,15 +66,15 @@ pub(super) trait FrameWords<S: FrameState>: Clone + Debug + Send + Sync {
 }
 
 impl<B: Bits> FrameState for B {
-    type Word = word::Word<B>;
-    type Words = word::Words<B>;
+    type Word = summary::MatchSummary<B>;
+    type Words = summary::MatchMonoid<B>;
 
     fn words(&self) -> usize {
         Bits::words(self)
     }
 }
 
-impl<B: Bits> FrameWord<B> for word::Word<B> {
+impl<B: Bits> FrameWord<B> for summary::MatchSummary<B> {
     #[inline]
     fn count_after(&self, state: &B) -> u64 {
         self.count_after(state)
@@ -85,35 +85,35 @@ impl<B: Bits> FrameWord<B> for word::Word<B> {
     }
 }
 
-impl<B: Bits> FrameWords<B> for word::Words<B> {
+impl<B: Bits> FrameWords<B> for summary::MatchMonoid<B> {
     fn new(query: &PathQuery) -> Self {
         Self::new(query.pattern())
     }
 
-    fn empty(&self) -> word::Word<B> {
+    fn empty(&self) -> summary::MatchSummary<B> {
         crate::fold::Measure::empty(self)
     }
 
-    fn symbol(&self, symbol: Symbol) -> word::Word<B> {
+    fn symbol(&self, symbol: Symbol) -> summary::MatchSummary<B> {
         crate::fold::Measure::symbol(self, symbol)
     }
 
-    fn seam(&self) -> &word::Word<B> {
-        self.foreign()
+    fn seam(&self) -> &summary::MatchSummary<B> {
+        self.irrelevant()
     }
 
     #[inline]
-    fn append(&self, word: &mut word::Word<B>, next: &word::Word<B>) {
+    fn append(&self, word: &mut summary::MatchSummary<B>, next: &summary::MatchSummary<B>) {
         self.append(word, next);
     }
 
     #[inline]
-    fn follow(&self, state: &mut B, word: &word::Word<B>) {
+    fn follow(&self, state: &mut B, word: &summary::MatchSummary<B>) {
         self.follow(state, word);
     }
 
     #[inline]
-    fn repeated(&self, word: &word::Word<B>, times: u64) -> word::Word<B> {
+    fn repeated(&self, word: &summary::MatchSummary<B>, times: u64) -> summary::MatchSummary<B> {
         self.repeated(word, times)
     }
 
