@@ -38,9 +38,9 @@ pub mod export;
 pub mod fold;
 pub mod folders;
 mod ids;
+mod parallel;
 pub mod questions;
 pub mod repeats;
-mod side_by_side;
 pub mod trace;
 
 pub use error::{Error, Result};

@@ -30,7 +30,7 @@ pub use sequitur_runs::SequiturRuns;
 pub use smallest::Smallest;
 
 use crate::fold::{Fold, FoldBuilder, FoldedStream};
-use crate::side_by_side::side_by_side;
+use crate::parallel::parallel_map;
 use crate::trace::{STREAM_LIMIT, Stream, Trace};
 use crate::{Error, Result, RuleId, Symbol};
 use hashbrown::HashMap;
@@ -233,7 +233,7 @@ fn fold_all<'a, T: Sync>(
     folder: &dyn Folder,
     threads: usize,
 ) -> Vec<Result<(Fold, Folded)>> {
-    side_by_side(streams, threads, |stream| fold_stream(&symbols(stream), folder))
+    parallel_map(streams, threads, |stream| fold_stream(&symbols(stream), folder))
 }
 
 /// Folds one stream into a fold of its own, without alphabet and streams.

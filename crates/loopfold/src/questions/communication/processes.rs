@@ -15,8 +15,8 @@ use super::call::{Call, Calls};
 use super::communicators::Communicators;
 use super::zip::{Joint, Node, Sequence};
 use crate::fold::{Fold, FoldedStream};
+use crate::parallel::parallel_map;
 use crate::questions::patterns::{Abridged, EventChoice, KeptPositions, Only, Room};
-use crate::side_by_side::side_by_side;
 use crate::trace::{Alphabet, Name, Projection, Role};
 use crate::{Result, RuleId, Symbol};
 use hashbrown::HashMap;
@@ -90,7 +90,7 @@ impl<'a> Processes<'a> {
         roots.sort_unstable();
         roots.dedup();
         let is_long = |root: RuleId| fold.length(root) > room.events;
-        let distinct = side_by_side(&roots, room.threads, |&root| {
+        let distinct = parallel_map(&roots, room.threads, |&root| {
             let doing = match is_long(root) {
                 true => doing_as_stored(fold, root, &kinds, &shown, room.symbols),
                 false => doing(fold, root, &kinds, &shown),
