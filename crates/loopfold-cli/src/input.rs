@@ -745,7 +745,7 @@ pub(crate) fn folder(arguments: &FolderArgs) -> Result<Box<dyn Folder>> {
         FolderName::Sequitur1 => Box::new(Sequitur1),
         FolderName::SequiturRuns => Box::new(SequiturRuns),
         FolderName::Auto => Box::new(Auto),
-        FolderName::Smallest => Box::new(Smallest),
+        FolderName::Smallest => Box::new(Smallest { coded_size: archive::coded_size }),
     })
 }
 

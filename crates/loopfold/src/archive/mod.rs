@@ -42,8 +42,9 @@ pub use read::{
 };
 pub use write::{SegmentWriter, WriteOptions, write, write_with};
 
-/// How many bytes the rules below these roots take in an archive.
-pub(crate) fn coded_size(fold: &crate::Fold, roots: &[crate::RuleId]) -> crate::Result<usize> {
+/// How many bytes the rules below these roots take in an archive: what the folder
+/// [`Smallest`](crate::folders::Smallest) compares.
+pub fn coded_size(fold: &crate::Fold, roots: &[crate::RuleId]) -> crate::Result<usize> {
     Ok(rules::write(&crate::fold::Canonical::of_roots(fold, roots))?.len())
 }
 

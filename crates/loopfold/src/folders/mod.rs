@@ -27,7 +27,7 @@ pub use outermost::{Halving, Outermost};
 pub use repair::Repair;
 pub use sequitur::{Sequitur, Sequitur1};
 pub use sequitur_runs::SequiturRuns;
-pub use smallest::Smallest;
+pub use smallest::{CodedSize, Smallest};
 
 use crate::fold::{Fold, FoldBuilder, FoldedStream};
 use crate::parallel::parallel_map;
@@ -74,8 +74,8 @@ pub trait Folder: Sync {
     }
 }
 
-/// Every folder, with its default settings.
-pub fn all() -> Vec<Box<dyn Folder>> {
+/// Every folder, with its default settings; [`Smallest`] compares sizes by `coded_size`.
+pub fn all(coded_size: CodedSize) -> Vec<Box<dyn Folder>> {
     vec![
         Box::new(Outermost::default()),
         Box::new(Innermost::default()),
@@ -87,7 +87,7 @@ pub fn all() -> Vec<Box<dyn Folder>> {
         Box::new(Sequitur1),
         Box::new(SequiturRuns),
         Box::new(Auto),
-        Box::new(Smallest),
+        Box::new(Smallest { coded_size }),
     ]
 }
 

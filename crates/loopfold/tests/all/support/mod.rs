@@ -10,7 +10,7 @@ use loopfold_testing::{Rng, streams};
 /// Every folder: a question gives the same answer on each one's fold.
 pub fn folders() -> Vec<Box<dyn Folder>> {
     let at_least_four = MinTimes::new(4).unwrap();
-    let mut folders = loopfold::folders::all();
+    let mut folders = loopfold::folders::all(loopfold::archive::coded_size);
     folders.push(Box::new(Outermost { settings: Settings::from(at_least_four) }));
     folders
 }
