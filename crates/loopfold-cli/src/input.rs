@@ -19,7 +19,7 @@ use loopfold::folders::{
 use loopfold::questions::Room;
 use loopfold::questions::communication::{Peers, PeersTold};
 use loopfold::trace::{Collector, NameMap, Projection, Sink, TimesKept};
-use loopfold::{Fold, StreamId, Trace};
+use loopfold::{Fold, RuleId, StreamId, Symbol, Trace};
 use loopfold_sources::{Context, Damage, FunctionNames, Input, Options, Source};
 use std::collections::HashSet;
 use std::fs::File;
@@ -650,6 +650,11 @@ fn refold(fold: &Fold, folder: &dyn Folder, threads: usize) -> Result<Option<Fol
         return Ok(None);
     }
     Ok(Some(folders::refold(fold, folder, threads)?))
+}
+
+/// The way to fold that questions with loops of their own are given.
+pub(crate) fn outermost(stream: &[Symbol], builder: &mut FoldBuilder) -> loopfold::Result<RuleId> {
+    Outermost::default().fold(stream, builder)
 }
 
 /// How much of streams can be held in memory.

@@ -39,9 +39,9 @@ pub use path::{
     find_path_indexed, is_path, scan_chunks, scan_unfolded,
 };
 pub use patterns::{
-    Abridged, AbridgedLoop, ENVELOPE, EventChoice, Holders, KeptPositions, NgramPattern, Ngrams, Only,
-    Pattern, PatternMethod, PatternPlace, PatternPlaces, PatternSettings, Patterns, RankBy, Repeat, Repeats,
-    Room,
+    Abridged, AbridgedLoop, ENVELOPE, EventChoice, FoldStream, Holders, KeptPositions, NgramPattern, Ngrams,
+    Only, Pattern, PatternMethod, PatternPlace, PatternPlaces, PatternSettings, Patterns, RankBy, Repeat,
+    Repeats, Room,
 };
 pub use query::Query;
 pub use rule_sums::{rule_sums, summarize};

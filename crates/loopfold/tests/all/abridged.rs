@@ -1,6 +1,7 @@
 //! Abridged streams: what they say of times, lengths and positions is what writing them out
 //! says.
 
+use crate::support::outermost;
 use loopfold::Symbol;
 use loopfold::fold::FoldBuilder;
 use loopfold::folders;
@@ -75,7 +76,7 @@ fn intervals_are_what_writing_them_out_says() {
     let (mut loops, mut nested) = (0, 0);
     for _ in 0..3_000 {
         let stream = symbols(&streams::small(&mut rng, 60));
-        let abridged = Abridged::of(&stream).unwrap();
+        let abridged = Abridged::of(&stream, &outermost).unwrap();
         loops += abridged.loops().len();
         nested += abridged.loops().windows(2).filter(|pair| pair[1].end <= pair[0].end).count();
         check(&abridged, &stream);

@@ -1,10 +1,10 @@
 //! What tests of questions share: every folder, and folds of generated streams.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
-use loopfold::Fold;
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::folders::{Folder, MinTimes, Outermost, Settings, fold_trace};
 use loopfold::trace::{Alphabet, Collector, Event, Sink};
+use loopfold::{Fold, RuleId, Symbol};
 use loopfold_testing::{Rng, streams};
 
 /// Every folder: a question gives the same answer on each one's fold.
@@ -13,6 +13,11 @@ pub fn folders() -> Vec<Box<dyn Folder>> {
     let mut folders = loopfold::folders::all(loopfold::archive::coded_size);
     folders.push(Box::new(Outermost { settings: Settings::from(at_least_four) }));
     folders
+}
+
+/// The way to fold that questions with loops of their own are given.
+pub fn outermost(stream: &[Symbol], builder: &mut FoldBuilder) -> loopfold::Result<RuleId> {
+    Outermost::default().fold(stream, builder)
 }
 
 /// The fold of streams whose symbols are the numbers themselves, up to 8 of them.
