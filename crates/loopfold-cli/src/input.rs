@@ -9,7 +9,7 @@ use crate::names;
 use crate::progress::Watched;
 use crate::show;
 use anyhow::{Context as _, Result, anyhow, bail};
-use loopfold::archive::{self, ReadOptions, Sizes};
+use loopfold::archive::{self, ReadOptions, SectionKind, Sizes};
 use loopfold::export::grammar;
 use loopfold::fold::{FoldBuilder, FoldedStream};
 use loopfold::folders::{
@@ -293,7 +293,7 @@ impl Reader<'_> {
         let Sizes { total: bytes, chunks, index, .. } = archive.sizes();
         self.loaded.chunk_bytes = self.loaded.chunk_bytes.saturating_add(chunks);
         self.loaded.index_bytes = self.loaded.index_bytes.saturating_add(index);
-        self.loaded.without_index += usize::from(!archive.has_index());
+        self.loaded.without_index += usize::from(!archive.has_section(SectionKind::Index));
         self.loaded.archive_bytes = self.loaded.archive_bytes.map(|sum| sum.saturating_add(bytes));
         let (fold, report) = archive.read(&options)?;
         if let Some(damage) = report.damage {
