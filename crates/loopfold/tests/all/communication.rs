@@ -1,9 +1,6 @@
 //! Communication patterns of programs whose communication is known.
 
-#[path = "support/programs.rs"]
-mod programs;
-
-use crate::support::outermost;
+use crate::support::{outermost, programs};
 use loopfold::folders::SequiturRuns;
 use loopfold::questions::communication::{
     CommunicationPattern, Description, Direction, Layout, Partners, Processes, communication_patterns,

@@ -1,16 +1,13 @@
 //! Messages and collective operations find their partners on the fold as event by event.
 
-#[path = "support/programs.rs"]
-mod programs;
-
 use crate::support::outermost;
+use crate::support::programs::fold;
 use loopfold::folders;
 use loopfold::questions::communication::{Partners, Processes};
 use loopfold::questions::{EventChoice, Room};
 use loopfold::trace::{Collector, Event, Field, Projection, Role, Sink, TimesKept, Value};
 use loopfold_testing::Rng;
 use loopfold_testing::mpi::{self, Call, Program};
-use programs::fold;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For each event of a stream, its index in what is shown; nothing if it is left out.

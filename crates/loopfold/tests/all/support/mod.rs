@@ -1,6 +1,8 @@
 //! What tests of questions share: every folder, and folds of generated streams.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
+pub mod programs;
+
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::folders::{Folder, MinTimes, Outermost, Settings, fold_trace};
 use loopfold::trace::{Alphabet, Collector, Event, Sink};
