@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use clap::builder::TypedValueParser as _;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use loopfold::archive::ChunkSize;
+use loopfold::questions::ChunkSize;
 use std::path::PathBuf;
 
 /// Folds the repetition out of execution traces and shows the loops that made them.

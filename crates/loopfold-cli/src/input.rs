@@ -9,7 +9,7 @@ use crate::names;
 use crate::progress::Watched;
 use crate::show;
 use anyhow::{Context as _, Result, anyhow, bail};
-use loopfold::archive::{self, ReadOptions, Sizes};
+use loopfold::archive::{self, ReadOptions, SectionKind, Sizes};
 use loopfold::export::grammar;
 use loopfold::fold::{FoldBuilder, FoldedStream};
 use loopfold::folders::{
@@ -19,7 +19,7 @@ use loopfold::folders::{
 use loopfold::questions::Room;
 use loopfold::questions::communication::{Peers, PeersTold};
 use loopfold::trace::{Collector, NameMap, Projection, Sink, TimesKept};
-use loopfold::{Fold, StreamId, Trace};
+use loopfold::{Fold, RuleId, StreamId, Symbol, Trace};
 use loopfold_sources::{Context, Damage, FunctionNames, Input, Options, Source};
 use std::collections::HashSet;
 use std::fs::File;
@@ -293,7 +293,7 @@ impl Reader<'_> {
         let Sizes { total: bytes, chunks, index, .. } = archive.sizes();
         self.loaded.chunk_bytes = self.loaded.chunk_bytes.saturating_add(chunks);
         self.loaded.index_bytes = self.loaded.index_bytes.saturating_add(index);
-        self.loaded.without_index += usize::from(!archive.has_index());
+        self.loaded.without_index += usize::from(!archive.has_section(SectionKind::Index));
         self.loaded.archive_bytes = self.loaded.archive_bytes.map(|sum| sum.saturating_add(bytes));
         let (fold, report) = archive.read(&options)?;
         if let Some(damage) = report.damage {
@@ -652,6 +652,11 @@ fn refold(fold: &Fold, folder: &dyn Folder, threads: usize) -> Result<Option<Fol
     Ok(Some(folders::refold(fold, folder, threads)?))
 }
 
+/// The way to fold that questions with loops of their own are given.
+pub(crate) fn outermost(stream: &[Symbol], builder: &mut FoldBuilder) -> loopfold::Result<RuleId> {
+    Outermost::default().fold(stream, builder)
+}
+
 /// How much of streams can be held in memory.
 pub(crate) fn room(chosen: &FolderArgs) -> Room {
     let threads = threads(chosen);
@@ -745,7 +750,7 @@ pub(crate) fn folder(arguments: &FolderArgs) -> Result<Box<dyn Folder>> {
         FolderName::Sequitur1 => Box::new(Sequitur1),
         FolderName::SequiturRuns => Box::new(SequiturRuns),
         FolderName::Auto => Box::new(Auto),
-        FolderName::Smallest => Box::new(Smallest),
+        FolderName::Smallest => Box::new(Smallest { coded_size: archive::coded_size }),
     })
 }
 

@@ -41,12 +41,12 @@ pub(crate) fn save(fold: &Fold, output: &Path) -> Result<u64> {
 }
 
 /// The same, with what else the archive is to hold.
-pub(crate) fn save_fold(fold: &Fold, output: &Path, options: &WriteOptions) -> Result<u64> {
+pub(crate) fn save_fold(fold: &Fold, output: &Path, options: &WriteOptions<'_>) -> Result<u64> {
     save_with(output, |out| Ok(loopfold::archive::write_with(fold, out, options)?))
 }
 
 /// How many bytes the archive of a fold would have.
-pub(crate) fn archive_bytes(fold: &Fold, options: &WriteOptions) -> Result<u64> {
+pub(crate) fn archive_bytes(fold: &Fold, options: &WriteOptions<'_>) -> Result<u64> {
     counted(std::io::sink(), |out| Ok(loopfold::archive::write_with(fold, out, options)?))
 }
 

@@ -1,9 +1,14 @@
-//! Numbers and texts as bytes, and reading them back without trusting a length.
+//! Numbers and texts as bytes, and reading them back without trusting a length, from memory or
+//! from a file.
 //!
 //! A number is stored seven bits a byte, low bits first; all bytes but the last have
 //! their high bit set. A text is its length as a number, then its bytes.
 
 use crate::{Error, Result};
+use std::io::{Read, Seek, SeekFrom};
+
+/// What is wrong where stored bytes and their checksum disagree.
+pub(crate) const CHECKSUM_FAILS: &str = "its checksum does not fit its content";
 
 /// Appends a number.
 pub(crate) fn put_number(out: &mut Vec<u8>, number: u64) {
@@ -105,4 +110,13 @@ impl<'a> Bytes<'a> {
     pub(crate) fn finish(self) -> Result<()> {
         if self.left.is_empty() { Ok(()) } else { Err(self.damaged("there is more than belongs in it")) }
     }
+}
+
+/// Up to `length` bytes from `offset` on; fewer where the input ends. Memory grows with what is
+/// read, not with `length`.
+pub(crate) fn read_at(input: &mut (impl Read + Seek), offset: u64, length: u64) -> Result<Vec<u8>> {
+    input.seek(SeekFrom::Start(offset))?;
+    let mut bytes = Vec::new();
+    input.take(length).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }

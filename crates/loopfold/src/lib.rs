@@ -14,6 +14,7 @@
 //! * [`fold`]: those rules: unfolding, windows, random access, and measures.
 //! * [`questions`]: what can be asked of a fold.
 //! * [`archive`]: a fold as a file.
+//! * [`sections`]: what questions keep in an archive.
 //! * [`export`]: a fold in the forms of other tools and of people.
 //!
 //! ```
@@ -38,9 +39,11 @@ pub mod export;
 pub mod fold;
 pub mod folders;
 mod ids;
+mod packed;
+mod parallel;
 pub mod questions;
 pub mod repeats;
-mod side_by_side;
+pub mod sections;
 pub mod trace;
 
 pub use error::{Error, Result};

@@ -22,7 +22,7 @@ use std::time::Duration;
 const FOLDERS: [&str; 5] = ["auto", "outermost", "sequitur-runs", "repair", "smallest"];
 
 fn folder(name: &str) -> Result<Box<dyn Folder>> {
-    let known = folders::all().into_iter().find(|folder| folder.name() == name);
+    let known = folders::all(loopfold::archive::coded_size).into_iter().find(|folder| folder.name() == name);
     known.with_context(|| format!("there is no folder {name}"))
 }
 

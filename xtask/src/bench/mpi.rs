@@ -9,7 +9,7 @@ use super::{Settings, progress};
 use crate::table::{Column, Table, grouped, short};
 use crate::{Arguments, clock};
 use anyhow::{Context, Result, bail, ensure};
-use loopfold::folders::SequiturRuns;
+use loopfold::folders::{Folder as _, Outermost, SequiturRuns};
 use loopfold::questions::communication::{Partners, Processes, communication_patterns};
 use loopfold::questions::{
     Compared, EventChoice, Filtered, LikePattern, Likeness, PatternSettings, Patterns, Room, find_similar,
@@ -267,7 +267,9 @@ pub(crate) fn child(mut arguments: Arguments) -> Result<()> {
 
 /// How many communication events there are, and how many patterns.
 fn patterns_of(fold: &Fold) -> Result<(u64, u64)> {
-    let processes = Processes::of(fold, &EventChoice::default(), Room::default())?;
+    let processes = Processes::of(fold, &EventChoice::default(), Room::default(), &|stream, builder| {
+        Outermost::default().fold(stream, builder)
+    })?;
     let shown = processes.shown();
     let events = shown.iter().map(|stream| stream.length()).sum();
     // As many as the command shows.

@@ -5,9 +5,10 @@ use crate::bench::{control_flow_traces, files_under};
 use crate::table::{Column, Table, grouped, short};
 use anyhow::Result;
 use loopfold::Fold;
-use loopfold::archive::{self, ChunkSize, WriteOptions, chunk_totals};
+use loopfold::archive;
 use loopfold::folders::{Auto, fold_trace};
-use loopfold::questions::{Deepest, Functions, PathIndex};
+use loopfold::questions::{ChunkSize, Deepest, Functions, PathIndex, chunk_totals};
+use loopfold::sections;
 use std::io::Cursor;
 use std::path::Path;
 
@@ -71,7 +72,7 @@ fn sizes_of(name: &str, fold: &Fold) -> Result<Vec<String>> {
         index = totals.directory;
     }
     let mut file = Vec::new();
-    archive::write_with(fold, &mut file, &WriteOptions::default().with_index(Some(PathIndex::SEGMENTS)))?;
+    archive::write_with(fold, &mut file, &sections::options(Some(PathIndex::SEGMENTS), None))?;
     let stored = archive::sizes(Cursor::new(&file))?;
     cells.extend([grouped(index), grouped(stored.total - stored.index), grouped(stored.index)]);
     Ok(cells)

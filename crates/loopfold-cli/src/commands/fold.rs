@@ -5,8 +5,8 @@ use crate::input::Loaded;
 use crate::{Outcome, input, interrupt, save, show};
 use anyhow::{Context as _, Result, anyhow};
 use loopfold::Fold;
-use loopfold::archive::WriteOptions;
 use loopfold::questions::{PathIndex, summarize};
+use loopfold::sections;
 use loopfold::trace::TimesKept;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
     if arguments.index.is_some() && !PathIndex::is_possible(&fold)? {
         notes.push("there is no index: blocks and exits of functions do not say whose they are".to_string());
     }
-    let options = WriteOptions::default().with_chunks(arguments.chunks).with_index(index);
+    let options = sections::options(index, arguments.chunks);
     let bytes = save::save_fold(&fold, &arguments.output, &options)?;
     notes.extend(chunks_left_out.then(|| input::CHUNKS_LEFT_OUT.to_string()));
     show::notes(&notes);

@@ -3,8 +3,8 @@
 use crate::args::{FolderName, MergeArgs};
 use crate::{Outcome, input, save, show};
 use anyhow::Result;
-use loopfold::archive::WriteOptions;
 use loopfold::questions::PathIndex;
+use loopfold::sections;
 use loopfold::trace::TimesKept;
 use serde_json::json;
 
@@ -17,7 +17,7 @@ pub(super) fn run(arguments: &MergeArgs) -> Result<Outcome> {
     let index = loaded.is_indexed().then_some(PathIndex::SEGMENTS);
     let (fold, mut notes) = loaded.fold_as_stored(&folder)?;
     notes.extend(has_chunks.then(|| input::CHUNKS_LEFT_OUT.to_string()));
-    let options = WriteOptions::default().with_index(index);
+    let options = sections::options(index, None);
     let bytes = save::save_fold(&fold, &arguments.output, &options)?;
     show::notes(&notes);
     if arguments.json {

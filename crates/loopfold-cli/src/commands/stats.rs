@@ -10,6 +10,7 @@ use loopfold::fold::{FoldedStream, measure_rules};
 use loopfold::questions::{
     Deepest, EventSums, Functions, PathIndex, Statistics, event_sums, run_time, statistics,
 };
+use loopfold::sections;
 use loopfold::trace::TimesKept;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -26,7 +27,7 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     let segments = loaded.is_indexed().then_some(PathIndex::SEGMENTS);
     let (fold, notes) = loaded.fold_as_stored(&folder)?;
     let statistics = statistics(&fold)?;
-    let options = WriteOptions::default().with_index(segments);
+    let options = sections::options(segments, None);
     let sizes = Sizes { index, chunks, ..Sizes::of(&fold, stored, &options)? };
     show::notes(&notes);
     let sums = sums_of(&fold)?;
@@ -59,7 +60,7 @@ struct Sizes {
 impl Sizes {
     /// `stored` are the bytes of the archive if there is one; if not, these are the options
     /// of the one that `fold` would write.
-    fn of(fold: &Fold, stored: Option<u64>, options: &WriteOptions) -> Result<Self> {
+    fn of(fold: &Fold, stored: Option<u64>, options: &WriteOptions<'_>) -> Result<Self> {
         let noted = fold.streams().iter().filter_map(|stream| stream.note(input::BYTES_NOTE)?.parse().ok());
         let trace = noted.reduce(u64::saturating_add);
         let archive = stored.map_or_else(|| save::archive_bytes(fold, options), Ok)?;

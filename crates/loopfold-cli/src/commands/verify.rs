@@ -5,8 +5,9 @@ use crate::args::VerifyArgs;
 use crate::{Outcome, show};
 use anyhow::{Context as _, Result};
 use loopfold::Fold;
-use loopfold::archive::{self, Verified};
+use loopfold::archive::{self, SectionKind, Verified};
 use loopfold::export::grammar;
+use loopfold::sections;
 use loopfold_sources::Input;
 use serde_json::json;
 use std::fs::File;
@@ -65,7 +66,9 @@ struct Good {
 
 impl Good {
     fn archive(found: &Verified) -> Self {
-        let &Verified { segments, streams, events, rules, items, index_segments, chunks, bytes, .. } = found;
+        let &Verified { segments, streams, events, rules, items, bytes, .. } = found;
+        let (index_segments, chunks) =
+            (found.parts_of(SectionKind::Index), found.parts_of(SectionKind::Chunks));
         Self { segments: Some(segments), streams, events, rules, items, index_segments, chunks, bytes }
     }
 
@@ -100,7 +103,8 @@ fn verify(path: &Path) -> Result<Result<Good, String>> {
     let is_file = path.is_file() && path.as_os_str() != "-";
     let verified = if is_file && archive::looks_like(&head) {
         drop(input);
-        archive::verify(std::io::BufReader::new(File::open(path)?)).map(|found| Good::archive(&found))
+        let file = std::io::BufReader::new(File::open(path)?);
+        archive::verify_with(file, &sections::CHECKS).map(|found| Good::archive(&found))
     } else {
         verify_bytes(Input::open(Cursor::new(head).chain(input), false)?)?
     };
@@ -119,5 +123,5 @@ fn verify_bytes(mut input: Input<'_>) -> Result<loopfold::Result<Good>> {
     // It must be whole in memory.
     let mut whole = Vec::new();
     input.read_to_end(&mut whole).context("cannot be read")?;
-    Ok(archive::verify(Cursor::new(whole)).map(|found| Good::archive(&found)))
+    Ok(archive::verify_with(Cursor::new(whole), &sections::CHECKS).map(|found| Good::archive(&found)))
 }

@@ -6,10 +6,10 @@
 //! without a checksum, the magic or the version failing. The last segment is marked,
 //! so a file that was cut between two segments is known to be cut.
 
-use crate::bytes::{Bytes, put_number};
+use crate::bytes::{Bytes, CHECKSUM_FAILS, put_number, read_at};
 use crate::{Error, Result};
 use std::fmt;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek};
 
 /// What every archive begins with. The first byte is no text and the line end gets
 /// damaged by what damages line ends, so that a mangled file is known at once.
@@ -53,9 +53,11 @@ pub enum SectionKind {
     Metrics,
     /// Sums of times and measurements, where not every event's are kept.
     Summary,
-    /// Which segments of the fold hold which functions.
+    /// Which segments of the fold hold which functions. What it holds is known to
+    /// [`PathIndex`](crate::questions::PathIndex).
     Index,
-    /// The symbols themselves, in compressed chunks.
+    /// The symbols themselves, in compressed chunks. What it holds is known to
+    /// [`Chunks`](crate::questions::Chunks).
     Chunks,
     /// Something that a later version added.
     Unknown(u8),
@@ -91,6 +93,11 @@ impl SectionKind {
 
     fn from_code(code: u8) -> Self {
         Self::KNOWN.into_iter().find(|kind| kind.code() == code).unwrap_or(Self::Unknown(code))
+    }
+
+    /// True if it is stored for others: the archive does not know what it holds.
+    pub(super) fn is_opaque(self) -> bool {
+        matches!(self, Self::Index | Self::Chunks)
     }
 
     fn must_be_known(self) -> bool {
@@ -203,14 +210,6 @@ pub(super) fn table(sections: &[(SectionKind, Vec<u8>)], is_last: bool) -> Vec<u
     table
 }
 
-/// Up to `length` bytes from `offset` on; fewer where the file ends.
-pub(super) fn read_at(input: &mut (impl Read + Seek), offset: u64, length: u64) -> Result<Vec<u8>> {
-    input.seek(SeekFrom::Start(offset))?;
-    let mut bytes = Vec::new();
-    input.take(length).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
 /// Reads the table of the segment at `offset` of a file that is `file_length` long.
 pub(super) fn read_segment(input: &mut (impl Read + Seek), offset: u64, file_length: u64) -> Result<Segment> {
     let mark = read_at(input, offset, MARK)?;
@@ -237,8 +236,6 @@ pub(super) fn read_segment(input: &mut (impl Read + Seek), offset: u64, file_len
     let (sections, end) = read_rows(&table[mark_length as usize..], start, file_length)?;
     Ok(Segment { is_last, sections, end })
 }
-
-pub(super) const CHECKSUM_FAILS: &str = "its checksum does not fit its content";
 
 fn cut_table() -> Error {
     Error::damaged("table", "the file ends in it")

@@ -6,6 +6,11 @@
 //! rules, times), each with a checksum; one that would be empty is not there. The
 //! format is described byte by byte in `docs/archive.md`.
 //!
+//! Questions may want something stored beside the fold, such as an index. The archive does not
+//! know what that is: it takes the bytes of such a section from whoever writes
+//! ([`WriteOptions::with_section`]), keeps them under a checksum and hands them back
+//! ([`Archive::section`]).
+//!
 //! The fixed cost of a file is about 30 bytes. Rules take 5 to 15 bits an item, and a
 //! few hundred nanoseconds an item to write or read. Reading takes memory for the fold and about
 //! half as much again while it runs; times that are not asked for are not read.
@@ -16,16 +21,15 @@
 //! honestly repeat something 2⁶⁰ times.
 
 mod chance;
-mod chunks;
 mod coder;
 mod estimate;
-mod index;
 mod items;
 mod join;
 mod layout;
 mod read;
 mod roots;
 mod rules;
+mod section;
 mod summary;
 mod text;
 mod times;
@@ -35,15 +39,16 @@ mod weights;
 mod words;
 mod write;
 
-pub use chunks::{Chunk, ChunkSize, ChunkTotals, Chunks, chunk_totals};
 pub use layout::{Section, SectionKind, Segment};
 pub use read::{
-    Archive, Damage, ReadOptions, Report, Sizes, Verified, chunks, looks_like, read, sizes, verify,
+    Archive, Damage, ReadOptions, Report, Sizes, Verified, looks_like, read, sizes, verify, verify_with,
 };
+pub use section::{ReadSeek, SectionCheck, SectionReader};
 pub use write::{SegmentWriter, WriteOptions, write, write_with};
 
-/// How many bytes the rules below these roots take in an archive.
-pub(crate) fn coded_size(fold: &crate::Fold, roots: &[crate::RuleId]) -> crate::Result<usize> {
+/// How many bytes the rules below these roots take in an archive: what the folder
+/// [`Smallest`](crate::folders::Smallest) compares.
+pub fn coded_size(fold: &crate::Fold, roots: &[crate::RuleId]) -> crate::Result<usize> {
     Ok(rules::write(&crate::fold::Canonical::of_roots(fold, roots))?.len())
 }
 

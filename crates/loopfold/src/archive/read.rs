@@ -7,14 +7,16 @@
 
 use super::join::Joiner;
 use super::layout::{
-    HEAD, MAGIC, Section, SectionKind, Segment, Version, check_section, read_at, read_section, read_segment,
+    HEAD, MAGIC, Section, SectionKind, Segment, Version, check_section, read_section, read_segment,
     version_of,
 };
-use super::{Chunks, index, rules, summary, text, times, v1};
+use super::section::{ReadSeek, SectionCheck, SectionReader};
+use super::{rules, summary, text, times, v1};
+use crate::bytes::read_at;
 use crate::fold::{FoldBuilder, FoldedStream};
-use crate::questions::PathIndex;
 use crate::trace::{Column, Times};
 use crate::{Error, Fold, Result};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{Read, Seek, SeekFrom};
 
@@ -90,12 +92,18 @@ pub struct Verified {
     pub values: u64,
     /// Sums of events, rules and loops that were read and checked.
     pub sums: u64,
-    /// Chunks that were decompressed and compared with the fold.
-    pub chunks: u64,
-    /// Segments of the index of functions, which was made anew and compared.
-    pub index_segments: u64,
+    /// For each kind of section that a [check](SectionCheck) was given for, how many parts that
+    /// counted.
+    pub sections: BTreeMap<SectionKind, u64>,
     /// The size of the file.
     pub bytes: u64,
+}
+
+impl Verified {
+    /// How many parts the check of sections of a kind counted.
+    pub fn parts_of(&self, kind: SectionKind) -> u64 {
+        self.sections.get(&kind).copied().unwrap_or(0)
+    }
 }
 
 /// Bytes by what they are used for.
@@ -246,13 +254,21 @@ impl<R: Read + Seek> Archive<R> {
         Ok((joiner.finish()?, report))
     }
 
-    /// Checks every checksum and decodes everything there is.
+    /// Checks every checksum and decodes everything that an archive knows.
     pub fn verify(&mut self) -> Result<Verified> {
-        self.check_unknown_sections()?;
+        self.verify_with(&[])
+    }
+
+    /// The same, and checks what sections hold that others know. Of opaque sections that no check
+    /// is given for, the checksum alone is.
+    pub fn verify_with(&mut self, checks: &[SectionCheck<'_>]) -> Result<Verified> {
+        self.check_opaque_sections(checks)?;
         let (fold, report) = self.read(&ReadOptions { times: true, lenient: false })?;
         let sums = summary::check(&fold)?;
-        let chunks = self.check_chunks()?;
-        let index_segments = self.check_index()?;
+        let mut sections = BTreeMap::new();
+        for check in checks {
+            sections.insert(check.0, self.check_sections(check)?);
+        }
         let mut values = 0;
         for stream in fold.streams() {
             values += check_columns(stream.times())
@@ -267,17 +283,19 @@ impl<R: Read + Seek> Archive<R> {
             items: fold.items(),
             values,
             sums,
-            chunks,
-            index_segments,
+            sections,
             bytes: self.bytes,
         })
     }
 
-    fn check_unknown_sections(&mut self) -> Result<()> {
+    /// Checks the checksums of unknown sections, and of opaque ones that no check is given for.
+    fn check_opaque_sections(&mut self, checks: &[SectionCheck<'_>]) -> Result<()> {
         for (index, segment) in self.segments.iter().enumerate() {
             for section in segment.sections() {
-                if matches!(section.kind(), SectionKind::Unknown(_)) {
-                    read_section(&mut self.input, section)
+                let kind = section.kind();
+                let is_decoded = !kind.is_opaque() && !matches!(kind, SectionKind::Unknown(_));
+                if !is_decoded && checks.iter().all(|(checked, _)| *checked != kind) {
+                    check_section(&mut self.input, section)
                         .map_err(|error| error.within(format_args!("segment {}", index + 1)))?;
                 }
             }
@@ -285,70 +303,44 @@ impl<R: Read + Seek> Archive<R> {
         Ok(())
     }
 
-    /// Decompresses the chunks of all segments and compares them with their folds.
-    fn check_chunks(&mut self) -> Result<u64> {
-        let mut checked = 0;
+    /// Checks the sections of a kind in all segments; returns how many parts they have.
+    fn check_sections(&mut self, (kind, check): &SectionCheck<'_>) -> Result<u64> {
+        let mut parts = 0;
         for index in 0..self.segments.len() {
-            let Some(section) = self.segments[index].section(SectionKind::Chunks).copied() else { continue };
+            let Some(section) = self.segments[index].section(*kind).copied() else { continue };
             let fold = self.segment(index, false)?;
-            let chunks = Chunks::open(&mut self.input, &section)
-                .and_then(|chunks| chunks.verify(&fold).map(|()| chunks.all().len() as u64))
-                .and_then(|chunks| check_section(&mut self.input, &section).map(|()| chunks));
-            checked += chunks.map_err(|error| error.within(format_args!("segment {}", index + 1)))?;
+            let input: &mut dyn ReadSeek = &mut self.input;
+            let checked = SectionReader::new(input, section).and_then(|section| check(&fold, section));
+            // The check need not have read all of it, but it knows better what is wrong.
+            let checked = checked.and_then(|parts| check_section(&mut self.input, &section).map(|()| parts));
+            parts += checked.map_err(|error| error.within(format_args!("segment {}", index + 1)))?;
         }
-        Ok(checked)
+        Ok(parts)
     }
 
-    /// Makes the index of every segment anew and compares.
-    fn check_index(&mut self) -> Result<u64> {
-        let mut checked = 0;
-        for number in 0..self.segments.len() {
-            if self.segments[number].section(SectionKind::Index).is_none() {
-                continue;
-            }
-            let fold = self.segment(number, false)?;
-            let check = |index: PathIndex| {
-                let wrong = || Error::damaged(SectionKind::Index, "it does not say what the rules hold");
-                if index.is_right(&fold)? { Ok(index.segments() as u64) } else { Err(wrong()) }
-            };
-            let segments = self.section(number, SectionKind::Index);
-            let segments = segments.and_then(|section| index::read(&section, &fold)).and_then(check);
-            checked += segments.map_err(|error| error.within(format_args!("segment {}", number + 1)))?;
-        }
-        Ok(checked)
-    }
-
-    /// The symbols of all streams in chunks, as they are stored; reads the list of chunks
-    /// alone. Nothing if there are none, or if the archive has several segments: then
-    /// their symbols are not those of the whole.
-    pub fn into_chunks(mut self) -> Result<Option<Chunks<R>>> {
+    /// The only segment that is not empty. `None` if there are several: what is stored with one
+    /// of them is not of the whole.
+    fn only_segment(&self) -> Option<&Segment> {
         let mut segments = self.segments.iter().filter(|segment| !segment.sections().is_empty());
-        let section = match (segments.next(), segments.next()) {
-            (Some(only), None) => only.section(SectionKind::Chunks).copied(),
-            _ => None,
-        };
-        let Some(section) = section else { return Ok(None) };
-        let chunks = Chunks::open(&mut self.input, &section).map(|chunks| chunks.into_parts());
-        let parts = chunks.map_err(|error| error.within("segment 1"))?;
-        Ok(Some(Chunks::from_parts(self.input, parts)))
+        segments.next().filter(|_| segments.next().is_none())
     }
 
-    /// True if an index of functions is stored.
-    pub fn has_index(&self) -> bool {
-        self.segments.iter().any(|segment| segment.section(SectionKind::Index).is_some())
+    /// A section whose content the archive does not know. Returns `None` if there is none, or if
+    /// the archive has several segments: then it is not of the whole.
+    pub fn section(&mut self, kind: SectionKind) -> Result<Option<SectionReader<&mut R>>> {
+        let section = self.only_segment().and_then(|only| only.section(kind)).copied();
+        section.map(|section| SectionReader::new(&mut self.input, section)).transpose()
     }
 
-    /// The index of functions of the fold that [`read`](Self::read) gave; nothing if there
-    /// is none, or if the archive has several segments: then theirs are not of the whole.
-    /// An index that is damaged or of another fold is an error; the fold is then as good
-    /// without it.
-    pub fn index(&mut self, fold: &Fold) -> Result<Option<PathIndex>> {
-        let mut folds = (0..self.segments.len()).filter(|&index| !self.segments[index].sections().is_empty());
-        let (Some(only), None) = (folds.next(), folds.next()) else { return Ok(None) };
-        match &self.section(only, SectionKind::Index)?[..] {
-            [] => Ok(None),
-            section => index::read(section, fold).map(Some),
-        }
+    /// The same, for what reads on when the archive is gone.
+    pub fn into_section(self, kind: SectionKind) -> Result<Option<SectionReader<R>>> {
+        let section = self.only_segment().and_then(|only| only.section(kind)).copied();
+        section.map(|section| SectionReader::new(self.input, section)).transpose()
+    }
+
+    /// True if a segment has a section of this kind.
+    pub fn has_section(&self, kind: SectionKind) -> bool {
+        self.segments.iter().any(|segment| segment.section(kind).is_some())
     }
 
     /// One segment as a fold of its own.
@@ -363,15 +355,15 @@ impl<R: Read + Seek> Archive<R> {
     }
 
     /// The content of a section; nothing when there is no such section.
-    fn section(&mut self, index: usize, kind: SectionKind) -> Result<Vec<u8>> {
+    fn content(&mut self, index: usize, kind: SectionKind) -> Result<Vec<u8>> {
         let section: Option<Section> = self.segments[index].section(kind).copied();
         section.map_or(Ok(Vec::new()), |section| read_section(&mut self.input, &section))
     }
 
     fn read_rules(&mut self, index: usize) -> Result<Fold> {
-        let streams = text::read_streams(&self.section(index, SectionKind::Streams)?, self.version)?;
-        let alphabet = text::read_alphabet(&self.section(index, SectionKind::Alphabet)?, self.version)?;
-        let section = self.section(index, SectionKind::Rules)?;
+        let streams = text::read_streams(&self.content(index, SectionKind::Streams)?, self.version)?;
+        let alphabet = text::read_alphabet(&self.content(index, SectionKind::Alphabet)?, self.version)?;
+        let section = self.content(index, SectionKind::Rules)?;
         let mut builder = FoldBuilder::new(alphabet);
         let roots = match self.version {
             Version::One => v1::read_rules(&section, streams.len(), &mut builder)?,
@@ -384,22 +376,22 @@ impl<R: Read + Seek> Archive<R> {
     }
 
     fn read_times(&mut self, index: usize, fold: &mut Fold) -> Result<()> {
-        let starts = self.section(index, SectionKind::Starts)?;
+        let starts = self.content(index, SectionKind::Starts)?;
         times::read_columns(&starts, "starts", |stream, column| {
             let times = times_of(fold, stream, column.len(), "starts")?;
             set_once(&mut times.starts, column, "starts")
         })?;
-        let durations = self.section(index, SectionKind::Durations)?;
+        let durations = self.content(index, SectionKind::Durations)?;
         times::read_columns(&durations, "durations", |stream, column| {
             let times = times_of(fold, stream, column.len(), "durations")?;
             set_once(&mut times.durations, column, "durations")
         })?;
-        let metrics = self.section(index, SectionKind::Metrics)?;
+        let metrics = self.content(index, SectionKind::Metrics)?;
         times::read_metrics(&metrics, |stream, name, column| {
             times_of(fold, stream, column.len(), "metrics")?.metrics.push((name, column));
             Ok(())
         })?;
-        summary::read(&self.section(index, SectionKind::Summary)?, fold)
+        summary::read(&self.content(index, SectionKind::Summary)?, fold)
     }
 }
 
@@ -450,12 +442,12 @@ pub fn read(input: impl Read + Seek, options: &ReadOptions) -> Result<(Fold, Rep
 /// Checks every checksum of an archive, decodes everything in it, and checks that
 /// every stream has as many times as events.
 pub fn verify(input: impl Read + Seek) -> Result<Verified> {
-    Archive::open(input)?.verify()
+    verify_with(input, &[])
 }
 
-/// The symbols of an archive in chunks, if it has them. See [`Archive::into_chunks`].
-pub fn chunks<R: Read + Seek>(input: R) -> Result<Option<Chunks<R>>> {
-    Archive::open(input)?.into_chunks()
+/// The same, and checks what sections hold that others know.
+pub fn verify_with(input: impl Read + Seek, checks: &[SectionCheck<'_>]) -> Result<Verified> {
+    Archive::open(input)?.verify_with(checks)
 }
 
 /// How many bytes of an archive are used for what. Reads the tables alone.

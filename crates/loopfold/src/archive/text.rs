@@ -12,42 +12,21 @@ use super::layout::Version;
 use super::words::Words;
 use crate::bytes::{Bytes, put_number, put_text};
 use crate::fold::FoldedStream;
+use crate::packed::{pack, unpack};
 use crate::trace::{Alphabet, is_bare_integer};
-use crate::{Error, Result, Symbol};
+use crate::{Result, Symbol};
 use hashbrown::HashMap;
-use std::io::Read;
 
 /// How many times longer than stored the alphabet may be.
 const EXPANSION: usize = 1024;
 /// The same for the streams, since a stream in memory is much larger than its text.
 const STREAMS_EXPANSION: usize = 32;
-const LEVEL: i32 = 19;
-/// What level 19 uses at most, as a power of two. A frame that asks for more is refused.
-const WINDOW: u32 = 23;
-/// What every zstd frame begins with; not stored.
-const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-
-const STORED: u8 = 0;
-const COMPRESSED: u8 = 1;
+/// How a modelled text begins; other first bytes are those of [packed](crate::packed) ones.
 const MODELLED: u8 = 2;
 
 /// No text longer than this is modelled, since reading it would take too long. Readers
 /// refuse more, or a small file could keep them busy for minutes.
 const MODELLED_LENGTH: usize = 1 << 15;
-
-/// Compresses a text if that makes it smaller.
-pub(super) fn pack(text: &[u8], expansion: usize) -> Result<Vec<u8>> {
-    let frame = zstd::bulk::compress(text, LEVEL)?;
-    let (method, content) = match frame.strip_prefix(&ZSTD_MAGIC) {
-        Some(frame) if frame.len() < text.len() && text.len() / expansion < frame.len() => {
-            (COMPRESSED, frame)
-        }
-        _ => (STORED, text),
-    };
-    let mut packed = vec![method];
-    packed.extend_from_slice(content);
-    Ok(packed)
-}
 
 /// The modelled text, if it saves at least a tenth of the packed one, since it takes longer
 /// to read, and is not too short to be believed; else the packed one.
@@ -62,27 +41,6 @@ fn better(packed: Vec<u8>, modelled: Option<Vec<u8>>, length: usize, expansion: 
 /// How long the text of a modelled section may at most be.
 fn most(section: &[u8], expansion: usize) -> usize {
     section.len().saturating_mul(expansion).min(MODELLED_LENGTH)
-}
-
-/// The reverse of [`pack`].
-pub(super) fn unpack(packed: &[u8], place: &'static str, expansion: usize) -> Result<Vec<u8>> {
-    let mut bytes = Bytes::new(packed, place);
-    match bytes.byte()? {
-        STORED => Ok(bytes.rest().to_vec()),
-        COMPRESSED => decompress(bytes.rest(), expansion)
-            .map_err(|_| Error::damaged(place, "the compressed text is not valid")),
-        _ => Err(bytes.damaged("an unknown way of compression")),
-    }
-}
-
-fn decompress(frame: &[u8], expansion: usize) -> std::io::Result<Vec<u8>> {
-    let limit = frame.len().saturating_mul(expansion);
-    let mut decoder = zstd::stream::read::Decoder::with_buffer(ZSTD_MAGIC.chain(frame))?.single_frame();
-    decoder.window_log_max(WINDOW)?;
-    let mut text = Vec::new();
-    let read = decoder.by_ref().take(limit as u64 + 1).read_to_end(&mut text)?;
-    let beyond = decoder.finish().read(&mut [0])?;
-    if read > limit || beyond > 0 { Err(std::io::ErrorKind::InvalidData.into()) } else { Ok(text) }
 }
 
 /// Writes names, notes and folders of the streams.

@@ -4,9 +4,8 @@
 //! making it leaves the output at the end of the segment before.
 
 use super::layout::{SectionKind, head, table};
-use super::{ChunkSize, chunks, index, rules, summary, text, times};
+use super::{rules, summary, text, times};
 use crate::fold::Canonical;
-use crate::questions::PathIndex;
 use crate::{Error, Fold, Result};
 use std::io::Write;
 
@@ -27,41 +26,53 @@ pub fn write(fold: &Fold, output: impl Write) -> Result<()> {
     write_with(fold, output, &WriteOptions::default())
 }
 
-/// What an archive holds besides the fold.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct WriteOptions {
-    /// The symbols themselves, in [chunks](super::Chunks) of this size.
-    pub chunks: Option<ChunkSize>,
-    /// The [index](PathIndex) of functions, of about so many segments, where there can be
-    /// one.
-    pub index: Option<usize>,
+/// What an archive holds besides the fold: sections that others know how to make.
+///
+/// ```
+/// use loopfold::archive::{self, Archive, SectionKind, WriteOptions};
+/// use loopfold::Fold;
+///
+/// let options = WriteOptions::default().with_section(SectionKind::Index, |_| Ok(Some(vec![1, 2, 3])));
+/// let mut file = Vec::new();
+/// archive::write_with(&Fold::default(), &mut file, &options)?;
+/// let mut archive = Archive::open(std::io::Cursor::new(file))?;
+/// let section = archive.section(SectionKind::Index)?.expect("it was stored");
+/// assert_eq!(section.content()?, [1, 2, 3]);
+/// # Ok::<(), loopfold::Error>(())
+/// ```
+#[derive(Default)]
+pub struct WriteOptions<'a> {
+    sections: Vec<(SectionKind, Box<Encode<'a>>)>,
 }
 
-impl WriteOptions {
-    /// With chunks of this size, or without.
-    pub fn with_chunks(mut self, size: Option<ChunkSize>) -> Self {
-        self.chunks = size;
-        self
-    }
+/// Makes the content of a section from the fold as it is stored; `None` where there is none.
+type Encode<'a> = dyn Fn(&Fold) -> Result<Option<Vec<u8>>> + 'a;
 
-    /// With an index of about so many segments, or without.
-    pub fn with_index(mut self, segments: Option<usize>) -> Self {
-        self.index = segments;
+impl<'a> WriteOptions<'a> {
+    /// With a section of a kind whose content the archive does not know, behind its own ones.
+    /// `encode` is given the fold in [canonical form](Fold::canonical), as it will be read.
+    pub fn with_section(
+        mut self,
+        kind: SectionKind,
+        encode: impl Fn(&Fold) -> Result<Option<Vec<u8>>> + 'a,
+    ) -> Self {
+        self.sections.push((kind, Box::new(encode)));
         self
     }
 }
 
 /// Writes a fold as [`write()`] does, and what the options ask for.
-pub fn write_with(fold: &Fold, output: impl Write, options: &WriteOptions) -> Result<()> {
+pub fn write_with(fold: &Fold, output: impl Write, options: &WriteOptions<'_>) -> Result<()> {
     let mut sections = sections_of(fold)?;
-    if let Some(segments) = options.index
-        && let Some(index) = PathIndex::of(&fold.canonical_without_times(), segments)?
-    {
-        sections.push((SectionKind::Index, index::write(&index)?));
-    }
-    if let Some(size) = options.chunks {
-        sections.push((SectionKind::Chunks, chunks::write(&fold.canonical_without_times(), size)?));
+    if !options.sections.is_empty() {
+        let canonical = fold.canonical_without_times();
+        for (kind, encode) in &options.sections {
+            let is_new = sections.iter().all(|(known, _)| known != kind);
+            if !is_new || !kind.is_opaque() {
+                return Err(Error::invalid(format_args!("an archive does not take a section {kind} more")));
+            }
+            sections.extend(encode(&canonical)?.map(|content| (*kind, content)));
+        }
     }
     SegmentWriter::new(output)?.put(sections, true)
 }

@@ -27,10 +27,10 @@ pub use outermost::{Halving, Outermost};
 pub use repair::Repair;
 pub use sequitur::{Sequitur, Sequitur1};
 pub use sequitur_runs::SequiturRuns;
-pub use smallest::Smallest;
+pub use smallest::{CodedSize, Smallest};
 
 use crate::fold::{Fold, FoldBuilder, FoldedStream};
-use crate::side_by_side::side_by_side;
+use crate::parallel::parallel_map;
 use crate::trace::{STREAM_LIMIT, Stream, Trace};
 use crate::{Error, Result, RuleId, Symbol};
 use hashbrown::HashMap;
@@ -74,8 +74,8 @@ pub trait Folder: Sync {
     }
 }
 
-/// Every folder, with its default settings.
-pub fn all() -> Vec<Box<dyn Folder>> {
+/// Every folder, with its default settings; [`Smallest`] compares sizes by `coded_size`.
+pub fn all(coded_size: CodedSize) -> Vec<Box<dyn Folder>> {
     vec![
         Box::new(Outermost::default()),
         Box::new(Innermost::default()),
@@ -87,7 +87,7 @@ pub fn all() -> Vec<Box<dyn Folder>> {
         Box::new(Sequitur1),
         Box::new(SequiturRuns),
         Box::new(Auto),
-        Box::new(Smallest),
+        Box::new(Smallest { coded_size }),
     ]
 }
 
@@ -233,7 +233,7 @@ fn fold_all<'a, T: Sync>(
     folder: &dyn Folder,
     threads: usize,
 ) -> Vec<Result<(Fold, Folded)>> {
-    side_by_side(streams, threads, |stream| fold_stream(&symbols(stream), folder))
+    parallel_map(streams, threads, |stream| fold_stream(&symbols(stream), folder))
 }
 
 /// Folds one stream into a fold of its own, without alphabet and streams.

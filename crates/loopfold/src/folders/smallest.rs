@@ -3,19 +3,43 @@
 //! Every folder that may give the smallest archive folds the stream, and the one whose
 //! rules take the fewest bytes is kept: mostly `repair`, on loops often `outermost` or
 //! `sequitur-runs`. Several streams are also folded by `repair` with rules that they share,
-//! and the smaller of the two ways is kept. That takes the sum of their times, and of the time to code the rules
-//! of each; memory is that of one of them, and the rules of two.
+//! and the smaller of the two ways is kept.
+//!
+//! How many bytes rules take is for the archive to say, and a folder does not know the archive:
+//! the function that measures them is passed in.
+//!
+//! Time: the sum of the times of these folders, and of measuring the rules of each. Memory: that
+//! of one of them, and the rules of two.
 
 use super::{Choice, Folded, Folder, Outermost, Repair, SequiturRuns};
-use crate::archive;
 use crate::fold::FoldBuilder;
 use crate::{Fold, Result, RuleId, Symbol};
 
 const WHY: &str = "the smallest";
 
+/// Says how many bytes the rules below some roots take where they are stored, as
+/// [`archive::coded_size`](crate::archive::coded_size) does.
+pub type CodedSize = fn(&Fold, &[RuleId]) -> Result<usize>;
+
 /// The folder `smallest`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Smallest;
+///
+/// ```
+/// use loopfold::archive;
+/// use loopfold::fold::FoldBuilder;
+/// use loopfold::folders::{Folder, Smallest};
+/// use loopfold::Symbol;
+///
+/// let events: Vec<Symbol> = "abababab".bytes().map(|name| Symbol::new(name.into()).unwrap()).collect();
+/// let mut builder = FoldBuilder::default();
+/// let root = Smallest { coded_size: archive::coded_size }.fold(&events, &mut builder)?;
+/// assert!(builder.finish().unfold(root).eq(events));
+/// # Ok::<(), loopfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Smallest {
+    /// What is compared.
+    pub coded_size: CodedSize,
+}
 
 impl Folder for Smallest {
     fn name(&self) -> &'static str {
@@ -27,9 +51,9 @@ impl Folder for Smallest {
     }
 
     fn fold_and_tell(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<Folded> {
-        let mut best = Candidate::by(&Repair, stream)?;
+        let mut best = self.candidate(&Repair, stream)?;
         for other in [&SequiturRuns as &dyn Folder, &Outermost::default()] {
-            let candidate = Candidate::by(other, stream)?;
+            let candidate = self.candidate(other, stream)?;
             if candidate.bytes < best.bytes {
                 best = candidate;
             }
@@ -46,7 +70,7 @@ impl Folder for Smallest {
             let alone: Vec<Folded> =
                 streams.iter().map(|stream| self.fold_and_tell(stream, &mut apart)).collect::<Result<_>>()?;
             let (together, apart) = (together.finish(), apart.finish());
-            if coded_size(&together, &shared)? < coded_size(&apart, &alone)? {
+            if self.size(&together, &shared)? < self.size(&apart, &alone)? {
                 let choice = Choice { folder: Repair.name(), why: WHY };
                 let chosen = |folded: Folded| Folded { choice: Some(choice.clone()), ..folded };
                 append(&together, shared.into_iter().map(chosen), builder)
@@ -58,9 +82,19 @@ impl Folder for Smallest {
     }
 }
 
-fn coded_size(fold: &Fold, folded: &[Folded]) -> Result<usize> {
-    let roots: Vec<RuleId> = folded.iter().map(|folded| folded.root).collect();
-    archive::coded_size(fold, &roots)
+impl Smallest {
+    fn size(&self, fold: &Fold, folded: &[Folded]) -> Result<usize> {
+        let roots: Vec<RuleId> = folded.iter().map(|folded| folded.root).collect();
+        (self.coded_size)(fold, &roots)
+    }
+
+    fn candidate(&self, folder: &dyn Folder, stream: &[Symbol]) -> Result<Candidate> {
+        let mut builder = FoldBuilder::default();
+        let root = folder.fold(stream, &mut builder)?;
+        let fold = builder.finish();
+        let bytes = (self.coded_size)(&fold, &[root])?;
+        Ok(Candidate { folder: folder.name(), fold, root, bytes })
+    }
 }
 
 fn append(
@@ -79,22 +113,15 @@ struct Candidate {
     bytes: usize,
 }
 
-impl Candidate {
-    fn by(folder: &dyn Folder, stream: &[Symbol]) -> Result<Self> {
-        let mut builder = FoldBuilder::default();
-        let root = folder.fold(stream, &mut builder)?;
-        let fold = builder.finish();
-        let bytes = archive::coded_size(&fold, &[root])?;
-        Ok(Self { folder: folder.name(), fold, root, bytes })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::archive;
     use loopfold_testing::{Rng, streams};
+
+    const SMALLEST: Smallest = Smallest { coded_size: archive::coded_size };
 
     #[test]
     fn streams_that_are_alike_share_rules() {
@@ -105,7 +132,7 @@ mod tests {
             .collect();
         let slices: Vec<&[Symbol]> = alike.iter().map(Vec::as_slice).collect();
         let mut builder = FoldBuilder::default();
-        let folded = Smallest.fold_together(&slices, &mut builder).unwrap().unwrap();
+        let folded = SMALLEST.fold_together(&slices, &mut builder).unwrap().unwrap();
         let fold = builder.finish();
         for (folded, stream) in folded.iter().zip(&alike) {
             assert!(fold.unfold(folded.root).eq(stream.iter().copied()));
@@ -113,8 +140,8 @@ mod tests {
         }
         let mut apart = FoldBuilder::default();
         let alone: Vec<Folded> =
-            slices.iter().map(|stream| Smallest.fold_and_tell(stream, &mut apart).unwrap()).collect();
-        assert!(coded_size(&fold, &folded).unwrap() < coded_size(&apart.finish(), &alone).unwrap());
+            slices.iter().map(|stream| SMALLEST.fold_and_tell(stream, &mut apart).unwrap()).collect();
+        assert!(SMALLEST.size(&fold, &folded).unwrap() < SMALLEST.size(&apart.finish(), &alone).unwrap());
     }
 
     #[test]
@@ -124,12 +151,12 @@ mod tests {
             let stream = streams::small(&mut rng, 500);
             let symbols: Vec<Symbol> = stream.into_iter().map(Symbol::from_raw).collect();
             let mut builder = FoldBuilder::default();
-            let folded = Smallest.fold_and_tell(&symbols, &mut builder).unwrap();
+            let folded = SMALLEST.fold_and_tell(&symbols, &mut builder).unwrap();
             let fold = builder.finish();
             assert!(fold.unfold(folded.root).eq(symbols.iter().copied()));
             let bytes = archive::coded_size(&fold, &[folded.root]).unwrap();
             for folder in [&Repair as &dyn Folder, &SequiturRuns, &Outermost::default()] {
-                assert!(bytes <= Candidate::by(folder, &symbols).unwrap().bytes, "{}", folder.name());
+                assert!(bytes <= SMALLEST.candidate(folder, &symbols).unwrap().bytes, "{}", folder.name());
             }
         }
     }

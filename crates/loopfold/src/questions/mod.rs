@@ -33,15 +33,15 @@ pub use iterations::{LoopTimes, Slowest, StreamTimes, SummedTimes, loop_times, s
 pub use names::{near_names, symbols_called};
 pub use nest::{Nest, Node};
 pub use path::{
-    CallStacks, Deepest, Effort, Function, Functions, Levels, Nesting, NestingLevels, PathAnswer, PathFound,
-    PathIndex, PathMemory, PathOccurrences, PathPlace, PathPlaces, PathQuery, PathReader, PathScan,
-    PathSearcher, PathStarts, PathSummary, ScanFound, ScanOptions, Scheme, Share, TraceChunks, find_path,
-    find_path_indexed, is_path, scan_chunks, scan_unfolded,
+    CallStacks, Chunk, ChunkSize, ChunkTotals, Chunks, Deepest, Effort, Function, Functions, Levels, Nesting,
+    NestingLevels, PathAnswer, PathFound, PathIndex, PathMemory, PathOccurrences, PathPlace, PathPlaces,
+    PathQuery, PathReader, PathScan, PathSearcher, PathStarts, PathSummary, ScanFound, ScanOptions, Scheme,
+    Share, TraceChunks, chunk_totals, find_path, find_path_indexed, is_path, scan_chunks, scan_unfolded,
 };
 pub use patterns::{
-    Abridged, AbridgedLoop, ENVELOPE, EventChoice, Holders, KeptPositions, NgramPattern, Ngrams, Only,
-    Pattern, PatternMethod, PatternPlace, PatternPlaces, PatternSettings, Patterns, RankBy, Repeat, Repeats,
-    Room,
+    Abridged, AbridgedLoop, ENVELOPE, EventChoice, FoldStream, Holders, KeptPositions, NgramPattern, Ngrams,
+    Only, Pattern, PatternMethod, PatternPlace, PatternPlaces, PatternSettings, Patterns, RankBy, Repeat,
+    Repeats, Room,
 };
 pub use query::Query;
 pub use rule_sums::{rule_sums, summarize};

@@ -1,6 +1,7 @@
 //! Abridged streams: what they say of times, lengths and positions is what writing them out
 //! says.
 
+use crate::support::outermost;
 use loopfold::Symbol;
 use loopfold::fold::FoldBuilder;
 use loopfold::folders;
@@ -75,7 +76,7 @@ fn intervals_are_what_writing_them_out_says() {
     let (mut loops, mut nested) = (0, 0);
     for _ in 0..3_000 {
         let stream = symbols(&streams::small(&mut rng, 60));
-        let abridged = Abridged::of(&stream).unwrap();
+        let abridged = Abridged::of(&stream, &outermost).unwrap();
         loops += abridged.loops().len();
         nested += abridged.loops().windows(2).filter(|pair| pair[1].end <= pair[0].end).count();
         check(&abridged, &stream);
@@ -88,7 +89,7 @@ fn the_loops_of_any_fold_are_taken_as_they_are() {
     let mut rng = Rng::new(6);
     for _ in 0..100 {
         let stream = symbols(&streams::small(&mut rng, 40));
-        for folder in folders::all() {
+        for folder in folders::all(loopfold::archive::coded_size) {
             let mut builder = FoldBuilder::default();
             let root = folder.fold(&stream, &mut builder).unwrap();
             let fold = builder.finish();

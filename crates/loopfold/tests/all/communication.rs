@@ -1,6 +1,6 @@
 //! Communication patterns of programs whose communication is known.
 
-use crate::support::programs;
+use crate::support::{outermost, programs};
 use loopfold::folders::SequiturRuns;
 use loopfold::questions::communication::{
     CommunicationPattern, Description, Direction, Layout, Partners, Processes, communication_patterns,
@@ -23,7 +23,7 @@ fn check_with(
     then: &impl Fn(Vec<(CommunicationPattern, Description)>),
 ) {
     let fold = programs::fold(program, &SequiturRuns);
-    let processes = Processes::of(&fold, &EventChoice::default(), Room::default()).unwrap();
+    let processes = Processes::of(&fold, &EventChoice::default(), Room::default(), &outermost).unwrap();
     let partners = Partners::of(&processes).unwrap();
     assert_eq!((&partners.unmatched[..], &partners.disagreements[..]), (&[][..], &[][..]));
     let places = places(&processes.shown());

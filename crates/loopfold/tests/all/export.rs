@@ -275,7 +275,7 @@ fn the_smallest_grammars() {
 #[test]
 fn folds_of_every_folder_come_back() {
     let mut rng = Rng::new(11);
-    let folders = folders::all();
+    let folders = folders::all(loopfold::archive::coded_size);
     for _ in 0..500 {
         let symbols = streams::small(&mut rng, 120);
         for folder in &folders {

@@ -27,7 +27,7 @@ fn symbol(number: u32) -> Symbol {
 
 /// Every folder, and one that leaves some loops written out.
 fn folders() -> Vec<Box<dyn Folder>> {
-    let mut folders = loopfold::folders::all();
+    let mut folders = loopfold::folders::all(loopfold::archive::coded_size);
     folders.push(Box::new(Halving { min_times: MinTimes::new(3).unwrap() }));
     folders
 }

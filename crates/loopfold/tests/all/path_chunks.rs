@@ -2,18 +2,19 @@
 //! invocation's blocks, whatever is damaged.
 
 use crate::support::folders;
-use loopfold::archive::{self, Archive, ChunkSize, Chunks, ReadOptions, SectionKind, WriteOptions};
+use loopfold::archive::{self, Archive, ReadOptions, SectionKind, SectionReader, Verified};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Measure, Target};
 use loopfold::folders::{Folder, Outermost, fold_trace};
 use loopfold::questions::{
-    Functions, Levels, PathOccurrences, PathPlace, PathQuery, PathScan, ScanFound, ScanOptions, TraceChunks,
-    scan_chunks, scan_unfolded,
+    ChunkSize, Chunks, Functions, Levels, PathOccurrences, PathPlace, PathQuery, PathScan, ScanFound,
+    ScanOptions, TraceChunks, chunk_totals, scan_chunks, scan_unfolded,
 };
+use loopfold::sections;
 use loopfold::trace::{Alphabet, Collector, Event, Field, Name, Role, Sink, Value};
 use loopfold::{Fold, Symbol};
 use loopfold_testing::Rng;
 use loopfold_testing::calls::{self, Step};
-use std::io::Cursor;
+use std::io::{Cursor, Read, Seek};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const FUNCTIONS: [&str; 3] = ["f", "g", "h"];
@@ -75,13 +76,21 @@ fn random_path(rng: &mut Rng, longest: usize) -> Vec<Vec<u8>> {
 fn archive_of(fold: &Fold, symbols: u64) -> Vec<u8> {
     let size = ChunkSize::of_symbols(symbols).unwrap();
     let mut file = Vec::new();
-    archive::write_with(fold, &mut file, &WriteOptions::default().with_chunks(Some(size))).unwrap();
+    archive::write_with(fold, &mut file, &sections::options(None, Some(size))).unwrap();
     file
 }
 
-fn open(file: &[u8]) -> (Fold, Chunks<Cursor<&[u8]>>) {
+fn verify(file: &[u8]) -> loopfold::Result<Verified> {
+    archive::verify_with(Cursor::new(file), &sections::CHECKS)
+}
+
+fn chunks_of<R: Read + Seek>(input: R) -> loopfold::Result<Chunks<SectionReader<R>>> {
+    Ok(sections::chunks(Archive::open(input)?)?.unwrap())
+}
+
+fn open(file: &[u8]) -> (Fold, Chunks<SectionReader<Cursor<&[u8]>>>) {
     let (fold, _) = archive::read(Cursor::new(file), &ReadOptions::default()).unwrap();
-    (fold, archive::chunks(Cursor::new(file)).unwrap().unwrap())
+    (fold, chunks_of(Cursor::new(file)).unwrap())
 }
 
 /// The places of a path, from the traces themselves.
@@ -186,9 +195,9 @@ fn scanning_equals_rebuilding_every_invocation_for_every_folder() {
     }
 }
 
-fn open_owned(file: Vec<u8>) -> (Fold, Chunks<Cursor<Vec<u8>>>) {
+fn open_owned(file: Vec<u8>) -> (Fold, Chunks<SectionReader<Cursor<Vec<u8>>>>) {
     let (fold, _) = archive::read(Cursor::new(&file), &ReadOptions::default()).unwrap();
-    (fold, archive::chunks(Cursor::new(file)).unwrap().unwrap())
+    (fold, chunks_of(Cursor::new(file)).unwrap())
 }
 
 /// Longer ones, so that scans go through more than one group and states of deep calls are
@@ -265,14 +274,11 @@ fn chunks_hold_the_symbols_in_order() {
         for (stream, unfolded) in fold.streams().iter().zip(unfolded) {
             assert_eq!(fold.unfold(stream.root()).collect::<Vec<_>>(), unfolded);
         }
-        let verified = archive::verify(Cursor::new(&file)).unwrap();
-        assert_eq!(verified.chunks, chunks.all().len() as u64);
+        let verified = verify(&file).unwrap().parts_of(SectionKind::Chunks);
+        assert_eq!(verified, chunks.all().len() as u64);
         let sizes = archive::sizes(Cursor::new(&file)).unwrap();
-        let totals = archive::chunk_totals(&fold, ChunkSize::of_symbols(size).unwrap()).unwrap();
-        assert_eq!(
-            (totals.chunks, totals.bytes),
-            (verified.chunks, chunks.all().iter().map(|c| c.bytes()).sum())
-        );
+        let totals = chunk_totals(&fold, ChunkSize::of_symbols(size).unwrap()).unwrap();
+        assert_eq!((totals.chunks, totals.bytes), (verified, chunks.all().iter().map(|c| c.bytes()).sum()));
         assert!(totals.bytes + totals.directory < sizes.chunks && totals.index < totals.directory);
     }
 }
@@ -306,14 +312,14 @@ fn every_damage_is_found() {
             }
             let (same, _) = archive::read(Cursor::new(&damaged), &ReadOptions::default()).unwrap();
             assert_eq!(same, fold);
-            let error = archive::verify(Cursor::new(&damaged)).unwrap_err().to_string();
+            let error = verify(&damaged).unwrap_err().to_string();
             assert!(error.starts_with("segment 1, chunks"), "{error}");
-            let chunks = archive::chunks(Cursor::new(&damaged));
+            let chunks = chunks_of(Cursor::new(&damaged));
             if place < contents_begin {
                 assert!(chunks.unwrap_err().is_damaged());
                 continue;
             }
-            let chunks = chunks.unwrap().unwrap();
+            let chunks = chunks.unwrap();
             let mut end = contents_begin;
             let number = intact.all().iter().position(|chunk| {
                 end += chunk.bytes() as usize;
@@ -352,7 +358,7 @@ fn chunks_must_be_those_of_the_fold() {
     let range = section_of(&mixed);
     mixed[range].copy_from_slice(&other[section_of(&other)]);
     archive::reseal(&mut mixed);
-    let error = archive::verify(Cursor::new(&mixed)).unwrap_err().to_string();
+    let error = verify(&mixed).unwrap_err().to_string();
     assert!(error.contains("chunk 2 of 2") && error.contains("does not have the events"), "{error}");
     // Of another shape, they are not used.
     let (fold, _) = open(&mixed);
@@ -432,7 +438,7 @@ fn folds_of_too_many_events() {
     assert_eq!(ends, [1, (1 << 60) + 5]);
     let effort = found.effort().chunks.unwrap();
     assert_eq!((effort.touched, effort.all), (2, (1 << 40) + 1));
-    let options = WriteOptions::default().with_chunks(Some(ChunkSize::default()));
+    let options = sections::options(None, Some(ChunkSize::default()));
     assert!(archive::write_with(&fold, std::io::sink(), &options).unwrap_err().is_limit());
 }
 
@@ -527,7 +533,7 @@ fn chunks_are_read_when_they_are_asked_for() {
     let (fold, all) = open(&file);
     let query = query_of(fold.alphabet(), 0, &[vec![0]]).unwrap();
     let read = AtomicU64::new(0);
-    let chunks = archive::chunks(Counting(Cursor::new(&file), &read)).unwrap().unwrap();
+    let chunks = chunks_of(Counting(Cursor::new(&file), &read)).unwrap();
     assert!(read.load(Ordering::Relaxed) < 1_000 && file.len() > 20_000);
     let opened = read.load(Ordering::Relaxed);
     let found = scan_chunks(&fold, Some(&chunks), &query, &ScanOptions::default()).unwrap();

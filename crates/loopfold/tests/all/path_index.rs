@@ -2,13 +2,13 @@
 //! invocation's blocks gives, and an index that is not of its fold is never used.
 
 use crate::support::folders;
-use loopfold::archive::{self, Archive, ReadOptions, SectionKind, WriteOptions};
-use loopfold::fold::{FoldBuilder, FoldedStream, Item, Measure, Target};
+use loopfold::archive::{self, Archive, ReadOptions, SectionKind, Verified};
+use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::folders::{Folder, Outermost, Repair, fold_trace};
 use loopfold::questions::{
-    Functions, Levels, PathFound, PathIndex, PathPlace, PathQuery, PathSearcher, Scheme, find_path,
-    find_path_indexed,
+    Functions, PathFound, PathIndex, PathPlace, PathQuery, PathSearcher, Scheme, find_path, find_path_indexed,
 };
+use loopfold::sections;
 use loopfold::trace::{Collector, Event, Field, Name, Role, Sink, Value};
 use loopfold::{Fold, Symbol};
 use loopfold_testing::Rng;
@@ -176,7 +176,6 @@ fn check_index(fold: &Fold, index: &PathIndex) {
     roots.dedup();
     let events: Vec<Symbol> = roots.iter().flat_map(|&root| fold.unfold(root)).collect();
     let functions = Functions::of(fold.alphabet()).unwrap();
-    let levels = Levels::new(fold.alphabet());
     let mut next = 0;
     for segment in 0..index.segments() {
         let range = index.events(segment).unwrap();
@@ -188,8 +187,6 @@ fn check_index(fold: &Fold, index: &PathIndex) {
             let holds = events.iter().any(|event| its.contains(event));
             assert_eq!(index.holds(function.name(), segment), holds);
         }
-        let single = |all, &event: &Symbol| levels.join(&all, &levels.symbol(event)).unwrap();
-        assert_eq!(index.levels(segment), Some(events.iter().fold(levels.empty(), single)));
     }
     assert_eq!(next, events.len() as u64);
 }
@@ -290,15 +287,18 @@ fn schemes_that_scan_are_not_the_searchers() {
 
 fn archive_of(fold: &Fold, segments: usize) -> Vec<u8> {
     let mut file = Vec::new();
-    let options = WriteOptions::default().with_index(Some(segments));
-    archive::write_with(fold, &mut file, &options).unwrap();
+    archive::write_with(fold, &mut file, &sections::options(Some(segments), None)).unwrap();
     file
+}
+
+fn verify(file: &[u8]) -> loopfold::Result<Verified> {
+    archive::verify_with(Cursor::new(file), &sections::CHECKS)
 }
 
 fn read(file: &[u8]) -> (Fold, loopfold::Result<Option<PathIndex>>) {
     let mut archive = Archive::open(Cursor::new(file)).unwrap();
     let (fold, _) = archive.read(&ReadOptions::default()).unwrap();
-    let index = archive.index(&fold);
+    let index = sections::index(&mut archive, &fold);
     (fold, index)
 }
 
@@ -313,11 +313,11 @@ fn indexes_come_back_from_archives() {
             let file = archive_of(&fold, segments);
             let (again, index) = read(&file);
             assert_eq!(index.unwrap(), PathIndex::of(&again, segments).unwrap());
-            let verified = archive::verify(Cursor::new(&file)).unwrap();
+            let verified = verify(&file).unwrap().parts_of(SectionKind::Index);
             let known = PathIndex::of(&again, segments).unwrap();
-            assert_eq!(verified.index_segments, known.map_or(0, |index| index.segments() as u64));
+            assert_eq!(verified, known.map_or(0, |index| index.segments() as u64));
             let sizes = archive::sizes(Cursor::new(&file)).unwrap();
-            assert_eq!(sizes.index > 0, verified.index_segments > 0);
+            assert_eq!(sizes.index > 0, verified > 0);
         }
     }
 }
@@ -389,12 +389,12 @@ fn an_index_in_the_wrong_archive_is_found() {
     let ((at, length), (from, as_long)) =
         (section(&one, SectionKind::Index), section(&other, SectionKind::Index));
     assert_eq!(length, as_long, "the test needs indexes of the same length");
-    assert!(archive::verify(Cursor::new(&one)).is_ok());
+    assert!(verify(&one).is_ok());
     one[at..at + length].copy_from_slice(&other[from..from + length]);
     archive::reseal(&mut one);
     let (_, index) = read(&one);
     assert!(index.unwrap_err().to_string().contains("another fold"));
-    let error = archive::verify(Cursor::new(&one)).unwrap_err();
+    let error = verify(&one).unwrap_err();
     assert!(error.to_string().contains("index"), "{error}");
 }
 
@@ -417,11 +417,11 @@ fn damaged_indexes_never_panic() {
             for _ in 0..rng.between(1, 3) {
                 damaged[start + rng.below(length)] ^= 1 << rng.below(8);
             }
-            assert!(damaged == file || archive::verify(Cursor::new(&damaged)).is_err());
+            assert!(damaged == file || verify(&damaged).is_err());
             archive::reseal(&mut damaged);
             let (again, index) = read(&damaged);
             assert_eq!(again, fold);
-            let is_good = archive::verify(Cursor::new(&damaged)).is_ok();
+            let is_good = verify(&damaged).is_ok();
             let Ok(Some(index)) = index else {
                 assert!(!is_good);
                 errors += 1;

@@ -2,13 +2,15 @@
 //! invocation's blocks.
 
 use crate::support::{folders, odd_fold_of};
-use loopfold::archive::{self, ChunkSize, ReadOptions, WriteOptions};
+use loopfold::archive::{self, Archive, ReadOptions};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Measure, Target};
 use loopfold::folders::{Folder, Outermost, SequiturRuns, fold_trace};
 use loopfold::questions::{
-    CallStacks, Deepest, Functions, Levels, PathIndex, PathMemory, PathOccurrences, PathPlace, PathQuery,
-    PathScan, PathSearcher, PathStarts, ScanOptions, Scheme, find_path, scan_chunks, scan_unfolded,
+    CallStacks, ChunkSize, Deepest, Functions, Levels, PathIndex, PathMemory, PathOccurrences, PathPlace,
+    PathQuery, PathScan, PathSearcher, PathStarts, ScanOptions, Scheme, find_path, scan_chunks,
+    scan_unfolded,
 };
+use loopfold::sections;
 use loopfold::trace::{Alphabet, Collector, Event, Field, Name, Role, Sink, Value};
 use loopfold::{Fold, Symbol};
 use loopfold_testing::Rng;
@@ -198,9 +200,9 @@ fn check_schemes(
     if rng.one_in(4) {
         let size = ChunkSize::of_symbols(rng.between(1, 20) as u64).unwrap();
         let mut file = Vec::new();
-        archive::write_with(fold, &mut file, &WriteOptions::default().with_chunks(Some(size))).unwrap();
+        archive::write_with(fold, &mut file, &sections::options(None, Some(size))).unwrap();
         let (fold, _) = archive::read(Cursor::new(&file), &ReadOptions::default()).unwrap();
-        let chunks = archive::chunks(Cursor::new(&file)).unwrap().unwrap();
+        let chunks = sections::chunks(Archive::open(Cursor::new(&file)).unwrap()).unwrap().unwrap();
         // Symbols have other numbers there, and those that do not occur have none.
         let Some(query) = query_of(fold.alphabet(), function, path) else { return };
         let options = ScanOptions::default();

@@ -1,6 +1,7 @@
 //! Patterns of several streams: which occurrence belongs to which, how often each occurs, and
 //! which events they are made of.
 
+use crate::support::outermost;
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::questions::communication::Processes;
 use loopfold::questions::{
@@ -125,7 +126,7 @@ fn occurrences_belong_to_the_longest_pattern_that_has_them() {
     let mut rng = Rng::new(41);
     let (mut found, mut inside) = (0, 0);
     for _ in 0..3_000 {
-        let abridged = Abridged::of(&symbols(&streams::small(&mut rng, 100))).unwrap();
+        let abridged = Abridged::of(&symbols(&streams::small(&mut rng, 100)), &outermost).unwrap();
         for method in [PatternMethod::Ngrams, PatternMethod::Exact] {
             let settings = PatternSettings { method, min_count: 0, ..PatternSettings::default() };
             let patterns = Patterns::of(&[&abridged], &settings).unwrap();
@@ -146,8 +147,8 @@ fn letters(text: &str) -> Vec<Symbol> {
 #[test]
 fn repetitions_are_added_back_and_equal_patterns_put_together() {
     let step = "aabbcd";
-    let one = Abridged::of(&letters(&format!("{step}.{}!", step.repeat(400)))).unwrap();
-    let other = Abridged::of(&letters("xabcdyabbcdz")).unwrap();
+    let one = Abridged::of(&letters(&format!("{step}.{}!", step.repeat(400))), &outermost).unwrap();
+    let other = Abridged::of(&letters("xabcdyabbcdz"), &outermost).unwrap();
     let same = one.clone();
     let patterns = Patterns::of(&[&one, &other, &same], &PatternSettings::default()).unwrap();
     assert_eq!(patterns.classes, [vec![0, 2], vec![1]]);
@@ -165,7 +166,7 @@ fn repetitions_are_added_back_and_equal_patterns_put_together() {
 /// Figure 8, with occurrences inside the longer pattern told apart.
 #[test]
 fn figure_8() {
-    let abridged = Abridged::of(&letters("bgvgs1bgv2bgvgs3bgv4bgv5")).unwrap();
+    let abridged = Abridged::of(&letters("bgvgs1bgv2bgvgs3bgv4bgv5"), &outermost).unwrap();
     for method in [PatternMethod::Ngrams, PatternMethod::Exact] {
         let settings = PatternSettings { method, ..PatternSettings::default() };
         let patterns = Patterns::of(&[&abridged], &settings).unwrap().patterns;
@@ -176,7 +177,7 @@ fn figure_8() {
 
 #[test]
 fn patterns_are_ranked_as_asked_for() {
-    let abridged = Abridged::of(&letters("abcde1ab2abcde3ab4ab5ab6xyz7xyz8xyz9")).unwrap();
+    let abridged = Abridged::of(&letters("abcde1ab2abcde3ab4ab5ab6xyz7xyz8xyz9"), &outermost).unwrap();
     let first = |rank_by| {
         let settings = PatternSettings { rank_by, keep: 1, ..PatternSettings::default() };
         let patterns = Patterns::of(&[&abridged], &settings).unwrap();
@@ -192,7 +193,7 @@ fn patterns_are_ranked_as_asked_for() {
 /// same, as in the traces of LU.
 #[test]
 fn the_main_loop_is_seen_where_its_body_comes_again() {
-    let abridged = Abridged::of(&letters(&format!("xqrrstxqr{}!", "stx".repeat(249)))).unwrap();
+    let abridged = Abridged::of(&letters(&format!("xqrrstxqr{}!", "stx".repeat(249))), &outermost).unwrap();
     assert_eq!(abridged.symbols(), letters("xqrstxqrstx!"));
     let patterns = Patterns::of(&[&abridged], &PatternSettings::default()).unwrap().patterns;
     assert_eq!((&patterns[0].symbols[..], patterns[0].count), (&letters("stx")[..], 250));
@@ -239,7 +240,7 @@ fn events_are_chosen_and_found_again() {
         let choice = EventChoice { all_events, ..EventChoice::default() };
         // Every other time the loops of the fold are taken as they are.
         let room = if round % 2 == 0 { ROOM } else { Room { events: 0, ..ROOM } };
-        let streams = Processes::of(&fold, &choice, room).unwrap();
+        let streams = Processes::of(&fold, &choice, room, &outermost).unwrap();
         let positions = streams.positions();
         let communicates =
             fold.alphabet().symbols().any(|symbol| fold.alphabet().meaning(symbol).role != Role::Plain);
@@ -279,7 +280,7 @@ fn events_are_chosen_and_found_again() {
 
 #[test]
 fn many_patterns_are_looked_for_inside_others_as_few_are() {
-    let abridged = Abridged::of(&symbols(&streams::random(3_000, 4, 8))).unwrap();
+    let abridged = Abridged::of(&symbols(&streams::random(3_000, 4, 8)), &outermost).unwrap();
     let patterns = |keep| {
         let settings = PatternSettings { keep, rank_by: RankBy::Count, ..PatternSettings::default() };
         Patterns::of(&[&abridged], &settings).unwrap().patterns

@@ -81,7 +81,7 @@ fn sums_of_events_are_those_of_the_unfolded_events() {
     let mut rng = Rng::new(71);
     for round in 0..2000 {
         let trace = random_trace(&mut rng, 60);
-        let folder = &folders::all()[round % 5];
+        let folder = &folders::all(loopfold::archive::coded_size)[round % 5];
         let fold = fold_trace(trace, &**folder, 1).unwrap();
         let sums = event_sums(&fold).unwrap();
         let rows = unfolded(&fold);
@@ -252,7 +252,7 @@ fn rule_sums_by_unfolding(fold: &Fold) -> RuleSums {
 }
 
 fn random_fold(rng: &mut Rng, round: usize) -> Fold {
-    fold_trace(random_trace(rng, 60), &*folders::all()[round % 5], 1).unwrap()
+    fold_trace(random_trace(rng, 60), &*folders::all(loopfold::archive::coded_size)[round % 5], 1).unwrap()
 }
 
 #[test]

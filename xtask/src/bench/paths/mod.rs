@@ -14,12 +14,13 @@ use crate::clock::{best, timed};
 use crate::table::{Column, Table, grouped, short};
 use anyhow::{Context as _, Result, ensure};
 use choose::{CHUNK, Chosen, choose};
-use loopfold::archive::{self, Archive, ChunkSize, Chunks, ReadOptions, WriteOptions};
+use loopfold::archive::{self, Archive, ReadOptions, SectionReader};
 use loopfold::folders::{Auto, fold_trace};
 use loopfold::questions::{
-    Functions, PathIndex, PathOccurrences as _, PathPlace, PathQuery, PathScan, PathSearcher, ScanOptions,
-    Scheme, TraceChunks, find_path, scan_chunks,
+    ChunkSize, Chunks, Functions, PathIndex, PathOccurrences as _, PathPlace, PathQuery, PathScan,
+    PathSearcher, ScanOptions, Scheme, TraceChunks, find_path, scan_chunks,
 };
+use loopfold::sections;
 use loopfold::{Fold, Symbol, Trace};
 use loopfold_sources::{Context, Input, Options, by_name};
 use loopfold_testing::programs::{Kind, Token, control_flow};
@@ -99,7 +100,7 @@ struct Subject {
     archive_bytes: u64,
     index_bytes: u64,
     index: Option<PathIndex>,
-    chunks: Chunks<Cursor<Vec<u8>>>,
+    chunks: Chunks<SectionReader<Cursor<Vec<u8>>>>,
     /// Decompressing all chunks.
     decompression: Duration,
     /// Folding the trace and writing its archive with the index.
@@ -108,7 +109,7 @@ struct Subject {
 
 impl Subject {
     fn new(name: String, trace: Trace) -> Result<Self> {
-        let options = WriteOptions::default().with_index(Some(PathIndex::SEGMENTS));
+        let options = sections::options(Some(PathIndex::SEGMENTS), None);
         let (fold, build) = timed(|| -> Result<Fold> {
             let fold = fold_trace(trace, &Auto, 1)?;
             archive::write_with(&fold, &mut Vec::new(), &options)?;
@@ -116,13 +117,14 @@ impl Subject {
         });
         let fold = fold?;
         let mut file = Vec::new();
-        let options = options.with_chunks(Some(ChunkSize::of_symbols(CHUNK as u64)?));
+        let size = ChunkSize::of_symbols(CHUNK as u64)?;
+        let options = sections::options(Some(PathIndex::SEGMENTS), Some(size));
         archive::write_with(&fold, &mut file, &options)?;
         let mut archive = Archive::open(Cursor::new(file))?;
         let sizes = archive.sizes();
         let (fold, _) = archive.read(&ReadOptions::default())?;
-        let index = archive.index(&fold)?;
-        let chunks = archive.into_chunks()?.context("the archive has no chunks")?;
+        let index = sections::index(&mut archive, &fold)?;
+        let chunks = sections::chunks(archive)?.context("the archive has no chunks")?;
         let mut symbols = Vec::new();
         for stream in fold.streams() {
             symbols.extend(fold.unfold(stream.root()));
@@ -232,7 +234,7 @@ impl Batch {
     }
 }
 
-fn decompress(chunks: &Chunks<Cursor<Vec<u8>>>, which: &[usize]) -> Result<u64> {
+fn decompress(chunks: &Chunks<SectionReader<Cursor<Vec<u8>>>>, which: &[usize]) -> Result<u64> {
     let (mut symbols, mut bytes) = (Vec::new(), 0);
     for &chunk in which {
         bytes += chunks.read(chunk, &mut symbols)?;

@@ -3,8 +3,9 @@
 
 use crate::args::{PeersName, ReadArgs};
 use loopfold::Fold;
-use loopfold::archive::{self, Archive, Chunks};
-use loopfold::questions::PathIndex;
+use loopfold::archive::{self, Archive, SectionReader};
+use loopfold::questions::{Chunks, PathIndex};
+use loopfold::sections;
 use std::fs::File;
 use std::io::{BufReader, Read as _};
 use std::path::Path;
@@ -13,7 +14,7 @@ use std::path::Path;
 #[derive(Default)]
 pub(super) struct Stored {
     pub(super) index: Option<PathIndex>,
-    pub(super) chunks: Option<Chunks<BufReader<File>>>,
+    pub(super) chunks: Option<Chunks<SectionReader<BufReader<File>>>>,
 }
 
 impl Stored {
@@ -33,11 +34,11 @@ impl Stored {
             return (stored, notes);
         }
         let Some(mut archive) = open(only) else { return (stored, notes) };
-        match archive.index(fold) {
+        match sections::index(&mut archive, fold) {
             Ok(index) => stored.index = index,
             Err(error) => notes.push(format!("the index is not used: {error}")),
         }
-        match archive.into_chunks().and_then(|chunks| match chunks {
+        match sections::chunks(archive).and_then(|chunks| match chunks {
             Some(chunks) => chunks.check(fold).map(|()| Some(chunks)),
             None => Ok(None),
         }) {

@@ -30,7 +30,7 @@ impl<'a> Larger<'a> {
     pub(super) fn of(arguments: &SimilarArgs, fold: &'a Fold) -> Result<Self> {
         let left_out = if arguments.envelope { Vec::new() } else { ENVELOPE.map(String::from).to_vec() };
         let choice = EventChoice { all_events: arguments.all_events, left_out, ..EventChoice::default() };
-        let processes = Processes::of(fold, &choice, input::room(&arguments.folder))?;
+        let processes = Processes::of(fold, &choice, input::room(&arguments.folder), &input::outermost)?;
         let settings = PatternSettings { keep: MOST, look_inside: 0, ..PatternSettings::default() };
         let mut found = Found::of(&processes, &settings)?;
         found.communication.retain(|pattern| pattern.count >= settings.min_count);

@@ -7,16 +7,15 @@
 //! In both, events in different functions are different while loops are looked for, so that a
 //! repetition never hides in which functions it happened.
 //!
-//! Streams that are the same are looked at once. Time: that of unfolding and of folding twice
-//! with the folder `outermost`. Memory: 8 bytes for each event of the stream that is being
+//! Streams that are the same are looked at once. Time: that of unfolding and of folding twice. Memory: 8 bytes for each event of the stream that is being
 //! looked at, and that of the folder; what is kept goes with what is written.
 
 use super::call::{Call, Calls};
 use super::communicators::Communicators;
 use super::zip::{Joint, Node, Sequence};
 use crate::fold::{Fold, FoldedStream};
-use crate::questions::patterns::{Abridged, EventChoice, KeptPositions, Only, Room};
-use crate::side_by_side::side_by_side;
+use crate::parallel::parallel_map;
+use crate::questions::patterns::{Abridged, EventChoice, FoldStream, KeptPositions, Only, Room};
 use crate::trace::{Alphabet, Name, Projection, Role};
 use crate::{Result, RuleId, Symbol};
 use hashbrown::HashMap;
@@ -78,8 +77,9 @@ pub struct Processes<'a> {
 const NOWHERE: u32 = u32::MAX;
 
 impl<'a> Processes<'a> {
-    /// Looks at all streams.
-    pub fn of(fold: &'a Fold, choice: &EventChoice, room: Room) -> Result<Self> {
+    /// Looks at all streams, with the loops that `fold_stream` finds, such as those of the folder
+    /// `outermost`.
+    pub fn of(fold: &'a Fold, choice: &EventChoice, room: Room, fold_stream: FoldStream<'_>) -> Result<Self> {
         let calls = Calls::of(fold.alphabet());
         let communicators = Communicators::of(fold);
         let ignore = if calls.is_empty() { Vec::new() } else { choice.left_out.clone() };
@@ -90,10 +90,10 @@ impl<'a> Processes<'a> {
         roots.sort_unstable();
         roots.dedup();
         let is_long = |root: RuleId| fold.length(root) > room.events;
-        let distinct = side_by_side(&roots, room.threads, |&root| {
+        let distinct = parallel_map(&roots, room.threads, |&root| {
             let doing = match is_long(root) {
                 true => doing_as_stored(fold, root, &kinds, &shown, room.symbols),
-                false => doing(fold, root, &kinds, &shown),
+                false => doing(fold, root, &kinds, &shown, fold_stream),
             };
             doing.map(Arc::new)
         });
@@ -241,7 +241,13 @@ impl Annotated {
     }
 }
 
-fn doing(fold: &Fold, root: RuleId, kinds: &Kinds, shown: &[Symbol]) -> Result<Doing> {
+fn doing(
+    fold: &Fold,
+    root: RuleId,
+    kinds: &Kinds,
+    shown: &[Symbol],
+    fold_stream: FoldStream<'_>,
+) -> Result<Doing> {
     let mut annotated = Annotated::new(fold.alphabet().len());
     let mut exact: Vec<Symbol> = Vec::new();
     let mut open: Vec<u32> = Vec::new();
@@ -271,7 +277,7 @@ fn doing(fold: &Fold, root: RuleId, kinds: &Kinds, shown: &[Symbol]) -> Result<D
     for &(symbol, function) in &annotated.meanings {
         shorter.push(plain.number(shown[symbol.index()], function)?);
     }
-    let exact_form = Abridged::of(&exact)?;
+    let exact_form = Abridged::of(&exact, fold_stream)?;
     // If nothing became the same, the numbers are the same as well, and so are both forms.
     if plain.meanings.len() == annotated.meanings.len() {
         drop(exact);
@@ -280,7 +286,7 @@ fn doing(fold: &Fold, root: RuleId, kinds: &Kinds, shown: &[Symbol]) -> Result<D
         return Ok(Doing::of_one_form(exact_form, contexts, shown));
     }
     exact.iter_mut().for_each(|symbol| *symbol = shorter[symbol.index()]);
-    let shown_form = Abridged::of(&exact)?;
+    let shown_form = Abridged::of(&exact, fold_stream)?;
     drop(exact);
     let contexts = shown_form.symbols().iter().map(|&symbol| plain.meanings[symbol.index()].1).collect();
     let (pairs, nest) = Joint::of(&sequence(&exact_form), &sequence(&shown_form));

@@ -35,6 +35,7 @@ mod scan;
 mod schemes;
 mod searcher;
 mod starts;
+mod stored_chunks;
 mod syntax;
 mod tame;
 mod uses;
@@ -64,6 +65,7 @@ pub use schemes::{Effort, PathOccurrences, Scheme, Share};
 pub use searcher::{PathAnswer, PathSearcher};
 pub use starts::{PathMemory, PathStarts};
 use std::sync::Arc;
+pub use stored_chunks::{Chunk, ChunkSize, ChunkTotals, Chunks, chunk_totals};
 pub use syntax::{PathReader, is_path};
 use tame::Tame;
 

@@ -14,9 +14,13 @@
 //! 60 a loop.
 
 use crate::fold::{Fold, FoldBuilder, Folded, Target, measure_rules};
-use crate::folders::{Folder as _, Outermost};
 use crate::questions::{Nest, Node};
 use crate::{Error, Result, RuleId, Symbol};
+
+/// Folds a stream: adds its rules to a builder and returns the one that unfolds to it, as
+/// [`Folder::fold`](crate::folders::Folder::fold) does. Questions do not know the folders, so one
+/// that has to fold something is given the way to do it.
+pub type FoldStream<'a> = &'a (dyn Fn(&[Symbol], &mut FoldBuilder) -> Result<RuleId> + Sync);
 
 /// A loop of an abridged stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,10 +37,11 @@ pub struct AbridgedLoop {
 ///
 /// ```
 /// use loopfold::Symbol;
+/// use loopfold::folders::{Folder, Outermost};
 /// use loopfold::questions::Abridged;
 ///
 /// let events: Vec<Symbol> = "xababab".bytes().map(|name| Symbol::new(name.into()).unwrap()).collect();
-/// let abridged = Abridged::of(&events)?;
+/// let abridged = Abridged::of(&events, &|events, builder| Outermost::default().fold(events, builder))?;
 /// assert_eq!(abridged.symbols(), &events[..3]);
 /// assert_eq!(abridged.times(1, 3), 3);
 /// assert_eq!(abridged.events(0, 3), 7);
@@ -74,10 +79,10 @@ impl PartialEq for Abridged {
 impl Eq for Abridged {}
 
 impl Abridged {
-    /// The loops are those of the folder [`Outermost`].
-    pub fn of(stream: &[Symbol]) -> Result<Self> {
+    /// The loops are those that `fold_stream` finds.
+    pub fn of(stream: &[Symbol], fold_stream: FoldStream<'_>) -> Result<Self> {
         let mut builder = FoldBuilder::default();
-        let root = Outermost::default().fold(stream, &mut builder)?;
+        let root = fold_stream(stream, &mut builder)?;
         Self::flattened(&builder.finish(), root)
     }
 

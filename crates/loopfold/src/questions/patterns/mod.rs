@@ -22,7 +22,7 @@ mod kept;
 mod ngram;
 mod suffixes;
 
-pub use abridged::{Abridged, AbridgedLoop};
+pub use abridged::{Abridged, AbridgedLoop, FoldStream};
 pub use choice::{ENVELOPE, EventChoice, Only, Room};
 pub use exact::{Repeat, Repeats};
 pub use holders::Holders;
@@ -171,10 +171,11 @@ impl Patterns {
     ///
     /// ```
     /// use loopfold::Symbol;
+    /// use loopfold::folders::{Folder, Outermost};
     /// use loopfold::questions::{Abridged, PatternSettings, Patterns};
     ///
     /// let events: Vec<Symbol> = "abc.abcabcabcabc".bytes().map(|name| Symbol::new(name.into()).unwrap()).collect();
-    /// let abridged = Abridged::of(&events)?;
+    /// let abridged = Abridged::of(&events, &|events, builder| Outermost::default().fold(events, builder))?;
     /// let patterns = Patterns::of(&[&abridged], &PatternSettings::default())?;
     /// let [pattern] = &patterns.patterns[..] else { panic!() };
     /// assert_eq!((pattern.count, pattern.places, pattern.explained), (5, 2, 15));

@@ -3,18 +3,23 @@
 
 pub mod programs;
 
-use loopfold::Fold;
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::folders::{Folder, MinTimes, Outermost, Settings, fold_trace};
 use loopfold::trace::{Alphabet, Collector, Event, Sink};
+use loopfold::{Fold, RuleId, Symbol};
 use loopfold_testing::{Rng, streams};
 
 /// Every folder: a question gives the same answer on each one's fold.
 pub fn folders() -> Vec<Box<dyn Folder>> {
     let at_least_four = MinTimes::new(4).unwrap();
-    let mut folders = loopfold::folders::all();
+    let mut folders = loopfold::folders::all(loopfold::archive::coded_size);
     folders.push(Box::new(Outermost { settings: Settings::from(at_least_four) }));
     folders
+}
+
+/// The way to fold that questions with loops of their own are given.
+pub fn outermost(stream: &[Symbol], builder: &mut FoldBuilder) -> loopfold::Result<RuleId> {
+    Outermost::default().fold(stream, builder)
 }
 
 /// The fold of streams whose symbols are the numbers themselves, up to 8 of them.

@@ -3,22 +3,21 @@
 //! The top of the fold is divided into *segments*: stretches of the streams, streams with
 //! the same root taken once. They are cut between items of the roots; where these have too
 //! few, also between the items of the largest rules below and between iterations. For each
-//! function the index has the set of segments with an enter, a block or an exit of it, and
-//! for each segment how calls are nested in it. A search goes only into the segments of its
-//! function, and from there into every rule that they are made of.
+//! function the index has the set of segments with an enter, a block or an exit of it. A search
+//! goes only into the segments of its function, and from there into every rule that they are
+//! made of.
 //!
 //! There is an index only where symbols say whose they are: otherwise every exit matters to
 //! every function.
 //!
 //! Making it is one pass down the rules with a bit a segment, some ten nanoseconds an item
-//! for each 64 segments, and one pass for the levels. Memory while it is made: a bit for each
-//! rule and segment, and 32 bytes a rule.
+//! for each 64 segments. Memory while it is made: a bit for each rule and segment.
 
 mod candidates;
 mod segments;
+mod stored;
 
 use super::functions::{Function, Functions, Step};
-use super::levels::NestingLevels;
 use super::projection::{Alike, Projection, Scratch};
 use super::schemes::Share;
 use super::{Effort, PathFound, PathQuery};
@@ -27,7 +26,7 @@ use crate::{Error, Result, RuleId, Symbol};
 use candidates::{Candidates, joined};
 use hashbrown::HashMap;
 use roaring::RoaringBitmap;
-use segments::{cuts, has, levels_of, segments_of_symbols};
+use segments::{cuts, has, segments_of_symbols};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -63,15 +62,13 @@ const COMMON: u64 = 8;
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathIndex {
     /// Which fold it belongs to.
-    pub(crate) fingerprint: u64,
+    fingerprint: u64,
     /// How many segments were asked for.
-    pub(crate) asked: usize,
+    asked: usize,
     /// Where each segment ends: in events, of all different roots one after the other.
-    pub(crate) ends: Vec<u64>,
-    /// How calls are nested in each segment.
-    pub(crate) levels: Vec<NestingLevels>,
+    ends: Vec<u64>,
     /// The segments of each function, in the order of [`Functions::all`].
-    pub(crate) functions: Vec<RoaringBitmap>,
+    functions: Vec<RoaringBitmap>,
     /// The place of each function by its name.
     places: HashMap<Vec<u8>, usize>,
 }
@@ -110,23 +107,21 @@ impl PathIndex {
             set
         };
         let sets = functions.all().iter().map(of_function).collect();
-        let levels = levels_of(fold, &roots, &ends)?;
         let fingerprint = fingerprint(fold, &functions);
-        Ok(Some(Self::from_parts(fingerprint, asked, ends, levels, sets, &functions)))
+        Ok(Some(Self::from_parts(fingerprint, asked, ends, sets, &functions)))
     }
 
     /// The index that was stored as this.
-    pub(crate) fn from_parts(
+    fn from_parts(
         fingerprint: u64,
         asked: usize,
         ends: Vec<u64>,
-        levels: Vec<NestingLevels>,
         sets: Vec<RoaringBitmap>,
         functions: &Functions,
     ) -> Self {
         let names = functions.all().iter().enumerate();
         let places = names.map(|(place, function)| (function.name().to_vec(), place)).collect();
-        Self { fingerprint, asked, ends, levels, functions: sets, places }
+        Self { fingerprint, asked, ends, functions: sets, places }
     }
 
     /// True if it was made for this fold, as far as can be told at a nanosecond an item.
@@ -169,11 +164,6 @@ impl PathIndex {
     /// the other in the order of their numbers.
     pub fn events(&self, segment: usize) -> Option<Range<u64>> {
         self.stretch(segment).map(|(start, end)| start..end)
-    }
-
-    /// How calls are nested in a segment.
-    pub fn levels(&self, segment: usize) -> Option<NestingLevels> {
-        self.levels.get(segment).copied()
     }
 
     /// The segments of a function, as a share of all.

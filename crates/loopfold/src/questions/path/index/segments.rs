@@ -1,9 +1,7 @@
-//! Where segments are cut, which symbols each holds, and how calls are nested in it.
+//! Where segments are cut, and which symbols each holds.
 
 use super::Roots;
-use crate::Result;
-use crate::fold::{Fold, Item, Measure, Target, measure_rules};
-use crate::questions::path::levels::{Levels, NestingLevels};
+use crate::fold::{Fold, Item, Target};
 
 /// Something that no segment need be cut in: iterations of an item.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -148,19 +146,4 @@ fn each_piece(fold: &Fold, roots: &Roots, ends: &[u64], mut tell: impl FnMut(usi
             ahead.push(Coming::Items(fold.body(rule).iter()));
         }
     }
-}
-
-/// How calls are nested in each segment.
-pub(super) fn levels_of(fold: &Fold, roots: &Roots, ends: &[u64]) -> Result<Vec<NestingLevels>> {
-    let measure = Levels::new(fold.alphabet());
-    let rules = measure_rules(fold, &measure)?;
-    let mut levels = vec![measure.empty(); ends.len()];
-    each_piece(fold, roots, ends, |segment, item| {
-        let once = match item.target() {
-            Target::Symbol(symbol) => measure.of_symbol(symbol),
-            Target::Rule(rule) => rules[rule.index()],
-        };
-        levels[segment] = measure.joined(levels[segment], measure.repeated(once, item.times()));
-    });
-    Ok(levels)
 }

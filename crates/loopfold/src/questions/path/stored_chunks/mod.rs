@@ -1,8 +1,9 @@
-//! The section *chunks*: the symbols of all streams in order, cut into chunks that are
-//! compressed one by one, and an index of which functions each chunk contains.
+//! The trace in chunks, for whoever stores it beside the fold: the symbols of all streams in
+//! order, cut into chunks that are compressed one by one, and an index of which functions each
+//! chunk contains.
 //!
 //! This is the trace as section 4.3 of the paper on paths stores it, so that a search can
-//! decompress what it needs and nothing else. Opening the section reads its directory
+//! decompress what it needs and nothing else. Opening what was stored reads its directory
 //! alone; a chunk is read, checked against a checksum of its own and decompressed when it
 //! is asked for, at about a thousand million symbols a second. Writing unfolds the fold
 //! and compresses, some ten nanoseconds a symbol. Memory: one chunk, and about a hundred
@@ -14,14 +15,13 @@
 mod functions;
 
 use self::functions::IndexBuilder;
-use super::layout::{CHECKSUM_FAILS, Section, read_at};
-use crate::bytes::{Bytes, put_number, put_text};
+use super::{Functions, NestingLevels, TraceChunks};
+use crate::bytes::{Bytes, CHECKSUM_FAILS, put_number, put_text, read_at};
 use crate::fold::Unfold;
-use crate::questions::{Functions, NestingLevels, TraceChunks};
 use crate::{Error, Fold, Result, Symbol};
 use bytemuck::TransparentWrapper as _;
 use roaring::RoaringBitmap;
-use std::io::{Read, Seek};
+use std::io::{Read, Seek, SeekFrom};
 use std::sync::{Mutex, PoisonError};
 
 /// Decompression is what matters; higher levels take several times longer to write.
@@ -68,6 +68,20 @@ impl ChunkSize {
     /// How many symbols a chunk has.
     pub fn symbols(self) -> u64 {
         self.0.into()
+    }
+
+    /// The chunks of a fold as bytes, for [`Chunks::open`]. A fold that is stored in another
+    /// numbering needs the chunks of that: an archive stores the
+    /// [canonical form](Fold::canonical).
+    pub fn encode(self, fold: &Fold) -> Result<Vec<u8>> {
+        let mut contents = Vec::new();
+        let directory = cut(fold, self, |compressed| contents.extend_from_slice(compressed))?.write()?;
+        let mut stored = Vec::new();
+        put_number(&mut stored, directory.len() as u64);
+        stored.extend_from_slice(&crc32fast::hash(&directory).to_le_bytes());
+        stored.extend_from_slice(&directory);
+        stored.append(&mut contents);
+        Ok(stored)
     }
 }
 
@@ -127,11 +141,11 @@ struct Directory {
     functions: Vec<RoaringBitmap>,
 }
 
-/// The stored chunks of an archive. See [`Archive::into_chunks`](super::Archive::into_chunks).
+/// Stored chunks of a trace.
 ///
 /// ```
-/// use loopfold::archive::{self, ChunkSize, WriteOptions};
 /// use loopfold::folders::{Outermost, fold_trace};
+/// use loopfold::questions::{ChunkSize, Chunks};
 /// use loopfold::trace::{Collector, Event, Sink};
 ///
 /// let mut collector = Collector::default();
@@ -140,10 +154,8 @@ struct Directory {
 ///     collector.push(stream, &Event::named(name))?;
 /// }
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
-/// let options = WriteOptions::default().with_chunks(Some(ChunkSize::of_symbols(2)?));
-/// let mut file = Vec::new();
-/// archive::write_with(&fold, &mut file, &options)?;
-/// let chunks = archive::chunks(std::io::Cursor::new(file))?.unwrap();
+/// let stored = ChunkSize::of_symbols(2)?.encode(&fold)?;
+/// let chunks = Chunks::open(std::io::Cursor::new(stored))?;
 /// assert_eq!(chunks.all().len(), 3);
 /// let mut symbols = Vec::new();
 /// chunks.read(2, &mut symbols)?;
@@ -153,70 +165,56 @@ struct Directory {
 #[derive(Debug)]
 pub struct Chunks<R> {
     input: Mutex<R>,
-    parts: Parts,
-}
-
-/// All but the file.
-#[derive(Debug)]
-pub(super) struct Parts {
-    /// Where in the file the first chunk begins.
+    /// Where in the input the first chunk begins.
     begins: u64,
     directory: Directory,
 }
 
 impl<R: Read + Seek> Chunks<R> {
-    /// Reads the directory.
-    pub(super) fn open(mut input: R, section: &Section) -> Result<Self> {
-        let mark = read_at(&mut input, section.offset(), MARK.min(section.length()))?;
+    /// Opens what [`ChunkSize::encode`] gave, which is all of the input: reads the directory.
+    pub fn open(mut input: R) -> Result<Self> {
+        let stored = input.seek(SeekFrom::End(0))?;
+        let mark = read_at(&mut input, 0, MARK)?;
         let mut bytes = Bytes::new(&mark, "chunks");
         let length = bytes.number()?;
         let checksum = u32::from_le_bytes(bytes.array()?);
         let head = (mark.len() - bytes.rest().len()) as u64;
-        let contents = section.length().checked_sub(head).and_then(|rest| rest.checked_sub(length));
+        let contents = stored.checked_sub(head).and_then(|rest| rest.checked_sub(length));
         let contents =
             contents.ok_or_else(|| Error::damaged("chunks", "the directory does not fit in it"))?;
-        let content = read_at(&mut input, section.offset() + head, length)?;
+        let content = read_at(&mut input, head, length)?;
         if content.len() as u64 != length || crc32fast::hash(&content) != checksum {
             return Err(Error::damaged("chunks, directory", CHECKSUM_FAILS));
         }
         let directory = Directory::read(&content, contents)?;
-        let begins = section.offset() + head + length;
-        Ok(Self { input: Mutex::new(input), parts: Parts { begins, directory } })
-    }
-
-    pub(super) fn into_parts(self) -> Parts {
-        self.parts
-    }
-
-    pub(super) fn from_parts(input: R, parts: Parts) -> Self {
-        Self { input: Mutex::new(input), parts }
+        Ok(Self { input: Mutex::new(input), begins: head + length, directory })
     }
 
     /// All chunks, stream by stream.
     pub fn all(&self) -> &[Chunk] {
-        &self.parts.directory.chunks
+        &self.directory.chunks
     }
 
     /// How many symbols a chunk has, but the last of a stream.
     pub fn size(&self) -> ChunkSize {
-        self.parts.directory.size
+        self.directory.size
     }
 
     /// Fails unless these can be the chunks of a fold: its streams, their lengths and its
     /// functions. What is in the chunks is not looked at.
     pub fn check(&self, fold: &Fold) -> Result<()> {
-        self.parts.directory.check(fold, &Functions::of(fold.alphabet())?)
+        self.directory.check(fold, &Functions::of(fold.alphabet())?)
     }
 
     /// Reads, checks and decompresses a chunk, and returns how many bytes came out.
     pub fn read(&self, chunk: usize, symbols: &mut Vec<Symbol>) -> Result<u64> {
-        let directory = &self.parts.directory;
+        let directory = &self.directory;
         let about = directory.chunks.get(chunk);
         let about = about.ok_or_else(|| Error::invalid(format_args!("there is no chunk {chunk}")))?;
         let compressed = {
             // Whoever panicked before left nothing behind: each seeks first.
             let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
-            read_at(&mut *input, self.parts.begins + about.offset, about.bytes)?
+            read_at(&mut *input, self.begins + about.offset, about.bytes)?
         };
         let place = || format!("chunks, {}", directory.name_of(chunk));
         if crc32fast::hash(&compressed) != about.checksum {
@@ -226,9 +224,10 @@ impl<R: Read + Seek> Chunks<R> {
             .map_err(|reason| Error::damaged(place(), reason))
     }
 
-    /// Decompresses all chunks and compares them, and what is known of them, with a fold.
-    pub(super) fn verify(&self, fold: &Fold) -> Result<()> {
-        let directory = &self.parts.directory;
+    /// Decompresses all chunks and compares them, and what is known of them, with a fold;
+    /// returns how many there are.
+    pub fn verify(&self, fold: &Fold) -> Result<u64> {
+        let directory = &self.directory;
         let functions = Functions::of(fold.alphabet())?;
         directory.check(fold, &functions)?;
         let mut index = IndexBuilder::new(fold, &functions);
@@ -254,7 +253,7 @@ impl<R: Read + Seek> Chunks<R> {
                 "the chunks do not contain the functions that it says",
             ));
         }
-        Ok(())
+        Ok(directory.chunks.len() as u64)
     }
 }
 
@@ -268,7 +267,7 @@ impl<R: Read + Seek + Send> TraceChunks for Chunks<R> {
     }
 
     fn first_of(&self, stream: usize) -> usize {
-        self.parts.directory.starts.get(stream).copied().unwrap_or(self.all().len())
+        self.directory.starts.get(stream).copied().unwrap_or(self.all().len())
     }
 
     fn levels_of(&self, chunk: usize) -> NestingLevels {
@@ -276,7 +275,7 @@ impl<R: Read + Seek + Send> TraceChunks for Chunks<R> {
     }
 
     fn containing(&self, function: usize) -> Option<&RoaringBitmap> {
-        self.parts.directory.functions.get(function)
+        self.directory.functions.get(function)
     }
 
     fn read(&self, chunk: usize, symbols: &mut Vec<Symbol>) -> Result<u64> {
@@ -382,18 +381,6 @@ fn read_chunk(bytes: &mut Bytes<'_>, stream: usize, first: u64, symbols: u64, of
     let levels = NestingLevels::stored(leaves, enters, (returns > 0).then_some(returns));
     let levels = levels.filter(|_| fits).ok_or_else(|| bytes.damaged("calls cannot be nested like that"))?;
     Ok(Chunk { stream, first, symbols, offset, bytes: length, checksum, levels })
-}
-
-/// The section for a fold in canonical form.
-pub(super) fn write(fold: &Fold, size: ChunkSize) -> Result<Vec<u8>> {
-    let mut contents = Vec::new();
-    let directory = cut(fold, size, |compressed| contents.extend_from_slice(compressed))?.write()?;
-    let mut section = Vec::new();
-    put_number(&mut section, directory.len() as u64);
-    section.extend_from_slice(&crc32fast::hash(&directory).to_le_bytes());
-    section.extend_from_slice(&directory);
-    section.append(&mut contents);
-    Ok(section)
 }
 
 /// Cuts the streams of a fold into chunks, and gives each to `keep` as it is stored.

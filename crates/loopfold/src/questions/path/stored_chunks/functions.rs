@@ -2,7 +2,7 @@
 //! symbol.
 
 use crate::fold::Fold;
-use crate::questions::{Functions, Levels, NestingLevels};
+use crate::questions::path::{Functions, Levels, NestingLevels};
 use crate::trace::Role;
 use crate::{Error, Result, Symbol};
 use roaring::RoaringBitmap;

@@ -1,0 +1,38 @@
+//! A parallel map: the same work on every item of a slice, on several threads.
+//!
+//! Threads take the next item from one shared counter, so items of unequal size balance. Results
+//! come in the order of the items, so they are the same on one thread or many. Cost: one thread
+//! less than asked for is spawned, and one lock that nobody else waits for is taken per item.
+
+use crate::{Error, Result};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Maps all items, on up to `threads` threads; the results are in the order of the items.
+pub(crate) fn parallel_map<T: Sync, R: Send>(
+    items: &[T],
+    threads: usize,
+    map: impl Fn(&T) -> Result<R> + Sync,
+) -> Vec<Result<R>> {
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<Result<R>>>> = items.iter().map(|_| Mutex::new(None)).collect();
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(index) else { break };
+            let result = map(item);
+            *results[index].lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(result);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.min(items.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let result = |slot: Mutex<Option<Result<R>>>| {
+        let result = slot.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        result.unwrap_or_else(|| Err(Error::invalid("a stream was not worked on")))
+    };
+    results.into_iter().map(result).collect()
+}

@@ -1,0 +1,67 @@
+//! What questions keep in an archive beside the fold: the index of functions, and the events in
+//! chunks.
+//!
+//! The archive stores the bytes of such sections without knowing what they are, and the question
+//! on paths makes and reads them without knowing where they are stored. The two meet here and
+//! nowhere else.
+//!
+//! ```
+//! use loopfold::archive::{self, Archive, ReadOptions};
+//! use loopfold::folders::{Outermost, fold_trace};
+//! use loopfold::questions::ChunkSize;
+//! use loopfold::sections;
+//! use loopfold::trace::{Collector, Event, Sink};
+//!
+//! let mut collector = Collector::default();
+//! let stream = collector.stream("main")?;
+//! (0..5).try_for_each(|_| collector.push(stream, &Event::named("a")))?;
+//! let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
+//! let options = sections::options(None, Some(ChunkSize::of_symbols(2)?));
+//! let mut file = Vec::new();
+//! archive::write_with(&fold, &mut file, &options)?;
+//! let mut archive = Archive::open(std::io::Cursor::new(file))?;
+//! let (fold, _) = archive.read(&ReadOptions::default())?;
+//! assert!(sections::index(&mut archive, &fold)?.is_none());
+//! assert_eq!(sections::chunks(archive)?.unwrap().all().len(), 3);
+//! # Ok::<(), loopfold::Error>(())
+//! ```
+
+use crate::archive::{Archive, SectionCheck, SectionKind, SectionReader, WriteOptions};
+use crate::questions::{ChunkSize, Chunks, PathIndex};
+use crate::{Fold, Result};
+use std::io::{Read, Seek};
+
+/// Writes an index of about so many segments, where there can be one, and chunks of this size.
+pub fn options(index: Option<usize>, chunks: Option<ChunkSize>) -> WriteOptions<'static> {
+    let mut options = WriteOptions::default();
+    if let Some(segments) = index {
+        options = options.with_section(SectionKind::Index, move |fold| {
+            PathIndex::of(fold, segments)?.map(|index| index.encode()).transpose()
+        });
+    }
+    if let Some(size) = chunks {
+        options = options.with_section(SectionKind::Chunks, move |fold| size.encode(fold).map(Some));
+    }
+    options
+}
+
+/// Checks for [`archive::verify_with`](crate::archive::verify_with): that the index and the
+/// chunks say what the fold does. They count segments of the index, and chunks.
+pub const CHECKS: [SectionCheck<'static>; 2] = [
+    (SectionKind::Chunks, &|fold, section| Chunks::open(section)?.verify(fold)),
+    (SectionKind::Index, &|fold, section| PathIndex::verify(&section.content()?, fold)),
+];
+
+/// The index of the fold that was read from an archive. Returns `None` if none is stored for the
+/// whole of it. An index that is damaged or of another fold is an error; the fold is then as good
+/// without it.
+pub fn index<R: Read + Seek>(archive: &mut Archive<R>, fold: &Fold) -> Result<Option<PathIndex>> {
+    let Some(section) = archive.section(SectionKind::Index)? else { return Ok(None) };
+    PathIndex::decode(&section.content()?, fold).map(Some)
+}
+
+/// The chunks of an archive; reads their directory alone. Returns `None` if none are stored for
+/// the whole of it.
+pub fn chunks<R: Read + Seek>(archive: Archive<R>) -> Result<Option<Chunks<SectionReader<R>>>> {
+    archive.into_section(SectionKind::Chunks)?.map(Chunks::open).transpose()
+}

@@ -1,0 +1,41 @@
+//! Bugs that were found, each held down by a test that is named after it.
+
+use loopfold::archive::{self, Archive, ReadOptions, SectionKind};
+use loopfold::folders::{Outermost, fold_trace};
+use loopfold::questions::PathIndex;
+use loopfold::sections;
+use loopfold::trace::{Collector, Event, Field, Role, Sink, Value};
+use std::io::Cursor;
+
+/// Levels of calls in a stored index were taken as they were, though calls cannot be nested in
+/// every way. No search needs them: whatever older files or hostile ones say there is passed over.
+#[test]
+fn levels_in_a_stored_index_were_not_checked() {
+    let mut collector = Collector::default();
+    let stream = collector.stream("main").unwrap();
+    let f = [Field { key: "function", value: Value::Text(b"f") }];
+    collector.push(stream, &Event { role: Role::Enter, ..Event::named("f") }).unwrap();
+    for name in ["B1", "B2", "B3"] {
+        collector.push(stream, &Event { role: Role::Block, fields: &f, ..Event::named(name) }).unwrap();
+    }
+    let fold = fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap();
+    let mut file = Vec::new();
+    archive::write_with(&fold, &mut file, &sections::options(Some(2), None)).unwrap();
+    let mut archive = Archive::open(Cursor::new(&file)).unwrap();
+    let (fold, _) = archive.read(&ReadOptions::default()).unwrap();
+    let index = PathIndex::of(&fold, 2).unwrap();
+    assert_eq!(index.as_ref().unwrap().segments(), 2);
+    let segment = archive.segments()[0].sections().iter().find(|of| of.kind() == SectionKind::Index).unwrap();
+    // A byte that says that it is not compressed, the fingerprint, how many segments were asked for
+    // and are there; then for each its length and three numbers.
+    let first = segment.offset() as usize + 1 + 8 + 2;
+    for at in [first, first + 4] {
+        assert_eq!(file[at..at + 4], [2, 0, 0, 0]);
+        // Seven calls are left, though there is no lowest one that is.
+        file[at + 1..at + 4].copy_from_slice(&[7, 9, 0]);
+    }
+    archive::reseal(&mut file);
+    let mut archive = Archive::open(Cursor::new(&file)).unwrap();
+    assert_eq!(sections::index(&mut archive, &fold).unwrap(), index);
+    archive.verify_with(&sections::CHECKS).unwrap();
+}
