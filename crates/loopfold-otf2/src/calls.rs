@@ -3,17 +3,17 @@
 //!
 //! What a nonblocking call receives is known only when it completes, in another call. The
 //! event of the first call waits for that, and later events wait behind it: up to
-//! [`MOST_HELD`]. After that it is told without, and what was received is told with the
+//! [`MOST_HELD`]. After that it is emitted without, and what was received is a part of the
 //! call in which it completed. Nonblocking collectives wait in the same way.
 //!
-//! Constant time a record; memory goes with open regions, pending requests and events held.
+//! Constant time a record; memory is O(open regions + pending requests + events held).
 
 use crate::definitions::Definitions;
-use crate::records::{Collective, Message, Record, Visitor};
-use crate::told::{
-    Description, Key, Kind, Numbers, STRAY, STRAY_COLLECTIVE, STRAY_IRECV, STRAY_ISEND, STRAY_RECEIVE,
-    STRAY_SEND, Told, UNKNOWN,
+use crate::kinds::{
+    Class, EncodedEvent, Key, KindCode, KindTable, STRAY, STRAY_COLLECTIVE, STRAY_IRECV, STRAY_ISEND,
+    STRAY_RECEIVE, STRAY_SEND, UNKNOWN,
 };
+use crate::records::{Collective, Message, Record, Visitor};
 use hashbrown::HashMap;
 use loopfold_sources::Globs;
 use std::collections::VecDeque;
@@ -29,7 +29,7 @@ const DEEPEST_JUMP: usize = 4096;
 
 const ROOT_NONE: u32 = u32::MAX;
 
-/// What to tell.
+/// Which events to emit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wanted {
     /// Only calls of MPI.
@@ -61,7 +61,7 @@ pub(crate) struct Calls<'d> {
     definitions: &'d Definitions,
     wanted: &'d Wanted,
     /// Shared by all locations that a thread reads.
-    numbers: Rc<RefCell<Numbers>>,
+    kinds: Rc<RefCell<KindTable>>,
     treatments: HashMap<u32, Treatment, foldhash::fast::RandomState>,
     open: Vec<Frame>,
     /// The calls of MPI that are open: the first `depth`; the others are there to be used again.
@@ -71,19 +71,20 @@ pub(crate) struct Calls<'d> {
     /// How many held events were let go.
     released: u64,
     pending: HashMap<u64, Pending, foldhash::fast::RandomState>,
-    description: Description,
+    /// The kind of the event in hand.
+    code: KindCode,
     last: Option<u32>,
-    told: Vec<Told>,
+    events: Vec<EncodedEvent>,
     odd: Oddities,
 }
 
-/// How a region is told.
+/// What becomes of a region.
 #[derive(Clone, Copy)]
 struct Treatment {
     is_mpi: bool,
     /// Whether it completes requests, so that how many counts.
     completes: bool,
-    is_told: bool,
+    is_wanted: bool,
 }
 
 struct Frame {
@@ -117,7 +118,7 @@ impl Call {
 
 /// An event in the queue.
 enum Held {
-    Ready(Told),
+    Ready(EncodedEvent),
     Waiting(Box<Waiting>),
 }
 
@@ -132,7 +133,7 @@ struct Waiting {
 /// Which call.
 #[derive(Clone, Copy)]
 struct What {
-    kind: Kind,
+    class: Class,
     region: u32,
     completes: bool,
     caller: Option<u32>,
@@ -143,7 +144,7 @@ struct What {
 enum Pending {
     /// The event with this number, counted from the first that was ever held.
     Event { held: u64, place: usize },
-    /// A call that is not told.
+    /// A call that is not emitted.
     Nobody,
 }
 
@@ -151,12 +152,12 @@ impl<'d> Calls<'d> {
     pub(crate) fn new(
         definitions: &'d Definitions,
         wanted: &'d Wanted,
-        numbers: Rc<RefCell<Numbers>>,
+        kinds: Rc<RefCell<KindTable>>,
     ) -> Self {
         Self {
             definitions,
             wanted,
-            numbers,
+            kinds,
             treatments: HashMap::default(),
             open: Vec::new(),
             calls: Vec::new(),
@@ -164,22 +165,22 @@ impl<'d> Calls<'d> {
             held: VecDeque::new(),
             released: 0,
             pending: HashMap::default(),
-            description: Description::default(),
+            code: KindCode::default(),
             last: None,
-            told: Vec::new(),
+            events: Vec::new(),
             odd: Oddities::default(),
         }
     }
 
-    /// The events since this was last asked.
-    pub(crate) fn take_told(&mut self) -> Vec<Told> {
-        let room = self.told.capacity();
-        mem::replace(&mut self.told, Vec::with_capacity(room))
+    /// The events since this was last called.
+    pub(crate) fn take_events(&mut self) -> Vec<EncodedEvent> {
+        let room = self.events.capacity();
+        mem::replace(&mut self.events, Vec::with_capacity(room))
     }
 
-    /// There are no more records: calls that are open are told as far as they are known.
+    /// There are no more records: calls that are open are emitted as far as they are known.
     pub(crate) fn finish(&mut self) -> Oddities {
-        self.odd.open_calls = self.open.iter().filter(|frame| frame.treatment.is_told).count() as u64;
+        self.odd.open_calls = self.open.iter().filter(|frame| frame.treatment.is_wanted).count() as u64;
         while let Some(frame) = self.open.pop() {
             if frame.treatment.is_mpi {
                 self.end_call(&frame, None);
@@ -207,7 +208,7 @@ impl<'d> Calls<'d> {
         let treatment = Treatment {
             is_mpi,
             completes: name.starts_with(b"MPI_Wait") || name.starts_with(b"MPI_Test"),
-            is_told: (is_mpi || !self.wanted.mpi_only) && self.wanted.regions.fit(&name),
+            is_wanted: (is_mpi || !self.wanted.mpi_only) && self.wanted.regions.fit(&name),
         };
         self.treatments.insert(region, treatment);
         treatment
@@ -221,12 +222,12 @@ impl<'d> Calls<'d> {
             }
             self.calls[self.depth].clear();
             self.depth += 1;
-        } else if treatment.is_told {
-            self.description.begin(Kind::Enter, region);
-            if let Some(caller) = self.innermost(|treatment| treatment.is_told) {
-                self.description.field(Key::Caller, caller.into());
+        } else if treatment.is_wanted {
+            self.code.begin(Class::Enter, region);
+            if let Some(caller) = self.innermost(|treatment| treatment.is_wanted) {
+                self.code.field(Key::Caller, caller.into());
             }
-            self.tell_described(time, None);
+            self.emit(time, None);
         }
         self.open.push(Frame { region, start: time, treatment });
     }
@@ -243,8 +244,8 @@ impl<'d> Calls<'d> {
         let Some(inner) = inner else {
             self.odd.unmatched_returns += 1;
             let treatment = self.treatment(region);
-            if !treatment.is_mpi && treatment.is_told {
-                self.tell_leave(region, time);
+            if !treatment.is_mpi && treatment.is_wanted {
+                self.emit_leave(region, time);
             }
             return;
         };
@@ -253,39 +254,39 @@ impl<'d> Calls<'d> {
             let Some(frame) = self.open.pop() else { break };
             if frame.treatment.is_mpi {
                 self.end_call(&frame, time);
-            } else if frame.treatment.is_told {
-                self.tell_leave(frame.region, time);
+            } else if frame.treatment.is_wanted {
+                self.emit_leave(frame.region, time);
             }
         }
     }
 
-    fn tell_leave(&mut self, region: u32, time: Option<i64>) {
-        self.description.begin(Kind::Leave, region);
-        self.tell_described(time, None);
+    fn emit_leave(&mut self, region: u32, time: Option<i64>) {
+        self.code.begin(Class::Leave, region);
+        self.emit(time, None);
     }
 
-    /// Tells the call of a frame, which was just taken from the open ones.
+    /// Emits the call of a frame, which was just taken from the open ones.
     fn end_call(&mut self, frame: &Frame, end: Option<i64>) {
         self.depth = self.depth.saturating_sub(1);
         let call = mem::take(&mut self.calls[self.depth]);
         let caller = if self.wanted.caller { self.innermost(|_| true) } else { None };
         let completes = frame.treatment.completes;
-        let what = What { kind: Kind::Call, region: frame.region, completes, caller };
+        let what = What { class: Class::Call, region: frame.region, completes, caller };
         let duration = frame.start.zip(end).and_then(|(start, end)| end.checked_sub(start));
         let duration = duration.filter(|&duration| duration >= 0);
-        self.calls[self.depth] = self.tell_call(what, call, frame.start, duration, frame.treatment.is_told);
+        self.calls[self.depth] = self.emit_call(what, call, frame.start, duration, frame.treatment.is_wanted);
     }
 
-    /// Tells a call, now or when it is complete, and gives back a call to use again.
-    fn tell_call(
+    /// Emits a call, now or when it is complete, and returns a call to use again.
+    fn emit_call(
         &mut self,
         what: What,
         call: Call,
         start: Option<i64>,
         duration: Option<i64>,
-        is_told: bool,
+        is_wanted: bool,
     ) -> Call {
-        if !is_told {
+        if !is_wanted {
             for &request in &call.requests {
                 self.pending.insert(request, Pending::Nobody);
             }
@@ -293,8 +294,8 @@ impl<'d> Calls<'d> {
         }
         self.odd.mpi_calls += 1;
         if call.requests.is_empty() {
-            self.describe(what, &call);
-            self.tell_described(start, duration);
+            self.encode(what, &call);
+            self.emit(start, duration);
             return call;
         }
         let held = self.released + self.held.len() as u64;
@@ -307,64 +308,65 @@ impl<'d> Calls<'d> {
         Call::default()
     }
 
-    fn describe(&mut self, what: What, call: &Call) {
-        let description = &mut self.description;
-        description.begin(what.kind, what.region);
+    fn encode(&mut self, what: What, call: &Call) {
+        let code = &mut self.code;
+        code.begin(what.class, what.region);
         let sends = call.sends.iter();
         let receives = call.receives.iter().flatten();
-        description.fields(Key::Dest, sends.clone().map(|message| message.peer.into()));
-        description.fields(Key::Tag, sends.clone().map(|message| message.tag.into()));
-        description.fields(Key::Bytes, sends.clone().map(|message| message.bytes));
+        code.fields(Key::Dest, sends.clone().map(|message| message.peer.into()));
+        code.fields(Key::Tag, sends.clone().map(|message| message.tag.into()));
+        code.fields(Key::Bytes, sends.clone().map(|message| message.bytes));
         let (tag, bytes) = match call.sends.as_slice() {
             [] => (Key::Tag, Key::Bytes),
             _ => (Key::ReceivedTag, Key::ReceivedBytes),
         };
-        description.fields(Key::Src, receives.clone().map(|message| message.peer.into()));
-        description.fields(tag, receives.clone().map(|message| message.tag.into()));
-        description.fields(bytes, receives.clone().map(|message| message.bytes));
+        code.fields(Key::Src, receives.clone().map(|message| message.peer.into()));
+        code.fields(tag, receives.clone().map(|message| message.tag.into()));
+        code.fields(bytes, receives.clone().map(|message| message.bytes));
         let collective = call.collective.iter();
         if let Some(collective) = call.collective {
             if collective.root != ROOT_NONE {
-                description.field(Key::Root, collective.root.into());
+                code.field(Key::Root, collective.root.into());
             }
             let ranks = self.definitions.ranks_of(collective.comm);
             if let Some(bytes) = buffer_of(&collective, ranks) {
-                description.field(Key::Bytes, bytes);
+                code.field(Key::Bytes, bytes);
             }
         }
         let comms = sends.clone().chain(receives.clone()).map(|message| message.comm);
         let comms = comms.chain(collective.map(|collective| collective.comm));
-        description.fields(Key::Comm, comms.map(u64::from));
+        code.fields(Key::Comm, comms.map(u64::from));
         if let Some(comm) = call.new_comm {
-            description.field(Key::NewComm, comm.into());
+            code.field(Key::NewComm, comm.into());
         }
         let messages = sends.len().max(receives.count()) as u64;
         if what.completes {
-            description.field(Key::N, call.completions);
+            code.field(Key::N, call.completions);
         } else if messages > 1 {
-            description.field(Key::N, messages);
+            code.field(Key::N, messages);
         }
         if call.cancelled > 0 {
-            description.field(Key::Cancelled, call.cancelled);
+            code.field(Key::Cancelled, call.cancelled);
         }
         if let Some(collective) = call.collective.filter(|_| self.wanted.sizes) {
-            description.field(Key::Sent, collective.sent);
-            description.field(Key::Received, collective.received);
+            code.field(Key::Sent, collective.sent);
+            code.field(Key::Received, collective.received);
         }
         if let Some(caller) = what.caller {
-            description.field(Key::Caller, caller.into());
+            code.field(Key::Caller, caller.into());
         }
     }
 
-    /// Tells what was described, behind what waits.
-    fn tell_described(&mut self, start: Option<i64>, duration: Option<i64>) {
-        let number = self.numbers.borrow_mut().number(&self.description, self.last);
-        self.last = Some(number);
-        let told = Told { number, start: start.unwrap_or(UNKNOWN), duration: duration.unwrap_or(UNKNOWN) };
+    /// Emits an event of the kind that was encoded, behind what waits.
+    fn emit(&mut self, start: Option<i64>, duration: Option<i64>) {
+        let kind = self.kinds.borrow_mut().number(&self.code, self.last);
+        self.last = Some(kind);
+        let (start, duration) = (start.unwrap_or(UNKNOWN), duration.unwrap_or(UNKNOWN));
+        let event = EncodedEvent { kind, start, duration };
         if self.held.is_empty() {
-            self.told.push(told);
+            self.events.push(event);
         } else {
-            self.hold(Held::Ready(told));
+            self.hold(Held::Ready(event));
         }
     }
 
@@ -386,12 +388,12 @@ impl<'d> Calls<'d> {
         }
     }
 
-    /// Tells the first event of the queue, with what is known of it.
+    /// Emits the first event of the queue, with what is known of it.
     fn release_first(&mut self) {
         let Some(first) = self.held.pop_front() else { return };
         self.released += 1;
         match first {
-            Held::Ready(told) => self.told.push(told),
+            Held::Ready(event) => self.events.push(event),
             Held::Waiting(waiting) => {
                 let Waiting { what, call, missing, start, duration } = *waiting;
                 if missing > 0 {
@@ -399,9 +401,9 @@ impl<'d> Calls<'d> {
                         self.forget(*request, self.released - 1);
                     }
                 }
-                self.describe(what, &call);
-                let number = self.numbers.borrow_mut().number(&self.description, None);
-                self.told.push(Told { number, start, duration });
+                self.encode(what, &call);
+                let kind = self.kinds.borrow_mut().number(&self.code, None);
+                self.events.push(EncodedEvent { kind, start, duration });
             }
         }
     }
@@ -414,7 +416,7 @@ impl<'d> Calls<'d> {
     }
 
     /// Gives what completes a request to the event that waits for it; says whether that was
-    /// still to be told.
+    /// still to be emitted.
     fn complete(&mut self, request: u64, take: impl FnOnce(&mut Call, usize)) -> bool {
         match self.pending.remove(&request) {
             None => false,
@@ -443,9 +445,9 @@ impl<'d> Calls<'d> {
         let mut call = Call::default();
         take(&mut call);
         let caller = if self.wanted.caller { self.innermost(|_| true) } else { None };
-        let what = What { kind: Kind::Stray, region: name, completes: false, caller };
-        let is_told = self.wanted.regions.fit(STRAY.get(name as usize).copied().unwrap_or("").as_bytes());
-        self.tell_call(what, call, time, None, is_told);
+        let what = What { class: Class::Stray, region: name, completes: false, caller };
+        let is_wanted = self.wanted.regions.fit(STRAY.get(name as usize).copied().unwrap_or("").as_bytes());
+        self.emit_call(what, call, time, None, is_wanted);
     }
 }
 

@@ -4,19 +4,19 @@
 //! build this, and a site's own library can be used. Everything that C has a hand in is in
 //! two files, `library` (its functions) and `reader` (what is safe to do with them); all
 //! others have no unsafe code: `definitions` (which location is which rank), `calls` (from
-//! records to events), `told` (events as numbers), `read` (all locations
-//! at the same time), `cut` (where a file was cut).
+//! records to events), `kinds` (what events are, by number), `read` (all
+//! locations at the same time), `cut` (where a file was cut).
 #![deny(unsafe_code)]
 
 mod anchor;
 mod calls;
 mod cut;
 mod definitions;
+mod kinds;
 mod library;
 mod read;
 mod reader;
 mod records;
-mod told;
 
 pub use anchor::anchor_in;
 
@@ -41,7 +41,7 @@ impl Source for Otf2 {
     }
 
     fn fields(&self) -> &'static [&'static str] {
-        told::FIELDS
+        kinds::FIELDS
     }
 
     fn fits(&self, head: &[u8]) -> Fit {
@@ -83,7 +83,7 @@ fn read_archive(anchor: &Path, context: &mut Context<'_>) -> Result<()> {
     context.count_bytes(anchor::bytes_of(anchor));
     let found = read::read(library, anchor, &definitions, &locations, &wanted, &streams, context)?;
     if wanted.mpi_only && found.mpi_calls == 0 {
-        context.damaged("archive", "there are no calls of MPI; without --mpi-only all regions are told")?;
+        context.damaged("archive", "there are no calls of MPI; without --mpi-only all regions are read")?;
     }
     Ok(())
 }

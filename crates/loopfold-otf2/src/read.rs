@@ -14,10 +14,10 @@ use crate::anchor;
 use crate::calls::{Calls, Oddities, Wanted};
 use crate::cut;
 use crate::definitions::{Definitions, NamedLocation};
+use crate::kinds::{EncodedEvent, Kind, KindTable};
 use crate::library::Library;
 use crate::reader::{Events, Reader};
-use crate::told::{Meaning, Numbers, Told};
-use loopfold::StreamId;
+use loopfold::{StreamId, Symbol};
 use loopfold_sources::{Context, Error, Result};
 use std::cell::RefCell;
 use std::path::Path;
@@ -33,9 +33,9 @@ const LAG: usize = 4;
 
 /// What a thread found in a location since the last time.
 struct Batch {
-    /// What the numbers mean that follow those of the thread's earlier batches.
-    new: Vec<Meaning>,
-    told: Vec<Told>,
+    /// The kinds whose numbers follow those of the thread's earlier batches.
+    new: Vec<Kind>,
+    events: Vec<EncodedEvent>,
     end: Option<End>,
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn read(
         for thread in 0..threads {
             let (batches, inbox) = sync_channel(LAG);
             scope.spawn(move || task.run(thread, &batches));
-            readers.push(Inbox { batches: inbox, meanings: Vec::new() });
+            readers.push(Inbox { batches: inbox, kinds: Vec::new() });
         }
         // Ends before the threads are joined; those that still send find nobody listening.
         push_all(task, readers, streams, context)
@@ -93,7 +93,23 @@ pub(crate) fn read(
 /// The batches of a thread, on the side that takes them.
 struct Inbox {
     batches: Receiver<Result<Batch, String>>,
-    meanings: Vec<Meaning>,
+    /// The thread's kinds by number, and their symbols once they were pushed: interned then,
+    /// the alphabet is in the order of the events, also where these waited for others.
+    kinds: Vec<(Kind, Option<Symbol>)>,
+}
+
+impl Inbox {
+    fn symbol(&mut self, kind: u32, context: &mut Context<'_>) -> Result<Symbol> {
+        let (kind, symbol) = self.kinds.get_mut(kind as usize).ok_or_else(stopped)?;
+        match symbol {
+            Some(symbol) => Ok(*symbol),
+            None => Ok(*symbol.insert(kind.intern(context)?)),
+        }
+    }
+}
+
+fn stopped() -> Error {
+    Error::option("a thread that reads the archive has stopped")
 }
 
 fn push_all(
@@ -135,14 +151,12 @@ fn push_batch(
     stream: StreamId,
     context: &mut Context<'_>,
 ) -> Result<Option<Oddities>> {
-    let stopped = || Error::option("a thread that reads the archive has stopped");
     let batch = reader.batches.recv().map_err(|_| stopped())?;
-    let Batch { new, told, end } = batch.map_err(|reason| Error::damaged("archive", reason))?;
-    reader.meanings.extend(new);
-    let mut scratch = Vec::new();
-    for told in &told {
-        let meaning = reader.meanings.get(told.number as usize).ok_or_else(stopped)?;
-        meaning.event(told, &mut scratch, |event| context.push(stream, event))?;
+    let Batch { new, events, end } = batch.map_err(|reason| Error::damaged("archive", reason))?;
+    reader.kinds.extend(new.into_iter().map(|kind| (kind, None)));
+    for event in &events {
+        let symbol = reader.symbol(event.kind, context)?;
+        context.push(stream, symbol, event.timing())?;
     }
     let Some(End { odd, records, damage }) = end else { return Ok(None) };
     for damage in damage {
@@ -186,7 +200,7 @@ impl Task<'_> {
             let id = self.locations[location].location.id;
             wrong[location] = damage.filter(|_| !anchor::lacks_definitions(self.anchor, id));
         }
-        let numbers = Rc::new(RefCell::new(Numbers::default()));
+        let kinds = Rc::new(RefCell::new(KindTable::default()));
         let mut slots: Vec<Slot<'_>> = own
             .iter()
             .filter(|&&location| location < SLOTS)
@@ -195,7 +209,7 @@ impl Task<'_> {
         while !slots.is_empty() {
             let mut nobody_listens = false;
             slots.retain_mut(|slot| {
-                let batch = self.next_batch(slot, &reader, &numbers, &mut wrong);
+                let batch = self.next_batch(slot, &reader, &kinds, &mut wrong);
                 let is_end = batch.end.is_some();
                 nobody_listens |= batches.send(Ok(batch)).is_err();
                 if is_end {
@@ -211,7 +225,7 @@ impl Task<'_> {
         &'t self,
         slot: &mut Slot<'t>,
         reader: &Reader,
-        numbers: &Rc<RefCell<Numbers>>,
+        kinds: &Rc<RefCell<KindTable>>,
         wrong: &mut [Option<String>],
     ) -> Batch {
         let NamedLocation { location, .. } = &self.locations[slot.location];
@@ -221,7 +235,7 @@ impl Task<'_> {
             let file = anchor::records_of(self.anchor, location.id);
             slot.most = cut::most_records(&file, reader.chunk_size()).unwrap_or(u64::MAX);
             damage.extend(wrong[slot.location].take().map(|reason| format!("its definitions: {reason}")));
-            let calls = Calls::new(self.definitions, self.wanted, Rc::clone(numbers));
+            let calls = Calls::new(self.definitions, self.wanted, Rc::clone(kinds));
             match reader.events(location.id, calls) {
                 Ok(events) => slot.reading = Some(events),
                 Err(_) if location.records == 0 => {}
@@ -230,7 +244,7 @@ impl Task<'_> {
         }
         let Some(events) = &mut slot.reading else {
             let end = Some(End { odd: Oddities::default(), records: 0, damage });
-            return Batch { new: Vec::new(), told: Vec::new(), end };
+            return Batch { new: Vec::new(), events: Vec::new(), end };
         };
         let asked = RECORDS.min(slot.most - slot.records);
         let read = if asked > 0 { events.read(asked) } else { Ok(0) };
@@ -250,13 +264,13 @@ impl Task<'_> {
         if let Some(undefined) = odd.map(|odd| odd.undefined_regions).filter(|&undefined| undefined > 0) {
             damage.push(format!("{undefined} regions are not defined"));
         }
-        let told = calls.take_told();
-        let new = numbers.borrow_mut().new_meanings(self.definitions);
+        let new_events = calls.take_events();
+        let new_kinds = kinds.borrow_mut().take_new(self.definitions);
         if is_end {
             slot.reading = None;
         }
         let end = odd.map(|odd| End { odd, records: slot.records, damage });
-        Batch { new, told, end }
+        Batch { new: new_kinds, events: new_events, end }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The records of OTF2 that are told, as plain data.
+//! The records of OTF2 that become events, as plain data.
 
 /// One record of a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(crate) enum Record {
     CollectiveComplete(Collective, u64),
     /// A communicator was made.
     NewCommunicator(u32),
-    /// Something that belongs to a call and says nothing that is told.
+    /// Something that belongs to a call and says nothing that an event has.
     Nothing,
     /// A record of a kind that the library does not know.
     Unknown,

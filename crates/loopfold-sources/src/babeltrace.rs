@@ -15,7 +15,7 @@ use crate::line_reader::{LineReader, Verdict, decimal, fit_of_lines, split_word}
 use crate::{Context, Fit, Result, Source};
 use hashbrown::HashMap;
 use loopfold::StreamId;
-use loopfold::trace::{Event, Field, Value};
+use loopfold::trace::{Event, Field, Timing, Value};
 use std::io::BufRead;
 
 /// See the module.
@@ -241,7 +241,8 @@ impl Streams {
         {
             fields.push(Field { key: "args", value: Value::Text(args) });
         }
-        context.push(stream, &Event { fields: &fields, start, ..Event::named(record.name) })
+        let symbol = context.intern(&Event { fields: &fields, ..Event::named(record.name) })?;
+        context.push(stream, symbol, Timing { start, ..Timing::UNKNOWN })
     }
 
     /// Asks about keys that were not seen before.

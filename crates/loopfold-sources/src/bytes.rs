@@ -66,7 +66,7 @@ impl Source for Bytes {
 
 fn push_each(bytes: &[u8], stream: StreamId, context: &mut Context<'_>) -> Result<()> {
     for byte in bytes {
-        context.push(stream, &Event::named(std::slice::from_ref(byte)))?;
+        context.push_event(stream, &Event::named(std::slice::from_ref(byte)))?;
     }
     Ok(())
 }

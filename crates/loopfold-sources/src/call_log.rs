@@ -20,7 +20,7 @@ use crate::line_reader::{LineReader, Verdict, decimal, split_word};
 use crate::{Context, Result};
 use hashbrown::{HashMap, HashSet};
 use loopfold::StreamId;
-use loopfold::trace::{Event, Field, Value};
+use loopfold::trace::{Event, Field, Timing, Value};
 use std::collections::VecDeque;
 use std::io::BufRead;
 
@@ -538,7 +538,8 @@ fn push(
 ) -> Result<()> {
     let mut fields = [Field { key: "", value: Value::Integer(0) }; 4];
     let used = if wanted.text() { fields_of(rest, wanted, &mut fields) } else { 0 };
-    context.push(stream, &Event { fields: &fields[..used], start, duration, ..Event::named(name) })
+    let symbol = context.intern(&Event { fields: &fields[..used], ..Event::named(name) })?;
+    context.push(stream, symbol, Timing { start, duration, ..Timing::UNKNOWN })
 }
 
 /// Fills in the wanted fields and says how many there are.

@@ -23,14 +23,13 @@ mod kinds;
 mod slices;
 
 use crate::decimal::{Unit, nanoseconds};
-use crate::frames::{UNKNOWN, text_field};
 use crate::interner::Interner;
 use crate::{Context, Fit, Result, Source};
 use hashbrown::HashMap;
 use json::{Cursor, Kind, RawEvent, Stop, Value, Window};
-use kinds::Kinds;
+use kinds::{Kinds, Symbols};
 use loopfold::StreamId;
-use loopfold::trace::{Event, Role};
+use loopfold::trace::{Role, Timing};
 use slices::{Ordered, Slices, Step};
 use std::io::BufRead;
 
@@ -432,6 +431,7 @@ impl Threads {
             share.streams += u32::from(!thread.slices.is_empty());
             share.left_out += thread.left_out;
         }
+        let mut symbols = Symbols::new(&kinds);
         let alone = shares.values().filter(|share| share.streams > 0).count() == 1;
         for thread in threads {
             if thread.slices.is_empty() {
@@ -453,7 +453,7 @@ impl Threads {
             note_count(context, stream, "events-left-out", share.left_out)?;
             note_count(context, stream, "ends-without-begin", thread.slices.ends_without_begin())?;
             note_count(context, stream, "begins-without-end", thread.slices.begins_without_end() as u64)?;
-            push_slices(&thread.slices.into_ordered(), &kinds, stream, context)?;
+            push_slices(&thread.slices.into_ordered(), &mut symbols, stream, context)?;
         }
         Ok(())
     }
@@ -515,27 +515,27 @@ fn note_count(context: &mut Context<'_>, stream: StreamId, key: &str, count: u64
     Ok(())
 }
 
-fn push_slices(ordered: &Ordered, kinds: &Kinds, stream: StreamId, context: &mut Context<'_>) -> Result<()> {
-    let mut fields = Vec::new();
+fn push_slices(
+    ordered: &Ordered,
+    symbols: &mut Symbols<'_>,
+    stream: StreamId,
+    context: &mut Context<'_>,
+) -> Result<()> {
     if context.options.calls {
         return ordered.walk(|step| {
-            let (role, kind, at, key, function) = match step {
-                Step::Enter { kind, at, caller } => (Role::Enter, kind, at, "caller", caller),
-                Step::Leave { kind, at } => (Role::Leave, kind, at, "function", Some(kind)),
-                Step::Instant { kind, at, function } => (Role::Block, kind, at, "function", function),
+            let (role, kind, at, function) = match step {
+                Step::Enter { kind, at, caller } => (Role::Enter, kind, at, caller),
+                Step::Leave { kind, at } => (Role::Leave, kind, at, Some(kind)),
+                Step::Instant { kind, at, function } => (Role::Block, kind, at, function),
             };
-            let name = kinds.get(kind, &mut fields);
-            let function = function.map(|function| kinds.name(function));
-            let function = function.or((role == Role::Block).then_some(UNKNOWN));
-            fields.extend(function.map(|function| text_field(key, function)));
-            let event = Event { role, fields: &fields, start: Some(at), ..Event::named(name) };
-            context.push(stream, &event)
+            let symbol = symbols.of(role, kind, function, context)?;
+            context.push(stream, symbol, Timing { start: Some(at), ..Timing::UNKNOWN })
         });
     }
     for slice in &ordered.slices {
-        let name = kinds.get(slice.kind, &mut fields);
-        let (start, duration) = (Some(slice.start), slice.duration());
-        context.push(stream, &Event { fields: &fields, start, duration, ..Event::named(name) })?;
+        let symbol = symbols.of(Role::Plain, slice.kind, None, context)?;
+        let timing = Timing { start: Some(slice.start), duration: slice.duration(), ..Timing::UNKNOWN };
+        context.push(stream, symbol, timing)?;
     }
     Ok(())
 }

@@ -2,8 +2,8 @@
 //! what it found wrong.
 
 use crate::{Error, FunctionNames, Result};
-use loopfold::StreamId;
-use loopfold::trace::{Event, Sink};
+use loopfold::trace::{Event, Sink, Timing};
+use loopfold::{StreamId, Symbol};
 use std::fmt::Display;
 use std::path::Path;
 use std::sync::Arc;
@@ -149,10 +149,22 @@ impl<'a> Context<'a> {
         Ok(self.sink.describe(stream, key, value)?)
     }
 
-    /// Appends an event.
+    /// The symbol of an event; see [`Sink::intern`].
     #[inline]
-    pub fn push(&mut self, stream: StreamId, event: &Event<'_>) -> Result<()> {
-        Ok(self.sink.push(stream, event)?)
+    pub fn intern(&mut self, event: &Event<'_>) -> Result<Symbol> {
+        Ok(self.sink.intern(event)?)
+    }
+
+    /// Appends an occurrence of a symbol.
+    #[inline]
+    pub fn push(&mut self, stream: StreamId, symbol: Symbol, timing: Timing<'_>) -> Result<()> {
+        Ok(self.sink.push(stream, symbol, timing)?)
+    }
+
+    /// Interns an event and appends it without times.
+    #[inline]
+    pub fn push_event(&mut self, stream: StreamId, event: &Event<'_>) -> Result<()> {
+        Ok(self.sink.push_event(stream, event)?)
     }
 
     /// Whether the user asked for this field.

@@ -12,7 +12,7 @@ use crate::streams::Streams;
 use crate::{Context, Error, Fit, Options, Result, Source};
 use csv::ByteRecord;
 use loopfold::StreamId;
-use loopfold::trace::{Event, Field, Name, Value};
+use loopfold::trace::{Event, Field, Timing, Value};
 use std::fmt::Display;
 use std::io::{BufRead, Cursor, Read};
 
@@ -321,15 +321,8 @@ impl<'a> Columns<'a> {
         }
         let field = |&(key, column): &(&'a str, usize)| Field { key, value: value_of(&row[column]) };
         let fields: Vec<Field<'_>> = self.fields.iter().map(field).collect();
-        let event = Event {
-            name: Name::Text(&row[self.name]),
-            fields: &fields,
-            start,
-            duration,
-            metrics: &metrics,
-            ..Event::default()
-        };
-        context.push(stream, &event)
+        let symbol = context.intern(&Event { fields: &fields, ..Event::named(&row[self.name]) })?;
+        context.push(stream, symbol, Timing { start, duration, metrics: &metrics })
     }
 }
 

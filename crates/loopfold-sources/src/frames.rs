@@ -116,7 +116,7 @@ impl Frames {
         let Thread { stream, open, .. } = &self.threads[thread];
         let function = self.functions.get(open.last().copied().unwrap_or(self.unknown));
         let fields = [text_field("function", function)];
-        context.push(*stream, &Event { name: block, role: Role::Block, fields: &fields, ..Event::default() })
+        context.push_event(*stream, &Event { name: block, role: Role::Block, fields: &fields })
     }
 
     /// The current function is left.
@@ -191,5 +191,5 @@ fn push_call(
     fields: &[Field<'_>],
     context: &mut Context<'_>,
 ) -> Result<()> {
-    context.push(stream, &Event { role, fields, ..Event::named(function) })
+    context.push_event(stream, &Event { role, fields, ..Event::named(function) })
 }

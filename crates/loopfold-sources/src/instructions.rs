@@ -97,7 +97,7 @@ impl Processors {
         add(self.wants_address, "pc", &name[..address_end]);
         add(self.wants_mnemonic && !mnemonic.is_empty(), "mnemonic", mnemonic);
         add(class.is_some(), "class", class.unwrap_or_default());
-        context.push(stream, &Event { fields: &fields[..used], ..Event::named(name) })
+        context.push_event(stream, &Event { fields: &fields[..used], ..Event::named(name) })
     }
 
     fn stream_of(&mut self, processor: u64, context: &mut Context<'_>) -> Result<StreamId> {

@@ -53,13 +53,13 @@ impl<const WIDTH: usize> Source for Integers<WIDTH> {
                 rest = &rest[missing..];
                 has += missing;
                 if has == WIDTH {
-                    context.push(stream, &Event::integer(value_of(&begun)))?;
+                    context.push_event(stream, &Event::integer(value_of(&begun)))?;
                     has = 0;
                 }
             }
             let (whole, cut) = rest.as_chunks::<WIDTH>();
             for bytes in whole {
-                context.push(stream, &Event::integer(value_of(bytes)))?;
+                context.push_event(stream, &Event::integer(value_of(bytes)))?;
             }
             begun[has..has + cut.len()].copy_from_slice(cut);
             has += cut.len();

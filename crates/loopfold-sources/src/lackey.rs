@@ -57,7 +57,7 @@ impl Source for Lackey {
                 Parsed::Message => continue,
                 Parsed::Block { address, number } => {
                     if !wants_address {
-                        context.push(stream, &Event::integer(number))?;
+                        context.push_event(stream, &Event::integer(number))?;
                         continue;
                     }
                     name.clear();
@@ -78,7 +78,7 @@ impl Source for Lackey {
             };
             let field = [Field { key: "address", value: Value::Text(address) }];
             let fields = if wants_address { &field[..] } else { &[] };
-            context.push(stream, &Event { fields, ..Event::named(&name) })?;
+            context.push_event(stream, &Event { fields, ..Event::named(&name) })?;
         }
         Ok(())
     }

@@ -47,7 +47,7 @@ impl Source for Lines {
 fn read_as_they_are(input: &mut dyn BufRead, context: &mut Context<'_>) -> Result<()> {
     let stream = context.only_stream()?;
     let ending = each_line(input, LONGEST_LINE, context.options.whole_lines, |line| {
-        context.push(stream, &Event::named(line))
+        context.push_event(stream, &Event::named(line))
     })?;
     note_ending(ending, stream, context)
 }
@@ -182,7 +182,7 @@ impl Reading {
             (Some(pattern), _) => self.streams.named(pattern.find(visible).unwrap_or_default(), context)?,
         };
         self.last_stream = Some(stream);
-        context.push(stream, &Event::named(name))
+        context.push_event(stream, &Event::named(name))
     }
 }
 

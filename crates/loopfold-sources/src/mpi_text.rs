@@ -47,12 +47,13 @@ impl Source for MpiText {
         let mut known: (Vec<u8>, Role) = (Vec::new(), Role::Plain);
         let ending = each_line(input, LONGEST_LINE, context.options.whole_lines, |line| {
             let Some(Call { name, fields, count }) = Call::parse(line) else {
-                return context.push(stream, &Event::named(line));
+                return context.push_event(stream, &Event::named(line));
             };
             if known.0 != name {
                 known = (name.to_vec(), mpi_role(name));
             }
-            context.push(stream, &Event { role: known.1, fields: &fields[..count], ..Event::named(name) })
+            context
+                .push_event(stream, &Event { role: known.1, fields: &fields[..count], ..Event::named(name) })
         })?;
         note_ending(ending, stream, context)
     }

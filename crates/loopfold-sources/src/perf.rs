@@ -16,7 +16,7 @@ use crate::line_reader::{LineReader, Verdict, decimal, fit_of_lines, split_word}
 use crate::{Context, Fit, Result, Source};
 use hashbrown::HashMap;
 use loopfold::StreamId;
-use loopfold::trace::{Event, Field, Value};
+use loopfold::trace::{Event, Field, Timing, Value};
 use std::io::BufRead;
 
 /// See the module.
@@ -270,7 +270,8 @@ fn push(
         fields[used] = Field { key, value };
         used += 1;
     }
-    context.push(stream, &Event { fields: &fields[..used], start: Some(time), ..Event::named(event) })
+    let symbol = context.intern(&Event { fields: &fields[..used], ..Event::named(event) })?;
+    context.push(stream, symbol, Timing { start: Some(time), ..Timing::UNKNOWN })
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@
 //! let mut collector = Collector::default();
 //! let stream = collector.stream("main")?;
 //! for name in ["init", "read", "write", "read", "write", "read", "write", "close"] {
-//!     collector.push(stream, &Event::named(name))?;
+//!     collector.push_event(stream, &Event::named(name))?;
 //! }
 //! let fold = loopfold::folders::fold_trace(collector.finish()?, &Outermost::default(), 1)?;
 //! assert_eq!(fold.nest_text(fold.streams()[0].root()), "init (read write)^3 close");

@@ -193,7 +193,7 @@ fn generated(stream: Vec<u32>) -> Result<Trace> {
     let mut collector = collector();
     let only = collector.stream("generated")?;
     for symbol in stream {
-        collector.push(only, &Event::named(&symbol.to_string()))?;
+        collector.push_event(only, &Event::named(&symbol.to_string()))?;
     }
     Ok(collector.finish()?)
 }

@@ -224,7 +224,7 @@ fn push(collector: &mut Collector, stream: StreamId, call: &Call) -> Result<()> 
         Call::Enter(name) => (name, Role::Enter, vec![]),
         Call::Leave(name) => (name, Role::Leave, vec![]),
     };
-    Ok(collector.push(stream, &Event { role, fields: &fields, ..Event::named(name) })?)
+    Ok(collector.push_event(stream, &Event { role, fields: &fields, ..Event::named(name) })?)
 }
 
 struct Found {

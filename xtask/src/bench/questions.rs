@@ -148,7 +148,7 @@ fn trace_of(stream: &[u32]) -> Result<Trace> {
     let mut collector = collector();
     let only = collector.stream("generated")?;
     for &symbol in stream {
-        collector.push(only, &Event::integer(symbol.into()))?;
+        collector.push_event(only, &Event::integer(symbol.into()))?;
     }
     Ok(collector.finish()?)
 }

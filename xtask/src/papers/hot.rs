@@ -57,7 +57,7 @@ fn generated(length: usize) -> Result<Fold> {
     let mut collector = Collector::new(Projection::default(), TimesKept::None);
     let stream = collector.stream("generated")?;
     for symbol in streams::control_flow(length, 7) {
-        collector.push(stream, &Event::integer(symbol.into()))?;
+        collector.push_event(stream, &Event::integer(symbol.into()))?;
     }
     Ok(fold_trace(collector.finish()?, &SequiturRuns, 1)?)
 }

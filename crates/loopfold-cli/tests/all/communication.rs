@@ -547,7 +547,7 @@ fn hostile_names_do_no_harm() {
         let stream = collector.stream(&format!("rank {rank}")).unwrap();
         let mut push = |name: &str, role, key: &str, value| {
             let fields = [Field { key, value }, Field { key: "comm", value: evil }];
-            collector.push(stream, &Event { role, fields: &fields, ..Event::named(name) }).unwrap();
+            collector.push_event(stream, &Event { role, fields: &fields, ..Event::named(name) }).unwrap();
         };
         let other = FieldValue::Integer(1 - rank);
         for round in 0..4 {

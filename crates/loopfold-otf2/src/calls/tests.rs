@@ -1,7 +1,10 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::told::Meaning;
+use crate::kinds::Kind;
+use loopfold::Symbol;
+use loopfold::trace::Collector;
+use loopfold_sources::{Context, Options};
 
 const MAIN: u32 = 0;
 const SOLVE: u32 = 1;
@@ -30,33 +33,33 @@ fn inside(region: u32, records: &[Record]) -> Vec<Record> {
     [&[Record::Enter(region)], records, &[Record::Leave(region)]].concat()
 }
 
-fn shown(meaning: &Meaning) -> String {
-    let told = Told { number: 0, start: UNKNOWN, duration: UNKNOWN };
-    meaning.event(&told, &mut Vec::new(), |event| {
-        let mut alphabet = loopfold::trace::Alphabet::default();
-        let symbol = alphabet.intern(event, None).unwrap();
-        alphabet.label(symbol)
-    })
+/// What each kind is called.
+fn labels(kinds: &[Kind]) -> Vec<String> {
+    let (mut collector, options) = (Collector::default(), Options::default());
+    let mut context = Context::new(&options, &mut collector, "test", false);
+    let symbols: Vec<Symbol> = kinds.iter().map(|kind| kind.intern(&mut context).unwrap()).collect();
+    let alphabet = collector.finish().unwrap().alphabet;
+    symbols.into_iter().map(|symbol| alphabet.label(symbol)).collect()
 }
 
 /// The events of records, one tick apart, as text, and what was odd.
-fn told(records: &[Record], wanted: &Wanted) -> (Vec<String>, Vec<Told>, Oddities) {
+fn emitted(records: &[Record], wanted: &Wanted) -> (Vec<String>, Vec<EncodedEvent>, Oddities) {
     let definitions = definitions();
-    let numbers = Rc::default();
-    let mut calls = Calls::new(&definitions, wanted, Rc::clone(&numbers));
+    let kinds = Rc::default();
+    let mut calls = Calls::new(&definitions, wanted, Rc::clone(&kinds));
     for (time, &record) in (0..).zip(records) {
         calls.record(time, record);
     }
     let odd = calls.finish();
-    let told = calls.take_told();
-    let meanings = numbers.borrow_mut().new_meanings(&definitions);
-    let names = told.iter().map(|told| shown(&meanings[told.number as usize])).collect();
-    (names, told, odd)
+    let events = calls.take_events();
+    let labels = labels(&kinds.borrow_mut().take_new(&definitions));
+    let names = events.iter().map(|event| labels[event.kind as usize].clone()).collect();
+    (names, events, odd)
 }
 
 #[track_caller]
 fn check(records: &[Vec<Record>], expected: &[&str]) -> Oddities {
-    let (names, _, odd) = told(&records.concat(), &Wanted::default());
+    let (names, _, odd) = emitted(&records.concat(), &Wanted::default());
     assert_eq!(names, expected);
     odd
 }
@@ -89,19 +92,19 @@ fn a_receive_has_the_fields_of_its_completion() {
 fn times_are_those_of_the_call() {
     let records =
         [inside(IRECV, &[Record::Request(1)]), inside(WAIT, &[Record::Irecv(message(4), 1)])].concat();
-    let (_, told, _) = told(&records, &Wanted::default());
-    let times: Vec<(i64, i64)> = told.iter().map(|told| (told.start, told.duration)).collect();
+    let (_, events, _) = emitted(&records, &Wanted::default());
+    let times: Vec<(i64, i64)> = events.iter().map(|event| (event.start, event.duration)).collect();
     assert_eq!(times, [(0, 2), (3, 2)]);
 }
 
 #[test]
-fn what_takes_too_long_is_told_with_the_call_that_completes_it() {
+fn what_takes_too_long_belongs_to_the_call_that_completes_it() {
     let mut records = inside(IRECV, &[Record::Request(1)]);
     for _ in 0..MOST_HELD {
         records.extend(inside(SEND, &[Record::Send(message(5))]));
     }
     records.extend(inside(WAIT, &[Record::Irecv(message(3), 1)]));
-    let (names, _, odd) = told(&records, &Wanted::default());
+    let (names, _, odd) = emitted(&records, &Wanted::default());
     assert_eq!(names.len(), MOST_HELD + 2);
     assert_eq!(names[0], "MPI_Irecv");
     assert_eq!(names.last().unwrap(), "MPI_Waitall src=3 tag=7 bytes=8 comm=0 n=1");
@@ -196,13 +199,13 @@ fn regions_are_chosen_by_name() {
     .concat();
     let with = |mpi_only, regions: &[&str], caller| {
         let regions: Vec<String> = regions.iter().map(ToString::to_string).collect();
-        told(&records, &Wanted { mpi_only, regions: Globs::new(&regions), caller, sizes: false }).0
+        emitted(&records, &Wanted { mpi_only, regions: Globs::new(&regions), caller, sizes: false }).0
     };
     let receive = "MPI_Irecv src=2 tag=7 bytes=8 comm=0";
     let send = "MPI_Send dest=5 tag=7 bytes=8 comm=0";
     assert_eq!(with(true, &[], false), [receive, "MPI_Waitall n=1", send]);
     assert_eq!(with(true, &["MPI_*send", "*Send"], false), [send]);
-    // A completion that nobody asked for belongs to no call that is told.
+    // A completion that nobody asked for belongs to no call that is wanted.
     assert_eq!(
         with(false, &["so?ve", "MPI_Wait*"], false),
         ["enter solve", "MPI_Waitall n=1", "leave solve"]

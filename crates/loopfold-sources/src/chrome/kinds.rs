@@ -2,10 +2,12 @@
 //! asked for. Each distinct kind is kept once; an event refers to it by number.
 
 use super::json::{Cursor, Kind, Value};
+use crate::frames::{UNKNOWN, text_field};
 use crate::interner::Interner;
 use crate::{Context, Result};
 use hashbrown::HashMap;
-use loopfold::trace::{self, Field};
+use loopfold::Symbol;
+use loopfold::trace::{self, Event, Field, Role};
 
 /// The distinct kinds of events.
 #[derive(Default)]
@@ -64,7 +66,7 @@ impl Kinds {
     }
 
     /// The name and the fields of a kind.
-    pub(super) fn get<'a>(&'a self, kind: u32, fields: &mut Vec<Field<'a>>) -> &'a [u8] {
+    fn get<'a>(&'a self, kind: u32, fields: &mut Vec<Field<'a>>) -> &'a [u8] {
         let mut rest = self.entries.get(kind);
         let name = take_bytes(&mut rest).unwrap_or_default();
         fields.clear();
@@ -85,6 +87,43 @@ impl Kinds {
             _ => trace::Value::Text(bytes),
         };
         Some(Field { key, value })
+    }
+}
+
+/// The symbols of events of known kinds. Each is interned when it is first pushed, so that
+/// the alphabet is in the order of the events and has no others.
+pub(super) struct Symbols<'a> {
+    kinds: &'a Kinds,
+    /// By role, kind, and the kind of the function around.
+    known: HashMap<(Role, u32, Option<u32>), Symbol, foldhash::fast::RandomState>,
+}
+
+impl<'a> Symbols<'a> {
+    pub(super) fn new(kinds: &'a Kinds) -> Self {
+        Self { kinds, known: HashMap::default() }
+    }
+
+    /// The symbol of an event of this kind; `function` is the kind of the slice around it,
+    /// or for an exit its own.
+    pub(super) fn of(
+        &mut self,
+        role: Role,
+        kind: u32,
+        function: Option<u32>,
+        context: &mut Context<'_>,
+    ) -> Result<Symbol> {
+        if let Some(&known) = self.known.get(&(role, kind, function)) {
+            return Ok(known);
+        }
+        let mut fields = Vec::new();
+        let name = self.kinds.get(kind, &mut fields);
+        let key = if role == Role::Enter { "caller" } else { "function" };
+        let around = function.map(|function| self.kinds.name(function));
+        let around = around.or((role == Role::Block).then_some(UNKNOWN));
+        fields.extend(around.map(|around| text_field(key, around)));
+        let symbol = context.intern(&Event { role, fields: &fields, ..Event::named(name) })?;
+        self.known.insert((role, kind, function), symbol);
+        Ok(symbol)
     }
 }
 

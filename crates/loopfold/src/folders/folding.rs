@@ -10,7 +10,7 @@
 
 use super::{Folded, Folder, Online};
 use crate::fold::{FoldBuilder, FoldedStream};
-use crate::trace::{Event, Intake, Projection, Sink, TimesKept};
+use crate::trace::{Event, Intake, Projection, Sink, TimesKept, Timing};
 use crate::{Error, Fold, Result, StreamId, Symbol};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
@@ -26,14 +26,16 @@ const LAG: usize = 4;
 ///
 /// ```
 /// use loopfold::folders::{Folding, SequiturRuns};
-/// use loopfold::trace::{Event, Sink};
+/// use loopfold::trace::{Event, Sink, Timing};
 ///
 /// let mut folding = Folding::new(SequiturRuns)?;
 /// let main = folding.stream("main")?;
+/// let compute = folding.intern(&Event::named("compute"))?;
+/// let exchange = folding.intern(&Event::named("exchange"))?;
 /// for step in 0..1000 {
-///     folding.push(main, &Event::named("compute"))?;
+///     folding.push(main, compute, Timing::UNKNOWN)?;
 ///     if step % 10 == 9 {
-///         folding.push(main, &Event::named("exchange"))?;
+///         folding.push(main, exchange, Timing::UNKNOWN)?;
 ///     }
 /// }
 /// let fold = folding.finish()?;
@@ -158,8 +160,13 @@ impl Sink for Folding {
     }
 
     #[inline]
-    fn push(&mut self, stream: StreamId, event: &Event<'_>) -> Result<()> {
-        let symbol = self.intake.take(stream, event)?;
+    fn intern(&mut self, event: &Event<'_>) -> Result<Symbol> {
+        self.intake.intern(event)
+    }
+
+    #[inline]
+    fn push(&mut self, stream: StreamId, symbol: Symbol, timing: Timing<'_>) -> Result<()> {
+        self.intake.take(stream, symbol, timing)?;
         let waiting = &mut self.waiting[stream.index()];
         waiting.push(symbol);
         self.waiting_in_all += 1;
@@ -319,7 +326,8 @@ mod tests {
             sink.describe(id, "title", "a title").unwrap();
             for (index, symbol) in streams::small(&mut rng, 50_000).into_iter().enumerate() {
                 let start = seed.is_multiple_of(2).then_some(index as i64);
-                sink.push(id, &Event { start, ..Event::integer(symbol.into()) }).unwrap();
+                let symbol = sink.intern(&Event::integer(symbol.into())).unwrap();
+                sink.push(id, symbol, Timing { start, ..Timing::UNKNOWN }).unwrap();
             }
         }
     }

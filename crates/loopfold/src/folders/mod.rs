@@ -38,7 +38,7 @@ use std::borrow::Cow;
 use std::num::NonZeroU32;
 
 /// A way to fold a stream.
-pub trait Folder: Sync {
+pub trait Folder: Send + Sync {
     /// What users call it.
     fn name(&self) -> &'static str;
 

@@ -206,12 +206,19 @@ mod tests {
     use crate::Fold;
     use crate::fold::{FoldBuilder, FoldedStream, Item, Target};
     use crate::folders::{Outermost, fold_trace};
-    use crate::trace::{Collector, Event, Sink};
+    use crate::trace::{Collector, Event, Sink, Timing};
 
     fn fold_of<'a>(events: impl IntoIterator<Item = Event<'a>>) -> Fold {
+        timed_fold_of(events.into_iter().map(|event| (event, Timing::UNKNOWN)))
+    }
+
+    fn timed_fold_of<'a>(events: impl IntoIterator<Item = (Event<'a>, Timing<'a>)>) -> Fold {
         let mut collector = Collector::default();
         let stream = collector.stream("s").unwrap();
-        events.into_iter().for_each(|event| collector.push(stream, &event).unwrap());
+        for (event, timing) in events {
+            let symbol = collector.intern(&event).unwrap();
+            collector.push(stream, symbol, timing).unwrap();
+        }
         fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap()
     }
 
@@ -274,14 +281,15 @@ mod tests {
         for _ in 0..4 {
             for (name, pause) in [("a", 1), ("b", 50), ("c", 1)] {
                 start += pause;
-                events.push(Event { start: Some(start), duration: Some(2), ..Event::named(name) });
+                let timing = Timing { start: Some(start), duration: Some(2), ..Timing::UNKNOWN };
+                events.push((Event::named(name), timing));
                 start += 2;
             }
         }
-        check(&fold_of(events.clone()), Align::Gap, "a(bca)^3bc");
+        check(&timed_fold_of(events.clone()), Align::Gap, "a(bca)^3bc");
         // A start that is not known is no pause.
-        events[5].start = None;
-        check(&fold_of(events), Align::Gap, "a(bca)^3bc");
+        events[5].1.start = None;
+        check(&timed_fold_of(events), Align::Gap, "a(bca)^3bc");
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub struct Order {
 /// let mut collector = Collector::default();
 /// let stream = collector.stream("main")?;
 /// for name in ["free", "malloc", "malloc", "free", "malloc"] {
-///     collector.push(stream, &Event::named(name))?;
+///     collector.push_event(stream, &Event::named(name))?;
 /// }
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
 /// let query = |text| Query::parse(text, fold.alphabet());

@@ -90,7 +90,7 @@ const MOST_ENDS: usize = 1 << 28;
 /// let mut collector = Collector::default();
 /// let stream = collector.stream("main")?;
 /// for name in ["open", "read", "read", "read", "close"] {
-///     collector.push(stream, &Event::named(name))?;
+///     collector.push_event(stream, &Event::named(name))?;
 /// }
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
 /// let context = context(&fold, &Query::parse("read", fold.alphabet())?, 2)?;

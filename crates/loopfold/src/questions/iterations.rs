@@ -281,13 +281,14 @@ impl Samples {
 mod tests {
     use super::*;
     use crate::folders::{Outermost, fold_trace};
-    use crate::trace::{Collector, Event, Sink};
+    use crate::trace::{Collector, Event, Sink, Timing};
 
     fn times_of(events: &[(&str, Option<i64>, Option<i64>)]) -> StreamTimes {
         let mut collector = Collector::default();
         let stream = collector.stream("s").unwrap();
         for &(name, start, duration) in events {
-            collector.push(stream, &Event { start, duration, ..Event::named(name) }).unwrap();
+            let symbol = collector.intern(&Event::named(name)).unwrap();
+            collector.push(stream, symbol, Timing { start, duration, ..Timing::UNKNOWN }).unwrap();
         }
         let fold = fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap();
         let stream = &fold.streams()[0];

@@ -27,13 +27,14 @@ use crate::{Result, RuleId};
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
 /// use loopfold::questions::rule_sums;
-/// use loopfold::trace::{Collector, Event, Sink};
+/// use loopfold::trace::{Collector, Event, Sink, Timing};
 ///
 /// let mut collector = Collector::default();
 /// let stream = collector.stream("main")?;
+/// let (read, write) = (collector.intern(&Event::named("read"))?, collector.intern(&Event::named("write"))?);
 /// for duration in [1, 5, 1, 7, 1, 6] {
-///     let name = if duration == 1 { "read" } else { "write" };
-///     collector.push(stream, &Event { duration: Some(duration), ..Event::named(name) })?;
+///     let symbol = if duration == 1 { read } else { write };
+///     collector.push(stream, symbol, Timing { duration: Some(duration), ..Timing::UNKNOWN })?;
 /// }
 /// // (read write)^3
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;

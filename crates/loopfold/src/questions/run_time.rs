@@ -13,14 +13,15 @@ use crate::{Fold, Result};
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
 /// use loopfold::questions::run_time;
-/// use loopfold::trace::{Collector, Event, Sink};
+/// use loopfold::trace::{Collector, Event, Sink, Timing};
 ///
 /// let mut collector = Collector::default();
 /// let (main, other) = (collector.stream("main")?, collector.stream("other")?);
+/// let step = collector.intern(&Event::named("step"))?;
 /// // All of main lies within its first event.
-/// collector.push(main, &Event { start: Some(100), duration: Some(50), ..Event::named("step") })?;
-/// collector.push(main, &Event { start: Some(110), duration: Some(5), ..Event::named("load") })?;
-/// collector.push(other, &Event { start: Some(90), ..Event::named("wait") })?;
+/// collector.push(main, step, Timing { start: Some(100), duration: Some(50), ..Timing::UNKNOWN })?;
+/// collector.push(main, step, Timing { start: Some(110), duration: Some(5), ..Timing::UNKNOWN })?;
+/// collector.push(other, step, Timing { start: Some(90), ..Timing::UNKNOWN })?;
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
 /// assert_eq!(run_time(&fold)?, Some(60));
 /// # Ok::<(), loopfold::Error>(())
@@ -74,15 +75,16 @@ fn widen(
 mod tests {
     use super::*;
     use crate::folders::{Outermost, fold_trace};
-    use crate::trace::{Collector, Event, Sink as _};
+    use crate::trace::{Collector, Event, Sink as _, Timing};
 
     /// The run time of streams of (start, duration).
     fn time(streams: &[&[(Option<i64>, Option<i64>)]]) -> Option<u64> {
         let mut collector = Collector::default();
+        let event = collector.intern(&Event::named("x")).unwrap();
         for (index, events) in streams.iter().enumerate() {
             let stream = collector.stream(&index.to_string()).unwrap();
             for &(start, duration) in *events {
-                collector.push(stream, &Event { start, duration, ..Event::named("x") }).unwrap();
+                collector.push(stream, event, Timing { start, duration, ..Timing::UNKNOWN }).unwrap();
             }
         }
         run_time(&fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap()).unwrap()

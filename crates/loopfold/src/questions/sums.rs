@@ -51,12 +51,13 @@ impl EventSums {
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
 /// use loopfold::questions::event_sums;
-/// use loopfold::trace::{Collector, Event, Sink};
+/// use loopfold::trace::{Collector, Event, Sink, Timing};
 ///
 /// let mut collector = Collector::default();
 /// let stream = collector.stream("main")?;
+/// let read = collector.intern(&Event::named("read"))?;
 /// for duration in [Some(3), None, Some(4)] {
-///     collector.push(stream, &Event { duration, ..Event::named("read") })?;
+///     collector.push(stream, read, Timing { duration, ..Timing::UNKNOWN })?;
 /// }
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
 /// let durations = event_sums(&fold)?.durations.unwrap_or_default();

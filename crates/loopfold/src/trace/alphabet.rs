@@ -88,7 +88,7 @@ impl Alphabet {
         (0..self.ends.len() as u32).map(Symbol::from_raw)
     }
 
-    /// The symbol of this event, ignoring its times and metrics. `previous` is the
+    /// The symbol of this event. `previous` is the
     /// symbol before it in its stream; it only makes the look-up faster.
     pub fn intern(&mut self, event: &Event<'_>, previous: Option<Symbol>) -> Result<Symbol> {
         let Some((name, kind)) = short_name(event) else { return self.intern_any(event, previous) };
@@ -200,9 +200,9 @@ pub struct Meaning<'a> {
 }
 
 impl<'a> Meaning<'a> {
-    /// The event this symbol stands for, without times.
+    /// The event this symbol stands for.
     pub fn event(&'a self) -> Event<'a> {
-        Event { name: self.name, role: self.role, fields: &self.fields, ..Event::default() }
+        Event { name: self.name, role: self.role, fields: &self.fields }
     }
 
     /// Whether a field says nothing more to a reader: the function of its exit.
@@ -372,8 +372,7 @@ mod tests {
             Field { key: "peer", value: Value::Integer(-6) },
             Field { key: "region", value: Value::Text(b"x\xffy") },
         ];
-        let send =
-            Event { name: Name::Text(b"MPI_Send"), role: Role::Send, fields: &fields, ..Event::default() };
+        let send = Event { name: Name::Text(b"MPI_Send"), role: Role::Send, fields: &fields };
         let mut alphabet = Alphabet::default();
         let first = alphabet.intern(&send, None).unwrap();
         let number = alphabet.intern(&Event::integer(0x8000_2318), Some(first)).unwrap();

@@ -1,6 +1,6 @@
 //! The sink that keeps a whole trace in memory.
 
-use super::{Event, Intake, Projection, Sink, Stream, TimesKept, Trace};
+use super::{Event, Intake, Projection, Sink, Stream, TimesKept, Timing, Trace};
 use crate::{Error, Result, StreamId, Symbol};
 
 /// Folders that hold a stream in memory use 32-bit positions, with one spare.
@@ -45,7 +45,13 @@ impl Sink for Collector {
         self.intake.describe(stream, key, value)
     }
 
-    fn push(&mut self, stream: StreamId, event: &Event<'_>) -> Result<()> {
+    #[inline]
+    fn intern(&mut self, event: &Event<'_>) -> Result<Symbol> {
+        self.intake.intern(event)
+    }
+
+    #[inline]
+    fn push(&mut self, stream: StreamId, symbol: Symbol, timing: Timing<'_>) -> Result<()> {
         let symbols = self.symbols.get_mut(stream.index()).ok_or_else(super::intake::never_opened)?;
         if symbols.len() == STREAM_LIMIT {
             return Err(Error::limit(format_args!(
@@ -54,7 +60,8 @@ impl Sink for Collector {
                 self.intake.streams[stream.index()].name
             )));
         }
-        symbols.push(self.intake.take(stream, event)?);
+        self.intake.take(stream, symbol, timing)?;
+        symbols.push(symbol);
         Ok(())
     }
 
@@ -89,11 +96,11 @@ mod tests {
         let mut collector = Collector::default();
         let stream = collector.stream("a").unwrap();
         assert_eq!(collector.stream("a").unwrap(), stream);
-        collector.push(stream, &Event::named("x")).unwrap();
-        collector
-            .push(stream, &Event { start: Some(5), metrics: &[("bytes", 8.0)], ..Event::named("x") })
-            .unwrap();
-        collector.push(stream, &Event { duration: Some(7), ..Event::named("y") }).unwrap();
+        let [x, y] = ["x", "y"].map(|name| collector.intern(&Event::named(name)).unwrap());
+        collector.push(stream, x, Timing::UNKNOWN).unwrap();
+        let with_bytes = Timing { start: Some(5), metrics: &[("bytes", 8.0)], ..Timing::UNKNOWN };
+        collector.push(stream, x, with_bytes).unwrap();
+        collector.push(stream, y, Timing { duration: Some(7), ..Timing::UNKNOWN }).unwrap();
         collector.describe(stream, "title", "main").unwrap();
         let trace = collector.finish().unwrap();
         let stream = &trace.streams[0];
@@ -104,5 +111,18 @@ mod tests {
         let bytes = stream.times.metrics[0].1.values().unwrap();
         assert!(bytes[0].is_nan() && bytes[1] == 8.0 && bytes[2].is_nan());
         assert_eq!(stream.notes, [("title".to_string(), "main".to_string())]);
+    }
+
+    #[test]
+    fn symbols_and_streams_of_another_sink_are_refused() {
+        let mut other = Collector::default();
+        let stream = other.stream("a").unwrap();
+        let symbol = other.intern(&Event::named("x")).unwrap();
+        let mut collector = Collector::default();
+        assert!(collector.push(stream, symbol, Timing::UNKNOWN).is_err());
+        collector.stream("a").unwrap();
+        assert!(collector.push(stream, symbol, Timing::UNKNOWN).is_err());
+        collector.push_event(stream, &Event::named("y")).unwrap();
+        assert_eq!(collector.events(), 1);
     }
 }

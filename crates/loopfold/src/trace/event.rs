@@ -1,7 +1,8 @@
-//! Events as sources tell them.
+//! Events as sources emit them: what happened ([`Event`]), which makes the symbol, and
+//! when ([`Timing`]), which differs from one occurrence to the next and never does.
 
-/// One thing that happened.
-#[derive(Clone, Copy, Debug, Default)]
+/// What happened. Events that are equal have the same symbol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Event<'a> {
     /// What happened.
     pub name: Name<'a>,
@@ -9,12 +10,6 @@ pub struct Event<'a> {
     pub role: Role,
     /// More about it. Well-known keys are listed at [`Field`].
     pub fields: &'a [Field<'a>],
-    /// When it began, in nanoseconds from an origin of the source's choice.
-    pub start: Option<i64>,
-    /// How long it took, in nanoseconds.
-    pub duration: Option<i64>,
-    /// Further measurements, by name. They never make the symbol.
-    pub metrics: &'a [(&'a str, f64)],
 }
 
 impl<'a> Event<'a> {
@@ -27,6 +22,22 @@ impl<'a> Event<'a> {
     pub fn integer(number: u64) -> Self {
         Self { name: Name::Integer(number), ..Self::default() }
     }
+}
+
+/// When an event happened, and what else was measured of this occurrence.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Timing<'a> {
+    /// When it began, in nanoseconds from an origin of the source's choice.
+    pub start: Option<i64>,
+    /// How long it took, in nanoseconds.
+    pub duration: Option<i64>,
+    /// Further measurements, by name.
+    pub metrics: &'a [(&'a str, f64)],
+}
+
+impl Timing<'_> {
+    /// Nothing was measured.
+    pub const UNKNOWN: Self = Self { start: None, duration: None, metrics: &[] };
 }
 
 /// What an event is called. Text is any bytes; traces do not promise UTF-8.

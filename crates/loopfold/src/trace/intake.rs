@@ -1,7 +1,7 @@
-//! What every sink does with an event: finds its stream, gives it a symbol, keeps its
+//! What every sink does with an event: gives it a symbol, finds its stream, keeps its
 //! times. What becomes of the symbols is the sink's own matter.
 
-use super::{Alphabet, Column, Event, Projection, Times};
+use super::{Alphabet, Column, Event, Projection, Times, Timing};
 use crate::{Error, Result, StreamId, Symbol};
 use hashbrown::HashMap;
 
@@ -22,7 +22,6 @@ pub(crate) struct Head {
     pub(crate) notes: Vec<(String, String)>,
     pub(crate) times: Times,
     pub(crate) events: u64,
-    last: Option<Symbol>,
 }
 
 /// The part that sinks have in common.
@@ -33,6 +32,8 @@ pub(crate) struct Intake {
     projection: Projection,
     times: TimesKept,
     by_name: HashMap<String, StreamId>,
+    /// The symbol interned last, from which the alphabet guesses the next.
+    last: Option<Symbol>,
     /// Fields that the projection names and no event has had so far.
     unseen: Vec<String>,
 }
@@ -71,22 +72,31 @@ impl Intake {
         Ok(())
     }
 
-    /// Takes an event that is appended to a stream, and gives its symbol.
+    /// The symbol of an event as the projection sees it.
     #[inline]
-    pub(crate) fn take(&mut self, stream: StreamId, event: &Event<'_>) -> Result<Symbol> {
-        let Self { alphabet, streams, projection, times, unseen, .. } = self;
+    pub(crate) fn intern(&mut self, event: &Event<'_>) -> Result<Symbol> {
+        let Self { alphabet, projection, unseen, last, .. } = self;
         if !unseen.is_empty() {
             unseen.retain(|wanted| event.fields.iter().all(|field| field.key != wanted));
         }
-        let head = streams.get_mut(stream.index()).ok_or_else(never_opened)?;
-        let previous = head.last;
-        let symbol = projection.apply(event, |event| alphabet.intern(event, previous))?;
-        if *times == TimesKept::All {
-            keep_times(&mut head.times, head.events, event);
-        }
-        head.last = Some(symbol);
-        head.events += 1;
+        let symbol = projection.apply(event, |event| alphabet.intern(event, *last))?;
+        *last = Some(symbol);
         Ok(symbol)
+    }
+
+    /// Takes the times of an event that is appended to a stream. Fails for a stream or a
+    /// symbol that is of another sink.
+    #[inline]
+    pub(crate) fn take(&mut self, stream: StreamId, symbol: Symbol, timing: Timing<'_>) -> Result<()> {
+        let head = self.streams.get_mut(stream.index()).ok_or_else(never_opened)?;
+        if symbol.index() >= self.alphabet.len() {
+            return Err(Error::invalid("a symbol that was never interned"));
+        }
+        if self.times == TimesKept::All {
+            keep_times(&mut head.times, head.events, timing);
+        }
+        head.events += 1;
+        Ok(())
     }
 
     pub(crate) fn wants(&self, field: &str) -> bool {
@@ -104,14 +114,14 @@ pub(crate) fn never_opened() -> Error {
 
 /// Appends the event's times. `before` events came earlier: a column that begins now
 /// is filled up with unknowns, and one that this event has nothing for gets another.
-fn keep_times(times: &mut Times, before: u64, event: &Event<'_>) {
-    keep(&mut times.starts, before, event.start, Times::UNKNOWN_START);
-    keep(&mut times.durations, before, event.duration, Times::UNKNOWN_DURATION);
+fn keep_times(times: &mut Times, before: u64, timing: Timing<'_>) {
+    keep(&mut times.starts, before, timing.start, Times::UNKNOWN_START);
+    keep(&mut times.durations, before, timing.duration, Times::UNKNOWN_DURATION);
     for (name, column) in &mut times.metrics {
-        let value = event.metrics.iter().find(|(metric, _)| metric == name);
+        let value = timing.metrics.iter().find(|(metric, _)| metric == name);
         column.push(value.map_or(f64::NAN, |&(_, value)| value));
     }
-    for &(name, value) in event.metrics {
+    for &(name, value) in timing.metrics {
         if times.metrics.iter().all(|(known, _)| known != name) {
             let mut column = Column::default();
             (0..before).for_each(|_| column.push(f64::NAN));

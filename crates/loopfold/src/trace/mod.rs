@@ -1,7 +1,7 @@
 //! A trace: an alphabet and the streams written in it.
 //!
-//! Sources push [`Event`]s into a [`Sink`]; a [`Collector`] is the sink that keeps
-//! the whole trace in memory. Symbols take 4 bytes an event, times about what pco
+//! Sources push symbols into a [`Sink`], which gives each kind of [`Event`] its symbol; a
+//! [`Collector`] is the sink that keeps the whole trace in memory. Symbols take 4 bytes an event, times about what pco
 //! needs for them (1 to 4 bytes for typical clocks).
 
 mod alphabet;
@@ -17,7 +17,7 @@ pub use collector::Collector;
 pub(crate) use collector::STREAM_LIMIT;
 pub(crate) use column::{CHUNK, Cell, Chunk, Sum};
 pub use column::{Column, ColumnReader};
-pub use event::{Event, Field, Name, Role, Value};
+pub use event::{Event, Field, Name, Role, Timing, Value};
 pub(crate) use intake::Intake;
 pub use intake::TimesKept;
 pub use projection::{NameMap, Projection};
@@ -26,7 +26,29 @@ use crate::{Result, StreamId, Symbol};
 
 /// Where a source delivers what it reads. Collecting a trace is one sink; folding
 /// while reading is another.
-pub trait Sink {
+///
+/// A source that knows its kinds of events interns each once and then pushes symbols, so
+/// that an event costs neither encoding nor a look-up. A symbol belongs to the sink, not
+/// to a stream: threads that share a sink behind a lock intern a kind once for all of
+/// them, gather symbols and times on their own, and hold the lock only to push a batch.
+///
+/// ```
+/// use loopfold::trace::{Collector, Event, Sink, Timing};
+///
+/// let mut collector = Collector::default();
+/// let step = collector.intern(&Event::named("step"))?;
+/// for worker in ["worker 0", "worker 1"] {
+///     let stream = collector.stream(worker)?;
+///     for start in [0, 10, 20] {
+///         collector.push(stream, step, Timing { start: Some(start), ..Timing::UNKNOWN })?;
+///     }
+///     collector.push_event(stream, &Event::named("done"))?;
+/// }
+/// let trace = collector.finish()?;
+/// assert_eq!((trace.events(), trace.alphabet.len()), (8, 2));
+/// # Ok::<(), loopfold::Error>(())
+/// ```
+pub trait Sink: Send {
     /// Opens a stream, or finds the one opened before under the same name.
     fn stream(&mut self, name: &str) -> Result<StreamId>;
 
@@ -34,8 +56,20 @@ pub trait Sink {
     /// note under the same key replaces the earlier one.
     fn describe(&mut self, stream: StreamId, key: &str, value: &str) -> Result<()>;
 
-    /// Appends an event to a stream.
-    fn push(&mut self, stream: StreamId, event: &Event<'_>) -> Result<()>;
+    /// The symbol of an event, good for every stream of this sink. The sink's projection
+    /// is applied here, so different events may get the same symbol.
+    fn intern(&mut self, event: &Event<'_>) -> Result<Symbol>;
+
+    /// Appends an occurrence of a symbol that [`Sink::intern`] gave.
+    fn push(&mut self, stream: StreamId, symbol: Symbol, timing: Timing<'_>) -> Result<()>;
+
+    /// Interns an event and appends it without times: for sources that do not know
+    /// beforehand which events there are, such as lines of text.
+    #[inline]
+    fn push_event(&mut self, stream: StreamId, event: &Event<'_>) -> Result<()> {
+        let symbol = self.intern(event)?;
+        self.push(stream, symbol, Timing::UNKNOWN)
+    }
 
     /// Whether the user asked for this field, so that a source need not
     /// produce what would be thrown away. A source pushes its default fields

@@ -102,7 +102,7 @@ impl Projection {
                 field.value = Value::Text(class);
             }
         }
-        let result = then(&Event { name, fields: &fields, ..*event });
+        let result = then(&Event { name, role: event.role, fields: &fields });
         drop(number);
         result
     }

@@ -99,7 +99,7 @@ fn random_alphabet(random: &mut Random) -> (Alphabet, Vec<Symbol>) {
         };
         let fields = &fields[..random.below(2)];
         let role = if random.chance(2) { Role::Plain } else { Role::Send };
-        symbols.push(alphabet.intern(&Event { name, role, fields, ..Event::default() }, None).unwrap());
+        symbols.push(alphabet.intern(&Event { name, role, fields }, None).unwrap());
     }
     (alphabet, symbols)
 }

@@ -194,7 +194,7 @@ fn folded(symbols: &[u32], folder: &dyn Folder) -> Fold {
     let mut collector = Collector::default();
     let stream = collector.stream("main").unwrap();
     for symbol in symbols {
-        collector.push(stream, &Event::named(&symbol.to_string())).unwrap();
+        collector.push_event(stream, &Event::named(&symbol.to_string())).unwrap();
     }
     fold_trace(collector.finish().unwrap(), folder, 1).unwrap()
 }
@@ -218,7 +218,7 @@ fn a_grammar_as_text() {
         Field { key: "peer", value: Value::Integer(-3) },
         Field { key: "odd key", value: Value::Text(b"it's \xff") },
     ];
-    let send = Event { name: Name::Text(b"MPI_Send"), role: Role::Send, fields: &fields, ..Event::default() };
+    let send = Event { name: Name::Text(b"MPI_Send"), role: Role::Send, fields: &fields };
     let long = "a name of more than thirty-two characters";
     let events = [Event::named("init"), send, Event::integer(2_147_492_632), Event::named(long)];
     let [init, send, number, long] =
@@ -351,7 +351,7 @@ fn hostile_alphabet(rng: &mut Rng) -> (Alphabet, Vec<Symbol>) {
         };
         let fields: Vec<Field<'_>> = keys.iter().map(String::as_str).map(field).collect();
         let role = if rng.one_in(2) { Role::Plain } else { roles[rng.below(roles.len())] };
-        let event = Event { name, role, fields: &fields, ..Event::default() };
+        let event = Event { name, role, fields: &fields };
         symbols.push(alphabet.intern(&event, None).unwrap());
     }
     (alphabet, symbols)

@@ -197,7 +197,7 @@ fn folding_on_many_threads_changes_nothing() {
         let stream = collector.stream(&format!("thread {number}")).unwrap();
         let content = if number % 4 == 3 { vec![1, 2, 1, 2, 3] } else { streams::small(&mut rng, 200) };
         for symbol in content {
-            collector.push(stream, &Event::integer(symbol.into())).unwrap();
+            collector.push_event(stream, &Event::integer(symbol.into())).unwrap();
         }
     }
     let trace = collector.finish().unwrap();

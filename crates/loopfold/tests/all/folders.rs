@@ -342,7 +342,7 @@ fn repair_finds_what_streams_have_in_common() {
                 symbols.extend(parts[rng.below(parts.len())].iter().copied().map(u64::from));
                 symbols.push(100 + rng.below(50) as u64);
             }
-            symbols.iter().for_each(|&name| collector.push(stream, &Event::integer(name)).unwrap());
+            symbols.iter().for_each(|&name| collector.push_event(stream, &Event::integer(name)).unwrap());
             expected.push(symbols);
         }
         let trace = collector.finish().unwrap();

@@ -93,12 +93,14 @@ fn folded(processes: &[Vec<Done>]) -> Fold {
         let stream = collector.stream(&format!("rank {process}")).unwrap();
         for event in events {
             let Some((role, peer)) = *event else {
-                collector.push(stream, &Event { role: Role::Collective, ..Event::named("other") }).unwrap();
+                collector
+                    .push_event(stream, &Event { role: Role::Collective, ..Event::named("other") })
+                    .unwrap();
                 continue;
             };
             let key = if role == Role::Send { "dest" } else { "src" };
             let fields = [Field { key, value: Value::Integer(peer as i64) }];
-            collector.push(stream, &Event { role, fields: &fields, ..Event::named(key) }).unwrap();
+            collector.push_event(stream, &Event { role, fields: &fields, ..Event::named(key) }).unwrap();
         }
     }
     fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap()

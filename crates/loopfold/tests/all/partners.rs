@@ -178,7 +178,7 @@ fn fold_with_open_receives(program: &Program, open: &[Open]) -> loopfold::Fold {
             };
             let field = |key, value| Field { key, value: Value::Integer(value) };
             let fields = [field(peer, at), field("tag", tag)];
-            collector.push(stream, &Event { role, fields: &fields, ..Event::named(name) }).unwrap();
+            collector.push_event(stream, &Event { role, fields: &fields, ..Event::named(name) }).unwrap();
         }
     }
     folders::fold_trace(collector.finish().unwrap(), &folders::SequiturRuns, 1).unwrap()

@@ -41,7 +41,7 @@ fn fold_of(traces: &[Vec<Step>], qualified: bool, folder: &dyn Folder) -> Fold {
                 Step::Block(_) => {}
             }
             let fields = if role == Role::Enter { &[] } else { fields };
-            collector.push(stream, &Event { role, fields, ..Event::named(name) }).unwrap();
+            collector.push_event(stream, &Event { role, fields, ..Event::named(name) }).unwrap();
         }
     }
     fold_trace(collector.finish().unwrap(), folder, 1).unwrap()

@@ -40,7 +40,7 @@ fn push(collector: &mut Collector, name: &str, trace: &[Step], qualified: bool) 
                 Event { role: Role::Block, fields, ..Event::named(BLOCKS[usize::from(block)]) }
             }
         };
-        collector.push(stream, &event).unwrap();
+        collector.push_event(stream, &event).unwrap();
     }
 }
 

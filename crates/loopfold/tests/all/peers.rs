@@ -6,7 +6,7 @@ use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::folders::{Outermost, SequiturRuns, fold_trace};
 use loopfold::questions::communication::{Grid, Peers};
 use loopfold::questions::{classes, summarize};
-use loopfold::trace::{Alphabet, Collector, Event, Field, Role, Sink, Value};
+use loopfold::trace::{Alphabet, Collector, Event, Field, Role, Sink, Timing, Value};
 use loopfold::{Fold, Trace};
 use loopfold_testing::{Rng, streams};
 use std::collections::BTreeMap;
@@ -74,8 +74,8 @@ impl Run {
             let has_times = index % 3 != 0;
             for line in lines {
                 let duration = has_times.then(|| rng.below(50) as i64);
-                let push = |event: &Event<'_>| collector.push(stream, &Event { duration, ..*event });
-                with_event(&line.text, push).unwrap();
+                let symbol = with_event(&line.text, |event| collector.intern(event)).unwrap();
+                collector.push(stream, symbol, Timing { duration, ..Timing::UNKNOWN }).unwrap();
             }
         }
         collector.finish().unwrap()

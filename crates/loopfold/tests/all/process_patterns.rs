@@ -216,7 +216,7 @@ fn messages(rng: &mut Rng, events: usize) -> Fold {
                 _ => (Role::Collective, "MPI_Barrier", vec![]),
             };
             let event = Event { role, fields: &fields, ..Event::named(name) };
-            collector.push(stream, &event).unwrap();
+            collector.push_event(stream, &event).unwrap();
         }
     }
     fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap()

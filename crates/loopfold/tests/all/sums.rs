@@ -7,7 +7,7 @@ use loopfold::questions::{
     EventSums, Nest, RuleSums, StreamTimes, classes, event_sums, loop_times, rule_sums, statistics,
     summarize, summed_times,
 };
-use loopfold::trace::{Alphabet, Collector, Event, Sink, Times};
+use loopfold::trace::{Alphabet, Collector, Event, Sink, Times, Timing};
 use loopfold::{Fold, RuleId, Trace};
 use loopfold_testing::{Rng, streams};
 use std::collections::BTreeMap;
@@ -37,13 +37,13 @@ fn random_trace(rng: &mut Rng, longest: usize) -> Trace {
                     metrics.push((name, rng.below(100) as f64 - 20.0));
                 }
             }
-            let event = Event {
+            let timing = Timing {
                 start: (kinds & 1 != 0 && !rng.one_in(20)).then_some(clock),
                 duration: (kinds & 2 != 0 && known).then_some(rng.below(100) as i64),
                 metrics: &metrics,
-                ..Event::integer(symbol.into())
             };
-            collector.push(stream, &event).unwrap();
+            let symbol = collector.intern(&Event::integer(symbol.into())).unwrap();
+            collector.push(stream, symbol, timing).unwrap();
         }
     }
     collector.finish().unwrap()
@@ -109,9 +109,11 @@ fn sums_reach_over_chunks_and_hold_the_largest_durations() {
     let mut collector = Collector::default();
     let stream = collector.stream("s").unwrap();
     let count = 100_000u64;
+    let symbols = [0, 1].map(|number| collector.intern(&Event::integer(number)).unwrap());
     for index in 0..count {
-        let duration = if index % 2 == 0 { i64::MAX } else { index as i64 };
-        collector.push(stream, &Event { duration: Some(duration), ..Event::integer(index % 2) }).unwrap();
+        let duration = Some(if index % 2 == 0 { i64::MAX } else { index as i64 });
+        let symbol = symbols[index as usize % 2];
+        collector.push(stream, symbol, Timing { duration, ..Timing::UNKNOWN }).unwrap();
     }
     let fold = fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap();
     let durations = event_sums(&fold).unwrap().durations.unwrap();
@@ -414,13 +416,13 @@ fn timed_part(rng: &mut Rng, clock: &mut i64) -> Fold {
         let stream = collector.stream(&format!("stream {index}")).unwrap();
         for symbol in streams::small(rng, 12) {
             *clock += rng.below(9) as i64;
-            let event = Event {
+            let timing = Timing {
                 start: Some(*clock),
                 duration: Some(rng.below(9) as i64),
                 metrics: &[("bytes", rng.below(9) as f64)],
-                ..Event::integer(symbol.into())
             };
-            collector.push(stream, &event).unwrap();
+            let symbol = collector.intern(&Event::integer(symbol.into())).unwrap();
+            collector.push(stream, symbol, timing).unwrap();
         }
     }
     fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap()

@@ -177,7 +177,7 @@ impl<R: BufRead> Reader<R> {
             OwnName::Integer(number) => Name::Integer(*number),
             OwnName::Text(text) => Name::Text(text),
         };
-        let event = Event { name: name_of_event, role, fields: &fields, ..Event::default() };
+        let event = Event { name: name_of_event, role, fields: &fields };
         let symbol = self.builder.alphabet_mut().intern(&event, None)?;
         self.names.insert(name, Target::Symbol(symbol));
         Ok(())

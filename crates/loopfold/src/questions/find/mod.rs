@@ -43,7 +43,7 @@ pub struct Place {
 /// let mut collector = Collector::default();
 /// let stream = collector.stream("main")?;
 /// for name in ["init", "read", "write", "read", "write", "read", "write", "close"] {
-///     collector.push(stream, &Event::named(name))?;
+///     collector.push_event(stream, &Event::named(name))?;
 /// }
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
 /// let found = find(&fold, &Query::parse("write read", fold.alphabet())?)?;

@@ -128,7 +128,7 @@ pub struct HotSubpaths {
 /// let mut collector = Collector::default();
 /// let stream = collector.stream("main")?;
 /// for name in ["a", "b", "b", "c"].iter().cycle().take(16) {
-///     collector.push(stream, &Event::named(name))?;
+///     collector.push_event(stream, &Event::named(name))?;
 /// }
 /// let fold = loopfold::folders::fold_trace(collector.finish()?, &Outermost::default(), 1)?;
 /// let settings = HotSettings { max_length: 3, min_cost: Limit::Cost(6.0), ..HotSettings::default() };

@@ -97,9 +97,9 @@ fn too_long(options: &ScanOptions) -> Error {
 /// let mut collector = Collector::default();
 /// let stream = collector.stream("main")?;
 /// let f = [Field { key: "function", value: Value::Text(b"f") }];
-/// collector.push(stream, &Event { role: Role::Enter, ..Event::named("f") })?;
-/// collector.push(stream, &Event { role: Role::Block, fields: &f, ..Event::named("B1") })?;
-/// (0..100).try_for_each(|_| collector.push(stream, &Event::named("something else")))?;
+/// collector.push_event(stream, &Event { role: Role::Enter, ..Event::named("f") })?;
+/// collector.push_event(stream, &Event { role: Role::Block, fields: &f, ..Event::named("B1") })?;
+/// (0..100).try_for_each(|_| collector.push_event(stream, &Event::named("something else")))?;
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
 /// let functions = Functions::of(fold.alphabet())?;
 /// let function = functions.named(b"f").unwrap();

@@ -233,7 +233,7 @@ pub struct PathPlace {
 /// let b2 = Event { role: Role::Block, fields: &f, ..Event::named("B2") };
 /// // The call in the middle has a B1 and no B2; the path goes on behind it.
 /// for event in [enter, b1, enter, b1, leave, b2, leave] {
-///     collector.push(stream, &event)?;
+///     collector.push_event(stream, &event)?;
 /// }
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
 /// let functions = Functions::of(fold.alphabet())?;

@@ -48,9 +48,9 @@ const MANY: usize = 4;
 /// let mut collector = Collector::default();
 /// let stream = collector.stream("main")?;
 /// let f = [Field { key: "function", value: Value::Text(b"f") }];
-/// collector.push(stream, &Event { role: Role::Enter, ..Event::named("f") })?;
+/// collector.push_event(stream, &Event { role: Role::Enter, ..Event::named("f") })?;
 /// for _ in 0..3 {
-///     collector.push(stream, &Event { role: Role::Block, fields: &f, ..Event::named("B1") })?;
+///     collector.push_event(stream, &Event { role: Role::Block, fields: &f, ..Event::named("B1") })?;
 /// }
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
 /// let searcher = PathSearcher::new(&fold, None)?;

@@ -40,7 +40,7 @@ pub struct SimilarPlace {
 /// let mut collector = Collector::default();
 /// let stream = collector.stream("main")?;
 /// for name in ["a", "b", "wait", "d", "a", "b", "c", "d", "a", "b", "wait", "c", "d"] {
-///     collector.push(stream, &Event::named(name))?;
+///     collector.push_event(stream, &Event::named(name))?;
 /// }
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
 /// let symbol = |name: &str| fold.alphabet().symbols().find(|&one| fold.alphabet().label(one) == name);
@@ -217,7 +217,7 @@ mod tests {
             }
             let mut collector = Collector::default();
             let main = collector.stream("main").unwrap();
-            stream.iter().for_each(|letter| collector.push(main, &Event::named(&[*letter])).unwrap());
+            stream.iter().for_each(|letter| collector.push_event(main, &Event::named(&[*letter])).unwrap());
             let fold = fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap();
             let symbols = |text: &[u8]| -> Vec<Symbol> {
                 text.iter().map(|&letter| Symbol::new(letter.into()).unwrap()).collect()

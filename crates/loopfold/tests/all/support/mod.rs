@@ -27,10 +27,12 @@ pub fn fold_of(streams: &[Vec<u32>], folder: &dyn Folder) -> Fold {
     let mut collector = Collector::default();
     // All events once, in order, so that symbol n is the event n.
     let scratch = collector.stream("scratch").unwrap();
-    (0..8).for_each(|number| collector.push(scratch, &Event::integer(number)).unwrap());
+    (0..8).for_each(|number| collector.push_event(scratch, &Event::integer(number)).unwrap());
     for (index, symbols) in streams.iter().enumerate() {
         let stream = collector.stream(&format!("s{index}")).unwrap();
-        symbols.iter().for_each(|&symbol| collector.push(stream, &Event::integer(symbol.into())).unwrap());
+        symbols
+            .iter()
+            .for_each(|&symbol| collector.push_event(stream, &Event::integer(symbol.into())).unwrap());
     }
     let mut trace = collector.finish().unwrap();
     trace.streams.remove(0);

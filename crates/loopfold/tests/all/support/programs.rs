@@ -20,7 +20,7 @@ fn push(collector: &mut Collector, stream: loopfold::StreamId, call: &Call) {
         Call::Enter(name) => (name, Role::Enter, vec![]),
         Call::Leave(name) => (name, Role::Leave, vec![]),
     };
-    collector.push(stream, &Event { role, fields: &fields, ..Event::named(name) }).unwrap();
+    collector.push_event(stream, &Event { role, fields: &fields, ..Event::named(name) }).unwrap();
 }
 
 /// The calls of each process as a stream.

@@ -75,7 +75,7 @@ impl Peers {
     /// for rank in 0..4 {
     ///     let stream = collector.stream(&format!("rank {rank}"))?;
     ///     let fields = [Field { key: "dest", value: Value::Integer((rank + 1) % 4) }];
-    ///     collector.push(stream, &Event { role: Role::Send, fields: &fields, ..Event::named("send") })?;
+    ///     collector.push_event(stream, &Event { role: Role::Send, fields: &fields, ..Event::named("send") })?;
     /// }
     /// let mut trace = collector.finish()?;
     /// let told = Peers::Cartesian.apply(&mut trace, &mut [])?;

@@ -45,9 +45,9 @@ const COMMON: u64 = 8;
 /// let stream = collector.stream("main")?;
 /// for name in ["f", "g"] {
 ///     let function = [Field { key: "function", value: Value::Text(name.as_bytes()) }];
-///     collector.push(stream, &Event { role: Role::Enter, ..Event::named(name) })?;
-///     collector.push(stream, &Event { role: Role::Block, fields: &function, ..Event::named("B1") })?;
-///     collector.push(stream, &Event { role: Role::Leave, fields: &function, ..Event::named(name) })?;
+///     collector.push_event(stream, &Event { role: Role::Enter, ..Event::named(name) })?;
+///     collector.push_event(stream, &Event { role: Role::Block, fields: &function, ..Event::named("B1") })?;
+///     collector.push_event(stream, &Event { role: Role::Leave, fields: &function, ..Event::named(name) })?;
 /// }
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
 /// let index = PathIndex::of(&fold, 2)?.expect("the symbols say whose they are");

@@ -151,7 +151,7 @@ struct Directory {
 /// let mut collector = Collector::default();
 /// let stream = collector.stream("main")?;
 /// for name in ["a", "b", "a", "b", "a"] {
-///     collector.push(stream, &Event::named(name))?;
+///     collector.push_event(stream, &Event::named(name))?;
 /// }
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
 /// let stored = ChunkSize::of_symbols(2)?.encode(&fold)?;

@@ -1,19 +1,22 @@
-//! Events on their way from the threads that read to the one that pushes: as numbers, each
-//! of which is explained once.
+//! Kinds of events: numbered by the threads that read, interned by the one that pushes.
 //!
-//! A reading thread describes an event by words of 64 bits and asks for the number of that
-//! description; traces repeat themselves, so most answers cost one comparison. Memory: every
-//! distinct event once for each thread.
+//! The sink belongs to one thread, and in which order it gets its symbols must not depend on
+//! how many threads read. So a reading thread encodes a kind as words of 64 bits and numbers
+//! these on its own; traces repeat themselves, so most look-ups cost one comparison. With a
+//! batch of events it sends the kinds that are new; the pushing thread interns a kind when an
+//! event is first of it, and from then on an event costs a look at a table. Memory: every kind once for each thread.
 
 use crate::definitions::Definitions;
 use hashbrown::HashMap;
-use loopfold::trace::{Event, Field, Role, Value};
-use loopfold_sources::mpi_role;
+use loopfold::Symbol;
+use loopfold::trace::{Event, Field, Role, Timing, Value};
+use loopfold_sources::{Context, Result, mpi_role};
 
-/// An event that happened. Times that are not known are [`UNKNOWN`].
+/// An event: its kind, by the number that its thread gave, and its times, [`UNKNOWN`] where
+/// they are not known.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
-    pub(crate) number: u32,
+pub(crate) struct EncodedEvent {
+    pub(crate) kind: u32,
     pub(crate) start: i64,
     pub(crate) duration: i64,
 }
@@ -21,9 +24,16 @@ pub(crate) struct Told {
 /// A time that is not known.
 pub(crate) const UNKNOWN: i64 = i64::MIN;
 
-/// What kind of event a description is of; its first word, together with a region.
+impl EncodedEvent {
+    pub(crate) fn timing(&self) -> Timing<'static> {
+        let known = |time: i64| (time != UNKNOWN).then_some(time);
+        Timing { start: known(self.start), duration: known(self.duration), ..Timing::UNKNOWN }
+    }
+}
+
+/// What a kind is of; the first word of its code, together with a region.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Class {
     Enter = 0,
     Leave = 1,
     /// A call of MPI, by its region.
@@ -126,16 +136,17 @@ pub(crate) const FIELDS: &[&str] = &[
 const ROOT_SELF: u64 = u32::MAX as u64 - 1;
 const ROOT_GROUP: u64 = u32::MAX as u64 - 2;
 
-/// A description: what, and keys with values; a key with several values occurs several times.
+/// The code of a kind: class and region, and keys with values; a key with several values occurs
+/// several times.
 #[derive(Default)]
-pub(crate) struct Description {
+pub(crate) struct KindCode {
     words: Vec<u64>,
 }
 
-impl Description {
-    pub(crate) fn begin(&mut self, kind: Kind, region: u32) {
+impl KindCode {
+    pub(crate) fn begin(&mut self, class: Class, region: u32) {
         self.words.clear();
-        self.words.push((kind as u64) << 32 | u64::from(region));
+        self.words.push((class as u64) << 32 | u64::from(region));
     }
 
     pub(crate) fn field(&mut self, key: Key, value: u64) {
@@ -152,21 +163,21 @@ impl Description {
     }
 }
 
-/// The descriptions of one thread and their numbers.
+/// The kinds that one thread has seen, and their numbers.
 #[derive(Default)]
-pub(crate) struct Numbers {
+pub(crate) struct KindTable {
     by_words: HashMap<Box<[u64]>, u32, foldhash::fast::RandomState>,
     words: Vec<Box<[u64]>>,
     /// For each number the one that came after it last.
     next: Vec<u32>,
-    /// How many were handed over.
-    told: usize,
+    /// How many [`KindTable::take_new`] returned.
+    taken: usize,
 }
 
-impl Numbers {
-    /// The number of a description; `previous` is the one before it and makes this faster.
-    pub(crate) fn number(&mut self, description: &Description, previous: Option<u32>) -> u32 {
-        let words = description.words.as_slice();
+impl KindTable {
+    /// The number of a kind; `previous` is the one before it and makes this faster.
+    pub(crate) fn number(&mut self, code: &KindCode, previous: Option<u32>) -> u32 {
+        let words = code.words.as_slice();
         let expected = previous.map(|previous| self.next[previous as usize]);
         if let Some(expected) = expected
             && self.words.get(expected as usize).is_some_and(|known| **known == *words)
@@ -181,7 +192,7 @@ impl Numbers {
     }
 
     fn add(&mut self, words: &[u64]) -> u32 {
-        // As many distinct events as numbers do not fit in memory.
+        // As many kinds as numbers do not fit in memory.
         let number = self.words.len() as u32;
         self.words.push(words.into());
         self.next.push(u32::MAX);
@@ -189,33 +200,33 @@ impl Numbers {
         number
     }
 
-    /// The descriptions that are new since this was last asked, in order.
-    pub(crate) fn new_meanings(&mut self, definitions: &Definitions) -> Vec<Meaning> {
-        let new = self.words[self.told..].iter().map(|words| Meaning::of(words, definitions)).collect();
-        self.told = self.words.len();
+    /// The kinds that are new since this was last called, in the order of their numbers.
+    pub(crate) fn take_new(&mut self, definitions: &Definitions) -> Vec<Kind> {
+        let new = self.words[self.taken..].iter().map(|words| Kind::decode(words, definitions)).collect();
+        self.taken = self.words.len();
         new
     }
 }
 
-/// A description in words for people.
+/// A kind of event, with its names looked up in the definitions.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Meaning {
-    pub(crate) name: Vec<u8>,
-    pub(crate) role: Role,
-    pub(crate) fields: Vec<(&'static str, Content)>,
+pub(crate) struct Kind {
+    name: Vec<u8>,
+    role: Role,
+    fields: Vec<(&'static str, Content)>,
 }
 
 /// The value of a field.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Content {
+enum Content {
     Integer(i64),
     Text(Vec<u8>),
 }
 
-impl Meaning {
-    fn of(words: &[u64], definitions: &Definitions) -> Self {
-        let (kind, region) = (words[0] >> 32, words[0] as u32);
-        let name = if kind == Kind::Stray as u64 {
+impl Kind {
+    fn decode(words: &[u64], definitions: &Definitions) -> Self {
+        let (class, region) = (words[0] >> 32, words[0] as u32);
+        let name = if class == Class::Stray as u64 {
             STRAY.get(region as usize).copied().unwrap_or_default().as_bytes().to_vec()
         } else {
             definitions.region_name(region).0
@@ -233,7 +244,7 @@ impl Meaning {
             };
             fields.push((text, value));
         }
-        let role = match kind {
+        let role = match class {
             0 => Role::Enter,
             1 => Role::Leave,
             _ => mpi_role(&name),
@@ -244,24 +255,20 @@ impl Meaning {
         Self { name, role, fields }
     }
 
-    /// Gives the event to `then`. `scratch` saves making a list each time.
-    pub(crate) fn event<'a, T>(
-        &'a self,
-        told: &Told,
-        scratch: &mut Vec<Field<'a>>,
-        then: impl FnOnce(&Event<'_>) -> T,
-    ) -> T {
-        scratch.clear();
-        scratch.extend(self.fields.iter().map(|(key, value)| Field {
-            key,
-            value: match value {
-                Content::Integer(number) => Value::Integer(*number),
-                Content::Text(text) => Value::Text(text),
-            },
-        }));
-        let known = |time: i64| (time != UNKNOWN).then_some(time);
-        let (start, duration) = (known(told.start), known(told.duration));
-        then(&Event { role: self.role, fields: scratch, start, duration, ..Event::named(&self.name) })
+    /// Its symbol in the sink.
+    pub(crate) fn intern(&self, context: &mut Context<'_>) -> Result<Symbol> {
+        let fields: Vec<Field<'_>> = self.fields.iter().map(|(key, value)| value.field(key)).collect();
+        context.intern(&Event { role: self.role, fields: &fields, ..Event::named(&self.name) })
+    }
+}
+
+impl Content {
+    fn field<'a>(&'a self, key: &'a str) -> Field<'a> {
+        let value = match self {
+            Content::Integer(number) => Value::Integer(*number),
+            Content::Text(text) => Value::Text(text),
+        };
+        Field { key, value }
     }
 }
 
