@@ -9,6 +9,7 @@ mod arguments;
 mod bench;
 mod clock;
 mod generate;
+mod layers;
 mod papers;
 mod table;
 mod test;
@@ -21,7 +22,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask CHORE
 
-  test [--quick]            formatting, lints, documents, tests, the README's first command;
+  test [--quick]            formatting, layers, lints, documents, tests, the README's first command;
                             --quick leaves out the documents
   bench [loops] [--large] [--quick] [--only FAMILY] [--traces DIR]
                             folding, reading and archive sizes; streams of 10^5 to 10^7 symbols,

@@ -1,9 +1,9 @@
 //! `cargo xtask test`: everything that must hold before a change is taken.
 //!
-//! Each step is a command. Its output is shown only when it fails; the steps after a
-//! failure still run, so that one run tells all that is wrong.
+//! Each step is a command, or a check of our own. Its output is shown only when it fails; the steps
+//! after a failure still run, so that one run tells all that is wrong.
 
-use crate::{Arguments, generate};
+use crate::{Arguments, generate, layers};
 use anyhow::{Context, Result, bail, ensure};
 use std::ffi::OsString;
 use std::path::Path;
@@ -57,6 +57,17 @@ impl Counts {
 
 struct Step {
     name: &'static str,
+    work: Work,
+}
+
+enum Work {
+    Cargo(Cargo),
+    /// Something that is found out here, given the top of the repository.
+    Check(fn(&Path) -> Result<()>),
+}
+
+/// A command of cargo.
+struct Cargo {
     arguments: &'static [&'static str],
     environment: Option<(&'static str, &'static str)>,
     /// What the output must contain.
@@ -65,12 +76,15 @@ struct Step {
 
 impl Step {
     const fn cargo(name: &'static str, arguments: &'static [&'static str]) -> Self {
-        Self { name, arguments, environment: None, shows: None }
+        Self { name, work: Work::Cargo(Cargo { arguments, environment: None, shows: None }) }
     }
 
     fn run_and_report(&self, counts: &mut Counts) -> bool {
         let started = Instant::now();
-        let outcome = self.run();
+        let outcome = match &self.work {
+            Work::Cargo(cargo) => cargo.run(),
+            Work::Check(check) => check(&crate::root()).map(|()| String::new()),
+        };
         let elapsed = seconds(started.elapsed());
         match &outcome {
             Ok(output) => {
@@ -78,14 +92,20 @@ impl Step {
                 println!("ok      {:<12} {elapsed:>8}", self.name);
             }
             Err(error) => {
-                println!("FAILED  {:<12} {elapsed:>8}  cargo {}", self.name, self.arguments.join(" "));
+                let command = match &self.work {
+                    Work::Cargo(cargo) => format!("cargo {}", cargo.arguments.join(" ")),
+                    Work::Check(_) => String::new(),
+                };
+                println!("FAILED  {:<12} {elapsed:>8}  {command}", self.name);
                 println!("{error:#}");
             }
         }
         outcome.is_ok()
     }
+}
 
-    /// Runs the step and returns what it printed.
+impl Cargo {
+    /// Runs the command and returns what it printed.
     fn run(&self) -> Result<String> {
         let output = self.command().output().context("cargo cannot be started")?;
         ensure!(output.status.success(), "{}", both_outputs(&output));
@@ -110,16 +130,28 @@ fn steps(quick: bool) -> Vec<Step> {
     const LINTS: &[&str] = &["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"];
     let mut steps = vec![
         Step::cargo("formatting", &["fmt", "--all", "--check"]),
+        Step { name: "layers", work: Work::Check(layers::check) },
         Step::cargo("lints", LINTS),
         Step::cargo("tests", &["test", "--quiet", "--workspace"]),
         Step {
-            shows: Some("^249"),
-            ..Step::cargo("README", &["run", "--quiet", "--release", "--", "loops", generate::EXAMPLE])
+            name: "README",
+            work: Work::Cargo(Cargo {
+                arguments: &["run", "--quiet", "--release", "--", "loops", generate::EXAMPLE],
+                environment: None,
+                shows: Some("^249"),
+            }),
         },
     ];
     if !quick {
-        let documents = Step::cargo("documents", &["doc", "--quiet", "--workspace", "--no-deps"]);
-        steps.insert(2, Step { environment: Some(("RUSTDOCFLAGS", "--deny warnings")), ..documents });
+        let documents = Step {
+            name: "documents",
+            work: Work::Cargo(Cargo {
+                arguments: &["doc", "--quiet", "--workspace", "--no-deps"],
+                environment: Some(("RUSTDOCFLAGS", "--deny warnings")),
+                shows: None,
+            }),
+        };
+        steps.insert(3, documents);
     }
     steps
 }

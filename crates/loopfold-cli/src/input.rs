@@ -9,7 +9,7 @@ use crate::names;
 use crate::progress::Watched;
 use crate::show;
 use anyhow::{Context as _, Result, anyhow, bail};
-use loopfold::archive::{self, ReadOptions, SectionKind, Sizes};
+use loopfold::archive::{self, Archive, ReadOptions, SectionKind, Sizes};
 use loopfold::export::grammar;
 use loopfold::fold::{FoldBuilder, FoldedStream};
 use loopfold::folders::{
@@ -23,7 +23,7 @@ use loopfold::{Fold, RuleId, StreamId, Symbol, Trace};
 use loopfold_sources::{Context, Damage, FunctionNames, Input, Options, Source};
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// The note of how many bytes an input had, after decompression, at the first of its
@@ -49,6 +49,8 @@ pub(crate) struct Loaded {
     pub(crate) formats: Vec<&'static str>,
     /// The bytes of the archives, if nothing else was read.
     pub(crate) archive_bytes: Option<u64>,
+    /// The archive, if nothing else was read and it is a file: for what it has beside the fold.
+    pub(crate) archive: Option<Archive<BufReader<File>>>,
     /// How many bytes of archives are chunks of their events.
     pub(crate) chunk_bytes: u64,
     /// How many bytes of archives are indexes of functions.
@@ -281,15 +283,17 @@ impl Reader<'_> {
             file.by_ref().take(64).read_to_end(&mut head)?;
             file.seek(SeekFrom::Start(0))?;
             if archive::looks_like(&head) {
-                return self.read_archive(std::io::BufReader::new(file), base);
+                let archive = self.read_archive(BufReader::new(file), base)?;
+                self.loaded.archive = (!self.several).then_some(archive);
+                return Ok(());
             }
         }
         self.read_bytes(Interruptible(file), length, Some(path), base)
     }
 
-    fn read_archive(&mut self, input: impl Read + Seek, base: &str) -> Result<()> {
+    fn read_archive<R: Read + Seek>(&mut self, input: R, base: &str) -> Result<Archive<R>> {
         let options = ReadOptions { times: self.times, lenient: self.arguments.lenient };
-        let mut archive = archive::Archive::open(input)?;
+        let mut archive = Archive::open(input)?;
         let Sizes { total: bytes, chunks, index, .. } = archive.sizes();
         self.loaded.chunk_bytes = self.loaded.chunk_bytes.saturating_add(chunks);
         self.loaded.index_bytes = self.loaded.index_bytes.saturating_add(index);
@@ -301,7 +305,8 @@ impl Reader<'_> {
                 .notes
                 .push(format!("{base}: damaged: {damage}; {} segments were read", report.segments));
         }
-        self.keep(fold)
+        self.keep(fold)?;
+        Ok(archive)
     }
 
     fn read_grammar(&mut self, input: &mut Input<'_>, base: &str) -> Result<()> {
@@ -353,7 +358,7 @@ impl Reader<'_> {
             // An archive that is compressed or comes through a pipe: it must be whole in memory.
             let mut whole = Vec::new();
             input.read_to_end(&mut whole)?;
-            return self.read_archive(std::io::Cursor::new(whole), base);
+            return self.read_archive(std::io::Cursor::new(whole), base).map(drop);
         }
         if grammar::looks_like(input.head()?) && self.arguments.format.is_none() {
             return self.read_grammar(&mut input, base);

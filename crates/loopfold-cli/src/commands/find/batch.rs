@@ -7,9 +7,9 @@ use super::path::{searches_json, streams_of, summary_json};
 use super::places::{Asked, Places, Shared};
 use super::scheme::Searcher;
 use super::stored::Stored;
+use crate::Outcome;
 use crate::args::FindArgs;
 use crate::show::{self, Clock};
-use crate::{Outcome, input};
 use anyhow::{Context as _, Result, bail};
 use loopfold::Fold;
 use loopfold::questions::{PathQuery, Query, find};
@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &FindArgs, file: &Path) -> Result<Outcome> {
     }
     let text = read(file).with_context(|| name.clone())?;
     let opening = Instant::now();
-    let (fold, notes) = input::fold(&arguments.read, TimesKept::All, &arguments.folder)?;
+    let (fold, archive, notes) = super::open(arguments, &arguments.read, TimesKept::All)?;
     show::notes(&notes);
     if arguments.explain {
         let opened = opening.elapsed().as_nanos() as i128;
@@ -41,7 +41,8 @@ pub(super) fn run(arguments: &FindArgs, file: &Path) -> Result<Outcome> {
     }
     let lines = lines_of(&text, &fold);
     let has_paths = lines.iter().any(|line| matches!(line.asked, Ok(Question::Paths(_))));
-    let (stored, notes) = if has_paths { Stored::open(&arguments.read, &fold) } else { Default::default() };
+    let (stored, notes) =
+        if has_paths { Stored::of(archive, &arguments.read, &fold) } else { Default::default() };
     show::notes(&notes);
     let answers = answer_all(arguments, &fold, stored, &lines)?;
     let mut out = BufWriter::new(std::io::stdout().lock());

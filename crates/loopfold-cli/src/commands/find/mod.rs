@@ -8,14 +8,17 @@ mod sequence;
 mod stored;
 
 use super::before;
-use crate::args::{FindArgs, SchemeName};
+use crate::args::{FindArgs, FolderName, ReadArgs, SchemeName};
 use crate::{Outcome, input, show};
 use anyhow::{Result, bail};
 use loopfold::Fold;
+use loopfold::archive::Archive;
 use loopfold::questions::{PathQuery, PathReader, Query, find, is_path};
 use loopfold::trace::TimesKept;
-use std::io::{BufWriter, Write};
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
 use std::time::Instant;
+use stored::Stored;
 
 pub(super) fn run(arguments: &FindArgs) -> Result<Outcome> {
     if arguments.shown.nth == Some(0) {
@@ -27,13 +30,13 @@ pub(super) fn run(arguments: &FindArgs) -> Result<Outcome> {
     let times = if arguments.shown.count && !arguments.json { TimesKept::None } else { TimesKept::All };
     let (read, text) = arguments.read.split_query()?;
     let opening = Instant::now();
-    let (fold, notes) = input::fold(&read, times, &arguments.folder)?;
+    let (fold, archive, notes) = open(arguments, &read, times)?;
     let opened = opening.elapsed();
     let mut reader = Paths::of(&fold);
     if let Some(paths) = reader.read(&text) {
         let asked = path::Question { text: &text, paths: &paths?, is_pattern: reader.is_pattern(&text) };
         show::notes(&notes);
-        let (stored, notes) = stored::Stored::open(&read, &fold);
+        let (stored, notes) = Stored::of(archive, &read, &fold);
         show::notes(&notes);
         return path::run(arguments, &fold, stored, &asked, opened);
     }
@@ -53,6 +56,17 @@ pub(super) fn run(arguments: &FindArgs) -> Result<Outcome> {
     };
     out.flush()?;
     Ok(outcome)
+}
+
+/// All inputs as one fold; with the archive that it comes from, if it is one, and notes.
+type Opened = (Fold, Option<Archive<BufReader<File>>>, Vec<String>);
+
+fn open(arguments: &FindArgs, read: &ReadArgs, times: TimesKept) -> Result<Opened> {
+    let folder = arguments.folder.or(FolderName::Auto);
+    let mut loaded = input::load_for(read, times, &folder)?;
+    let archive = loaded.archive.take();
+    let (fold, notes) = loaded.fold_as_stored(&folder)?;
+    Ok((fold, archive, notes))
 }
 
 /// Tells paths of functions from sequences of events, and reads them.
