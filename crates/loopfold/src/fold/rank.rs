@@ -4,10 +4,13 @@
 //! number. [`Rank`] is for many look-ups: one pass and 8 bytes an item, then a look-up costs
 //! the depth of the rules times the logarithm of their bodies. [`select`] is for one: it goes
 //! down the rules by weights that the caller knows, past the items of one body at each level.
+//! [`nth`] finds these weights first, in O(items) of the rules below one.
 
 use super::measure::bottom_up;
-use super::{Fold, Grammar, Located, Node, Target};
-use crate::RuleId;
+use super::reach::below;
+use super::{Fold, Grammar, Item, Located, Node, Target};
+use crate::{RuleId, Symbol};
+use hashbrown::HashMap;
 
 /// How much lies before each item, by weight.
 #[derive(Clone, Debug)]
@@ -114,4 +117,23 @@ pub fn select<L: Located>(
         }
         return None;
     }
+}
+
+/// The position in a rule of the event that has the unit of weight number `k`, from 0; the
+/// weight of the whole rule if that is less.
+pub fn nth(fold: &Fold, root: RuleId, k: u64, weight: impl Fn(Symbol) -> u64) -> Result<u64, u64> {
+    let mut weights: HashMap<RuleId, u64, foldhash::fast::RandomState> = HashMap::default();
+    let of_item = |weights: &HashMap<_, u64, _>, item: Item| match item.target() {
+        Target::Symbol(symbol) => weight(symbol),
+        Target::Rule(rule) => weights.get(&rule).copied().unwrap_or(0),
+    };
+    // Nothing is refused, so there are no errors.
+    for rule in below(fold, root, |_| Ok(true)).unwrap_or_default() {
+        let all =
+            |sum: u64, &item: &Item| sum.saturating_add(of_item(&weights, item).saturating_mul(item.times()));
+        let sum = fold.body(rule).iter().fold(0, all);
+        weights.insert(rule, sum);
+    }
+    let all = weights.get(&root).copied().unwrap_or(0);
+    select(fold, root, k, |item| of_item(&weights, item)).ok_or(all)
 }

@@ -10,6 +10,7 @@
 use super::measure::{add, multiply};
 use super::{Fold, Grammar, Node, Target};
 use crate::{Error, Result, RuleId};
+use hashbrown::HashSet;
 use std::ops::Range;
 
 /// Passes values from rules to what they are made of: `pass` gets the number and the body of
@@ -99,19 +100,29 @@ pub fn below(
     root: RuleId,
     mut goes_into: impl FnMut(RuleId) -> Result<bool>,
 ) -> Result<Vec<RuleId>> {
-    let mut visited: hashbrown::HashSet<RuleId, foldhash::fast::RandomState> = Default::default();
+    let mut visited: HashSet<RuleId, foldhash::fast::RandomState> = HashSet::default();
+    descend(fold, root, |rule| Ok(!visited.contains(&rule) && goes_into(rule)? && visited.insert(rule)))
+}
+
+/// As [`below`], for callers with marks of their own: `is_new` marks a rule and returns
+/// whether it is to be visited and was not marked yet.
+pub fn descend(
+    fold: &Fold,
+    root: RuleId,
+    mut is_new: impl FnMut(RuleId) -> Result<bool>,
+) -> Result<Vec<RuleId>> {
+    let mut rules = Vec::new();
     let mut next = vec![root];
     while let Some(rule) = next.pop() {
-        if visited.contains(&rule) || !goes_into(rule)? {
+        if !is_new(rule)? {
             continue;
         }
-        visited.insert(rule);
+        rules.push(rule);
         next.extend(fold.body(rule).iter().filter_map(|item| match item.target() {
             Target::Rule(inner) => Some(inner),
             Target::Symbol(_) => None,
         }));
     }
-    let mut rules: Vec<RuleId> = visited.into_iter().collect();
     rules.sort_unstable();
     Ok(rules)
 }

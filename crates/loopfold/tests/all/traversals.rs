@@ -4,7 +4,7 @@ use crate::support::{folders, odd_fold};
 use loopfold::fold::borders::{Borders, GAP};
 use loopfold::fold::cursor::{Cursor, Guide, Step, Stretch};
 use loopfold::fold::measure::{Measured, bottom_up, holding, power, power_until, rule_depths};
-use loopfold::fold::rank::{Rank, select};
+use loopfold::fold::rank::{Rank, nth, select};
 use loopfold::fold::reach::{UseIndex, below, node_uses, top_down};
 use loopfold::fold::{FoldBuilder, Grammar, Item, Length, Node, Target};
 use loopfold::{Fold, RuleId, Symbol};
@@ -234,6 +234,8 @@ fn ranks_count_weights_and_find_them_again() {
             assert_eq!(rank.position(rule, k as u64), expected);
             let of_item = |item: Item| measured[fold.item_node(item).index()];
             assert_eq!(select(&fold, rule, k as u64, of_item), expected);
+            let found = nth(&fold, rule, k as u64, |symbol| weights[symbol.index()]);
+            assert_eq!(found, expected.ok_or(units.len() as u64));
         }
     }
 }

@@ -6,7 +6,6 @@ mod communicators;
 mod description;
 mod join;
 mod known;
-mod nth;
 mod partners;
 mod peers;
 mod processes;

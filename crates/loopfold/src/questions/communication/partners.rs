@@ -11,9 +11,9 @@
 //! What is left over at one end is communication that never came to an end: often the bug.
 
 use super::call::{CommId, Message, Peer, WORLD};
-use super::nth::position_of_nth;
 use super::processes::{DoneEvent, Processes};
 use super::zip::{Node, Pair, Sequence, each_with_loops, events, zip};
+use crate::fold::rank;
 use crate::{Error, Result, Symbol};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
@@ -554,7 +554,7 @@ impl<'p, 'a> Matching<'p, 'a> {
                 let messages = if sent { &call.sends } else { &call.receives };
                 messages.iter().filter(|message| is_same(&world_rank, message)).count() as u64
             };
-            match position_of_nth(fold, fold.streams()[stream].root(), nth, weight) {
+            match rank::nth(fold, fold.streams()[stream].root(), nth, weight) {
                 Ok(position) => return Some((stream, position)),
                 Err(all) => nth -= all,
             }
@@ -645,7 +645,7 @@ impl<'p, 'a> Matching<'p, 'a> {
         let weight = |symbol| {
             u64::from(calls.get(symbol).is_some_and(|call| call.collective.is_some() && call.comm == comm))
         };
-        let position = position_of_nth(fold, root, nth, weight).ok()?;
+        let position = rank::nth(fold, root, nth, weight).ok()?;
         Some((position, fold.symbol_at(root, position)?))
     }
 }
