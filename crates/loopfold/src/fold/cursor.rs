@@ -153,6 +153,12 @@ impl<'a, L: Located> Cursor<'a, L> {
         self.levels.len()
     }
 
+    /// The rules that the cursor is in, the innermost first, each with the index of its item
+    /// that the cursor is in or next to.
+    pub fn path(&self) -> impl Iterator<Item = (RuleId, usize)> + '_ {
+        self.levels.iter().rev().map(|level| (level.rule, level.index))
+    }
+
     /// Iterations of the item at a level, from number `before` on.
     #[inline]
     fn stretch(&self, level: &Level<'a, L::Item>, before: u64, times: u64) -> Stretch<L::Item> {

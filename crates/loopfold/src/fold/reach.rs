@@ -19,11 +19,22 @@ pub fn top_down<G: Grammar, T>(
     values: &mut [T],
     mut pass: impl FnMut(usize, &[G::Item], &T, &mut [T]) -> Result<()>,
 ) -> Result<()> {
+    top_down_rows(grammar, 1, values, |rule, body, own, before| pass(rule, body, &own[0], before))
+}
+
+/// As [`top_down`] with a row of `width` values for each node, such as the words of a bit set:
+/// `pass` gets the row of each rule, and those of all nodes before it, one after the other.
+pub fn top_down_rows<G: Grammar, T>(
+    grammar: &G,
+    width: usize,
+    values: &mut [T],
+    mut pass: impl FnMut(usize, &[G::Item], &[T], &mut [T]) -> Result<()>,
+) -> Result<()> {
     let symbols = grammar.symbol_count();
     let bodies = grammar.rule_bodies();
     for (rule, body) in bodies.enumerate().rev() {
-        let (before, own) = values.split_at_mut(symbols + rule);
-        pass(rule, body, &own[0], before)?;
+        let (before, own) = values.split_at_mut((symbols + rule) * width);
+        pass(rule, body, &own[..width], before)?;
     }
     Ok(())
 }
@@ -100,18 +111,33 @@ pub fn below(
     mut goes_into: impl FnMut(RuleId) -> Result<bool>,
 ) -> Result<Vec<RuleId>> {
     let mut visited: hashbrown::HashSet<RuleId, foldhash::fast::RandomState> = Default::default();
-    let mut next = vec![root];
+    below_marked(fold, vec![root], |rule| {
+        let is_new = !visited.contains(&rule) && goes_into(rule)?;
+        if is_new {
+            visited.insert(rule);
+        }
+        Ok(is_new)
+    })
+}
+
+/// As [`below`] several rules, for callers that have marks for rules: `is_new` marks a rule
+/// and returns whether it was not marked yet.
+pub fn below_marked(
+    fold: &Fold,
+    roots: Vec<RuleId>,
+    mut is_new: impl FnMut(RuleId) -> Result<bool>,
+) -> Result<Vec<RuleId>> {
+    let (mut next, mut rules) = (roots, Vec::new());
     while let Some(rule) = next.pop() {
-        if visited.contains(&rule) || !goes_into(rule)? {
+        if !is_new(rule)? {
             continue;
         }
-        visited.insert(rule);
+        rules.push(rule);
         next.extend(fold.body(rule).iter().filter_map(|item| match item.target() {
             Target::Rule(inner) => Some(inner),
             Target::Symbol(_) => None,
         }));
     }
-    let mut rules: Vec<RuleId> = visited.into_iter().collect();
     rules.sort_unstable();
     Ok(rules)
 }
