@@ -71,7 +71,7 @@ fn sizes_of(name: &str, fold: &Fold) -> Result<Vec<String>> {
         index = totals.directory;
     }
     let mut file = Vec::new();
-    archive::write_with(fold, &mut file, &WriteOptions::default().with_index(Some(PathIndex::SEGMENTS)))?;
+    archive::write_with(fold, &mut file, &WriteOptions::default().with_index(Some(PathIndex::RANGES)))?;
     let stored = archive::sizes(Cursor::new(&file))?;
     cells.extend([grouped(index), grouped(stored.total - stored.index), grouped(stored.index)]);
     Ok(cells)

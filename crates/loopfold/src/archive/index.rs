@@ -55,7 +55,7 @@ pub(super) fn read(section: &[u8], fold: &Fold) -> Result<PathIndex> {
     let fingerprint = u64::from_le_bytes(bytes.array()?);
     let asked = bytes.number()?;
     let segments = bytes.number()?;
-    let asked = usize::try_from(asked).ok().filter(|&asked| asked <= PathIndex::MOST_SEGMENTS);
+    let asked = usize::try_from(asked).ok().filter(|&asked| asked <= PathIndex::MAX_RANGES);
     let asked = asked.filter(|&asked| segments <= asked as u64);
     let asked = asked.ok_or_else(|| bytes.damaged("it has too many segments"))?;
     let (mut ends, mut levels, mut end) = (Vec::new(), Vec::new(), 0u64);

@@ -309,7 +309,7 @@ impl<R: Read + Seek> Archive<R> {
             let fold = self.segment(number, false)?;
             let check = |index: PathIndex| {
                 let wrong = || Error::damaged(SectionKind::Index, "it does not say what the rules hold");
-                if index.is_right(&fold)? { Ok(index.segments() as u64) } else { Err(wrong()) }
+                if index.is_right(&fold)? { Ok(index.ranges() as u64) } else { Err(wrong()) }
             };
             let segments = self.section(number, SectionKind::Index);
             let segments = segments.and_then(|section| index::read(&section, &fold)).and_then(check);

@@ -108,7 +108,7 @@ struct Subject {
 
 impl Subject {
     fn new(name: String, trace: Trace) -> Result<Self> {
-        let options = WriteOptions::default().with_index(Some(PathIndex::SEGMENTS));
+        let options = WriteOptions::default().with_index(Some(PathIndex::RANGES));
         let (fold, build) = timed(|| -> Result<Fold> {
             let fold = fold_trace(trace, &Auto, 1)?;
             archive::write_with(&fold, &mut Vec::new(), &options)?;

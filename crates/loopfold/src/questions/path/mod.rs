@@ -54,7 +54,7 @@ use frame::FrameState;
 use functions::Step;
 pub use functions::{Function, Functions};
 use gaps::GapState;
-pub use index::{PathIndex, find_path_indexed};
+pub use index::{IndexRange, PathIndex, find_path_indexed};
 pub use levels::{Deepest, Levels, Nesting, NestingLevels};
 pub use many::PathSummary;
 use matcher::{End, Matcher, Matching, Walk};

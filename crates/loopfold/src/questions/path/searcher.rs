@@ -201,7 +201,7 @@ impl<'a> PathSearcher<'a> {
 
     fn effort(&self, query: &PathQuery, scheme: Scheme, rules: u64) -> Effort {
         Effort {
-            segments: (scheme == Scheme::Indexed).then(|| self.segments(query)).flatten(),
+            ranges: (scheme == Scheme::Indexed).then(|| self.ranges(query)).flatten(),
             rules: Some(Share { touched: rules, all: self.fold.rules().len() as u64 }),
             ..Effort::default()
         }
@@ -249,7 +249,7 @@ impl<'a> PathSearcher<'a> {
         Ok(self.keep(query, projection, plan.scheme, Alike::Joined).projection)
     }
 
-    fn segments(&self, query: &PathQuery) -> Option<Share> {
+    fn ranges(&self, query: &PathQuery) -> Option<Share> {
         let index = self.index.as_ref()?;
         Some(index.share(index.place(query.function())?))
     }
@@ -313,24 +313,24 @@ impl<'a> PathSearcher<'a> {
                 Ok(Plan { scheme: Scheme::Indexed, reason, ..plan })
             }
             None if is_one_of_many || self.uses.get().is_some() => self.by_uses_or_fully(query),
-            None => self.by_segments_or_fully(query),
+            None => self.by_ranges_or_fully(query),
         }
     }
 
-    fn by_segments(&self, query: &PathQuery) -> Result<Option<Projection>> {
+    fn by_ranges(&self, query: &PathQuery) -> Result<Option<Projection>> {
         let Some(index) = &self.index else { return Ok(None) };
         let Some(function) = index.place(query.function()) else { return Ok(None) };
         self.with_scratch(|scratch| index.projection(self.fold, function, query.steps(), scratch)).map(Some)
     }
 
-    /// For a first search: by the index if the function is in few segments.
-    fn by_segments_or_fully(&self, query: &PathQuery) -> Result<Plan> {
-        let Some(Share { touched, all }) = self.segments(query) else {
+    /// For a first search: by the index if the function is in few of its ranges.
+    fn by_ranges_or_fully(&self, query: &PathQuery) -> Result<Plan> {
+        let Some(Share { touched, all }) = self.ranges(query) else {
             return Ok(Plan::fully("there is no index, and this is a first search".to_string()));
         };
-        let reason = format!("{touched} of {all} segments hold the function");
+        let reason = format!("{touched} of {all} index ranges hold the function");
         if touched.saturating_mul(16) <= all
-            && let Some(projection) = self.by_segments(query)?
+            && let Some(projection) = self.by_ranges(query)?
         {
             return Ok(Plan { projection: Some(projection), scheme: Scheme::Indexed, reason });
         }
@@ -340,7 +340,7 @@ impl<'a> PathSearcher<'a> {
     /// For one of many searches: up from the function's symbols if they are few.
     fn by_uses_or_fully(&self, query: &PathQuery) -> Result<Plan> {
         let may_be_rare =
-            self.segments(query).is_some_and(|share| share.touched.saturating_mul(2) <= share.all);
+            self.ranges(query).is_some_and(|share| share.touched.saturating_mul(2) <= share.all);
         let most = self.fold.items() / if may_be_rare { COMMON } else { RARE };
         if let Some(projection) = self.by_uses(query.steps(), most)? {
             let reason =
