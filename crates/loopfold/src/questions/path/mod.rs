@@ -18,7 +18,6 @@
 //! symbols as they come, [`scan_unfolded`] and [`scan_chunks`] on those of a trace.
 
 mod back;
-mod chunks;
 mod direct;
 mod frame;
 mod functions;
@@ -29,7 +28,6 @@ mod levels;
 mod many;
 mod matcher;
 mod projection;
-mod ranges;
 mod runs;
 mod scan;
 mod schemes;
@@ -48,7 +46,6 @@ use crate::fold::Fold;
 use crate::{Error, Result, Symbol};
 pub use back::CallStacks;
 use back::Tell;
-pub use chunks::{ScanFound, ScanOptions, TraceChunks, scan_chunks, scan_unfolded};
 use direct::Direct;
 use frame::FrameState;
 use functions::Step;
@@ -59,7 +56,7 @@ pub use levels::{Deepest, Levels, Nesting, NestingLevels};
 pub use many::PathSummary;
 use matcher::{End, Matcher, Matching, Walk};
 use projection::{Alike, Projection};
-pub use scan::PathScan;
+pub use scan::{PathScan, ScanFound, ScanOptions, TraceChunks, scan_chunks, scan_unfolded};
 pub use schemes::{Effort, PathOccurrences, Scheme, Share};
 pub use searcher::{PathAnswer, PathSearcher};
 pub use starts::{PathMemory, PathStarts};
