@@ -4,7 +4,7 @@
 use super::Roots;
 use crate::RuleId;
 use crate::fold::{Fold, Item, Target};
-use crate::questions::path::projection::Scratch;
+use crate::questions::path::slice::Scratch;
 use std::ops::Range;
 
 /// Stretches in order, neighbours as one.
@@ -52,7 +52,7 @@ impl<'a> Candidates<'a> {
                 Some(only) if only.0 <= start && end <= only.1 => {
                     self.add(rule, self.fold.body(rule), &mut todo, scratch);
                 }
-                Some(_) if scratch.mark(rule) => {
+                Some(_) if scratch.mark(self.fold.rule_node(rule)) => {
                     self.rules.push(rule);
                     self.add_part(rule, start, those, &mut todo);
                 }
@@ -69,7 +69,7 @@ impl<'a> Candidates<'a> {
         todo: &mut Vec<(RuleId, Option<u64>)>,
         scratch: &mut Scratch,
     ) {
-        if scratch.mark(rule) {
+        if scratch.mark(self.fold.rule_node(rule)) {
             self.rules.push(rule);
             todo.extend(body.iter().filter_map(|item| match item.target() {
                 Target::Rule(inner) => Some((inner, None)),

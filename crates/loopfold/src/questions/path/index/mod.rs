@@ -19,8 +19,8 @@ mod segments;
 
 use super::functions::{Function, Functions, Step};
 use super::levels::NestingLevels;
-use super::projection::{Alike, Projection, Scratch};
 use super::schemes::Share;
+use super::slice::{Dedup, FunctionSlice, Scratch};
 use super::{Effort, PathFound, PathQuery};
 use crate::fold::{Fold, Target};
 use crate::{Error, Result, RuleId, Symbol};
@@ -183,16 +183,16 @@ impl PathIndex {
     }
 
     /// What the fold holds of a function, found in its segments.
-    pub(super) fn projection(
+    pub(super) fn slice<'a>(
         &self,
-        fold: &Fold,
+        fold: &'a Fold,
         function: usize,
         steps: &[(Symbol, Step)],
         scratch: &mut Scratch,
-    ) -> Result<Projection> {
+    ) -> Result<FunctionSlice<'a>> {
         let Share { touched, all } = self.share(function);
         if touched.saturating_mul(COMMON) > all {
-            return Projection::of(fold, steps, Alike::Apart);
+            return FunctionSlice::from_pass(fold, steps, Dedup::No);
         }
         let none = RoaringBitmap::new();
         let segments = self.functions.get(function).unwrap_or(&none);
@@ -201,7 +201,7 @@ impl PathIndex {
         found.find(&Roots::of(fold), &stretches, scratch);
         scratch.clear();
         let visited = found.rules.len() as u64;
-        Projection::of_places(fold, steps, found.places(), scratch, Alike::Apart, visited)
+        FunctionSlice::from_places(fold, steps, found.places(), scratch, visited)
     }
 
     /// Where a segment begins and ends.
@@ -227,13 +227,13 @@ pub fn find_path_indexed<'a>(
     let function = index.place(query.function());
     let function = function.ok_or_else(|| Error::invalid("the index does not have the function"))?;
     let mut scratch = Scratch::new(fold);
-    let projection = Arc::new(index.projection(fold, function, query.steps(), &mut scratch)?);
+    let slice = Arc::new(index.slice(fold, function, query.steps(), &mut scratch)?);
     let effort = Effort {
         segments: Some(index.share(function)),
-        rules: Some(Share { touched: projection.visited(), all: fold.rules().len() as u64 }),
+        rules: Some(Share { touched: slice.visited(), all: fold.rules().len() as u64 }),
         ..Effort::default()
     };
-    Ok((PathFound::new(fold, &projection, query)?, effort))
+    Ok((PathFound::new(&slice, query)?, effort))
 }
 
 /// The different roots of the streams, each once, and where each begins if they stand one
