@@ -11,7 +11,7 @@ use super::{IndexRange, Roots};
 use crate::fold::cursor::Cursor;
 use crate::fold::reach::below_marked;
 use crate::fold::{Fold, Target};
-use crate::questions::path::projection::Scratch;
+use crate::questions::path::slice::Scratch;
 use crate::{Result, RuleId};
 use std::ops::Range;
 
@@ -54,7 +54,7 @@ impl Candidates {
             }
         }
         let whole = std::mem::take(&mut candidates.whole);
-        let below = below_marked(fold, whole, |rule| Ok(scratch.mark(rule)));
+        let below = below_marked(fold, whole, |rule| Ok(scratch.mark(fold.rule_node(rule))));
         scratch.clear();
         candidates.places.extend(below?.into_iter().map(|rule| (fold.item_range(rule), rule)));
         candidates.places.sort_unstable_by_key(|(places, _)| places.start);

@@ -19,8 +19,8 @@ mod ranges;
 
 use super::functions::{Function, Functions, Step};
 use super::levels::NestingLevels;
-use super::projection::{Alike, Projection, Scratch};
 use super::schemes::Share;
+use super::slice::{Dedup, FunctionSlice, Scratch};
 use super::{Effort, PathFound, PathQuery};
 use crate::fold::{Fold, Target};
 use crate::{Error, Result, RuleId, Symbol};
@@ -177,24 +177,24 @@ impl PathIndex {
         Share { touched, all: self.ranges() as u64 }
     }
 
-    /// What the fold holds of a function, found in its ranges.
-    pub(super) fn projection(
+    /// The slice of a function, found in its ranges.
+    pub(super) fn slice<'a>(
         &self,
-        fold: &Fold,
+        fold: &'a Fold,
         function: usize,
         steps: &[(Symbol, Step)],
         scratch: &mut Scratch,
-    ) -> Result<Projection> {
+    ) -> Result<FunctionSlice<'a>> {
         let Share { touched, all } = self.share(function);
         if touched.saturating_mul(COMMON) > all {
-            return Projection::of(fold, steps, Alike::Apart);
+            return FunctionSlice::from_pass(fold, steps, Dedup::No);
         }
         let none = RoaringBitmap::new();
         let numbers = self.functions.get(function).unwrap_or(&none);
         let ranges = joined(numbers.iter().filter_map(|number| self.range(number as usize)));
         let found = Candidates::new(fold, &Roots::of(fold), &ranges, scratch)?;
         let visited = found.rules() as u64;
-        Projection::of_places(fold, steps, found.places(), scratch, Alike::Apart, visited)
+        FunctionSlice::from_places(fold, steps, found.places(), scratch, visited)
     }
 }
 
@@ -214,13 +214,13 @@ pub fn find_path_indexed<'a>(
     let function = index.place(query.function());
     let function = function.ok_or_else(|| Error::invalid("the index does not have the function"))?;
     let mut scratch = Scratch::new(fold);
-    let projection = Arc::new(index.projection(fold, function, query.steps(), &mut scratch)?);
+    let slice = Arc::new(index.slice(fold, function, query.steps(), &mut scratch)?);
     let effort = Effort {
         ranges: Some(index.share(function)),
-        rules: Some(Share { touched: projection.visited(), all: fold.rules().len() as u64 }),
+        rules: Some(Share { touched: slice.visited(), all: fold.rules().len() as u64 }),
         ..Effort::default()
     };
-    Ok((PathFound::new(fold, &projection, query)?, effort))
+    Ok((PathFound::new(&slice, query)?, effort))
 }
 
 /// The different roots of the streams, each once, and where each begins if they stand one
