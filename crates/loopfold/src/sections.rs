@@ -14,7 +14,7 @@
 //!
 //! let mut collector = Collector::default();
 //! let stream = collector.stream("main")?;
-//! (0..5).try_for_each(|_| collector.push(stream, &Event::named("a")))?;
+//! (0..5).try_for_each(|_| collector.push_event(stream, &Event::named("a")))?;
 //! let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
 //! let options = sections::options(None, Some(ChunkSize::of_symbols(2)?));
 //! let mut file = Vec::new();

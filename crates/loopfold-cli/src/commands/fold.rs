@@ -22,8 +22,7 @@ pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
     let mut loaded = input::load_what_comes(&arguments.read, times, &folder)?;
     let cut = loaded.cut.take();
     let chunks_left_out = arguments.chunks.is_none() && loaded.chunk_bytes > 0;
-    let index =
-        arguments.index.or((!arguments.no_index && loaded.is_indexed()).then_some(PathIndex::SEGMENTS));
+    let index = arguments.index.or((!arguments.no_index && loaded.is_indexed()).then_some(PathIndex::RANGES));
     let (mut fold, mut notes) = fold(loaded, arguments)?;
     if arguments.times == TimesName::Summary {
         fold = summarize(fold)?;

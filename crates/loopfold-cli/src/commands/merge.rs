@@ -14,7 +14,7 @@ pub(super) fn run(arguments: &MergeArgs) -> Result<Outcome> {
     let loaded = input::load_for(&arguments.read, TimesKept::All, &folder)?;
     let has_chunks = loaded.chunk_bytes > 0;
     // The index of what is joined is a new one, and there is one if all had one.
-    let index = loaded.is_indexed().then_some(PathIndex::SEGMENTS);
+    let index = loaded.is_indexed().then_some(PathIndex::RANGES);
     let (fold, mut notes) = loaded.fold_as_stored(&folder)?;
     notes.extend(has_chunks.then(|| input::CHUNKS_LEFT_OUT.to_string()));
     let options = sections::options(index, None);

@@ -24,7 +24,7 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     // The size is that of whole archives.
     let stored = loaded.archive_bytes.filter(|_| arguments.read.stream.is_none());
     let (index, chunks) = (loaded.index_bytes, loaded.chunk_bytes);
-    let segments = loaded.is_indexed().then_some(PathIndex::SEGMENTS);
+    let segments = loaded.is_indexed().then_some(PathIndex::RANGES);
     let (fold, notes) = loaded.fold_as_stored(&folder)?;
     let statistics = statistics(&fold)?;
     let options = sections::options(segments, None);

@@ -108,7 +108,7 @@ fn what_an_archive_has_beside_its_rules_is_used() {
         assert_eq!(asked(&archive, scheme).text(), expected);
     }
     assert!(asked(&archive, "3").err.contains("bytes decompressed"));
-    assert!(asked(&archive, "4").err.contains("segments"));
+    assert!(asked(&archive, "4").err.contains("index ranges"));
     // A byte of the last chunk, which is the last section.
     let mut bytes = std::fs::read(&archive).unwrap();
     *bytes.last_mut().unwrap() ^= 1;

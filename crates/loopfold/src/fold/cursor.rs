@@ -117,7 +117,7 @@ impl<'a, L: Located> Cursor<'a, L> {
                 cursor.levels.push(Level { rule, body, base, index, start: position, done: 0 });
                 break;
             };
-            let start = base + located.item_offset(rule, index);
+            let start = base + located.item_offset(rule, body, index);
             let length = located.iteration_length(item);
             // Before the item, where there is a gap between items.
             let inside = position.saturating_sub(start);
@@ -142,7 +142,7 @@ impl<'a, L: Located> Cursor<'a, L> {
     fn push(&mut self, rule: RuleId, base: u64) {
         let body = self.located.located_body(rule);
         let start = match body {
-            [_, ..] if !L::CONTIGUOUS => base + self.located.item_offset(rule, 0),
+            [_, ..] if !L::CONTIGUOUS => base + self.located.item_offset(rule, body, 0),
             _ => base,
         };
         self.levels.push(Level { rule, body, base, index: 0, start, done: 0 });
@@ -151,6 +151,12 @@ impl<'a, L: Located> Cursor<'a, L> {
     /// How many rules the cursor is in.
     pub fn depth(&self) -> usize {
         self.levels.len()
+    }
+
+    /// The rules that the cursor is in, the innermost first, each with the index of its item
+    /// that the cursor is in or next to.
+    pub fn path(&self) -> impl Iterator<Item = (RuleId, usize)> + '_ {
+        self.levels.iter().rev().map(|level| (level.rule, level.index))
     }
 
     /// Iterations of the item at a level, from number `before` on.
@@ -175,10 +181,10 @@ impl<'a, L: Located> Cursor<'a, L> {
                 return Some(Step::Stretch(self.stretch(level, before, times - before)));
             }
             (level.index, level.done) = (level.index + 1, 0);
-            level.start += times * located.iteration_length(item);
-            if !L::CONTIGUOUS && level.index < level.body.len() {
-                level.start = level.base + located.item_offset(level.rule, level.index);
-            }
+            level.start = match L::CONTIGUOUS {
+                true => level.start + times * located.iteration_length(item),
+                false => level.base + located.item_offset(level.rule, level.body, level.index),
+            };
         }
         let (rule, position) = (level.rule, level.start);
         self.levels.pop();
@@ -241,7 +247,7 @@ impl<'a, L: Located> Cursor<'a, L> {
                 (level.index, level.done) = (index, self.located.located_times(item));
                 level.start = match L::CONTIGUOUS {
                     true => level.start - level.done * self.located.iteration_length(item),
-                    false => level.base + self.located.item_offset(level.rule, index),
+                    false => level.base + self.located.item_offset(level.rule, level.body, index),
                 };
             }
             let level = self.levels.last()?;
@@ -355,7 +361,7 @@ impl<L: Located> Cursor<'_, L> {
         let items = guide.pass_items(&level.body[level.index..], skip);
         if items > 0 {
             level.index += items;
-            level.start = level.base + self.located.item_offset(level.rule, level.index);
+            level.start = level.base + self.located.item_offset(level.rule, level.body, level.index);
         }
     }
 }

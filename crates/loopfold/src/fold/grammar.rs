@@ -81,8 +81,9 @@ pub trait Located {
     /// How many events one iteration of an item is.
     fn iteration_length(&self, item: Self::Item) -> u64;
 
-    /// How many events of a rule lie before one of its items.
-    fn item_offset(&self, rule: RuleId, index: usize) -> u64;
+    /// How many events of a rule lie before an item of its body, or before the end of the
+    /// last one if `index` is their number.
+    fn item_offset(&self, rule: RuleId, body: &[Self::Item], index: usize) -> u64;
 
     /// How many items of a rule end at an offset or before it.
     fn items_until(&self, rule: RuleId, offset: u64) -> usize;
@@ -156,7 +157,7 @@ impl Located for Fold {
         self.target_length(item.target())
     }
 
-    fn item_offset(&self, rule: RuleId, index: usize) -> u64 {
+    fn item_offset(&self, rule: RuleId, _: &[Item], index: usize) -> u64 {
         index.checked_sub(1).map_or(0, |before| self.item_ends(rule)[before])
     }
 

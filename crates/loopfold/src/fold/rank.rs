@@ -54,11 +54,12 @@ impl<'a> Rank<'a> {
         let (fold, mut position) = (self.fold, 0);
         loop {
             let index = self.ends[fold.item_range(rule)].partition_point(|&end| end <= k);
-            let item = *fold.body(rule).get(index)?;
+            let body = fold.body(rule);
+            let item = *body.get(index)?;
             let before = self.before(rule, index);
             let once = (self.before(rule, index + 1) - before) / item.times();
             k -= before;
-            position += fold.item_offset(rule, index) + k / once * fold.iteration_length(item);
+            position += fold.item_offset(rule, body, index) + k / once * fold.iteration_length(item);
             k %= once;
             match item.target() {
                 Target::Symbol(_) => return Some(position),
@@ -74,8 +75,9 @@ impl<'a> Rank<'a> {
             let index = fold.items_until(rule, rest);
             let before = self.before(rule, index);
             weight = weight.saturating_add(before);
-            let Some(&item) = fold.body(rule).get(index) else { return weight };
-            rest -= fold.item_offset(rule, index);
+            let body = fold.body(rule);
+            let Some(&item) = body.get(index) else { return weight };
+            rest -= fold.item_offset(rule, body, index);
             let once = (self.before(rule, index + 1) - before) / item.times();
             let length = fold.iteration_length(item);
             weight = weight.saturating_add(rest / length * once);
@@ -99,7 +101,8 @@ pub fn select<L: Located>(
 ) -> Option<u64> {
     let mut base = 0;
     'down: loop {
-        for (index, &item) in located.located_body(rule).iter().enumerate() {
+        let body = located.located_body(rule);
+        for (index, &item) in body.iter().enumerate() {
             let once = weight(item);
             let all = once.saturating_mul(located.located_times(item));
             if k >= all {
@@ -107,7 +110,7 @@ pub fn select<L: Located>(
                 continue;
             }
             // Something is in this item, so an iteration of it is not empty.
-            base += located.item_offset(rule, index) + k / once * located.iteration_length(item);
+            base += located.item_offset(rule, body, index) + k / once * located.iteration_length(item);
             k %= once;
             match located.located_target(item) {
                 Target::Symbol(_) => return Some(base),

@@ -10,7 +10,6 @@
 use super::measure::{add, multiply};
 use super::{Fold, Grammar, Node, Target};
 use crate::{Error, Result, RuleId};
-use hashbrown::HashSet;
 use std::ops::Range;
 
 /// Passes values from rules to what they are made of: `pass` gets the number and the body of
@@ -20,11 +19,22 @@ pub fn top_down<G: Grammar, T>(
     values: &mut [T],
     mut pass: impl FnMut(usize, &[G::Item], &T, &mut [T]) -> Result<()>,
 ) -> Result<()> {
+    top_down_rows(grammar, 1, values, |rule, body, own, before| pass(rule, body, &own[0], before))
+}
+
+/// As [`top_down`] with a row of `width` values for each node, such as the words of a bit set:
+/// `pass` gets the row of each rule, and those of all nodes before it, one after the other.
+pub fn top_down_rows<G: Grammar, T>(
+    grammar: &G,
+    width: usize,
+    values: &mut [T],
+    mut pass: impl FnMut(usize, &[G::Item], &[T], &mut [T]) -> Result<()>,
+) -> Result<()> {
     let symbols = grammar.symbol_count();
     let bodies = grammar.rule_bodies();
     for (rule, body) in bodies.enumerate().rev() {
-        let (before, own) = values.split_at_mut(symbols + rule);
-        pass(rule, body, &own[0], before)?;
+        let (before, own) = values.split_at_mut((symbols + rule) * width);
+        pass(rule, body, &own[..width], before)?;
     }
     Ok(())
 }
@@ -100,19 +110,24 @@ pub fn below(
     root: RuleId,
     mut goes_into: impl FnMut(RuleId) -> Result<bool>,
 ) -> Result<Vec<RuleId>> {
-    let mut visited: HashSet<RuleId, foldhash::fast::RandomState> = HashSet::default();
-    descend(fold, root, |rule| Ok(!visited.contains(&rule) && goes_into(rule)? && visited.insert(rule)))
+    let mut visited: hashbrown::HashSet<RuleId, foldhash::fast::RandomState> = Default::default();
+    below_marked(fold, vec![root], |rule| {
+        let is_new = !visited.contains(&rule) && goes_into(rule)?;
+        if is_new {
+            visited.insert(rule);
+        }
+        Ok(is_new)
+    })
 }
 
-/// As [`below`], for callers with marks of their own: `is_new` marks a rule and returns
-/// whether it is to be visited and was not marked yet.
-pub fn descend(
+/// As [`below`] several rules, for callers that have marks for rules: `is_new` marks a rule
+/// and returns whether it was not marked yet.
+pub fn below_marked(
     fold: &Fold,
-    root: RuleId,
+    roots: Vec<RuleId>,
     mut is_new: impl FnMut(RuleId) -> Result<bool>,
 ) -> Result<Vec<RuleId>> {
-    let mut rules = Vec::new();
-    let mut next = vec![root];
+    let (mut next, mut rules) = (roots, Vec::new());
     while let Some(rule) = next.pop() {
         if !is_new(rule)? {
             continue;

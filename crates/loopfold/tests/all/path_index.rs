@@ -132,8 +132,8 @@ fn every_way_to_look_equals_rebuilding_every_invocation() {
         let qualified = !rng.one_in(4);
         for folder in folders() {
             let fold = fold_of(&traces, qualified, &*folder);
-            let segments = [1, 2, 3, 7, 16, 128, 1000][rng.below(7)];
-            let index = PathIndex::of(&fold, segments).unwrap();
+            let ranges = [1, 2, 3, 7, 16, 128, 1000][rng.below(7)];
+            let index = PathIndex::of(&fold, ranges).unwrap();
             if !qualified && Functions::of(fold.alphabet()).unwrap().is_qualified() {
                 continue;
             }
@@ -149,9 +149,9 @@ fn every_way_to_look_equals_rebuilding_every_invocation() {
                 if let Some(index) = &index {
                     let (found, effort) = find_path_indexed(&fold, index, &query).unwrap();
                     check(&found, &traces, function, &path, &mut rng);
-                    let segments = effort.segments.unwrap();
-                    assert!(segments.touched <= segments.all && segments.all == index.segments() as u64);
-                    rare += usize::from(segments.touched * 8 <= segments.all);
+                    let ranges = effort.ranges.unwrap();
+                    assert!(ranges.touched <= ranges.all && ranges.all == index.ranges() as u64);
+                    rare += usize::from(ranges.touched * 8 <= ranges.all);
                 }
                 let scheme = [None, Some(Scheme::Folded), Some(Scheme::Indexed)][rng.below(3)];
                 let answer = searcher.search(&query, scheme).unwrap();
@@ -164,12 +164,12 @@ fn every_way_to_look_equals_rebuilding_every_invocation() {
     }
     assert!(
         rare > 500 && by_index > 500 && kept > 500,
-        "{rare} functions in few segments, {by_index} searches by scheme 4, {kept} in what was kept"
+        "{rare} functions in few ranges, {by_index} searches by scheme 4, {kept} in what was kept"
     );
 }
 
 /// The index by definition: the events of all different roots, one after the other, cut
-/// where the segments are.
+/// where the ranges end.
 fn check_index(fold: &Fold, index: &PathIndex) {
     let mut roots: Vec<_> = fold.streams().iter().map(|stream| stream.root()).collect();
     roots.sort_unstable();
@@ -177,22 +177,22 @@ fn check_index(fold: &Fold, index: &PathIndex) {
     let events: Vec<Symbol> = roots.iter().flat_map(|&root| fold.unfold(root)).collect();
     let functions = Functions::of(fold.alphabet()).unwrap();
     let mut next = 0;
-    for segment in 0..index.segments() {
-        let range = index.events(segment).unwrap();
+    for number in 0..index.ranges() {
+        let range = index.range(number).unwrap();
         assert!(range.start == next && range.end > next);
         next = range.end;
         let events = &events[range.start as usize..range.end as usize];
         for function in functions.all() {
             let its = [function.enters(), function.leaves(), function.blocks()].concat();
             let holds = events.iter().any(|event| its.contains(event));
-            assert_eq!(index.holds(function.name(), segment), holds);
+            assert_eq!(index.holds(function.name(), number), holds);
         }
     }
     assert_eq!(next, events.len() as u64);
 }
 
 #[test]
-fn segments_hold_what_their_events_say() {
+fn ranges_hold_what_their_events_say() {
     let mut rng = Rng::new(402);
     let mut enough = 0;
     for _ in 0..600 {
@@ -200,21 +200,21 @@ fn segments_hold_what_their_events_say() {
         let events: usize = traces.iter().map(Vec::len).max().unwrap();
         for folder in folders() {
             let fold = fold_of(&traces, true, &*folder);
-            let segments = [1, 2, 5, 16, 128][rng.below(5)];
-            let index = PathIndex::of(&fold, segments).unwrap();
+            let ranges = [1, 2, 5, 16, 128][rng.below(5)];
+            let index = PathIndex::of(&fold, ranges).unwrap();
             let Some(index) = index else { continue };
             check_index(&fold, &index);
-            assert!(index.segments() <= segments);
+            assert!(index.ranges() <= ranges);
             // Folds of few items are cut deeper.
-            enough += usize::from(index.segments() == segments && events > 4 * segments);
-            assert!(index.segments() >= segments.min(events).min(2), "{segments} in {events}");
+            enough += usize::from(index.ranges() == ranges && events > 4 * ranges);
+            assert!(index.ranges() >= ranges.min(events).min(2), "{ranges} in {events}");
             assert!(index.is_right(&fold).unwrap());
         }
     }
     assert!(enough > 1_000, "{enough}");
 }
 
-/// A loop of 2^58 iterations has as many segments as are asked for.
+/// A loop of 2^58 iterations has as many ranges as are asked for.
 #[test]
 fn claims_of_any_size_have_an_index() {
     let few = fold_of(
@@ -232,7 +232,7 @@ fn claims_of_any_size_have_an_index() {
     builder.stream(FoldedStream::new("long", "x", root));
     let fold = builder.finish();
     let index = PathIndex::of(&fold, 100).unwrap().unwrap();
-    assert_eq!(index.segments(), 100);
+    assert_eq!(index.ranges(), 100);
     let query = query_of(&fold, 0, &[vec![1], vec![0]]).unwrap();
     let (found, _) = find_path_indexed(&fold, &index, &query).unwrap();
     assert_eq!(found.count().unwrap(), times / 2);
@@ -285,9 +285,9 @@ fn schemes_that_scan_are_not_the_searchers() {
     }
 }
 
-fn archive_of(fold: &Fold, segments: usize) -> Vec<u8> {
+fn archive_of(fold: &Fold, ranges: usize) -> Vec<u8> {
     let mut file = Vec::new();
-    archive::write_with(fold, &mut file, &sections::options(Some(segments), None)).unwrap();
+    archive::write_with(fold, &mut file, &sections::options(Some(ranges), None)).unwrap();
     file
 }
 
@@ -309,13 +309,13 @@ fn indexes_come_back_from_archives() {
         let traces = small_traces(&mut rng, 60);
         for folder in folders() {
             let fold = fold_of(&traces, true, &*folder);
-            let segments = rng.between(1, 40);
-            let file = archive_of(&fold, segments);
+            let ranges = rng.between(1, 40);
+            let file = archive_of(&fold, ranges);
             let (again, index) = read(&file);
-            assert_eq!(index.unwrap(), PathIndex::of(&again, segments).unwrap());
+            assert_eq!(index.unwrap(), PathIndex::of(&again, ranges).unwrap());
             let verified = verify(&file).unwrap().parts_of(SectionKind::Index);
-            let known = PathIndex::of(&again, segments).unwrap();
-            assert_eq!(verified, known.map_or(0, |index| index.segments() as u64));
+            let known = PathIndex::of(&again, ranges).unwrap();
+            assert_eq!(verified, known.map_or(0, |index| index.ranges() as u64));
             let sizes = archive::sizes(Cursor::new(&file)).unwrap();
             assert_eq!(sizes.index > 0, verified > 0);
         }

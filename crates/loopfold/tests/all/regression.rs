@@ -14,9 +14,9 @@ fn levels_in_a_stored_index_were_not_checked() {
     let mut collector = Collector::default();
     let stream = collector.stream("main").unwrap();
     let f = [Field { key: "function", value: Value::Text(b"f") }];
-    collector.push(stream, &Event { role: Role::Enter, ..Event::named("f") }).unwrap();
+    collector.push_event(stream, &Event { role: Role::Enter, ..Event::named("f") }).unwrap();
     for name in ["B1", "B2", "B3"] {
-        collector.push(stream, &Event { role: Role::Block, fields: &f, ..Event::named(name) }).unwrap();
+        collector.push_event(stream, &Event { role: Role::Block, fields: &f, ..Event::named(name) }).unwrap();
     }
     let fold = fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap();
     let mut file = Vec::new();
@@ -24,7 +24,7 @@ fn levels_in_a_stored_index_were_not_checked() {
     let mut archive = Archive::open(Cursor::new(&file)).unwrap();
     let (fold, _) = archive.read(&ReadOptions::default()).unwrap();
     let index = PathIndex::of(&fold, 2).unwrap();
-    assert_eq!(index.as_ref().unwrap().segments(), 2);
+    assert_eq!(index.as_ref().unwrap().ranges(), 2);
     let segment = archive.segments()[0].sections().iter().find(|of| of.kind() == SectionKind::Index).unwrap();
     // A byte that says that it is not compressed, the fingerprint, how many segments were asked for
     // and are there; then for each its length and three numbers.

@@ -5,7 +5,7 @@ use loopfold::fold::borders::{Borders, GAP};
 use loopfold::fold::cursor::{Cursor, Guide, Step, Stretch};
 use loopfold::fold::measure::{Measured, bottom_up, holding, power, power_until, rule_depths};
 use loopfold::fold::rank::{Rank, nth, select};
-use loopfold::fold::reach::{UseIndex, below, node_uses, top_down};
+use loopfold::fold::reach::{UseIndex, below, below_marked, node_uses, top_down, top_down_rows};
 use loopfold::fold::{FoldBuilder, Grammar, Item, Length, Node, Target};
 use loopfold::{Fold, RuleId, Symbol};
 use loopfold_testing::{Rng, streams};
@@ -54,6 +54,9 @@ fn a_cursor_meets_every_event_once_however_it_moves() {
         while let Some(stretch) = cursor.peek() {
             assert_eq!(stretch.position, position);
             check(&fold, &stretch, &stream);
+            let (inner, index) = cursor.path().next().unwrap();
+            assert_eq!(fold.body(inner)[index], stretch.item);
+            assert_eq!(cursor.path().last().unwrap().0, rule);
             let skipped = rng.between(0, stretch.times as usize) as u64;
             cursor.skip(skipped);
             position += skipped * stretch.length;
@@ -288,6 +291,14 @@ fn reach_counts_and_lists_what_is_above_and_below() {
         let refused = reached[rng.below(reached.len())];
         let others = below(&fold, root, |rule| Ok(rule != refused)).unwrap();
         assert!(!others.contains(&refused));
+        let other = fold.rules().nth(rng.below(fold.rules().len())).unwrap();
+        let mut marked = vec![false; fold.rules().len()];
+        let is_new = |rule: RuleId| Ok(!std::mem::replace(&mut marked[rule.index()], true));
+        let both = below_marked(&fold, vec![root, other, root], is_new).unwrap();
+        let mut expected = [reached, below(&fold, other, |_| Ok(true)).unwrap()].concat();
+        expected.sort_unstable();
+        expected.dedup();
+        assert_eq!(both, expected);
         let index = UseIndex::new(&fold).unwrap();
         let wanted = Node::new(rng.below(fold.symbol_count().max(1)) as u32);
         if wanted.index() >= fold.symbol_count() {
@@ -339,6 +350,35 @@ fn values_pass_from_rules_to_what_they_are_made_of() {
         for (symbol, &first) in first.iter().enumerate().take(fold.symbol_count()) {
             let expected = stream.iter().position(|known| known.index() == symbol);
             assert_eq!(first, expected.map_or(u64::MAX, |position| position as u64));
+        }
+    }
+}
+
+#[test]
+fn rows_of_bits_pass_down_as_each_bit_alone() {
+    let mut rng = Rng::new(79);
+    for _ in 0..500 {
+        let (fold, _, _) = sample(&mut rng);
+        let width = rng.between(1, 3);
+        let mut rows = vec![0u8; fold.node_count() * width];
+        let roots: Vec<RuleId> =
+            (0..8 * width).map(|_| fold.rules().nth(rng.below(fold.rules().len())).unwrap()).collect();
+        for (bit, &root) in roots.iter().enumerate() {
+            rows[fold.rule_node(root).index() * width + bit / 8] |= 1 << (bit % 8);
+        }
+        top_down_rows(&fold, width, &mut rows, |_, body, own, before| {
+            for &item in body {
+                let inner = &mut before[fold.item_node(item).index() * width..][..width];
+                inner.iter_mut().zip(own).for_each(|(bits, more)| *bits |= more);
+            }
+            Ok(())
+        })
+        .unwrap();
+        for (bit, &root) in roots.iter().enumerate() {
+            let uses = node_uses(&fold, std::iter::once((fold.rule_node(root), 1))).unwrap();
+            for (row, uses) in rows.chunks(width).zip(uses) {
+                assert_eq!(row[bit / 8] >> (bit % 8) & 1 == 1, uses > 0);
+            }
         }
     }
 }

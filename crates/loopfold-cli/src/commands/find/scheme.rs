@@ -113,13 +113,13 @@ impl<'a> Searcher<'a> {
 }
 
 /// A path of many: what is known of it, and the search for what is not.
-struct Summarized<'a> {
-    searcher: &'a PathSearcher<'a>,
+struct Summarized<'a, 'f> {
+    searcher: &'a PathSearcher<'f>,
     query: PathQuery,
     summary: &'a PathSummary,
 }
 
-impl PathOccurrences for Summarized<'_> {
+impl PathOccurrences for Summarized<'_, '_> {
     fn count_in(&self, stream: usize) -> u64 {
         self.summary.counts[stream]
     }
@@ -145,9 +145,9 @@ impl PathOccurrences for Summarized<'_> {
 impl Answer<'_> {
     /// What was done, in words.
     pub(super) fn explain(&self) -> String {
-        let Effort { segments, chunks, rules, symbols, decompressed_bytes } = self.effort;
+        let Effort { ranges, chunks, rules, symbols, decompressed_bytes } = self.effort;
         let mut text = format!("scheme {} ({}), {}", self.scheme.number(), self.scheme.name(), self.reason);
-        for (share, noun) in [(segments, "segments"), (chunks, "chunks"), (rules, "rules")] {
+        for (share, noun) in [(ranges, "index ranges"), (chunks, "chunks"), (rules, "rules")] {
             if let Some(Share { touched, all }) = share {
                 text.push_str(&format!("; {} of {} {noun}", show::count(touched), show::count(all)));
             }
@@ -164,7 +164,7 @@ impl Answer<'_> {
 
     /// The same for programs.
     pub(super) fn json(&self) -> Value {
-        let Effort { segments, chunks, rules, symbols, decompressed_bytes } = self.effort;
+        let Effort { ranges, chunks, rules, symbols, decompressed_bytes } = self.effort;
         let mut value = json!({
             "scheme": self.scheme.name(),
             "reason": self.reason,
@@ -172,7 +172,7 @@ impl Answer<'_> {
             "decompressed_bytes": decompressed_bytes,
             "search_ns": self.took.as_nanos() as u64,
         });
-        for (share, key) in [(segments, "segments"), (chunks, "chunks"), (rules, "rules")] {
+        for (share, key) in [(ranges, "segments"), (chunks, "chunks"), (rules, "rules")] {
             if let Some(Share { touched, all }) = share {
                 value[key] = json!({"touched": touched, "all": all});
             }

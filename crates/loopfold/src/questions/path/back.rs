@@ -8,6 +8,7 @@
 //! open: a way down the rules for each of those.
 
 use super::levels::{Levels, NestingLevels};
+use super::locate::EmitBlock;
 use crate::fold::{Fold, Item, Target, measure_rules};
 use crate::{Result, RuleId, Symbol};
 
@@ -144,13 +145,15 @@ pub(super) trait Nesting {
     fn frames(&self, target: Target) -> Option<FrameLevels>;
 }
 
-/// What is told of a block: its symbol and its position. No more are told once the answer
-/// is false.
-pub(super) type Tell<'a> = dyn FnMut(Symbol, u64) -> bool + 'a;
-
-/// Tells the blocks that lie before a position in the frame that is innermost there, from
+/// Emits the blocks that lie before a position in the frame that is innermost there, from
 /// the last to the first. Blocks that do nothing to the path may be left out.
-pub(super) fn blocks(nesting: &impl Nesting, fold: &Fold, rule: RuleId, position: u64, tell: &mut Tell<'_>) {
+pub(super) fn blocks(
+    nesting: &impl Nesting,
+    fold: &Fold,
+    rule: RuleId,
+    position: u64,
+    emit: &mut EmitBlock<'_>,
+) {
     let mut backwards = Backwards::new(fold, rule, position);
     let mut pending = Pending::default();
     while let Some(item) = backwards.next() {
@@ -169,7 +172,7 @@ pub(super) fn blocks(nesting: &impl Nesting, fold: &Fold, rule: RuleId, position
             backwards.pass(item, passed);
         } else if let Some(symbol) = backwards.enter(item) {
             // Before the frame itself is entered, there are no blocks of it.
-            if pending.0 != enters || !tell(symbol, backwards.position) {
+            if pending.0 != enters || !emit(symbol, backwards.position) {
                 return;
             }
             pending.take(leaves, enters, 1);

@@ -10,9 +10,10 @@
 //! many paths there are; and one pass over the parts for each stream. Memory: 8 bytes a
 //! part and block, and 32 for each seam that holds a path.
 
-use super::projection::{Part, Projection};
+use super::slice::{FunctionSlice, SliceItem};
 use super::{PathPlace, PathQuery};
-use crate::fold::Fold;
+use crate::fold::rank::select;
+use crate::fold::{Fold, Grammar as _, Node};
 use crate::{Error, Result, RuleId, Symbol};
 use hashbrown::HashMap;
 
@@ -38,22 +39,18 @@ pub(super) fn is_plain(query: &PathQuery) -> bool {
 
 /// Looks for plain paths of the function of a projection; nothing if that calls itself, or
 /// there are too many streams.
-pub(super) fn search(
-    fold: &Fold,
-    projection: &Projection,
-    queries: &[&PathQuery],
-) -> Result<Option<Vec<PathSummary>>> {
-    if !projection.is_tame() || fold.streams().len() > MOST_STREAMS {
+pub(super) fn search(slice: &FunctionSlice<'_>, queries: &[&PathQuery]) -> Result<Option<Vec<PathSummary>>> {
+    if slice.is_recursive() || slice.fold().streams().len() > MOST_STREAMS {
         return Ok(None);
     }
     let longest = queries.iter().map(|query| query.len()).max().unwrap_or(0);
-    let Some(seams) = Seams::new(fold, projection, longest) else { return Ok(None) };
+    let Some(seams) = Seams::new(slice, longest) else { return Ok(None) };
     let mut found = Vec::new();
     let mut lengths: Vec<usize> = queries.iter().map(|query| query.len()).collect();
     lengths.sort_unstable();
     lengths.dedup();
     for length in lengths {
-        seams.look(length, &Wanted::new(projection, queries, length), &mut found)?;
+        seams.look(length, &Wanted::new(slice, queries, length), &mut found)?;
     }
     Ok(Some(seams.summaries(queries, &found)))
 }
@@ -62,9 +59,9 @@ pub(super) fn search(
 struct Wanted(HashMap<Vec<u32>, Vec<u32>>);
 
 impl Wanted {
-    fn new(projection: &Projection, queries: &[&PathQuery], length: usize) -> Self {
+    fn new(slice: &FunctionSlice<'_>, queries: &[&PathQuery], length: usize) -> Self {
         let parts: HashMap<Symbol, u32> =
-            projection.steps().iter().enumerate().map(|(part, &(symbol, _))| (symbol, part as u32)).collect();
+            slice.steps().iter().enumerate().map(|(part, &(symbol, _))| (symbol, part as u32)).collect();
         let mut wanted: HashMap<Vec<u32>, Vec<u32>> = HashMap::new();
         for (number, query) in queries.iter().enumerate().filter(|(_, query)| query.len() == length) {
             let blocks = query.blocks().iter().map(|block| parts.get(block.first()?).copied());
@@ -92,7 +89,7 @@ const GAP: u32 = u32::MAX;
 /// What lies around the seams of a projection.
 struct Seams<'a> {
     fold: &'a Fold,
-    projection: &'a Projection,
+    slice: &'a FunctionSlice<'a>,
     /// How many symbols are kept of either end of each part.
     kept: usize,
     /// How many symbols of the function each part has.
@@ -104,23 +101,24 @@ struct Seams<'a> {
 
 impl<'a> Seams<'a> {
     /// For paths of up to so many blocks; nothing if that takes too much memory.
-    fn new(fold: &'a Fold, projection: &'a Projection, longest: usize) -> Option<Self> {
+    fn new(slice: &'a FunctionSlice<'a>, longest: usize) -> Option<Self> {
         let kept = longest.saturating_sub(1);
-        let places = projection.len().checked_mul(kept).filter(|&places| places <= 1 << 28)?;
+        let places = slice.node_count().checked_mul(kept).filter(|&places| places <= 1 << 28)?;
         let mut seams = Self {
-            fold,
-            projection,
+            fold: slice.fold(),
+            slice,
             kept,
-            lengths: Vec::with_capacity(projection.len()),
+            lengths: Vec::with_capacity(slice.node_count()),
             heads: Vec::with_capacity(places),
             tails: Vec::with_capacity(places),
         };
-        for symbol in 0..projection.steps().len() as u32 {
+        for symbol in 0..slice.steps().len() as u32 {
             seams.add(1, &[symbol], &[symbol]);
         }
         let (mut head, mut tail) = (Vec::new(), Vec::new());
-        for body in projection.bodies(fold) {
-            let items: Vec<(Part, u64)> = body.collect();
+        for body in slice.rule_bodies() {
+            let items: Vec<(Node, u64)> =
+                body.iter().map(|&item| (item.node(), slice.item_times(item))).collect();
             let of_items =
                 items.iter().map(|&(part, times)| seams.lengths[part.index()].saturating_mul(times));
             let length = of_items.fold(0, u64::saturating_add);
@@ -157,19 +155,19 @@ impl<'a> Seams<'a> {
     }
 
     /// The first symbols of a part.
-    fn head(&self, part: Part) -> &[u32] {
+    fn head(&self, part: Node) -> &[u32] {
         let known = self.lengths[part.index()].min(self.kept as u64) as usize;
         &self.heads[part.index() * self.kept..][..known]
     }
 
     /// The last symbols of a part.
-    fn tail(&self, part: Part) -> &[u32] {
+    fn tail(&self, part: Node) -> &[u32] {
         let known = self.lengths[part.index()].min(self.kept as u64) as usize;
         &self.tails[(part.index() + 1) * self.kept - known..][..known]
     }
 
     /// Appends the first symbols of an item, as many as are kept or it has.
-    fn push_head(&self, part: Part, times: u64, out: &mut Vec<u32>) {
+    fn push_head(&self, part: Node, times: u64, out: &mut Vec<u32>) {
         let once = self.head(part);
         let is_whole = self.lengths[part.index()] <= once.len() as u64;
         let enough = out.len() + self.kept;
@@ -183,7 +181,7 @@ impl<'a> Seams<'a> {
     }
 
     /// Appends the last symbols of an item, the last one first.
-    fn push_tail(&self, part: Part, times: u64, out: &mut Vec<u32>) {
+    fn push_tail(&self, part: Node, times: u64, out: &mut Vec<u32>) {
         let once = self.tail(part);
         let is_whole = self.lengths[part.index()] <= once.len() as u64;
         let enough = out.len() + self.kept;
@@ -202,11 +200,12 @@ impl<'a> Seams<'a> {
             return Ok(());
         }
         let mut text = Around::default();
-        let first = self.projection.steps().len();
-        for (index, body) in self.projection.bodies(self.fold).enumerate() {
+        let first = self.slice.steps().len();
+        for (index, body) in self.slice.rule_bodies().enumerate() {
             let part = (first + index) as u32;
             text.clear();
-            for (inner, times) in body {
+            for &item in body {
+                let (inner, times) = (item.node(), self.slice.item_times(item));
                 if times > 1 {
                     self.look_inside(part, inner, times, text.length, length, wanted, found);
                 }
@@ -225,7 +224,7 @@ impl<'a> Seams<'a> {
     fn look_inside(
         &self,
         part: u32,
-        inner: Part,
+        inner: Node,
         times: u64,
         offset: u64,
         length: usize,
@@ -257,7 +256,7 @@ impl<'a> Seams<'a> {
     }
 
     /// Appends an item: all of it if it is short, else its two ends.
-    fn append(&self, text: &mut Around, part: Part, times: u64) {
+    fn append(&self, text: &mut Around, part: Node, times: u64) {
         let length = self.lengths[part.index()].saturating_mul(times);
         let begin = text.symbols.len();
         self.push_head(part, times, &mut text.symbols);
@@ -319,7 +318,8 @@ impl<'a> Seams<'a> {
         }
         for (query, &first) in firsts.iter().enumerate().filter(|(_, first)| **first != u64::MAX) {
             let last = first + queries[query].len() as u64 - 1;
-            let end = self.projection.position(self.fold, root, &self.lengths, last);
+            let weight = |item: SliceItem| self.lengths[item.node().index()];
+            let end = select(self.slice, root, last, weight);
             summaries[query].firsts[stream] = end.map(|end| PathPlace { stream, end, depth: 1 });
         }
     }
@@ -327,21 +327,18 @@ impl<'a> Seams<'a> {
     /// How often and where first each part is in a stream; nothing if the function is not
     /// in it.
     fn occurrences(&self, root: RuleId) -> Option<Vec<Occurrences>> {
-        let root = self.projection.part(root);
-        if root == Part::NONE {
-            return None;
-        }
-        let mut all = vec![Occurrences { count: 0, first: u64::MAX }; self.projection.len()];
+        let root = self.slice.node(root)?;
+        let mut all = vec![Occurrences { count: 0, first: u64::MAX }; self.slice.node_count()];
         all[root.index()] = Occurrences { count: 1, first: 0 };
-        let bodies: Vec<_> = self.projection.bodies(self.fold).collect();
-        let symbols = self.projection.steps().len();
-        for (index, body) in bodies.into_iter().enumerate().rev() {
+        let symbols = self.slice.steps().len();
+        for (index, body) in self.slice.rule_bodies().enumerate().rev() {
             let Occurrences { count, first } = all[symbols + index];
             if count == 0 {
                 continue;
             }
             let mut offset = first;
-            for (part, times) in body {
+            for &item in body {
+                let (part, times) = (item.node(), self.slice.item_times(item));
                 let inner = &mut all[part.index()];
                 inner.count = inner.count.saturating_add(count.saturating_mul(times));
                 inner.first = inner.first.min(offset);

@@ -9,7 +9,7 @@
 //!
 //! Asking for a short path of a function that never calls itself costs one pass over the
 //! items of the fold, 1 to 4 ns each, and 16 bytes a rule (see [`direct`]). Otherwise it costs
-//! one pass to find the items that hold something of the function (see [`projection`]), and
+//! one pass to find the items that hold something of the function (see [`slice`]), and
 //! one over these: a few nanoseconds each if it never calls itself (see [`tame`]), some tens
 //! if it does, times the levels of recursion that differ (see [`value`]). After that a count
 //! costs nothing and a place a walk down the rules (see [`matcher`]). Memory: 4 bytes a rule,
@@ -18,7 +18,7 @@
 //! symbols as they come, [`scan_unfolded`] and [`scan_chunks`] on those of a trace.
 
 mod back;
-mod chunks;
+mod brackets;
 mod direct;
 mod frame;
 mod functions;
@@ -26,43 +26,40 @@ mod gaps;
 mod glob;
 mod index;
 mod levels;
+mod locate;
 mod many;
 mod matcher;
-mod projection;
-mod ranges;
 mod runs;
 mod scan;
 mod schemes;
 mod searcher;
+mod slice;
 mod starts;
 mod stored_chunks;
 mod syntax;
 mod tame;
-mod uses;
 mod value;
 mod values;
-mod way;
 
 use super::Query;
 use super::find::bits::Wide;
 use crate::fold::Fold;
 use crate::{Error, Result, Symbol};
 pub use back::CallStacks;
-use back::Tell;
-pub use chunks::{ScanFound, ScanOptions, TraceChunks, scan_chunks, scan_unfolded};
 use direct::Direct;
 use frame::FrameState;
 use functions::Step;
 pub use functions::{Function, Functions};
 use gaps::GapState;
-pub use index::{PathIndex, find_path_indexed};
+pub use index::{IndexRange, PathIndex, find_path_indexed};
 pub use levels::{Deepest, Levels, Nesting, NestingLevels};
+use locate::{EmitBlock, End, PathEnds, PathMatcher};
 pub use many::PathSummary;
-use matcher::{End, Matcher, Matching, Walk};
-use projection::{Alike, Projection};
-pub use scan::PathScan;
+use matcher::Matcher;
+pub use scan::{PathScan, ScanFound, ScanOptions, TraceChunks, scan_chunks, scan_unfolded};
 pub use schemes::{Effort, PathOccurrences, Scheme, Share};
 pub use searcher::{PathAnswer, PathSearcher};
+use slice::{Dedup, FunctionSlice};
 pub use starts::{PathMemory, PathStarts};
 use std::sync::Arc;
 pub use stored_chunks::{Chunk, ChunkSize, ChunkTotals, Chunks, chunk_totals};
@@ -177,7 +174,7 @@ impl PathQuery {
         place: &PathPlace,
         last: Symbol,
         memory: &mut PathMemory,
-        before: impl FnOnce(&mut Tell<'_>),
+        before: impl FnOnce(&mut EmitBlock<'_>),
     ) -> Option<u64> {
         let mut beginning = gaps::Beginning::new(self.blocks(), self.gaps());
         let mut way = memory.way(place.stream);
@@ -248,7 +245,7 @@ pub struct PathPlace {
 /// ```
 pub struct PathFound<'a> {
     fold: &'a Fold,
-    matcher: Box<dyn Matching + 'a>,
+    matcher: Box<dyn PathMatcher + 'a>,
     query: PathQuery,
 }
 
@@ -257,8 +254,8 @@ pub fn find_path<'a>(fold: &'a Fold, query: &PathQuery) -> Result<PathFound<'a>>
     if let Some(found) = PathFound::directly(fold, query) {
         return Ok(found);
     }
-    let projection = Projection::of(fold, query.steps(), Alike::Apart)?;
-    PathFound::new(fold, &Arc::new(projection), query)
+    let slice = FunctionSlice::from_pass(fold, query.steps(), Dedup::No)?;
+    PathFound::new(&Arc::new(slice), query)
 }
 
 impl<'a> PathFound<'a> {
@@ -269,29 +266,26 @@ impl<'a> PathFound<'a> {
         Some(Self { fold, matcher: Box::new(direct), query: query.clone() })
     }
 
-    /// Looks for a path in what a fold holds of its function.
-    fn new(fold: &'a Fold, projection: &Arc<Projection>, query: &PathQuery) -> Result<Self> {
+    /// Looks for a path in the slice of its function.
+    fn new(slice: &Arc<FunctionSlice<'a>>, query: &PathQuery) -> Result<Self> {
         let matcher = match query.len() {
-            _ if query.has_gaps() => matcher_of::<GapState>(fold, projection, query)?,
-            ..=32 => matcher_of::<u32>(fold, projection, query)?,
-            33..=64 => matcher_of::<u64>(fold, projection, query)?,
-            _ => matcher_of::<Wide>(fold, projection, query)?,
+            _ if query.has_gaps() => matcher_of::<GapState>(slice, query)?,
+            ..=32 => matcher_of::<u32>(slice, query)?,
+            33..=64 => matcher_of::<u64>(slice, query)?,
+            _ => matcher_of::<Wide>(slice, query)?,
         };
-        Ok(Self { fold, matcher, query: query.clone() })
+        Ok(Self { fold: slice.fold(), matcher, query: query.clone() })
     }
 }
 
 fn matcher_of<'a, B: FrameState + 'a>(
-    fold: &'a Fold,
-    projection: &Arc<Projection>,
+    slice: &Arc<FunctionSlice<'a>>,
     query: &PathQuery,
-) -> Result<Box<dyn Matching + 'a>> {
-    if projection.is_tame()
-        && let Some(tame) = Tame::<B>::new(fold, projection, query)
-    {
-        return Ok(Box::new(tame));
-    }
-    Ok(Box::new(Matcher::<B>::new(fold, projection, query)?))
+) -> Result<Box<dyn PathMatcher + 'a>> {
+    Ok(match slice.is_recursive() {
+        false => Box::new(Tame::<B>::new(slice, query)?),
+        true => Box::new(Matcher::<B>::new(slice, query)?),
+    })
 }
 
 impl PathFound<'_> {
@@ -317,7 +311,7 @@ impl PathFound<'_> {
     /// are asked for. Passing over many with [`PathPlaces::skip_to`] costs no more than
     /// passing over one.
     pub fn places(&self) -> PathPlaces<'_> {
-        PathPlaces { found: self, streams: 0..self.fold.streams().len(), walk: None }
+        PathPlaces { found: self, streams: 0..self.fold.streams().len(), ends: None }
     }
 
     /// The occurrences in one stream.
@@ -326,7 +320,7 @@ impl PathFound<'_> {
     /// If there is no such stream.
     pub fn places_in(&self, stream: usize) -> PathPlaces<'_> {
         assert!(stream < self.fold.streams().len(), "there is no stream {stream}");
-        PathPlaces { found: self, streams: stream..stream + 1, walk: None }
+        PathPlaces { found: self, streams: stream..stream + 1, ends: None }
     }
 
     /// The position of the first block of an occurrence: a way down the rules for each
@@ -335,7 +329,7 @@ impl PathFound<'_> {
     /// [`PathQuery::FURTHEST`] blocks between that and the end.
     pub fn start(&self, place: &PathPlace) -> Option<u64> {
         let root = self.fold.streams().get(place.stream)?.root();
-        let before = |tell: &mut Tell<'_>| self.matcher.blocks_before(root, place.end, tell);
+        let before = |emit: &mut EmitBlock<'_>| self.matcher.blocks_before(root, place.end, emit);
         let last = self.fold.symbol_at(root, place.end)?;
         self.query.start(place, last, &mut PathMemory::default(), before)
     }
@@ -346,26 +340,26 @@ pub struct PathPlaces<'f> {
     found: &'f PathFound<'f>,
     /// The streams that are still to come.
     streams: std::ops::Range<usize>,
-    /// The stream that the walk is in.
-    walk: Option<(usize, Box<dyn Walk + 'f>)>,
+    /// The stream that is looked at.
+    ends: Option<(usize, Box<dyn PathEnds + 'f>)>,
 }
 
 impl PathPlaces<'_> {
     /// Passes over `skip` occurrences and returns the next one.
     pub fn skip_to(&mut self, mut skip: u64) -> Option<PathPlace> {
         loop {
-            if let Some((stream, walk)) = &mut self.walk
-                && let Some(End { position, depth }) = walk.next(&mut skip)
+            if let Some((stream, ends)) = &mut self.ends
+                && let Some(End { position, depth }) = ends.next(&mut skip)
             {
                 return Some(PathPlace { stream: *stream, end: position, depth });
             }
-            self.walk = None;
+            self.ends = None;
             let stream = self.streams.next()?;
             match skip.checked_sub(self.found.count_in(stream)) {
                 Some(rest) => skip = rest,
                 None => {
                     let root = self.found.fold.streams()[stream].root();
-                    self.walk = Some((stream, self.found.matcher.walk(root)));
+                    self.ends = Some((stream, self.found.matcher.ends(root)));
                 }
             }
         }

@@ -50,8 +50,8 @@ pub struct Share {
 /// What a search did. What a scheme does not have is nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
-    /// Segments of the fold.
-    pub segments: Option<Share>,
+    /// Ranges of the index.
+    pub ranges: Option<Share>,
     /// Chunks of the trace.
     pub chunks: Option<Share>,
     /// Rules of the fold.

@@ -1,7 +1,7 @@
 //! Many searches in one fold: what they have in common is made once, and a planner chooses
 //! how to look.
 //!
-//! Where symbols and rules are [used](super::uses) is found out at the second search, or
+//! Where symbols and rules are [used](UseIndex) is found out at the second search, or
 //! when scheme 4 is asked for. The first paths of a common function go straight over all
 //! rules (see [`direct`](super::direct)). After these, what the fold holds of the function is
 //! made, which takes a few times as long, and kept: the next path of it costs only the parts
@@ -11,11 +11,11 @@
 use super::functions::{Functions, Step};
 use super::index::PathIndex;
 use super::many::{self, PathSummary};
-use super::projection::{Alike, Projection, Scratch};
 use super::schemes::{Effort, Scheme, Share};
-use super::uses::Uses;
+use super::slice::{Dedup, FunctionSlice, Scratch};
 use super::{PathFound, PathQuery};
 use crate::fold::Fold;
+use crate::fold::reach::UseIndex;
 use crate::{Error, Result, Symbol};
 use hashbrown::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -66,9 +66,9 @@ pub struct PathSearcher<'a> {
     fold: &'a Fold,
     functions: Functions,
     index: Option<PathIndex>,
-    uses: OnceLock<Uses>,
+    uses: OnceLock<UseIndex>,
     /// What is known of functions, by their names.
-    known: Mutex<HashMap<Vec<u8>, Known>>,
+    known: Mutex<HashMap<Vec<u8>, Known<'a>>>,
     /// Items that are kept of all functions.
     items_kept: AtomicUsize,
     scratch: Mutex<Vec<Scratch>>,
@@ -76,18 +76,18 @@ pub struct PathSearcher<'a> {
 }
 
 /// What is known of a function.
-enum Known {
+enum Known<'a> {
     /// So many paths of it were looked for.
     Asked(usize),
-    Kept(Kept),
+    Kept(Kept<'a>),
     /// What could be kept is so much that going over all rules is no slower.
     Everywhere,
 }
 
 /// What is kept of a function.
 #[derive(Clone)]
-struct Kept {
-    projection: Arc<Projection>,
+struct Kept<'a> {
+    slice: Arc<FunctionSlice<'a>>,
     /// How it was found.
     scheme: Scheme,
     /// Whether rules that hold the same are one part in it.
@@ -95,18 +95,18 @@ struct Kept {
 }
 
 /// How to look for paths of a function.
-struct Plan {
+struct Plan<'a> {
     /// What holds the function, where that was found without going through all rules.
-    projection: Option<Projection>,
+    slice: Option<FunctionSlice<'a>>,
     scheme: Scheme,
     /// Why so.
     reason: String,
 }
 
-impl Plan {
+impl Plan<'_> {
     /// Through all rules.
     fn fully(reason: String) -> Self {
-        Self { projection: None, scheme: Scheme::Folded, reason }
+        Self { slice: None, scheme: Scheme::Folded, reason }
     }
 }
 
@@ -177,9 +177,9 @@ impl<'a> PathSearcher<'a> {
         if let Some((kept, reason)) = self.known(query, scheme)? {
             return self.answer(query, &kept, reason);
         }
-        let Plan { projection, scheme, reason } = self.plan(query, scheme, before > 0)?;
-        if let Some(projection) = projection {
-            return self.answer(query, &self.keep(query, projection, scheme, Alike::Apart), reason);
+        let Plan { slice, scheme, reason } = self.plan(query, scheme, before > 0)?;
+        if let Some(slice) = slice {
+            return self.answer(query, &self.keep(query, slice, scheme, Dedup::No), reason);
         }
         let asked = self.ask(query);
         if asked < STRAIGHT
@@ -188,20 +188,20 @@ impl<'a> PathSearcher<'a> {
             let effort = self.effort(query, scheme, self.fold.rules().len() as u64);
             return Ok(PathAnswer { found, scheme, effort, reason });
         }
-        let alike = if asked == 0 { Alike::Apart } else { Alike::Joined };
-        let projection = Projection::of(self.fold, query.steps(), alike)?;
-        self.answer(query, &self.keep(query, projection, scheme, alike), reason)
+        let dedup = if asked == 0 { Dedup::No } else { Dedup::Yes };
+        let slice = FunctionSlice::from_pass(self.fold, query.steps(), dedup)?;
+        self.answer(query, &self.keep(query, slice, scheme, dedup), reason)
     }
 
-    fn answer(&self, query: &PathQuery, kept: &Kept, reason: String) -> Result<PathAnswer<'a>> {
-        let found = PathFound::new(self.fold, &kept.projection, query)?;
-        let effort = self.effort(query, kept.scheme, kept.projection.visited());
+    fn answer(&self, query: &PathQuery, kept: &Kept<'a>, reason: String) -> Result<PathAnswer<'a>> {
+        let found = PathFound::new(&kept.slice, query)?;
+        let effort = self.effort(query, kept.scheme, kept.slice.visited());
         Ok(PathAnswer { found, scheme: kept.scheme, effort, reason })
     }
 
     fn effort(&self, query: &PathQuery, scheme: Scheme, rules: u64) -> Effort {
         Effort {
-            segments: (scheme == Scheme::Indexed).then(|| self.segments(query)).flatten(),
+            ranges: (scheme == Scheme::Indexed).then(|| self.ranges(query)).flatten(),
             rules: Some(Share { touched: rules, all: self.fold.rules().len() as u64 }),
             ..Effort::default()
         }
@@ -229,63 +229,63 @@ impl<'a> PathSearcher<'a> {
         let mut summaries = vec![None; queries.len()];
         for group in groups.values().filter(|group| group.len() >= MANY) {
             let asked: Vec<&PathQuery> = group.iter().map(|&index| &queries[index]).collect();
-            let projection = self.joined(asked[0])?;
-            let found = many::search(self.fold, &projection, &asked)?.into_iter().flatten();
+            let slice = self.joined(asked[0])?;
+            let found = many::search(&slice, &asked)?.into_iter().flatten();
             group.iter().zip(found).for_each(|(&index, summary)| summaries[index] = Some(summary));
         }
         Ok(summaries)
     }
 
     /// What the fold holds of the function of a path, rules that hold the same as one.
-    fn joined(&self, query: &PathQuery) -> Result<Arc<Projection>> {
+    fn joined(&self, query: &PathQuery) -> Result<Arc<FunctionSlice<'a>>> {
         if let Some((kept, _)) = self.known(query, None)? {
-            return Ok(kept.projection);
+            return Ok(kept.slice);
         }
         let plan = self.plan(query, None, true)?;
-        let projection = match plan.projection {
-            Some(projection) => projection.joined(self.fold)?,
-            None => Projection::of(self.fold, query.steps(), Alike::Joined)?,
+        let slice = match plan.slice {
+            Some(slice) => slice.deduplicated(),
+            None => FunctionSlice::from_pass(self.fold, query.steps(), Dedup::Yes)?,
         };
-        Ok(self.keep(query, projection, plan.scheme, Alike::Joined).projection)
+        Ok(self.keep(query, slice, plan.scheme, Dedup::Yes).slice)
     }
 
-    fn segments(&self, query: &PathQuery) -> Option<Share> {
+    fn ranges(&self, query: &PathQuery) -> Option<Share> {
         let index = self.index.as_ref()?;
         Some(index.share(index.place(query.function())?))
     }
 
     /// What is kept of the function, if it was found by this scheme. The second search of a
     /// function also looks for rules that hold the same.
-    fn known(&self, query: &PathQuery, scheme: Option<Scheme>) -> Result<Option<(Kept, String)>> {
+    fn known(&self, query: &PathQuery, scheme: Option<Scheme>) -> Result<Option<(Kept<'a>, String)>> {
         let known = match self.known.lock().unwrap_or_else(PoisonError::into_inner).get(query.function()) {
             Some(Known::Kept(kept)) => Some(kept.clone()),
             _ => None,
         };
-        let is_meant = |kept: &Kept| {
-            scheme.is_none_or(|scheme| scheme == kept.scheme) && kept.projection.steps() == query.steps()
+        let is_meant = |kept: &Kept<'_>| {
+            scheme.is_none_or(|scheme| scheme == kept.scheme) && kept.slice.steps() == query.steps()
         };
         let Some(mut kept) = known.filter(is_meant) else { return Ok(None) };
         if !kept.is_joined {
-            kept.projection = Arc::new(kept.projection.joined(self.fold)?);
+            kept.slice = Arc::new(kept.slice.deduplicated());
             kept.is_joined = true;
             let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             all.insert(query.function().to_vec(), Known::Kept(kept.clone()));
         }
         let reason = format!(
             "an earlier search found what holds the function: {} of {} items",
-            kept.projection.items(),
+            kept.slice.items(),
             self.fold.items()
         );
         Ok(Some((kept, reason)))
     }
 
-    fn keep(&self, query: &PathQuery, projection: Projection, scheme: Scheme, alike: Alike) -> Kept {
-        let items = projection.items();
-        let is_joined = alike == Alike::Joined;
-        let kept = Kept { projection: Arc::new(projection), scheme, is_joined };
+    fn keep(&self, query: &PathQuery, slice: FunctionSlice<'a>, scheme: Scheme, dedup: Dedup) -> Kept<'a> {
+        let items = slice.items();
+        let is_joined = dedup == Dedup::Yes;
+        let kept = Kept { slice: Arc::new(slice), scheme, is_joined };
         let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let before = match all.get(query.function()) {
-            Some(Known::Kept(before)) => before.projection.items(),
+            Some(Known::Kept(before)) => before.slice.items(),
             _ => 0,
         };
         let sum = self.items_kept.load(Ordering::Relaxed).saturating_sub(before).saturating_add(items);
@@ -301,65 +301,64 @@ impl<'a> PathSearcher<'a> {
     }
 
     /// How to find out what the fold holds of a function, by this scheme or the faster one.
-    fn plan(&self, query: &PathQuery, scheme: Option<Scheme>, is_one_of_many: bool) -> Result<Plan> {
+    fn plan(&self, query: &PathQuery, scheme: Option<Scheme>, is_one_of_many: bool) -> Result<Plan<'a>> {
         match scheme {
             Some(Scheme::Folded) => Ok(Plan::fully("it was asked for".to_string())),
             Some(_) => {
                 let plan = self.by_uses_or_fully(query)?;
-                let reason = match plan.projection {
+                let reason = match plan.slice {
                     Some(_) => format!("it was asked for; {}", plan.reason),
                     None => format!("it was asked for, but all rules were gone through: {}", plan.reason),
                 };
                 Ok(Plan { scheme: Scheme::Indexed, reason, ..plan })
             }
             None if is_one_of_many || self.uses.get().is_some() => self.by_uses_or_fully(query),
-            None => self.by_segments_or_fully(query),
+            None => self.by_ranges_or_fully(query),
         }
     }
 
-    fn by_segments(&self, query: &PathQuery) -> Result<Option<Projection>> {
+    fn by_ranges(&self, query: &PathQuery) -> Result<Option<FunctionSlice<'a>>> {
         let Some(index) = &self.index else { return Ok(None) };
         let Some(function) = index.place(query.function()) else { return Ok(None) };
-        self.with_scratch(|scratch| index.projection(self.fold, function, query.steps(), scratch)).map(Some)
+        self.with_scratch(|scratch| index.slice(self.fold, function, query.steps(), scratch)).map(Some)
     }
 
-    /// For a first search: by the index if the function is in few segments.
-    fn by_segments_or_fully(&self, query: &PathQuery) -> Result<Plan> {
-        let Some(Share { touched, all }) = self.segments(query) else {
+    /// For a first search: by the index if the function is in few of its ranges.
+    fn by_ranges_or_fully(&self, query: &PathQuery) -> Result<Plan<'a>> {
+        let Some(Share { touched, all }) = self.ranges(query) else {
             return Ok(Plan::fully("there is no index, and this is a first search".to_string()));
         };
-        let reason = format!("{touched} of {all} segments hold the function");
+        let reason = format!("{touched} of {all} index ranges hold the function");
         if touched.saturating_mul(16) <= all
-            && let Some(projection) = self.by_segments(query)?
+            && let Some(slice) = self.by_ranges(query)?
         {
-            return Ok(Plan { projection: Some(projection), scheme: Scheme::Indexed, reason });
+            return Ok(Plan { slice: Some(slice), scheme: Scheme::Indexed, reason });
         }
         Ok(Plan::fully(reason))
     }
 
     /// For one of many searches: up from the function's symbols if they are few.
-    fn by_uses_or_fully(&self, query: &PathQuery) -> Result<Plan> {
+    fn by_uses_or_fully(&self, query: &PathQuery) -> Result<Plan<'a>> {
         let may_be_rare =
-            self.segments(query).is_some_and(|share| share.touched.saturating_mul(2) <= share.all);
+            self.ranges(query).is_some_and(|share| share.touched.saturating_mul(2) <= share.all);
         let most = self.fold.items() / if may_be_rare { COMMON } else { RARE };
-        if let Some(projection) = self.by_uses(query.steps(), most)? {
-            let reason =
-                format!("few items hold the function: {} of {}", projection.items(), self.fold.items());
-            return Ok(Plan { projection: Some(projection), scheme: Scheme::Indexed, reason });
+        if let Some(slice) = self.by_uses(query.steps(), most)? {
+            let reason = format!("few items hold the function: {} of {}", slice.items(), self.fold.items());
+            return Ok(Plan { slice: Some(slice), scheme: Scheme::Indexed, reason });
         }
         Ok(Plan::fully(format!("more than {most} of {} items hold the function", self.fold.items())))
     }
 
-    fn by_uses(&self, steps: &[(Symbol, Step)], most: usize) -> Result<Option<Projection>> {
+    fn by_uses(&self, steps: &[(Symbol, Step)], most: usize) -> Result<Option<FunctionSlice<'a>>> {
         let uses = self.uses()?;
-        self.with_scratch(|scratch| uses.projection(self.fold, steps, scratch, most))
+        self.with_scratch(|scratch| FunctionSlice::from_uses(self.fold, steps, uses, scratch, most))
     }
 
-    fn uses(&self) -> Result<&Uses> {
+    fn uses(&self) -> Result<&UseIndex> {
         if let Some(uses) = self.uses.get() {
             return Ok(uses);
         }
-        let uses = Uses::of(self.fold)?;
+        let uses = UseIndex::new(self.fold)?;
         Ok(self.uses.get_or_init(|| uses))
     }
 

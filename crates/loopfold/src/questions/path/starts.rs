@@ -3,8 +3,9 @@
 //! One pass over the rules for each function, with 24 bytes for each; then a way down the
 //! rules for each block of a path.
 
-use super::back::{self, FrameLevels, Nesting, Tell};
+use super::back::{self, FrameLevels, Nesting};
 use super::functions::Step;
+use super::locate::EmitBlock;
 use super::{PathPlace, PathQuery};
 use crate::fold::{Fold, Measure, Target, measure_rules};
 use crate::{Result, Symbol};
@@ -35,7 +36,7 @@ impl<'a> PathStarts<'a> {
     /// place before is not looked at again, however far the gaps of the path reach.
     pub fn start_of(&self, query: &PathQuery, place: &PathPlace, memory: &mut PathMemory) -> Option<u64> {
         let root = self.fold.streams().get(place.stream)?.root();
-        let before = |tell: &mut Tell<'_>| back::blocks(self, self.fold, root, place.end, tell);
+        let before = |emit: &mut EmitBlock<'_>| back::blocks(self, self.fold, root, place.end, emit);
         query.start(place, self.fold.symbol_at(root, place.end)?, memory, before)
     }
 }

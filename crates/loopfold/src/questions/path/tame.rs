@@ -1,27 +1,26 @@
-//! Functions that never call themselves, as most: their frames need no levels.
+//! Functions that are not recursive, as most: their frames need no levels.
 //!
-//! Where a function is tame (see [`way`](super::way)), one [`Word`] is all there is to know
-//! of a part: the symbols of others do nothing, and where a frame begins or ends, nothing
-//! goes on.
+//! One [`Word`] is all there is to know of a node of the slice: the symbols of others do
+//! nothing, and where a frame begins or ends, nothing goes on.
 //!
-//! One pass over the items of the parts, a few nanoseconds each. Memory: a word for each
-//! part, of 24 bytes for paths of up to 32 blocks, of 40 for up to 64.
+//! One pass over the items of the slice, a few nanoseconds each. Memory: a word for each
+//! node, of 24 bytes for paths of up to 32 blocks, of 40 for up to 64.
 
 use super::PathQuery;
-use super::back::Tell;
 use super::frame::{FrameState, FrameWord as _, FrameWords as _, Word, Words};
 use super::functions::Step;
-use super::matcher::{End, Matching, Walk};
-use super::projection::{Part, Projection, Stretch, Stretches};
-use crate::RuleId;
-use crate::fold::Fold;
-use crate::questions::halves::pass_iterations;
+use super::locate::{EmitBlock, Locator, PathEnds, PathGuide, PathMatcher, pass_slice_items};
+use super::slice::{FunctionSlice, SliceItem};
+use crate::fold::cursor::{Cursor, Guide};
+use crate::fold::measure::bottom_up;
+use crate::fold::{Grammar as _, Node};
+use crate::{Error, Result, RuleId};
+use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The words of all parts of a tame function for a path of it.
+/// The words of all nodes for a path of a function that is not recursive.
 pub(super) struct Tame<'a, B: FrameState> {
-    fold: &'a Fold,
-    projection: Arc<Projection>,
+    slice: Arc<FunctionSlice<'a>>,
     measure: Words<B>,
     words: Vec<Word<B>>,
 }
@@ -30,59 +29,54 @@ pub(super) struct Tame<'a, B: FrameState> {
 const MOST_WORDS: usize = 1 << 27;
 
 impl<'a, B: FrameState> Tame<'a, B> {
-    /// One pass over the parts; nothing if there is too much to keep.
-    pub(super) fn new(fold: &'a Fold, projection: &Arc<Projection>, query: &PathQuery) -> Option<Self> {
+    /// One pass over the slice; an error if there is too much to keep.
+    pub(super) fn new(slice: &Arc<FunctionSlice<'a>>, query: &PathQuery) -> Result<Self> {
         let measure = Words::<B>::new(query);
-        let mut words = Vec::with_capacity(projection.len());
-        words.extend(projection.steps().iter().map(|&(symbol, step)| match step {
+        let symbols = slice.steps().iter().map(|&(symbol, step)| match step {
             Step::Block => measure.symbol(symbol),
-            // The others do not come in tame functions.
+            // Others than enters and leaves are only in recursive functions.
             _ => measure.seam().clone(),
-        }));
+        });
         let (mut memory, empty) = (0, measure.empty());
-        for body in projection.bodies(fold) {
+        let words = bottom_up(&**slice, symbols.collect(), |body, words| {
             let mut all = empty.clone();
-            for (part, times) in body {
-                let once = &words[part.index()];
-                match times {
-                    1 => measure.append(&mut all, once),
-                    times => measure.append(&mut all, &measure.repeated(once, times)),
+            for &item in body {
+                let once = &words[item.node().index()];
+                match item.repeats() {
+                    false => measure.append(&mut all, once),
+                    true => measure.append(&mut all, &measure.repeated(once, slice.item_times(item))),
                 }
             }
             memory += all.words();
             if memory > MOST_WORDS {
-                return None;
+                return Err(Error::limit("looking for this path takes more than a gigabyte of memory"));
             }
-            words.push(all);
-        }
-        Some(Self { fold, projection: projection.clone(), measure, words })
+            Ok(all)
+        })?;
+        Ok(Self { slice: slice.clone(), measure, words })
     }
 
-    fn word(&self, part: Part) -> &Word<B> {
-        &self.words[part.index()]
+    fn word(&self, node: Node) -> &Word<B> {
+        &self.words[node.index()]
     }
 }
 
-impl<B: FrameState> Matching for Tame<'_, B> {
+impl<B: FrameState> PathMatcher for Tame<'_, B> {
     fn count(&self, rule: RuleId) -> u64 {
-        match self.projection.part(rule) {
-            Part::NONE => 0,
-            part => self.word(part).count_after(&B::default()),
-        }
+        self.slice.node(rule).map_or(0, |node| self.word(node).count_after(&B::default()))
     }
 
-    fn walk(&self, rule: RuleId) -> Box<dyn Walk + '_> {
-        let ahead = Stretches::of(self.fold, &self.projection, rule);
-        Box::new(Walker { tame: self, ahead, endings: B::default() })
+    fn ends(&self, rule: RuleId) -> Box<dyn PathEnds + '_> {
+        Box::new(Locator::new(&*self.slice, rule, TameGuide { tame: self, state: B::default() }))
     }
 
-    fn blocks_before(&self, rule: RuleId, position: u64, tell: &mut Tell<'_>) {
-        let mut behind = Stretches::before(self.fold, &self.projection, rule, position);
-        while let Some(stretch) = behind.next_back() {
-            if let Some(position) = behind.enter_back(stretch) {
+    fn blocks_before(&self, rule: RuleId, position: u64, emit: &mut EmitBlock<'_>) {
+        let mut cursor = Cursor::at(&*self.slice, rule, position);
+        while let Some(stretch) = cursor.peek_back() {
+            if let Some(position) = cursor.enter_back() {
                 // Before the frame itself is entered, there are no blocks of it.
-                match self.projection.steps().get(stretch.part.index()) {
-                    Some(&(symbol, Step::Block)) if tell(symbol, position) => {}
+                match self.slice.step(stretch.item.node()) {
+                    Some((symbol, Step::Block)) if emit(symbol, position) => {}
                     _ => return,
                 }
             }
@@ -90,61 +84,39 @@ impl<B: FrameState> Matching for Tame<'_, B> {
     }
 }
 
-struct Walker<'m, B: FrameState> {
+struct TameGuide<'m, B: FrameState> {
     tame: &'m Tame<'m, B>,
-    ahead: Stretches<'m>,
-    /// The endings of what lies behind in the frame.
-    endings: B,
+    /// The state of the path in the frame that is open, if one is.
+    state: B,
 }
 
-impl<B: FrameState> Walker<'_, B> {
-    /// Passes over something if it has no more than `skip` occurrences.
-    fn pass(&mut self, word: &Word<B>, skip: &mut u64) -> bool {
-        let Some(rest) = skip.checked_sub(word.count_after(&self.endings)) else { return false };
-        *skip = rest;
-        self.tame.measure.follow(&mut self.endings, word);
-        true
+impl<'m, B: FrameState> Guide<SliceItem> for TameGuide<'m, B> {
+    type Value = Cow<'m, Word<B>>;
+
+    #[inline]
+    fn once(&self, item: SliceItem) -> Option<Self::Value> {
+        Some(Cow::Borrowed(self.tame.word(item.node())))
     }
 
-    /// Passes over as many iterations as have no more than `skip` occurrences, and returns
-    /// how many these are.
-    fn pass_stretch(&mut self, stretch: Stretch, skip: &mut u64) -> u64 {
-        let (tame, times) = (self.tame, stretch.times);
-        let once = tame.word(stretch.part);
-        if self.pass(&tame.measure.repeated(once, times), skip) {
-            return times;
-        }
-        if times == 1 || once.count_after(&self.endings) > *skip {
-            return 0;
-        }
-        let most = *skip;
-        pass_iterations(
-            self,
-            times,
-            once.clone(),
-            |walk, word| word.count_after(&walk.endings) <= most,
-            |_, word| {
-                let mut twice = word.clone();
-                tame.measure.append(&mut twice, word);
-                Some(twice)
-            },
-            |walk, word, _| walk.pass(word, skip),
-        )
+    fn pass_items(&mut self, items: &[SliceItem], skip: &mut u64) -> usize {
+        pass_slice_items(self, &self.tame.slice, items, skip)
+    }
+
+    fn repeated(&self, once: &Self::Value, times: u64) -> Option<Self::Value> {
+        Some(Cow::Owned(self.tame.measure.repeated(once, times)))
+    }
+
+    fn count(&self, word: &Self::Value) -> u64 {
+        word.count_after(&self.state)
+    }
+
+    fn pass(&mut self, word: &Self::Value) {
+        self.tame.measure.follow(&mut self.state, word);
     }
 }
 
-impl<B: FrameState> Walk for Walker<'_, B> {
-    fn next(&mut self, skip: &mut u64) -> Option<End> {
-        while let Some(stretch) = self.ahead.next() {
-            let passed = self.pass_stretch(stretch, skip);
-            // The occurrence ends in the next iteration, if any is left.
-            if passed < stretch.times
-                && let Some(position) = self.ahead.enter(stretch, passed)
-            {
-                self.tame.measure.follow(&mut self.endings, self.tame.word(stretch.part));
-                return Some(End { position, depth: 1 });
-            }
-        }
-        None
+impl<B: FrameState> PathGuide<SliceItem> for TameGuide<'_, B> {
+    fn depth(&self) -> u64 {
+        1
     }
 }

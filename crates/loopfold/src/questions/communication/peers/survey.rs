@@ -9,7 +9,7 @@ use super::super::call::text_of;
 use super::symbols::{comm_of, has_peers};
 use crate::fold::cursor::Cursor;
 use crate::fold::measure::holding;
-use crate::fold::reach::descend;
+use crate::fold::reach::below_marked;
 use crate::fold::{FoldedStream, Target};
 use crate::trace::{Alphabet, Trace};
 use crate::{Error, Fold, Result, RuleId, Symbol};
@@ -147,7 +147,7 @@ impl<'a> Reach<'a> {
     /// reached before, each after those it is made of.
     pub(super) fn rules(&mut self, stream: usize, root: RuleId) -> Result<Vec<RuleId>> {
         let Self { fold, holds, by, room } = self;
-        descend(fold, root, |rule| {
+        below_marked(fold, vec![root], |rule| {
             if !holds[fold.rule_node(rule).index()] || by[rule.index()] == stream {
                 return Ok(false);
             }

@@ -5,14 +5,14 @@
 //! costs one look into it; which items hold something of the function is not asked where no
 //! processor could foresee it. One pass over all items, 1 to 4 ns each, whatever the share
 //! that the function has of them. Once more paths of the function are asked for, a
-//! [`projection`](super::projection) is worth its while.
+//! [slice](super::slice) is worth its while.
 
 mod walk;
 mod word;
 
 use super::PathQuery;
-use super::back::{self, FrameLevels, Nesting, Tell};
-use super::matcher::{Matching, Walk};
+use super::back::{self, FrameLevels, Nesting};
+use super::locate::{EmitBlock, PathEnds, PathMatcher};
 use crate::RuleId;
 use crate::fold::{Fold, Item, Target};
 use walk::Walker;
@@ -146,17 +146,17 @@ impl Words {
     }
 }
 
-impl Matching for Direct<'_> {
+impl PathMatcher for Direct<'_> {
     fn count(&self, rule: RuleId) -> u64 {
         self.words.get(Target::Rule(rule)).count()
     }
 
-    fn walk(&self, rule: RuleId) -> Box<dyn Walk + '_> {
+    fn ends(&self, rule: RuleId) -> Box<dyn PathEnds + '_> {
         Box::new(Walker::new(self.fold, &self.words, rule))
     }
 
-    fn blocks_before(&self, rule: RuleId, position: u64, tell: &mut Tell<'_>) {
-        back::blocks(self, self.fold, rule, position, tell);
+    fn blocks_before(&self, rule: RuleId, position: u64, emit: &mut EmitBlock<'_>) {
+        back::blocks(self, self.fold, rule, position, emit);
     }
 }
 

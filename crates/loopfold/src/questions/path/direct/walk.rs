@@ -1,7 +1,7 @@
 //! The walk to where a path occurs: over all items of the rules that it goes into, a
 //! nanosecond for those without anything of the function.
 
-use super::super::matcher::{End, Walk};
+use super::super::locate::{End, PathEnds};
 use super::Words;
 use super::word::Word;
 use crate::RuleId;
@@ -90,7 +90,7 @@ impl<'m> Walker<'m> {
     }
 }
 
-impl Walk for Walker<'_> {
+impl PathEnds for Walker<'_> {
     fn next(&mut self, skip: &mut u64) -> Option<End> {
         loop {
             let stretch = match self.ahead.pop()? {

@@ -1,122 +1,109 @@
-//! From segments to the rules that they are made of: every rule below them once, found by a
-//! walk down with a mark for each.
+//! From index ranges to the items that can hold something of a function.
+//!
+//! A cursor goes along the events of the ranges. What lies wholly in them is passed over, and
+//! looked at below with all rules that it is made of; what an end of a range cuts is entered,
+//! and of such a rule only the items on the way are looked at. O(items found).
+//!
+//! Every function-bearing item of a rule lies in some range of the function, whichever
+//! occurrence of the rule is looked at; so the items of one occurrence stand for all.
 
-use super::Roots;
-use crate::RuleId;
-use crate::fold::{Fold, Item, Target};
-use crate::questions::path::projection::Scratch;
+use super::{IndexRange, Roots};
+use crate::fold::cursor::Cursor;
+use crate::fold::reach::below_marked;
+use crate::fold::{Fold, Target};
+use crate::questions::path::slice::Scratch;
+use crate::{Result, RuleId};
 use std::ops::Range;
 
-/// Stretches in order, neighbours as one.
-pub(super) fn joined(stretches: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
-    let mut joined: Vec<(u64, u64)> = Vec::new();
-    for (start, end) in stretches {
+/// Ranges in order, neighbours as one.
+pub(super) fn joined(ranges: impl Iterator<Item = IndexRange>) -> Vec<IndexRange> {
+    let mut joined: Vec<IndexRange> = Vec::new();
+    for range in ranges {
         match joined.last_mut() {
-            Some(last) if last.1 == start => last.1 = end,
-            _ => joined.push((start, end)),
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => joined.push(range),
         }
     }
     joined
 }
 
-/// The rules that some stretches are made of. Of a rule that is not wholly in them, only
-/// those items are looked at that are: the others hold nothing of the function, wherever
-/// else the rule occurs.
-pub(super) struct Candidates<'a> {
-    fold: &'a Fold,
-    pub(super) rules: Vec<RuleId>,
-    /// Which items, for rules that are in the stretches only in part, in any order.
-    parts: Vec<(RuleId, Range<usize>)>,
+/// Items that can hold something.
+#[derive(Default)]
+pub(super) struct Candidates {
+    /// Their places among all items, in any order and perhaps more than once, and their rule.
+    places: Vec<(Range<usize>, RuleId)>,
+    /// Rules that lie wholly in a range.
+    whole: Vec<RuleId>,
 }
 
-impl<'a> Candidates<'a> {
-    pub(super) fn new(fold: &'a Fold) -> Self {
-        Self { fold, rules: Vec::new(), parts: Vec::new() }
-    }
-
-    pub(super) fn find(&mut self, roots: &Roots, stretches: &[(u64, u64)], scratch: &mut Scratch) {
-        // Rules to look at, with where they begin if they are cut.
-        let mut todo: Vec<(RuleId, Option<u64>)> =
-            roots.iter(self.fold).map(|(root, start)| (root, Some(start))).collect();
-        while let Some((rule, cut)) = todo.pop() {
-            let Some(start) = cut else {
-                self.add(rule, self.fold.body(rule), &mut todo, scratch);
-                continue;
-            };
-            let end = start + self.fold.length(rule);
-            let first = stretches.partition_point(|stretch| stretch.1 <= start);
-            let those = stretches[first..].iter().take_while(|stretch| stretch.0 < end);
-            let mut those = those.peekable();
-            match those.peek() {
-                None => {}
-                Some(only) if only.0 <= start && end <= only.1 => {
-                    self.add(rule, self.fold.body(rule), &mut todo, scratch);
-                }
-                Some(_) if scratch.mark(rule) => {
-                    self.rules.push(rule);
-                    self.add_part(rule, start, those, &mut todo);
-                }
-                Some(_) => {}
-            }
-        }
-    }
-
-    /// A rule that lies within a stretch.
-    fn add(
-        &mut self,
-        rule: RuleId,
-        body: &[Item],
-        todo: &mut Vec<(RuleId, Option<u64>)>,
+impl Candidates {
+    /// The items of some ranges, which are in order.
+    pub(super) fn new(
+        fold: &Fold,
+        roots: &Roots,
+        ranges: &[IndexRange],
         scratch: &mut Scratch,
-    ) {
-        if scratch.mark(rule) {
-            self.rules.push(rule);
-            todo.extend(body.iter().filter_map(|item| match item.target() {
-                Target::Rule(inner) => Some((inner, None)),
-                Target::Symbol(_) => None,
-            }));
+    ) -> Result<Self> {
+        let mut candidates = Self::default();
+        for (root, start) in roots.iter(fold) {
+            let end = start + fold.length(root);
+            let first = ranges.partition_point(|range| range.end <= start);
+            for range in ranges[first..].iter().take_while(|range| range.start < end) {
+                let (from, to) = (range.start.max(start), range.end.min(end));
+                candidates.add_range(fold, root, from - start..to - start);
+            }
+        }
+        let whole = std::mem::take(&mut candidates.whole);
+        let below = below_marked(fold, whole, |rule| Ok(scratch.mark(fold.rule_node(rule))));
+        scratch.clear();
+        candidates.places.extend(below?.into_iter().map(|rule| (fold.item_range(rule), rule)));
+        candidates.places.sort_unstable_by_key(|(places, _)| places.start);
+        Ok(candidates)
+    }
+
+    /// Adds what lies in a range of a root.
+    fn add_range(&mut self, fold: &Fold, root: RuleId, range: IndexRange) {
+        if range == (0..fold.length(root)) {
+            self.whole.push(root);
+            return;
+        }
+        let place = |(rule, index): (RuleId, usize)| {
+            let place = fold.item_range(rule).start + index;
+            (place..place + 1, rule)
+        };
+        let mut cursor = Cursor::at(fold, root, range.start);
+        self.places.extend(cursor.path().skip(1).map(place));
+        while let Some(stretch) = cursor.peek()
+            && stretch.position < range.end
+        {
+            self.places.extend(cursor.path().next().map(place));
+            let room = range.end - stretch.position;
+            match room.checked_div(stretch.length).unwrap_or(stretch.times).min(stretch.times) {
+                0 => {
+                    cursor.enter();
+                }
+                whole => {
+                    if let Target::Rule(rule) = stretch.target {
+                        self.whole.push(rule);
+                    }
+                    cursor.skip(whole);
+                }
+            }
         }
     }
 
-    /// A rule that begins at `start`, of which only some stretches matter.
-    fn add_part<'s>(
-        &mut self,
-        rule: RuleId,
-        start: u64,
-        stretches: impl Iterator<Item = &'s (u64, u64)>,
-        todo: &mut Vec<(RuleId, Option<u64>)>,
-    ) {
-        let (body, ends, places) =
-            (self.fold.body(rule), self.fold.item_ends(rule), self.fold.item_range(rule));
+    /// How many rules have some of the items.
+    pub(super) fn rules(&self) -> usize {
+        self.places.chunk_by(|(_, one), (_, other)| one == other).count()
+    }
+
+    /// The items, in order, each once and with its rule.
+    pub(super) fn places(&self) -> impl Iterator<Item = (u32, RuleId)> + '_ {
         let mut next = 0;
-        for &(from, to) in stretches {
-            let (from, to) = (from.saturating_sub(start), to.saturating_sub(start));
-            let first = ends.partition_point(|&end| end <= from).max(next);
-            next = ends.partition_point(|&end| end < to).saturating_add(1).min(body.len());
-            if first >= next {
-                continue;
-            }
-            self.parts.push((rule, places.start + first..places.start + next));
-            for index in first..next {
-                let Target::Rule(inner) = body[index].target() else { continue };
-                let begin = ends[index] - self.fold.item_length(body[index]);
-                let is_cut = body[index].times() == 1 && (begin < from || ends[index] > to);
-                todo.push((inner, is_cut.then_some(start + begin)));
-            }
-        }
-    }
-
-    /// The items to look at, in order, each with its rule.
-    pub(super) fn places(&mut self) -> impl Iterator<Item = (u32, RuleId)> + '_ {
-        self.rules.sort_unstable();
-        self.parts.sort_unstable_by_key(|(rule, range)| (*rule, range.start));
-        self.rules.iter().flat_map(|&rule| {
-            let first = self.parts.partition_point(|&(before, _)| before < rule);
-            let parts = self.parts[first..].iter().take_while(move |(part, _)| *part == rule);
-            let whole = self.parts.get(first).is_none_or(|&(part, _)| part != rule);
-            let all = whole.then(|| self.fold.item_range(rule));
-            let places = all.into_iter().chain(parts.map(|(_, range)| range.clone())).flatten();
-            places.map(move |place| (place as u32, rule))
+        self.places.iter().flat_map(move |(places, rule)| {
+            let new = places.start.max(next)..places.end;
+            next = next.max(places.end);
+            new.map(|place| (place as u32, *rule))
         })
     }
 }

@@ -1,40 +1,44 @@
 //! The index of the paper's section 4.4: which parts of a trace hold which functions.
 //!
-//! The top of the fold is divided into *segments*: stretches of the streams, streams with
-//! the same root taken once. They are cut between items of the roots; where these have too
-//! few, also between the items of the largest rules below and between iterations. For each
-//! function the index has the set of segments with an enter, a block or an exit of it. A search
-//! goes only into the segments of its function, and from there into every rule that they are
-//! made of.
+//! The events of a fold are divided into *index ranges*, streams with the same root taken
+//! once. Ranges end between items of the roots; where these have too few, also between the
+//! items of the largest rules below and between iterations. For each function the index has
+//! the set of ranges with an enter, a block or an exit of it. A search looks only at
+//! the ranges of its function, and at every rule that they are made of.
 //!
 //! There is an index only where symbols say whose they are: otherwise every exit matters to
 //! every function.
 //!
-//! Making it is one pass down the rules with a bit a segment, some ten nanoseconds an item
-//! for each 64 segments. Memory while it is made: a bit for each rule and segment.
+//! Making it is one pass down the rules with a bit a range, some ten nanoseconds an item
+//! for each 64 ranges. Memory while it is made: a bit for each rule
+//! and range.
 
 mod candidates;
-mod segments;
+mod ranges;
 mod stored;
 
 use super::functions::{Function, Functions, Step};
-use super::projection::{Alike, Projection, Scratch};
 use super::schemes::Share;
+use super::slice::{Dedup, FunctionSlice, Scratch};
 use super::{Effort, PathFound, PathQuery};
 use crate::fold::{Fold, Target};
 use crate::{Error, Result, RuleId, Symbol};
 use candidates::{Candidates, joined};
 use hashbrown::HashMap;
+use ranges::{range_ends, ranges_of_nodes};
 use roaring::RoaringBitmap;
-use segments::{cuts, has, segments_of_symbols};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Where more than one in so many segments hold a function, going through all rules is
-/// faster than finding those that the segments are made of.
+/// Where more than one in so many ranges hold a function, going through all rules is
+/// faster than finding those that the ranges are made of.
 const COMMON: u64 = 8;
 
-/// Which segments of a fold hold which functions.
+/// Events of a fold that an index has one entry for: positions in its different roots, one
+/// after the other in the order of their numbers.
+pub type IndexRange = Range<u64>;
+
+/// Which ranges of a fold hold which functions.
 ///
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
@@ -56,28 +60,28 @@ const COMMON: u64 = 8;
 /// let query = PathQuery::new(&functions, g, vec![g.blocks().to_vec()])?;
 /// let (found, effort) = find_path_indexed(&fold, &index, &query)?;
 /// assert_eq!(found.count()?, 1);
-/// assert_eq!(effort.segments.map(|segments| (segments.touched, segments.all)), Some((1, 2)));
+/// assert_eq!(effort.ranges.map(|ranges| (ranges.touched, ranges.all)), Some((1, 2)));
 /// # Ok::<(), loopfold::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathIndex {
     /// Which fold it belongs to.
     fingerprint: u64,
-    /// How many segments were asked for.
+    /// How many ranges were asked for.
     asked: usize,
-    /// Where each segment ends: in events, of all different roots one after the other.
+    /// Where each range ends.
     ends: Vec<u64>,
-    /// The segments of each function, in the order of [`Functions::all`].
+    /// The ranges of each function, in the order of [`Functions::all`].
     functions: Vec<RoaringBitmap>,
     /// The place of each function by its name.
     places: HashMap<Vec<u8>, usize>,
 }
 
 impl PathIndex {
-    /// How many segments there are unless something else is asked for.
-    pub const SEGMENTS: usize = 128;
-    /// More segments than that there never are.
-    pub const MOST_SEGMENTS: usize = 1 << 16;
+    /// How many ranges there are unless something else is asked for.
+    pub const RANGES: usize = 128;
+    /// There are never more ranges than that.
+    pub const MAX_RANGES: usize = 1 << 16;
 
     /// True if there can be an index: there are functions, and symbols say whose they are.
     pub fn is_possible(fold: &Fold) -> Result<bool> {
@@ -85,24 +89,20 @@ impl PathIndex {
         Ok(!functions.all().is_empty() && functions.is_qualified())
     }
 
-    /// The index of a fold with about so many segments; nothing where it would be of no use:
+    /// The index of a fold with about so many ranges; `None` where it would be of no use:
     /// there are no functions, or symbols do not say whose they are.
-    pub fn of(fold: &Fold, segments: usize) -> Result<Option<Self>> {
+    pub fn of(fold: &Fold, ranges: usize) -> Result<Option<Self>> {
         let functions = Functions::of(fold.alphabet())?;
         let roots = Roots::of(fold);
         if functions.all().is_empty() || !functions.is_qualified() || roots.events() == 0 {
             return Ok(None);
         }
-        let asked = segments.clamp(1, Self::MOST_SEGMENTS);
-        let ends = cuts(fold, &roots, asked);
-        let sets = segments_of_symbols(fold, &roots, &ends);
+        let asked = ranges.clamp(1, Self::MAX_RANGES);
+        let ends = range_ends(fold, &roots, asked);
+        let sets = ranges_of_nodes(fold, &roots, &ends)?;
         let of_function = |function: &Function| -> RoaringBitmap {
-            let mut bits = vec![0u64; sets.words];
-            for (symbol, _) in functions.steps_of(function) {
-                bits.iter_mut().zip(sets.of(symbol.index())).for_each(|(bits, more)| *bits |= more);
-            }
-            let segments = (0..ends.len() as u32).filter(|&segment| has(&bits, segment as usize));
-            let mut set: RoaringBitmap = segments.collect();
+            let symbols = functions.steps_of(function).into_iter().map(|(symbol, _)| symbol);
+            let mut set: RoaringBitmap = sets.of_symbols(symbols).collect();
             set.optimize();
             set
         };
@@ -130,7 +130,7 @@ impl PathIndex {
         Ok(self.is_of_size(fold) && self.fingerprint == fingerprint(fold, &functions))
     }
 
-    /// True if its segments end where the fold does.
+    /// True if its ranges end where the fold does.
     fn is_of_size(&self, fold: &Fold) -> bool {
         self.ends.last() == Some(&Roots::of(fold).events())
     }
@@ -140,68 +140,55 @@ impl PathIndex {
         Ok(Self::of(fold, self.asked)?.as_ref() == Some(self))
     }
 
-    /// How many segments there are.
-    pub fn segments(&self) -> usize {
+    /// How many ranges there are.
+    pub fn ranges(&self) -> usize {
         self.ends.len()
     }
 
-    /// How many segments hold something of a function.
-    pub fn segments_with(&self, function: &[u8]) -> u64 {
-        self.place(function).map_or(0, |place| self.share(place).touched)
+    /// One of the ranges.
+    pub fn range(&self, number: usize) -> Option<IndexRange> {
+        let end = *self.ends.get(number)?;
+        Some(number.checked_sub(1).map_or(0, |before| self.ends[before])..end)
     }
 
     pub(super) fn place(&self, function: &[u8]) -> Option<usize> {
         self.places.get(function).copied()
     }
 
-    /// True if a segment holds something of a function.
-    pub fn holds(&self, function: &[u8], segment: usize) -> bool {
+    /// True if a range holds something of a function.
+    pub fn holds(&self, function: &[u8], range: usize) -> bool {
         let set = self.place(function).and_then(|place| self.functions.get(place));
-        u32::try_from(segment).is_ok_and(|segment| set.is_some_and(|set| set.contains(segment)))
+        u32::try_from(range).is_ok_and(|range| set.is_some_and(|set| set.contains(range)))
     }
 
-    /// The events of a segment, counted over the different roots of the streams, one after
-    /// the other in the order of their numbers.
-    pub fn events(&self, segment: usize) -> Option<Range<u64>> {
-        self.stretch(segment).map(|(start, end)| start..end)
-    }
-
-    /// The segments of a function, as a share of all.
+    /// The ranges of a function, as a share of all.
     pub(super) fn share(&self, function: usize) -> Share {
         let touched = self.functions.get(function).map_or(0, RoaringBitmap::len);
-        Share { touched, all: self.segments() as u64 }
+        Share { touched, all: self.ranges() as u64 }
     }
 
-    /// What the fold holds of a function, found in its segments.
-    pub(super) fn projection(
+    /// The slice of a function, found in its ranges.
+    pub(super) fn slice<'a>(
         &self,
-        fold: &Fold,
+        fold: &'a Fold,
         function: usize,
         steps: &[(Symbol, Step)],
         scratch: &mut Scratch,
-    ) -> Result<Projection> {
+    ) -> Result<FunctionSlice<'a>> {
         let Share { touched, all } = self.share(function);
         if touched.saturating_mul(COMMON) > all {
-            return Projection::of(fold, steps, Alike::Apart);
+            return FunctionSlice::from_pass(fold, steps, Dedup::No);
         }
         let none = RoaringBitmap::new();
-        let segments = self.functions.get(function).unwrap_or(&none);
-        let stretches = joined(segments.iter().filter_map(|segment| self.stretch(segment as usize)));
-        let mut found = Candidates::new(fold);
-        found.find(&Roots::of(fold), &stretches, scratch);
-        scratch.clear();
-        let visited = found.rules.len() as u64;
-        Projection::of_places(fold, steps, found.places(), scratch, Alike::Apart, visited)
-    }
-
-    /// Where a segment begins and ends.
-    fn stretch(&self, segment: usize) -> Option<(u64, u64)> {
-        let end = *self.ends.get(segment)?;
-        Some((segment.checked_sub(1).map_or(0, |before| self.ends[before]), end))
+        let numbers = self.functions.get(function).unwrap_or(&none);
+        let ranges = joined(numbers.iter().filter_map(|number| self.range(number as usize)));
+        let found = Candidates::new(fold, &Roots::of(fold), &ranges, scratch)?;
+        let visited = found.rules() as u64;
+        FunctionSlice::from_places(fold, steps, found.places(), scratch, visited)
     }
 }
 
-/// Looks for a path only in those segments of a fold that hold something of its function,
+/// Looks for a path only in those ranges of a fold that hold something of its function,
 /// by an index that [fits](PathIndex::fits) the fold, and says what it did. Where the
 /// function is in many of them, all rules are gone through, which is faster then.
 ///
@@ -217,13 +204,13 @@ pub fn find_path_indexed<'a>(
     let function = index.place(query.function());
     let function = function.ok_or_else(|| Error::invalid("the index does not have the function"))?;
     let mut scratch = Scratch::new(fold);
-    let projection = Arc::new(index.projection(fold, function, query.steps(), &mut scratch)?);
+    let slice = Arc::new(index.slice(fold, function, query.steps(), &mut scratch)?);
     let effort = Effort {
-        segments: Some(index.share(function)),
-        rules: Some(Share { touched: projection.visited(), all: fold.rules().len() as u64 }),
+        ranges: Some(index.share(function)),
+        rules: Some(Share { touched: slice.visited(), all: fold.rules().len() as u64 }),
         ..Effort::default()
     };
-    Ok((PathFound::new(fold, &projection, query)?, effort))
+    Ok((PathFound::new(&slice, query)?, effort))
 }
 
 /// The different roots of the streams, each once, and where each begins if they stand one

@@ -1,10 +1,10 @@
 //! The index as bytes, for whoever stores it beside the fold.
 //!
-//! Sets of segments are stored in the portable form of roaring bitmaps, each different one
-//! once, and all of it is packed as text is. A few hundred functions and 128 segments take
+//! Sets of ranges are stored in the portable form of roaring bitmaps, each different one
+//! once, and all of it is packed as text is. A few hundred functions and 128 ranges take
 //! some kilobytes. Time: a few nanoseconds a byte.
 //!
-//! The form has three numbers for each segment that no search ever needed, how calls are nested
+//! The form has three numbers for each range that no search ever needed, how calls are nested
 //! in it. They are written as 0 and passed over when they are read.
 
 use super::PathIndex;
@@ -18,7 +18,7 @@ use roaring::RoaringBitmap;
 /// How many times longer than stored the index may be.
 const EXPANSION: usize = 1024;
 
-/// The numbers of a segment that mean nothing any more.
+/// The numbers of a range that mean nothing any more.
 const UNUSED: usize = 3;
 
 const DOES_NOT_FIT: &str = "it does not fit the rules: it is of another fold";
@@ -60,12 +60,12 @@ impl PathIndex {
         let mut bytes = Bytes::new(&text, "index");
         let fingerprint = u64::from_le_bytes(bytes.array()?);
         let asked = bytes.number()?;
-        let segments = bytes.number()?;
-        let asked = usize::try_from(asked).ok().filter(|&asked| asked <= Self::MOST_SEGMENTS);
-        let asked = asked.filter(|&asked| segments <= asked as u64);
-        let asked = asked.ok_or_else(|| bytes.damaged("it has too many segments"))?;
-        let ends = read_ends(&mut bytes, segments)?;
-        let sets = read_sets(&mut bytes, segments)?;
+        let ranges = bytes.number()?;
+        let asked = usize::try_from(asked).ok().filter(|&asked| asked <= Self::MAX_RANGES);
+        let asked = asked.filter(|&asked| ranges <= asked as u64);
+        let asked = asked.ok_or_else(|| bytes.damaged("it has too many ranges"))?;
+        let ends = read_ends(&mut bytes, ranges)?;
+        let sets = read_sets(&mut bytes, ranges)?;
         let functions = Functions::of(fold.alphabet())?;
         if bytes.number()? != functions.all().len() as u64 {
             return Err(bytes.damaged(DOES_NOT_FIT));
@@ -81,21 +81,21 @@ impl PathIndex {
         if index.fits(fold)? { Ok(index) } else { Err(bytes.damaged(DOES_NOT_FIT)) }
     }
 
-    /// Makes the index anew and compares; returns how many segments it has.
+    /// Makes the index anew and compares; returns how many ranges it has.
     pub fn verify(stored: &[u8], fold: &Fold) -> Result<u64> {
         let index = Self::decode(stored, fold)?;
         match index.is_right(fold)? {
-            true => Ok(index.segments() as u64),
+            true => Ok(index.ranges() as u64),
             false => Err(Bytes::new(stored, "index").damaged("it does not say what the rules hold")),
         }
     }
 }
 
-fn read_ends(bytes: &mut Bytes<'_>, segments: u64) -> Result<Vec<u64>> {
+fn read_ends(bytes: &mut Bytes<'_>, ranges: u64) -> Result<Vec<u64>> {
     let (mut ends, mut end) = (Vec::new(), 0u64);
-    for _ in 0..segments {
+    for _ in 0..ranges {
         let length = bytes.number()?;
-        end = end.checked_add(length).ok_or_else(|| bytes.damaged("its segments are too long"))?;
+        end = end.checked_add(length).ok_or_else(|| bytes.damaged("its ranges are too long"))?;
         ends.push(end);
         for _ in 0..UNUSED {
             bytes.number()?;
@@ -104,15 +104,15 @@ fn read_ends(bytes: &mut Bytes<'_>, segments: u64) -> Result<Vec<u64>> {
     Ok(ends)
 }
 
-fn read_sets(bytes: &mut Bytes<'_>, segments: u64) -> Result<Vec<RoaringBitmap>> {
+fn read_sets(bytes: &mut Bytes<'_>, ranges: u64) -> Result<Vec<RoaringBitmap>> {
     let mut sets = Vec::new();
     for _ in 0..bytes.number()? {
         let mut rest = bytes.rest();
         let before = rest.len();
         let set = RoaringBitmap::deserialize_from(&mut rest);
-        let set = set.map_err(|_| bytes.damaged("a set of segments is not valid"))?;
-        if set.max().is_some_and(|segment| u64::from(segment) >= segments) {
-            return Err(bytes.damaged("a set has a segment that is not there"));
+        let set = set.map_err(|_| bytes.damaged("a set of ranges is not valid"))?;
+        if set.max().is_some_and(|range| u64::from(range) >= ranges) {
+            return Err(bytes.damaged("a set has a range that is not there"));
         }
         bytes.take((before - rest.len()) as u64)?;
         sets.push(set);

@@ -1,7 +1,7 @@
 //! Paths of many blocks, with gaps, or in which calls are blocks: any state of a frame, one
 //! symbol after the other.
 
-use super::{BLOCK, Classes, ENTER, ENTER_OTHER, GROUP, LEAVE, NOTHING, Tell};
+use super::{BLOCK, Classes, ENTER, ENTER_OTHER, GROUP, LEAVE, NOTHING, Report};
 use crate::Symbol;
 use crate::questions::path::PathQuery;
 use crate::questions::path::frame::{FrameState, FrameWord as _, FrameWords as _, Word, Words};
@@ -25,7 +25,7 @@ pub(super) struct LongPath<S: FrameState> {
 pub(super) struct LongFrames<S> {
     /// Nothing in a frame of another function, and in none.
     state: Option<S>,
-    pub(super) below: Vec<Option<S>>,
+    below: Vec<Option<S>>,
     depth: u64,
 }
 
@@ -75,11 +75,15 @@ impl<S: FrameState> LongPath<S> {
         Self { classes, words, blocks, length: query.len(), frames: LongFrames::default(), matched: false }
     }
 
+    pub(super) fn open_frames(&self) -> usize {
+        self.frames.below.len()
+    }
+
     pub(super) fn restart(&mut self) {
         (self.frames, self.matched) = (LongFrames::default(), false);
     }
 
-    pub(super) fn feed(&mut self, symbols: &[Symbol], tell: &mut Tell<'_>) -> bool {
+    pub(super) fn feed(&mut self, symbols: &[Symbol], report: &mut Report<'_>) -> bool {
         let mut groups = symbols.chunks(GROUP).zip((0..).step_by(GROUP));
         groups.all(|(group, offset)| {
             let (mut hits, mut depths) = (0, [0; GROUP]);
@@ -92,7 +96,7 @@ impl<S: FrameState> LongPath<S> {
                     hits |= u32::from(self.matched) << place;
                 }
             }
-            tell(offset, hits, &depths)
+            report(offset, hits, &depths)
         })
     }
 

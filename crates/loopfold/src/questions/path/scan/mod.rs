@@ -10,11 +10,15 @@
 //! returns. Memory: 64 KiB for the table and a machine word for each open frame; for paths
 //! of more than 62 blocks 256 KiB and a set for each.
 
+mod found;
 mod long;
 mod short;
+mod source;
 
+pub use self::found::{ScanFound, scan_chunks, scan_unfolded};
 use self::long::{LongFrames, LongPath};
 use self::short::{ShortFrames, ShortPath};
+pub use self::source::{ScanOptions, TraceChunks};
 use super::PathQuery;
 use super::functions::Step;
 use super::gaps::GapState;
@@ -100,6 +104,17 @@ impl<C: Copy + Default + From<u8>> Classes<C> {
     }
 }
 
+/// The same for each kind of path.
+macro_rules! with_path {
+    ($automaton:expr, $path:ident => $value:expr) => {
+        match $automaton {
+            Automaton::Narrow($path) => $value,
+            Automaton::Wide($path) => $value,
+            Automaton::Gapped($path) => $value,
+        }
+    };
+}
+
 /// Where a search is, to go on from there another time.
 #[derive(Clone, Debug)]
 pub(super) struct ScanState {
@@ -130,7 +145,7 @@ impl PathScan {
         self.feed_groups(symbols, |_, _, _| true);
     }
 
-    /// As [`feed`](Self::feed); `found` is told the position of the last block of each
+    /// As [`feed`](Self::feed); `found` gets the position of the last block of each
     /// occurrence and how many frames of the function are open there.
     pub fn feed_each(&mut self, symbols: &[Symbol], mut found: impl FnMut(u64, u64)) {
         self.feed_while(symbols, |position, depth| {
@@ -148,7 +163,7 @@ impl PathScan {
         })
     }
 
-    /// Goes on while `found` is true, which is told of groups with occurrences: the position
+    /// Goes on while `found` is true, which gets the groups with occurrences: the position
     /// of the group, the places where paths end, and for these how many frames are open.
     #[inline]
     fn feed_groups(
@@ -157,7 +172,7 @@ impl PathScan {
         mut found: impl FnMut(u64, u32, &[u64; GROUP]) -> bool,
     ) -> bool {
         let Self { automaton, position, count, first, .. } = self;
-        let mut tell = |offset: usize, hits: u32, depths: &[u64; GROUP]| {
+        let mut report = |offset: usize, hits: u32, depths: &[u64; GROUP]| {
             if hits == 0 {
                 return true;
             }
@@ -166,11 +181,7 @@ impl PathScan {
             *count += u64::from(hits.count_ones());
             found(group, hits, depths)
         };
-        let goes_on = match automaton {
-            Automaton::Narrow(path) => path.feed(symbols, &mut tell),
-            Automaton::Wide(path) => path.feed(symbols, &mut tell),
-            Automaton::Gapped(path) => path.feed(symbols, &mut tell),
-        };
+        let goes_on = with_path!(automaton, path => path.feed(symbols, &mut report));
         *position += symbols.len() as u64;
         goes_on
     }
@@ -181,11 +192,7 @@ impl PathScan {
     pub fn pass_over(&mut self, events: u64, calls: &NestingLevels) {
         self.position += events;
         if !self.qualified {
-            match &mut self.automaton {
-                Automaton::Narrow(path) => path.pass_over(calls),
-                Automaton::Wide(path) => path.pass_over(calls),
-                Automaton::Gapped(path) => path.pass_over(calls),
-            }
+            with_path!(&mut self.automaton, path => path.pass_over(calls));
         }
     }
 
@@ -208,29 +215,17 @@ impl PathScan {
     /// of the path have been matched there, or nothing if it is of another function. In a
     /// trace whose exits say whose they are, frames of other functions do not appear.
     pub fn states(&self) -> Vec<Option<usize>> {
-        match &self.automaton {
-            Automaton::Narrow(path) => path.states(),
-            Automaton::Wide(path) => path.states(),
-            Automaton::Gapped(path) => path.states(),
-        }
+        with_path!(&self.automaton, path => path.states())
     }
 
     /// How many frames are open.
     pub fn open_frames(&self) -> usize {
-        match &self.automaton {
-            Automaton::Narrow(path) => path.open,
-            Automaton::Wide(path) => path.frames.below.len(),
-            Automaton::Gapped(path) => path.frames.below.len(),
-        }
+        with_path!(&self.automaton, path => path.open_frames())
     }
 
     /// Begins anew with another stream.
     pub(super) fn restart(&mut self) {
-        match &mut self.automaton {
-            Automaton::Narrow(path) => path.restart(),
-            Automaton::Wide(path) => path.restart(),
-            Automaton::Gapped(path) => path.restart(),
-        }
+        with_path!(&mut self.automaton, path => path.restart());
         (self.position, self.count, self.first) = (0, 0, None);
     }
 
@@ -281,6 +276,6 @@ impl Frames {
     }
 }
 
-/// What is told of a group: where it is among the symbols, the places where paths end, and
+/// What gets each group: where it is among the symbols, the places where paths end, and
 /// for these how many frames of the function are open.
-type Tell<'t> = dyn FnMut(usize, u32, &[u64; GROUP]) -> bool + 't;
+type Report<'t> = dyn FnMut(usize, u32, &[u64; GROUP]) -> bool + 't;

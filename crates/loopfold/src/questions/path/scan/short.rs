@@ -2,7 +2,7 @@
 //! blocks, without a branch. A group of symbols that do nothing costs about a nanosecond, any
 //! other symbol two.
 
-use super::{BLOCK, Classes, ENTER, ENTER_OTHER, GROUP, LEAVE, NOTHING, Tell};
+use super::{BLOCK, Classes, ENTER, ENTER_OTHER, GROUP, LEAVE, NOTHING, Report};
 use crate::Symbol;
 use crate::questions::path::PathQuery;
 use crate::questions::path::functions::Step;
@@ -39,7 +39,7 @@ pub(super) struct ShortPath {
     /// The states of the frames below, the first that of being in none; as many as are
     /// `open`, what follows means nothing.
     below: Vec<u64>,
-    pub(super) open: usize,
+    open: usize,
     depth: u64,
 }
 
@@ -107,7 +107,7 @@ impl ShortPath {
     pub(super) fn feed(
         &mut self,
         symbols: &[Symbol],
-        tell: &mut impl FnMut(usize, u32, &[u64; GROUP]) -> bool,
+        report: &mut impl FnMut(usize, u32, &[u64; GROUP]) -> bool,
     ) -> bool {
         let (parts, rest) = symbols.as_chunks::<PART>();
         for (index, part) in parts.iter().enumerate() {
@@ -115,13 +115,13 @@ impl ShortPath {
                 continue;
             }
             for (place, group) in part.as_chunks::<GROUP>().0.iter().enumerate() {
-                if !self.feed_group(group, index * PART + place * GROUP, tell) {
+                if !self.feed_group(group, index * PART + place * GROUP, report) {
                     return false;
                 }
             }
         }
         let mut rest = rest.chunks(GROUP).zip((parts.len() * PART..).step_by(GROUP));
-        rest.all(|(group, offset)| self.nest(group, offset, tell))
+        rest.all(|(group, offset)| self.nest(group, offset, report))
     }
 
     /// True if a symbol is among those between the first and the last that matter.
@@ -137,7 +137,7 @@ impl ShortPath {
         &mut self,
         group: &[Symbol; GROUP],
         offset: usize,
-        tell: &mut impl FnMut(usize, u32, &[u64; GROUP]) -> bool,
+        report: &mut impl FnMut(usize, u32, &[u64; GROUP]) -> bool,
     ) -> bool {
         let table = &self.classes.table[..];
         let last = table.len().saturating_sub(1);
@@ -150,7 +150,7 @@ impl ShortPath {
             return true;
         }
         if !self.qualified || self.open > 1 || all > last {
-            return self.nest(group, offset, tell);
+            return self.nest(group, offset, report);
         }
         // In the function or not, no more: then a return needs no stack.
         let (mut state, mut hits, mut nested) = (self.state, 0, 0);
@@ -162,13 +162,13 @@ impl ShortPath {
             state = moved << 1 | state & effect.keeps;
         }
         if nested & self.outside != 0 {
-            return self.nest(group, offset, tell);
+            return self.nest(group, offset, report);
         }
         self.state = state;
         self.depth = u64::from(self.is_inside());
         self.open = self.depth as usize;
         self.below[0] = self.outside;
-        tell(offset, hits, &[1; GROUP])
+        report(offset, hits, &[1; GROUP])
     }
 
     /// Goes on through up to a group of symbols, whatever they are.
@@ -176,7 +176,7 @@ impl ShortPath {
     /// Whether a call comes next is hard to predict, so calls take the same way as blocks:
     /// the state is always put on the stack, and stays there if it is a call.
     #[inline(never)]
-    fn nest(&mut self, group: &[Symbol], offset: usize, tell: &mut Tell<'_>) -> bool {
+    fn nest(&mut self, group: &[Symbol], offset: usize, report: &mut Report<'_>) -> bool {
         if self.below.len() <= self.open + GROUP {
             self.below.resize(2 * (self.open + GROUP), self.outside);
         }
@@ -196,7 +196,7 @@ impl ShortPath {
             self.state = moved << 1 | self.state & effect.keeps;
             depths[place] = self.depth;
         }
-        tell(offset, hits, &depths)
+        report(offset, hits, &depths)
     }
 
     /// True if the innermost frame is one of the function.
@@ -210,6 +210,10 @@ impl ShortPath {
             Some(open) => (self.below[open], open),
             None => (self.outside, 0),
         };
+    }
+
+    pub(super) fn open_frames(&self) -> usize {
+        self.open
     }
 
     pub(super) fn restart(&mut self) {

@@ -1,0 +1,220 @@
+//! Schemes 1 and 3 of the paper: scanning a trace chunk by chunk, all chunks or only those
+//! that hold something of the function.
+//!
+//! Scanning counts; it remembers which chunks have occurrences, and the state of the search
+//! when it came to them, so that places are found by scanning those chunks again. Memory: the
+//! symbols of one chunk, and up to 32 MiB of such states.
+//!
+//! What is in a stored chunk is in the fold too. So a damaged chunk costs no answer: a
+//! lenient search unfolds its range instead, and reports it.
+
+use super::source::{Reader, ScanOptions, Source, TraceChunks, check_frames};
+use super::{PathScan, ScanState};
+use crate::fold::Fold;
+use crate::questions::path::schemes::{Effort, PathOccurrences, Share};
+use crate::questions::path::{PathPlace, PathQuery};
+use crate::{Error, Result};
+
+/// Machine words of states that are kept for scanning again.
+const MOST_WORDS: usize = 1 << 22;
+
+/// Scheme 1: scans all chunks of a trace, or all of a fold where there are none.
+pub fn scan_unfolded<'a>(
+    fold: &'a Fold,
+    chunks: Option<&'a dyn TraceChunks>,
+    query: &PathQuery,
+    options: &ScanOptions,
+) -> Result<ScanFound<'a>> {
+    let events = fold.streams().iter().map(|stream| fold.length(stream.root())).fold(0, u64::saturating_add);
+    if events > options.most_symbols {
+        return Err(too_long(options));
+    }
+    ScanFound::new(Source::all(fold, chunks, options)?, query, options)
+}
+
+fn too_long(options: &ScanOptions) -> Error {
+    Error::limit(format_args!(
+        "scanning more than {} events would take too long; schemes 2 and 4 do without",
+        options.most_symbols
+    ))
+}
+
+/// Scheme 3: scans only those chunks that hold something of the function. Where there are
+/// no chunks, ranges of the fold without a symbol that matters are passed over.
+///
+/// ```
+/// use loopfold::folders::{Outermost, fold_trace};
+/// use loopfold::questions::{Functions, PathOccurrences, PathQuery, ScanOptions, scan_chunks};
+/// use loopfold::trace::{Collector, Event, Field, Role, Sink, Value};
+///
+/// let mut collector = Collector::default();
+/// let stream = collector.stream("main")?;
+/// let f = [Field { key: "function", value: Value::Text(b"f") }];
+/// collector.push_event(stream, &Event { role: Role::Enter, ..Event::named("f") })?;
+/// collector.push_event(stream, &Event { role: Role::Block, fields: &f, ..Event::named("B1") })?;
+/// (0..100).try_for_each(|_| collector.push_event(stream, &Event::named("something else")))?;
+/// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
+/// let functions = Functions::of(fold.alphabet())?;
+/// let function = functions.named(b"f").unwrap();
+/// let query = PathQuery::new(&functions, function, vec![function.blocks().to_vec()])?;
+/// let options = ScanOptions { range: 10, ..ScanOptions::default() };
+/// let found = scan_chunks(&fold, None, &query, &options)?;
+/// assert_eq!(found.count_all()?, 1);
+/// let chunks = found.effort().chunks.unwrap();
+/// assert_eq!((chunks.touched, chunks.all), (1, 11));
+/// # Ok::<(), loopfold::Error>(())
+/// ```
+pub fn scan_chunks<'a>(
+    fold: &'a Fold,
+    chunks: Option<&'a dyn TraceChunks>,
+    query: &PathQuery,
+    options: &ScanOptions,
+) -> Result<ScanFound<'a>> {
+    ScanFound::new(Source::holding(fold, chunks, query, options)?, query, options)
+}
+
+/// The occurrences of a path, found by scanning.
+pub struct ScanFound<'a> {
+    source: Source<'a>,
+    /// A search from the beginning.
+    scan: PathScan,
+    counts: Vec<u64>,
+    /// For each stream the chunks with occurrences.
+    stops: Vec<Vec<Stop>>,
+    effort: Effort,
+    damage: Vec<String>,
+}
+
+/// A chunk with occurrences.
+struct Stop {
+    /// Which of the stream's chunks it is.
+    chunk: u64,
+    /// How many occurrences there are before it.
+    before: u64,
+    /// The search when it came there, if there was room for that.
+    state: Option<ScanState>,
+}
+
+/// What scanning all streams adds up.
+struct Totals {
+    effort: Effort,
+    damage: Vec<String>,
+    /// Machine words of states.
+    words: usize,
+}
+
+impl Totals {
+    /// Scans the chunks of the reader's stream.
+    fn scan_stream(
+        &mut self,
+        reader: &mut Reader<'_, '_>,
+        scan: &mut PathScan,
+        options: &ScanOptions,
+    ) -> Result<Vec<Stop>> {
+        let mut stops = Vec::new();
+        while let Some(loaded) = reader.advance(scan)? {
+            self.effort.symbols = self.effort.symbols.saturating_add(reader.symbols.len() as u64);
+            if self.effort.symbols > options.most_symbols {
+                return Err(too_long(options));
+            }
+            self.effort.decompressed_bytes += loaded.bytes;
+            if let Some(chunks) = &mut self.effort.chunks {
+                chunks.touched += 1;
+            }
+            self.damage.extend(loaded.damage);
+            let before = scan.count();
+            let state = (self.words < MOST_WORDS).then(|| scan.state());
+            scan.feed(&reader.symbols);
+            check_frames(scan)?;
+            if scan.count() > before {
+                self.words += state.as_ref().map_or(0, ScanState::words);
+                stops.push(Stop { chunk: loaded.chunk, before, state });
+            }
+        }
+        Ok(stops)
+    }
+}
+
+impl<'a> ScanFound<'a> {
+    fn new(source: Source<'a>, query: &PathQuery, options: &ScanOptions) -> Result<Self> {
+        let chunks = Some(Share { touched: 0, all: source.chunks() });
+        let effort = Effort { chunks, ..Effort::default() };
+        let mut totals = Totals { effort, damage: Vec::new(), words: 0 };
+        let streams = source.fold.streams().len();
+        let (mut counts, mut stops) = (Vec::with_capacity(streams), Vec::with_capacity(streams));
+        let start = PathScan::new(query);
+        let (mut scan, mut reader) = (start.clone(), Reader::new(&source));
+        for stream in 0..streams {
+            scan.restart();
+            reader.go_to(stream, 0);
+            stops.push(totals.scan_stream(&mut reader, &mut scan, options)?);
+            counts.push(scan.count());
+        }
+        let Totals { effort, damage, .. } = totals;
+        Ok(Self { source, scan: start, counts, stops, effort, damage })
+    }
+
+    /// What the search did. Listing places takes more of the same.
+    pub fn effort(&self) -> Effort {
+        self.effort
+    }
+
+    /// The chunks that were damaged, and how; their events were unfolded instead.
+    pub fn damage(&self) -> &[String] {
+        &self.damage
+    }
+
+    /// The first occurrence, in the order of the streams and of the last blocks: scans one
+    /// chunk again.
+    pub fn first(&self) -> Result<Option<PathPlace>> {
+        let mut first = None;
+        if let Some(stream) = self.counts.iter().position(|&count| count > 0) {
+            self.each_in(stream, 0, &mut |place| {
+                first = Some(place);
+                false
+            })?;
+        }
+        Ok(first)
+    }
+}
+
+impl PathOccurrences for ScanFound<'_> {
+    fn count_in(&self, stream: usize) -> u64 {
+        self.counts[stream]
+    }
+
+    fn streams(&self) -> usize {
+        self.counts.len()
+    }
+
+    fn each_in(&self, stream: usize, skip: u64, visit: &mut dyn FnMut(PathPlace) -> bool) -> Result<()> {
+        let (stops, count) = (&self.stops[stream], self.counts[stream]);
+        // The chunk of the first that is visited, and the last one from which a search can go
+        // on.
+        let target = stops.partition_point(|stop| stop.before <= skip);
+        if skip >= count || target == 0 {
+            return Ok(());
+        }
+        let known = stops[..target].iter().rev().find_map(|stop| Some((stop, stop.state.as_ref()?)));
+        let (mut scan, mut reader) = (self.scan.clone(), Reader::new(&self.source));
+        reader.go_to(stream, 0);
+        let mut passed = 0;
+        if let Some((stop, state)) = known {
+            scan.go_back(state);
+            reader.go_to(stream, stop.chunk);
+            passed = stop.before;
+        }
+        while passed < count
+            && let Some(_) = reader.advance(&mut scan)?
+        {
+            let goes_on = scan.feed_while(&reader.symbols, |end, depth| {
+                passed += 1;
+                passed <= skip || visit(PathPlace { stream, end, depth })
+            });
+            if !goes_on {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
