@@ -121,15 +121,18 @@ fn read_all(
         let is_pipe = path.as_os_str() == "-";
         reader.options.whole_lines = keep_what_came && is_pipe && !arguments.lenient;
         if let Err(error) = reader.read(path, &name) {
-            let is_lost = is_pipe || interrupt::is_interrupt(&error);
-            if !keep_what_came || !is_lost || reader.gathering.sink_ref().events() == 0 {
-                return Err(error);
-            }
-            reader.loaded.cut = Some(error);
+            let is_lost = is_pipe || interrupt::check().is_err();
+            reader.cut(error, keep_what_came && is_lost)?;
             break;
         }
     }
     interrupt::let_go();
+    // A signal that came after the last read, while what was read was still looked at.
+    if let Err(error) = interrupt::check()
+        && reader.loaded.cut.is_none()
+    {
+        reader.cut(error.into(), keep_what_came)?;
+    }
     if reader.loaded.cut.is_none() {
         reader.check_fields()?;
     }
@@ -260,6 +263,15 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Reading ended early. Keeps what came before if `keep`, and if that is anything.
+    fn cut(&mut self, error: anyhow::Error, keep: bool) -> Result<()> {
+        if !keep || self.gathering.sink_ref().events() == 0 {
+            return Err(error);
+        }
+        self.loaded.cut = Some(error);
+        Ok(())
+    }
+
     fn read(&mut self, path: &Path, base: &str) -> Result<()> {
         if path.as_os_str() == "-" {
             return self.read_bytes(interrupt::stdin()?, None, None, base).context("standard input");
@@ -346,7 +358,8 @@ impl Reader<'_> {
         path: Option<&Path>,
         base: &str,
     ) -> Result<()> {
-        let mut input = Input::open(Watched::new(bytes, length), self.arguments.lenient)?;
+        let mut input = Input::open(Watched::new(bytes, length), self.arguments.lenient)?
+            .interrupted_by(interrupt::check);
         let called = path.and_then(Path::file_name).map(|name| name.to_string_lossy());
         let source = self.source(input.head()?, called.as_deref().unwrap_or(base))?;
         if archive::looks_like(input.head()?) && self.arguments.format.is_none() {

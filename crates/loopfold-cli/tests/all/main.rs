@@ -16,6 +16,7 @@ mod mpi;
 mod paths;
 mod patterns;
 mod peers;
+mod regression;
 mod similar;
 mod sums;
 mod support;

@@ -1,0 +1,89 @@
+//! Bugs that were found in use, each with a test that is named after it.
+
+#[cfg(unix)]
+mod interrupts {
+    use crate::support::{Folder, Run, binary, run};
+    use loopfold_testing::streams;
+    use std::io::Write as _;
+    use std::process::{Child, Command, Stdio};
+    use std::time::Duration;
+
+    /// Lines that take 1 MB; compressed some hundred bytes, so that gigabytes of them fit one
+    /// read of the compressed input.
+    fn frame() -> Vec<u8> {
+        zstd::encode_all(&b"an event of some length\n".repeat(50_000)[..], 1).unwrap()
+    }
+
+    fn begin(arguments: &[&str]) -> Child {
+        let mut command = Command::new(binary());
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    }
+
+    fn interrupt(child: Child) -> Run {
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        child.wait_with_output().unwrap().into()
+    }
+
+    /// Waits until the command catches signals, which it does before it reads.
+    #[cfg(target_os = "linux")]
+    fn wait_until_it_catches_signals(child: &Child) {
+        const SIGINT: u64 = 1 << (2 - 1);
+        let status = format!("/proc/{}/status", child.id());
+        let caught = || -> Option<u64> {
+            let status = std::fs::read_to_string(&status).unwrap();
+            let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+            u64::from_str_radix(mask.trim(), 16).ok()
+        };
+        while caught().is_none_or(|mask| mask & SIGINT == 0) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// The interrupt used to count as damage, behind which a lenient input ends.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn ctrl_c_during_a_lenient_fold_of_compressed_data_leaves_the_old_archive() {
+        let folder = Folder::new();
+        let trace = folder.file("big.zst", frame().repeat(2000));
+        for options in [&["--lenient"][..], &[], &["--lenient", "--folder", "outermost"]] {
+            let archive = folder.file("x.fold", "was here before");
+            let child = begin(&[&["fold", &trace, "--format", "lines", "-o", &archive], options].concat());
+            wait_until_it_catches_signals(&child);
+            interrupt(child).fails_with(&["big.zst", "interrupted"]);
+            assert_eq!(std::fs::read_to_string(&archive).unwrap(), "was here before");
+        }
+    }
+
+    /// It used to be lost, as the error of the source hid that of the signal.
+    #[test]
+    fn what_was_read_of_a_file_before_ctrl_c_is_kept_as_that_of_a_pipe() {
+        let lines =
+            streams::random(200_000, 30_000, 11).into_iter().map(|number| format!("event {number}\n"));
+        let text: String = lines.collect();
+        let packed = zstd::encode_all(text.as_bytes(), 1).unwrap();
+        // More than a pipe holds, so that some of it has been read when all is written.
+        assert!(packed.len() > 300_000, "{} bytes", packed.len());
+        for (bytes, options) in
+            [(&packed[..], &["--lenient"][..]), (&packed, &[]), (text.as_bytes(), &["--lenient"])]
+        {
+            let folder = Folder::new();
+            let (pipe, archive) = (folder.at("t.log"), folder.file("x.fold", "was here before"));
+            assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+            let child = begin(&[&["fold", &pipe, "-o", &archive], options].concat());
+            let mut writer = std::fs::File::create(&pipe).unwrap();
+            writer.write_all(bytes).unwrap();
+            interrupt(child).fails_with(&[
+                "t.log: interrupted; the ",
+                " before that are in ",
+                "x.partial.fold",
+            ]);
+            drop(writer);
+            assert_eq!(std::fs::read_to_string(&archive).unwrap(), "was here before");
+            let partial = folder.at("x.partial.fold");
+            run(&["verify", &partial]).ok();
+            let kept = run(&["cat", &partial]).ok().text();
+            assert!(kept.len() > 1000 && text.starts_with(&kept), "{} bytes kept", kept.len());
+        }
+    }
+}
