@@ -1,5 +1,7 @@
 //! Bugs that were found in use, each with a test that is named after it.
 
+use crate::support::{Folder, run};
+
 #[cfg(unix)]
 mod interrupts {
     use crate::support::{Folder, Run, binary, run};
@@ -86,4 +88,66 @@ mod interrupts {
             assert!(kept.len() > 1000 && text.starts_with(&kept), "{} bytes kept", kept.len());
         }
     }
+}
+
+#[test]
+fn an_archive_in_a_folder_that_does_not_exist_names_the_folder() {
+    let folder = Folder::new();
+    let trace = folder.file("x.txt", "a\n");
+    let missing = folder.at("no");
+    for command in ["fold", "merge"] {
+        let nowhere = folder.at("no/such/x.fold");
+        let expected = [&nowhere, &format!("the folder {missing} does not exist; create it")[..]];
+        run(&[command, &trace, "-o", &nowhere]).fails_with(&expected);
+    }
+    let export = ["export", &trace, "--to", "grammar", "-o", &folder.at("no/x.grammar")];
+    run(&export).fails_with(&["no/x.grammar", &format!("the folder {missing} does not exist")]);
+    // Before anything is read, which may take hours.
+    run(&["fold", &folder.at("absent"), "-o", &folder.at("no/x.fold")])
+        .fails_with(&["does not exist; create it"]);
+    let inside = folder.at("x.txt/x.fold");
+    run(&["fold", &trace, "-o", &inside]).fails_with(&[&inside, &format!("{trace} is not a folder")]);
+    let path = folder.path().to_str().unwrap();
+    run(&["fold", &trace, "-o", path]).fails_with(&[path, "is a folder; name the file to write in it"]);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+#[cfg(unix)]
+fn an_archive_in_a_folder_without_permission_says_so() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+    let folder = Folder::new();
+    let (trace, closed) = (folder.file("x.txt", "a\n"), folder.at("closed"));
+    std::fs::create_dir(&closed).unwrap();
+    let set_mode = |path: &str, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set_mode(&closed, 0o555);
+    let mut command = std::process::Command::new(crate::support::binary());
+    if std::fs::write(folder.at("closed/probe"), "").is_ok() {
+        // Root may write everywhere: run as nobody, from a place where nobody can look.
+        let copy = folder.at("loopfold");
+        std::fs::copy(crate::support::binary(), &copy).unwrap();
+        set_mode(folder.path().to_str().unwrap(), 0o755);
+        set_mode(&copy, 0o755);
+        command = std::process::Command::new(&copy);
+        command.uid(65534).gid(65534);
+    }
+    let archive = folder.at("closed/x.fold");
+    let output = command.args(["fold", &trace, "-o", &archive]).current_dir("/").output().unwrap();
+    let expected = format!("no permission to create a file in the folder {closed}");
+    crate::support::Run::from(output).fails_with(&[&archive, &expected]);
+}
+
+#[test]
+fn a_window_that_ends_before_it_begins_is_an_error() {
+    let folder = Folder::new();
+    let trace = folder.file("x.txt", "a\nb\n");
+    for form in [&[][..], &["--json"], &["--raw"]] {
+        run(&[&["cat", &trace, "--from", "5", "--to", "2"], form].concat())
+            .fails_with(&["--from 5 --to 2", "ends before it begins"]);
+    }
+    assert_eq!(run(&["cat", &trace, "--from", "1", "--to", "1"]).ok().text(), "");
+    assert_eq!(run(&["cat", &trace, "--from", "5"]).ok().text(), "");
 }
