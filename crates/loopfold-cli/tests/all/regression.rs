@@ -90,6 +90,20 @@ mod interrupts {
     }
 }
 
+/// A rule does not pay in so few events, but most of them are iterations of a loop.
+#[test]
+fn stats_does_not_say_that_nothing_repeats_in_abababc() {
+    let folder = Folder::new();
+    for (name, trace) in [("bytes", "abababc"), ("lines", "a\nb\na\nb\na\nb\nc\n")] {
+        let trace = folder.file("x", trace);
+        let text = run(&["stats", &trace, "--format", name]).ok().text();
+        assert!(text.contains("folder: outermost, rules beyond loops would not pay\n"), "{text}");
+        assert!(!text.contains("nothing"), "{text}");
+        let loops = run(&["loops", &trace, "--format", name, "--folder", "auto"]).ok().text();
+        assert!(loops.contains("3 ×") || loops.contains("^3"), "{loops}");
+    }
+}
+
 #[test]
 fn an_archive_in_a_folder_that_does_not_exist_names_the_folder() {
     let folder = Folder::new();
