@@ -237,7 +237,7 @@ pub(crate) enum FolderName {
     Sequitur1,
     /// Rules for all that repeats, loops as such, while the trace arrives
     SequiturRuns,
-    /// Looks at each stream: sequitur-runs, or outermost where hardly anything repeats
+    /// Looks at each stream: sequitur-runs, or outermost where rules would not pay
     Auto,
     /// Tries repair, sequitur-runs and outermost and keeps the smallest
     Smallest,

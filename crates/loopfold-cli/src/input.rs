@@ -18,7 +18,7 @@ use loopfold::folders::{
 };
 use loopfold::questions::Room;
 use loopfold::questions::communication::{Peers, PeersTold};
-use loopfold::trace::{Collector, NameMap, Projection, Sink, TimesKept};
+use loopfold::trace::{Collector, NameMap, Projection, STREAM_LIMIT, Sink, TimesKept};
 use loopfold::{Fold, RuleId, StreamId, Symbol, Trace};
 use loopfold_sources::{Context, Damage, FunctionNames, Input, Options, Source};
 use std::collections::HashSet;
@@ -123,15 +123,18 @@ fn read_all(
         let is_pipe = path.as_os_str() == "-";
         reader.options.whole_lines = keep_what_came && is_pipe && !arguments.lenient;
         if let Err(error) = reader.read(path, &name) {
-            let is_lost = is_pipe || interrupt::is_interrupt(&error);
-            if !keep_what_came || !is_lost || reader.gathering.sink_ref().events() == 0 {
-                return Err(error);
-            }
-            reader.loaded.cut = Some(error);
+            let is_lost = is_pipe || interrupt::check().is_err();
+            reader.cut(error, keep_what_came && is_lost)?;
             break;
         }
     }
     interrupt::let_go();
+    // A signal that came after the last read, while what was read was still looked at.
+    if let Err(error) = interrupt::check()
+        && reader.loaded.cut.is_none()
+    {
+        reader.cut(error.into(), keep_what_came)?;
+    }
     if reader.loaded.cut.is_none() {
         reader.check_fields()?;
     }
@@ -262,6 +265,15 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Reading ended early. Keeps what came before if `keep`, and if that is anything.
+    fn cut(&mut self, error: anyhow::Error, keep: bool) -> Result<()> {
+        if !keep || self.gathering.sink_ref().events() == 0 {
+            return Err(error);
+        }
+        self.loaded.cut = Some(error);
+        Ok(())
+    }
+
     fn read(&mut self, path: &Path, base: &str) -> Result<()> {
         if path.as_os_str() == "-" {
             return self.read_bytes(interrupt::stdin()?, None, None, base).context("standard input");
@@ -351,7 +363,8 @@ impl Reader<'_> {
         path: Option<&Path>,
         base: &str,
     ) -> Result<()> {
-        let mut input = Input::open(Watched::new(bytes, length), self.arguments.lenient)?;
+        let mut input = Input::open(Watched::new(bytes, length), self.arguments.lenient)?
+            .interrupted_by(interrupt::check);
         let called = path.and_then(Path::file_name).map(|name| name.to_string_lossy());
         let source = self.source(input.head()?, called.as_deref().unwrap_or(base))?;
         if archive::looks_like(input.head()?) && self.arguments.format.is_none() {
@@ -646,12 +659,10 @@ fn left_out(notes: &[(String, String)]) -> Option<u64> {
     count.parse().ok()
 }
 
-/// Folds again what fits in memory; nothing when it does not.
+/// Folds again what fits in memory. Returns `None` if it does not.
 fn refold(fold: &Fold, folder: &dyn Folder, threads: usize) -> Result<Option<Fold>> {
     let longest = fold.streams().iter().map(|stream| fold.length(stream.root())).max().unwrap_or(0);
-    // A folder needs up to 30 bytes an event.
-    let room = available_memory() / 30 / threads.max(1) as u64;
-    if longest > room.min(u64::from(u32::MAX) - 2) {
+    if longest > events_in(available_memory(), threads) {
         return Ok(None);
     }
     Ok(Some(folders::refold(fold, folder, threads)?))
@@ -665,9 +676,15 @@ pub(crate) fn outermost(stream: &[Symbol], builder: &mut FoldBuilder) -> loopfol
 /// How much of streams can be held in memory.
 pub(crate) fn room(chosen: &FolderArgs) -> Room {
     let threads = threads(chosen);
-    let share = available_memory() / 30 / threads as u64;
-    let symbols = usize::try_from(share).unwrap_or(usize::MAX).min(MOST_STORED);
-    Room { events: share.min(u64::from(u32::MAX) - 2), symbols, threads }
+    let events = events_in(available_memory(), threads);
+    let symbols = usize::try_from(events).unwrap_or(usize::MAX).min(MOST_STORED);
+    Room { events, symbols, threads }
+}
+
+/// The longest stream that a folder can hold in this much memory, if each of the threads folds
+/// one: it needs up to 30 bytes an event.
+fn events_in(memory: u64, threads: usize) -> u64 {
+    (memory / 30 / threads.max(1) as u64).min(STREAM_LIMIT as u64)
 }
 
 /// The most symbols of a stream whose loops are taken as an archive has them.
@@ -761,4 +778,16 @@ pub(crate) fn folder(arguments: &FolderArgs) -> Result<Box<dyn Folder>> {
 
 fn threads(arguments: &FolderArgs) -> usize {
     arguments.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_stream_in_memory_is_the_library_s_limit() {
+        assert_eq!(events_in(u64::MAX, 1), STREAM_LIMIT as u64);
+        assert_eq!(events_in(30 << 20, 2), 1 << 19);
+        assert_eq!(events_in(0, 0), 0);
+    }
 }

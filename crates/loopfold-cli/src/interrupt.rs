@@ -3,36 +3,14 @@
 //! The first signal makes reading fail, even while it waits for a pipe, so that the
 //! command can save what it has. The second ends the program at once.
 
-use std::fmt;
 use std::io::{self, Read};
-
-/// Why a read ended.
-#[derive(Debug)]
-struct Interrupted;
-
-impl fmt::Display for Interrupted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("interrupted")
-    }
-}
-
-impl std::error::Error for Interrupted {}
-
-/// Whether an error comes from a signal.
-pub(crate) fn is_interrupt(error: &anyhow::Error) -> bool {
-    let is_one = |cause: &(dyn std::error::Error + 'static)| {
-        let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        cause.is::<Interrupted>() || inner.is_some_and(|inner| inner.is::<Interrupted>())
-    };
-    error.chain().any(is_one)
-}
 
 #[cfg(unix)]
 pub(crate) use signals::{Interruptible, catch, check, let_go, stdin};
 
 #[cfg(unix)]
 mod signals {
-    use super::{Interrupted, Read, io};
+    use super::{Read, io};
     use rustix::event::{PollFd, PollFlags, poll};
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use std::fs::File;
@@ -87,7 +65,12 @@ mod signals {
         }
     }
 
-    /// Fails if a signal was caught: for sources that read files of their own.
+    /// Not of the kind `Interrupted`, after which readers try again.
+    fn interrupted() -> io::Error {
+        io::Error::other("interrupted")
+    }
+
+    /// Fails if a signal was caught, from then on always.
     pub(crate) fn check() -> io::Result<()> {
         let Some(caught) = CAUGHT.get() else { return Ok(()) };
         let mut watched = [PollFd::new(&caught.wake, PollFlags::IN)];
@@ -95,7 +78,7 @@ mod signals {
         match poll(&mut watched, Some(&now)) {
             Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
-            Ok(_) if !watched[0].revents().is_empty() => Err(io::Error::other(Interrupted)),
+            Ok(_) if !watched[0].revents().is_empty() => Err(interrupted()),
             Ok(_) => Ok(()),
         }
     }
@@ -108,7 +91,7 @@ mod signals {
             match poll(&mut watched, None) {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
-                Ok(_) if !watched[0].revents().is_empty() => return Err(io::Error::other(Interrupted)),
+                Ok(_) if !watched[0].revents().is_empty() => return Err(interrupted()),
                 Ok(_) => return Ok(()),
             }
         }

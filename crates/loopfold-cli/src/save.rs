@@ -1,19 +1,25 @@
 //! Writing a file so that the old one is untouched until the new one is complete.
+//!
+//! The new file is written beside the old one and renamed. Whether that is possible is known
+//! before anything is read: folding may take hours.
 
 use crate::args::ReadArgs;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use loopfold::Fold;
 use loopfold::archive::WriteOptions;
 use std::fs::{File, Permissions};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
-/// Refuses to write where a trace is read from: the archive would take its place.
+/// Refuses to write where a trace is read from, since the archive would take its place, and
+/// where nothing can be written.
 pub(crate) fn check_output(output: &Path, inputs: &ReadArgs) -> Result<()> {
+    check_folder(output).with_context(|| output.display().to_string())?;
     let Ok(target) = output.canonicalize() else { return Ok(()) };
     let is_archive = |path: &Path| {
         let mut head = [0; 64];
-        let read = File::open(path).and_then(|mut file| std::io::Read::read(&mut file, &mut head));
+        let read = File::open(path).and_then(|mut file| io::Read::read(&mut file, &mut head));
         read.is_ok_and(|length| loopfold::archive::looks_like(&head[..length]))
     };
     if is_input(&target, inputs) && !is_archive(&target) {
@@ -22,12 +28,30 @@ pub(crate) fn check_output(output: &Path, inputs: &ReadArgs) -> Result<()> {
     Ok(())
 }
 
-/// Refuses to write where anything is read from, for what is written is no archive.
+/// Refuses to write where anything is read from, for what is written is no archive, and where
+/// nothing can be written.
 pub(crate) fn check_export(output: &Path, inputs: &ReadArgs) -> Result<()> {
+    check_folder(output).with_context(|| output.display().to_string())?;
     if output.canonicalize().is_ok_and(|target| is_input(&target, inputs)) {
         bail!("{}: is one of the inputs, which the export would replace", output.display());
     }
     Ok(())
+}
+
+/// Fails if no file can be created beside the output.
+fn check_folder(output: &Path) -> Result<()> {
+    match std::fs::metadata(output) {
+        Ok(about) if about.is_dir() => bail!("is a folder; name the file to write in it"),
+        // A pipe or a device is written to as it is.
+        Ok(about) if !about.is_file() => Ok(()),
+        _ if output.as_os_str() == "-" => Ok(()),
+        _ => create_beside(&followed(output), None).map(drop),
+    }
+}
+
+/// What a link points at, or the path itself.
+fn followed(output: &Path) -> PathBuf {
+    output.canonicalize().unwrap_or_else(|_| output.to_path_buf())
 }
 
 fn is_input(target: &Path, inputs: &ReadArgs) -> bool {
@@ -47,17 +71,16 @@ pub(crate) fn save_fold(fold: &Fold, output: &Path, options: &WriteOptions<'_>) 
 
 /// How many bytes the archive of a fold would have.
 pub(crate) fn archive_bytes(fold: &Fold, options: &WriteOptions<'_>) -> Result<u64> {
-    counted(std::io::sink(), |out| Ok(loopfold::archive::write_with(fold, out, options)?))
+    counted(io::sink(), |out| Ok(loopfold::archive::write_with(fold, out, options)?))
 }
 
 /// Writes what `write` writes and returns how many bytes that is; `-` is standard output.
 pub(crate) fn save_with(output: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<u64> {
     let name = || output.display().to_string();
     if output.as_os_str() == "-" {
-        return counted(std::io::stdout().lock(), write).context("standard output");
+        return counted(io::stdout().lock(), write).context("standard output");
     }
-    // Through a link to what it points at.
-    let target = output.canonicalize().unwrap_or_else(|_| output.to_path_buf());
+    let target = followed(output);
     match std::fs::metadata(&target) {
         // A pipe or a device cannot be replaced, only written to.
         Ok(about) if !about.is_file() => {
@@ -75,19 +98,7 @@ fn replace(
     target: &Path,
     permissions: Option<Permissions>,
 ) -> Result<u64> {
-    let folder = match target.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
-        _ => PathBuf::from("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".loopfold-").suffix(".tmp");
-    #[cfg(unix)]
-    {
-        // As the file that it replaces, or as any new file: the user's mask decides.
-        use std::os::unix::fs::PermissionsExt as _;
-        builder.permissions(permissions.clone().unwrap_or_else(|| Permissions::from_mode(0o666)));
-    }
-    let mut file = builder.tempfile_in(folder).map_err(without_path)?;
+    let mut file = create_beside(target, permissions.clone())?;
     let bytes = counted(file.as_file_mut(), write)?;
     file.as_file().sync_all()?;
     if let Some(permissions) = permissions {
@@ -95,6 +106,44 @@ fn replace(
     }
     file.persist(target).map_err(|error| error.error)?;
     Ok(bytes)
+}
+
+/// A new file in the folder of `target`, which goes away unless it is renamed.
+fn create_beside(target: &Path, permissions: Option<Permissions>) -> Result<NamedTempFile> {
+    let folder = match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".loopfold-").suffix(".tmp");
+    #[cfg(unix)]
+    {
+        // As the file that it replaces, or as any new file: the user's mask decides.
+        use std::os::unix::fs::PermissionsExt as _;
+        builder.permissions(permissions.unwrap_or_else(|| Permissions::from_mode(0o666)));
+    }
+    builder.tempfile_in(folder).map_err(|error| not_created(folder, error))
+}
+
+/// Why no file can be created in a folder, and what would help.
+fn not_created(folder: &Path, error: io::Error) -> anyhow::Error {
+    for part in folder.ancestors().collect::<Vec<_>>().into_iter().rev() {
+        let name = part.display();
+        match std::fs::metadata(part) {
+            Err(error) if error.kind() == ErrorKind::NotFound && !part.as_os_str().is_empty() => {
+                return anyhow!("the folder {name} does not exist; create it, or name another one");
+            }
+            Ok(about) if !about.is_dir() => return anyhow!("{name} is not a folder; name another one"),
+            _ => {}
+        }
+    }
+    let name = folder.display();
+    match error.kind() {
+        ErrorKind::PermissionDenied => {
+            anyhow!("no permission to create a file in the folder {name}; name another one")
+        }
+        _ => anyhow::Error::new(without_path(error)).context(format!("no file can be created in {name}")),
+    }
 }
 
 fn counted(output: impl Write, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<u64> {
@@ -105,8 +154,10 @@ fn counted(output: impl Write, write: impl FnOnce(&mut dyn Write) -> Result<()>)
 }
 
 /// The error without the name of the temporary file, which means nothing to users.
-fn without_path(error: std::io::Error) -> std::io::Error {
-    error.raw_os_error().map_or_else(|| error.kind().into(), std::io::Error::from_raw_os_error)
+fn without_path(error: io::Error) -> io::Error {
+    let cause = error.get_ref().and_then(|inner| inner.source()).and_then(|source| source.downcast_ref());
+    let code = cause.and_then(io::Error::raw_os_error).or(error.raw_os_error());
+    code.map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
 struct Counted<W> {
@@ -115,13 +166,13 @@ struct Counted<W> {
 }
 
 impl<W: Write> Write for Counted<W> {
-    fn write(&mut self, buffer: &[u8]) -> std::io::Result<usize> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         let count = self.inner.write(buffer)?;
         self.bytes += count as u64;
         Ok(count)
     }
 
-    fn flush(&mut self) -> std::io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         self.inner.flush()
     }
 }

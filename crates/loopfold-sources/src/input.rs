@@ -5,15 +5,22 @@
 //! a killed job. So an input knows the difference between its end and being cut off,
 //! and read leniently it ends cleanly where the readable part does.
 //!
-//! Memory: two buffers of 256 kB and what the decoder needs, which for zstd and xz is
-//! the window that the compressor chose (at most 2 GB). Time: that of the decoder;
-//! bytes that are not compressed are copied once.
+//! Invariant: only what a decoder says of its data counts as damage. An error of the reader
+//! below it (a failing disk, an interrupt) and a failed allocation are errors however the
+//! input is read, for the data may well be good. Errors of the reader pass through the decoder
+//! in a wrapper that shows where they come from.
+//!
+//! Memory: two buffers of 256 kB and what the decoder needs, which is the window that the
+//! compressor chose (at most 2 GB for zstd, 4 GB for xz). Time: that of the decoder; bytes
+//! that are not compressed are copied once.
 
 use crate::{Error, Result};
 use flate2::bufread::MultiGzDecoder;
 use liblzma::bufread::XzDecoder;
-use liblzma::stream::{CONCATENATED, Stream as XzStream};
+use liblzma::stream::{CONCATENATED, Error as XzError, Stream as XzStream};
+use std::fmt;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
+use zstd::zstd_safe::{get_error_name, zstd_sys::ZSTD_ErrorCode};
 
 /// Large enough that the cost of a read does not matter, small enough for the cache.
 const BUFFER: usize = 256 * 1024;
@@ -66,6 +73,8 @@ impl Compression {
 /// ```
 pub struct Input<'a> {
     bytes: Box<dyn Read + Send + 'a>,
+    /// Fails when the user wants reading to end.
+    interrupt: fn() -> io::Result<()>,
     compression: Option<Compression>,
     lenient: bool,
     /// Bytes read and not yet consumed are `buffer[start..end]`.
@@ -86,9 +95,10 @@ impl<'a> Input<'a> {
         let mut magic = Vec::with_capacity(Compression::MAGIC);
         bytes.by_ref().take(Compression::MAGIC as u64).read_to_end(&mut magic)?;
         let compression = Compression::of(&magic);
-        let bytes = Patient(Cursor::new(magic).chain(bytes));
+        let bytes = Undecoded(Cursor::new(magic).chain(bytes));
         Ok(Self {
             bytes: decoder(compression, bytes)?,
+            interrupt: || Ok(()),
             compression,
             lenient,
             buffer: vec![0; BUFFER].into_boxed_slice(),
@@ -98,6 +108,12 @@ impl<'a> Input<'a> {
             ended: false,
             damage: None,
         })
+    }
+
+    /// The same, ended by an error of `interrupt`, which is called at least once in 256 kB: a
+    /// small part of a compressed input may decompress to gigabytes.
+    pub fn interrupted_by(self, interrupt: fn() -> io::Result<()>) -> Self {
+        Self { interrupt, ..self }
     }
 
     /// How the input is compressed, if it is.
@@ -118,7 +134,7 @@ impl<'a> Input<'a> {
         self.read
     }
 
-    /// Why the input, read leniently, ended early; nothing if it did not.
+    /// Why the input, read leniently, ended early. Returns `None` if it did not.
     pub fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }
@@ -128,6 +144,7 @@ impl<'a> Input<'a> {
         if self.ended {
             return Ok(false);
         }
+        (self.interrupt)()?;
         match self.bytes.read(&mut self.buffer[self.end..]) {
             Ok(count) => {
                 self.end += count;
@@ -139,12 +156,16 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Tells damaged data from a disk or network that fails: the latter is an error
-    /// in any case, for trying again may help where reading leniently does not.
+    /// Ends the input if its data is damaged and it is read leniently; fails otherwise.
     fn stopped(&mut self, error: io::Error) -> io::Result<()> {
-        if self.compression.is_none() || error.raw_os_error().is_some() {
-            return Err(error);
-        }
+        let error = match error.downcast::<NotRead>() {
+            Ok(NotRead(error)) => return Err(error),
+            Err(error) if is_out_of_memory(&error) => {
+                let reason = "not enough memory for the window with which the data was compressed";
+                return Err(io::Error::new(ErrorKind::OutOfMemory, reason));
+            }
+            Err(error) => error,
+        };
         self.ended = true;
         let place = format!("byte {} after decompression", self.read);
         let reason = match error.kind() {
@@ -204,19 +225,41 @@ fn decoder<'a>(
     })
 }
 
-/// Tries again when a signal interrupts a read, which decoders take for a failure.
-struct Patient<R>(R);
+/// True if a decoder could not allocate what it needs. Each says so in its own way.
+fn is_out_of_memory(error: &io::Error) -> bool {
+    let Some(inner) = error.get_ref() else { return error.kind() == ErrorKind::OutOfMemory };
+    // Codes of errors are negative numbers in unsigned ones.
+    let of_zstd = (ZSTD_ErrorCode::ZSTD_error_memory_allocation as usize).wrapping_neg();
+    matches!(inner.downcast_ref(), Some(XzError::Mem | XzError::MemLimit))
+        || inner.to_string() == get_error_name(of_zstd)
+}
 
-impl<R: Read> Read for Patient<R> {
+/// The input before it is decoded. Tries again when a signal interrupts a read, which
+/// decoders take for a failure, and wraps errors in [`NotRead`].
+struct Undecoded<R>(R);
+
+impl<R: Read> Read for Undecoded<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.0.read(out) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                result => return result,
+                result => return result.map_err(|error| io::Error::new(error.kind(), NotRead(error))),
             }
         }
     }
 }
+
+/// An error of the reader below a decoder.
+#[derive(Debug)]
+struct NotRead(io::Error);
+
+impl fmt::Display for NotRead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for NotRead {}
 
 #[cfg(test)]
 mod tests {
@@ -308,16 +351,70 @@ mod tests {
         assert_eq!(Input::open(&b""[..], false).unwrap().head().unwrap(), b"");
     }
 
+    struct Failing(fn() -> io::Error);
+
+    impl Read for Failing {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err((self.0)())
+        }
+    }
+
     #[test]
     fn a_failing_disk_is_no_damage() {
-        struct Failing;
-        impl Read for Failing {
-            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-                Err(io::Error::from_raw_os_error(5))
+        for compress in [gzip, zstd, xz, <[u8]>::to_vec] {
+            let start = &compress(b"good data")[..8];
+            let mut input =
+                Input::open(start.chain(Failing(|| io::Error::from_raw_os_error(5))), true).unwrap();
+            assert_eq!(input.read_to_end(&mut Vec::new()).unwrap_err().raw_os_error(), Some(5));
+        }
+    }
+
+    /// Errors without a code of the operating system, of every kind that data has as well.
+    #[test]
+    fn an_error_of_the_reader_is_no_damage() {
+        let errors: [fn() -> io::Error; 3] = [
+            || io::Error::other("stop"),
+            || io::Error::new(ErrorKind::UnexpectedEof, "stop"),
+            || io::Error::new(ErrorKind::InvalidData, "stop"),
+        ];
+        for (compress, error) in
+            [gzip, zstd, xz, <[u8]>::to_vec].into_iter().flat_map(|c| errors.map(|e| (c, e)))
+        {
+            let start = &compress(b"good data")[..8];
+            let mut input = Input::open(start.chain(Failing(error)), true).unwrap();
+            let failure = input.read_to_end(&mut Vec::new()).unwrap_err();
+            assert_eq!((failure.kind(), failure.to_string()), (error().kind(), "stop".to_string()));
+            assert_eq!(input.damage(), None);
+        }
+    }
+
+    #[test]
+    fn a_failed_allocation_is_no_damage() {
+        for error in [io::Error::from(XzError::Mem), io::Error::other("Allocation error : not enough memory")]
+        {
+            let mut input = Input::open(&b""[..], true).unwrap();
+            assert_eq!(input.stopped(error).unwrap_err().kind(), ErrorKind::OutOfMemory);
+            assert_eq!(input.damage(), None);
+        }
+    }
+
+    #[test]
+    fn an_interrupt_ends_reading_between_reads_of_compressed_data() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        static CALLS: AtomicUsize = AtomicUsize::new(0);
+        fn after_three() -> io::Result<()> {
+            if CALLS.fetch_add(1, Ordering::Relaxed) < 3 {
+                Ok(())
+            } else {
+                Err(io::Error::other("interrupted"))
             }
         }
-        let start = gzip(b"good");
-        let mut input = Input::open(start[..12].chain(Failing), true).unwrap();
-        assert_eq!(input.read_to_end(&mut Vec::new()).unwrap_err().raw_os_error(), Some(5));
+        // All of it is read at once, before any of it is decompressed.
+        let packed = zstd(&vec![b'z'; 64 * BUFFER]);
+        assert!(packed.len() < BUFFER);
+        let mut input = Input::open(&packed[..], true).unwrap().interrupted_by(after_three);
+        let mut out = Vec::new();
+        assert_eq!(input.read_to_end(&mut out).unwrap_err().to_string(), "interrupted");
+        assert!(out.len() <= 3 * BUFFER && input.damage().is_none(), "{} bytes", out.len());
     }
 }

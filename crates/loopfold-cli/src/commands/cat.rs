@@ -12,6 +12,10 @@ use loopfold_sources::FunctionNames;
 use std::io::{BufWriter, Write};
 
 pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
+    let from = arguments.from;
+    if let Some(to) = arguments.to.filter(|&to| to < from) {
+        bail!("--from {from} --to {to}: the window ends before it begins; --to is the event to stop before");
+    }
     let times = if arguments.times { TimesKept::All } else { TimesKept::None };
     let folder = FolderArgs::default().or(FolderName::SequiturRuns);
     let (fold, notes) = input::fold(&arguments.read, times, &folder)?;

@@ -258,7 +258,7 @@ fn stats_say_which_folder_and_why() {
     assert_eq!(json["stream_list"][0]["folder"], "repair");
     let one = folder.file("x.txt", "a\nb\n");
     let text = run(&["stats", &one]).ok().text();
-    assert!(text.contains("folder: outermost, next to nothing repeats\n"), "{text}");
+    assert!(text.contains("folder: outermost, rules beyond loops would not pay\n"), "{text}");
     let text = run(&["stats", &one, "--folder", "outermost"]).ok().text();
     assert!(!text.contains("folder: "), "{text}");
 }

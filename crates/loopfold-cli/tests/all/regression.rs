@@ -1,7 +1,170 @@
-//! Bugs that were found, each held down by a test that is named after it.
+//! Bugs that were found in use, each with a test that is named after it.
 
-#[cfg(target_os = "linux")]
 use crate::support::{Folder, run};
+
+#[cfg(unix)]
+mod interrupts {
+    use crate::support::{Folder, Run, binary, run};
+    use loopfold_testing::streams;
+    use std::io::Write as _;
+    use std::process::{Child, Command, Stdio};
+    use std::time::Duration;
+
+    /// Lines that take 1 MB; compressed some hundred bytes, so that gigabytes of them fit one
+    /// read of the compressed input.
+    fn frame() -> Vec<u8> {
+        zstd::encode_all(&b"an event of some length\n".repeat(50_000)[..], 1).unwrap()
+    }
+
+    fn begin(arguments: &[&str]) -> Child {
+        let mut command = Command::new(binary());
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    }
+
+    fn interrupt(child: Child) -> Run {
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        child.wait_with_output().unwrap().into()
+    }
+
+    /// Waits until the command catches signals, which it does before it reads.
+    #[cfg(target_os = "linux")]
+    fn wait_until_it_catches_signals(child: &Child) {
+        const SIGINT: u64 = 1 << (2 - 1);
+        let status = format!("/proc/{}/status", child.id());
+        let caught = || -> Option<u64> {
+            let status = std::fs::read_to_string(&status).unwrap();
+            let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+            u64::from_str_radix(mask.trim(), 16).ok()
+        };
+        while caught().is_none_or(|mask| mask & SIGINT == 0) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// The interrupt used to count as damage, behind which a lenient input ends.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn ctrl_c_during_a_lenient_fold_of_compressed_data_leaves_the_old_archive() {
+        let folder = Folder::new();
+        let trace = folder.file("big.zst", frame().repeat(2000));
+        for options in [&["--lenient"][..], &[], &["--lenient", "--folder", "outermost"]] {
+            let archive = folder.file("x.fold", "was here before");
+            let child = begin(&[&["fold", &trace, "--format", "lines", "-o", &archive], options].concat());
+            wait_until_it_catches_signals(&child);
+            interrupt(child).fails_with(&["big.zst", "interrupted"]);
+            assert_eq!(std::fs::read_to_string(&archive).unwrap(), "was here before");
+        }
+    }
+
+    /// It used to be lost, as the error of the source hid that of the signal.
+    #[test]
+    fn what_was_read_of_a_file_before_ctrl_c_is_kept_as_that_of_a_pipe() {
+        let lines =
+            streams::random(200_000, 30_000, 11).into_iter().map(|number| format!("event {number}\n"));
+        let text: String = lines.collect();
+        let packed = zstd::encode_all(text.as_bytes(), 1).unwrap();
+        // More than a pipe holds, so that some of it has been read when all is written.
+        assert!(packed.len() > 300_000, "{} bytes", packed.len());
+        for (bytes, options) in
+            [(&packed[..], &["--lenient"][..]), (&packed, &[]), (text.as_bytes(), &["--lenient"])]
+        {
+            let folder = Folder::new();
+            let (pipe, archive) = (folder.at("t.log"), folder.file("x.fold", "was here before"));
+            assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+            let child = begin(&[&["fold", &pipe, "-o", &archive], options].concat());
+            let mut writer = std::fs::File::create(&pipe).unwrap();
+            writer.write_all(bytes).unwrap();
+            interrupt(child).fails_with(&[
+                "t.log: interrupted; the ",
+                " before that are in ",
+                "x.partial.fold",
+            ]);
+            drop(writer);
+            assert_eq!(std::fs::read_to_string(&archive).unwrap(), "was here before");
+            let partial = folder.at("x.partial.fold");
+            run(&["verify", &partial]).ok();
+            let kept = run(&["cat", &partial]).ok().text();
+            assert!(kept.len() > 1000 && text.starts_with(&kept), "{} bytes kept", kept.len());
+        }
+    }
+}
+
+/// A rule does not pay in so few events, but most of them are iterations of a loop.
+#[test]
+fn stats_does_not_say_that_nothing_repeats_in_abababc() {
+    let folder = Folder::new();
+    for (name, trace) in [("bytes", "abababc"), ("lines", "a\nb\na\nb\na\nb\nc\n")] {
+        let trace = folder.file("x", trace);
+        let text = run(&["stats", &trace, "--format", name]).ok().text();
+        assert!(text.contains("folder: outermost, rules beyond loops would not pay\n"), "{text}");
+        assert!(!text.contains("nothing"), "{text}");
+        let loops = run(&["loops", &trace, "--format", name, "--folder", "auto"]).ok().text();
+        assert!(loops.contains("3 ×") || loops.contains("^3"), "{loops}");
+    }
+}
+
+#[test]
+fn an_archive_in_a_folder_that_does_not_exist_names_the_folder() {
+    let folder = Folder::new();
+    let trace = folder.file("x.txt", "a\n");
+    let missing = folder.at("no");
+    for command in ["fold", "merge"] {
+        let nowhere = folder.at("no/such/x.fold");
+        let expected = [&nowhere, &format!("the folder {missing} does not exist; create it")[..]];
+        run(&[command, &trace, "-o", &nowhere]).fails_with(&expected);
+    }
+    let export = ["export", &trace, "--to", "grammar", "-o", &folder.at("no/x.grammar")];
+    run(&export).fails_with(&["no/x.grammar", &format!("the folder {missing} does not exist")]);
+    // Before anything is read, which may take hours.
+    run(&["fold", &folder.at("absent"), "-o", &folder.at("no/x.fold")])
+        .fails_with(&["does not exist; create it"]);
+    let inside = folder.at("x.txt/x.fold");
+    run(&["fold", &trace, "-o", &inside]).fails_with(&[&inside, &format!("{trace} is not a folder")]);
+    let path = folder.path().to_str().unwrap();
+    run(&["fold", &trace, "-o", path]).fails_with(&[path, "is a folder; name the file to write in it"]);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+#[cfg(unix)]
+fn an_archive_in_a_folder_without_permission_says_so() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+    let folder = Folder::new();
+    let (trace, closed) = (folder.file("x.txt", "a\n"), folder.at("closed"));
+    std::fs::create_dir(&closed).unwrap();
+    let set_mode = |path: &str, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set_mode(&closed, 0o555);
+    let mut command = std::process::Command::new(crate::support::binary());
+    if std::fs::write(folder.at("closed/probe"), "").is_ok() {
+        // Root may write everywhere: run as nobody, from a place where nobody can look.
+        let copy = folder.at("loopfold");
+        std::fs::copy(crate::support::binary(), &copy).unwrap();
+        set_mode(folder.path().to_str().unwrap(), 0o755);
+        set_mode(&copy, 0o755);
+        command = std::process::Command::new(&copy);
+        command.uid(65534).gid(65534);
+    }
+    let archive = folder.at("closed/x.fold");
+    let output = command.args(["fold", &trace, "-o", &archive]).current_dir("/").output().unwrap();
+    let expected = format!("no permission to create a file in the folder {closed}");
+    crate::support::Run::from(output).fails_with(&[&archive, &expected]);
+}
+
+#[test]
+fn a_window_that_ends_before_it_begins_is_an_error() {
+    let folder = Folder::new();
+    let trace = folder.file("x.txt", "a\nb\n");
+    for form in [&[][..], &["--json"], &["--raw"]] {
+        run(&[&["cat", &trace, "--from", "5", "--to", "2"], form].concat())
+            .fails_with(&["--from 5 --to 2", "ends before it begins"]);
+    }
+    assert_eq!(run(&["cat", &trace, "--from", "1", "--to", "1"]).ok().text(), "");
+    assert_eq!(run(&["cat", &trace, "--from", "5"]).ok().text(), "");
+}
 
 /// Once for the fold and again for what it has beside it.
 #[test]

@@ -3,12 +3,15 @@
 //! The stream is folded by `sequitur-runs` while it arrives, and at its end the grammar
 //! tells what kind of stream it was. As a rule it stays: on traces of real programs its
 //! archives are smaller than those of the folders that take loops only, and on loops they
-//! are as small. But where next to nothing repeats, rules cost more than they save. That
-//! is seen by comparing what the items of the grammar and what the bare symbols would
-//! take, each at their entropy; such a stream is folded by `outermost` instead.
+//! are as small. But where hardly anything repeats, or a stream is short, rules cost more than
+//! they save. That is seen by comparing what the items of the grammar and what the bare symbols
+//! would take, each at their entropy; such a stream is folded by `outermost` instead.
 //!
-//! Cost: that of `sequitur-runs`; where next to nothing repeats at most as much again, and
-//! then the stream in memory, at up to 27 bytes an event. Streams longer than
+//! The reason that is noted says what was compared, and nothing of how much repeats that the
+//! comparison does not show: three iterations of a loop are most of a stream of seven events,
+//! though a rule for them does not pay.
+//!
+//! Cost: that of `sequitur-runs`; where rules do not pay at most as much again, and then the stream in memory, at up to 27 bytes an event. Streams longer than
 //! [`LONGEST_TRIED`] are not looked at again, so memory stays bounded.
 
 use super::{Choice, Folded, Folder, Online, Outermost, SequiturRuns};
@@ -19,15 +22,16 @@ use hashbrown::HashMap;
 /// The longest stream that is held in memory to be folded by another folder.
 const LONGEST_TRIED: u64 = 1 << 22;
 
-/// With fewer events an item than this, rules may not pay.
+/// With fewer events an item than this, rules may not pay; with as many, two thirds of the
+/// events are repeats of others.
 const EVENTS_AN_ITEM: u64 = 3;
 
 /// About what a rule costs besides its items: that it begins, and where it ends.
 const BITS_A_RULE: f64 = 3.0;
 
 const MUCH_REPEATS: &str = "much of it repeats";
-const LITTLE_REPEATS: &str = "little repeats, but that pays";
-const NOTHING_REPEATS: &str = "next to nothing repeats";
+const RULES_PAY: &str = "rules pay, if not by much";
+const ONLY_LOOPS: &str = "rules beyond loops would not pay";
 const TOO_LONG: &str = "too long to look at twice";
 
 /// The folder `auto`.
@@ -89,7 +93,7 @@ impl Online for Choosing {
         let root = self.0.finish(&mut own)?.root;
         let fold = own.finish();
         let stay = |why| Some(Choice { folder: SequiturRuns.name(), why });
-        let choice = if events >= EVENTS_AN_ITEM * fold.items() as u64 {
+        let choice = if events > 0 && events >= EVENTS_AN_ITEM * fold.items() as u64 {
             stay(MUCH_REPEATS)
         } else if events > LONGEST_TRIED {
             stay(TOO_LONG)
@@ -97,10 +101,10 @@ impl Online for Choosing {
             let symbols: Vec<Symbol> = fold.unfold(root).collect();
             if bits_of_rules(&fold) > bits(symbols.iter().map(|&symbol| Target::Symbol(symbol))) {
                 let outermost = Outermost::default();
-                let choice = Some(Choice { folder: outermost.name(), why: NOTHING_REPEATS });
+                let choice = Some(Choice { folder: outermost.name(), why: ONLY_LOOPS });
                 return Ok(Folded { root: outermost.fold(&symbols, builder)?, choice });
             }
-            stay(LITTLE_REPEATS)
+            stay(RULES_PAY)
         };
         let root = builder.append_rules(&fold, Ok)?[root.index()];
         Ok(Folded { root, choice })
@@ -197,8 +201,18 @@ mod tests {
     fn data_without_structure_is_not_made_larger_by_rules() {
         let random = streams::random(100_000, 256, 5);
         let (fold, folded) = folded(&random);
-        assert_eq!(folded.choice, Some(Choice { folder: "outermost", why: NOTHING_REPEATS }));
+        assert_eq!(folded.choice, Some(Choice { folder: "outermost", why: ONLY_LOOPS }));
         assert!(size(&fold, folded.root) < 101_000, "of 100,000 bytes of entropy");
+    }
+
+    /// Reasons are true of short streams as well, whose rules hardly ever pay.
+    #[test]
+    fn a_short_stream_that_repeats_is_not_said_to_be_without_repeats() {
+        let why = |stream: &[u32]| folded(stream).1.choice.unwrap().why;
+        assert_eq!(why(&[0, 1, 0, 1, 0, 1, 2]), ONLY_LOOPS);
+        assert_eq!(why(&[0, 1, 2, 0, 1, 2, 0, 1, 2]), RULES_PAY);
+        assert_eq!(why(&[0; 7]), MUCH_REPEATS);
+        assert_eq!(why(&[]), ONLY_LOOPS);
     }
 
     #[test]

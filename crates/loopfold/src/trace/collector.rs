@@ -3,8 +3,9 @@
 use super::{Event, Intake, Projection, Sink, Stream, TimesKept, Timing, Trace};
 use crate::{Error, Result, StreamId, Symbol};
 
-/// Folders that hold a stream in memory use 32-bit positions, with one spare.
-pub(crate) const STREAM_LIMIT: usize = u32::MAX as usize - 1;
+/// The most events of a stream that is held in memory: folders that do so use 32-bit
+/// positions, with one spare.
+pub const STREAM_LIMIT: usize = u32::MAX as usize - 1;
 
 /// Collects what a source pushes into a [`Trace`].
 #[derive(Default)]

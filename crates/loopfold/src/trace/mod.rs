@@ -13,8 +13,7 @@ mod projection;
 
 pub(crate) use alphabet::is_bare_integer;
 pub use alphabet::{Alphabet, Meaning, is_harmless};
-pub use collector::Collector;
-pub(crate) use collector::STREAM_LIMIT;
+pub use collector::{Collector, STREAM_LIMIT};
 pub(crate) use column::{CHUNK, Cell, Chunk, Sum};
 pub use column::{Column, ColumnReader};
 pub use event::{Event, Field, Name, Role, Timing, Value};
