@@ -534,13 +534,6 @@ pub(crate) struct SimilarArgs {
     pub(crate) json: bool,
 }
 
-impl SimilarArgs {
-    /// Whether one more place is shown when there are so many.
-    pub(crate) fn shows(&self, shown: u64) -> bool {
-        self.top == 0 || shown < self.top
-    }
-}
-
 #[derive(Args, Debug)]
 pub(crate) struct HotArgs {
     #[command(flatten)]

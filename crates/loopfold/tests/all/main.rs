@@ -26,3 +26,4 @@ mod similar;
 mod sums;
 mod support;
 mod topology;
+mod trace_patterns;
