@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use clap::builder::TypedValueParser as _;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use loopfold::questions::ChunkSize;
+use loopfold::questions::{ChunkSize, Scheme};
 use std::path::PathBuf;
 
 /// Folds the repetition out of execution traces and shows the loops that made them.
@@ -439,6 +439,19 @@ pub(crate) enum SchemeName {
     /// Scheme 4: parts of the fold that hold something of the function
     #[value(alias = "4")]
     Indexed,
+}
+
+impl SchemeName {
+    /// The way that is asked for; `None` if it is to be chosen.
+    pub(crate) fn wanted(self) -> Option<Scheme> {
+        match self {
+            SchemeName::Auto => None,
+            SchemeName::Unfolded => Some(Scheme::Unfolded),
+            SchemeName::Folded => Some(Scheme::Folded),
+            SchemeName::Chunks => Some(Scheme::Chunks),
+            SchemeName::Indexed => Some(Scheme::Indexed),
+        }
+    }
 }
 
 /// What to show of what was found, instead of a summary.
