@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use clap::builder::TypedValueParser as _;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use loopfold::questions::ChunkSize;
+use loopfold::questions::{ChunkSize, Scheme};
 use std::path::PathBuf;
 
 /// Folds the repetition out of execution traces and shows the loops that made them.
@@ -441,6 +441,19 @@ pub(crate) enum SchemeName {
     Indexed,
 }
 
+impl SchemeName {
+    /// The way that is asked for; `None` if it is to be chosen.
+    pub(crate) fn wanted(self) -> Option<Scheme> {
+        match self {
+            SchemeName::Auto => None,
+            SchemeName::Unfolded => Some(Scheme::Unfolded),
+            SchemeName::Folded => Some(Scheme::Folded),
+            SchemeName::Chunks => Some(Scheme::Chunks),
+            SchemeName::Indexed => Some(Scheme::Indexed),
+        }
+    }
+}
+
 /// What to show of what was found, instead of a summary.
 #[derive(Args, Debug, Clone, Copy)]
 #[group(multiple = false)]
@@ -532,13 +545,6 @@ pub(crate) struct SimilarArgs {
     /// Print one JSON object
     #[arg(long, help_heading = "Showing")]
     pub(crate) json: bool,
-}
-
-impl SimilarArgs {
-    /// Whether one more place is shown when there are so many.
-    pub(crate) fn shows(&self, shown: u64) -> bool {
-        self.top == 0 || shown < self.top
-    }
 }
 
 #[derive(Args, Debug)]

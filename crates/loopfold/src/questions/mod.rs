@@ -48,8 +48,10 @@ pub use query::Query;
 pub use rule_sums::{rule_sums, summarize};
 pub use run_time::run_time;
 pub use similar::{
-    Compared, Filtered, LikePattern, Likeness, MessagesInOrder, ProcessStreams, RolesAndPeers,
-    SimilarOccurrence, SimilarPartners, SimilarPlace, SimilarWindow, find_similar, join_similar,
+    Compared, ComparedEvents, EnclosingPatterns, EventSequence, Filtered, JoinedOccurrences, LikePattern,
+    Likeness, MessagesInOrder, ProcessStreams, RolesAndPeers, SimilarFound, SimilarOccurrence,
+    SimilarPartners, SimilarPattern, SimilarPlace, SimilarSettings, SimilarVariant, SimilarWindow,
+    find_similar, join_similar, search_similar,
 };
 pub use statistics::{Statistics, StreamStatistics, statistics};
 pub use sums::{EventSums, event_sums};

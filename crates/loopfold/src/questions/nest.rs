@@ -107,6 +107,41 @@ impl Nest {
         Self { nodes }
     }
 
+    /// The events with loops written out, or with each repetition once if that would be more than
+    /// `most` or the nest is cut.
+    pub fn events(&self, most: u64) -> Vec<Symbol> {
+        self.written_out(most).unwrap_or_else(|| {
+            let event = |node: &Node| match node {
+                Node::Event(symbol) => Some(*symbol),
+                _ => None,
+            };
+            self.nodes.iter().filter_map(event).collect()
+        })
+    }
+
+    /// The events, loops written out. Returns `None` if there are too many.
+    fn written_out(&self, most: u64) -> Option<Vec<Symbol>> {
+        if self.is_cut() || self.length(0..self.nodes.len()) > most {
+            return None;
+        }
+        let mut events: Vec<Symbol> = Vec::new();
+        // The loops that are open: where each ends, where its first iteration began, and how often
+        // it comes again.
+        let mut open: Vec<(usize, usize, u64)> = Vec::new();
+        for (at, node) in self.nodes.iter().enumerate() {
+            match *node {
+                Node::Event(symbol) => events.push(symbol),
+                Node::Loop { times, end, .. } => open.push((end, events.len(), times - 1)),
+                Node::LeftOut(_) => return None,
+            }
+            while let Some((_, began, again)) = open.pop_if(|(end, ..)| *end == at + 1) {
+                let ended = events.len();
+                (0..again).for_each(|_| events.extend_from_within(began..ended));
+            }
+        }
+        Some(events)
+    }
+
     /// True when the nest was too long to be shown whole.
     pub fn is_cut(&self) -> bool {
         self.nodes.iter().any(|node| matches!(node, Node::LeftOut(_)))

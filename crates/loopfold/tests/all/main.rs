@@ -26,4 +26,5 @@ mod similar;
 mod sums;
 mod support;
 mod topology;
+mod trace_patterns;
 mod traversals;

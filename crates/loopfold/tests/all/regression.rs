@@ -1,8 +1,10 @@
 //! Bugs that were found, each held down by a test that is named after it.
 
+use crate::support::outermost;
 use loopfold::archive::{self, Archive, ReadOptions, SectionKind};
 use loopfold::folders::{Outermost, fold_trace};
-use loopfold::questions::PathIndex;
+use loopfold::questions::communication::Processes;
+use loopfold::questions::{EventChoice, PathIndex, Room};
 use loopfold::sections;
 use loopfold::trace::{Collector, Event, Field, Role, Sink, Value};
 use std::io::Cursor;
@@ -38,4 +40,32 @@ fn levels_in_a_stored_index_were_not_checked() {
     let mut archive = Archive::open(Cursor::new(&file)).unwrap();
     assert_eq!(sections::index(&mut archive, &fold).unwrap(), index);
     archive.verify_with(&sections::CHECKS).unwrap();
+}
+
+/// How often a function is called was counted by a pass over the fold for each of its symbols and
+/// each stream. It comes with looking at the streams now, also for functions that are numbers.
+#[test]
+fn count_calls_made_a_pass_for_each_function_stream_and_symbol() {
+    let mut collector = Collector::default();
+    for (name, calls) in [("rank 0", 3), ("rank 1", 5)] {
+        let stream = collector.stream(name).unwrap();
+        for call in 0..calls {
+            // Two symbols of one name.
+            let line = [Field { key: "line", value: Value::Integer(call % 2) }];
+            let message = [Field { key: "dest", value: Value::Integer(1) }];
+            collector.push(stream, &Event { role: Role::Enter, fields: &line, ..Event::named("f") }).unwrap();
+            collector.push(stream, &Event { role: Role::Enter, ..Event::integer(7) }).unwrap();
+            let send = Event { role: Role::Send, fields: &message, ..Event::named("MPI_Send") };
+            collector.push(stream, &send).unwrap();
+            collector.push(stream, &Event { role: Role::Leave, ..Event::integer(7) }).unwrap();
+            collector.push(stream, &Event { role: Role::Leave, ..Event::named("f") }).unwrap();
+        }
+    }
+    let fold = fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap();
+    for events in [0, 1 << 20] {
+        let room = Room { events, ..Room::default() };
+        let processes = Processes::of(&fold, &EventChoice::default(), room, &outermost).unwrap();
+        let calls = |stream| ["f", "7", "g"].map(|name| processes.calls(stream, name));
+        assert_eq!((calls(0), calls(1)), ([3, 3, 0], [5, 5, 0]));
+    }
 }

@@ -1,9 +1,15 @@
 //! Windows that are like a pattern: those of every window looked at, and the example of the
 //! paper.
 
-use loopfold::Symbol;
-use loopfold::questions::{LikePattern, Likeness, SimilarWindow};
-use loopfold_testing::Rng;
+use crate::support::fold_of;
+use loopfold::folders::{Outermost, fold_trace};
+use loopfold::questions::{
+    Compared, ComparedEvents, KnownPattern, KnownVariant, LikePattern, Likeness, ProcessStreams,
+    SimilarPattern, SimilarSettings, SimilarWindow, search_similar,
+};
+use loopfold::trace::{Collector, Event, Field, Role, Sink, Value};
+use loopfold::{Fold, Symbol};
+use loopfold_testing::{Rng, streams};
 
 fn symbols(text: &[u8]) -> Vec<Symbol> {
     text.iter().map(|&letter| Symbol::new(letter.into()).unwrap()).collect()
@@ -208,4 +214,102 @@ fn what_cannot_be_asked_is_refused() {
     assert!(like.threshold() < 1);
     assert_eq!(like.find_in(&symbols(b"a")).0, [SimilarWindow { start: 0, length: 1, distance: 2 }]);
     assert_eq!(like.find_in(&symbols(b"")).0, []);
+}
+
+/// The windows of every stream are those of the stream alone; equal streams have equal windows,
+/// and all count, however few are kept.
+#[test]
+fn a_search_goes_through_all_streams() {
+    let mut rng = Rng::new(77);
+    for _ in 0..200 {
+        let streams: Vec<Vec<u32>> = (0..rng.between(1, 4)).map(|_| streams::small(&mut rng, 40)).collect();
+        let streams: Vec<Vec<u32>> = streams
+            .iter()
+            .chain(&streams[..1])
+            .map(|stream| stream.iter().map(|&symbol| symbol % 4).collect())
+            .collect();
+        let fold = fold_of(&streams, &Outermost::default());
+        let sequence: Vec<Symbol> =
+            (0..rng.between(2, 5)).map(|_| Symbol::new(rng.below(4)).unwrap()).collect();
+        let compared = Compared::new(fold.alphabet()).unwrap();
+        let as_compared = |symbol: &Symbol| vec![compared.symbols()[symbol.index()].unwrap()];
+        let pattern = SimilarPattern::Everywhere(sequence.iter().map(as_compared).collect());
+        let events = ComparedEvents::Fields(compared);
+        let keep = rng.below(6) as u64;
+        let search = |keep| {
+            let settings = SimilarSettings { keep, ..SimilarSettings::default() };
+            search_similar(&fold, &ProcessStreams::of(&fold), &events, &pattern, &settings).unwrap()
+        };
+        let (all, some) = (search(u64::MAX), search(keep));
+        let like = LikePattern::new(&sequence, Likeness::default()).unwrap();
+        let mut expected = Vec::new();
+        for (index, stream) in streams.iter().enumerate() {
+            let symbols: Vec<Symbol> = stream.iter().map(|&raw| Symbol::new(raw as usize).unwrap()).collect();
+            let windows = like.find_in(&symbols).0.into_iter();
+            expected
+                .extend(windows.map(|window| (index, window.start as u64, window.length, window.distance)));
+        }
+        let told: Vec<_> =
+            all.matches.iter().map(|(stream, at)| (*stream, at.start, at.length, at.distance)).collect();
+        assert_eq!(told, expected);
+        assert_eq!(all.count, expected.len() as u64);
+        assert_eq!(all.exact, expected.iter().filter(|window| window.3 == 0).count() as u64);
+        let mut with_some: Vec<usize> = expected.iter().map(|window| window.0).collect();
+        with_some.dedup();
+        assert_eq!(all.streams, with_some.len() as u64);
+        assert_eq!(some.matches[..], all.matches[..(keep as usize).min(all.matches.len())]);
+        assert_eq!((some.count, some.exact, some.filtered), (all.count, all.exact, all.filtered));
+        assert!(all.joined.is_none() && all.other_orders.is_empty() && all.absent_processes == 0);
+    }
+}
+
+/// A ring in which every process sends on before it receives, or the other way round; the variant
+/// that occurs most often is taken, and the others are told.
+#[test]
+fn the_way_that_fits_best_is_taken() {
+    let pattern = KnownPattern::parse("ring:4").unwrap();
+    let variants = pattern.variants();
+    let rounds = |variant: &KnownVariant, rounds: usize, processes: usize| -> Vec<Vec<(Role, usize)>> {
+        variant.events.iter().take(processes).map(|events| events.repeat(rounds)).collect()
+    };
+    let fold = |processes: Vec<Vec<(Role, usize)>>| {
+        let mut collector = Collector::default();
+        for (process, events) in processes.iter().enumerate() {
+            let stream = collector.stream(&format!("rank {process}")).unwrap();
+            for &(role, peer) in events {
+                let key = if role == Role::Send { "dest" } else { "src" };
+                let fields = [("tag", 1), (key, peer)]
+                    .map(|(key, value)| Field { key, value: Value::Integer(value as i64) });
+                let name = if role == Role::Send { "MPI_Send" } else { "MPI_Recv" };
+                collector.push(stream, &Event { role, fields: &fields, ..Event::named(name) }).unwrap();
+            }
+        }
+        fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap()
+    };
+    let search = |fold: &Fold| {
+        let (pattern, events) = SimilarPattern::known(&pattern).unwrap();
+        let settings =
+            SimilarSettings { likeness: Likeness { edits: 0, ngram: 2 }, ..SimilarSettings::default() };
+        search_similar(fold, &ProcessStreams::of(fold), &events, &pattern, &settings).unwrap()
+    };
+    for (index, variant) in variants.iter().enumerate() {
+        let found = search(&fold(rounds(variant, 3, 4)));
+        let joined = found.joined.unwrap();
+        assert_eq!(joined.occurrences.len(), 3, "{}", variant.order);
+        assert_eq!(joined.pattern_events, variant.events.iter().map(Vec::len).sum::<usize>() as u64);
+        assert_eq!((joined.streams, found.absent_processes), (vec![0, 1, 2, 3], 0));
+        if index == 0 {
+            assert_eq!(joined.order.as_deref(), Some(variant.order.as_str()));
+        }
+        assert!(
+            found
+                .other_orders
+                .iter()
+                .all(|(order, count)| Some(order) != joined.order.as_ref() && *count > 0)
+        );
+    }
+    // Of fewer processes not enough are there.
+    let found = search(&fold(rounds(&variants[0], 3, 3)));
+    assert_eq!((found.absent_processes, found.joined.unwrap().occurrences.len()), (1, 0));
+    assert!(found.count > 0);
 }

@@ -3,8 +3,8 @@
 //! answered has its error, and the others run.
 
 use super::Paths;
-use super::path::{searches_json, streams_of, summary_json};
-use super::places::{Asked, Places, Shared};
+use super::path::{search, searches_json, streams_of, summary_json};
+use super::places::{Places, Shared};
 use super::scheme::Searcher;
 use super::stored::Stored;
 use crate::Outcome;
@@ -133,7 +133,7 @@ fn answer_all(
         _ => None,
     });
     let paths: Vec<PathQuery> = paths.flatten().cloned().collect();
-    let mut searcher = Searcher::new(fold, arguments, stored)?;
+    let mut searcher = Searcher::new(fold, arguments.scheme.wanted(), arguments.read.lenient, stored)?;
     searcher.look_for(&paths)?;
     let batch = Batch { arguments, fold, searcher, shared: Shared::new(fold, &paths) };
     let answers: Vec<OnceLock<Result<Value, String>>> = lines.iter().map(|_| OnceLock::new()).collect();
@@ -177,9 +177,7 @@ impl Batch<'_> {
     }
 
     fn paths(&self, text: &str, paths: &[PathQuery]) -> Result<Value> {
-        let search =
-            |path: &PathQuery| Ok(Asked { query: path.clone(), answer: self.searcher.search(path)? });
-        let asked = paths.iter().map(search).collect::<Result<Vec<_>>>()?;
+        let asked = search(&self.searcher, paths)?;
         let mut places = Places::new(&asked, &self.shared);
         let mut value = summary_json(self.fold, &asked, text, self.arguments.stacks, &mut places)?;
         value["streams"] = json!(streams_of(self.fold, &asked).len());

@@ -1,7 +1,7 @@
 //! Paths of functions: blocks that one invocation runs through, whatever it calls between.
 
 use super::places::{Asked, Places, Shared, Spot, function_label, order};
-use super::scheme::Searcher;
+use super::scheme::{Answer, Searcher};
 use super::stored::Stored;
 use super::{limit, note_more, outcome};
 use crate::Outcome;
@@ -9,7 +9,7 @@ use crate::args::{FindArgs, FindShown};
 use crate::show;
 use anyhow::{Context as _, Result, bail};
 use loopfold::Fold;
-use loopfold::questions::{Functions, PathQuery};
+use loopfold::questions::{Effort, Functions, PathQuery, Share};
 use serde_json::{Value, json};
 use std::io::{BufWriter, Write};
 use std::time::Duration;
@@ -35,9 +35,8 @@ pub(super) fn run(
         bail!("--before is for sequences of events, not for paths of functions");
     }
     show::notes(&never_entered(fold, paths)?);
-    let searcher = Searcher::new(fold, arguments, stored)?;
-    let search = |path: &PathQuery| Ok(Asked { query: path.clone(), answer: searcher.search(path)? });
-    let asked = paths.iter().map(search).collect::<Result<Vec<_>>>()?;
+    let searcher = Searcher::new(fold, arguments.scheme.wanted(), arguments.read.lenient, stored)?;
+    let asked = search(&searcher, paths)?;
     let shared = Shared::new(fold, paths);
     let found = Found { fold, asked: &asked, count: total(&asked)?, shared: &shared, is_pattern };
     let mut out = BufWriter::new(std::io::stdout().lock());
@@ -51,6 +50,18 @@ pub(super) fn run(
         show::notes(&explanation(&asked, opened));
     }
     Ok(outcome)
+}
+
+/// Looks for paths, and notes what was damaged.
+pub(super) fn search<'a>(searcher: &'a Searcher<'_>, paths: &[PathQuery]) -> Result<Vec<Asked<'a>>> {
+    let mut asked = Vec::with_capacity(paths.len());
+    for path in paths {
+        let answer = searcher.search(path)?;
+        let damage = answer.damage.iter().map(|damage| format!("{damage}; its events were unfolded"));
+        show::notes(&damage.collect::<Vec<_>>());
+        asked.push(Asked { query: path.clone(), answer });
+    }
+    Ok(asked)
 }
 
 /// Notes on functions whose frames are not known, so that there is nothing to find.
@@ -71,7 +82,7 @@ fn explanation(asked: &[Asked<'_>], opened: Duration) -> Vec<String> {
     // As many as anyone reads; --json has them all.
     const MOST: usize = 20;
     for Asked { query, answer } in asked.iter().take(MOST) {
-        notes.push(format!("{}: {}", show::shorten(&function_label(query), 60), answer.explain()));
+        notes.push(format!("{}: {}", show::shorten(&function_label(query), 60), explain(answer)));
     }
     if asked.len() > MOST {
         notes.push(format!("and {} more functions", show::count((asked.len() - MOST) as u64)));
@@ -402,9 +413,46 @@ pub(super) fn summary_json(
 /// What was done for each function.
 pub(super) fn searches_json(asked: &[Asked<'_>]) -> Value {
     let search = |asked: &Asked<'_>| {
-        let mut value = asked.answer.json();
+        let mut value = search_json(&asked.answer);
         value["function"] = json!(function_label(&asked.query));
         value
     };
     asked.iter().map(search).collect()
+}
+
+/// What was done, in words.
+fn explain(answer: &Answer<'_>) -> String {
+    let Effort { segments, chunks, rules, symbols, decompressed_bytes } = answer.effort;
+    let mut text = format!("scheme {} ({}), {}", answer.scheme.number(), answer.scheme.name(), answer.reason);
+    for (share, noun) in [(segments, "segments"), (chunks, "chunks"), (rules, "rules")] {
+        if let Some(Share { touched, all }) = share {
+            text.push_str(&format!("; {} of {} {noun}", show::count(touched), show::count(all)));
+        }
+    }
+    if symbols > 0 {
+        text.push_str(&format!("; {} unfolded", show::plural(symbols, "event")));
+    }
+    if decompressed_bytes > 0 {
+        text.push_str(&format!("; {} decompressed", show::bytes(decompressed_bytes)));
+    }
+    text.push_str(&format!("; searched in {}", show::duration(answer.took.as_nanos() as i128)));
+    text
+}
+
+/// The same for programs.
+fn search_json(answer: &Answer<'_>) -> Value {
+    let Effort { segments, chunks, rules, symbols, decompressed_bytes } = answer.effort;
+    let mut value = json!({
+        "scheme": answer.scheme.name(),
+        "reason": answer.reason,
+        "symbols": symbols,
+        "decompressed_bytes": decompressed_bytes,
+        "search_ns": answer.took.as_nanos() as u64,
+    });
+    for (share, key) in [(segments, "segments"), (chunks, "chunks"), (rules, "rules")] {
+        if let Some(Share { touched, all }) = share {
+            value[key] = json!({"touched": touched, "all": all});
+        }
+    }
+    value
 }

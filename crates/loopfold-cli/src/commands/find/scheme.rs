@@ -1,23 +1,20 @@
 //! The way in which a path is looked for: the only place of the command that knows which
-//! there are, and which of them to take.
+//! there are, and which of them to take. It knows no arguments and prints nothing.
 
 use super::stored::Stored;
-use crate::args::{FindArgs, SchemeName};
-use crate::show;
-use anyhow::Result;
 use loopfold::questions::{
     Effort, PathOccurrences, PathPlace, PathQuery, PathSearcher, PathSummary, ScanFound, ScanOptions, Scheme,
-    Share, TraceChunks, scan_chunks, scan_unfolded,
+    TraceChunks, scan_chunks, scan_unfolded,
 };
-use loopfold::{Fold, Symbol};
-use serde_json::{Value, json};
+use loopfold::{Fold, Result, Symbol};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// Looks for any number of paths in one fold, on any number of threads.
 pub(super) struct Searcher<'a> {
     fold: &'a Fold,
-    wanted: SchemeName,
+    /// The way that is asked for, if it is not to be chosen.
+    wanted: Option<Scheme>,
     lenient: bool,
     of_rules: PathSearcher<'a>,
     stored: Stored,
@@ -36,22 +33,30 @@ fn key_of(query: &PathQuery) -> Option<PathKey> {
 pub(super) struct Answer<'a> {
     pub(super) found: Box<dyn PathOccurrences + 'a>,
     pub(super) scheme: Scheme,
-    reason: String,
-    effort: Effort,
-    took: Duration,
+    /// Why it was looked for in that way, what was done, and how long it took.
+    pub(super) reason: String,
+    pub(super) effort: Effort,
+    pub(super) took: Duration,
+    /// What was damaged and did without.
+    pub(super) damage: Vec<String>,
 }
 
 impl<'a> Searcher<'a> {
-    /// With what the archive has beside the rules, if it is one.
-    pub(super) fn new(fold: &'a Fold, arguments: &FindArgs, mut stored: Stored) -> Result<Self> {
+    /// With what the archive has beside the rules, if it is one. A lenient search does without
+    /// what of that is damaged.
+    pub(super) fn new(
+        fold: &'a Fold,
+        wanted: Option<Scheme>,
+        lenient: bool,
+        mut stored: Stored,
+    ) -> Result<Self> {
         let of_rules = PathSearcher::new(fold, stored.index.take())?;
-        let lenient = arguments.read.lenient;
-        Ok(Self { fold, wanted: arguments.scheme, lenient, of_rules, stored, together: HashMap::new() })
+        Ok(Self { fold, wanted, lenient, of_rules, stored, together: HashMap::new() })
     }
 
     /// Looks for many paths together, as far as they can be.
     pub(super) fn look_for(&mut self, paths: &[PathQuery]) -> Result<()> {
-        if self.wanted != SchemeName::Auto {
+        if self.wanted.is_some() {
             return Ok(());
         }
         for (path, summary) in paths.iter().zip(self.of_rules.search_many(paths)?) {
@@ -64,21 +69,15 @@ impl<'a> Searcher<'a> {
 
     pub(super) fn search(&self, query: &PathQuery) -> Result<Answer<'_>> {
         let started = Instant::now();
-        let scheme = match self.wanted {
-            SchemeName::Auto => None,
-            SchemeName::Unfolded => Some(Scheme::Unfolded),
-            SchemeName::Folded => Some(Scheme::Folded),
-            SchemeName::Chunks => Some(Scheme::Chunks),
-            SchemeName::Indexed => Some(Scheme::Indexed),
-        };
-        if let Some(scheme @ (Scheme::Unfolded | Scheme::Chunks)) = scheme {
+        if let Some(scheme @ (Scheme::Unfolded | Scheme::Chunks)) = self.wanted {
             let found = self.scan(scheme, query)?;
             let reason = match self.stored.chunks {
                 Some(_) => "it was asked for; the archive has the events in chunks",
                 None => "it was asked for; there are no chunks, so ranges of the fold are unfolded",
             };
-            let (reason, effort) = (reason.to_string(), found.effort());
-            return Ok(Answer { found: Box::new(found), scheme, reason, effort, took: started.elapsed() });
+            let (reason, effort, damage) = (reason.to_string(), found.effort(), found.damage().to_vec());
+            let took = started.elapsed();
+            return Ok(Answer { found: Box::new(found), scheme, reason, effort, took, damage });
         }
         if let Some(summary) = key_of(query).and_then(|key| self.together.get(&key)) {
             return Ok(Answer {
@@ -87,28 +86,27 @@ impl<'a> Searcher<'a> {
                 reason: "together with other paths of the function".to_string(),
                 effort: Effort::default(),
                 took: started.elapsed(),
+                damage: Vec::new(),
             });
         }
-        let answer = self.of_rules.search(query, scheme)?;
+        let answer = self.of_rules.search(query, self.wanted)?;
         Ok(Answer {
             found: Box::new(answer.found),
             scheme: answer.scheme,
             reason: answer.reason,
             effort: answer.effort,
             took: started.elapsed(),
+            damage: Vec::new(),
         })
     }
 
     fn scan(&self, scheme: Scheme, query: &PathQuery) -> Result<ScanFound<'_>> {
         let options = ScanOptions { lenient: self.lenient, ..ScanOptions::default() };
         let chunks = self.stored.chunks.as_ref().map(|chunks| chunks as &dyn TraceChunks);
-        let found = match scheme {
-            Scheme::Chunks => scan_chunks(self.fold, chunks, query, &options)?,
-            _ => scan_unfolded(self.fold, chunks, query, &options)?,
-        };
-        let damage = found.damage().iter();
-        show::notes(&damage.map(|damage| format!("{damage}; its events were unfolded")).collect::<Vec<_>>());
-        Ok(found)
+        match scheme {
+            Scheme::Chunks => scan_chunks(self.fold, chunks, query, &options),
+            _ => scan_unfolded(self.fold, chunks, query, &options),
+        }
     }
 }
 
@@ -128,55 +126,11 @@ impl PathOccurrences for Summarized<'_, '_> {
         self.summary.counts.len()
     }
 
-    fn each_in(
-        &self,
-        stream: usize,
-        skip: u64,
-        tell: &mut dyn FnMut(PathPlace) -> bool,
-    ) -> loopfold::Result<()> {
+    fn each_in(&self, stream: usize, skip: u64, tell: &mut dyn FnMut(PathPlace) -> bool) -> Result<()> {
         let Some(first) = self.summary.firsts[stream] else { return Ok(()) };
         if skip == 0 && !tell(first) {
             return Ok(());
         }
         self.searcher.search(&self.query, None)?.found.each_in(stream, skip.max(1), tell)
-    }
-}
-
-impl Answer<'_> {
-    /// What was done, in words.
-    pub(super) fn explain(&self) -> String {
-        let Effort { ranges, chunks, rules, symbols, decompressed_bytes } = self.effort;
-        let mut text = format!("scheme {} ({}), {}", self.scheme.number(), self.scheme.name(), self.reason);
-        for (share, noun) in [(ranges, "index ranges"), (chunks, "chunks"), (rules, "rules")] {
-            if let Some(Share { touched, all }) = share {
-                text.push_str(&format!("; {} of {} {noun}", show::count(touched), show::count(all)));
-            }
-        }
-        if symbols > 0 {
-            text.push_str(&format!("; {} unfolded", show::plural(symbols, "event")));
-        }
-        if decompressed_bytes > 0 {
-            text.push_str(&format!("; {} decompressed", show::bytes(decompressed_bytes)));
-        }
-        text.push_str(&format!("; searched in {}", show::duration(self.took.as_nanos() as i128)));
-        text
-    }
-
-    /// The same for programs.
-    pub(super) fn json(&self) -> Value {
-        let Effort { ranges, chunks, rules, symbols, decompressed_bytes } = self.effort;
-        let mut value = json!({
-            "scheme": self.scheme.name(),
-            "reason": self.reason,
-            "symbols": symbols,
-            "decompressed_bytes": decompressed_bytes,
-            "search_ns": self.took.as_nanos() as u64,
-        });
-        for (share, key) in [(ranges, "segments"), (chunks, "chunks"), (rules, "rules")] {
-            if let Some(Share { touched, all }) = share {
-                value[key] = json!({"touched": touched, "all": all});
-            }
-        }
-        value
     }
 }

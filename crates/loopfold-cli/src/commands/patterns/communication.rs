@@ -4,17 +4,15 @@
 use crate::show;
 use anyhow::Result;
 use loopfold::Symbol;
-use loopfold::fold::Occurrences;
 use loopfold::questions::communication::{
-    CommunicationPattern, Description, Disagreement, Part, Partners, Processes, Topology, Unmatched,
+    CommunicationPattern, Description, Disagreement, Part, Partners, Processes, Topology, TracePatterns,
+    Unmatched,
 };
-use loopfold::questions::{KeptPositions, Nest, Node, RankBy};
+use loopfold::questions::{KeptPositions, Nest, Node};
 use loopfold::trace::{Name, Role, Value as FieldValue};
 use loopfold::{Fold, questions};
 use serde_json::{Map, Value, json};
-use std::cell::RefCell;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::Write;
 
 /// Processes of a pattern on a terminal.
@@ -25,54 +23,30 @@ const LINES: usize = 4;
 const MOST_PLACES: usize = 1000;
 /// Events of one process that are shown.
 const LONGEST: usize = 1 << 12;
-/// Patterns that others may be a part of.
-const SURVEYED: usize = 100;
 /// Events and channels of all patterns together in JSON, but for those of the first.
 const MOST_SYMBOLS: usize = 1 << 22;
 /// What is unmatched, on a terminal.
 const MOST_UNMATCHED: usize = 10;
 
-/// All that is needed to tell of communication.
+/// All that is needed to print communication.
 pub(super) struct Communication<'a> {
     fold: &'a Fold,
     processes: &'a Processes<'a>,
-    partners: &'a Partners,
-    patterns: Vec<&'a CommunicationPattern>,
+    found: &'a TracePatterns,
     positions: KeptPositions<'a>,
     /// The events of all streams that are looked at.
     events: u64,
-    /// How often functions are entered in streams, as far as that was asked.
-    calls: RefCell<HashMap<(String, u32), u64>>,
 }
 
 impl<'a> Communication<'a> {
-    pub(super) fn new(
-        fold: &'a Fold,
-        processes: &'a Processes<'a>,
-        partners: &'a Partners,
-        patterns: &'a [CommunicationPattern],
-        rank_by: RankBy,
-        min_count: u64,
-    ) -> Self {
-        let mut patterns: Vec<&CommunicationPattern> =
-            patterns.iter().filter(|pattern| pattern.count >= min_count).collect();
-        // They come by the events they explain, which is what decides among equals.
-        patterns.sort_by_key(|pattern| {
-            Reverse(match rank_by {
-                RankBy::Events => 0,
-                RankBy::Count => pattern.count,
-                RankBy::Length => pattern.events,
-                RankBy::Processes => pattern.parts().len() as u64,
-            })
-        });
+    pub(super) fn new(fold: &'a Fold, processes: &'a Processes<'a>, found: &'a TracePatterns) -> Self {
         let events = processes.shown().iter().fold(0u64, |sum, stream| sum.saturating_add(stream.length()));
-        let calls = RefCell::default();
-        Self { fold, processes, partners, patterns, positions: processes.positions(), events, calls }
+        Self { fold, processes, found, positions: processes.positions(), events }
     }
 
     /// How many patterns there are.
-    pub(super) fn found(&self) -> usize {
-        self.patterns.len()
+    pub(super) fn count(&self) -> usize {
+        self.found.communication.len()
     }
 
     fn name(&self, stream: u32) -> String {
@@ -87,55 +61,9 @@ impl<'a> Communication<'a> {
         if self.events == 0 { 0.0 } else { (pattern.explains as f64 / self.events as f64).min(1.0) }
     }
 
-    /// The number of the smallest of the first `most` patterns that this one is a part of.
-    fn within(&self, pattern: &CommunicationPattern, most: usize) -> Option<usize> {
-        let first = pattern.parts()[0];
-        let mut smallest: Option<(u32, usize)> = None;
-        for (other, id) in self.patterns.iter().take(most).zip(1..) {
-            let holds = |part: &&Part| {
-                part.stream == first.stream
-                    && part.start <= first.start
-                    && first.end <= part.end
-                    && part.end - part.start > first.end - first.start
-            };
-            let parts = other.occurrences.iter().take(MOST_PLACES).flat_map(|occurrence| &occurrence.parts);
-            for part in parts.filter(holds) {
-                let length = part.end - part.start;
-                if smallest.is_none_or(|(known, _)| length < known) {
-                    smallest = Some((length, id));
-                }
-            }
-        }
-        smallest.map(|(_, id)| id)
-    }
-
     fn nest(&self, part: Part, longest: usize) -> Nest {
         let shown = self.processes.doings()[part.stream as usize].shown();
-        let end = part.end.min(part.start.saturating_add(longest as u32));
-        let mut nest = shown.nest(part.start as usize, end as usize);
-        if end < part.end {
-            let all = shown.events(part.start as usize, part.end as usize);
-            nest.nodes.push(Node::LeftOut(all.saturating_sub(nest.length(0..nest.nodes.len()))));
-        }
-        nest
-    }
-
-    /// How often a function is entered in a stream.
-    fn calls(&self, function: &str, stream: u32) -> u64 {
-        let mut known = self.calls.borrow_mut();
-        *known.entry((function.to_string(), stream)).or_insert_with(|| self.count_calls(function, stream))
-    }
-
-    fn count_calls(&self, function: &str, stream: u32) -> u64 {
-        let alphabet = self.fold.alphabet();
-        let root = self.fold.streams()[stream as usize].root();
-        let is_entry = |symbol: &Symbol| {
-            let meaning = alphabet.meaning(*symbol);
-            let Name::Text(name) = meaning.name else { return false };
-            meaning.role == Role::Enter && String::from_utf8_lossy(name) == function
-        };
-        let count = |symbol| self.fold.measure(&Occurrences(symbol), root).unwrap_or(u64::MAX);
-        alphabet.symbols().filter(is_entry).map(count).fold(0, u64::saturating_add)
+        shown.nest_up_to(part.start as usize, part.end as usize, longest)
     }
 }
 
@@ -145,7 +73,7 @@ impl Communication<'_> {
     pub(super) fn to_json(&self, most: usize) -> Vec<Value> {
         let mut room = MOST_SYMBOLS;
         let mut told = Vec::new();
-        for (pattern, id) in self.patterns.iter().take(most).zip(1..) {
+        for (pattern, id) in self.found.communication.iter().take(most).zip(1..) {
             told.push(self.pattern_json(id, pattern, &mut room));
             if room == 0 {
                 break;
@@ -156,14 +84,14 @@ impl Communication<'_> {
 
     /// Takes the room that its events and channels need.
     fn pattern_json(&self, id: usize, pattern: &CommunicationPattern, room: &mut usize) -> Value {
-        let about = Description::of(pattern, self.processes, self.partners);
+        let about = Description::of(pattern, self.processes, &self.found.partners);
         let alphabet = self.processes.alphabet();
         let (mut events, mut nests) = (Map::new(), Map::new());
         let longest = (MOST_SYMBOLS / pattern.parts().len().max(1)).clamp(1, LONGEST);
         *room = room.saturating_sub(about.channels.pairs().len());
         for &part in pattern.parts() {
             let nest = self.nest(part, longest);
-            let labels = super::process::events_of(&nest, longest as u64);
+            let labels = nest.events(longest as u64);
             *room = room.saturating_sub(labels.len() + nest.nodes.len());
             let labels: Vec<String> = labels.into_iter().map(|symbol| alphabet.label(symbol)).collect();
             events.insert(self.name(part.stream), json!(labels));
@@ -174,7 +102,7 @@ impl Communication<'_> {
             .functions
             .iter()
             .map(|(function, count)| {
-                json!({"function": show::plain(function), "count": count, "calls": self.calls(function, first)})
+                json!({"function": show::plain(function), "count": count, "calls": self.processes.calls(first as usize, function)})
             })
             .collect();
         let rank = |index: usize| self.processes.communicators().rank(pattern.parts()[index].stream as usize);
@@ -189,7 +117,7 @@ impl Communication<'_> {
             "nests": nests,
             "count": pattern.count,
             "places": pattern.occurrences.len(),
-            "within": self.within(pattern, SURVEYED),
+            "within": self.found.within(pattern),
             "share": show::rounded(self.share(pattern), 4),
             "processes": pattern.parts().iter().map(|part| self.title(part.stream)).collect::<Vec<_>>(),
             "positions": self.positions_json(pattern),
@@ -218,7 +146,7 @@ impl Communication<'_> {
 
     pub(super) fn matrix_json(&self) -> Value {
         let cell = |(&(from, to), traffic): (&(u32, u32), &questions::communication::Traffic)| json!({"from": from, "to": to, "messages": traffic.messages, "bytes": traffic.bytes});
-        self.partners.matrix.iter().map(cell).collect()
+        self.found.partners.matrix.iter().map(cell).collect()
     }
 
     pub(super) fn unmatched_json(&self) -> Value {
@@ -232,7 +160,7 @@ impl Communication<'_> {
                 "count": found.count, "first": first,
             })
         };
-        self.partners.unmatched.iter().map(one).collect()
+        self.found.partners.unmatched.iter().map(one).collect()
     }
 
     pub(super) fn disagreements_json(&self) -> Value {
@@ -246,7 +174,7 @@ impl Communication<'_> {
             });
             json!({"comm": found.comm, "nth": found.nth, "seen": seen})
         };
-        self.partners.disagreements.iter().map(one).collect()
+        self.found.partners.disagreements.iter().map(one).collect()
     }
 }
 
@@ -272,7 +200,7 @@ fn topology_json(topology: &Topology, rank: impl Fn(usize) -> u32) -> Value {
 impl Communication<'_> {
     pub(super) fn print(&self, out: &mut impl Write, most: usize, full: bool) -> Result<()> {
         let bold = anstyle::Style::new().bold();
-        let found = self.patterns.len();
+        let found = self.count();
         if found > 0 {
             writeln!(
                 out,
@@ -282,7 +210,7 @@ impl Communication<'_> {
                 show::plural(self.fold.streams().len() as u64, "stream"),
             )?;
         }
-        for (pattern, id) in self.patterns.iter().take(most).zip(1..) {
+        for (pattern, id) in self.found.communication.iter().take(most).zip(1..) {
             self.print_pattern(out, id, pattern, full)?;
         }
         if found > most {
@@ -299,7 +227,7 @@ impl Communication<'_> {
         full: bool,
     ) -> Result<()> {
         let bold = anstyle::Style::new().bold();
-        let about = Description::of(pattern, self.processes, self.partners);
+        let about = Description::of(pattern, self.processes, &self.found.partners);
         let what = match &about.topology {
             // A line of two is no shape.
             Some(topology) if topology.departs() == 0 && about.channels.processes() == 2 => {
@@ -316,7 +244,7 @@ impl Communication<'_> {
         };
         let parts = pattern.parts();
         writeln!(out, "\n{bold}#{id}  {what}{bold:#}")?;
-        let within = self.within(pattern, SURVEYED);
+        let within = self.found.within(pattern);
         let within = within.map_or(String::new(), |id| format!(", within #{id}"));
         writeln!(
             out,
@@ -328,7 +256,7 @@ impl Communication<'_> {
             show::percent(self.share(pattern)),
         )?;
         for (function, count) in &about.functions {
-            let calls = self.calls(function, parts[0].stream);
+            let calls = self.processes.calls(parts[0].stream as usize, function);
             writeln!(
                 out,
                 "    in {}: {}, in {}",
@@ -428,7 +356,7 @@ impl Communication<'_> {
 
     /// What never came to an end.
     pub(super) fn print_unmatched(&self, out: &mut impl Write, full: bool) -> Result<()> {
-        let Partners { unmatched, disagreements, .. } = self.partners;
+        let Partners { unmatched, disagreements, .. } = &self.found.partners;
         let most = if full { usize::MAX } else { MOST_UNMATCHED };
         let bold = anstyle::Style::new().bold();
         if !unmatched.is_empty() {

@@ -12,11 +12,10 @@ use crate::{Outcome, input};
 use anyhow::Result;
 use communication::Communication;
 use loopfold::Fold;
-use loopfold::questions::communication::{CommunicationPattern, Partners, Processes, communication_patterns};
-use loopfold::questions::{ENVELOPE, EventChoice, Only, PatternMethod, PatternSettings, Patterns, RankBy};
+use loopfold::questions::communication::{Partners, Processes, TracePatterns};
+use loopfold::questions::{ENVELOPE, EventChoice, Only, PatternMethod, PatternSettings, RankBy};
 use loopfold::trace::TimesKept;
 use process::ProcessPatterns;
-pub(super) use process::events_of;
 use serde_json::json;
 use std::io::Write;
 
@@ -31,20 +30,13 @@ pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
         Processes::of(&fold, &choice(arguments), input::room(&arguments.folder), &input::outermost)?;
     notes.extend(stored_note(&fold, &processes));
     let settings = settings(arguments);
-    let found = Found::of(&processes, &settings)?;
+    let found = TracePatterns::of(&processes, &settings)?;
     if found.process.is_cut {
         notes.push("there are so many repeats that only those are told which may explain most events".into());
     }
     notes.extend(communication::notes(&found.partners));
     show::notes(&notes);
-    let communication = Communication::new(
-        &fold,
-        &processes,
-        &found.partners,
-        &found.communication,
-        settings.rank_by,
-        settings.min_count,
-    );
+    let communication = Communication::new(&fold, &processes, &found);
     let process = ProcessPatterns::new(&fold, &processes, &found.process);
     if arguments.matrix {
         print_matrix(&found.partners)?;
@@ -55,30 +47,9 @@ pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
     }
     let is_any = match arguments.matrix {
         true => !found.partners.matrix.is_empty(),
-        false => found.process.found > 0 || communication.found() > 0,
+        false => found.process.found > 0 || communication.count() > 0,
     };
     Ok(if is_any { Outcome::Done } else { Outcome::Nothing })
-}
-
-/// All patterns of a trace.
-pub(super) struct Found {
-    pub(super) process: Patterns,
-    pub(super) partners: Partners,
-    pub(super) communication: Vec<CommunicationPattern>,
-}
-
-impl Found {
-    /// Communication patterns only where there is communication.
-    pub(super) fn of(processes: &Processes<'_>, settings: &PatternSettings) -> Result<Self> {
-        let shown = processes.shown();
-        let process = Patterns::of(&shown, settings)?;
-        if !processes.communicate() {
-            return Ok(Self { process, partners: Partners::default(), communication: Vec::new() });
-        }
-        let partners = Partners::of(processes)?;
-        let communication = communication_patterns(processes, &partners, &process.places(shown.len()));
-        Ok(Self { process, partners, communication })
-    }
 }
 
 /// How many patterns of a kind are shown.
@@ -98,11 +69,11 @@ fn print(
 ) -> Result<()> {
     let mut out = anstream::stdout().lock();
     communication.print(&mut out, most(arguments), arguments.full)?;
-    if communication.found() == 0 || arguments.processes {
-        if communication.found() > 0 {
+    if communication.count() == 0 || arguments.processes {
+        if communication.count() > 0 {
             writeln!(out)?;
         }
-        process.print(&mut out, arguments, communication.found(), most(arguments))?;
+        process.print(&mut out, arguments, communication.count(), most(arguments))?;
     } else {
         let count = show::plural(process.found(), "pattern");
         writeln!(out, "\n{count} of single processes, too (--processes shows them)")?;
@@ -121,8 +92,8 @@ fn print_json(
 ) -> Result<()> {
     let most = most(arguments);
     let mut patterns = communication.to_json(most);
-    patterns.extend(process.to_json(communication.found(), most));
-    let found = communication.found() as u64 + process.found();
+    patterns.extend(process.to_json(communication.count(), most));
+    let found = communication.count() as u64 + process.found();
     show::print_json(&json!({
         "method": method_name(settings.method),
         "streams": fold.streams().len(),

@@ -3,9 +3,9 @@
 use crate::args::PatternsArgs;
 use crate::show::{self, Labels};
 use anyhow::Result;
+use loopfold::Fold;
 use loopfold::questions::communication::Processes;
-use loopfold::questions::{KeptPositions, Nest, Node, Pattern, Patterns};
-use loopfold::{Fold, Symbol};
+use loopfold::questions::{KeptPositions, Nest, Pattern, Patterns};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -57,15 +57,7 @@ impl<'a> ProcessPatterns<'a> {
         let Some((stream, places)) = self.patterns.streams_of(pattern).next() else { return Nest::default() };
         let abridged = self.streams.doings()[stream].shown();
         let start = places.first().map_or(0, |place| place.start as usize);
-        let end = start + pattern.symbols.len();
-        let shown = end.min(start + LONGEST);
-        let mut nest = abridged.nest(start, shown);
-        if shown < end {
-            let told = nest.length(0..nest.nodes.len());
-            let left_out = abridged.events(start, end).saturating_sub(told);
-            nest.nodes.push(Node::LeftOut(left_out));
-        }
-        nest
+        abridged.nest_up_to(start, start + pattern.symbols.len(), LONGEST)
     }
 
     /// The share of a pattern in all events that count.
@@ -101,7 +93,7 @@ impl<'a> ProcessPatterns<'a> {
     fn pattern_json(&self, id: usize, pattern: &Pattern) -> Value {
         let alphabet = self.streams.alphabet();
         let nest = self.nest(pattern);
-        let events = events_of(&nest, WRITTEN_OUT).into_iter();
+        let events = nest.events(WRITTEN_OUT).into_iter();
         let events: Vec<String> = events.map(|symbol| alphabet.label(symbol)).collect();
         let length = nest.length(0..nest.nodes.len());
         let mut value = json!({
@@ -231,41 +223,4 @@ impl<'a> ProcessPatterns<'a> {
             streams,
         ]
     }
-}
-
-/// The events of a nest, loops written out, or each once if that would be more than `most`.
-pub(in crate::commands) fn events_of(nest: &Nest, most: u64) -> Vec<Symbol> {
-    written_out(nest, most).unwrap_or_else(|| once(nest))
-}
-
-/// The events of a nest, loops written out; nothing if there are too many.
-fn written_out(nest: &Nest, most: u64) -> Option<Vec<Symbol>> {
-    if nest.is_cut() || nest.length(0..nest.nodes.len()) > most {
-        return None;
-    }
-    let mut events: Vec<Symbol> = Vec::new();
-    // The loops that are open: where each ends, where its first iteration began, and how often
-    // it comes again.
-    let mut open: Vec<(usize, usize, u64)> = Vec::new();
-    for (at, node) in nest.nodes.iter().enumerate() {
-        match *node {
-            Node::Event(symbol) => events.push(symbol),
-            Node::Loop { times, end, .. } => open.push((end, events.len(), times - 1)),
-            Node::LeftOut(_) => return None,
-        }
-        while let Some((_, began, again)) = open.pop_if(|(end, ..)| *end == at + 1) {
-            let ended = events.len();
-            (0..again).for_each(|_| events.extend_from_within(began..ended));
-        }
-    }
-    Some(events)
-}
-
-/// The events of a nest, each repetition once.
-fn once(nest: &Nest) -> Vec<Symbol> {
-    let event = |node: &Node| match node {
-        Node::Event(symbol) => Some(*symbol),
-        _ => None,
-    };
-    nest.nodes.iter().filter_map(event).collect()
 }

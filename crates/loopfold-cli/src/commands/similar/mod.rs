@@ -1,21 +1,27 @@
-//! `loopfold similar`: windows of streams that are like a pattern, and occurrences of a
+//! `loopfold similar`: windows of streams that are similar to a pattern, and occurrences of a
 //! communication pattern that they make.
 
 mod file;
-mod larger;
 mod pattern;
 mod print;
-mod search;
 
 use crate::args::SimilarArgs;
 use crate::{Outcome, input, show};
 use anyhow::{Context as _, Result, bail};
-use larger::Larger;
+use loopfold::Fold;
+use loopfold::questions::communication::{Processes, TracePatterns};
+use loopfold::questions::{
+    ENVELOPE, EnclosingPatterns, EventChoice, Likeness, PatternSettings, SimilarFound, SimilarSettings,
+    search_similar,
+};
 use loopfold::trace::TimesKept;
 use pattern::Asked;
 
+/// Patterns of the list that windows may lie in.
+const MOST_LISTED: usize = 100_000;
+
 pub(super) fn run(arguments: &SimilarArgs) -> Result<Outcome> {
-    let max_error = share(&arguments.max_error)?;
+    let settings = settings(arguments)?;
     let has_option = arguments.pattern.is_some() || arguments.like.is_some() || arguments.number.is_some();
     let (read, text) = match has_option {
         true => (arguments.read.clone(), None),
@@ -26,12 +32,13 @@ pub(super) fn run(arguments: &SimilarArgs) -> Result<Outcome> {
     };
     let (fold, notes) = input::fold(&read, TimesKept::None, &arguments.folder)?;
     show::notes(&notes);
-    let (asked, notes) = Asked::read(arguments, text.as_deref(), &fold)?;
+    let listed = arguments.number.map(|_| Listed::of(arguments, &fold)).transpose()?;
+    let (asked, notes) = Asked::read(arguments, text.as_deref(), &fold, listed.as_ref())?;
     show::notes(&notes);
-    let found = search::search(arguments, &fold, &asked, max_error)?;
-    show::notes(&found.notes);
-    // What lies in larger patterns is said where there is something to say it of.
-    let larger = (found.count > 0).then(|| Larger::of(arguments, &fold)).transpose()?;
+    let found = search_similar(&fold, &asked.processes, &asked.events, &asked.pattern, &settings)?;
+    show::notes(&notes_on(&found));
+    let listed = listed_around(arguments, &fold, &found, listed);
+    let larger = listed.as_ref().map(|listed| EnclosingPatterns::of(&listed.processes, &listed.patterns));
     print::print(arguments, &fold, &asked, &found, larger.as_ref())?;
     // Of a pattern of several processes, its occurrences are what was asked for.
     let is_found = match &found.joined {
@@ -39,6 +46,63 @@ pub(super) fn run(arguments: &SimilarArgs) -> Result<Outcome> {
         None => found.count > 0,
     };
     Ok(super::find::outcome(is_found))
+}
+
+fn settings(arguments: &SimilarArgs) -> Result<SimilarSettings> {
+    Ok(SimilarSettings {
+        likeness: Likeness { edits: arguments.edits, ngram: arguments.ngram },
+        max_error: share(&arguments.max_error)?,
+        keep: if arguments.top == 0 { u64::MAX } else { arguments.top },
+    })
+}
+
+fn notes_on(found: &SimilarFound) -> Vec<String> {
+    let more = |(order, count): &(String, usize)| {
+        format!("{} more in another order: {order}", show::plural(*count as u64, "occurrence"))
+    };
+    let mut notes: Vec<String> = found.other_orders.iter().map(more).collect();
+    if found.absent_processes > 0 {
+        let absent = show::plural(found.absent_processes as u64, "process");
+        notes.push(format!("the trace does not have {absent} of the pattern"));
+    }
+    notes
+}
+
+/// The list of `patterns`.
+struct Listed<'a> {
+    processes: Processes<'a>,
+    patterns: TracePatterns,
+}
+
+impl<'a> Listed<'a> {
+    fn of(arguments: &SimilarArgs, fold: &'a Fold) -> loopfold::Result<Self> {
+        let left_out = if arguments.envelope { Vec::new() } else { ENVELOPE.map(String::from).to_vec() };
+        let choice = EventChoice { all_events: arguments.all_events, left_out, ..EventChoice::default() };
+        let room = input::room(&arguments.folder);
+        let processes = Processes::of(fold, &choice, room, &input::outermost)?;
+        let settings = PatternSettings { keep: MOST_LISTED, look_inside: 0, ..PatternSettings::default() };
+        let patterns = TracePatterns::of(&processes, &settings)?;
+        Ok(Self { processes, patterns })
+    }
+}
+
+/// The list in which windows lie, if that is printed. What was found is as good without it.
+fn listed_around<'a>(
+    arguments: &SimilarArgs,
+    fold: &'a Fold,
+    found: &SimilarFound,
+    listed: Option<Listed<'a>>,
+) -> Option<Listed<'a>> {
+    if !print::shows_larger(arguments, found) {
+        return None;
+    }
+    match listed.map_or_else(|| Listed::of(arguments, fold), Ok) {
+        Ok(listed) => Some(listed),
+        Err(error) => {
+            show::notes(&[format!("within which patterns these windows lie is not known: {error}")]);
+            None
+        }
+    }
 }
 
 /// A share such as `10%` or `0.1`.

@@ -1,25 +1,32 @@
 //! Printing what is like a pattern.
 
-use super::larger::Larger;
-use super::pattern::{Asked, Patterns};
-use super::search::{Found, Joined};
+use super::pattern::Asked;
 use crate::args::SimilarArgs;
 use crate::show;
 use anyhow::Result;
 use loopfold::Fold;
-use loopfold::questions::{SimilarOccurrence, SimilarPlace};
+use loopfold::questions::{
+    EnclosingPatterns, JoinedOccurrences, SimilarFound, SimilarOccurrence, SimilarPattern, SimilarPlace,
+};
 use serde_json::{Value, json};
 use std::io::{BufWriter, Write};
 
 /// Shown on a terminal, unless all are asked for.
 const TOP: usize = 20;
 
+/// Whether it is printed in which larger patterns windows lie: in JSON, and in the text for
+/// patterns of one stream.
+pub(super) fn shows_larger(arguments: &SimilarArgs, found: &SimilarFound) -> bool {
+    let is_shown = arguments.json || !arguments.all && found.joined.is_none();
+    is_shown && !found.matches.is_empty()
+}
+
 pub(super) fn print(
     arguments: &SimilarArgs,
     fold: &Fold,
     asked: &Asked<'_>,
-    found: &Found,
-    larger: Option<&Larger<'_>>,
+    found: &SimilarFound,
+    larger: Option<&EnclosingPatterns<'_, '_>>,
 ) -> Result<()> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     if arguments.json {
@@ -43,11 +50,11 @@ fn print_text(
     arguments: &SimilarArgs,
     fold: &Fold,
     asked: &Asked<'_>,
-    found: &Found,
-    larger: Option<&Larger<'_>>,
+    found: &SimilarFound,
+    larger: Option<&EnclosingPatterns<'_, '_>>,
 ) -> Result<()> {
-    let length = match (&asked.patterns, &found.joined) {
-        (Patterns::Everywhere(sequence), _) => sequence.len() as u64,
+    let length = match (&asked.pattern, &found.joined) {
+        (SimilarPattern::Everywhere(sequence), _) => sequence.len() as u64,
         (_, Some(joined)) => joined.pattern_events,
         _ => 0,
     };
@@ -72,7 +79,7 @@ fn print_text(
         writeln!(out)?;
     }
     for &(stream, place) in found.matches.iter().take(TOP) {
-        let within = larger.and_then(|larger| larger.around(stream, place));
+        let within = larger.and_then(|larger| larger.smallest_around(stream, place));
         let within = within.map_or(String::new(), |number| format!(", within pattern {number}"));
         writeln!(out, "{}{within}", line(fold, stream, place))?;
     }
@@ -89,7 +96,7 @@ fn edits(distance: u64) -> String {
     if distance == 0 { "the same".to_string() } else { show::plural(distance, "edit") }
 }
 
-fn print_joined(out: &mut impl Write, fold: &Fold, joined: &Joined) -> Result<()> {
+fn print_joined(out: &mut impl Write, fold: &Fold, joined: &JoinedOccurrences) -> Result<()> {
     let exact = joined.occurrences.iter().filter(|occurrence| occurrence.distance == 0).count();
     let count = joined.occurrences.len();
     let same = if count > 0 { format!(", {} the same", show::count(exact as u64)) } else { String::new() };
@@ -125,8 +132,8 @@ fn print_json(
     out: &mut impl Write,
     arguments: &SimilarArgs,
     fold: &Fold,
-    found: &Found,
-    larger: Option<&Larger<'_>>,
+    found: &SimilarFound,
+    larger: Option<&EnclosingPatterns<'_, '_>>,
 ) -> Result<()> {
     let value = json!({
         "edits": arguments.edits,
@@ -141,7 +148,7 @@ fn print_json(
     write!(out, "{},\"matches\":[", text.strip_suffix('}').unwrap_or(&text))?;
     for (index, &(stream, place)) in found.matches.iter().enumerate() {
         let mut value = place_json(fold, stream, place);
-        value["within"] = json!(larger.and_then(|larger| larger.around(stream, place)));
+        value["within"] = json!(larger.and_then(|larger| larger.smallest_around(stream, place)));
         write!(out, "{}{value}", if index > 0 { "," } else { "" })?;
     }
     write!(out, "]")?;
@@ -169,7 +176,7 @@ fn place_json(fold: &Fold, stream: usize, place: SimilarPlace) -> Value {
     json!({"stream": name, "start": start, "end": end, "length": length, "distance": distance})
 }
 
-fn occurrence_json(fold: &Fold, joined: &Joined, occurrence: &SimilarOccurrence) -> Value {
+fn occurrence_json(fold: &Fold, joined: &JoinedOccurrences, occurrence: &SimilarOccurrence) -> Value {
     let processes: Vec<Value> = occurrence
         .windows
         .iter()

@@ -10,6 +10,7 @@ mod partners;
 mod peers;
 mod processes;
 mod topology;
+mod trace_patterns;
 mod zip;
 
 pub use call::{Call, Calls, CommId, Message, Peer};
@@ -21,3 +22,4 @@ pub use partners::{Disagreement, Link, Partners, Traffic, Unmatched};
 pub use peers::{GridTold, Peers, PeersTold};
 pub use processes::{Doing, Processes};
 pub use topology::{Channels, Direction, Layout, Topology};
+pub use trace_patterns::{FirstPlace, TracePatterns};

@@ -30,6 +30,8 @@ pub struct Doing {
     pub(super) events: Vec<DoneEvent>,
     /// For each symbol of the shown form, the function that it happens in.
     contexts: Vec<u32>,
+    /// Functions that are entered, in order, and how often.
+    entered: Vec<(u32, u64)>,
 }
 
 /// An event as it is, and where it is in the shown form.
@@ -41,11 +43,12 @@ pub(super) struct DoneEvent {
 
 impl Doing {
     /// Where both forms have the same loops.
-    fn of_one_form(exact: Abridged, contexts: Vec<u32>, shown: &[Symbol]) -> Self {
+    fn of_one_form(exact: Abridged, contexts: Vec<u32>, entered: Vec<(u32, u64)>, shown: &[Symbol]) -> Self {
         let event = |(shown, &symbol): (usize, &Symbol)| DoneEvent { symbol, shown: shown as u32 };
         let events = exact.symbols().iter().enumerate().map(event).collect();
         let nest = sequence(&exact);
-        Self { events, nest, shown: exact.renamed(|symbol| shown[symbol.index()]), contexts }
+        let shown = exact.renamed(|symbol| shown[symbol.index()]);
+        Self { events, nest, shown, contexts, entered }
     }
 
     /// The stream as it is shown.
@@ -64,8 +67,9 @@ pub struct Processes<'a> {
     alphabet: Alphabet,
     pub(super) shown_calls: Calls,
     doings: Vec<Arc<Doing>>,
-    /// Functions, by the numbers that [`Doing::contexts`] has.
+    /// Functions, by the numbers that [`Doing::contexts`] has, and the numbers.
     functions: Vec<String>,
+    numbers: HashMap<String, u32>,
     /// The streams whose stored loops were taken.
     stored: Vec<usize>,
     /// Which symbols of the fold are looked at.
@@ -112,6 +116,7 @@ impl<'a> Processes<'a> {
             stored: (0..streams.len()).filter(|&at| is_long(streams[at].root())).collect(),
             taken: kinds.of.iter().map(|&kind| kind == Kind::Taken).collect(),
             functions: kinds.functions,
+            numbers: kinds.numbers,
             all_events: choice.all_events,
         })
     }
@@ -157,6 +162,14 @@ impl<'a> Processes<'a> {
         let function = *self.doings[stream].contexts.get(index)?;
         self.functions.get(function as usize).map(String::as_str)
     }
+
+    /// How often a function is entered in a stream. It was counted while the stream was looked
+    /// at; not where all events are, as in a trace without communication.
+    pub fn calls(&self, stream: usize, function: &str) -> u64 {
+        let Some(&number) = self.numbers.get(function) else { return 0 };
+        let entered = &self.doings[stream].entered;
+        entered.binary_search_by_key(&number, |&(known, _)| known).map_or(0, |at| entered[at].1)
+    }
 }
 
 /// What is done with each symbol.
@@ -171,6 +184,7 @@ enum Kind {
 struct Kinds {
     of: Vec<Kind>,
     functions: Vec<String>,
+    numbers: HashMap<String, u32>,
 }
 
 impl Kinds {
@@ -208,7 +222,16 @@ impl Kinds {
             }
         };
         let of = alphabet.symbols().map(&mut kind).collect();
-        Self { of, functions }
+        Self { of, functions, numbers }
+    }
+
+    /// Functions that are entered, from how often each is.
+    fn entered(counts: &[u64]) -> Vec<(u32, u64)> {
+        (0..)
+            .zip(counts)
+            .filter(|&(_, &count)| count > 0)
+            .map(|(function, &count)| (function, count))
+            .collect()
     }
 }
 
@@ -251,6 +274,7 @@ fn doing(
     let mut annotated = Annotated::new(fold.alphabet().len());
     let mut exact: Vec<Symbol> = Vec::new();
     let mut open: Vec<u32> = Vec::new();
+    let mut entered = vec![0u64; kinds.functions.len()];
     let mut page = vec![Symbol::new(0)?; PAGE];
     let mut unfold = fold.unfold(root);
     loop {
@@ -261,7 +285,10 @@ fn doing(
                 Kind::Taken => {
                     exact.push(annotated.number(symbol, open.last().copied().unwrap_or(NOWHERE))?);
                 }
-                Kind::Enter(function) => open.push(function),
+                Kind::Enter(function) => {
+                    entered[function as usize] += 1;
+                    open.push(function);
+                }
                 Kind::Leave => {
                     open.pop();
                 }
@@ -271,6 +298,7 @@ fn doing(
             break;
         }
     }
+    let entered = Kinds::entered(&entered);
     // What is left of each annotated symbol when the envelope is taken away.
     let mut plain = Annotated::new(fold.alphabet().len());
     let mut shorter = Vec::with_capacity(annotated.meanings.len());
@@ -283,7 +311,7 @@ fn doing(
         drop(exact);
         let contexts = exact_form.symbols().iter().map(|&symbol| plain.meanings[symbol.index()].1).collect();
         let exact_form = exact_form.renamed(|symbol| annotated.meanings[symbol.index()].0);
-        return Ok(Doing::of_one_form(exact_form, contexts, shown));
+        return Ok(Doing::of_one_form(exact_form, contexts, entered, shown));
     }
     exact.iter_mut().for_each(|symbol| *symbol = shorter[symbol.index()]);
     let shown_form = Abridged::of(&exact, fold_stream)?;
@@ -294,7 +322,7 @@ fn doing(
     let event = |(exact, shown): (u32, u32)| DoneEvent { symbol: exact_symbol(exact), shown };
     let events = pairs.into_iter().map(event).collect();
     let shown = shown_form.renamed(|symbol| plain.meanings[symbol.index()].0);
-    Ok(Doing { shown, nest, events, contexts })
+    Ok(Doing { shown, nest, events, contexts, entered })
 }
 
 /// How many events are unfolded at once.
@@ -309,9 +337,16 @@ fn doing_as_stored(
     limit: usize,
 ) -> Result<Doing> {
     let exact = Abridged::of_rule(fold, root, limit)?;
+    let mut entered = vec![0u64; kinds.functions.len()];
+    for (index, symbol) in exact.symbols().iter().enumerate() {
+        if let Kind::Enter(function) = kinds.of[symbol.index()] {
+            // No more than the stream has events, all together.
+            entered[function as usize] += exact.times(index, index + 1);
+        }
+    }
     let exact = exact.filtered(|symbol| kinds.of[symbol.index()] == Kind::Taken)?;
     let contexts = vec![NOWHERE; exact.symbols().len()];
-    Ok(Doing::of_one_form(exact, contexts, shown))
+    Ok(Doing::of_one_form(exact, contexts, Kinds::entered(&entered), shown))
 }
 
 /// An abridged stream as a nest of its indices.

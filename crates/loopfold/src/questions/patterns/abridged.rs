@@ -334,6 +334,17 @@ impl Abridged {
         Nest { nodes }
     }
 
+    /// The same, cut behind so many symbols; how many events the rest is, is in the last node.
+    pub fn nest_up_to(&self, start: usize, end: usize, longest: usize) -> Nest {
+        let cut = end.min(start.saturating_add(longest));
+        let mut nest = self.nest(start, cut);
+        if cut < end {
+            let shown = nest.length(0..nest.nodes.len());
+            nest.nodes.push(Node::LeftOut(self.events(start, end).saturating_sub(shown)));
+        }
+        nest
+    }
+
     /// What the loops inside a loop add to one of its iterations.
     fn added_inside(&self, index: usize) -> u64 {
         let AbridgedLoop { start, end, times } = self.loops[index];

@@ -24,15 +24,22 @@
 mod blocks;
 mod compared;
 mod distance;
+mod enclosing;
 mod joined;
 mod letters;
 mod messages;
 mod ngrams;
+mod search;
 
 pub use blocks::{SimilarPlace, find_similar};
 pub use compared::{Compared, ProcessStreams, RolesAndPeers};
+pub use enclosing::EnclosingPatterns;
 pub use joined::{SimilarOccurrence, SimilarPartners, join_similar};
 pub use messages::MessagesInOrder;
+pub use search::{
+    ComparedEvents, EventSequence, JoinedOccurrences, SimilarFound, SimilarPattern, SimilarSettings,
+    SimilarVariant, search_similar,
+};
 
 use crate::{Error, Result, Symbol};
 use distance::Distances;
