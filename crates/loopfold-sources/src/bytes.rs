@@ -2,12 +2,12 @@
 //!
 //! Such files are often written by hand-made tools whose last act is to print a
 //! newline; that one is noted beside the stream, so that it is no event and yet
-//! writing the stream gives the file back. Memory: nothing but the buffer.
+//! writing the stream gives the file back. Memory: the buffer and a symbol for each byte.
 
 use crate::guess::is_text;
 use crate::{Context, Fit, Result, Source};
-use loopfold::StreamId;
-use loopfold::trace::Event;
+use loopfold::trace::{Event, Timing};
+use loopfold::{StreamId, Symbol};
 use std::io::BufRead;
 
 /// Shorter lines are just lines.
@@ -43,7 +43,7 @@ impl Source for Bytes {
     }
 
     fn read(&self, input: &mut dyn BufRead, context: &mut Context<'_>) -> Result<()> {
-        let stream = context.only_stream()?;
+        let mut letters = Letters { stream: context.only_stream()?, symbols: [None; 256] };
         // A newline that is the last byte so far: an event only if more follows.
         let mut held = false;
         loop {
@@ -51,24 +51,36 @@ impl Source for Bytes {
             let length = buffer.len();
             let Some((&last, front)) = buffer.split_last() else { break };
             if held {
-                push_each(b"\n", stream, context)?;
+                letters.push(b"\n", context)?;
             }
             held = last == b'\n';
-            push_each(if held { front } else { buffer }, stream, context)?;
+            letters.push(if held { front } else { buffer }, context)?;
             input.consume(length);
         }
         if held {
-            context.describe(stream, "final-newline", "yes")?;
+            context.describe(letters.stream, "final-newline", "yes")?;
         }
         Ok(())
     }
 }
 
-fn push_each(bytes: &[u8], stream: StreamId, context: &mut Context<'_>) -> Result<()> {
-    for byte in bytes {
-        context.push_event(stream, &Event::named(std::slice::from_ref(byte)))?;
+/// The stream, and the symbols of the bytes seen so far.
+struct Letters {
+    stream: StreamId,
+    symbols: [Option<Symbol>; 256],
+}
+
+impl Letters {
+    fn push(&mut self, bytes: &[u8], context: &mut Context<'_>) -> Result<()> {
+        for byte in bytes {
+            let symbol = match &mut self.symbols[usize::from(*byte)] {
+                Some(symbol) => *symbol,
+                unknown => *unknown.insert(context.intern(&Event::named(std::slice::from_ref(byte)))?),
+            };
+            context.push(self.stream, symbol, Timing::UNKNOWN)?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// A document in one line, as programs write them; it too can do with few letters.

@@ -4,10 +4,10 @@
 //!
 //! An event is a slice of a thread at its start: an `X`, or a `B` with its `E`. Instants
 //! (`i`, `I`, `R`) are events without a duration. With `calls`, a slice is an enter and a
-//! leave, told with their functions as [`crate::frames`] has it: the blocks of a slice are
-//! the slices and instants directly inside it. There is one stream per thread, `pid P tid T`, with a title from the metadata
-//! (`M`). The work of a GPU queue (categories `kernel`, `gpu_memcpy`, `gpu_memset`) is a
-//! stream of its own where other slices, such as annotations, share its thread. Flows,
+//! leave, with their functions as [`crate::frames`] has it: the blocks of a slice are the
+//! slices and instants directly inside it. There is one stream per thread, `pid P tid T`,
+//! with a title from the metadata (`M`). The work of a GPU queue (`kernel`, `gpu_memcpy` or
+//! `gpu_memset` is among the categories) is a stream of its own where other slices, such as annotations, share its thread. Flows,
 //! counters, samples, objects and asynchronous slices are not what a thread does one
 //! after the other; they are left out and counted in the note `events-left-out`.
 //!
@@ -493,19 +493,22 @@ fn identifier(value: Value<'_>) -> String {
     String::from_utf8_lossy(value.text(&mut Vec::new())).into_owned()
 }
 
-/// Whether one of the categories, which commas separate, was asked for.
-fn is_wanted(categories: &[u8], context: &Context<'_>) -> bool {
+/// The categories of an event, which commas separate.
+fn categories(category: &[u8]) -> impl Iterator<Item = &[u8]> {
+    category.split(|&byte| byte == b',').map(<[u8]>::trim_ascii)
+}
+
+/// Whether one of the categories was asked for.
+fn is_wanted(category: &[u8], context: &Context<'_>) -> bool {
     let wanted = &context.options.category;
     wanted.is_empty()
-        || categories
-            .split(|&byte| byte == b',')
-            .any(|category| wanted.iter().any(|wanted| wanted.as_bytes() == category.trim_ascii()))
+        || categories(category).any(|category| wanted.iter().any(|wanted| wanted.as_bytes() == category))
 }
 
 /// Whether a slice is work of a GPU queue. Older versions of Kineto say `Memcpy`.
 fn is_gpu_work(category: &[u8]) -> bool {
-    const CATEGORIES: [&[u8]; 5] = [b"kernel", b"gpu_memcpy", b"gpu_memset", b"memcpy", b"memset"];
-    CATEGORIES.iter().any(|gpu| gpu.eq_ignore_ascii_case(category))
+    const OF_GPUS: [&[u8]; 5] = [b"kernel", b"gpu_memcpy", b"gpu_memset", b"memcpy", b"memset"];
+    categories(category).any(|category| OF_GPUS.iter().any(|gpu| gpu.eq_ignore_ascii_case(category)))
 }
 
 fn note_count(context: &mut Context<'_>, stream: StreamId, key: &str, count: u64) -> Result<()> {

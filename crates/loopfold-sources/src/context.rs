@@ -169,7 +169,12 @@ impl<'a> Context<'a> {
 
     /// Whether the user asked for this field.
     pub fn wants(&self, field: &str) -> bool {
-        self.sink.wants(field)
+        self.sink.projection().wants(field)
+    }
+
+    /// Whether the user asked for any field.
+    pub fn wants_any(&self) -> bool {
+        self.sink.projection().wants_any()
     }
 
     /// Whether times are of any use.

@@ -1,7 +1,7 @@
-//! The calls that are open in each thread, and the events that calls are told as.
+//! The calls that are open in each thread, and the events of calls.
 //!
-//! Every event is told with its function, because blocks and exits of different functions
-//! look alike in a trace and are not the same: an entry is an enter with the function's
+//! Every event has its function, because blocks and exits of different functions look the
+//! same in a trace and are not: an entry is an enter with the function's
 //! name; a block has the field `function`; an exit is a leave with the function's name and
 //! the field `function`. What happens outside of any call that the trace shows being
 //! entered belongs to the function `?`, one for all frames that are not known. Where a
@@ -11,13 +11,14 @@
 //! A trace may end inside calls and may return from calls it has not shown; both are
 //! counted in notes of the stream, `open-calls` and `unmatched-returns`.
 //!
-//! Constant time an event; four bytes an open call and every name once.
+//! Constant time an event; four bytes an open call, every name once and about 30 bytes for
+//! each kind of event.
 
 use crate::interner::Interner;
 use crate::{Context, Result};
 use hashbrown::HashMap;
-use loopfold::StreamId;
-use loopfold::trace::{Event, Field, Name, Role, Value};
+use loopfold::trace::{Event, Field, Name, Role, Timing, Value};
+use loopfold::{StreamId, Symbol};
 
 /// The function of frames whose entry the trace does not show.
 pub(crate) const UNKNOWN: &[u8] = b"?";
@@ -25,12 +26,23 @@ pub(crate) const UNKNOWN: &[u8] = b"?";
 /// The functions and threads of one input.
 pub(crate) struct Frames {
     functions: Interner,
+    /// The symbols of the kinds that occurred.
+    symbols: HashMap<Kind, Symbol, foldhash::fast::RandomState>,
     unknown: u32,
     with_callers: bool,
     threads: Vec<Thread>,
     by_id: HashMap<Vec<u8>, usize, foldhash::fast::RandomState>,
     /// The thread that events belong to; none before the first event.
     current: Option<usize>,
+}
+
+/// A kind of event, with functions by number. Blocks that have names are not among them:
+/// to find such a kind costs as much as to intern the event.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Enter { function: u32, caller: Option<u32> },
+    Block { function: u32, number: u64 },
+    Leave { function: u32 },
 }
 
 /// One thread and the calls that are open in it.
@@ -47,8 +59,15 @@ impl Frames {
     pub(crate) fn new() -> Result<Self> {
         let mut functions = Interner::default();
         let unknown = functions.intern(UNKNOWN)?;
-        let (threads, by_id) = (Vec::new(), HashMap::default());
-        Ok(Self { functions, unknown, with_callers: false, threads, by_id, current: None })
+        Ok(Self {
+            functions,
+            symbols: HashMap::default(),
+            unknown,
+            with_callers: false,
+            threads: Vec::new(),
+            by_id: HashMap::default(),
+            current: None,
+        })
     }
 
     /// For a trace of calls alone, which are the blocks of their callers.
@@ -100,23 +119,26 @@ impl Frames {
 
     /// A function is entered.
     pub(crate) fn enter(&mut self, function: u32, context: &mut Context<'_>) -> Result<()> {
-        let thread = self.thread(context)?;
-        let Thread { stream, open, .. } = &mut self.threads[thread];
-        let caller = open.last().copied().filter(|_| self.with_callers);
-        let caller = caller.map(|caller| text_field("caller", self.functions.get(caller)));
-        push_call(*stream, Role::Enter, self.functions.get(function), caller.as_slice(), context)?;
+        let index = self.thread(context)?;
+        let Thread { stream, open, .. } = &mut self.threads[index];
+        let (stream, caller) = (*stream, open.last().copied().filter(|_| self.with_callers));
         open.push(function);
-        Ok(())
+        self.push(stream, Kind::Enter { function, caller }, context)
     }
 
     /// The current function comes to a block.
     #[inline]
     pub(crate) fn block(&mut self, block: Name<'_>, context: &mut Context<'_>) -> Result<()> {
-        let thread = self.thread(context)?;
-        let Thread { stream, open, .. } = &self.threads[thread];
-        let function = self.functions.get(open.last().copied().unwrap_or(self.unknown));
-        let fields = [text_field("function", function)];
-        context.push_event(*stream, &Event { name: block, role: Role::Block, fields: &fields })
+        let index = self.thread(context)?;
+        let Thread { stream, open, .. } = &self.threads[index];
+        let (stream, function) = (*stream, open.last().copied().unwrap_or(self.unknown));
+        match block {
+            Name::Integer(number) => self.push(stream, Kind::Block { function, number }, context),
+            Name::Text(_) => {
+                let fields = [text_field("function", self.functions.get(function))];
+                context.push_event(stream, &Event { name: block, role: Role::Block, fields: &fields })
+            }
+        }
     }
 
     /// The current function is left.
@@ -127,7 +149,8 @@ impl Frames {
             thread.unmatched_returns += 1;
             self.unknown
         });
-        push_leave(thread.stream, self.functions.get(function), context)
+        let stream = thread.stream;
+        self.push(stream, Kind::Leave { function }, context)
     }
 
     /// This function is left, and with it the calls inside it that never returned: a jump
@@ -135,21 +158,52 @@ impl Frames {
     pub(crate) fn leave_to(&mut self, function: u32, context: &mut Context<'_>) -> Result<()> {
         let index = self.thread(context)?;
         let thread = &mut self.threads[index];
+        let stream = thread.stream;
         let inner = thread.open.iter().rev().take(DEEPEST_JUMP).position(|&open| open == function);
         match inner {
             None => {
                 thread.unmatched_returns += 1;
-                return push_leave(thread.stream, self.functions.get(function), context);
+                return self.push(stream, Kind::Leave { function }, context);
             }
             Some(inner) => thread.abandoned += inner as u64,
         }
-        while let Some(open) = thread.open.pop() {
-            push_leave(thread.stream, self.functions.get(open), context)?;
+        while let Some(open) = self.threads[index].open.pop() {
+            self.push(stream, Kind::Leave { function: open }, context)?;
             if open == function {
                 break;
             }
         }
         Ok(())
+    }
+
+    #[inline]
+    fn push(&mut self, stream: StreamId, kind: Kind, context: &mut Context<'_>) -> Result<()> {
+        let symbol = match self.symbols.get(&kind) {
+            Some(&known) => known,
+            None => self.intern(kind, context)?,
+        };
+        context.push(stream, symbol, Timing::UNKNOWN)
+    }
+
+    #[cold]
+    fn intern(&mut self, kind: Kind, context: &mut Context<'_>) -> Result<Symbol> {
+        let text = |function: u32| self.functions.get(function);
+        let (role, name, field) = match kind {
+            Kind::Enter { function, caller } => {
+                let caller = caller.map(|caller| text_field("caller", text(caller)));
+                (Role::Enter, Name::Text(text(function)), caller)
+            }
+            Kind::Block { function, number } => {
+                (Role::Block, Name::Integer(number), Some(text_field("function", text(function))))
+            }
+            Kind::Leave { function } => {
+                let function = text(function);
+                (Role::Leave, Name::Text(function), Some(text_field("function", function)))
+            }
+        };
+        let symbol = context.intern(&Event { name, role, fields: field.as_slice() })?;
+        self.symbols.insert(kind, symbol);
+        Ok(symbol)
     }
 
     /// Notes what was odd. An input without events has its stream all the same.
@@ -178,18 +232,4 @@ const DEEPEST_JUMP: usize = 4096;
 
 pub(crate) fn text_field<'a>(key: &'a str, text: &'a [u8]) -> Field<'a> {
     Field { key, value: Value::Text(text) }
-}
-
-fn push_leave(stream: StreamId, function: &[u8], context: &mut Context<'_>) -> Result<()> {
-    push_call(stream, Role::Leave, function, &[text_field("function", function)], context)
-}
-
-fn push_call(
-    stream: StreamId,
-    role: Role,
-    function: &[u8],
-    fields: &[Field<'_>],
-    context: &mut Context<'_>,
-) -> Result<()> {
-    context.push_event(stream, &Event { role, fields, ..Event::named(function) })
 }

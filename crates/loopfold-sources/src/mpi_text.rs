@@ -6,12 +6,15 @@
 //! would not give back byte for byte, is an event by its whole text, as in `lines`. So
 //! writing the stream gives the file back in any case.
 //!
-//! Time: one search for newlines, and a pass over each line. Memory: the longest line.
+//! Time: one search for newlines, a hash of each line, and a pass over lines that were not
+//! seen lately. Memory: the longest line, and a table of at most a megabyte.
 
 use crate::line_reader::{Verdict, fit_of_lines};
 use crate::lines::{LONGEST_LINE, each_line, note_ending};
 use crate::{Context, Fit, Result, Source, mpi_role};
-use loopfold::trace::{Event, Field, Role, Value, is_harmless};
+use loopfold::Symbol;
+use loopfold::trace::{Event, Field, Timing, Value, is_harmless};
+use std::hash::BuildHasher;
 use std::io::BufRead;
 
 /// The source.
@@ -43,19 +46,55 @@ impl Source for MpiText {
             Some(rank) => context.shared_stream(&format!("rank {rank}"))?,
             None => context.only_stream()?,
         };
-        // Calls repeat themselves, and so do names: what kind the last one was need not be asked.
-        let mut known: (Vec<u8>, Role) = (Vec::new(), Role::Plain);
+        let mut recent = RecentLines::default();
         let ending = each_line(input, LONGEST_LINE, context.options.whole_lines, |line| {
-            let Some(Call { name, fields, count }) = Call::parse(line) else {
-                return context.push_event(stream, &Event::named(line));
-            };
-            if known.0 != name {
-                known = (name.to_vec(), mpi_role(name));
-            }
-            context
-                .push_event(stream, &Event { role: known.1, fields: &fields[..count], ..Event::named(name) })
+            let symbol = recent.symbol(line, context)?;
+            context.push(stream, symbol, Timing::UNKNOWN)
         })?;
         note_ending(ending, stream, context)
+    }
+}
+
+/// Lines seen lately and their symbols: calls repeat themselves, and to take a line apart
+/// costs several times as much as to find it here. A line replaces the one in its place.
+struct RecentLines {
+    places: Vec<(Vec<u8>, Option<Symbol>)>,
+    hasher: foldhash::fast::RandomState,
+}
+
+const PLACES: usize = 1 << 12;
+/// Longer lines are not kept.
+const LONGEST_KEPT: usize = 256;
+
+impl Default for RecentLines {
+    fn default() -> Self {
+        Self { places: vec![Default::default(); PLACES], hasher: Default::default() }
+    }
+}
+
+impl RecentLines {
+    fn symbol(&mut self, line: &[u8], context: &mut Context<'_>) -> Result<Symbol> {
+        if line.len() > LONGEST_KEPT {
+            return intern(line, context);
+        }
+        let (known, symbol) = &mut self.places[self.hasher.hash_one(line) as usize % PLACES];
+        match symbol {
+            Some(symbol) if known == line => Ok(*symbol),
+            _ => {
+                known.clear();
+                known.extend_from_slice(line);
+                Ok(*symbol.insert(intern(line, context)?))
+            }
+        }
+    }
+}
+
+fn intern(line: &[u8], context: &mut Context<'_>) -> Result<Symbol> {
+    match Call::parse(line) {
+        None => context.intern(&Event::named(line)),
+        Some(Call { name, fields, count }) => {
+            context.intern(&Event { role: mpi_role(name), fields: &fields[..count], ..Event::named(name) })
+        }
     }
 }
 
@@ -110,6 +149,7 @@ mod tests {
     use super::*;
     use crate::testing::{Reading, events_of, read, streams_of};
     use crate::{Options, guess};
+    use loopfold::trace::Role;
     use loopfold_testing::Rng;
 
     const TEXT: &str =

@@ -2,13 +2,13 @@
 //! Cost: a hash of the name per event, and an entry per stream.
 
 use crate::{Context, Result};
+use hashbrown::HashMap;
 use loopfold::StreamId;
-use std::collections::HashMap;
 
 /// The streams of one input, by the bytes that name them there.
 #[derive(Default)]
 pub(crate) struct Streams {
-    known: HashMap<Vec<u8>, StreamId>,
+    known: HashMap<Vec<u8>, StreamId, foldhash::fast::RandomState>,
 }
 
 impl Streams {

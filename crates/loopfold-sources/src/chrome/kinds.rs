@@ -21,6 +21,8 @@ pub(super) struct Kinds {
 /// Which keys occur, and which of them are wanted.
 #[derive(Default)]
 struct Keys {
+    /// Most often none is, and then arguments are not looked at.
+    wants_any: Option<bool>,
     wants_category: Option<bool>,
     /// For each key of the arguments seen: its number if it is wanted.
     of_args: HashMap<Vec<u8>, Option<u32>, foldhash::fast::RandomState>,
@@ -43,6 +45,13 @@ impl Kinds {
     ) -> Result<u32> {
         self.entry.clear();
         put_bytes(&mut self.entry, name);
+        if self.keys.want_any(context) {
+            self.put_fields(category, args, context);
+        }
+        self.entries.intern(&self.entry)
+    }
+
+    fn put_fields(&mut self, category: Value<'_>, args: Value<'_>, context: &Context<'_>) {
         if category.kind != Kind::Absent && self.keys.want_category(context) {
             put_field(&mut self.entry, CATEGORY, category);
         }
@@ -57,7 +66,6 @@ impl Kinds {
             // malformed inside is of no use as a field.
             let _ = Cursor::new(args.bytes).object(each);
         }
-        self.entries.intern(&self.entry)
     }
 
     /// The name of a kind.
@@ -128,6 +136,10 @@ impl<'a> Symbols<'a> {
 }
 
 impl Keys {
+    fn want_any(&mut self, context: &Context<'_>) -> bool {
+        *self.wants_any.get_or_insert_with(|| context.wants_any())
+    }
+
     fn want_category(&mut self, context: &Context<'_>) -> bool {
         *self.wants_category.get_or_insert_with(|| context.wants("cat"))
     }

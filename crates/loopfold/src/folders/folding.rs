@@ -178,8 +178,8 @@ impl Sink for Folding {
         Ok(())
     }
 
-    fn wants(&self, field: &str) -> bool {
-        self.intake.wants(field)
+    fn projection(&self) -> &Projection {
+        &self.intake.projection
     }
 
     fn wants_times(&self) -> bool {

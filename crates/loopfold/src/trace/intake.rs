@@ -29,7 +29,7 @@ pub(crate) struct Head {
 pub(crate) struct Intake {
     pub(crate) alphabet: Alphabet,
     pub(crate) streams: Vec<Head>,
-    projection: Projection,
+    pub(crate) projection: Projection,
     times: TimesKept,
     by_name: HashMap<String, StreamId>,
     /// The symbol interned last, from which the alphabet guesses the next.
@@ -97,10 +97,6 @@ impl Intake {
         }
         head.events += 1;
         Ok(())
-    }
-
-    pub(crate) fn wants(&self, field: &str) -> bool {
-        self.projection.wants(field)
     }
 
     pub(crate) fn wants_times(&self) -> bool {

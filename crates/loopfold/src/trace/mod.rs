@@ -70,10 +70,10 @@ pub trait Sink: Send {
         self.push(stream, symbol, Timing::UNKNOWN)
     }
 
-    /// Whether the user asked for this field, so that a source need not
-    /// produce what would be thrown away. A source pushes its default fields
-    /// unasked, and others only when they are wanted.
-    fn wants(&self, field: &str) -> bool;
+    /// What counts as the same event. Says which fields the user asked for, so that a
+    /// source need not produce what would be thrown away: a source gives events its
+    /// default fields unasked, and others only when they are wanted.
+    fn projection(&self) -> &Projection;
 
     /// Whether starts, durations and metrics are of any use to the sink.
     fn wants_times(&self) -> bool;

@@ -47,6 +47,11 @@ impl Projection {
         asked && !self.ignores(field)
     }
 
+    /// Whether there is any such field; if not, a source need not look for them.
+    pub fn wants_any(&self) -> bool {
+        self.key.as_ref().is_some_and(|key| key.iter().any(|k| k != "name"))
+    }
+
     fn ignores(&self, field: &str) -> bool {
         self.ignore.iter().any(|ignored| ignored == field)
     }
