@@ -53,12 +53,14 @@ fn count_calls_made_a_pass_for_each_function_stream_and_symbol() {
             // Two symbols of one name.
             let line = [Field { key: "line", value: Value::Integer(call % 2) }];
             let message = [Field { key: "dest", value: Value::Integer(1) }];
-            collector.push(stream, &Event { role: Role::Enter, fields: &line, ..Event::named("f") }).unwrap();
-            collector.push(stream, &Event { role: Role::Enter, ..Event::integer(7) }).unwrap();
+            collector
+                .push_event(stream, &Event { role: Role::Enter, fields: &line, ..Event::named("f") })
+                .unwrap();
+            collector.push_event(stream, &Event { role: Role::Enter, ..Event::integer(7) }).unwrap();
             let send = Event { role: Role::Send, fields: &message, ..Event::named("MPI_Send") };
-            collector.push(stream, &send).unwrap();
-            collector.push(stream, &Event { role: Role::Leave, ..Event::integer(7) }).unwrap();
-            collector.push(stream, &Event { role: Role::Leave, ..Event::named("f") }).unwrap();
+            collector.push_event(stream, &send).unwrap();
+            collector.push_event(stream, &Event { role: Role::Leave, ..Event::integer(7) }).unwrap();
+            collector.push_event(stream, &Event { role: Role::Leave, ..Event::named("f") }).unwrap();
         }
     }
     let fold = fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap();

@@ -281,7 +281,7 @@ fn the_way_that_fits_best_is_taken() {
                 let fields = [("tag", 1), (key, peer)]
                     .map(|(key, value)| Field { key, value: Value::Integer(value as i64) });
                 let name = if role == Role::Send { "MPI_Send" } else { "MPI_Recv" };
-                collector.push(stream, &Event { role, fields: &fields, ..Event::named(name) }).unwrap();
+                collector.push_event(stream, &Event { role, fields: &fields, ..Event::named(name) }).unwrap();
             }
         }
         fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap()

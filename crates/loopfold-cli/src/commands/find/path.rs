@@ -422,9 +422,9 @@ pub(super) fn searches_json(asked: &[Asked<'_>]) -> Value {
 
 /// What was done, in words.
 fn explain(answer: &Answer<'_>) -> String {
-    let Effort { segments, chunks, rules, symbols, decompressed_bytes } = answer.effort;
+    let Effort { ranges, chunks, rules, symbols, decompressed_bytes } = answer.effort;
     let mut text = format!("scheme {} ({}), {}", answer.scheme.number(), answer.scheme.name(), answer.reason);
-    for (share, noun) in [(segments, "segments"), (chunks, "chunks"), (rules, "rules")] {
+    for (share, noun) in [(ranges, "index ranges"), (chunks, "chunks"), (rules, "rules")] {
         if let Some(Share { touched, all }) = share {
             text.push_str(&format!("; {} of {} {noun}", show::count(touched), show::count(all)));
         }
@@ -441,7 +441,7 @@ fn explain(answer: &Answer<'_>) -> String {
 
 /// The same for programs.
 fn search_json(answer: &Answer<'_>) -> Value {
-    let Effort { segments, chunks, rules, symbols, decompressed_bytes } = answer.effort;
+    let Effort { ranges, chunks, rules, symbols, decompressed_bytes } = answer.effort;
     let mut value = json!({
         "scheme": answer.scheme.name(),
         "reason": answer.reason,
@@ -449,7 +449,7 @@ fn search_json(answer: &Answer<'_>) -> Value {
         "decompressed_bytes": decompressed_bytes,
         "search_ns": answer.took.as_nanos() as u64,
     });
-    for (share, key) in [(segments, "segments"), (chunks, "chunks"), (rules, "rules")] {
+    for (share, key) in [(ranges, "segments"), (chunks, "chunks"), (rules, "rules")] {
         if let Some(Share { touched, all }) = share {
             value[key] = json!({"touched": touched, "all": all});
         }
