@@ -4,38 +4,11 @@ use super::find::{SCHEME, limit, note_more, outcome};
 use crate::Outcome;
 use crate::args::FindArgs;
 use crate::show::{self, Clock};
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use loopfold::Fold;
-use loopfold::questions::{Order, Query, order};
+use loopfold::questions::{Order, OrderTotal, Query, order};
 use serde_json::{Value, json};
 use std::io::{BufWriter, Write};
-
-/// What all streams together say.
-struct Total {
-    count: u64,
-    others: u64,
-    before: u64,
-    /// The first stream, if any, in which the one is before the other.
-    first: Option<Order>,
-    /// The first stream, if any, in which the other is there before.
-    earlier: Option<Order>,
-}
-
-impl Total {
-    fn of(orders: &[Order]) -> Result<Self> {
-        let sum = |part: fn(&Order) -> u64| {
-            let sum = orders.iter().map(part).try_fold(0u64, u64::checked_add);
-            sum.context("there are more than 2^64 occurrences")
-        };
-        Ok(Self {
-            count: sum(|order| order.count)?,
-            others: sum(|order| order.others)?,
-            before: sum(|order| order.before)?,
-            first: orders.iter().find(|order| order.first.is_some()).copied(),
-            earlier: orders.iter().find(|order| order.earlier.is_some()).copied(),
-        })
-    }
-}
 
 pub(super) fn run(
     arguments: &FindArgs,
@@ -48,7 +21,7 @@ pub(super) fn run(
         bail!("--before asks when something happens first; --all and --nth do not go with it");
     }
     let orders = order(fold, query, other)?;
-    let total = Total::of(&orders)?;
+    let total = OrderTotal::of(&orders)?;
     let mut clock = Clock::new(fold);
     let mut out = BufWriter::new(std::io::stdout().lock());
     if arguments.json {
@@ -68,7 +41,7 @@ fn print(
     out: &mut impl Write,
     arguments: &FindArgs,
     orders: &[Order],
-    total: &Total,
+    total: &OrderTotal,
     clock: &mut Clock<'_>,
 ) -> Result<()> {
     if arguments.shown.first {
@@ -120,7 +93,7 @@ fn to_json(
     query: &str,
     fold: &Fold,
     orders: &[Order],
-    total: &Total,
+    total: &OrderTotal,
     clock: &mut Clock<'_>,
 ) -> Result<Value> {
     let mut value = json!({

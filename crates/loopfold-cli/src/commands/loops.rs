@@ -5,7 +5,7 @@ use crate::args::LoopsArgs;
 use crate::input::{self, Loaded};
 use crate::show::{self, ClassView, Labels, NestPrinter, NestSettings};
 use anyhow::Result;
-use loopfold::questions::{Align, Class, Nest, Node, StreamTimes, align, classes, loop_times, summed_times};
+use loopfold::questions::{Align, Class, Nest, StreamTimes, align, classes, loop_times, summed_times};
 use loopfold::trace::{Times, TimesKept};
 use loopfold::{Fold, Trace};
 use loopfold_sources::Mask;
@@ -93,15 +93,7 @@ fn nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usize) ->
     if turned == nest {
         return Ok(as_it_is(nest));
     }
-    let all = 0..turned.nodes.len();
-    let loops = || turned.children(all.clone()).filter(|&at| matches!(turned.nodes[at], Node::Loop { .. }));
-    let class = Class {
-        folded: turned.folded(all.clone()),
-        in_loops: loops().map(|at| turned.node_length(at)).sum(),
-        in_main_loop: loops().map(|at| turned.node_length(at)).max().unwrap_or(0),
-        ..class.clone()
-    };
-    Ok(Shown { nest: turned, class, is_turned: true, largest })
+    Ok(Shown { class: class.with_nest(&turned), nest: turned, is_turned: true, largest })
 }
 
 /// Says so when there was nothing to turn.

@@ -6,9 +6,9 @@ use crate::{Outcome, input, save};
 use anyhow::Result;
 use loopfold::Fold;
 use loopfold::archive::WriteOptions;
-use loopfold::fold::{FoldedStream, measure_rules};
+use loopfold::fold::FoldedStream;
 use loopfold::questions::{
-    Deepest, EventSums, Functions, PathIndex, Statistics, event_sums, run_time, statistics,
+    EventSums, PathIndex, Statistics, call_statistics, event_sums, run_time, statistics,
 };
 use loopfold::sections;
 use loopfold::trace::TimesKept;
@@ -102,28 +102,8 @@ pub(super) fn folder_names(fold: &Fold) -> String {
     names.join(", ")
 }
 
-/// What a trace of calls is like; nothing of it in another.
-struct Calls {
-    functions: u64,
-    /// The most calls that are open at a time.
-    nesting: u64,
-}
-
-impl Calls {
-    fn of(fold: &Fold) -> Result<Self> {
-        let functions = Functions::of(fold.alphabet())?.all().len() as u64;
-        if functions == 0 {
-            return Ok(Self { functions, nesting: 0 });
-        }
-        let measure = Deepest::new(fold.alphabet());
-        let rules = measure_rules(fold, &measure)?;
-        let of_streams = fold.streams().iter().map(|stream| rules[stream.root().index()].deepest());
-        Ok(Self { functions, nesting: of_streams.max().unwrap_or(0) })
-    }
-}
-
 fn to_json(fold: &Fold, statistics: &Statistics, sizes: &Sizes) -> Result<Value> {
-    let calls = Calls::of(fold)?;
+    let calls = call_statistics(fold)?;
     let rounded = |number: Option<f64>| number.map(|number| show::rounded(number, 2));
     let streams: Vec<Value> = fold
         .streams()
@@ -143,7 +123,7 @@ fn to_json(fold: &Fold, statistics: &Statistics, sizes: &Sizes) -> Result<Value>
         "items": statistics.items,
         "depth": statistics.depth,
         "functions": calls.functions,
-        "nesting": calls.nesting,
+        "nesting": calls.deepest,
         "folder": folder_names(fold),
         "bytes": sizes.archive,
         "index_bytes": sizes.index,
@@ -187,9 +167,9 @@ fn print(
     writeln!(out, "rules     {rules:<12}  {} per distinct event", ratio(rules_per_event(statistics)))?;
     writeln!(out, "items     {}", show::count(statistics.items as u64))?;
     writeln!(out, "depth     {}", statistics.depth)?;
-    let calls = Calls::of(fold)?;
+    let calls = call_statistics(fold)?;
     if calls.functions > 0 {
-        let nesting = show::plural(calls.nesting, "call");
+        let nesting = show::plural(calls.deepest, "call");
         writeln!(out, "functions {:<12}  up to {nesting} inside each other", show::count(calls.functions))?;
     }
     writeln!(out, "folder    {}", show::plain(&folder_names(fold)))?;

@@ -3,70 +3,33 @@
 use super::{count, duration, plain};
 use anyhow::Result;
 use loopfold::Fold;
-use loopfold::questions::{Found, Place};
-use loopfold::trace::{ColumnReader, Times};
+use loopfold::questions::{EventClock, Found, Place};
 use serde_json::{Value, json};
 
-/// Looks up when events began.
+/// Places with when they were.
 pub(crate) struct Clock<'a> {
     fold: &'a Fold,
-    /// The stream that was asked for last: places mostly come in order.
-    reader: Option<(usize, ColumnReader<'a, i64>)>,
-    /// When the first event of the trace began, once that was asked for.
-    origin: Option<Option<i64>>,
+    clock: EventClock<'a>,
 }
 
 impl<'a> Clock<'a> {
     pub(crate) fn new(fold: &'a Fold) -> Self {
-        Self { fold, reader: None, origin: None }
-    }
-
-    fn origin(&mut self) -> Result<Option<i64>> {
-        if let Some(origin) = self.origin {
-            return Ok(origin);
-        }
-        let mut origin = None;
-        for stream in 0..self.fold.streams().len() {
-            let start = self.start(stream, 0)?;
-            origin = [origin, start].into_iter().flatten().min();
-        }
-        self.origin = Some(origin);
-        Ok(origin)
+        Self { fold, clock: EventClock::new(fold) }
     }
 
     /// When an event began, in nanoseconds as the source has them.
     pub(crate) fn start(&mut self, stream: usize, position: u64) -> Result<Option<i64>> {
-        let Some(starts) = &self.fold.streams()[stream].times().starts else { return Ok(None) };
-        if position >= starts.len() as u64 {
-            return Ok(None);
-        }
-        if self.reader.as_ref().is_none_or(|(known, _)| *known != stream) {
-            self.reader = Some((stream, starts.reader()));
-        }
-        let Some((_, reader)) = &mut self.reader else { return Ok(None) };
-        let start = reader.get(position as usize)?;
-        Ok((start != Times::UNKNOWN_START).then_some(start))
+        Ok(self.clock.start(stream, position)?)
     }
 
     /// How long after the first event of the trace an event began, as text.
     pub(crate) fn since(&mut self, stream: usize, position: u64) -> Result<Option<String>> {
-        let Some(start) = self.start(stream, position)? else { return Ok(None) };
-        let since = self.origin()?.map(|origin| i128::from(start) - i128::from(origin));
-        Ok(since.map(duration))
+        Ok(self.clock.since_first(stream, position)?.map(duration))
     }
 
-    /// Of the first occurrences in these streams the one that began first; nothing when
-    /// that is not known of one of them.
+    /// Of the first occurrences in these streams the one that began first, if that is known.
     pub(crate) fn earliest(&mut self, found: &Found<'_>, streams: &[usize]) -> Result<Option<Place>> {
-        let mut earliest: Option<(i64, Place)> = None;
-        for &stream in streams {
-            let Some(first) = found.places_in(stream).next() else { continue };
-            let Some(start) = self.start(stream, first.start)? else { return Ok(None) };
-            if earliest.is_none_or(|(least, _)| start < least) {
-                earliest = Some((start, first));
-            }
-        }
-        Ok(earliest.map(|(_, first)| first))
+        Ok(self.clock.earliest(found, streams)?)
     }
 
     /// A place as people read it: `rank 3, events 12 to 14, at 1.20 ms`.

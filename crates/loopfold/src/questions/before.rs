@@ -8,7 +8,7 @@
 
 use super::{Found, Place, Query, find};
 use crate::fold::Fold;
-use crate::{Result, RuleId};
+use crate::{Error, Result, RuleId};
 use hashbrown::HashMap;
 
 /// How the occurrences of a query A stand to those of a query B in one stream.
@@ -33,7 +33,7 @@ pub struct Order {
 ///
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
-/// use loopfold::questions::{Query, order};
+/// use loopfold::questions::{OrderTotal, Query, order};
 /// use loopfold::trace::{Collector, Event, Sink};
 ///
 /// let mut collector = Collector::default();
@@ -43,11 +43,13 @@ pub struct Order {
 /// }
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
 /// let query = |text| Query::parse(text, fold.alphabet());
-/// let order = order(&fold, &query("malloc")?, &query("free")?)?[0];
+/// let orders = order(&fold, &query("malloc")?, &query("free")?)?;
+/// let order = orders[0];
 /// assert_eq!((order.count, order.others, order.before), (3, 2, 2));
 /// let (malloc, free) = order.first.unwrap();
 /// assert_eq!((malloc.start, free.start), (1, 3));
 /// assert_eq!(order.earlier.unwrap().start, 0);
+/// assert_eq!(OrderTotal::of(&orders)?.before, 2);
 /// # Ok::<(), loopfold::Error>(())
 /// ```
 pub fn order(fold: &Fold, query: &Query, other: &Query) -> Result<Vec<Order>> {
@@ -73,6 +75,38 @@ fn in_stream(found: &Found<'_>, others: &Found<'_>, stream: usize) -> Order {
         before: last.map_or(0, |last| found.count_before(stream, last.start)),
         first: first.zip(next),
         earlier: first_other.filter(|other| first.is_some_and(|first| other.end < first.start)),
+    }
+}
+
+/// What all streams together say of the order of two queries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OrderTotal {
+    /// How often A occurs.
+    pub count: u64,
+    /// How often B occurs.
+    pub others: u64,
+    /// How many occurrences of A are before some occurrence of B.
+    pub before: u64,
+    /// The first stream, if any, in which an A is before a B.
+    pub first: Option<Order>,
+    /// The first stream, if any, in which a B is there before the first A.
+    pub earlier: Option<Order>,
+}
+
+impl OrderTotal {
+    /// Of the orders in all streams.
+    pub fn of(orders: &[Order]) -> Result<Self> {
+        let sum = |part: fn(&Order) -> u64| {
+            let sum = orders.iter().map(part).try_fold(0u64, u64::checked_add);
+            sum.ok_or_else(|| Error::limit("there are more than 2^64 occurrences"))
+        };
+        Ok(Self {
+            count: sum(|order| order.count)?,
+            others: sum(|order| order.others)?,
+            before: sum(|order| order.before)?,
+            first: orders.iter().find(|order| order.first.is_some()).copied(),
+            earlier: orders.iter().find(|order| order.earlier.is_some()).copied(),
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Equal rules are one rule, so streams are alike exactly when they have the same root.
 
+use super::{Nest, Node};
 use crate::fold::{Coverage, Depth, Fold, Folded, measure_rules};
 use crate::{Result, RuleId};
 use hashbrown::HashMap;
@@ -26,6 +27,20 @@ pub struct Class {
 }
 
 impl Class {
+    /// The same streams with their events written in another nest, such as one whose loops are
+    /// [aligned](super::align).
+    pub fn with_nest(&self, nest: &Nest) -> Self {
+        let all = 0..nest.nodes.len();
+        let loops = nest.children(all.clone()).filter(|&at| matches!(nest.nodes[at], Node::Loop { .. }));
+        let lengths: Vec<u64> = loops.map(|at| nest.node_length(at)).collect();
+        Self {
+            folded: nest.folded(all),
+            in_loops: lengths.iter().sum(),
+            in_main_loop: lengths.iter().max().copied().unwrap_or(0),
+            ..self.clone()
+        }
+    }
+
     /// Events per event written.
     pub fn ratio(&self) -> f64 {
         share(self.events, self.folded)

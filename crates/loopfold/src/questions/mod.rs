@@ -3,6 +3,7 @@
 mod align;
 mod before;
 mod classes;
+mod clock;
 pub mod communication;
 mod context;
 mod find;
@@ -23,8 +24,9 @@ mod walk;
 
 pub use crate::fold::{DurationSum, MetricSpread, MetricSum, RuleSums, Spread, StreamSums};
 pub use align::{Align, align};
-pub use before::{Order, order};
+pub use before::{Order, OrderTotal, order};
 pub use classes::{Class, classes};
+pub use clock::EventClock;
 pub use communication::{Channels, Direction, KnownPattern, KnownVariant, Layout, Topology};
 pub use context::{Context, ContextNode, ContextTree, Neighbour, context};
 pub use find::{Found, Place, Places, find};
@@ -53,5 +55,5 @@ pub use similar::{
     SimilarPartners, SimilarPattern, SimilarPlace, SimilarSettings, SimilarVariant, SimilarWindow,
     find_similar, join_similar, search_similar,
 };
-pub use statistics::{Statistics, StreamStatistics, statistics};
+pub use statistics::{CallStatistics, Statistics, StreamStatistics, call_statistics, statistics};
 pub use sums::{EventSums, event_sums};

@@ -1,5 +1,6 @@
 //! Sizes and counts of a fold.
 
+use super::path::{Deepest, Functions};
 use super::sums::first_and_last;
 use crate::fold::{Depth, Fold, measure_rules, symbol_counts};
 use crate::{Result, Symbol};
@@ -57,4 +58,25 @@ pub fn statistics(fold: &Fold) -> Result<Statistics> {
         streams,
         counts,
     })
+}
+
+/// What a trace of calls is like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallStatistics {
+    /// How many functions there are.
+    pub functions: u64,
+    /// The most calls that are open at a time in a stream.
+    pub deepest: u64,
+}
+
+/// What a trace of calls is like; nothing of it where there are no functions. Costs one pass over
+/// the rules.
+pub fn call_statistics(fold: &Fold) -> Result<CallStatistics> {
+    let functions = Functions::of(fold.alphabet())?.all().len() as u64;
+    if functions == 0 {
+        return Ok(CallStatistics::default());
+    }
+    let rules = measure_rules(fold, &Deepest::new(fold.alphabet()))?;
+    let of_streams = fold.streams().iter().map(|stream| rules[stream.root().index()].deepest());
+    Ok(CallStatistics { functions, deepest: of_streams.max().unwrap_or(0) })
 }

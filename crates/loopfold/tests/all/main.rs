@@ -23,6 +23,7 @@ mod peers;
 mod process_patterns;
 mod regression;
 mod similar;
+mod statistics;
 mod sums;
 mod support;
 mod topology;

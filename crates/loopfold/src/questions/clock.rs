@@ -1,0 +1,90 @@
+//! When events began.
+//!
+//! A look-up reads one chunk of a column unless it is the one that was read last, so places that
+//! come in order cost a few nanoseconds each.
+
+use super::{Found, Place};
+use crate::Result;
+use crate::fold::Fold;
+use crate::trace::{ColumnReader, Times};
+
+/// Looks up when events of a fold began, in nanoseconds as the source has them.
+///
+/// ```
+/// use loopfold::folders::{Outermost, fold_trace};
+/// use loopfold::questions::EventClock;
+/// use loopfold::trace::{Collector, Event, Sink};
+///
+/// let mut collector = Collector::default();
+/// let (main, other) = (collector.stream("main")?, collector.stream("other")?);
+/// collector.push(main, &Event { start: Some(100), ..Event::named("a") })?;
+/// collector.push(main, &Event { start: Some(130), ..Event::named("b") })?;
+/// collector.push(other, &Event { start: Some(90), ..Event::named("a") })?;
+/// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
+/// let mut clock = EventClock::new(&fold);
+/// assert_eq!(clock.start(0, 1)?, Some(130));
+/// assert_eq!(clock.since_first(0, 1)?, Some(40));
+/// # Ok::<(), loopfold::Error>(())
+/// ```
+pub struct EventClock<'a> {
+    fold: &'a Fold,
+    /// The stream that was asked for last: places mostly come in order.
+    reader: Option<(usize, ColumnReader<'a, i64>)>,
+    /// When the first event of the trace began, once that was asked for.
+    origin: Option<Option<i64>>,
+}
+
+impl<'a> EventClock<'a> {
+    /// The clock of a fold.
+    pub fn new(fold: &'a Fold) -> Self {
+        Self { fold, reader: None, origin: None }
+    }
+
+    /// When an event of a stream began. Returns `None` if that is not known, or there is no such
+    /// event.
+    pub fn start(&mut self, stream: usize, position: u64) -> Result<Option<i64>> {
+        let Some(starts) = &self.fold.streams()[stream].times().starts else { return Ok(None) };
+        if position >= starts.len() as u64 {
+            return Ok(None);
+        }
+        if self.reader.as_ref().is_none_or(|(known, _)| *known != stream) {
+            self.reader = Some((stream, starts.reader()));
+        }
+        let Some((_, reader)) = &mut self.reader else { return Ok(None) };
+        let start = reader.get(position as usize)?;
+        Ok((start != Times::UNKNOWN_START).then_some(start))
+    }
+
+    /// How long after the first of the streams' first events an event began.
+    pub fn since_first(&mut self, stream: usize, position: u64) -> Result<Option<i128>> {
+        let Some(start) = self.start(stream, position)? else { return Ok(None) };
+        Ok(self.origin()?.map(|origin| i128::from(start) - i128::from(origin)))
+    }
+
+    fn origin(&mut self) -> Result<Option<i64>> {
+        if let Some(origin) = self.origin {
+            return Ok(origin);
+        }
+        let mut origin = None;
+        for stream in 0..self.fold.streams().len() {
+            let start = self.start(stream, 0)?;
+            origin = [origin, start].into_iter().flatten().min();
+        }
+        self.origin = Some(origin);
+        Ok(origin)
+    }
+
+    /// Of the first occurrences in these streams the one that began first. Returns `None` if that
+    /// is not known of one of them.
+    pub fn earliest(&mut self, found: &Found<'_>, streams: &[usize]) -> Result<Option<Place>> {
+        let mut earliest: Option<(i64, Place)> = None;
+        for &stream in streams {
+            let Some(first) = found.places_in(stream).next() else { continue };
+            let Some(start) = self.start(stream, first.start)? else { return Ok(None) };
+            if earliest.is_none_or(|(least, _)| start < least) {
+                earliest = Some((start, first));
+            }
+        }
+        Ok(earliest.map(|(_, first)| first))
+    }
+}
