@@ -35,8 +35,7 @@ pub use nest::{Nest, Node};
 pub use path::{
     CallStacks, Deepest, Effort, Function, Functions, IndexRange, Levels, Nesting, NestingLevels, PathAnswer,
     PathFound, PathIndex, PathMemory, PathOccurrences, PathPlace, PathPlaces, PathQuery, PathReader,
-    PathScan, PathSearcher, PathStarts, PathSummary, ScanFound, ScanOptions, Scheme, Share, TraceChunks,
-    find_path, find_path_indexed, is_path, scan_chunks, scan_unfolded,
+    PathScan, PathSearcher, PathStarts, ScanOptions, Scheme, Share, TraceChunks, find_path, is_path,
 };
 pub use patterns::{
     Abridged, AbridgedLoop, ENVELOPE, EventChoice, Holders, KeptPositions, NgramPattern, Ngrams, Only,

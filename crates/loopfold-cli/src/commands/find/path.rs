@@ -35,7 +35,7 @@ pub(super) fn run(
         bail!("--before is for sequences of events, not for paths of functions");
     }
     show::notes(&never_entered(fold, paths)?);
-    let searcher = Searcher::new(fold, arguments, stored)?;
+    let searcher = Searcher::new(fold, arguments, &stored)?;
     let search = |path: &PathQuery| Ok(Asked { query: path.clone(), answer: searcher.search(path)? });
     let asked = paths.iter().map(search).collect::<Result<Vec<_>>>()?;
     let shared = Shared::new(fold, paths);

@@ -1,35 +1,21 @@
-//! The way in which a path is looked for: the only place of the command that knows which
-//! there are, and which of them to take.
+//! Searching for paths by the scheme that is asked for, and printing what `--explain` shows of
+//! it. Which way to search is chosen in the library.
 
 use super::stored::Stored;
 use crate::args::{FindArgs, SchemeName};
 use crate::show;
 use anyhow::Result;
+use loopfold::Fold;
 use loopfold::questions::{
-    Effort, PathOccurrences, PathPlace, PathQuery, PathSearcher, PathSummary, ScanFound, ScanOptions, Scheme,
-    Share, TraceChunks, scan_chunks, scan_unfolded,
+    Effort, PathAnswer, PathOccurrences, PathQuery, PathSearcher, ScanOptions, Scheme, Share, TraceChunks,
 };
-use loopfold::{Fold, Symbol};
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Looks for any number of paths in one fold, on any number of threads.
+/// Searches for any number of paths in one fold, on any number of threads.
 pub(super) struct Searcher<'a> {
-    fold: &'a Fold,
-    wanted: SchemeName,
-    lenient: bool,
-    of_rules: PathSearcher<'a>,
-    stored: Stored,
-    /// Paths that were looked for together.
-    together: HashMap<PathKey, PathSummary>,
-}
-
-/// The function and the blocks of a path without gaps.
-type PathKey = (Vec<u8>, Vec<Vec<Symbol>>);
-
-fn key_of(query: &PathQuery) -> Option<PathKey> {
-    (!query.has_gaps()).then(|| (query.function().to_vec(), query.blocks().to_vec()))
+    searcher: PathSearcher<'a>,
+    wanted: Option<Scheme>,
 }
 
 /// The occurrences of a path, and how they were found.
@@ -43,102 +29,37 @@ pub(super) struct Answer<'a> {
 
 impl<'a> Searcher<'a> {
     /// With what the archive has beside the rules, if it is one.
-    pub(super) fn new(fold: &'a Fold, arguments: &FindArgs, mut stored: Stored) -> Result<Self> {
-        let of_rules = PathSearcher::new(fold, stored.index.take())?;
-        let lenient = arguments.read.lenient;
-        Ok(Self { fold, wanted: arguments.scheme, lenient, of_rules, stored, together: HashMap::new() })
-    }
-
-    /// Looks for many paths together, as far as they can be.
-    pub(super) fn look_for(&mut self, paths: &[PathQuery]) -> Result<()> {
-        if self.wanted != SchemeName::Auto {
-            return Ok(());
-        }
-        for (path, summary) in paths.iter().zip(self.of_rules.search_many(paths)?) {
-            if let (Some(key), Some(summary)) = (key_of(path), summary) {
-                self.together.insert(key, summary);
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn search(&self, query: &PathQuery) -> Result<Answer<'_>> {
-        let started = Instant::now();
-        let scheme = match self.wanted {
+    pub(super) fn new(fold: &'a Fold, arguments: &FindArgs, stored: &'a Stored) -> Result<Self> {
+        let chunks = stored.chunks.as_ref().map(|chunks| chunks as &dyn TraceChunks);
+        let options = ScanOptions { lenient: arguments.read.lenient, ..ScanOptions::default() };
+        let searcher = PathSearcher::new(fold, stored.index.as_ref())?;
+        let searcher = searcher.with_chunks(chunks).with_scan_options(options);
+        let wanted = match arguments.scheme {
             SchemeName::Auto => None,
             SchemeName::Unfolded => Some(Scheme::Unfolded),
             SchemeName::Folded => Some(Scheme::Folded),
             SchemeName::Chunks => Some(Scheme::Chunks),
             SchemeName::Indexed => Some(Scheme::Indexed),
         };
-        if let Some(scheme @ (Scheme::Unfolded | Scheme::Chunks)) = scheme {
-            let found = self.scan(scheme, query)?;
-            let reason = match self.stored.chunks {
-                Some(_) => "it was asked for; the archive has the events in chunks",
-                None => "it was asked for; there are no chunks, so ranges of the fold are unfolded",
-            };
-            let (reason, effort) = (reason.to_string(), found.effort());
-            return Ok(Answer { found: Box::new(found), scheme, reason, effort, took: started.elapsed() });
+        Ok(Self { searcher, wanted })
+    }
+
+    /// Searches for many paths together, as far as they can be.
+    pub(super) fn search_together(&mut self, paths: &[PathQuery]) -> Result<()> {
+        if self.wanted.is_none() {
+            self.searcher.search_together(paths)?;
         }
-        if let Some(summary) = key_of(query).and_then(|key| self.together.get(&key)) {
-            return Ok(Answer {
-                found: Box::new(Summarized { searcher: &self.of_rules, query: query.clone(), summary }),
-                scheme: Scheme::Folded,
-                reason: "together with other paths of the function".to_string(),
-                effort: Effort::default(),
-                took: started.elapsed(),
-            });
-        }
-        let answer = self.of_rules.search(query, scheme)?;
-        Ok(Answer {
-            found: Box::new(answer.found),
-            scheme: answer.scheme,
-            reason: answer.reason,
-            effort: answer.effort,
-            took: started.elapsed(),
-        })
+        Ok(())
     }
 
-    fn scan(&self, scheme: Scheme, query: &PathQuery) -> Result<ScanFound<'_>> {
-        let options = ScanOptions { lenient: self.lenient, ..ScanOptions::default() };
-        let chunks = self.stored.chunks.as_ref().map(|chunks| chunks as &dyn TraceChunks);
-        let found = match scheme {
-            Scheme::Chunks => scan_chunks(self.fold, chunks, query, &options)?,
-            _ => scan_unfolded(self.fold, chunks, query, &options)?,
-        };
-        let damage = found.damage().iter();
-        show::notes(&damage.map(|damage| format!("{damage}; its events were unfolded")).collect::<Vec<_>>());
-        Ok(found)
-    }
-}
-
-/// A path of many: what is known of it, and the search for what is not.
-struct Summarized<'a> {
-    searcher: &'a PathSearcher<'a>,
-    query: PathQuery,
-    summary: &'a PathSummary,
-}
-
-impl PathOccurrences for Summarized<'_> {
-    fn count_in(&self, stream: usize) -> u64 {
-        self.summary.counts[stream]
-    }
-
-    fn streams(&self) -> usize {
-        self.summary.counts.len()
-    }
-
-    fn each_in(
-        &self,
-        stream: usize,
-        skip: u64,
-        tell: &mut dyn FnMut(PathPlace) -> bool,
-    ) -> loopfold::Result<()> {
-        let Some(first) = self.summary.firsts[stream] else { return Ok(()) };
-        if skip == 0 && !tell(first) {
-            return Ok(());
-        }
-        self.searcher.search(&self.query, None)?.found.each_in(stream, skip.max(1), tell)
+    pub(super) fn search(&self, query: &PathQuery) -> Result<Answer<'a>> {
+        let started = Instant::now();
+        let PathAnswer { found, scheme, reason, effort, damage } =
+            self.searcher.search(query, self.wanted)?;
+        let took = started.elapsed();
+        let damage = damage.iter().map(|damage| format!("{damage}; its events were unfolded"));
+        show::notes(&damage.collect::<Vec<_>>());
+        Ok(Answer { found, scheme, reason, effort, took })
     }
 }
 
