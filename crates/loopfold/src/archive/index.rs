@@ -4,10 +4,13 @@
 //! Sets of segments are stored in the portable form of roaring bitmaps, each different one
 //! once, and all of it is packed as text is. A few hundred functions and 128 segments take
 //! some kilobytes.
+//!
+//! The form has three numbers for each segment that no search ever needed, how calls are nested
+//! in it. They are written as 0 and passed over when they are read.
 
 use super::text::{pack, unpack};
 use crate::bytes::{Bytes, put_number};
-use crate::questions::{Functions, NestingLevels, PathIndex};
+use crate::questions::{Functions, PathIndex};
 use crate::{Fold, Result};
 use hashbrown::HashMap;
 use roaring::RoaringBitmap;
@@ -15,19 +18,19 @@ use roaring::RoaringBitmap;
 /// How many times longer than stored the index may be.
 const EXPANSION: usize = 1024;
 
+/// The numbers of a segment that mean nothing any more.
+const UNUSED: usize = 3;
+
 /// An index as a section.
 pub(super) fn write(index: &PathIndex) -> Result<Vec<u8>> {
     let mut text = index.fingerprint.to_le_bytes().to_vec();
     put_number(&mut text, index.asked as u64);
     put_number(&mut text, index.ends.len() as u64);
     let mut before = 0;
-    for (&end, levels) in index.ends.iter().zip(&index.levels) {
+    for &end in &index.ends {
         put_number(&mut text, end - before);
         before = end;
-        put_number(&mut text, levels.leaves);
-        put_number(&mut text, levels.enters);
-        // The lowest level of an exit is at least one above the lowest of all.
-        put_number(&mut text, levels.returns.unwrap_or(0));
+        text.extend_from_slice(&[0; UNUSED]);
     }
     let mut numbers: HashMap<Vec<u8>, usize> = HashMap::new();
     let (mut sets, mut functions) = (Vec::new(), Vec::new());
@@ -58,14 +61,14 @@ pub(super) fn read(section: &[u8], fold: &Fold) -> Result<PathIndex> {
     let asked = usize::try_from(asked).ok().filter(|&asked| asked <= PathIndex::MAX_RANGES);
     let asked = asked.filter(|&asked| segments <= asked as u64);
     let asked = asked.ok_or_else(|| bytes.damaged("it has too many segments"))?;
-    let (mut ends, mut levels, mut end) = (Vec::new(), Vec::new(), 0u64);
+    let (mut ends, mut end) = (Vec::new(), 0u64);
     for _ in 0..segments {
         let length = bytes.number()?;
         end = end.checked_add(length).ok_or_else(|| bytes.damaged("its segments are too long"))?;
         ends.push(end);
-        let (leaves, enters) = (bytes.number()?, bytes.number()?);
-        let returns = Some(bytes.number()?).filter(|&level| level > 0);
-        levels.push(NestingLevels { leaves, enters, returns });
+        for _ in 0..UNUSED {
+            bytes.number()?;
+        }
     }
     let sets = read_sets(&mut bytes, segments)?;
     let functions = Functions::of(fold.alphabet())?;
@@ -79,7 +82,7 @@ pub(super) fn read(section: &[u8], fold: &Fold) -> Result<PathIndex> {
             .push(set.ok_or_else(|| bytes.damaged("a function has a set that is not there"))?.clone());
     }
     bytes.finish()?;
-    let index = PathIndex::from_parts(fingerprint, asked, ends, levels, of_functions, &functions);
+    let index = PathIndex::from_parts(fingerprint, asked, ends, of_functions, &functions);
     if index.fits(fold)? { Ok(index) } else { Err(bytes.damaged(DOES_NOT_FIT)) }
 }
 

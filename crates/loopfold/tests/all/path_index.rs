@@ -3,11 +3,11 @@
 
 use crate::support::folders;
 use loopfold::archive::{self, Archive, ReadOptions, SectionKind, WriteOptions};
-use loopfold::fold::{FoldBuilder, FoldedStream, Item, Measure, Target};
+use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::folders::{Folder, Outermost, Repair, fold_trace};
 use loopfold::questions::{
-    Functions, Levels, PathAnswer, PathFound, PathIndex, PathPlace, PathQuery, PathSearcher, ScanOptions,
-    Scheme, find_path,
+    Functions, PathAnswer, PathFound, PathIndex, PathPlace, PathQuery, PathSearcher, ScanOptions, Scheme,
+    find_path,
 };
 use loopfold::trace::{Collector, Event, Field, Name, Role, Sink, Value};
 use loopfold::{Fold, Symbol};
@@ -184,7 +184,6 @@ fn check_index(fold: &Fold, index: &PathIndex) {
     roots.dedup();
     let events: Vec<Symbol> = roots.iter().flat_map(|&root| fold.unfold(root)).collect();
     let functions = Functions::of(fold.alphabet()).unwrap();
-    let levels = Levels::new(fold.alphabet());
     let mut next = 0;
     for number in 0..index.ranges() {
         let range = index.range(number).unwrap();
@@ -196,8 +195,6 @@ fn check_index(fold: &Fold, index: &PathIndex) {
             let holds = events.iter().any(|event| its.contains(event));
             assert_eq!(index.holds(function.name(), number), holds);
         }
-        let single = |all, &event: &Symbol| levels.join(&all, &levels.symbol(event)).unwrap();
-        assert_eq!(index.levels(number), Some(events.iter().fold(levels.empty(), single)));
     }
     assert_eq!(next, events.len() as u64);
 }

@@ -3,30 +3,27 @@
 //! The events of a fold are divided into *index ranges*, streams with the same root taken
 //! once. Ranges end between items of the roots; where these have too few, also between the
 //! items of the largest rules below and between iterations. For each function the index has
-//! the set of ranges with an enter, a block or an exit of it, and for each range how calls
-//! are nested in it. A search looks only at the ranges of its function, and at every rule
-//! that they are made of.
+//! the set of ranges with an enter, a block or an exit of it. A search looks only at the
+//! ranges of its function, and at every rule that they are made of.
 //!
 //! There is an index only where symbols say whose they are: otherwise every exit matters to
 //! every function.
 //!
 //! Making it is one pass down the rules with a bit a range, some ten nanoseconds an item
-//! for each 64 ranges, and one pass for the levels. Memory while it is made: a bit for each
-//! rule and range, and 32 bytes a rule.
+//! for each 64 ranges. Memory while it is made: a bit for each rule and range.
 
 mod candidates;
 mod ranges;
 
 use super::PathQuery;
 use super::functions::{Function, Functions};
-use super::levels::NestingLevels;
 use super::slice::{FunctionSlice, Scratch};
 use super::strategy::Share;
 use crate::fold::{Fold, Target};
 use crate::{Result, RuleId};
 use candidates::{Candidates, joined};
 use hashbrown::HashMap;
-use ranges::{levels_of, range_ends, ranges_of_nodes};
+use ranges::{range_ends, ranges_of_nodes};
 use roaring::RoaringBitmap;
 use std::ops::Range;
 
@@ -67,8 +64,6 @@ pub struct PathIndex {
     pub(crate) asked: usize,
     /// Where each range ends.
     pub(crate) ends: Vec<u64>,
-    /// How calls are nested in each range.
-    pub(crate) levels: Vec<NestingLevels>,
     /// The ranges of each function, in the order of [`Functions::all`].
     pub(crate) functions: Vec<RoaringBitmap>,
     /// The place of each function by its name.
@@ -105,9 +100,8 @@ impl PathIndex {
             set
         };
         let sets = functions.all().iter().map(of_function).collect();
-        let levels = levels_of(fold, &roots, &ends)?;
         let fingerprint = fingerprint(fold, &functions);
-        Ok(Some(Self::from_parts(fingerprint, asked, ends, levels, sets, &functions)))
+        Ok(Some(Self::from_parts(fingerprint, asked, ends, sets, &functions)))
     }
 
     /// The index that was stored as this.
@@ -115,13 +109,12 @@ impl PathIndex {
         fingerprint: u64,
         asked: usize,
         ends: Vec<u64>,
-        levels: Vec<NestingLevels>,
         sets: Vec<RoaringBitmap>,
         functions: &Functions,
     ) -> Self {
         let names = functions.all().iter().enumerate();
         let places = names.map(|(place, function)| (function.name().to_vec(), place)).collect();
-        Self { fingerprint, asked, ends, levels, functions: sets, places }
+        Self { fingerprint, asked, ends, functions: sets, places }
     }
 
     /// True if it was made for this fold, as far as can be told at a nanosecond an item.
@@ -159,11 +152,6 @@ impl PathIndex {
     pub fn holds(&self, function: &[u8], range: usize) -> bool {
         let set = self.place(function).and_then(|place| self.functions.get(place));
         u32::try_from(range).is_ok_and(|range| set.is_some_and(|set| set.contains(range)))
-    }
-
-    /// How calls are nested in a range.
-    pub fn levels(&self, range: usize) -> Option<NestingLevels> {
-        self.levels.get(range).copied()
     }
 
     /// The ranges of a function, as a share of all.

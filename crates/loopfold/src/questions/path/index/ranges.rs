@@ -1,4 +1,4 @@
-//! Where index ranges end, which symbols each holds, and how calls are nested in it.
+//! Where index ranges end, and which symbols each holds.
 //!
 //! A range is made of *pieces*: whole iterations of items, found by a cursor that enters only
 //! what a range's end cuts. O(pieces + ranges × depth of the rules). The symbols of all ranges
@@ -7,8 +7,7 @@
 use super::Roots;
 use crate::fold::cursor::{Cursor, Stretch};
 use crate::fold::reach::top_down_rows;
-use crate::fold::{Fold, Grammar as _, Item, Measure, Target, measure_rules};
-use crate::questions::path::levels::{Levels, NestingLevels};
+use crate::fold::{Fold, Grammar as _, Item, Target};
 use crate::{Result, Symbol};
 
 /// Something that no range need end in: iterations of an item.
@@ -124,19 +123,4 @@ fn each_piece(fold: &Fold, roots: &Roots, ends: &[u64], mut pass: impl FnMut(usi
             range += 1;
         }
     }
-}
-
-/// How calls are nested in each range.
-pub(super) fn levels_of(fold: &Fold, roots: &Roots, ends: &[u64]) -> Result<Vec<NestingLevels>> {
-    let measure = Levels::new(fold.alphabet());
-    let rules = measure_rules(fold, &measure)?;
-    let mut levels = vec![measure.empty(); ends.len()];
-    each_piece(fold, roots, ends, |range, piece| {
-        let once = match piece.target {
-            Target::Symbol(symbol) => measure.of_symbol(symbol),
-            Target::Rule(rule) => rules[rule.index()],
-        };
-        levels[range] = measure.joined(levels[range], measure.repeated(once, piece.times));
-    });
-    Ok(levels)
 }
