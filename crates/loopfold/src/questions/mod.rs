@@ -37,9 +37,8 @@ pub use nest::{Nest, Node};
 pub use path::{
     CallStacks, Chunk, ChunkSize, ChunkTotals, Chunks, Deepest, Effort, Function, Functions, IndexRange,
     Levels, Nesting, NestingLevels, PathAnswer, PathFound, PathIndex, PathMemory, PathOccurrences, PathPlace,
-    PathPlaces, PathQuery, PathReader, PathScan, PathSearcher, PathStarts, PathSummary, ScanFound,
-    ScanOptions, Scheme, Share, TraceChunks, chunk_totals, find_path, find_path_indexed, is_path,
-    scan_chunks, scan_unfolded,
+    PathPlaces, PathQuery, PathReader, PathScan, PathSearcher, PathStarts, ScanOptions, Scheme, Share,
+    TraceChunks, chunk_totals, find_path, is_path,
 };
 pub use patterns::{
     Abridged, AbridgedLoop, ENVELOPE, EventChoice, FoldStream, Holders, KeptPositions, NgramPattern, Ngrams,

@@ -6,8 +6,8 @@ use loopfold::archive::{self, Archive, ReadOptions, SectionKind, SectionReader, 
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Measure, Target};
 use loopfold::folders::{Folder, Outermost, fold_trace};
 use loopfold::questions::{
-    ChunkSize, Chunks, Functions, Levels, PathOccurrences, PathPlace, PathQuery, PathScan, ScanFound,
-    ScanOptions, TraceChunks, chunk_totals, scan_chunks, scan_unfolded,
+    ChunkSize, Chunks, Functions, Levels, PathAnswer, PathPlace, PathQuery, PathScan, PathSearcher,
+    ScanOptions, Scheme, TraceChunks, chunk_totals,
 };
 use loopfold::sections;
 use loopfold::trace::{Alphabet, Collector, Event, Field, Name, Role, Sink, Value};
@@ -125,11 +125,34 @@ fn holding(traces: &[Vec<Step>], function: u8, size: usize) -> u64 {
     chunks
 }
 
-fn check(found: &ScanFound<'_>, expected: &[Vec<PathPlace>], rng: &mut Rng) {
+/// Scheme 1.
+fn scan_unfolded<'a>(
+    fold: &'a Fold,
+    chunks: Option<&'a dyn TraceChunks>,
+    query: &PathQuery,
+    options: &ScanOptions,
+) -> loopfold::Result<PathAnswer<'a>> {
+    let searcher = PathSearcher::new(fold, None)?.with_chunks(chunks).with_scan_options(*options);
+    searcher.search(query, Some(Scheme::Unfolded))
+}
+
+/// Scheme 3.
+fn scan_chunks<'a>(
+    fold: &'a Fold,
+    chunks: Option<&'a dyn TraceChunks>,
+    query: &PathQuery,
+    options: &ScanOptions,
+) -> loopfold::Result<PathAnswer<'a>> {
+    let searcher = PathSearcher::new(fold, None)?.with_chunks(chunks).with_scan_options(*options);
+    searcher.search(query, Some(Scheme::Chunks))
+}
+
+fn check(answer: &PathAnswer<'_>, expected: &[Vec<PathPlace>], rng: &mut Rng) {
+    let found = &answer.found;
     assert_eq!(found.streams(), expected.len());
     let all: usize = expected.iter().map(Vec::len).sum();
     assert_eq!(found.count_all().unwrap(), all as u64);
-    assert_eq!(found.first().unwrap(), expected.iter().flatten().next().copied());
+    assert_eq!(found.first_place().unwrap(), expected.iter().flatten().next().copied());
     for (stream, expected) in expected.iter().enumerate() {
         assert_eq!(found.count_in(stream), expected.len() as u64);
         let skip = if rng.one_in(2) { 0 } else { rng.between(0, expected.len() + 1) };
@@ -175,11 +198,11 @@ fn scanning_equals_rebuilding_every_invocation_for_every_folder() {
                 for chunks in [None, Some(stored)] {
                     let found = scan_unfolded(&fold, chunks, &query, &options).unwrap();
                     check(&found, &expected, &mut rng);
-                    let effort = found.effort().chunks.unwrap();
+                    let effort = found.effort.chunks.unwrap();
                     assert_eq!((effort.touched, effort.all), (all, all));
                     let found = scan_chunks(&fold, chunks, &query, &options).unwrap();
                     check(&found, &expected, &mut rng);
-                    let effort = found.effort().chunks.unwrap();
+                    let effort = found.effort.chunks.unwrap();
                     assert_eq!(effort.all, all);
                     if chunks.is_some() || qualified {
                         assert_eq!(
@@ -188,7 +211,7 @@ fn scanning_equals_rebuilding_every_invocation_for_every_folder() {
                             "{function} in {traces:?}"
                         );
                     }
-                    assert_eq!(found.effort().decompressed_bytes > 0, chunks.is_some() && effort.touched > 0);
+                    assert_eq!(found.effort.decompressed_bytes > 0, chunks.is_some() && effort.touched > 0);
                 }
             }
         }
@@ -332,10 +355,10 @@ fn every_damage_is_found() {
             for scan in [scan_unfolded, scan_chunks] {
                 let found = scan(&fold, Some(&chunks), &query, &lenient).unwrap();
                 check(&found, &expected, &mut rng);
-                assert!(found.damage().iter().all(|damage| damage.contains(&name)));
+                assert!(found.damage.iter().all(|damage| damage.contains(&name)));
             }
             let found = scan_unfolded(&fold, Some(&chunks), &query, &lenient).unwrap();
-            assert_eq!(found.damage().len(), 1);
+            assert_eq!(found.damage.len(), 1);
         }
     }
 }
@@ -400,9 +423,9 @@ fn states_behind_a_chunk_that_is_passed_over() {
     scan.pass_over(3, &levels.repeat(&leave, 7).unwrap());
     assert_eq!(scan.states(), []);
     let found = scan_chunks(&fold, Some(&chunks), &query, &ScanOptions::default()).unwrap();
-    let effort = found.effort().chunks.unwrap();
+    let effort = found.effort.chunks.unwrap();
     assert_eq!((effort.touched, effort.all), (3, 4));
-    assert_eq!(found.first().unwrap(), Some(PathPlace { stream: 0, end: 9, depth: 1 }));
+    assert_eq!(found.found.first_place().unwrap(), Some(PathPlace { stream: 0, end: 9, depth: 1 }));
 }
 
 /// A fold may claim any number of events: what is scanned has a limit, and what holds
@@ -428,15 +451,15 @@ fn folds_of_too_many_events() {
     let options = ScanOptions { most_symbols: 1 << 22, ..ScanOptions::default() };
     assert!(scan_unfolded(&fold, None, &query, &options).err().unwrap().is_limit());
     let found = scan_chunks(&fold, None, &query, &options).unwrap();
-    assert_eq!(found.count_all().unwrap(), 2);
+    assert_eq!(found.found.count_all().unwrap(), 2);
     let mut ends = Vec::new();
-    let told = found.each_in(0, 0, &mut |place| {
+    let told = found.found.each_in(0, 0, &mut |place| {
         ends.push(place.end);
         true
     });
     told.unwrap();
     assert_eq!(ends, [1, (1 << 60) + 5]);
-    let effort = found.effort().chunks.unwrap();
+    let effort = found.effort.chunks.unwrap();
     assert_eq!((effort.touched, effort.all), (2, (1 << 40) + 1));
     let options = sections::options(None, Some(ChunkSize::default()));
     assert!(archive::write_with(&fold, std::io::sink(), &options).unwrap_err().is_limit());
@@ -537,7 +560,7 @@ fn chunks_are_read_when_they_are_asked_for() {
     assert!(read.load(Ordering::Relaxed) < 1_000 && file.len() > 20_000);
     let opened = read.load(Ordering::Relaxed);
     let found = scan_chunks(&fold, Some(&chunks), &query, &ScanOptions::default()).unwrap();
-    assert_eq!(found.count_all().unwrap(), 1);
+    assert_eq!(found.found.count_all().unwrap(), 1);
     assert_eq!(read.load(Ordering::Relaxed) - opened, all.all()[0].bytes());
-    assert_eq!((found.effort().symbols, found.effort().decompressed_bytes), (10_000, 40_000));
+    assert_eq!((found.effort.symbols, found.effort.decompressed_bytes), (10_000, 40_000));
 }

@@ -6,7 +6,8 @@ use loopfold::archive::{self, Archive, ReadOptions, SectionKind, Verified};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::folders::{Folder, Outermost, Repair, fold_trace};
 use loopfold::questions::{
-    Functions, PathFound, PathIndex, PathPlace, PathQuery, PathSearcher, Scheme, find_path, find_path_indexed,
+    Functions, PathAnswer, PathFound, PathIndex, PathPlace, PathQuery, PathSearcher, ScanOptions, Scheme,
+    find_path,
 };
 use loopfold::sections;
 use loopfold::trace::{Collector, Event, Field, Name, Role, Sink, Value};
@@ -132,12 +133,12 @@ fn every_way_to_look_equals_rebuilding_every_invocation() {
         let qualified = !rng.one_in(4);
         for folder in folders() {
             let fold = fold_of(&traces, qualified, &*folder);
-            let ranges = [1, 2, 3, 7, 16, 128, 1000][rng.below(7)];
+            let ranges = [1, 3, 7, 16, 64, 128, 1000][rng.below(7)];
             let index = PathIndex::of(&fold, ranges).unwrap();
             if !qualified && Functions::of(fold.alphabet()).unwrap().is_qualified() {
                 continue;
             }
-            let searcher = PathSearcher::new(&fold, index.clone()).unwrap();
+            let searcher = PathSearcher::new(&fold, index.as_ref()).unwrap();
             if rng.one_in(2) {
                 searcher.prepare().unwrap();
             }
@@ -147,18 +148,21 @@ fn every_way_to_look_equals_rebuilding_every_invocation() {
                 let (function, path) = (rng.below(most) as u8, random_path(&mut rng));
                 let Some(query) = query_of(&fold, function, &path) else { continue };
                 if let Some(index) = &index {
-                    let (found, effort) = find_path_indexed(&fold, index, &query).unwrap();
-                    check(&found, &traces, function, &path, &mut rng);
-                    let ranges = effort.ranges.unwrap();
-                    assert!(ranges.touched <= ranges.all && ranges.all == index.ranges() as u64);
-                    rare += usize::from(ranges.touched * 8 <= ranges.all);
+                    // A first search looks in the ranges of a rare function.
+                    let answer = index_search(&fold, index, &query);
+                    check(answer.found.on_rules().unwrap(), &traces, function, &path, &mut rng);
+                    assert!(answer.reason.contains("index ranges"), "{}", answer.reason);
+                    if let Some(ranges) = answer.effort.ranges {
+                        assert!(ranges.touched * 16 <= ranges.all && ranges.all == index.ranges() as u64);
+                        rare += 1;
+                    }
                 }
                 let scheme = [None, Some(Scheme::Folded), Some(Scheme::Indexed)][rng.below(3)];
                 let answer = searcher.search(&query, scheme).unwrap();
                 assert!(scheme.is_none_or(|scheme| scheme == answer.scheme), "{}", answer.reason);
                 by_index += usize::from(answer.scheme == Scheme::Indexed);
                 kept += usize::from(answer.reason.contains("earlier") && answer.scheme == Scheme::Folded);
-                check(&answer.found, &traces, function, &path, &mut rng);
+                check(answer.found.on_rules().unwrap(), &traces, function, &path, &mut rng);
             }
         }
     }
@@ -166,6 +170,11 @@ fn every_way_to_look_equals_rebuilding_every_invocation() {
         rare > 500 && by_index > 500 && kept > 500,
         "{rare} functions in few ranges, {by_index} searches by scheme 4, {kept} in what was kept"
     );
+}
+
+/// A first search, which looks in the ranges of a rare function.
+fn index_search<'a>(fold: &'a Fold, index: &'a PathIndex, query: &PathQuery) -> PathAnswer<'a> {
+    PathSearcher::new(fold, Some(index)).unwrap().search(query, None).unwrap()
 }
 
 /// The index by definition: the events of all different roots, one after the other, cut
@@ -234,7 +243,8 @@ fn claims_of_any_size_have_an_index() {
     let index = PathIndex::of(&fold, 100).unwrap().unwrap();
     assert_eq!(index.ranges(), 100);
     let query = query_of(&fold, 0, &[vec![1], vec![0]]).unwrap();
-    let (found, _) = find_path_indexed(&fold, &index, &query).unwrap();
+    let found = index_search(&fold, &index, &query);
+    let found = found.found.on_rules().unwrap();
     assert_eq!(found.count().unwrap(), times / 2);
     assert_eq!(found.first(), Some(PathPlace { stream: 0, end: 3, depth: 1 }));
     let last = found.places().skip_to(times / 2 - 1).unwrap();
@@ -256,7 +266,8 @@ fn many_searches_on_many_threads() {
     let mut rng = Rng::new(403);
     let traces: Vec<_> = (0..2).map(|_| phases(&mut rng, 2_000)).collect();
     let fold = fold_of(&traces, true, &Repair);
-    let searcher = PathSearcher::new(&fold, PathIndex::of(&fold, 128).unwrap()).unwrap();
+    let index = PathIndex::of(&fold, 128).unwrap();
+    let searcher = PathSearcher::new(&fold, index.as_ref()).unwrap();
     let paths: Vec<_> = (0..200).map(|_| (rng.below(3) as u8, random_path(&mut rng))).collect();
     std::thread::scope(|scope| {
         for turn in 0..4 {
@@ -264,7 +275,7 @@ fn many_searches_on_many_threads() {
             scope.spawn(move || {
                 for (function, path) in paths.iter().skip(turn * 50).chain(&paths[..turn * 50]) {
                     let Some(query) = query_of(fold, *function, path) else { continue };
-                    let count = searcher.search(&query, None).unwrap().found.count().unwrap();
+                    let count = searcher.search(&query, None).unwrap().found.count_all().unwrap();
                     assert_eq!(count, find_path(fold, &query).unwrap().count().unwrap());
                     let expected =
                         traces.iter().map(|trace| calls::plain_paths(trace, *function, path).len());
@@ -275,14 +286,23 @@ fn many_searches_on_many_threads() {
     });
 }
 
+/// A searcher has all schemes, and uses the one that it is asked for.
 #[test]
-fn schemes_that_scan_are_not_the_searchers() {
+fn schemes_are_used_when_asked_for() {
     let fold = fold_of(&[vec![Step::Call(0), Step::Block(0)]], true, &Outermost::default());
-    let searcher = PathSearcher::new(&fold, None).unwrap();
     let query = query_of(&fold, 0, &[vec![0]]).unwrap();
-    for scheme in [Scheme::Unfolded, Scheme::Chunks] {
-        assert!(searcher.search(&query, Some(scheme)).is_err());
+    let searcher = PathSearcher::new(&fold, None).unwrap();
+    for scheme in Scheme::ALL {
+        let answer = searcher.search(&query, Some(scheme)).unwrap();
+        assert_eq!(answer.scheme, scheme);
+        assert!(answer.reason.starts_with("it was asked for"), "{}", answer.reason);
+        let is_scan = matches!(scheme, Scheme::Unfolded | Scheme::Chunks);
+        assert_eq!((answer.found.on_rules().is_none(), answer.effort.symbols > 0), (is_scan, is_scan));
+        assert_eq!(answer.found.first_place().unwrap(), Some(PathPlace { stream: 0, end: 1, depth: 1 }));
     }
+    let few = ScanOptions { most_symbols: 1, ..ScanOptions::default() };
+    let searcher = PathSearcher::new(&fold, None).unwrap().with_scan_options(few);
+    assert!(searcher.search(&query, Some(Scheme::Unfolded)).err().unwrap().is_limit());
 }
 
 fn archive_of(fold: &Fold, ranges: usize) -> Vec<u8> {
@@ -364,7 +384,7 @@ fn the_index_of_another_fold_is_refused() {
             continue;
         }
         assert!(!index.fits(&fold).unwrap() && !index.is_right(&fold).unwrap());
-        assert!(PathSearcher::new(&fold, Some(index)).is_err());
+        assert!(PathSearcher::new(&fold, Some(&index)).is_err());
         refused += 1;
     }
     assert!(refused > 150, "{refused}");
@@ -407,7 +427,7 @@ fn damaged_indexes_never_panic() {
     for _ in 0..60 {
         let traces = small_traces(&mut rng, 60);
         let fold = fold_of(&traces, true, &Repair).canonical();
-        let file = archive_of(&fold, rng.between(2, 40));
+        let file = archive_of(&fold, rng.between(2, 150));
         if PathIndex::of(&fold, 2).unwrap().is_none() {
             continue;
         }
@@ -431,7 +451,8 @@ fn damaged_indexes_never_panic() {
             wrong += usize::from(!is_good);
             let path = random_path(&mut rng);
             if let Some(query) = query_of(&fold, rng.below(3) as u8, &path) {
-                find_path_indexed(&fold, &index, &query).unwrap().0.places().take(100).for_each(drop);
+                let answer = index_search(&fold, &index, &query);
+                answer.found.on_rules().unwrap().places().take(100).for_each(drop);
             }
         }
     }

@@ -7,8 +7,7 @@ use loopfold::fold::{FoldBuilder, FoldedStream, Item, Measure, Target};
 use loopfold::folders::{Folder, Outermost, SequiturRuns, fold_trace};
 use loopfold::questions::{
     CallStacks, ChunkSize, Deepest, Functions, Levels, PathIndex, PathMemory, PathOccurrences, PathPlace,
-    PathQuery, PathScan, PathSearcher, PathStarts, ScanOptions, Scheme, find_path, scan_chunks,
-    scan_unfolded,
+    PathQuery, PathScan, PathSearcher, PathStarts, ScanOptions, Scheme, find_path,
 };
 use loopfold::sections;
 use loopfold::trace::{Alphabet, Collector, Event, Field, Name, Role, Sink, Value};
@@ -169,6 +168,19 @@ fn check(fold: &Fold, form: Form, traces: &[Vec<Step>], function: u8, path: &Pat
     assert_eq!(places.nth(more), all.get(k + 1 + more).copied(), "{more} after the {k}th: {}", what());
 }
 
+/// All places, as each is visited.
+fn all_places(found: &dyn PathOccurrences) -> Vec<PathPlace> {
+    let mut places = Vec::new();
+    for stream in 0..found.streams() {
+        let visit = &mut |place| {
+            places.push(place);
+            true
+        };
+        found.each_in(stream, 0, visit).unwrap();
+    }
+    places
+}
+
 /// All schemes give the same places, with and without an index and chunks.
 fn check_schemes(
     fold: &Fold,
@@ -177,26 +189,16 @@ fn check_schemes(
     places: &[PathPlace],
     rng: &mut Rng,
 ) {
-    let told = |found: &dyn PathOccurrences| {
-        let mut told = Vec::new();
-        for stream in 0..found.streams() {
-            let each = &mut |place| {
-                told.push(place);
-                true
-            };
-            found.each_in(stream, 0, each).unwrap();
-        }
-        told
-    };
     let index = if rng.one_in(2) { PathIndex::of(fold, rng.between(1, 9)).unwrap() } else { None };
-    let searcher = PathSearcher::new(fold, index).unwrap();
-    for scheme in [Some(Scheme::Indexed), None, Some(Scheme::Folded)] {
-        let answer = searcher.search(query, scheme).unwrap();
-        assert_eq!(told(&answer.found), places, "{}", answer.reason);
-    }
     let options = ScanOptions { range: rng.between(1, 20) as u64, ..ScanOptions::default() };
-    assert_eq!(told(&scan_unfolded(fold, None, query, &options).unwrap()), places);
-    assert_eq!(told(&scan_chunks(fold, None, query, &options).unwrap()), places);
+    let searcher = PathSearcher::new(fold, index.as_ref()).unwrap().with_scan_options(options);
+    for scheme in
+        [Some(Scheme::Indexed), None, Some(Scheme::Folded), Some(Scheme::Unfolded), Some(Scheme::Chunks)]
+    {
+        let answer = searcher.search(query, scheme).unwrap();
+        assert!(scheme.is_none_or(|scheme| scheme == answer.scheme), "{}", answer.reason);
+        assert_eq!(all_places(&*answer.found), places, "{}", answer.reason);
+    }
     if rng.one_in(4) {
         let size = ChunkSize::of_symbols(rng.between(1, 20) as u64).unwrap();
         let mut file = Vec::new();
@@ -205,9 +207,11 @@ fn check_schemes(
         let chunks = sections::chunks(Archive::open(Cursor::new(&file)).unwrap()).unwrap().unwrap();
         // Symbols have other numbers there, and those that do not occur have none.
         let Some(query) = query_of(fold.alphabet(), function, path) else { return };
-        let options = ScanOptions::default();
-        assert_eq!(told(&scan_unfolded(&fold, Some(&chunks), &query, &options).unwrap()), places);
-        assert_eq!(told(&scan_chunks(&fold, Some(&chunks), &query, &options).unwrap()), places);
+        let searcher = PathSearcher::new(&fold, None).unwrap().with_chunks(Some(&chunks));
+        for scheme in [Scheme::Unfolded, Scheme::Chunks] {
+            let answer = searcher.search(&query, Some(scheme)).unwrap();
+            assert_eq!(all_places(&*answer.found), places, "{}", answer.reason);
+        }
     }
 }
 
@@ -349,16 +353,24 @@ fn many_paths_at_once_equal_each_alone() {
             let path = random_path(&mut rng, longest, form);
             queries.extend(query_of(fold.alphabet(), FUNCTIONS[usize::from(function)], &path));
         }
-        let searcher = PathSearcher::new(&fold, None).unwrap();
-        let summaries = searcher.search_many(&queries).unwrap();
-        for (query, summary) in queries.iter().zip(summaries) {
-            let Some(summary) = summary else { continue };
+        let mut searcher = PathSearcher::new(&fold, None).unwrap();
+        searcher.search_together(&queries).unwrap();
+        for query in &queries {
+            let answer = searcher.search(query, None).unwrap();
             let found = find_path(&fold, query).unwrap();
-            let streams = 0..fold.streams().len();
-            let counts: Vec<u64> = streams.clone().map(|stream| found.count_in(stream)).collect();
-            let firsts: Vec<_> = streams.map(|stream| found.places_in(stream).next()).collect();
-            assert_eq!((summary.counts, summary.firsts), (counts, firsts), "{query:?} in {traces:?}");
-            together += 1;
+            for stream in 0..fold.streams().len() {
+                let places: Vec<PathPlace> = found.places_in(stream).collect();
+                assert_eq!(answer.found.count_in(stream), places.len() as u64, "{query:?} in {traces:?}");
+                let (skip, mut first) = (rng.below(2), None);
+                let visit = &mut |place| {
+                    first = Some(place);
+                    false
+                };
+                answer.found.each_in(stream, skip as u64, visit).unwrap();
+                assert_eq!(first, places.get(skip).copied(), "{query:?} in {traces:?}");
+            }
+            assert_eq!(answer.found.first_place().unwrap(), found.first());
+            together += usize::from(answer.reason.contains("together"));
         }
     }
     assert!(together > 2_500, "{together}");

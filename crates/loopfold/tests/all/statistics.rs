@@ -3,7 +3,7 @@
 use crate::support::{fold_of, folders, small_streams};
 use loopfold::folders::fold_trace;
 use loopfold::questions::{CallStatistics, EventClock, Nest, Query, call_statistics, classes, find};
-use loopfold::trace::{Collector, Event, Role, Sink};
+use loopfold::trace::{Collector, Event, Role, Sink, Timing};
 use loopfold_testing::Rng;
 
 /// Written in the nest that it has, a class is what it was.
@@ -37,12 +37,12 @@ fn the_deepest_stack_is_found() {
                         open.push(function);
                         functions.push(function);
                         collector
-                            .push(stream, &Event { role: Role::Enter, ..Event::named(function) })
+                            .push_event(stream, &Event { role: Role::Enter, ..Event::named(function) })
                             .unwrap();
                     } else {
                         let function = open.pop().unwrap();
                         collector
-                            .push(stream, &Event { role: Role::Leave, ..Event::named(function) })
+                            .push_event(stream, &Event { role: Role::Leave, ..Event::named(function) })
                             .unwrap();
                     }
                     deepest = deepest.max(open.len() as u64);
@@ -67,7 +67,8 @@ fn the_earliest_of_several_streams() {
             for (index, name) in ["x", "a", "a"].into_iter().enumerate() {
                 let start = begins + index as i64;
                 let start = (unknown != Some(stream)).then_some(start);
-                collector.push(id, &Event { start, ..Event::named(name) }).unwrap();
+                let symbol = collector.intern(&Event::named(name)).unwrap();
+                collector.push(id, symbol, Timing { start, ..Timing::UNKNOWN }).unwrap();
             }
         }
         let fold = fold_trace(collector.finish().unwrap(), &loopfold::folders::Auto, 1).unwrap();

@@ -17,8 +17,8 @@ use choose::{CHUNK, Chosen, choose};
 use loopfold::archive::{self, Archive, ReadOptions, SectionReader};
 use loopfold::folders::{Auto, fold_trace};
 use loopfold::questions::{
-    ChunkSize, Chunks, Functions, PathIndex, PathOccurrences as _, PathPlace, PathQuery, PathScan,
-    PathSearcher, ScanOptions, Scheme, TraceChunks, find_path, scan_chunks,
+    ChunkSize, Chunks, Functions, PathIndex, PathPlace, PathQuery, PathScan, PathSearcher, Scheme,
+    TraceChunks, find_path,
 };
 use loopfold::sections;
 use loopfold::{Fold, Symbol, Trace};
@@ -158,24 +158,22 @@ impl Subject {
         let held: Vec<usize> = self.chunks_with(query).iter().map(|&chunk| chunk as usize).collect();
         let (read, decompression_3) = best(|| decompress(&self.chunks, &held));
         read?;
-        let options = ScanOptions::default();
-        let (chunked, scheme_3) = best(|| {
-            scan_chunks(&self.fold, Some(&self.chunks), query, &options).and_then(|found| found.count_all())
-        });
+        let searcher = PathSearcher::new(&self.fold, self.index.as_ref())?.with_chunks(Some(&self.chunks));
+        let (chunked, scheme_3) =
+            best(|| searcher.search(query, Some(Scheme::Chunks)).and_then(|answer| answer.found.count_all()));
         ensure!(chunked? == count, "scheme 3 finds something else");
-        let searcher = PathSearcher::new(&self.fold, self.index.clone())?;
         searcher.prepare()?;
         let search = |scheme: Option<Scheme>| -> Result<(u64, Option<PathPlace>)> {
             searcher.forget();
             let found = searcher.search(query, scheme)?.found;
-            Ok((found.count()?, found.first()))
+            Ok((found.count_all()?, found.first_place()?))
         };
         let (indexed, scheme_4) = best(|| search(Some(Scheme::Indexed)));
         ensure!(indexed? == (count, first), "scheme 4 finds something else");
         let (chosen, auto) = best(|| search(None));
         ensure!(chosen? == (count, first), "auto finds something else");
         searcher.search(query, None)?;
-        let (_, again) = best(|| searcher.search(query, None).map(|answer| answer.found.count()));
+        let (_, again) = best(|| searcher.search(query, None).map(|answer| answer.found.count_all()));
         let matching_3 = scheme_3.saturating_sub(decompression_3);
         Ok(Times { count, matching, scheme_2, decompression_3, matching_3, scheme_4, auto, again })
     }
@@ -201,13 +199,11 @@ impl Subject {
 
     /// How often all paths occur, with all that is built for them.
     fn count_all(&self, paths: &[PathQuery]) -> Result<u64> {
-        let searcher = PathSearcher::new(&self.fold, self.index.clone())?;
+        let mut searcher = PathSearcher::new(&self.fold, self.index.as_ref())?;
+        searcher.search_together(paths)?;
         let mut sum = 0;
-        for (path, summary) in paths.iter().zip(searcher.search_many(paths)?) {
-            sum += match summary {
-                Some(summary) => summary.counts.iter().sum(),
-                None => searcher.search(path, None)?.found.count()?,
-            };
+        for path in paths {
+            sum += searcher.search(path, None)?.found.count_all()?;
         }
         Ok(sum)
     }

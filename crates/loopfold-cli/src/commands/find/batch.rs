@@ -133,8 +133,8 @@ fn answer_all(
         _ => None,
     });
     let paths: Vec<PathQuery> = paths.flatten().cloned().collect();
-    let mut searcher = Searcher::new(fold, arguments.scheme.wanted(), arguments.read.lenient, stored)?;
-    searcher.look_for(&paths)?;
+    let mut searcher = Searcher::new(fold, arguments.scheme.wanted(), arguments.read.lenient, &stored)?;
+    searcher.search_together(&paths)?;
     let batch = Batch { arguments, fold, searcher, shared: Shared::new(fold, &paths) };
     let answers: Vec<OnceLock<Result<Value, String>>> = lines.iter().map(|_| OnceLock::new()).collect();
     let next = AtomicUsize::new(0);

@@ -35,7 +35,7 @@ pub(super) fn run(
         bail!("--before is for sequences of events, not for paths of functions");
     }
     show::notes(&never_entered(fold, paths)?);
-    let searcher = Searcher::new(fold, arguments.scheme.wanted(), arguments.read.lenient, stored)?;
+    let searcher = Searcher::new(fold, arguments.scheme.wanted(), arguments.read.lenient, &stored)?;
     let asked = search(&searcher, paths)?;
     let shared = Shared::new(fold, paths);
     let found = Found { fold, asked: &asked, count: total(&asked)?, shared: &shared, is_pattern };

@@ -14,10 +14,11 @@
 //! if it does, times the levels of recursion that differ (see [`value`]). After that a count
 //! costs nothing and a place a walk down the rules (see [`matcher`]). Memory: 4 bytes a rule,
 //! and 8 for each item and a word or value for each rule that holds a symbol of the function.
-//! [`PathSearcher`] needs less than a full pass for each path; [`PathScan`] does the same on
-//! symbols as they come, [`scan_unfolded`] and [`scan_chunks`] on those of a trace.
+//! [`PathSearcher`] needs less than a full pass for each path, and [`strategy`] says which way
+//! is chosen when; [`PathScan`] does the same on symbols as they come.
 
 mod back;
+mod batch;
 mod brackets;
 mod direct;
 mod frame;
@@ -27,44 +28,34 @@ mod glob;
 mod index;
 mod levels;
 mod locate;
-mod many;
 mod matcher;
 mod runs;
 mod scan;
-mod schemes;
-mod searcher;
 mod slice;
 mod starts;
 mod stored_chunks;
+mod strategy;
 mod syntax;
 mod tame;
 mod value;
 mod values;
 
 use super::Query;
-use super::find::bits::Wide;
 use crate::fold::Fold;
 use crate::{Error, Result, Symbol};
 pub use back::CallStacks;
-use direct::Direct;
-use frame::FrameState;
 use functions::Step;
 pub use functions::{Function, Functions};
-use gaps::GapState;
-pub use index::{IndexRange, PathIndex, find_path_indexed};
+pub use index::{IndexRange, PathIndex};
 pub use levels::{Deepest, Levels, Nesting, NestingLevels};
 use locate::{EmitBlock, End, PathEnds, PathMatcher};
-pub use many::PathSummary;
-use matcher::Matcher;
-pub use scan::{PathScan, ScanFound, ScanOptions, TraceChunks, scan_chunks, scan_unfolded};
-pub use schemes::{Effort, PathOccurrences, Scheme, Share};
-pub use searcher::{PathAnswer, PathSearcher};
-use slice::{Dedup, FunctionSlice};
+pub use scan::{PathScan, ScanOptions, TraceChunks};
 pub use starts::{PathMemory, PathStarts};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 pub use stored_chunks::{Chunk, ChunkSize, ChunkTotals, Chunks, chunk_totals};
+pub use strategy::{Effort, PathAnswer, PathOccurrences, PathSearcher, Scheme, Share, find_path};
 pub use syntax::{PathReader, is_path};
-use tame::Tame;
 
 /// A path of a function to look for.
 #[derive(Clone, Debug, PartialEq)]
@@ -203,6 +194,15 @@ impl PathQuery {
     }
 }
 
+impl Eq for PathQuery {}
+
+/// By what was asked for; the rest follows from it.
+impl Hash for PathQuery {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.function, self.blocks(), self.gaps()).hash(state);
+    }
+}
+
 /// Where a path occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathPlace {
@@ -249,49 +249,21 @@ pub struct PathFound<'a> {
     query: PathQuery,
 }
 
-/// Looks for a path in all streams of a fold.
-pub fn find_path<'a>(fold: &'a Fold, query: &PathQuery) -> Result<PathFound<'a>> {
-    if let Some(found) = PathFound::directly(fold, query) {
-        return Ok(found);
-    }
-    let slice = FunctionSlice::from_pass(fold, query.steps(), Dedup::No)?;
-    PathFound::new(&Arc::new(slice), query)
-}
-
 impl<'a> PathFound<'a> {
-    /// Looks for a path straight over all rules; nothing if the function calls itself, or the
-    /// path is long or has gaps.
-    fn directly(fold: &'a Fold, query: &PathQuery) -> Option<Self> {
-        let direct = Direct::new(fold, query)?;
-        Some(Self { fold, matcher: Box::new(direct), query: query.clone() })
+    fn new(fold: &'a Fold, matcher: Box<dyn PathMatcher + 'a>, query: &PathQuery) -> Self {
+        Self { fold, matcher, query: query.clone() }
     }
-
-    /// Looks for a path in the slice of its function.
-    fn new(slice: &Arc<FunctionSlice<'a>>, query: &PathQuery) -> Result<Self> {
-        let matcher = match query.len() {
-            _ if query.has_gaps() => matcher_of::<GapState>(slice, query)?,
-            ..=32 => matcher_of::<u32>(slice, query)?,
-            33..=64 => matcher_of::<u64>(slice, query)?,
-            _ => matcher_of::<Wide>(slice, query)?,
-        };
-        Ok(Self { fold: slice.fold(), matcher, query: query.clone() })
-    }
-}
-
-fn matcher_of<'a, B: FrameState + 'a>(
-    slice: &Arc<FunctionSlice<'a>>,
-    query: &PathQuery,
-) -> Result<Box<dyn PathMatcher + 'a>> {
-    Ok(match slice.is_recursive() {
-        false => Box::new(Tame::<B>::new(slice, query)?),
-        true => Box::new(Matcher::<B>::new(slice, query)?),
-    })
 }
 
 impl PathFound<'_> {
     /// How often it occurs in all streams together.
     pub fn count(&self) -> Result<u64> {
         self.count_all()
+    }
+
+    /// How many streams there are.
+    pub fn streams(&self) -> usize {
+        self.fold.streams().len()
     }
 
     /// How often it occurs in a stream.

@@ -107,3 +107,71 @@ impl Candidates {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use crate::fold::cursor::Cursor;
+    use crate::fold::{Fold, FoldBuilder, FoldedStream};
+    use crate::folders::{Folder, Outermost, Repair, SequiturRuns};
+    use crate::questions::path::slice::{Dedup, FunctionSlice, Scratch};
+    use crate::questions::path::{Functions, PathIndex, PathQuery};
+    use crate::trace::{Alphabet, Event, Field, Role, Value};
+    use crate::{RuleId, Symbol};
+    use loopfold_testing::{Rng, streams};
+
+    const FUNCTIONS: [&str; 4] = ["a", "b", "c", "d"];
+
+    /// Streams in which functions have one block each, in parts of their own.
+    fn random_fold(rng: &mut Rng) -> Fold {
+        let mut alphabet = Alphabet::default();
+        for name in FUNCTIONS {
+            let fields = &[Field { key: "function", value: Value::Text(name.as_bytes()) }];
+            alphabet.intern(&Event { role: Role::Enter, ..Event::named(name) }, None).unwrap();
+            alphabet.intern(&Event { role: Role::Block, fields, ..Event::named("B0") }, None).unwrap();
+        }
+        let mut builder = FoldBuilder::new(alphabet);
+        for name in ["one", "two"] {
+            let mut symbols = Vec::new();
+            for _ in 0..rng.between(1, 6) {
+                let function = 2 * rng.below(FUNCTIONS.len()) as u32;
+                let part = streams::small(rng, 40);
+                symbols.extend(part.iter().map(|raw| Symbol::from_raw(function + raw % 2)));
+            }
+            let folders: [&dyn Folder; 3] = [&Outermost::default(), &Repair, &SequiturRuns];
+            let root = folders[rng.below(3)].fold(&symbols, &mut builder).unwrap();
+            builder.stream(FoldedStream::new(name, "any", root));
+        }
+        builder.finish()
+    }
+
+    fn positions(slice: &FunctionSlice<'_>, root: RuleId) -> Vec<u64> {
+        let mut cursor = Cursor::new(slice, root);
+        let mut positions = Vec::new();
+        while cursor.peek().is_some() {
+            positions.extend(cursor.enter());
+        }
+        positions
+    }
+
+    #[test]
+    fn slices_from_ranges_hold_what_slices_from_a_pass_hold() {
+        let mut rng = Rng::new(441);
+        for _ in 0..2_000 {
+            let fold = random_fold(&mut rng);
+            let functions = Functions::of(fold.alphabet()).unwrap();
+            let Some(index) = PathIndex::of(&fold, rng.between(1, 40)).unwrap() else { continue };
+            let mut scratch = Scratch::new(&fold);
+            for function in functions.all() {
+                let query = PathQuery::new(&functions, function, vec![function.blocks().to_vec()]).unwrap();
+                let by_index = index.slice(&fold, &query, &mut scratch).unwrap();
+                let by_pass = FunctionSlice::from_pass(&fold, query.steps(), Dedup::No).unwrap();
+                assert!(by_index.items() <= by_pass.items() && by_index.visited() <= by_pass.visited());
+                for stream in fold.streams() {
+                    assert_eq!(positions(&by_index, stream.root()), positions(&by_pass, stream.root()));
+                }
+            }
+        }
+    }
+}

@@ -3,36 +3,30 @@
 //! The events of a fold are divided into *index ranges*, streams with the same root taken
 //! once. Ranges end between items of the roots; where these have too few, also between the
 //! items of the largest rules below and between iterations. For each function the index has
-//! the set of ranges with an enter, a block or an exit of it. A search looks only at
-//! the ranges of its function, and at every rule that they are made of.
+//! the set of ranges with an enter, a block or an exit of it. A search looks only at the
+//! ranges of its function, and at every rule that they are made of.
 //!
 //! There is an index only where symbols say whose they are: otherwise every exit matters to
 //! every function.
 //!
 //! Making it is one pass down the rules with a bit a range, some ten nanoseconds an item
-//! for each 64 ranges. Memory while it is made: a bit for each rule
-//! and range.
+//! for each 64 ranges. Memory while it is made: a bit for each rule and range.
 
 mod candidates;
 mod ranges;
 mod stored;
 
-use super::functions::{Function, Functions, Step};
-use super::schemes::Share;
-use super::slice::{Dedup, FunctionSlice, Scratch};
-use super::{Effort, PathFound, PathQuery};
+use super::PathQuery;
+use super::functions::{Function, Functions};
+use super::slice::{FunctionSlice, Scratch};
+use super::strategy::Share;
 use crate::fold::{Fold, Target};
-use crate::{Error, Result, RuleId, Symbol};
+use crate::{Result, RuleId};
 use candidates::{Candidates, joined};
 use hashbrown::HashMap;
 use ranges::{range_ends, ranges_of_nodes};
 use roaring::RoaringBitmap;
 use std::ops::Range;
-use std::sync::Arc;
-
-/// Where more than one in so many ranges hold a function, going through all rules is
-/// faster than finding those that the ranges are made of.
-const COMMON: u64 = 8;
 
 /// Events of a fold that an index has one entry for: positions in its different roots, one
 /// after the other in the order of their numbers.
@@ -42,7 +36,7 @@ pub type IndexRange = Range<u64>;
 ///
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
-/// use loopfold::questions::{Functions, PathIndex, PathQuery, find_path_indexed};
+/// use loopfold::questions::{Functions, PathIndex, PathQuery, PathSearcher, Scheme};
 /// use loopfold::trace::{Collector, Event, Field, Role, Sink, Value};
 ///
 /// let mut collector = Collector::default();
@@ -58,9 +52,9 @@ pub type IndexRange = Range<u64>;
 /// let functions = Functions::of(fold.alphabet())?;
 /// let g = functions.named(b"g").unwrap();
 /// let query = PathQuery::new(&functions, g, vec![g.blocks().to_vec()])?;
-/// let (found, effort) = find_path_indexed(&fold, &index, &query)?;
-/// assert_eq!(found.count()?, 1);
-/// assert_eq!(effort.ranges.map(|ranges| (ranges.touched, ranges.all)), Some((1, 2)));
+/// let answer = PathSearcher::new(&fold, Some(&index))?.search(&query, Some(Scheme::Indexed))?;
+/// assert_eq!(answer.found.count_all()?, 1);
+/// assert_eq!(answer.effort.ranges.map(|ranges| (ranges.touched, ranges.all)), Some((1, 2)));
 /// # Ok::<(), loopfold::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -151,7 +145,7 @@ impl PathIndex {
         Some(number.checked_sub(1).map_or(0, |before| self.ends[before])..end)
     }
 
-    pub(super) fn place(&self, function: &[u8]) -> Option<usize> {
+    fn place(&self, function: &[u8]) -> Option<usize> {
         self.places.get(function).copied()
     }
 
@@ -162,55 +156,25 @@ impl PathIndex {
     }
 
     /// The ranges of a function, as a share of all.
-    pub(super) fn share(&self, function: usize) -> Share {
-        let touched = self.functions.get(function).map_or(0, RoaringBitmap::len);
-        Share { touched, all: self.ranges() as u64 }
+    pub(super) fn share(&self, function: &[u8]) -> Option<Share> {
+        let touched = self.functions.get(self.place(function)?)?.len();
+        Some(Share { touched, all: self.ranges() as u64 })
     }
 
-    /// The slice of a function, found in its ranges.
+    /// The slice of a path's function, found in its ranges.
     pub(super) fn slice<'a>(
         &self,
         fold: &'a Fold,
-        function: usize,
-        steps: &[(Symbol, Step)],
+        query: &PathQuery,
         scratch: &mut Scratch,
     ) -> Result<FunctionSlice<'a>> {
-        let Share { touched, all } = self.share(function);
-        if touched.saturating_mul(COMMON) > all {
-            return FunctionSlice::from_pass(fold, steps, Dedup::No);
-        }
-        let none = RoaringBitmap::new();
-        let numbers = self.functions.get(function).unwrap_or(&none);
-        let ranges = joined(numbers.iter().filter_map(|number| self.range(number as usize)));
+        let set = self.place(query.function()).and_then(|place| self.functions.get(place));
+        let numbers = set.into_iter().flatten();
+        let ranges = joined(numbers.filter_map(|number| self.range(number as usize)));
         let found = Candidates::new(fold, &Roots::of(fold), &ranges, scratch)?;
         let visited = found.rules() as u64;
-        FunctionSlice::from_places(fold, steps, found.places(), scratch, visited)
+        FunctionSlice::from_places(fold, query.steps(), found.places(), scratch, visited)
     }
-}
-
-/// Looks for a path only in those ranges of a fold that hold something of its function,
-/// by an index that [fits](PathIndex::fits) the fold, and says what it did. Where the
-/// function is in many of them, all rules are gone through, which is faster then.
-///
-/// To look for many paths, [`PathSearcher`](super::PathSearcher) is faster.
-pub fn find_path_indexed<'a>(
-    fold: &'a Fold,
-    index: &PathIndex,
-    query: &PathQuery,
-) -> Result<(PathFound<'a>, Effort)> {
-    if !index.is_of_size(fold) {
-        return Err(Error::invalid("the index is of another fold"));
-    }
-    let function = index.place(query.function());
-    let function = function.ok_or_else(|| Error::invalid("the index does not have the function"))?;
-    let mut scratch = Scratch::new(fold);
-    let slice = Arc::new(index.slice(fold, function, query.steps(), &mut scratch)?);
-    let effort = Effort {
-        ranges: Some(index.share(function)),
-        rules: Some(Share { touched: slice.visited(), all: fold.rules().len() as u64 }),
-        ..Effort::default()
-    };
-    Ok((PathFound::new(&slice, query)?, effort))
 }
 
 /// The different roots of the streams, each once, and where each begins if they stand one

@@ -11,26 +11,12 @@
 use super::source::{Reader, ScanOptions, Source, TraceChunks, check_frames};
 use super::{PathScan, ScanState};
 use crate::fold::Fold;
-use crate::questions::path::schemes::{Effort, PathOccurrences, Share};
+use crate::questions::path::strategy::{Effort, PathOccurrences, Share};
 use crate::questions::path::{PathPlace, PathQuery};
 use crate::{Error, Result};
 
 /// Machine words of states that are kept for scanning again.
 const MOST_WORDS: usize = 1 << 22;
-
-/// Scheme 1: scans all chunks of a trace, or all of a fold where there are none.
-pub fn scan_unfolded<'a>(
-    fold: &'a Fold,
-    chunks: Option<&'a dyn TraceChunks>,
-    query: &PathQuery,
-    options: &ScanOptions,
-) -> Result<ScanFound<'a>> {
-    let events = fold.streams().iter().map(|stream| fold.length(stream.root())).fold(0, u64::saturating_add);
-    if events > options.most_symbols {
-        return Err(too_long(options));
-    }
-    ScanFound::new(Source::all(fold, chunks, options)?, query, options)
-}
 
 fn too_long(options: &ScanOptions) -> Error {
     Error::limit(format_args!(
@@ -39,50 +25,16 @@ fn too_long(options: &ScanOptions) -> Error {
     ))
 }
 
-/// Scheme 3: scans only those chunks that hold something of the function. Where there are
-/// no chunks, ranges of the fold without a symbol that matters are passed over.
-///
-/// ```
-/// use loopfold::folders::{Outermost, fold_trace};
-/// use loopfold::questions::{Functions, PathOccurrences, PathQuery, ScanOptions, scan_chunks};
-/// use loopfold::trace::{Collector, Event, Field, Role, Sink, Value};
-///
-/// let mut collector = Collector::default();
-/// let stream = collector.stream("main")?;
-/// let f = [Field { key: "function", value: Value::Text(b"f") }];
-/// collector.push_event(stream, &Event { role: Role::Enter, ..Event::named("f") })?;
-/// collector.push_event(stream, &Event { role: Role::Block, fields: &f, ..Event::named("B1") })?;
-/// (0..100).try_for_each(|_| collector.push_event(stream, &Event::named("something else")))?;
-/// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
-/// let functions = Functions::of(fold.alphabet())?;
-/// let function = functions.named(b"f").unwrap();
-/// let query = PathQuery::new(&functions, function, vec![function.blocks().to_vec()])?;
-/// let options = ScanOptions { range: 10, ..ScanOptions::default() };
-/// let found = scan_chunks(&fold, None, &query, &options)?;
-/// assert_eq!(found.count_all()?, 1);
-/// let chunks = found.effort().chunks.unwrap();
-/// assert_eq!((chunks.touched, chunks.all), (1, 11));
-/// # Ok::<(), loopfold::Error>(())
-/// ```
-pub fn scan_chunks<'a>(
-    fold: &'a Fold,
-    chunks: Option<&'a dyn TraceChunks>,
-    query: &PathQuery,
-    options: &ScanOptions,
-) -> Result<ScanFound<'a>> {
-    ScanFound::new(Source::holding(fold, chunks, query, options)?, query, options)
-}
-
 /// The occurrences of a path, found by scanning.
-pub struct ScanFound<'a> {
+pub(in crate::questions::path) struct ScanFound<'a> {
     source: Source<'a>,
     /// A search from the beginning.
     scan: PathScan,
     counts: Vec<u64>,
     /// For each stream the chunks with occurrences.
     stops: Vec<Vec<Stop>>,
-    effort: Effort,
-    damage: Vec<String>,
+    pub(in crate::questions::path) effort: Effort,
+    pub(in crate::questions::path) damage: Vec<String>,
 }
 
 /// A chunk with occurrences.
@@ -136,6 +88,31 @@ impl Totals {
 }
 
 impl<'a> ScanFound<'a> {
+    /// Scheme 1: scans all chunks of a trace, or all of a fold where there are none.
+    pub(in crate::questions::path) fn of_all(
+        fold: &'a Fold,
+        chunks: Option<&'a dyn TraceChunks>,
+        query: &PathQuery,
+        options: &ScanOptions,
+    ) -> Result<Self> {
+        let lengths = fold.streams().iter().map(|stream| fold.length(stream.root()));
+        if lengths.fold(0, u64::saturating_add) > options.most_symbols {
+            return Err(too_long(options));
+        }
+        Self::new(Source::all(fold, chunks, options)?, query, options)
+    }
+
+    /// Scheme 3: scans only chunks that hold something of the function. Where there are no
+    /// chunks, ranges of the fold without a symbol that matters are passed over.
+    pub(in crate::questions::path) fn of_holding(
+        fold: &'a Fold,
+        chunks: Option<&'a dyn TraceChunks>,
+        query: &PathQuery,
+        options: &ScanOptions,
+    ) -> Result<Self> {
+        Self::new(Source::holding(fold, chunks, query, options)?, query, options)
+    }
+
     fn new(source: Source<'a>, query: &PathQuery, options: &ScanOptions) -> Result<Self> {
         let chunks = Some(Share { touched: 0, all: source.chunks() });
         let effort = Effort { chunks, ..Effort::default() };
@@ -152,29 +129,6 @@ impl<'a> ScanFound<'a> {
         }
         let Totals { effort, damage, .. } = totals;
         Ok(Self { source, scan: start, counts, stops, effort, damage })
-    }
-
-    /// What the search did. Listing places takes more of the same.
-    pub fn effort(&self) -> Effort {
-        self.effort
-    }
-
-    /// The chunks that were damaged, and how; their events were unfolded instead.
-    pub fn damage(&self) -> &[String] {
-        &self.damage
-    }
-
-    /// The first occurrence, in the order of the streams and of the last blocks: scans one
-    /// chunk again.
-    pub fn first(&self) -> Result<Option<PathPlace>> {
-        let mut first = None;
-        if let Some(stream) = self.counts.iter().position(|&count| count > 0) {
-            self.each_in(stream, 0, &mut |place| {
-                first = Some(place);
-                false
-            })?;
-        }
-        Ok(first)
     }
 }
 

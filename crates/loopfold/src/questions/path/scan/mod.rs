@@ -15,7 +15,7 @@ mod long;
 mod short;
 mod source;
 
-pub use self::found::{ScanFound, scan_chunks, scan_unfolded};
+pub(super) use self::found::ScanFound;
 use self::long::{LongFrames, LongPath};
 use self::short::{ShortFrames, ShortPath};
 pub use self::source::{ScanOptions, TraceChunks};

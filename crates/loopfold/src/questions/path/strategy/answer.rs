@@ -1,10 +1,10 @@
-//! The four ways to look for a path, and what they have in common: all give the same
-//! occurrences, and each can say what it did for them.
+//! What a search for a path gives, whichever way it went: the occurrences, the scheme, why it
+//! was chosen, and what was looked at.
 
-use super::{PathFound, PathPlace};
+use crate::questions::path::{PathFound, PathPlace};
 use crate::{Error, Result};
 
-/// A way to look for a path, as numbered in the paper.
+/// A way to search for a path, as numbered in the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scheme {
     /// Scheme 1: all symbols are unfolded or decompressed, and scanned.
@@ -47,7 +47,7 @@ pub struct Share {
     pub all: u64,
 }
 
-/// What a search did. What a scheme does not have is nothing.
+/// What a search did; `None` for what its scheme does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
     /// Ranges of the index.
@@ -62,6 +62,20 @@ pub struct Effort {
     pub decompressed_bytes: u64,
 }
 
+/// What a search found, and how.
+pub struct PathAnswer<'a> {
+    /// The occurrences.
+    pub found: Box<dyn PathOccurrences + 'a>,
+    /// How they were found.
+    pub scheme: Scheme,
+    /// Why in this way.
+    pub reason: String,
+    /// What was done for it. Listing places takes more of the same.
+    pub effort: Effort,
+    /// The chunks that were damaged, and how; their events were unfolded instead.
+    pub damage: Vec<String>,
+}
+
 /// The occurrences of a path, however they were found.
 pub trait PathOccurrences {
     /// How often it occurs in a stream.
@@ -73,15 +87,32 @@ pub trait PathOccurrences {
     /// How many streams there are.
     fn streams(&self) -> usize;
 
-    /// Passes over `skip` occurrences of a stream, then tells each that follows, until one
-    /// is answered with false.
-    fn each_in(&self, stream: usize, skip: u64, tell: &mut dyn FnMut(PathPlace) -> bool) -> Result<()>;
+    /// Passes over `skip` occurrences of a stream, then visits each that follows, until
+    /// `visit` returns false.
+    fn each_in(&self, stream: usize, skip: u64, visit: &mut dyn FnMut(PathPlace) -> bool) -> Result<()>;
 
     /// How often it occurs in all streams together.
     fn count_all(&self) -> Result<u64> {
         let mut counts = (0..self.streams()).map(|stream| self.count_in(stream));
         let count = counts.try_fold(0u64, u64::checked_add);
         count.ok_or_else(|| Error::limit("the path occurs more than 2^64 times"))
+    }
+
+    /// The first occurrence, in the order of the streams and of the last blocks.
+    fn first_place(&self) -> Result<Option<PathPlace>> {
+        let mut first = None;
+        if let Some(stream) = (0..self.streams()).find(|&stream| self.count_in(stream) > 0) {
+            self.each_in(stream, 0, &mut |place| {
+                first = Some(place);
+                false
+            })?;
+        }
+        Ok(first)
+    }
+
+    /// The occurrences as found on rules; `None` if they were found otherwise.
+    fn on_rules(&self) -> Option<&PathFound<'_>> {
+        None
     }
 }
 
@@ -91,17 +122,21 @@ impl PathOccurrences for PathFound<'_> {
     }
 
     fn streams(&self) -> usize {
-        self.fold.streams().len()
+        PathFound::streams(self)
     }
 
-    fn each_in(&self, stream: usize, skip: u64, tell: &mut dyn FnMut(PathPlace) -> bool) -> Result<()> {
+    fn each_in(&self, stream: usize, skip: u64, visit: &mut dyn FnMut(PathPlace) -> bool) -> Result<()> {
         let mut places = self.places_in(stream);
         let mut next = places.skip_to(skip);
         while let Some(place) = next
-            && tell(place)
+            && visit(place)
         {
             next = places.next();
         }
         Ok(())
+    }
+
+    fn on_rules(&self) -> Option<&PathFound<'_>> {
+        Some(self)
     }
 }
