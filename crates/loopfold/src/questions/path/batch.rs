@@ -3,7 +3,7 @@
 //! A path of such a function is a plain sequence of its own symbols, so an occurrence crosses
 //! a seam between items, or between iterations of one, in exactly one node of the function's
 //! slice: the lowest one that holds it. Around each seam lie a few windows as long as a path,
-//! and a look into a table of all the paths tells which of them is one. What is found counts
+//! and each is looked up in a table of all the paths. What is found counts
 //! as often as its node occurs, and the first of it is where its node first is.
 //!
 //! One pass over the slice, some 20 ns for each seam, block and length of paths, however many

@@ -118,7 +118,7 @@ impl PathIndex {
         Self { fingerprint, asked, ends, functions: sets, places }
     }
 
-    /// True if it was made for this fold, as far as can be told at a nanosecond an item.
+    /// True if it was made for this fold, as far as a fingerprint shows. One nanosecond an item.
     pub fn fits(&self, fold: &Fold) -> Result<bool> {
         let functions = Functions::of(fold.alphabet())?;
         Ok(self.is_of_size(fold) && self.fingerprint == fingerprint(fold, &functions))

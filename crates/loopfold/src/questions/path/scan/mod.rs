@@ -212,7 +212,7 @@ impl PathScan {
     }
 
     /// The state of the search: for each open frame, from the outermost, how many blocks
-    /// of the path have been matched there, or nothing if it is of another function. In a
+    /// of the path have been matched there, `None` if it is of another function. In a
     /// trace whose exits say whose they are, frames of other functions do not appear.
     pub fn states(&self) -> Vec<Option<usize>> {
         with_path!(&self.automaton, path => path.states())

@@ -61,7 +61,7 @@ pub(super) struct ShortFrames {
 }
 
 impl ShortPath {
-    /// Nothing if the path is too long or has gaps, if blocks are of too many classes, or
+    /// `None` if the path is too long or has gaps, if blocks are of too many classes, or
     /// calls are blocks.
     pub(super) fn new(query: &PathQuery) -> Option<Self> {
         let call_is_block = |(_, step): &(Symbol, Step)| step.is_block() && step.is_enter();
