@@ -27,7 +27,7 @@ pub(super) fn write(index: &PathIndex) -> Result<Vec<u8>> {
         put_number(&mut text, levels.leaves);
         put_number(&mut text, levels.enters);
         // The lowest level of an exit is at least one above the lowest of all.
-        put_number(&mut text, levels.returns.unwrap_or(0));
+        put_number(&mut text, levels.returns().unwrap_or(0));
     }
     let mut numbers: HashMap<Vec<u8>, usize> = HashMap::new();
     let (mut sets, mut functions) = (Vec::new(), Vec::new());
@@ -65,7 +65,8 @@ pub(super) fn read(section: &[u8], fold: &Fold) -> Result<PathIndex> {
         ends.push(end);
         let (leaves, enters) = (bytes.number()?, bytes.number()?);
         let returns = Some(bytes.number()?).filter(|&level| level > 0);
-        levels.push(NestingLevels { leaves, enters, returns });
+        let nesting = NestingLevels::stored(leaves, enters, returns);
+        levels.push(nesting.ok_or_else(|| bytes.damaged("its levels of calls cannot be"))?);
     }
     let sets = read_sets(&mut bytes, segments)?;
     let functions = Functions::of(fold.alphabet())?;

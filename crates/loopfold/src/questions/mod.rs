@@ -33,10 +33,11 @@ pub use iterations::{LoopTimes, Slowest, StreamTimes, SummedTimes, loop_times, s
 pub use names::{near_names, symbols_called};
 pub use nest::{Nest, Node};
 pub use path::{
-    CallStacks, Deepest, Effort, Function, Functions, Levels, Nesting, NestingLevels, PathAnswer, PathFound,
-    PathIndex, PathMemory, PathOccurrences, PathPlace, PathPlaces, PathQuery, PathReader, PathScan,
-    PathSearcher, PathStarts, PathSummary, ScanFound, ScanOptions, Scheme, Share, TraceChunks, find_path,
-    find_path_indexed, is_path, scan_chunks, scan_unfolded,
+    Brackets, CallStacks, Deepest, DeepestLevel, Effort, Function, Functions, LevelFact, Levels,
+    LowestReturn, Nesting, NestingLevels, PathAnswer, PathFound, PathIndex, PathMemory, PathOccurrences,
+    PathPlace, PathPlaces, PathQuery, PathReader, PathScan, PathSearcher, PathStarts, PathSummary, ScanFound,
+    ScanOptions, Scheme, Share, TraceChunks, find_path, find_path_indexed, is_path, scan_chunks,
+    scan_unfolded,
 };
 pub use patterns::{
     Abridged, AbridgedLoop, ENVELOPE, EventChoice, Holders, KeptPositions, NgramPattern, Ngrams, Only,

@@ -17,8 +17,8 @@
 mod candidates;
 mod segments;
 
+use super::brackets::NestingLevels;
 use super::functions::{Function, Functions, Step};
-use super::levels::NestingLevels;
 use super::schemes::Share;
 use super::slice::{Dedup, FunctionSlice, Scratch};
 use super::{Effort, PathFound, PathQuery};

@@ -3,7 +3,7 @@
 use super::Roots;
 use crate::Result;
 use crate::fold::{Fold, Item, Measure, Target, measure_rules};
-use crate::questions::path::levels::{Levels, NestingLevels};
+use crate::questions::path::brackets::{Levels, NestingLevels};
 
 /// Something that no segment need be cut in: iterations of an item.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -157,10 +157,10 @@ pub(super) fn levels_of(fold: &Fold, roots: &Roots, ends: &[u64]) -> Result<Vec<
     let mut levels = vec![measure.empty(); ends.len()];
     each_piece(fold, roots, ends, |segment, item| {
         let once = match item.target() {
-            Target::Symbol(symbol) => measure.of_symbol(symbol),
+            Target::Symbol(symbol) => measure.symbol(symbol),
             Target::Rule(rule) => rules[rule.index()],
         };
-        levels[segment] = measure.joined(levels[segment], measure.repeated(once, item.times()));
+        levels[segment] = levels[segment].then(once.repeated(item.times()));
     });
     Ok(levels)
 }

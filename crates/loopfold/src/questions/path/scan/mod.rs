@@ -16,9 +16,9 @@ mod short;
 use self::long::{LongFrames, LongPath};
 use self::short::{ShortFrames, ShortPath};
 use super::PathQuery;
+use super::brackets::NestingLevels;
 use super::functions::Step;
-use super::gaps::GapState;
-use super::levels::NestingLevels;
+use super::summary::gaps::GapState;
 use crate::Symbol;
 use crate::questions::find::bits::Wide;
 
