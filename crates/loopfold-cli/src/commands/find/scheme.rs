@@ -113,13 +113,13 @@ impl<'a> Searcher<'a> {
 }
 
 /// A path of many: what is known of it, and the search for what is not.
-struct Summarized<'a> {
-    searcher: &'a PathSearcher<'a>,
+struct Summarized<'s, 'f> {
+    searcher: &'s PathSearcher<'f>,
     query: PathQuery,
-    summary: &'a PathSummary,
+    summary: &'s PathSummary,
 }
 
-impl PathOccurrences for Summarized<'_> {
+impl PathOccurrences for Summarized<'_, '_> {
     fn count_in(&self, stream: usize) -> u64 {
         self.summary.counts[stream]
     }
