@@ -2,7 +2,7 @@
 //!
 //! | path | summary |
 //! | --- | --- |
-//! | up to 13 blocks, no gaps, no recursion, no slice yet | [`direct`](crate::questions::path::direct), 16 bytes |
+//! | up to 13 blocks, no gaps, no recursion, no slice yet | [`DirectMatcher`], 16 bytes |
 //! | up to 32 blocks | bit sets of 32 |
 //! | up to 64 blocks | bit sets of 64 |
 //! | longer | bit sets of any width |
@@ -14,13 +14,10 @@
 use crate::Result;
 use crate::fold::Fold;
 use crate::questions::find::bits::Wide;
-use crate::questions::path::direct::Direct;
-use crate::questions::path::frame::FrameState;
-use crate::questions::path::gaps::GapState;
-use crate::questions::path::locate::PathMatcher;
-use crate::questions::path::matcher::Matcher;
+use crate::questions::path::locate::{DirectMatcher, FlatMatcher, NestedMatcher, PathMatcher};
 use crate::questions::path::slice::FunctionSlice;
-use crate::questions::path::tame::Tame;
+use crate::questions::path::summary::frame::FrameState;
+use crate::questions::path::summary::gaps::GapState;
 use crate::questions::path::{PathFound, PathQuery};
 use std::sync::Arc;
 
@@ -28,8 +25,8 @@ impl<'a> PathFound<'a> {
     /// Searches for a path directly over all rules; `None` if the function calls itself, or
     /// the path is long or has gaps.
     pub(in crate::questions::path) fn directly(fold: &'a Fold, query: &PathQuery) -> Option<Self> {
-        let direct = Direct::new(fold, query)?;
-        Some(Self::new(fold, Box::new(direct), query))
+        let matcher = DirectMatcher::new(fold, query)?;
+        Some(Self::new(fold, Box::new(matcher), query))
     }
 
     /// Searches for a path in the slice of its function.
@@ -47,12 +44,12 @@ impl<'a> PathFound<'a> {
     }
 }
 
-fn matcher_of<'a, B: FrameState + 'a>(
+fn matcher_of<'a, S: FrameState + 'a>(
     slice: &Arc<FunctionSlice<'a>>,
     query: &PathQuery,
 ) -> Result<Box<dyn PathMatcher + 'a>> {
     Ok(match slice.is_recursive() {
-        false => Box::new(Tame::<B>::new(slice, query)?),
-        true => Box::new(Matcher::<B>::new(slice, query)?),
+        false => Box::new(FlatMatcher::<S>::new(slice, query)?),
+        true => Box::new(NestedMatcher::<S>::new(slice, query)?),
     })
 }

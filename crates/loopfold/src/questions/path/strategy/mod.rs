@@ -9,7 +9,7 @@
 //! | the slice of its function is kept | that slice | O(items of the slice) |
 //! | a later search, of a rare function | the slice, found upwards from the [uses](UseIndex) of its symbols | 20 ns an item of the slice |
 //! | a first search, with an index in which the function is rare | the slice, found in the index ranges of the function | O(items below these) |
-//! | one of the first paths of the function, short, no recursion | all rules, [directly](super::direct) | 1 to 4 ns an item of the fold |
+//! | one of the first paths of the function, short, no recursion | all rules, [directly](super::locate) | 1 to 4 ns an item of the fold |
 //! | all else | the slice, found by a pass over all rules | 1 to 2 ns an item of the fold, 10 an item of the slice |
 //!
 //! Schemes 1 and 3 [scan](super::scan) symbols, and are only searched by if asked for: on
