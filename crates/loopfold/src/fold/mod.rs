@@ -96,14 +96,6 @@ impl Item {
         Node::new(self.target.min((self.target ^ RULE_BIT).wrapping_add(symbols)))
     }
 
-    /// Where its target is in a table of so many rules and, behind them, the symbols. No
-    /// branch: which of the two it is, no processor can foresee.
-    #[inline]
-    pub(crate) fn slot(self, rules: u32) -> usize {
-        // Of the two places, the wrong one has the highest bit set.
-        (self.target ^ RULE_BIT).min(self.target.wrapping_add(rules)) as usize
-    }
-
     /// How many times it repeats.
     pub fn times(self) -> u64 {
         u64::from(self.times_low) | u64::from(self.times_high) << 32
@@ -308,12 +300,6 @@ impl Fold {
     /// The items of a rule.
     pub fn body(&self, rule: RuleId) -> &[Item] {
         self.rules.body(rule)
-    }
-
-    /// The items of each rule, in order: less to do than [`body`](Self::body) for each.
-    #[inline]
-    pub(crate) fn bodies(&self) -> impl Iterator<Item = &[Item]> {
-        self.rule_bodies()
     }
 
     /// The items of all rules, end to end.

@@ -33,9 +33,10 @@ pub use iterations::{LoopTimes, Slowest, StreamTimes, SummedTimes, loop_times, s
 pub use names::{near_names, symbols_called};
 pub use nest::{Nest, Node};
 pub use path::{
-    CallStacks, Deepest, Effort, Function, Functions, IndexRange, Levels, Nesting, NestingLevels, PathAnswer,
-    PathFound, PathIndex, PathMemory, PathOccurrences, PathPlace, PathPlaces, PathQuery, PathReader,
-    PathScan, PathSearcher, PathStarts, ScanOptions, Scheme, Share, TraceChunks, find_path, is_path,
+    Brackets, CallStacks, Deepest, DeepestLevel, Effort, Function, Functions, IndexRange, LevelFact, Levels,
+    LowestReturn, Nesting, NestingLevels, PathAnswer, PathFound, PathIndex, PathMemory, PathOccurrences,
+    PathPlace, PathPlaces, PathQuery, PathReader, PathScan, PathSearcher, PathStarts, ScanOptions, Scheme,
+    Share, TraceChunks, find_path, is_path,
 };
 pub use patterns::{
     Abridged, AbridgedLoop, ENVELOPE, EventChoice, Holders, KeptPositions, NgramPattern, Ngrams, Only,

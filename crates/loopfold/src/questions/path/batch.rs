@@ -60,7 +60,7 @@ impl PathOccurrences for BatchFound<'_> {
         if skip == 0 && !visit(first) {
             return Ok(());
         }
-        PathFound::on_slice(&self.slice, &self.summary.query)?.each_in(stream, skip.max(1), visit)
+        PathFound::new(&self.slice, &self.summary.query)?.each_in(stream, skip.max(1), visit)
     }
 }
 

@@ -6,25 +6,39 @@
 //! bisected, and the rest is entered. Finding one occurrence costs at most the items of the
 //! rules that are entered, and the logarithm of each repeat.
 
+//!
+//! There are three guides: [`nested`] for any function, [`flat`] for functions that are not
+//! recursive, both on the slice of a function, and [`direct`] for a first short path of the
+//! latter, on the fold itself. Where an occurrence begins is found by a [`reverse_scan`].
+
+mod direct;
+mod flat;
+mod found;
+mod nested;
+mod reverse_scan;
+mod starts;
+
+use super::brackets::{Brackets, HasBlock};
 use super::slice::{FunctionSlice, SliceItem};
+use crate::RuleId;
 use crate::fold::cursor::{Cursor, Guide};
 use crate::fold::{Grammar as _, Located};
-use crate::{RuleId, Symbol};
+pub use found::{PathFound, PathPlace, PathPlaces};
+pub use reverse_scan::CallStacks;
+use reverse_scan::EmitBlock;
+pub use starts::{PathMemory, PathStarts};
 
 /// Where a path ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct End {
+struct End {
     /// The position of the last block.
-    pub(super) position: u64,
+    position: u64,
     /// How many frames of the function are open there.
-    pub(super) depth: u64,
+    depth: u64,
 }
 
-/// What is called with the symbol and the position of a block; false if it needs no more.
-pub(super) type EmitBlock<'a> = dyn FnMut(Symbol, u64) -> bool + 'a;
-
 /// What is known of one path in all rules.
-pub(super) trait PathMatcher: Send + Sync {
+trait PathMatcher: Send + Sync {
     /// How often the path occurs in a rule that is a whole stream.
     fn count(&self, rule: RuleId) -> u64;
 
@@ -37,27 +51,27 @@ pub(super) trait PathMatcher: Send + Sync {
 }
 
 /// Occurrences of a path in a stream, in order.
-pub(super) trait PathEnds {
+trait PathEnds {
     /// Passes over `skip` occurrences and returns where the next one ends. When there are
     /// not so many, `skip` is what there is still to pass over.
     fn next(&mut self, skip: &mut u64) -> Option<End>;
 }
 
 /// A guide to the ends of a path.
-pub(super) trait PathGuide<T>: Guide<T> {
+trait PathGuide<T>: Guide<T> {
     /// How many frames of the function are open.
     fn depth(&self) -> u64;
 }
 
 /// A cursor that goes from one occurrence to the next.
-pub(super) struct Locator<'m, L: Located, G> {
+struct Locator<'m, L: Located, G> {
     cursor: Cursor<'m, L>,
     guide: G,
 }
 
 impl<'m, L: Located, G: PathGuide<L::Item>> Locator<'m, L, G> {
     /// From the beginning of a rule that is a whole stream, where the guide is.
-    pub(super) fn new(located: &'m L, rule: RuleId, guide: G) -> Self {
+    fn new(located: &'m L, rule: RuleId, guide: G) -> Self {
         Self { cursor: Cursor::new(located, rule), guide }
     }
 }
@@ -76,7 +90,7 @@ impl<L: Located, G: PathGuide<L::Item>> PathEnds for Locator<'_, L, G> {
 
 /// Passes over the first items of a slice that have no more than `skip` occurrences, and
 /// returns how many: where they lie is not looked up.
-pub(super) fn pass_slice_items<G: Guide<SliceItem>>(
+fn pass_slice_items<G: Guide<SliceItem>>(
     guide: &mut G,
     slice: &FunctionSlice<'_>,
     items: &[SliceItem],
@@ -97,4 +111,11 @@ pub(super) fn pass_slice_items<G: Guide<SliceItem>>(
         true
     };
     items.iter().position(|&item| !pass(item)).unwrap_or(items.len())
+}
+
+/// The brackets of a rule of a function that is not recursive, seen from inside of the frame
+/// that a reverse scan is in: all that is met there belongs to this frame, up to the symbol
+/// that enters it.
+fn inside_one_frame() -> Brackets<HasBlock> {
+    Brackets::new(0, 0, HasBlock(true))
 }

@@ -4,17 +4,19 @@
 use super::{BLOCK, Classes, ENTER, ENTER_OTHER, GROUP, LEAVE, NOTHING, Report};
 use crate::Symbol;
 use crate::questions::path::PathQuery;
-use crate::questions::path::frame::{FrameState, FrameWord as _, FrameWords as _, Word, Words};
+use crate::questions::path::brackets::NestingLevels;
 use crate::questions::path::functions::Step;
-use crate::questions::path::levels::NestingLevels;
+use crate::questions::path::summary::frame::{
+    FrameMonoid as _, FrameState, FrameSummary as _, MonoidOf, SummaryOf,
+};
 
 /// Any other path: of more blocks, with gaps, or of calls.
 #[derive(Clone, Debug)]
 pub(super) struct LongPath<S: FrameState> {
     classes: Classes<u32>,
-    words: Words<S>,
+    monoid: MonoidOf<S>,
     /// What a block of each class does, from the first class of blocks on.
-    blocks: Vec<Word<S>>,
+    blocks: Vec<SummaryOf<S>>,
     length: usize,
     pub(super) frames: LongFrames<S>,
     /// True if the last block was the last of an occurrence.
@@ -38,7 +40,7 @@ impl<S> Default for LongFrames<S> {
 impl<S: FrameState> LongFrames<S> {
     pub(super) fn words(&self) -> usize {
         let states = self.below.iter().chain([&self.state]).flatten();
-        states.map(S::words).sum::<usize>() + 4 * self.below.len() + 4
+        states.map(S::heap_words).sum::<usize>() + 4 * self.below.len() + 4
     }
 }
 
@@ -51,7 +53,7 @@ const THEN_ENTER_OTHER: u32 = 1 << 30;
 impl<S: FrameState> LongPath<S> {
     pub(super) fn new(query: &PathQuery) -> Self {
         let mut classes = Classes::<u32>::new(query);
-        let words = Words::<S>::new(query);
+        let monoid = MonoidOf::<S>::new(query);
         let mut in_path: Vec<Symbol> = query.blocks().iter().flatten().copied().collect();
         in_path.sort_unstable();
         in_path.dedup();
@@ -59,10 +61,10 @@ impl<S: FrameState> LongPath<S> {
         let block = |&(symbol, step): &(Symbol, Step)| step.is_block().then_some(symbol);
         // All blocks that the path does not have do the same.
         let other = query.steps().iter().filter_map(block).find(is_other);
-        let mut blocks = vec![other.map_or_else(|| words.empty(), |symbol| words.symbol(symbol))];
+        let mut blocks = vec![other.map_or_else(|| monoid.empty(), |symbol| monoid.symbol(symbol))];
         for &symbol in &in_path {
             classes.set(symbol, u32::from(BLOCK) + blocks.len() as u32);
-            blocks.push(words.symbol(symbol));
+            blocks.push(monoid.symbol(symbol));
         }
         for &(symbol, step) in query.steps() {
             let then = match step {
@@ -72,7 +74,7 @@ impl<S: FrameState> LongPath<S> {
             };
             classes.set(symbol, classes.of(symbol) | then);
         }
-        Self { classes, words, blocks, length: query.len(), frames: LongFrames::default(), matched: false }
+        Self { classes, monoid, blocks, length: query.len(), frames: LongFrames::default(), matched: false }
     }
 
     pub(super) fn open_frames(&self) -> usize {
@@ -109,10 +111,10 @@ impl<S: FrameState> LongPath<S> {
             _ => {}
         }
         let block = (class & !(THEN_ENTER | THEN_ENTER_OTHER)).checked_sub(BLOCK.into());
-        let word = block.and_then(|block| self.blocks.get(block as usize));
-        if let (Some(word), Some(state)) = (word, &mut self.frames.state) {
-            self.matched = word.count_after(state) > 0;
-            self.words.follow(state, word);
+        let summary = block.and_then(|block| self.blocks.get(block as usize));
+        if let (Some(summary), Some(state)) = (summary, &mut self.frames.state) {
+            self.matched = summary.count_after(state) > 0;
+            self.monoid.follow(state, summary);
         }
         match class & (THEN_ENTER | THEN_ENTER_OTHER) {
             0 => {}
@@ -140,7 +142,7 @@ impl<S: FrameState> LongPath<S> {
     }
 
     pub(super) fn states(&self) -> Vec<Option<usize>> {
-        let longest = |state: &Option<S>| state.as_ref().map(|state| self.words.matched(state));
+        let longest = |state: &Option<S>| state.as_ref().map(|state| self.monoid.matched(state));
         let mut states: Vec<_> =
             self.frames.below.iter().chain([&self.frames.state]).skip(1).map(longest).collect();
         if let Some(innermost) = states.last_mut()

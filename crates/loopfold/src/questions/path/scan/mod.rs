@@ -20,9 +20,9 @@ use self::long::{LongFrames, LongPath};
 use self::short::{ShortFrames, ShortPath};
 pub use self::source::{ScanOptions, TraceChunks};
 use super::PathQuery;
+use super::brackets::NestingLevels;
 use super::functions::Step;
-use super::gaps::GapState;
-use super::levels::NestingLevels;
+use super::summary::gaps::GapState;
 use crate::Symbol;
 use crate::questions::find::bits::Wide;
 

@@ -5,8 +5,8 @@
 use super::{BLOCK, Classes, ENTER, ENTER_OTHER, GROUP, LEAVE, NOTHING, Report};
 use crate::Symbol;
 use crate::questions::path::PathQuery;
+use crate::questions::path::brackets::NestingLevels;
 use crate::questions::path::functions::Step;
-use crate::questions::path::levels::NestingLevels;
 use hashbrown::HashMap;
 
 /// Symbols that are passed over together if none is near those that matter.

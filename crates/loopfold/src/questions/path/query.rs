@@ -1,0 +1,123 @@
+//! A path of a function to look for.
+
+use super::functions::{Function, Functions, Step};
+use super::summary::gaps::Automaton;
+use crate::questions::Query;
+use crate::{Error, Result, Symbol};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// A path of a function to look for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathQuery {
+    function: Vec<u8>,
+    /// What symbols do to frames of the function; the others do nothing.
+    steps: Vec<(Symbol, Step)>,
+    pattern: Query,
+    /// True if exits and blocks say whose they are.
+    qualified: bool,
+    /// Which of all functions it is.
+    number: usize,
+    /// The places of the path before which any blocks may come, and the automaton of that.
+    gaps: Option<(Vec<usize>, Arc<Automaton>)>,
+}
+
+impl PathQuery {
+    /// A path of a function: for each block the symbols that it may be. Any block of the
+    /// function is [`Functions::blocks_of`] it.
+    pub fn new(functions: &Functions, function: &Function, blocks: Vec<Vec<Symbol>>) -> Result<Self> {
+        let known = functions.blocks_of(function);
+        if blocks.iter().flatten().any(|block| known.binary_search(block).is_err()) {
+            return Err(Error::invalid(format_args!(
+                "a block of the path is none of {}",
+                String::from_utf8_lossy(function.name()).escape_debug()
+            )));
+        }
+        let (steps, pattern) = (functions.steps_of(function), Query::new(blocks)?);
+        let number = functions.index_of(function.name()).unwrap_or(usize::MAX);
+        let (function, qualified) = (function.name().to_vec(), functions.is_qualified());
+        Ok(Self { function, steps, pattern, qualified, number, gaps: None })
+    }
+
+    /// The same path with gaps before some of its blocks, where any blocks of the function
+    /// may come, or none. `before` are their places in the path, from 1, in order.
+    ///
+    /// What counts then is distinct ends: the last blocks with which the path can end.
+    pub fn with_gaps(self, before: &[usize]) -> Result<Self> {
+        let fit = before.iter().all(|&place| 0 < place && place < self.len());
+        if !fit || !before.is_sorted_by(|a, b| a < b) {
+            return Err(Error::invalid("a gap is between two blocks of a path"));
+        }
+        let gaps = match before {
+            [] => None,
+            before => Some((before.to_vec(), Arc::new(Automaton::new(&self.pattern, before)?))),
+        };
+        Ok(Self { gaps, ..self })
+    }
+
+    /// The places of the path before which any blocks may come, in order.
+    pub fn gaps(&self) -> &[usize] {
+        self.gaps.as_ref().map_or(&[], |(before, _)| before)
+    }
+
+    /// True if blocks of the path may have others between them.
+    pub fn has_gaps(&self) -> bool {
+        self.gaps.is_some()
+    }
+
+    /// How many blocks of a frame are looked at for the beginning of a path with gaps.
+    pub const FURTHEST: u64 = 1 << 16;
+
+    /// The name of the function.
+    pub fn function(&self) -> &[u8] {
+        &self.function
+    }
+
+    /// For each block the symbols it may be, in order.
+    pub fn blocks(&self) -> &[Vec<Symbol>] {
+        self.pattern.events()
+    }
+
+    /// How many blocks are looked for.
+    #[allow(clippy::len_without_is_empty, reason = "a path is never empty")]
+    pub fn len(&self) -> usize {
+        self.pattern.len()
+    }
+
+    /// The symbols that matter for the path: what holds none of them can be passed over.
+    pub fn symbols(&self) -> impl Iterator<Item = Symbol> {
+        self.steps.iter().map(|&(symbol, _)| symbol)
+    }
+
+    /// True if exits and blocks say whose they are, so that other functions do not matter.
+    pub(super) fn is_qualified(&self) -> bool {
+        self.qualified
+    }
+
+    /// Which of all functions it is a path of.
+    pub(super) fn function_number(&self) -> usize {
+        self.number
+    }
+
+    /// The automaton of a path with gaps; without any it has nothing to find.
+    pub(super) fn automaton(&self) -> Arc<Automaton> {
+        self.gaps.as_ref().map_or_else(Arc::default, |(_, automaton)| Arc::clone(automaton))
+    }
+
+    pub(super) fn pattern(&self) -> &Query {
+        &self.pattern
+    }
+
+    pub(super) fn steps(&self) -> &[(Symbol, Step)] {
+        &self.steps
+    }
+}
+
+impl Eq for PathQuery {}
+
+/// By what was asked for; the rest follows from it.
+impl Hash for PathQuery {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.function, self.blocks(), self.gaps()).hash(state);
+    }
+}
