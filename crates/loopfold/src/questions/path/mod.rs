@@ -10,7 +10,7 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | [`query`], [`functions`], [`syntax`], [`glob`] | what a path is, and how people write it |
+//! | [`query`] | what a path is, whose symbols are whose, and how people write it |
 //! | [`strategy`] | which way a path is searched, and why |
 //! | [`brackets`] | how calls nest in a stretch: a monoid |
 //! | [`summary`] | what a stretch does to a path: a measure |
@@ -30,8 +30,6 @@
 
 mod batch;
 mod brackets;
-mod functions;
-mod glob;
 mod index;
 mod locate;
 mod query;
@@ -39,15 +37,14 @@ mod scan;
 mod slice;
 mod strategy;
 mod summary;
-mod syntax;
 
 pub use brackets::{
     Brackets, Deepest, DeepestLevel, LevelFact, Levels, LowestReturn, Nesting, NestingLevels,
 };
-pub use functions::{Function, Functions};
 pub use index::{IndexRange, PathIndex};
 pub use locate::{CallStacks, PathFound, PathMemory, PathPlace, PathPlaces, PathStarts};
-pub use query::PathQuery;
+use query::functions;
+pub use query::functions::{Function, Functions};
+pub use query::{PathQuery, PathReader, is_path};
 pub use scan::{PathScan, ScanOptions, TraceChunks};
 pub use strategy::{Effort, PathAnswer, PathOccurrences, PathSearcher, Scheme, Share, find_path};
-pub use syntax::{PathReader, is_path};

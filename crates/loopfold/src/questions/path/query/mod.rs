@@ -1,11 +1,19 @@
-//! A path of a function to look for.
+//! What is asked for: a path of a function, read from text if people wrote it.
+//!
+//! [`functions`] says which symbols enter a function, leave it and are its blocks; [`syntax`]
+//! reads `F: B1 * .. B2`, where `F` may be a [`glob`].
 
-use super::functions::{Function, Functions, Step};
+pub(super) mod functions;
+mod glob;
+mod syntax;
+
 use super::summary::gaps::Automaton;
 use crate::questions::Query;
 use crate::{Error, Result, Symbol};
+use functions::{Function, Functions, Step};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+pub use syntax::{PathReader, is_path};
 
 /// A path of a function to look for.
 #[derive(Clone, Debug, PartialEq)]
