@@ -60,7 +60,7 @@ impl PathOccurrences for BatchFound<'_> {
         if skip == 0 && !visit(first) {
             return Ok(());
         }
-        PathFound::on_slice(&self.slice, &self.summary.query)?.each_in(stream, skip.max(1), visit)
+        PathFound::new(&self.slice, &self.summary.query)?.each_in(stream, skip.max(1), visit)
     }
 }
 
@@ -91,17 +91,17 @@ pub(super) fn search<'a>(
     Ok(Some(summaries.into_iter().map(of_summary).collect()))
 }
 
-/// The paths of each length, by their blocks as nodes of the slice, in order of the lengths.
-struct Wanted(Vec<(usize, QueriesByBlocks)>);
+/// The numbers of paths by their blocks, as nodes of the slice.
+type ByBlocks = HashMap<Vec<u32>, Vec<u32>>;
 
-/// The numbers of the queries with the same blocks.
-type QueriesByBlocks = HashMap<Vec<u32>, Vec<u32>>;
+/// The paths of each length, in order of the lengths.
+struct Wanted(Vec<(usize, ByBlocks)>);
 
 impl Wanted {
     fn new(slice: &FunctionSlice<'_>, queries: &[&PathQuery]) -> Self {
         let nodes: HashMap<Symbol, u32> =
             slice.steps().iter().zip(0..).map(|(&(symbol, _), node)| (symbol, node)).collect();
-        let mut by_length: HashMap<usize, HashMap<Vec<u32>, Vec<u32>>> = HashMap::new();
+        let mut by_length: HashMap<usize, ByBlocks> = HashMap::new();
         for (query, number) in queries.iter().zip(0..) {
             let blocks = query.blocks().iter().map(|block| nodes.get(block.first()?).copied());
             if let Some(blocks) = blocks.collect::<Option<Vec<u32>>>() {

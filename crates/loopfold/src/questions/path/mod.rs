@@ -10,15 +10,15 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | [`query`], [`functions`], [`syntax`], [`glob`] | what a path is, and how people write it |
+//! | [`query`] | what a path is, whose symbols are whose, and how people write it |
+//! | [`strategy`] | which way a path is searched, and why |
 //! | [`brackets`] | how calls nest in a stretch: a monoid |
 //! | [`summary`] | what a stretch does to a path: a measure |
 //! | [`slice`] | the part of a fold that one function has |
 //! | [`locate`] | where occurrences are: guides for a cursor, and a scan back to where they begin |
-//! | [`batch`] | many short paths of a function at once |
-//! | [`scan`], [`stored_chunks`] | the search in symbols as they come, and the chunks they are stored in |
-//! | [`index`] | which ranges of a trace hold which functions |
-//! | [`strategy`] | which of these ways is taken, and why |
+//! | [`batch`] | many short paths of one function at once |
+//! | [`index`] | which ranges of the events hold which functions |
+//! | [`scan`] | the search in symbols as they come, and in the chunks of a trace |
 //!
 //! Asking for a short path of a function that is not recursive costs one pass over the items
 //! of the fold, 1 to 4 ns each, and 16 bytes a rule. Otherwise it costs one pass to make the
@@ -30,8 +30,6 @@
 
 mod batch;
 mod brackets;
-mod functions;
-mod glob;
 mod index;
 mod locate;
 mod query;
@@ -40,16 +38,15 @@ mod slice;
 mod stored_chunks;
 mod strategy;
 mod summary;
-mod syntax;
 
 pub use brackets::{
     Brackets, Deepest, DeepestLevel, LevelFact, Levels, LowestReturn, Nesting, NestingLevels,
 };
-pub use functions::{Function, Functions};
 pub use index::{IndexRange, PathIndex};
 pub use locate::{CallStacks, PathFound, PathMemory, PathPlace, PathPlaces, PathStarts};
-pub use query::PathQuery;
+use query::functions;
+pub use query::functions::{Function, Functions};
+pub use query::{PathQuery, PathReader, is_path};
 pub use scan::{PathScan, ScanOptions, TraceChunks};
 pub use stored_chunks::{Chunk, ChunkSize, ChunkTotals, Chunks, chunk_totals};
 pub use strategy::{Effort, PathAnswer, PathOccurrences, PathSearcher, Scheme, Share, find_path};
-pub use syntax::{PathReader, is_path};

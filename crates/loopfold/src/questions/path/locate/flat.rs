@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The summaries of all nodes for a path of a function that is not recursive.
-pub(in crate::questions::path) struct FlatMatcher<'a, S: FrameState> {
+pub(super) struct FlatMatcher<'a, S: FrameState> {
     slice: Arc<FunctionSlice<'a>>,
     monoid: MonoidOf<S>,
     summaries: Vec<SummaryOf<S>>,
@@ -32,7 +32,7 @@ const MOST_WORDS: usize = 1 << 27;
 
 impl<'a, S: FrameState> FlatMatcher<'a, S> {
     /// One pass over the slice.
-    pub(in crate::questions::path) fn new(slice: &Arc<FunctionSlice<'a>>, query: &PathQuery) -> Result<Self> {
+    pub(super) fn new(slice: &Arc<FunctionSlice<'a>>, query: &PathQuery) -> Result<Self> {
         let monoid = MonoidOf::<S>::new(query);
         let symbols = slice.steps().iter().map(|&(symbol, step)| match step {
             Step::Block => monoid.symbol(symbol),

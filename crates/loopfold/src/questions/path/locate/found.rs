@@ -1,11 +1,19 @@
 //! What a search found: counts, places, and where each occurrence begins.
 
 use super::super::PathQuery;
+use super::super::slice::FunctionSlice;
 use super::super::strategy::PathOccurrences as _;
+use super::super::summary::frame::FrameState;
+use super::super::summary::gaps::GapState;
+use super::direct::DirectMatcher;
+use super::flat::FlatMatcher;
+use super::nested::NestedMatcher;
 use super::starts::{PathMemory, start_of};
 use super::{End, PathEnds, PathMatcher};
 use crate::Result;
 use crate::fold::Fold;
+use crate::questions::find::bits::Wide;
+use std::sync::Arc;
 
 /// Where a path occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,30 +56,45 @@ pub struct PathPlace {
 /// # Ok::<(), loopfold::Error>(())
 /// ```
 pub struct PathFound<'a> {
-    fold: &'a Fold,
+    pub(in super::super) fold: &'a Fold,
     matcher: Box<dyn PathMatcher + 'a>,
     query: PathQuery,
 }
 
 impl<'a> PathFound<'a> {
-    pub(in super::super) fn new(
-        fold: &'a Fold,
-        matcher: Box<dyn PathMatcher + 'a>,
-        query: &PathQuery,
-    ) -> Self {
-        Self { fold, matcher, query: query.clone() }
+    /// Looks for a path straight over all rules; `None` if the function is recursive, or the
+    /// path is long or has gaps.
+    pub(in super::super) fn directly(fold: &'a Fold, query: &PathQuery) -> Option<Self> {
+        let matcher = DirectMatcher::new(fold, query)?;
+        Some(Self { fold, matcher: Box::new(matcher), query: query.clone() })
     }
+
+    /// Looks for a path in the slice of its function.
+    pub(in super::super) fn new(slice: &Arc<FunctionSlice<'a>>, query: &PathQuery) -> Result<Self> {
+        let matcher = match query.len() {
+            _ if query.has_gaps() => matcher_of::<GapState>(slice, query)?,
+            ..=32 => matcher_of::<u32>(slice, query)?,
+            33..=64 => matcher_of::<u64>(slice, query)?,
+            _ => matcher_of::<Wide>(slice, query)?,
+        };
+        Ok(Self { fold: slice.fold(), matcher, query: query.clone() })
+    }
+}
+
+fn matcher_of<'a, S: FrameState + 'a>(
+    slice: &Arc<FunctionSlice<'a>>,
+    query: &PathQuery,
+) -> Result<Box<dyn PathMatcher + 'a>> {
+    Ok(match slice.is_recursive() {
+        false => Box::new(FlatMatcher::<S>::new(slice, query)?),
+        true => Box::new(NestedMatcher::<S>::new(slice, query)?),
+    })
 }
 
 impl PathFound<'_> {
     /// How often it occurs in all streams together.
     pub fn count(&self) -> Result<u64> {
         self.count_all()
-    }
-
-    /// How many streams there are.
-    pub fn streams(&self) -> usize {
-        self.fold.streams().len()
     }
 
     /// How often it occurs in a stream.

@@ -5,6 +5,7 @@
 //! stretch ahead how many occurrences end in it. What holds none is passed over, repeats are
 //! bisected, and the rest is entered. Finding one occurrence costs at most the items of the
 //! rules that are entered, and the logarithm of each repeat.
+
 //!
 //! There are three guides: [`nested`] for any function, [`flat`] for functions that are not
 //! recursive, both on the slice of a function, and [`direct`] for a first short path of the
@@ -22,17 +23,14 @@ use super::slice::{FunctionSlice, SliceItem};
 use crate::RuleId;
 use crate::fold::cursor::{Cursor, Guide};
 use crate::fold::{Grammar as _, Located};
-pub(super) use direct::DirectMatcher;
-pub(super) use flat::FlatMatcher;
 pub use found::{PathFound, PathPlace, PathPlaces};
-pub(super) use nested::NestedMatcher;
 pub use reverse_scan::CallStacks;
 use reverse_scan::EmitBlock;
 pub use starts::{PathMemory, PathStarts};
 
 /// Where a path ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct End {
+struct End {
     /// The position of the last block.
     position: u64,
     /// How many frames of the function are open there.
@@ -40,7 +38,7 @@ pub(super) struct End {
 }
 
 /// What is known of one path in all rules.
-pub(super) trait PathMatcher: Send + Sync {
+trait PathMatcher: Send + Sync {
     /// How often the path occurs in a rule that is a whole stream.
     fn count(&self, rule: RuleId) -> u64;
 
@@ -53,7 +51,7 @@ pub(super) trait PathMatcher: Send + Sync {
 }
 
 /// Occurrences of a path in a stream, in order.
-pub(super) trait PathEnds {
+trait PathEnds {
     /// Passes over `skip` occurrences and returns where the next one ends. When there are
     /// not so many, `skip` is what there is still to pass over.
     fn next(&mut self, skip: &mut u64) -> Option<End>;

@@ -21,7 +21,7 @@ use std::sync::Arc;
 const MOST_WORDS: usize = 1 << 27;
 
 /// The summaries of all nodes of a slice for one path of its function.
-pub(in crate::questions::path) struct NestedMatcher<'a, S: FrameState> {
+pub(super) struct NestedMatcher<'a, S: FrameState> {
     slice: Arc<FunctionSlice<'a>>,
     monoid: PathMonoid<S>,
     store: SummaryStore<S>,
@@ -31,7 +31,7 @@ pub(in crate::questions::path) struct NestedMatcher<'a, S: FrameState> {
 
 impl<'a, S: FrameState> NestedMatcher<'a, S> {
     /// One pass over the slice.
-    pub(in crate::questions::path) fn new(slice: &Arc<FunctionSlice<'a>>, query: &PathQuery) -> Result<Self> {
+    pub(super) fn new(slice: &Arc<FunctionSlice<'a>>, query: &PathQuery) -> Result<Self> {
         let monoid = PathMonoid::new(query);
         let mut store = SummaryStore::default();
         let add = |&(symbol, _): &(_, _)| store.add(&monoid.symbol(symbol), &monoid.blocks);

@@ -122,7 +122,7 @@ impl PathOccurrences for PathFound<'_> {
     }
 
     fn streams(&self) -> usize {
-        PathFound::streams(self)
+        self.fold.streams().len()
     }
 
     fn each_in(&self, stream: usize, skip: u64, visit: &mut dyn FnMut(PathPlace) -> bool) -> Result<()> {

@@ -9,8 +9,11 @@
 //! | the slice of its function is kept | that slice | O(items of the slice) |
 //! | a later search, of a rare function | the slice, found upwards from the [uses](UseIndex) of its symbols | 20 ns an item of the slice |
 //! | a first search, with an index in which the function is rare | the slice, found in the index ranges of the function | O(items below these) |
-//! | one of the first paths of the function, short, no recursion | all rules, [directly](super::locate) | 1 to 4 ns an item of the fold |
+//! | one of the first paths of the function, short, no recursion | all rules, directly: see [`locate`](super::locate) | 1 to 4 ns an item of the fold |
 //! | all else | the slice, found by a pass over all rules | 1 to 2 ns an item of the fold, 10 an item of the slice |
+//!
+//! On a slice, how wide the summaries are, and whether they need levels of calls, follows from
+//! the path and the slice alone: see [`PathFound`].
 //!
 //! Schemes 1 and 3 [scan](super::scan) symbols, and are only searched by if asked for: on
 //! every trace that was measured the rules are faster.
@@ -19,7 +22,6 @@
 //! that are kept.
 
 mod answer;
-mod matcher;
 mod slices;
 
 use super::batch::{self, BatchFound};
@@ -58,7 +60,7 @@ pub fn find_path<'a>(fold: &'a Fold, query: &PathQuery) -> Result<PathFound<'a>>
         return Ok(found);
     }
     let slice = FunctionSlice::from_pass(fold, query.steps(), Dedup::No)?;
-    PathFound::on_slice(&Arc::new(slice), query)
+    PathFound::new(&Arc::new(slice), query)
 }
 
 /// Searches for paths in one fold; made once, used from any number of threads.
@@ -202,7 +204,7 @@ impl<'a> PathSearcher<'a> {
             }
             Strategy::Direct(found) => (Box::new(found), rules),
             Strategy::Slice(Kept { slice, .. }) => {
-                (Box::new(PathFound::on_slice(&slice, query)?), slice.visited())
+                (Box::new(PathFound::new(&slice, query)?), slice.visited())
             }
         };
         let effort = Effort {

@@ -27,7 +27,7 @@ const STRETCH: usize = 1 << 12;
 const SAMPLE: usize = 1 << 6;
 
 /// The summaries of all nodes of a fold.
-pub(in crate::questions::path) struct DirectMatcher<'a> {
+pub(super) struct DirectMatcher<'a> {
     fold: &'a Fold,
     summaries: Vec<DirectSummary>,
 }
@@ -35,7 +35,7 @@ pub(in crate::questions::path) struct DirectMatcher<'a> {
 impl<'a> DirectMatcher<'a> {
     /// One pass over the rules; `None` if the function is recursive, or the path is long or
     /// has gaps.
-    pub(in crate::questions::path) fn new(fold: &'a Fold, query: &PathQuery) -> Option<Self> {
+    pub(super) fn new(fold: &'a Fold, query: &PathQuery) -> Option<Self> {
         if query.len() > DirectSummary::LONGEST || query.has_gaps() {
             return None;
         }

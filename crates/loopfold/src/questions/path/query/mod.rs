@@ -1,11 +1,19 @@
-//! A path of a function to look for.
+//! What is asked for: a path of a function, read from text if people wrote it.
+//!
+//! [`functions`] says which symbols enter a function, leave it and are its blocks; [`syntax`]
+//! reads `F: B1 * .. B2`, where `F` may be a [`glob`].
 
-use super::functions::{Function, Functions, Step};
+pub(super) mod functions;
+mod glob;
+mod syntax;
+
 use super::summary::gaps::Automaton;
 use crate::questions::Query;
 use crate::{Error, Result, Symbol};
+use functions::{Function, Functions, Step};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+pub use syntax::{PathReader, is_path};
 
 /// A path of a function to look for.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,15 +28,6 @@ pub struct PathQuery {
     number: usize,
     /// The places of the path before which any blocks may come, and the automaton of that.
     gaps: Option<(Vec<usize>, Arc<Automaton>)>,
-}
-
-impl Eq for PathQuery {}
-
-/// By what was asked for; the rest follows from it.
-impl Hash for PathQuery {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.function, self.blocks(), self.gaps()).hash(state);
-    }
 }
 
 impl PathQuery {
@@ -119,5 +118,14 @@ impl PathQuery {
 
     pub(super) fn steps(&self) -> &[(Symbol, Step)] {
         &self.steps
+    }
+}
+
+impl Eq for PathQuery {}
+
+/// By what was asked for; the rest follows from it.
+impl Hash for PathQuery {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.function, self.blocks(), self.gaps()).hash(state);
     }
 }

@@ -147,7 +147,7 @@ impl Functions {
     }
 
     /// Where the function of this name is among [`all`](Self::all).
-    pub(super) fn index_of(&self, name: &[u8]) -> Option<usize> {
+    pub(in crate::questions::path) fn index_of(&self, name: &[u8]) -> Option<usize> {
         self.by_name.get(name).copied()
     }
 
@@ -172,7 +172,7 @@ impl Functions {
 
     /// What each symbol does to the frames of a function. Symbols that do nothing are left
     /// out.
-    pub(super) fn steps_of(&self, function: &Function) -> Vec<(Symbol, Step)> {
+    pub(in crate::questions::path) fn steps_of(&self, function: &Function) -> Vec<(Symbol, Step)> {
         let blocks = self.blocks_of(function);
         let is_block = |symbol: &Symbol| blocks.binary_search(symbol).is_ok();
         let mut steps = Vec::new();
@@ -199,10 +199,10 @@ impl Functions {
 
 /// What a symbol does to the frames of one function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(in crate::questions::path) enum Step {
     /// Opens a frame of it.
     Enter,
-    /// Opens a frame of another function; only where all frames are told apart by order.
+    /// Opens a frame of another function; only where order alone says whose frames are.
     EnterOther,
     /// Closes the innermost frame.
     Leave,
@@ -217,17 +217,17 @@ pub(super) enum Step {
 
 impl Step {
     /// True if something happens in the innermost frame.
-    pub(super) fn is_block(self) -> bool {
+    pub(in crate::questions::path) fn is_block(self) -> bool {
         matches!(self, Step::Block | Step::BlockThenEnter | Step::BlockThenEnterOther)
     }
 
     /// True if a frame of the function is opened.
-    pub(super) fn is_own_enter(self) -> bool {
+    pub(in crate::questions::path) fn is_own_enter(self) -> bool {
         matches!(self, Step::Enter | Step::BlockThenEnter)
     }
 
     /// True if any frame is opened.
-    pub(super) fn is_enter(self) -> bool {
+    pub(in crate::questions::path) fn is_enter(self) -> bool {
         self.is_own_enter() || matches!(self, Step::EnterOther | Step::BlockThenEnterOther)
     }
 }

@@ -9,8 +9,9 @@
 //! Cost: the blocks of a function are sorted by name when it is first asked for, then a
 //! path takes a look for each of its blocks.
 
+use super::PathQuery;
+use super::functions::{Function, Functions};
 use super::glob::{Glob, is_glob};
-use super::{Function, Functions, PathQuery};
 use crate::questions::names::{integer, nearest, printed};
 use crate::questions::query::{shortened, words_with_quotes};
 use crate::trace::{Alphabet, Meaning, Name};
@@ -18,7 +19,7 @@ use crate::{Error, Result, Symbol};
 use hashbrown::HashMap;
 
 /// True if a text is written as a path of a function: a name, a colon, a blank, blocks.
-/// Colons in quotes do not count, so a sequence of events can be told from a path.
+/// Colons in quotes do not count, so a sequence of events is no path.
 ///
 /// ```
 /// use loopfold::questions::is_path;
@@ -38,7 +39,7 @@ struct Written<'t> {
 }
 
 impl<'t> Written<'t> {
-    /// Nothing if it is no path.
+    /// `None` if it is no path.
     fn of(text: &'t str) -> Option<Self> {
         let colon = end_of_function(text)?;
         let (function, blocks) = (text[..colon].trim(), &text[colon + 1..]);
@@ -175,7 +176,7 @@ impl<'a> PathReader<'a> {
         }
         let all = self.functions.all().iter().enumerate();
         let by_label = self.by_label.get_or_insert_with(|| {
-            // Of several that look alike the first one.
+            // Of several with the same label the first one.
             let mut labels = HashMap::new();
             all.for_each(|(index, function)| {
                 labels.entry(label_of(function)).or_insert(index);
@@ -416,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told() {
+    fn errors_say_what_is_near() {
         let error = |text: &str| read(text).unwrap_err();
         assert_eq!(error("mian: 1"), "no function is called mian; near is: main");
         assert_eq!(error("'*': 1"), "no function is called *");
