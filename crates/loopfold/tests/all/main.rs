@@ -21,6 +21,7 @@ mod paths;
 mod patterns;
 mod peers;
 mod process_patterns;
+mod regression;
 mod similar;
 mod sums;
 mod support;
