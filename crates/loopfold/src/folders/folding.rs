@@ -228,12 +228,12 @@ impl Grammars {
 
     fn so_far(&self) -> Result<Vec<(Fold, Folded)>> {
         self.check()?;
-        self.streams.iter().map(|stream| rules_of(&**stream)).collect()
+        self.streams.iter().map(|stream| stream.so_far()).collect()
     }
 
     fn finish(self) -> Result<Vec<(Fold, Folded)>> {
         self.check()?;
-        self.streams.into_iter().map(finished).collect()
+        self.streams.into_iter().map(Online::finish).collect()
     }
 }
 
@@ -322,18 +322,6 @@ fn in_order<T>(parts: Vec<Vec<T>>) -> Vec<T> {
             return folds;
         }
     }
-}
-
-fn rules_of(stream: &dyn Online) -> Result<(Fold, Folded)> {
-    let mut builder = FoldBuilder::default();
-    let root = stream.rules(&mut builder)?;
-    Ok((builder.finish(), root.into()))
-}
-
-fn finished(stream: Box<dyn Online>) -> Result<(Fold, Folded)> {
-    let mut builder = FoldBuilder::default();
-    let folded = stream.finish(&mut builder)?;
-    Ok((builder.finish(), folded))
 }
 
 #[cfg(test)]
