@@ -2,16 +2,17 @@
 //! may want to decide on.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// What every fallible function of this crate returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Something that could not be done, with the reason in words.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct Error(#[from] Kind);
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 enum Kind {
     #[error("{0}")]
     Limit(String),
@@ -22,7 +23,7 @@ enum Kind {
     #[error("this archive was written in format version {found}; this program reads versions 1 to {newest}")]
     Version { found: u32, newest: u32 },
     #[error(transparent)]
-    Io(#[from] std::io::Error),
+    Io(Arc<std::io::Error>),
 }
 
 impl Error {
@@ -84,6 +85,6 @@ impl Error {
 
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
-        Kind::Io(error).into()
+        Kind::Io(Arc::new(error)).into()
     }
 }

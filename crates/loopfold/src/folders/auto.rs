@@ -50,7 +50,7 @@ impl Folder for Auto {
     fn fold_and_tell(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<Folded> {
         let mut folding = Box::new(Choosing::new());
         folding.extend(stream)?;
-        folding.finish(builder)
+        super::append(builder, folding.finish()?)
     }
 
     fn online(&self) -> Option<Box<dyn Online>> {
@@ -87,11 +87,9 @@ impl Online for Choosing {
         self.0.rules(builder)
     }
 
-    fn finish(self: Box<Self>, builder: &mut FoldBuilder) -> Result<Folded> {
+    fn finish(self: Box<Self>) -> Result<(Fold, Folded)> {
         let events = self.0.events();
-        let mut own = FoldBuilder::default();
-        let root = self.0.finish(&mut own)?.root;
-        let fold = own.finish();
+        let (fold, Folded { root, .. }) = self.0.finish()?;
         let stay = |why| Some(Choice { folder: SequiturRuns.name(), why });
         let choice = if events > 0 && events >= EVENTS_AN_ITEM * fold.items() as u64 {
             stay(MUCH_REPEATS)
@@ -102,12 +100,13 @@ impl Online for Choosing {
             if bits_of_rules(&fold) > bits(symbols.iter().map(|&symbol| Target::Symbol(symbol))) {
                 let outermost = Outermost::default();
                 let choice = Some(Choice { folder: outermost.name(), why: ONLY_LOOPS });
-                return Ok(Folded { root: outermost.fold(&symbols, builder)?, choice });
+                let mut builder = FoldBuilder::default();
+                let root = outermost.fold(&symbols, &mut builder)?;
+                return Ok((builder.finish(), Folded { root, choice }));
             }
             stay(RULES_PAY)
         };
-        let root = builder.append_rules(&fold, Ok)?[root.index()];
-        Ok(Folded { root, choice })
+        Ok((fold, Folded { root, choice }))
     }
 }
 

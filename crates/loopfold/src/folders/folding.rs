@@ -4,6 +4,8 @@
 //! Each stream has an [`Online`] of its own. Symbols are handed over in batches, to
 //! worker threads when there are several, so that reading and folding, and streams among
 //! themselves, run side by side. Which thread does what changes nothing in the result.
+//! What a stream could not take is lost, so after a failure there is no fold: every call
+//! that would give one, or hand over more symbols, reports that failure again.
 //!
 //! Memory: the grammars; up to a million symbols that wait to be handed over and a few
 //! batches on their way; the alphabet; and times, if they are kept, as a trace keeps them.
@@ -13,6 +15,7 @@ use crate::fold::{FoldBuilder, FoldedStream};
 use crate::trace::{Event, Intake, Projection, Sink, TimesKept, Timing};
 use crate::{Error, Fold, Result, StreamId, Symbol};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 /// How many symbols of a stream are handed over at once.
@@ -45,7 +48,7 @@ const LAG: usize = 4;
 pub struct Folding {
     intake: Intake,
     folder: Box<dyn Folder>,
-    hands: Hands,
+    executor: Executor,
     /// For each stream the symbols that were not handed over yet.
     waiting: Vec<Vec<Symbol>>,
     waiting_in_all: usize,
@@ -72,14 +75,14 @@ impl Folding {
                 folder.name()
             )));
         }
-        let hands = match threads {
-            0 | 1 => Hands::Own(Vec::new()),
-            _ => Hands::Workers((0..threads).map(|_| Worker::start()).collect()),
+        let executor = match threads {
+            0 | 1 => Executor::Inline(Grammars::default()),
+            _ => Executor::Pool((0..threads).map(|_| Worker::start()).collect()),
         };
         Ok(Self {
             intake: Intake::new(projection, times),
             folder,
-            hands,
+            executor,
             waiting: Vec::new(),
             waiting_in_all: 0,
         })
@@ -88,9 +91,9 @@ impl Folding {
     /// The fold of what came so far. Pushing can go on.
     pub fn so_far(&mut self) -> Result<Fold> {
         self.hand_over_all()?;
-        let folds = match &mut self.hands {
-            Hands::Own(streams) => streams.iter().map(|stream| rules_of(&**stream)).collect::<Result<_>>()?,
-            Hands::Workers(workers) => ask_all(workers, self.waiting.len())?,
+        let folds = match &self.executor {
+            Executor::Inline(grammars) => grammars.so_far()?,
+            Executor::Pool(workers) => ask_all(workers)?,
         };
         self.join(folds)
     }
@@ -98,9 +101,9 @@ impl Folding {
     /// The fold of everything.
     pub fn finish(mut self) -> Result<Fold> {
         self.hand_over_all()?;
-        let folds = match std::mem::replace(&mut self.hands, Hands::Own(Vec::new())) {
-            Hands::Own(streams) => streams.into_iter().map(finished).collect::<Result<_>>()?,
-            Hands::Workers(workers) => finish_all(workers, self.waiting.len())?,
+        let folds = match std::mem::replace(&mut self.executor, Executor::Pool(Vec::new())) {
+            Executor::Inline(grammars) => grammars.finish()?,
+            Executor::Pool(workers) => finish_all(workers)?,
         };
         self.join(folds)
     }
@@ -123,16 +126,16 @@ impl Folding {
     fn hand_over(&mut self, stream: usize) -> Result<()> {
         let symbols = &mut self.waiting[stream];
         self.waiting_in_all -= symbols.len();
-        match &mut self.hands {
-            Hands::Own(streams) => {
-                streams[stream].extend(symbols)?;
+        match &mut self.executor {
+            Executor::Inline(grammars) => {
+                let outcome = grammars.extend(stream, symbols);
                 symbols.clear();
-                Ok(())
+                outcome
             }
-            Hands::Workers(_) if symbols.is_empty() => Ok(()),
-            Hands::Workers(workers) => {
-                let worker = &workers[stream % workers.len()];
-                worker.send(Message::Extend(stream, std::mem::take(symbols)))
+            Executor::Pool(_) if symbols.is_empty() => Ok(()),
+            Executor::Pool(workers) => {
+                let (worker, place) = (stream % workers.len(), stream / workers.len());
+                workers[worker].send(Message::Extend(place, std::mem::take(symbols)))
             }
         }
     }
@@ -144,11 +147,10 @@ impl Sink for Folding {
         if is_new {
             let online = self.folder.online().ok_or_else(|| Error::invalid("not an online folder"))?;
             self.waiting.push(Vec::new());
-            match &mut self.hands {
-                Hands::Own(streams) => streams.push(online),
-                Hands::Workers(workers) => {
-                    let worker = &workers[stream.index() % workers.len()];
-                    worker.send(Message::Open(stream.index(), online))?;
+            match &mut self.executor {
+                Executor::Inline(grammars) => grammars.streams.push(online),
+                Executor::Pool(workers) => {
+                    workers[stream.index() % workers.len()].send(Message::Open(online))?;
                 }
             }
         }
@@ -199,109 +201,127 @@ impl Sink for Folding {
     }
 }
 
-/// Who folds: the pushing thread, or workers that each have the streams with their
-/// number, modulo how many they are.
-enum Hands {
-    Own(Vec<Box<dyn Online>>),
-    Workers(Vec<Worker>),
+/// Who folds: the pushing thread, or workers. Of n workers, number w has the streams w,
+/// w + n, w + 2n and so on, at the places 0, 1, 2.
+enum Executor {
+    Inline(Grammars),
+    Pool(Vec<Worker>),
+}
+
+/// The streams that one thread folds, and the first failure among them.
+#[derive(Default)]
+struct Grammars {
+    streams: Vec<Box<dyn Online>>,
+    failure: Arc<OnceLock<Error>>,
+}
+
+impl Grammars {
+    fn check(&self) -> Result<()> {
+        self.failure.get().map_or(Ok(()), |failure| Err(failure.clone()))
+    }
+
+    fn extend(&mut self, place: usize, symbols: &[Symbol]) -> Result<()> {
+        self.check()?;
+        let outcome = self.streams[place].extend(symbols);
+        outcome.map_err(|error| self.failure.get_or_init(|| error).clone())
+    }
+
+    fn so_far(&self) -> Result<Vec<(Fold, Folded)>> {
+        self.check()?;
+        self.streams.iter().map(|stream| stream.so_far()).collect()
+    }
+
+    fn finish(self) -> Result<Vec<(Fold, Folded)>> {
+        self.check()?;
+        self.streams.into_iter().map(Online::finish).collect()
+    }
 }
 
 enum Message {
-    Open(usize, Box<dyn Online>),
+    Open(Box<dyn Online>),
     Extend(usize, Vec<Symbol>),
     /// Asks for the rules so far of every stream.
-    Ask(Sender<(usize, Result<(Fold, Folded)>)>),
+    Ask(Sender<Result<Vec<(Fold, Folded)>>>),
 }
 
-type Finished = Result<Vec<(usize, (Fold, Folded))>>;
-
+/// A thread that folds. It ends at the first failure, so that whoever sends it more learns
+/// of it at once and not when everything was read.
 struct Worker {
     messages: SyncSender<Message>,
-    thread: JoinHandle<Finished>,
+    thread: JoinHandle<Result<Vec<(Fold, Folded)>>>,
+    failure: Arc<OnceLock<Error>>,
 }
 
 impl Worker {
     fn start() -> Self {
         let (messages, inbox) = sync_channel(LAG);
-        Self { messages, thread: std::thread::spawn(move || work(inbox)) }
+        let grammars = Grammars::default();
+        let failure = Arc::clone(&grammars.failure);
+        Self { messages, thread: std::thread::spawn(move || work(inbox, grammars)), failure }
     }
 
     fn send(&self, message: Message) -> Result<()> {
-        self.messages.send(message).map_err(|_| stopped())
+        self.messages.send(message).map_err(|_| self.stopped())
+    }
+
+    /// Why the thread has ended.
+    fn stopped(&self) -> Error {
+        self.failure.get().cloned().unwrap_or_else(|| Error::invalid("a thread that folds has stopped"))
     }
 }
 
-fn stopped() -> Error {
-    Error::invalid("a thread that folds has stopped")
-}
-
-/// What a worker does until there is nothing more to come. After a failure it takes
-/// messages without heeding them: the failure is told at the end.
-fn work(inbox: Receiver<Message>) -> Finished {
-    let mut streams: Vec<(usize, Box<dyn Online>)> = Vec::new();
-    let mut places: hashbrown::HashMap<usize, usize> = hashbrown::HashMap::new();
-    let mut outcome = Ok(());
+/// What a worker does until there is nothing more to come.
+fn work(inbox: Receiver<Message>, mut grammars: Grammars) -> Result<Vec<(Fold, Folded)>> {
     for message in inbox {
         match message {
-            Message::Open(stream, online) => {
-                places.insert(stream, streams.len());
-                streams.push((stream, online));
-            }
-            Message::Extend(stream, symbols) if outcome.is_ok() => {
-                outcome = streams[places[&stream]].1.extend(&symbols);
-            }
-            Message::Extend(..) => {}
+            Message::Open(online) => grammars.streams.push(online),
+            Message::Extend(place, symbols) => grammars.extend(place, &symbols)?,
             Message::Ask(answer) => {
-                for (stream, online) in &streams {
-                    // Whoever asked may have gone.
-                    let _ = answer.send((*stream, rules_of(&**online)));
-                }
+                // Whoever asked may have gone.
+                let _ = answer.send(grammars.so_far());
             }
         }
     }
-    outcome?;
-    streams.into_iter().map(|(stream, online)| Ok((stream, finished(online)?))).collect()
+    grammars.finish()
 }
 
-fn ask_all(workers: &[Worker], streams: usize) -> Result<Vec<(Fold, Folded)>> {
-    let (answer, answers) = channel();
+fn ask_all(workers: &[Worker]) -> Result<Vec<(Fold, Folded)>> {
+    let mut answers = Vec::new();
     for worker in workers {
-        worker.send(Message::Ask(answer.clone()))?;
+        let (answer, inbox) = channel();
+        worker.send(Message::Ask(answer))?;
+        answers.push(inbox);
     }
-    drop(answer);
-    let parts: Vec<_> = answers.iter().collect();
-    in_order(parts.into_iter().map(|(stream, fold)| Ok((stream, fold?))), streams)
+    let answer = |(worker, inbox): (&Worker, Receiver<Result<_>>)| {
+        // A worker that ended did not answer.
+        inbox.recv().unwrap_or_else(|_| Err(worker.stopped()))
+    };
+    let parts = workers.iter().zip(answers).map(answer).collect::<Result<Vec<_>>>()?;
+    Ok(in_order(parts))
 }
 
-fn finish_all(workers: Vec<Worker>, streams: usize) -> Result<Vec<(Fold, Folded)>> {
+fn finish_all(workers: Vec<Worker>) -> Result<Vec<(Fold, Folded)>> {
     let (messages, threads): (Vec<_>, Vec<_>) =
         workers.into_iter().map(|worker| (worker.messages, worker.thread)).unzip();
     drop(messages);
-    let join =
-        |thread: JoinHandle<Finished>| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    let parts: Vec<_> = threads.into_iter().map(join).collect::<Result<_>>()?;
-    in_order(parts.into_iter().flatten().map(Ok), streams)
+    let join = |thread: JoinHandle<Result<_>>| {
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    };
+    let parts = threads.into_iter().map(join).collect::<Result<Vec<_>>>()?;
+    Ok(in_order(parts))
 }
 
-fn in_order<T>(parts: impl Iterator<Item = Result<(usize, T)>>, streams: usize) -> Result<Vec<T>> {
-    let mut slots: Vec<Option<T>> = (0..streams).map(|_| None).collect();
-    for part in parts {
-        let (stream, value) = part?;
-        slots[stream] = Some(value);
+/// The folds of all streams in their order, from those that each worker has.
+fn in_order<T>(parts: Vec<Vec<T>>) -> Vec<T> {
+    let mut parts: Vec<_> = parts.into_iter().map(Vec::into_iter).collect();
+    let mut folds = Vec::new();
+    loop {
+        let before = folds.len();
+        folds.extend(parts.iter_mut().filter_map(Iterator::next));
+        if folds.len() == before {
+            return folds;
+        }
     }
-    slots.into_iter().map(|slot| slot.ok_or_else(stopped)).collect()
-}
-
-fn rules_of(stream: &dyn Online) -> Result<(Fold, Folded)> {
-    let mut builder = FoldBuilder::default();
-    let root = stream.rules(&mut builder)?;
-    Ok((builder.finish(), root.into()))
-}
-
-fn finished(stream: Box<dyn Online>) -> Result<(Fold, Folded)> {
-    let mut builder = FoldBuilder::default();
-    let folded = stream.finish(&mut builder)?;
-    Ok((builder.finish(), folded))
 }
 
 #[cfg(test)]
@@ -346,6 +366,29 @@ mod tests {
             }
             assert_eq!(expected.canonical(), folding.finish().unwrap().canonical(), "seed {seed}");
         }
+    }
+
+    #[test]
+    fn several_threads_push_into_one_sink() {
+        let (_, mut folding) = sinks(2);
+        let symbols = ["a", "b", "c"].map(|name| folding.intern(&Event::named(name)).unwrap());
+        let ids = ["s", "t", "u"].map(|name| folding.stream(name).unwrap());
+        let shared = std::sync::Mutex::new(folding);
+        std::thread::scope(|scope| {
+            for (thread, id) in ids.into_iter().enumerate() {
+                let shared = &shared;
+                scope.spawn(move || {
+                    for start in 0..1000 {
+                        let timing = Timing { start: Some(start), ..Timing::UNKNOWN };
+                        let symbol = symbols[start as usize % (thread + 1)];
+                        shared.lock().unwrap().push(id, symbol, timing).unwrap();
+                    }
+                });
+            }
+        });
+        let fold = shared.into_inner().unwrap().finish().unwrap();
+        let nests = fold.streams().iter().map(|stream| fold.nest_text(stream.root()));
+        assert_eq!(nests.collect::<Vec<_>>(), ["(a)^1000", "(a b)^500", "(a b c)^333 a"]);
     }
 
     #[test]

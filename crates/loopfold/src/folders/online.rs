@@ -1,11 +1,11 @@
 //! Folding while the symbols arrive.
 
 use super::Folder;
-use crate::fold::{FoldBuilder, FoldedStream};
+use crate::fold::{Fold, FoldBuilder, FoldedStream};
 use crate::{Result, RuleId, Symbol};
 
 /// A stream that is being folded one symbol at a time. It holds a grammar of what came
-/// so far, so its memory goes with the rules, not with the events.
+/// so far, so its memory is O(rules), however many events there are.
 pub trait Online: Send {
     /// Appends a symbol.
     fn push(&mut self, symbol: Symbol) -> Result<()>;
@@ -25,9 +25,18 @@ pub trait Online: Send {
     /// unfolds to it. Pushing can go on afterwards.
     fn rules(&self, builder: &mut FoldBuilder) -> Result<RuleId>;
 
-    /// Adds the rules of the whole stream, which ends here.
-    fn finish(self: Box<Self>, builder: &mut FoldBuilder) -> Result<Folded> {
-        self.rules(builder).map(Folded::from)
+    /// The rules of what came so far as a fold of their own, without alphabet and streams.
+    fn so_far(&self) -> Result<(Fold, Folded)> {
+        let mut builder = FoldBuilder::default();
+        let root = self.rules(&mut builder)?;
+        Ok((builder.finish(), root.into()))
+    }
+
+    /// The rules of the whole stream, which ends here. They are not added to a builder of
+    /// the caller: a folder that chooses builds its candidates anyway, and each builder
+    /// that rules go through hashes all their items.
+    fn finish(self: Box<Self>) -> Result<(Fold, Folded)> {
+        self.so_far()
     }
 }
 

@@ -2,11 +2,13 @@
 
 use crate::support::outermost;
 use loopfold::archive::{self, Archive, ReadOptions, SectionKind};
-use loopfold::folders::{Outermost, fold_trace};
+use loopfold::fold::FoldBuilder;
+use loopfold::folders::{Folder, Folding, Online, Outermost, SequiturRuns, fold_trace};
 use loopfold::questions::communication::Processes;
 use loopfold::questions::{EventChoice, PathIndex, Room};
 use loopfold::sections;
-use loopfold::trace::{Collector, Event, Field, Role, Sink, Value};
+use loopfold::trace::{Collector, Event, Field, Projection, Role, Sink, TimesKept, Timing, Value};
+use loopfold::{Error, Result, RuleId, Symbol};
 use std::io::Cursor;
 
 /// Levels of calls in a stored index were taken as they were, though calls cannot be nested in
@@ -69,5 +71,76 @@ fn count_calls_made_a_pass_for_each_function_stream_and_symbol() {
         let processes = Processes::of(&fold, &EventChoice::default(), room, &outermost).unwrap();
         let calls = |stream| ["f", "7", "g"].map(|name| processes.calls(stream, name));
         assert_eq!((calls(0), calls(1)), ([3, 3, 0], [5, 5, 0]));
+    }
+}
+
+/// Folds until it has so many events, and then takes no more.
+struct Bounded {
+    events: u64,
+}
+
+impl Folder for Bounded {
+    fn name(&self) -> &'static str {
+        "bounded"
+    }
+
+    fn fold(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<RuleId> {
+        SequiturRuns.fold(stream, builder)
+    }
+
+    fn online(&self) -> Option<Box<dyn Online>> {
+        Some(Box::new(BoundedStream { most: self.events, inner: SequiturRuns.online()? }))
+    }
+}
+
+struct BoundedStream {
+    most: u64,
+    inner: Box<dyn Online>,
+}
+
+impl Online for BoundedStream {
+    fn push(&mut self, symbol: Symbol) -> Result<()> {
+        if self.inner.events() == self.most {
+            return Err(Error::limit("too many events"));
+        }
+        self.inner.push(symbol)
+    }
+
+    fn events(&self) -> u64 {
+        self.inner.events()
+    }
+
+    fn bytes(&self) -> usize {
+        self.inner.bytes()
+    }
+
+    fn rules(&self, builder: &mut FoldBuilder) -> Result<RuleId> {
+        self.inner.rules(builder)
+    }
+}
+
+/// A worker that had failed to take symbols answered with the rules of those it had taken,
+/// beside times of all events.
+#[test]
+fn so_far_reports_the_failure_of_a_worker() {
+    for threads in [1, 2, 3] {
+        let folder = Box::new(Bounded { events: 100 });
+        let mut folding = Folding::with(folder, Projection::default(), TimesKept::All, threads).unwrap();
+        let stream = folding.stream("too long").unwrap();
+        let other = folding.stream("short").unwrap();
+        let symbol = folding.intern(&Event::named("a")).unwrap();
+        let push = |folding: &mut Folding, stream, from: i64| {
+            let timing = |start| Timing { start: Some(start), ..Timing::UNKNOWN };
+            (from..from + 100).try_for_each(|start| folding.push(stream, symbol, timing(start)))
+        };
+        push(&mut folding, stream, 0).unwrap();
+        push(&mut folding, other, 0).unwrap();
+        assert_eq!(folding.so_far().unwrap().events(), Some(200), "{threads} threads");
+        push(&mut folding, stream, 100).unwrap();
+        for _ in 0..3 {
+            let error = folding.so_far().unwrap_err();
+            assert!(error.is_limit() && error.to_string() == "too many events", "{threads} threads: {error}");
+        }
+        assert!(folding.finish().unwrap_err().is_limit(), "{threads} threads");
     }
 }

@@ -54,7 +54,7 @@ mod grammar;
 mod tests;
 
 use super::{Folded, Folder, Online};
-use crate::fold::FoldBuilder;
+use crate::fold::{Fold, FoldBuilder};
 use crate::{Error, Result, RuleId, Symbol};
 use cursor::{Cursor, Mode};
 use grammar::{Grammar, Node, Part};
@@ -63,16 +63,13 @@ use grammar::{Grammar, Node, Part};
 ///
 /// ```
 /// use loopfold::Symbol;
-/// use loopfold::fold::FoldBuilder;
 /// use loopfold::folders::{Folder, SequiturRuns};
 ///
 /// let mut folding = SequiturRuns.online().unwrap();
 /// for event in [0, 1, 1, 2].repeat(1000) {
 ///     folding.push(Symbol::new(event)?)?;
 /// }
-/// let mut builder = FoldBuilder::default();
-/// let folded = folding.finish(&mut builder)?;
-/// let fold = builder.finish();
+/// let (fold, folded) = folding.finish()?;
 /// assert_eq!((fold.length(folded.root), fold.items()), (4000, 4));
 /// # Ok::<(), loopfold::Error>(())
 /// ```
@@ -387,8 +384,8 @@ impl Online for Folding {
         self.grammar.emit(&self.root_items(), builder)
     }
 
-    fn finish(mut self: Box<Self>, builder: &mut FoldBuilder) -> Result<Folded> {
+    fn finish(mut self: Box<Self>) -> Result<(Fold, Folded)> {
         self.settle();
-        self.rules(builder).map(Folded::from)
+        self.so_far()
     }
 }

@@ -1,7 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::fold::Fold;
 use loopfold_testing::{Rng, streams};
 use std::collections::{HashMap, HashSet};
 
@@ -83,11 +82,7 @@ fn one_by_one_or_all_at_once_is_the_same() {
         let mut at_once = Folding::new();
         stream.iter().for_each(|&symbol| one_by_one.push(symbol).unwrap());
         at_once.extend(&stream).unwrap();
-        let fold = |folding: Folding| -> Fold {
-            let mut builder = FoldBuilder::default();
-            Box::new(folding).finish(&mut builder).unwrap();
-            builder.finish()
-        };
+        let fold = |folding: Folding| Box::new(folding).finish().unwrap().0;
         assert_eq!(fold(one_by_one), fold(at_once));
     }
 }
@@ -111,10 +106,8 @@ fn counts_that_do_not_fit_lose_nothing() {
     }
     let mut folding = Box::new(Folding { most_times: 7, ..Folding::new() });
     folding.extend(&symbols(&[1, 2, 3].repeat(1000))).unwrap();
-    let mut builder = FoldBuilder::default();
-    let root = folding.finish(&mut builder).unwrap().root;
-    let fold = builder.finish();
-    assert_eq!((fold.items(), fold.length(root)), (1 + 3, 3000), "{fold:?}");
+    let (fold, folded) = folding.finish().unwrap();
+    assert_eq!((fold.items(), fold.length(folded.root)), (1 + 3, 3000), "{fold:?}");
 }
 
 #[test]
