@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_within_a_module_is_not_told() {
+    fn what_stays_within_a_module_is_no_dependency() {
         check("use super::layout::Section; use self::inner::X; use std::io::Read;", &[]);
         check("mod inner { use super::super::layout::Section; }", &[]);
         check("pub(in crate::archive) fn f() -> impl Ord + use<> {}", &[]);
@@ -578,8 +578,8 @@ mod tests {
         let wrong: [&[Layer]; 3] =
             [&layers[..1], &[("fold", &[]), ("archive", &[])], &[("archive", &["fold"]), ("fold", &[])]];
         for layers in wrong {
-            let told = differences(document, "## Crates", layers).unwrap();
-            assert!(told.contains("ARCHITECTURE.md") && told.contains("| `fold` |"), "{told}");
+            let wrong = differences(document, "## Crates", layers).unwrap();
+            assert!(wrong.contains("ARCHITECTURE.md") && wrong.contains("| `fold` |"), "{wrong}");
         }
         assert!(differences(document, "## Nowhere", layers).is_some());
     }

@@ -180,7 +180,7 @@ fn find_opened_an_archive_twice() {
     let (archive, queries) = (folder.at("x.fold"), folder.file("queries", "f: 0 1\nf: 0 2\n"));
     run(&["fold", &trace, "-o", &archive, "--chunks"]).ok();
     let watch = inotify::init(CreateFlags::NONBLOCK).unwrap();
-    // Closes too, or several opens in a row would be told as one.
+    // Closes too, or several opens in a row would be one event.
     inotify::add_watch(&watch, archive.as_str(), WatchFlags::OPEN | WatchFlags::CLOSE).unwrap();
     let opened = |arguments: &[&str]| {
         run(arguments).ok();
@@ -197,7 +197,7 @@ fn find_opened_an_archive_twice() {
 }
 
 /// After a hit all patterns of the trace were looked for, to say which of them it lies within; if
-/// there were too many messages for that, the windows were not told either.
+/// there were too many messages for that, the windows were lost too.
 #[test]
 fn similar_lost_its_matches_to_a_limit_of_patterns() {
     // Each event of this kind is 60,000 messages to a process that is not there.

@@ -249,9 +249,9 @@ fn a_search_goes_through_all_streams() {
             expected
                 .extend(windows.map(|window| (index, window.start as u64, window.length, window.distance)));
         }
-        let told: Vec<_> =
+        let windows: Vec<_> =
             all.matches.iter().map(|(stream, at)| (*stream, at.start, at.length, at.distance)).collect();
-        assert_eq!(told, expected);
+        assert_eq!(windows, expected);
         assert_eq!(all.count, expected.len() as u64);
         assert_eq!(all.exact, expected.iter().filter(|window| window.3 == 0).count() as u64);
         let mut with_some: Vec<usize> = expected.iter().map(|window| window.0).collect();
@@ -264,7 +264,7 @@ fn a_search_goes_through_all_streams() {
 }
 
 /// A ring in which every process sends on before it receives, or the other way round; the variant
-/// that occurs most often is taken, and the others are told.
+/// that occurs most often is taken, and the others are listed.
 #[test]
 fn the_way_that_fits_best_is_taken() {
     let pattern = KnownPattern::parse("ring:4").unwrap();
