@@ -73,13 +73,9 @@ pub fn rule_uses(fold: &Fold) -> Result<Vec<u64>> {
 
 /// How often each symbol occurs in all streams together.
 pub fn symbol_counts(fold: &Fold) -> Result<Vec<u64>> {
-    symbol_counts_of(fold, &rule_uses(fold)?)
-}
-
-/// How often each symbol occurs when each rule is unfolded as often as `uses` says.
-pub(crate) fn symbol_counts_of(fold: &Fold, uses: &[u64]) -> Result<Vec<u64>> {
+    let uses = rule_uses(fold)?;
     let mut counts = vec![0u64; fold.alphabet().len()];
-    for (body, &uses) in fold.rule_bodies().zip(uses) {
+    for (body, uses) in fold.rule_bodies().zip(uses) {
         for item in body {
             if let Target::Symbol(symbol) = item.target() {
                 let count = &mut counts[symbol.index()];
