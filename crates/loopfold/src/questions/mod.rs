@@ -19,7 +19,6 @@ mod run_time;
 mod similar;
 mod statistics;
 mod sums;
-mod walk;
 
 pub use crate::fold::{DurationSum, MetricSpread, MetricSum, RuleSums, Spread, StreamSums};
 pub use align::{Align, align};
