@@ -10,7 +10,7 @@
 //! where loops do not go together, only the first messages are followed.
 //! What is left over at one end is communication that never came to an end: often the bug.
 
-use super::call::{CommId, Message, Peer, WORLD};
+use super::call::{Channel, CommId, Message, Peer, WORLD};
 use super::nth::position_of_nth;
 use super::processes::{DoneEvent, Processes};
 use super::zip::{Node, Pair, Sequence, each_with_loops, events, zip};
@@ -101,15 +101,6 @@ impl Partners {
         let starts = &self.starts[stream];
         &self.links[stream][starts[start as usize] as usize..starts[end as usize] as usize]
     }
-}
-
-/// Messages that are received in the order in which they are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Channel {
-    from: u32,
-    to: u32,
-    comm: CommId,
-    tag: Option<i64>,
 }
 
 /// Receives that leave something open.
