@@ -1,73 +1,28 @@
-//! Where the n-th of certain events is in a stream: one pass over the rules that it reaches, and
-//! a walk down.
+//! Where the n-th of certain events is in a stream: a measure of the rules that it is made of,
+//! and a descent by [`select`]. O(items of these rules), however large the fold is.
 
-use crate::fold::{Fold, Target};
+use crate::fold::measure::{Measure, Weight, measure_below};
+use crate::fold::rank::select;
+use crate::fold::{Fold, Item, Target};
 use crate::{RuleId, Symbol};
-use hashbrown::{HashMap, HashSet};
 
 /// The position of the n-th (from 0) of what `weight` counts, where an event can count several
 /// times; if there are not so many, how many there are.
 pub(super) fn position_of_nth(
     fold: &Fold,
     root: RuleId,
-    mut nth: u64,
+    nth: u64,
     weight: impl Fn(Symbol) -> u64,
 ) -> std::result::Result<u64, u64> {
-    type Counts = HashMap<RuleId, u64, foldhash::fast::RandomState>;
-    let mut counts = Counts::default();
-    let count = |counts: &Counts, target| match target {
-        Target::Symbol(symbol) => weight(symbol),
-        Target::Rule(rule) => counts.get(&rule).copied().unwrap_or(0),
+    let measure = Weight(weight);
+    // The measure has no errors.
+    let weights = measure_below(fold, &measure, root).unwrap_or_default();
+    let of_rule = |rule: RuleId| weights.get(&rule).copied().unwrap_or(0);
+    let of_item = |item: Item| match item.target() {
+        Target::Symbol(symbol) => measure.symbol(symbol),
+        Target::Rule(rule) => of_rule(rule),
     };
-    for rule in reached(fold, root) {
-        let sum = fold.body(rule).iter().fold(0u64, |sum, item| {
-            sum.saturating_add(count(&counts, item.target()).saturating_mul(item.times()))
-        });
-        counts.insert(rule, sum);
-    }
-    let all = counts.get(&root).copied().unwrap_or(0);
-    if nth >= all {
-        return Err(all);
-    }
-    let (mut rule, mut position) = (root, 0);
-    'down: loop {
-        for &item in fold.body(rule) {
-            let once = count(&counts, item.target());
-            let all = once.saturating_mul(item.times());
-            if nth >= all {
-                nth -= all;
-                position += fold.item_length(item);
-                continue;
-            }
-            // Something is in this item, so an iteration of it is not empty.
-            position += nth / once * fold.target_length(item.target());
-            nth %= once;
-            match item.target() {
-                Target::Symbol(_) => return Ok(position),
-                Target::Rule(inner) => rule = inner,
-            }
-            continue 'down;
-        }
-        return Err(all);
-    }
-}
-
-/// The rules that a rule is made of, each after those that it is made of itself.
-fn reached(fold: &Fold, root: RuleId) -> Vec<RuleId> {
-    let mut reached: HashSet<RuleId, foldhash::fast::RandomState> = HashSet::default();
-    let mut next = vec![root];
-    while let Some(rule) = next.pop() {
-        if !reached.insert(rule) {
-            continue;
-        }
-        next.extend(fold.body(rule).iter().filter_map(|item| match item.target() {
-            Target::Rule(inner) => Some(inner),
-            Target::Symbol(_) => None,
-        }));
-    }
-    let mut reached: Vec<RuleId> = reached.into_iter().collect();
-    reached.sort_unstable();
-    reached
+    select(fold, root, nth, of_item).ok_or_else(|| of_rule(root))
 }
 
 #[cfg(test)]
