@@ -59,7 +59,7 @@ impl<'a> Copies<'a> {
 
     fn copy_rules_without_messages(&mut self) -> Result<()> {
         for rule in self.fold.rules() {
-            if !self.reach.holds[rule.index()] {
+            if !self.reach.holds(rule) {
                 // Without a message it is the same for any stream.
                 self.copy(rule, 0)?;
             }

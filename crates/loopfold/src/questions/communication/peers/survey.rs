@@ -7,7 +7,10 @@
 use super::super::Creation;
 use super::super::call::text_of;
 use super::symbols::{comm_of, has_peers};
-use crate::fold::{FoldedStream, Item, Target};
+use crate::fold::cursor::Cursor;
+use crate::fold::measure::holding;
+use crate::fold::reach::below_new;
+use crate::fold::{FoldedStream, Target};
 use crate::trace::{Alphabet, Trace};
 use crate::{Error, Fold, Result, RuleId, Symbol};
 use std::collections::BTreeSet;
@@ -46,7 +49,7 @@ pub(in super::super) fn creations(trace: &Trace, folds: &[Fold]) -> Creations {
 
 /// The calls of all streams of a fold that make communicators, by what each symbol makes.
 fn creations_of(fold: &Fold, by_symbol: &[Option<Creation>], steps: &mut usize) -> Vec<Vec<Creation>> {
-    let holds = rules_with(fold, |symbol| by_symbol[symbol.index()].is_some());
+    let holds = holding(fold, |node| by_symbol.get(node.index()).is_some_and(Option::is_some));
     let most = (MOST_IN_ALL / fold.streams().len().max(1)).min(MOST_CREATIONS);
     let of_stream = |stream: &FoldedStream| {
         let mut made = Vec::new();
@@ -87,19 +90,6 @@ pub(super) fn used_comms(trace: &Trace, folds: &[Fold]) -> BTreeSet<String> {
     used
 }
 
-/// Whether each rule holds such a symbol.
-pub(super) fn rules_with(fold: &Fold, is_wanted: impl Fn(Symbol) -> bool) -> Vec<bool> {
-    let mut holds: Vec<bool> = Vec::with_capacity(fold.rules().len());
-    for rule in fold.rules() {
-        let wanted = |item: &Item| match item.target() {
-            Target::Symbol(symbol) => is_wanted(symbol),
-            Target::Rule(rule) => holds[rule.index()],
-        };
-        holds.push(fold.body(rule).iter().any(wanted));
-    }
-    holds
-}
-
 /// Calls `then` with the symbols outside of rules that do not hold what is wanted, and how often
 /// each repeats, in their order, until it has had enough or the steps are used up.
 fn in_order(
@@ -109,28 +99,16 @@ fn in_order(
     steps: &mut usize,
     mut then: impl FnMut(Symbol, u64) -> bool,
 ) {
-    // The items that are left of a body, and how often the whole of it comes again.
-    let mut stack: Vec<(RuleId, &[Item], u64)> = vec![(root, fold.body(root), 0)];
-    while let Some((rule, rest, again)) = stack.last_mut() {
-        let Some((item, behind)) = rest.split_first() else {
-            if *again == 0 {
-                stack.pop();
-            } else {
-                *again -= 1;
-                *rest = fold.body(*rule);
-            }
-            continue;
-        };
-        *rest = behind;
+    let mut cursor = Cursor::new(fold, root);
+    while let Some(stretch) = cursor.peek() {
         let Some(left) = steps.checked_sub(1) else { return };
         *steps = left;
-        match item.target() {
-            Target::Symbol(symbol) if then(symbol, item.times()) => {}
-            Target::Symbol(_) => return,
-            Target::Rule(inner) if holds[inner.index()] => {
-                stack.push((inner, fold.body(inner), item.times() - 1));
+        match stretch.target {
+            Target::Symbol(symbol) if !then(symbol, stretch.times) => return,
+            Target::Rule(rule) if holds[fold.rule_node(rule).index()] => {
+                cursor.enter();
             }
-            Target::Rule(_) => {}
+            _ => cursor.skip(stretch.times),
         }
     }
 }
@@ -141,7 +119,8 @@ const MOST_ITEMS: usize = 1 << 28;
 /// Which rules with messages each stream reaches.
 pub(super) struct Reach<'a> {
     fold: &'a Fold,
-    pub(super) holds: Vec<bool>,
+    /// Which nodes are or hold messages.
+    holds: Vec<bool>,
     /// The stream that reached a rule last.
     by: Vec<usize>,
     room: usize,
@@ -155,33 +134,30 @@ impl<'a> Reach<'a> {
         let alphabet = fold.alphabet();
         let wanted: Vec<bool> =
             alphabet.symbols().map(|symbol| has_peers(&alphabet.meaning(symbol))).collect();
-        let holds = rules_with(fold, |symbol| wanted[symbol.index()]);
+        let holds = holding(fold, |node| wanted.get(node.index()).is_some_and(|&wanted| wanted));
         Self { fold, holds, by: vec![NOBODY; fold.rules().len()], room: MOST_ITEMS }
     }
 
     /// The rules with messages that a stream reaches and no stream of the same number has
     /// reached before, each after those it is made of.
     pub(super) fn rules(&mut self, stream: usize, root: RuleId) -> Result<Vec<RuleId>> {
-        let mut reached = Vec::new();
-        let mut next = vec![root];
-        while let Some(rule) = next.pop() {
-            if !self.holds[rule.index()] || self.by[rule.index()] == stream {
-                continue;
+        let Self { fold, holds, by, room } = self;
+        below_new(fold, root, |rule| {
+            if !holds[fold.rule_node(rule).index()] || by[rule.index()] == stream {
+                return Ok(false);
             }
-            self.by[rule.index()] = stream;
-            let body = self.fold.body(rule);
-            self.room = self.room.checked_sub(body.len()).ok_or_else(|| {
+            by[rule.index()] = stream;
+            *room = room.checked_sub(fold.body(rule).len()).ok_or_else(|| {
                 Error::limit(
                     "the streams share so many rules that their peers cannot be told for each of them",
                 )
             })?;
-            reached.push(rule);
-            next.extend(body.iter().filter_map(|item| match item.target() {
-                Target::Rule(inner) => Some(inner),
-                Target::Symbol(_) => None,
-            }));
-        }
-        reached.sort_unstable();
-        Ok(reached)
+            Ok(true)
+        })
+    }
+
+    /// Whether a rule holds a message.
+    pub(super) fn holds(&self, rule: RuleId) -> bool {
+        self.holds[self.fold.rule_node(rule).index()]
     }
 }
