@@ -6,9 +6,10 @@
 //! stream uses are dropped. Two folds with the same streams and bodies thus have the
 //! same canonical form, and the archive need not store a number at first use.
 //!
-//! The walk keeps its own stack, so the depth of the rules does not matter; it costs
-//! a few nanoseconds an item and memory for a second set of rules.
+//! Each rule is entered once: a few nanoseconds an item, and memory for a second set of
+//! rules.
 
+use super::cursor::{Cursor, Step, Stretch};
 use super::{Fold, FoldedStream, Item, RuleSums, Rules, StreamSums, Target};
 use crate::trace::Alphabet;
 use crate::{RuleId, Symbol};
@@ -39,7 +40,7 @@ impl Canonical {
             Target::Symbol(symbol) => Some(symbol.index() + 1),
             Target::Rule(_) => None,
         });
-        let mut walk = Walk {
+        let mut numbering = Numbering {
             fold,
             canonical: Self {
                 rules: Rules::default(),
@@ -50,11 +51,11 @@ impl Canonical {
             },
         };
         for &root in roots {
-            walk.visit(root);
-            let root = RuleId::from_raw(walk.canonical.new_rules[root.index()]);
-            walk.canonical.roots.push(root);
+            numbering.visit(root);
+            let root = RuleId::from_raw(numbering.canonical.new_rules[root.index()]);
+            numbering.canonical.roots.push(root);
         }
-        walk.canonical
+        numbering.canonical
     }
 
     /// The number of items in all rules.
@@ -101,27 +102,32 @@ impl Canonical {
 
 const UNSEEN: u32 = u32::MAX;
 
-struct Walk<'a> {
+struct Numbering<'a> {
     fold: &'a Fold,
     canonical: Canonical,
 }
 
-impl Walk<'_> {
+impl Numbering<'_> {
     /// Numbers a rule and everything in it that has no number yet.
     fn visit(&mut self, root: RuleId) {
-        let mut open = vec![(root, 0)];
-        while let Some((rule, next)) = open.last_mut() {
-            let Some(item) = self.fold.body(*rule).get(*next) else {
-                let rule = *rule;
-                open.pop();
-                self.close(rule);
-                continue;
-            };
-            *next += 1;
-            match item.target() {
-                Target::Symbol(symbol) => self.meet(symbol),
-                Target::Rule(inner) if self.canonical.new_rule(inner).is_none() => open.push((inner, 0)),
-                Target::Rule(_) => {}
+        let mut cursor = Cursor::new(self.fold, root);
+        while let Some(step) = cursor.step() {
+            match step {
+                Step::Stretch(Stretch { target: Target::Rule(inner), .. })
+                    if self.canonical.new_rule(inner).is_none() =>
+                {
+                    cursor.enter();
+                }
+                Step::Stretch(Stretch { target, times, .. }) => {
+                    if let Target::Symbol(symbol) = target {
+                        self.meet(symbol);
+                    }
+                    cursor.skip(times);
+                }
+                Step::End { rule, again, .. } => {
+                    self.close(rule);
+                    cursor.skip(again);
+                }
             }
         }
     }

@@ -71,6 +71,18 @@ struct Level<'a, T> {
     done: u64,
 }
 
+impl<T: Copy> Level<'_, T> {
+    /// Moves past the item next to the cursor, all of it.
+    #[inline]
+    fn pass_item<L: Located<Item = T>>(&mut self, located: &L, item: T) {
+        (self.index, self.done) = (self.index + 1, 0);
+        self.start += located.located_times(item) * located.iteration_length(item);
+        if !L::CONTIGUOUS && self.index < self.body.len() {
+            self.start = self.base + located.item_offset(self.rule, self.body, self.index);
+        }
+    }
+}
+
 /// A position in what a rule unfolds to.
 ///
 /// ```
@@ -180,19 +192,37 @@ impl<'a, L: Located> Cursor<'a, L> {
                 let level = self.levels.last()?;
                 return Some(Step::Stretch(self.stretch(level, before, times - before)));
             }
-            (level.index, level.done) = (level.index + 1, 0);
-            level.start = match L::CONTIGUOUS {
-                true => level.start + times * located.iteration_length(item),
-                false => level.base + located.item_offset(level.rule, level.body, level.index),
-            };
+            level.pass_item(located, item);
         }
         let (rule, position) = (level.rule, level.start);
-        self.levels.pop();
-        let again = self.levels.last_mut().map_or(0, |outer| {
-            outer.done += 1;
-            self.located.located_times(outer.body[outer.index]) - outer.done
-        });
+        self.leave();
+        let again = self
+            .levels
+            .last()
+            .map_or(0, |outer| self.located.located_times(outer.body[outer.index]) - outer.done);
         Some(Step::End { rule, again, position })
+    }
+
+    /// Moves to the end of the innermost rule and returns how many events are passed so.
+    /// O(items of its body).
+    pub fn skip_rule(&mut self) -> u64 {
+        let located = self.located;
+        let Some(level) = self.levels.last_mut() else { return 0 };
+        let Some(&item) = level.body.get(level.index) else { return 0 };
+        let from = level.start + level.done * located.iteration_length(item);
+        while let Some(&item) = level.body.get(level.index) {
+            level.pass_item(located, item);
+        }
+        level.start - from
+    }
+
+    /// Leaves the innermost rule at its end.
+    #[inline]
+    fn leave(&mut self) {
+        self.levels.pop();
+        if let Some(outer) = self.levels.last_mut() {
+            outer.done += 1;
+        }
     }
 
     /// The iterations that come next, of whichever rule; `None` at the end.
@@ -284,9 +314,13 @@ impl<'a, L: Located> Cursor<'a, L> {
     /// Moves on to a position, and calls `pass` with every stretch on the way, the last one
     /// cut where the position is.
     pub fn advance_to(&mut self, position: u64, mut pass: impl FnMut(Stretch<L::Item>)) {
-        while let Some(stretch) = self.peek()
-            && stretch.position < position
-        {
+        loop {
+            self.pass_items_until(position, &mut pass);
+            let stretch = match self.step() {
+                Some(Step::Stretch(stretch)) if stretch.position < position => stretch,
+                Some(Step::End { .. }) => continue,
+                _ => return,
+            };
             let room = position - stretch.position;
             let whole = room.checked_div(stretch.length).unwrap_or(stretch.times).min(stretch.times);
             if whole > 0 {
@@ -296,6 +330,38 @@ impl<'a, L: Located> Cursor<'a, L> {
                 // An event has no inside, so this is a rule.
                 self.enter();
             }
+        }
+    }
+
+    /// The innermost rule, if the cursor stands between two of its items.
+    #[inline]
+    fn between_items(&mut self) -> Option<&mut Level<'a, L::Item>> {
+        let level = self.levels.last_mut()?;
+        if level.done > 0 {
+            let &item = level.body.get(level.index)?;
+            if level.done < self.located.located_times(item) {
+                return None;
+            }
+            level.pass_item(self.located, item);
+        }
+        Some(level)
+    }
+
+    /// Moves past the whole items of the innermost rule that end at a position or before it:
+    /// bodies can be long, and this is all that most of their items need.
+    #[inline]
+    fn pass_items_until(&mut self, position: u64, pass: &mut impl FnMut(Stretch<L::Item>)) {
+        let located = self.located;
+        let Some(level) = self.between_items() else { return };
+        while let Some(&item) = level.body.get(level.index) {
+            let (times, length) = (located.located_times(item), located.iteration_length(item));
+            let start = level.start;
+            if start >= position || start + times * length > position {
+                return;
+            }
+            let target = located.located_target(item);
+            pass(Stretch { item, target, times, before: 0, length, position: start });
+            level.pass_item(located, item);
         }
     }
 }
@@ -309,6 +375,17 @@ pub trait Guide<T> {
     /// The value of one iteration of an item; `None` if it changes nothing and holds no
     /// occurrence.
     fn once(&self, item: T) -> Option<Self::Value>;
+
+    /// Passes over an item if it has no more than `skip` occurrences, which are taken off it;
+    /// returns whether it did.
+    #[inline]
+    fn pass_item(&mut self, item: T, times: u64, skip: &mut u64) -> bool {
+        let Some(once) = self.once(item) else { return true };
+        match times {
+            1 => pass_value(self, &once, skip),
+            times => self.repeated(&once, times).is_some_and(|all| pass_value(self, &all, skip)),
+        }
+    }
 
     /// Passes over the first of these items and returns how many: for guides that know a
     /// faster way than item by item. Together they have no more than `skip` occurrences,
@@ -335,71 +412,89 @@ impl<L: Located> Cursor<'_, L> {
     pub fn locate<G: Guide<L::Item>>(&mut self, guide: &mut G, skip: &mut u64) -> Option<(u64, L::Item)> {
         loop {
             self.pass_items(guide, skip);
-            let stretch = self.peek()?;
-            let Some(once) = guide.once(stretch.item) else {
-                self.skip(stretch.times);
+            let level = self.levels.last_mut()?;
+            let Some(&item) = level.body.get(level.index) else {
+                self.leave();
                 continue;
             };
-            let passed = pass_iterations(guide, &once, stretch.times, skip);
-            self.skip(passed);
-            // The occurrence ends in the next iteration, if one is left.
-            if passed < stretch.times
+            let passed = pass_iterations(guide, item, self.located.located_times(item), level.done, skip);
+            level.done += passed;
+            // If none can be passed, the occurrence ends in the first of them.
+            if passed == 0
                 && let Some(position) = self.enter()
             {
-                return Some((position, stretch.item));
+                return Some((position, item));
             }
         }
     }
 
-    /// Moves past the items of the innermost rule that the guide passes at once.
+    /// Moves past the whole items of the innermost rule that have no more than `skip`
+    /// occurrences: bodies can be long, and this is all that most of their items need.
     #[inline]
     fn pass_items<G: Guide<L::Item>>(&mut self, guide: &mut G, skip: &mut u64) {
-        let Some(level) = self.levels.last_mut() else { return };
-        if level.done > 0 {
-            return;
+        let located = self.located;
+        let Some(level) = self.between_items() else { return };
+        let at_once = guide.pass_items(&level.body[level.index..], skip);
+        if at_once > 0 {
+            level.index += at_once;
+            level.start = level.base + located.item_offset(level.rule, level.body, level.index);
         }
-        let items = guide.pass_items(&level.body[level.index..], skip);
-        if items > 0 {
-            level.index += items;
-            level.start = level.base + self.located.item_offset(level.rule, level.body, level.index);
+        while let Some(&item) = level.body.get(level.index)
+            && guide.pass_item(item, located.located_times(item), skip)
+        {
+            level.pass_item(located, item);
         }
     }
 }
 
-/// Passes over as many of `times` iterations as have no more than `skip` occurrences, and
-/// returns how many these are: all at once if they can be, else by the values of 1, 2, 4, …
-/// iterations, in two joins for each doubling.
-fn pass_iterations<T, G: Guide<T>>(guide: &mut G, once: &G::Value, times: u64, skip: &mut u64) -> u64 {
-    let pass = |guide: &mut G, value: &G::Value, skip: &mut u64| {
-        let Some(rest) = skip.checked_sub(guide.count(value)) else { return false };
-        *skip = rest;
-        guide.pass(value);
-        true
-    };
+/// Passes over a stretch if it has no more than `skip` occurrences, which are taken off it.
+#[inline]
+fn pass_value<T, G: Guide<T> + ?Sized>(guide: &mut G, value: &G::Value, skip: &mut u64) -> bool {
+    let Some(rest) = skip.checked_sub(guide.count(value)) else { return false };
+    *skip = rest;
+    guide.pass(value);
+    true
+}
+
+/// Passes over as many iterations of an item as have no more than `skip` occurrences, when
+/// some are done, and returns how many: the rest of them at once if it can be (a whole item
+/// has been tried already), else by the values of 1, 2, 4, … iterations, in two joins for
+/// each doubling.
+#[inline]
+fn pass_iterations<T: Copy, G: Guide<T>>(
+    guide: &mut G,
+    item: T,
+    times: u64,
+    done: u64,
+    skip: &mut u64,
+) -> u64 {
     if times == 1 {
-        return u64::from(pass(guide, once, skip));
-    }
-    if guide.repeated(once, times).is_some_and(|all| pass(guide, &all, skip)) {
-        return times;
-    }
-    if guide.count(once) > *skip {
         return 0;
     }
-    // From here on, at least one iteration can be passed.
-    let mut powers: Vec<G::Value> = Vec::new();
-    let most = *skip;
-    let last_of = |powers: &[G::Value]| guide.count(powers.last().unwrap_or(once)) <= most;
-    while times >> (powers.len() + 1) > 0
-        && last_of(&powers)
-        && let Some(square) = guide.repeated(powers.last().unwrap_or(once), 2)
+    let rest = times - done;
+    if done > 0 && guide.pass_item(item, rest, skip) {
+        return rest;
+    }
+    pass_doublings(guide, item, rest, skip)
+}
+
+fn pass_doublings<T: Copy, G: Guide<T>>(guide: &mut G, item: T, times: u64, skip: &mut u64) -> u64 {
+    let Some(once) = guide.once(item) else { return times };
+    if guide.count(&once) > *skip {
+        return 0;
+    }
+    let mut powers = vec![once];
+    while let Some(last) = powers.last()
+        && times.checked_shr(powers.len() as u32).is_some_and(|enough| enough > 0)
+        && guide.count(last) <= *skip
+        && let Some(square) = guide.repeated(last, 2)
     {
         powers.push(square);
     }
     let mut passed = 0;
-    for exponent in (0..=powers.len()).rev() {
-        let value = exponent.checked_sub(1).map_or(once, |index| &powers[index]);
+    for (exponent, value) in powers.iter().enumerate().rev() {
         let iterations = 1u64 << exponent;
-        if iterations <= times - passed && pass(guide, value, skip) {
+        if iterations <= times - passed && pass_value(guide, value, skip) {
             passed += iterations;
         }
     }

@@ -9,8 +9,11 @@
 //! a value that is absent for most rules) takes [`bottom_up`], which hands it each body
 //! together with the values of all nodes before it.
 
+use super::reach::below;
 use super::{Fold, Grammar, Item, Node, Target};
 use crate::{Error, Result, RuleId, Symbol};
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
 
 /// A value for every stretch of a trace, which joining two stretches joins.
 ///
@@ -85,16 +88,44 @@ pub fn power_until<T, E>(
 pub fn measure_rules<M: Measure>(fold: &Fold, measure: &M) -> Result<Vec<M::Value>> {
     let mut values: Vec<M::Value> = Vec::with_capacity(fold.rules().len());
     for body in fold.rule_bodies() {
-        let mut value = measure.empty();
-        for item in body {
-            match item.target() {
-                Target::Symbol(symbol) => {
-                    measure.append(&mut value, &measure.symbol(symbol), item.times())?
-                }
-                Target::Rule(rule) => measure.append(&mut value, &values[rule.index()], item.times())?,
-            }
-        }
+        let value = measure_body(measure, body, |rule| &values[rule.index()])?;
         values.push(value);
+    }
+    Ok(values)
+}
+
+/// The measure of a body, by those of the rules in it.
+#[inline]
+fn measure_body<'v, M: Measure>(
+    measure: &M,
+    body: &[Item],
+    of_rule: impl Fn(RuleId) -> &'v M::Value,
+) -> Result<M::Value>
+where
+    M::Value: 'v,
+{
+    let mut value = measure.empty();
+    for item in body {
+        match item.target() {
+            Target::Symbol(symbol) => measure.append(&mut value, &measure.symbol(symbol), item.times())?,
+            Target::Rule(rule) => measure.append(&mut value, of_rule(rule), item.times())?,
+        }
+    }
+    Ok(value)
+}
+
+/// The measure of a rule and of all that it is made of: O(items of these rules), however
+/// large the fold is.
+pub fn measure_below<M: Measure>(
+    fold: &Fold,
+    measure: &M,
+    root: RuleId,
+) -> Result<HashMap<RuleId, M::Value, RandomState>> {
+    let mut values: HashMap<RuleId, M::Value, RandomState> = HashMap::default();
+    for rule in below(fold, root, |_| Ok(true))? {
+        // Each comes after those that it is made of.
+        let value = measure_body(measure, fold.body(rule), |inner| &values[&inner])?;
+        values.insert(rule, value);
     }
     Ok(values)
 }
@@ -237,6 +268,26 @@ impl Measure for Occurrences {
     }
     fn repeat(&self, value: &u64, times: u64) -> Result<u64> {
         multiply(*value, times)
+    }
+}
+
+/// How much a stretch weighs, by the weights of its events; cut off at 64 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Weight<F>(pub F);
+
+impl<F: Fn(Symbol) -> u64> Measure for Weight<F> {
+    type Value = u64;
+    fn empty(&self) -> u64 {
+        0
+    }
+    fn symbol(&self, symbol: Symbol) -> u64 {
+        (self.0)(symbol)
+    }
+    fn join(&self, left: &u64, right: &u64) -> Result<u64> {
+        Ok(left.saturating_add(*right))
+    }
+    fn repeat(&self, value: &u64, times: u64) -> Result<u64> {
+        Ok(value.saturating_mul(times))
     }
 }
 

@@ -28,7 +28,6 @@ pub use builder::FoldBuilder;
 pub(crate) use canonical::Canonical;
 pub use grammar::{Grammar, Located, Node};
 pub use measure::{Coverage, Depth, Folded, Length, Measure, Occurrences, measure_rules};
-pub(crate) use reach::symbol_counts_of;
 pub use reach::{rule_uses, symbol_counts};
 pub(crate) use sums::Additive;
 pub use sums::{DurationSum, MetricSpread, MetricSum, RuleSums, Spread, StreamSums};

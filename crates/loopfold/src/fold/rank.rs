@@ -101,16 +101,22 @@ pub fn select<L: Located>(
 ) -> Option<u64> {
     let mut base = 0;
     'down: loop {
+        let mut offset = 0;
         let body = located.located_body(rule);
         for (index, &item) in body.iter().enumerate() {
-            let once = weight(item);
-            let all = once.saturating_mul(located.located_times(item));
+            let (once, times) = (weight(item), located.located_times(item));
+            let all = once.saturating_mul(times);
             if k >= all {
                 k -= all;
+                // Without a look at where items lie, which for a fold is a pass over all.
+                offset += if L::CONTIGUOUS { times * located.iteration_length(item) } else { 0 };
                 continue;
             }
+            if !L::CONTIGUOUS {
+                offset = located.item_offset(rule, body, index);
+            }
             // Something is in this item, so an iteration of it is not empty.
-            base += located.item_offset(rule, body, index) + k / once * located.iteration_length(item);
+            base += offset + k / once * located.iteration_length(item);
             k %= once;
             match located.located_target(item) {
                 Target::Symbol(_) => return Some(base),

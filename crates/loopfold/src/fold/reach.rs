@@ -3,7 +3,8 @@
 //! The traversal from the roots down. [`top_down`] is one pass over the rules, each after
 //! all rules that use it: O(items). [`rule_uses`] and [`symbol_counts`] count with it how
 //! often each is unfolded. [`below`] visits only the rules that some others are made of.
-//! [`UseIndex`] goes the other way: it keeps where each node is used (8 bytes an item and 4
+//! [`UsesBelow`] counts uses below one rule after another, each in O(items of the rules
+//! below it). [`UseIndex`] goes the other way: it keeps where each node is used (8 bytes an item and 4
 //! a node, made by two passes), so that the rules above a few symbols are found in
 //! O(their items), however large the fold is.
 
@@ -83,13 +84,9 @@ pub fn rule_uses(fold: &Fold) -> Result<Vec<u64>> {
 
 /// How often each symbol occurs in all streams together.
 pub fn symbol_counts(fold: &Fold) -> Result<Vec<u64>> {
-    symbol_counts_of(fold, &rule_uses(fold)?)
-}
-
-/// How often each symbol occurs when each rule is unfolded as often as `uses` says.
-pub(crate) fn symbol_counts_of(fold: &Fold, uses: &[u64]) -> Result<Vec<u64>> {
+    let uses = rule_uses(fold)?;
     let mut counts = vec![0u64; fold.alphabet().len()];
-    for (body, &uses) in fold.rule_bodies().zip(uses) {
+    for (body, uses) in fold.rule_bodies().zip(uses) {
         for item in body {
             if let Target::Symbol(symbol) = item.target() {
                 let count = &mut counts[symbol.index()];
@@ -140,6 +137,49 @@ pub fn below_marked(
     }
     rules.sort_unstable();
     Ok(rules)
+}
+
+/// How often rules are unfolded when one rule is, for one rule after another. Memory is 8
+/// bytes a rule.
+#[derive(Clone, Debug)]
+pub struct UsesBelow<'a> {
+    fold: &'a Fold,
+    uses: Vec<u64>,
+    /// The rules that are, in order.
+    reached: Vec<RuleId>,
+}
+
+impl<'a> UsesBelow<'a> {
+    /// For rules of a fold; there is none yet.
+    pub fn new(fold: &'a Fold) -> Self {
+        Self { fold, uses: vec![0; fold.rules().len()], reached: Vec::new() }
+    }
+
+    /// How often a rule is unfolded when the one is that was counted last.
+    pub fn uses(&self, rule: RuleId) -> u64 {
+        self.uses[rule.index()]
+    }
+
+    /// Counts the uses below another rule.
+    pub fn count(&mut self, root: RuleId) -> Result<()> {
+        self.reached.drain(..).for_each(|rule| self.uses[rule.index()] = 0);
+        // Their uses serve as marks.
+        let is_new = |rule: RuleId| Ok(std::mem::replace(&mut self.uses[rule.index()], 1) == 0);
+        self.reached = below_marked(self.fold, vec![root], is_new)?;
+        self.reached.iter().for_each(|rule| self.uses[rule.index()] = 0);
+        self.uses[root.index()] = 1;
+        // Rules refer to earlier ones, so each is complete when it is its turn.
+        for &rule in self.reached.iter().rev() {
+            let own = self.uses[rule.index()];
+            for item in self.fold.body(rule) {
+                if let Target::Rule(inner) = item.target() {
+                    let inner = &mut self.uses[inner.index()];
+                    *inner = add(*inner, multiply(own, item.times())?)?;
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Where every symbol and rule of a fold is used.

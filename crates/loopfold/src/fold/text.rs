@@ -1,5 +1,6 @@
 //! A rule as one line of text, for tests, examples and small nests.
 
+use super::cursor::{Cursor, Step};
 use super::{Fold, Target};
 use crate::RuleId;
 
@@ -8,37 +9,43 @@ impl Fold {
     /// repeat are written in place. Meant for small folds: its length is that of the
     /// nest.
     pub fn nest_text(&self, rule: RuleId) -> String {
-        enum Step {
-            Items(RuleId, usize),
-            Close(u64),
-        }
         let mut text = String::new();
-        let mut steps = vec![Step::Items(rule, 0)];
-        while let Some(step) = steps.pop() {
+        let mut cursor = Cursor::new(self, rule);
+        // How often each rule that the cursor is in repeats, the outermost left out.
+        let mut open: Vec<u64> = Vec::new();
+        while let Some(step) = cursor.step() {
             match step {
-                Step::Close(times) => {
-                    text.truncate(text.trim_end().len());
-                    text.push_str(&format!(")^{times} "));
-                }
-                Step::Items(rule, index) => {
-                    let Some(item) = self.body(rule).get(index) else { continue };
-                    steps.push(Step::Items(rule, index + 1));
-                    let times = item.times();
-                    if times > 1 {
-                        text.push('(');
-                        steps.push(Step::Close(times));
-                    }
-                    match item.target() {
-                        Target::Rule(inner) => steps.push(Step::Items(inner, 0)),
+                Step::Stretch(stretch) => {
+                    text.push_str(if stretch.times > 1 { "(" } else { "" });
+                    match stretch.target {
+                        Target::Rule(_) => {
+                            open.push(stretch.times);
+                            cursor.enter();
+                        }
                         Target::Symbol(symbol) => {
                             text.push_str(&self.alphabet().label(symbol));
                             text.push(' ');
+                            close(stretch.times, &mut text);
+                            cursor.skip(stretch.times);
                         }
                     }
+                }
+                Step::End { again, .. } => {
+                    close(open.pop().unwrap_or(1), &mut text);
+                    // The body is written once.
+                    cursor.skip(again);
                 }
             }
         }
         text.truncate(text.trim_end().len());
         text
+    }
+}
+
+/// Closes what repeats, if it does more than once.
+fn close(times: u64, text: &mut String) {
+    if times > 1 {
+        text.truncate(text.trim_end().len());
+        text.push_str(&format!(")^{times} "));
     }
 }

@@ -112,7 +112,7 @@ impl Online for Choosing {
 
 /// About how many bits the rules take in an archive.
 fn bits_of_rules(fold: &Fold) -> f64 {
-    let targets = fold.rules().flat_map(|rule| fold.body(rule)).map(|item| item.target());
+    let targets = fold.all_items().iter().map(|item| item.target());
     bits(targets) + BITS_A_RULE * fold.rules().len() as f64
 }
 

@@ -11,11 +11,13 @@
 //! reaches into the k-th one after it, occurs t - k times.
 //!
 //! Cost: for each item that may hold the query about 2 w steps, and some more for each
-//! occurrence that is written; memory for the first and last w - 1 events of every rule,
-//! and for the tree that comes out, which is bounded.
+//! occurrence that is written; memory for the [borders](crate::fold::borders) of w - 1
+//! events, and for the tree that comes out, which is bounded.
 
 use super::{Query, find};
-use crate::fold::{Fold, Item, Target, rule_uses};
+use crate::fold::borders::{Borders, GAP};
+use crate::fold::measure::holding;
+use crate::fold::{Fold, Grammar, Item, Target, rule_uses};
 use crate::{Error, Result, RuleId, Symbol};
 use hashbrown::HashMap;
 use std::ops::Range;
@@ -78,7 +80,7 @@ const WIDEST: usize = 64;
 const MOST_NODES: usize = 1 << 23;
 
 /// First and last events of rules that are kept, in a gigabyte.
-const MOST_ENDS: usize = 1 << 28;
+const MOST_BORDERS: usize = 1 << 28;
 
 /// What comes before and after a query, up to `depth` events away.
 ///
@@ -111,102 +113,18 @@ pub fn context(fold: &Fold, query: &Query, depth: usize) -> Result<Context> {
     let count = find(fold, query)?.count()?;
     let mut scan = Scan::new(query, depth);
     if depth > 0 && count > 0 {
-        let ends = RuleEnds::of(fold, width - 1)?;
-        scan.rules(fold, &ends)?;
-        scan.streams(fold, &ends)?;
+        let borders = Borders::new(fold, width - 1, MOST_BORDERS).map_err(|_| {
+            Error::limit("this fold has too many rules to look so far; ask for a smaller depth")
+        })?;
+        scan.rules(fold, &borders)?;
+        scan.streams(fold, &borders)?;
     }
     Ok(Context { count, before: scan.before.finish(), after: scan.after.finish() })
 }
 
-/// Stands for events that are left out. Symbols are smaller.
-const GAP: u32 = u32::MAX;
-/// Stands for the beginning and the end of a stream.
+/// Stands for the beginning and the end of a stream. Symbols are smaller, and it is not
+/// [`GAP`].
 const EDGE: u32 = u32::MAX - 1;
-
-/// The first and last events of every rule: whole rules where they are no longer.
-struct RuleEnds<'a> {
-    fold: &'a Fold,
-    most: usize,
-    first: Vec<u32>,
-    last: Vec<u32>,
-}
-
-impl<'a> RuleEnds<'a> {
-    fn of(fold: &'a Fold, most: usize) -> Result<Self> {
-        let events = fold.rules().len().saturating_mul(most);
-        if events > MOST_ENDS / 2 {
-            return Err(Error::limit("this fold has too many rules to look so far; ask for a smaller depth"));
-        }
-        let (first, last) = (Vec::with_capacity(events), Vec::with_capacity(events));
-        let mut ends = Self { fold, most, first, last };
-        let mut text = Vec::new();
-        for rule in fold.rules() {
-            text.clear();
-            for &item in fold.body(rule) {
-                if text.len() >= most {
-                    break;
-                }
-                ends.write_first(item, &mut text);
-            }
-            text.resize(most, GAP);
-            ends.first.extend_from_slice(&text);
-            // The last events backwards, turned around in the end.
-            text.clear();
-            for &item in fold.body(rule).iter().rev() {
-                if text.len() >= most {
-                    break;
-                }
-                ends.write_last_backwards(item, &mut text);
-            }
-            text.resize(most, GAP);
-            ends.last.extend_from_slice(&text);
-        }
-        Ok(ends)
-    }
-
-    /// How many of a rule's first and last events are kept.
-    fn kept(&self, rule: RuleId) -> usize {
-        self.fold.length(rule).min(self.most as u64) as usize
-    }
-
-    fn first(&self, rule: RuleId) -> &[u32] {
-        &self.first[rule.index() * self.most..][..self.kept(rule)]
-    }
-
-    /// The last events, the very last one first.
-    fn last_backwards(&self, rule: RuleId) -> &[u32] {
-        &self.last[rule.index() * self.most..][..self.kept(rule)]
-    }
-
-    /// Appends the first events of an item, up to as many as are kept.
-    fn write_first(&self, item: Item, text: &mut Vec<u32>) {
-        match item.target() {
-            Target::Symbol(symbol) => repeat(&[symbol.raw()], item.times(), self.most, text),
-            Target::Rule(rule) => repeat(self.first(rule), item.times(), self.most, text),
-        }
-    }
-
-    /// Appends the last events of an item, the very last one first.
-    fn write_last_backwards(&self, item: Item, text: &mut Vec<u32>) {
-        match item.target() {
-            Target::Symbol(symbol) => repeat(&[symbol.raw()], item.times(), self.most, text),
-            Target::Rule(rule) => repeat(self.last_backwards(rule), item.times(), self.most, text),
-        }
-    }
-}
-
-/// Appends a part again and again, but no more than `most` events. A part that is cut
-/// down has that many already, so it is never followed by itself.
-fn repeat(part: &[u32], times: u64, most: usize, text: &mut Vec<u32>) {
-    let end = text.len() + most;
-    text.extend_from_slice(&part[..part.len().min(most)]);
-    for _ in 1..times {
-        if part.is_empty() || text.len() >= end {
-            return;
-        }
-        text.extend_from_slice(&part[..part.len().min(end - text.len())]);
-    }
-}
 
 /// Events written one after the other, each in a unit: an item or an iteration.
 #[derive(Default)]
@@ -249,14 +167,8 @@ impl Text {
     }
 
     /// Writes an item, its middle left out where it is long.
-    fn write_item(&mut self, item: Item, ends: &RuleEnds<'_>, unit: u32) {
-        ends.write_first(item, &mut self.events);
-        if ends.fold.item_length(item) > ends.most as u64 {
-            self.events.push(GAP);
-            let from = self.events.len();
-            ends.write_last_backwards(item, &mut self.events);
-            self.events[from..].reverse();
-        }
+    fn write_item(&mut self, item: Item, borders: &Borders<'_, Fold>, unit: u32) {
+        borders.push_item(item, &mut self.events);
         self.close(unit);
     }
 }
@@ -287,52 +199,50 @@ impl Scan {
     }
 
     /// What reaches over a seam between items or iterations.
-    fn rules(&mut self, fold: &Fold, ends: &RuleEnds<'_>) -> Result<()> {
+    fn rules(&mut self, fold: &Fold, borders: &Borders<'_, Fold>) -> Result<()> {
         let uses = rule_uses(fold)?;
-        let mut may_hold = vec![false; fold.rules().len()];
+        let holds = holding(fold, |node| self.places_of(node.raw()) != 0);
         let mut text = Text::default();
-        for rule in fold.rules() {
-            let body = fold.body(rule);
-            let holds = |item: &Item| match item.target() {
-                Target::Symbol(symbol) => self.places_of(symbol.raw()) != 0,
-                Target::Rule(rule) => may_hold[rule.index()],
-            };
-            let holds_any = body.iter().any(holds);
-            let uses = uses[rule.index()];
-            if !holds_any || uses == 0 {
-                may_hold[rule.index()] = holds_any;
+        for (rule, &uses) in fold.rules().zip(&uses) {
+            if uses == 0 || !holds[fold.rule_node(rule).index()] {
                 continue;
             }
-            let loops: Vec<Item> =
-                body.iter().filter(|item| item.times() > 1 && holds(item)).copied().collect();
-            may_hold[rule.index()] = true;
+            let body = fold.body(rule);
             text.clear();
             let weight = |first, last| Ok(if first == last { 0 } else { uses });
             for (unit, &item) in (0..).zip(body) {
-                text.write_item(item, ends, unit);
+                text.write_item(item, borders, unit);
                 if text.events.len() > PIECE {
                     self.scan(&mut text, self.depth, weight)?;
                     text.forget(self.depth + self.query_length);
                 }
             }
             self.scan(&mut text, 0, weight)?;
-            for item in loops {
-                self.iterations(item, uses, ends, &mut text)?;
+            for &item in body {
+                if item.times() > 1 && holds[fold.item_node(item).index()] {
+                    self.iterations(item, uses, borders, &mut text)?;
+                }
             }
         }
         Ok(())
     }
 
     /// What reaches from the first iteration of an item into later ones.
-    fn iterations(&mut self, item: Item, uses: u64, ends: &RuleEnds<'_>, text: &mut Text) -> Result<()> {
+    fn iterations(
+        &mut self,
+        item: Item,
+        uses: u64,
+        borders: &Borders<'_, Fold>,
+        text: &mut Text,
+    ) -> Result<()> {
         let once = Item::new(item.target(), 1);
-        let length = ends.fold.item_length(once);
+        let length = borders.item_length(once);
         text.clear();
         // Enough for what begins at the end of the first one.
         let mut unit = 0;
-        while u64::from(unit) < item.times() && unit as usize <= ends.most {
-            text.write_item(once, ends, unit);
-            if u64::from(unit) * length > ends.most as u64 {
+        while u64::from(unit) < item.times() && unit as usize <= borders.width() {
+            text.write_item(once, borders, unit);
+            if u64::from(unit) * length > borders.width() as u64 {
                 break;
             }
             unit += 1;
@@ -344,7 +254,7 @@ impl Scan {
     }
 
     /// What reaches over the beginning or the end of a stream.
-    fn streams(&mut self, fold: &Fold, ends: &RuleEnds<'_>) -> Result<()> {
+    fn streams(&mut self, fold: &Fold, borders: &Borders<'_, Fold>) -> Result<()> {
         let mut streams: HashMap<RuleId, u64> = HashMap::new();
         fold.streams().iter().for_each(|stream| *streams.entry(stream.root()).or_default() += 1);
         let mut text = Text::default();
@@ -352,7 +262,7 @@ impl Scan {
             let whole = Item::new(Target::Rule(root), 1);
             text.clear();
             text.write(EDGE, 0);
-            text.write_item(whole, ends, 1);
+            text.write_item(whole, borders, 1);
             text.write(EDGE, 2);
             self.scan(&mut text, 0, |first, last| Ok(if first == last { 0 } else { count }))?;
         }

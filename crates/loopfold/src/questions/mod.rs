@@ -7,7 +7,6 @@ mod clock;
 pub mod communication;
 mod context;
 mod find;
-mod halves;
 mod hot;
 mod iterations;
 mod names;
@@ -20,7 +19,6 @@ mod run_time;
 mod similar;
 mod statistics;
 mod sums;
-mod walk;
 
 pub use crate::fold::{DurationSum, MetricSpread, MetricSum, RuleSums, Spread, StreamSums};
 pub use align::{Align, align};

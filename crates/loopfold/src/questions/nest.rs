@@ -3,6 +3,7 @@
 //! Rules that do not repeat are written in place. The tree is as long as the nest, so
 //! it is cut at a limit: an archive can claim any length.
 
+use crate::fold::cursor::{Cursor, Step};
 use crate::fold::{Fold, Target};
 use crate::{Result, RuleId, Symbol};
 
@@ -49,59 +50,69 @@ pub(super) enum Visit {
 /// Loops deeper than this are not shown: no program nests so deep, but an archive can.
 const DEEPEST: usize = 1000;
 
+/// Ends a loop behind the last node.
+fn close(nodes: &mut [Node], opened: Option<usize>) {
+    let after = nodes.len();
+    if let Some(Node::Loop { end, .. }) = opened.map(|node| &mut nodes[node]) {
+        *end = after;
+    }
+}
+
 impl Nest {
     /// The nest of a rule, of about `limit` nodes at the most.
     pub fn of(fold: &Fold, rule: RuleId, limit: usize) -> Self {
         Self::with_loops(fold, rule, limit, |_| ())
     }
 
-    /// The same; `opened_loop` is told of every loop as it is opened.
+    /// The same; `opened_loop` is called with every loop as it is opened.
     pub(super) fn with_loops(
         fold: &Fold,
         rule: RuleId,
         limit: usize,
         mut opened_loop: impl FnMut(OpenedLoop),
     ) -> Self {
-        enum Step {
-            Items { rule: RuleId, index: usize },
-            Close { opened: usize },
-        }
         let mut nodes: Vec<Node> = Vec::new();
-        let mut steps = vec![Step::Items { rule, index: 0 }];
+        let mut cursor = Cursor::new(fold, rule);
+        // The rules that the cursor is in, the outermost left out: the loops that they are.
+        let mut open: Vec<Option<usize>> = Vec::new();
         let mut depth = 0;
-        while let Some(step) = steps.pop() {
-            let (rule, index) = match step {
-                Step::Items { rule, index } => (rule, index),
-                Step::Close { opened } => {
-                    let after = nodes.len();
-                    if let Node::Loop { end, .. } = &mut nodes[opened] {
-                        *end = after;
-                    }
-                    depth -= 1;
+        while let Some(step) = cursor.step() {
+            let stretch = match step {
+                Step::Stretch(stretch) => stretch,
+                Step::End { again, .. } => {
+                    let ended = open.pop().flatten();
+                    depth -= usize::from(ended.is_some());
+                    close(&mut nodes, ended);
+                    // The body is written once.
+                    cursor.skip(again);
                     continue;
                 }
             };
-            let Some(&item) = fold.body(rule).get(index) else { continue };
             if nodes.len() >= limit {
-                let events = fold.body(rule)[index..].iter().map(|&item| fold.item_length(item)).sum();
-                nodes.push(Node::LeftOut(events));
+                nodes.push(Node::LeftOut(cursor.skip_rule()));
                 continue;
             }
-            steps.push(Step::Items { rule, index: index + 1 });
-            if depth >= DEEPEST && matches!(item.target(), Target::Rule(_)) {
-                nodes.push(Node::LeftOut(fold.item_length(item)));
+            if depth >= DEEPEST && matches!(stretch.target, Target::Rule(_)) {
+                nodes.push(Node::LeftOut(stretch.times * stretch.length));
+                cursor.skip(stretch.times);
                 continue;
             }
-            if item.times() > 1 {
-                let length = fold.target_length(item.target());
-                opened_loop(OpenedLoop { node: nodes.len(), rule, item: index });
-                steps.push(Step::Close { opened: nodes.len() });
-                nodes.push(Node::Loop { times: item.times(), length, end: 0 });
-                depth += 1;
+            let looped = (stretch.times > 1).then_some(nodes.len());
+            if let (Some(node), Some((rule, item))) = (looped, cursor.path().next()) {
+                opened_loop(OpenedLoop { node, rule, item });
+                nodes.push(Node::Loop { times: stretch.times, length: stretch.length, end: 0 });
             }
-            match item.target() {
-                Target::Symbol(symbol) => nodes.push(Node::Event(symbol)),
-                Target::Rule(inner) => steps.push(Step::Items { rule: inner, index: 0 }),
+            match stretch.target {
+                Target::Symbol(symbol) => {
+                    nodes.push(Node::Event(symbol));
+                    close(&mut nodes, looped);
+                    cursor.skip(stretch.times);
+                }
+                Target::Rule(_) => {
+                    open.push(looped);
+                    depth += usize::from(looped.is_some());
+                    cursor.enter();
+                }
             }
         }
         Self { nodes }

@@ -3,9 +3,10 @@
 use crate::support::{folders, odd_fold};
 use loopfold::fold::borders::{Borders, GAP};
 use loopfold::fold::cursor::{Cursor, Guide, Step, Stretch};
-use loopfold::fold::measure::{Measured, bottom_up, holding, power, power_until, rule_depths};
+use loopfold::fold::measure::{Measured, Weight, bottom_up, holding, measure_below};
+use loopfold::fold::measure::{power, power_until, rule_depths};
 use loopfold::fold::rank::{Rank, nth, select};
-use loopfold::fold::reach::{UseIndex, below, below_marked, node_uses, top_down, top_down_rows};
+use loopfold::fold::reach::{UseIndex, UsesBelow, below, below_marked, node_uses, top_down, top_down_rows};
 use loopfold::fold::{FoldBuilder, Grammar, Item, Length, Node, Target};
 use loopfold::{Fold, RuleId, Symbol};
 use loopfold_testing::{Rng, streams};
@@ -133,9 +134,16 @@ fn the_ends_of_rules_come_where_rules_end() {
                     cursor.skip(times);
                     position += times;
                 }
-                Step::Stretch(Stretch { target: Target::Rule(rule), .. }) => {
+                Step::Stretch(Stretch { target: Target::Rule(rule), item, .. }) => {
+                    let (outer, index) = cursor.path().next().unwrap();
+                    assert_eq!(fold.body(outer)[index], item);
                     cursor.enter();
                     open.push((rule, position));
+                    if rng.one_in(8) && !fold.body(rule).is_empty() {
+                        let (from, passed) = (cursor.peek().unwrap().position, cursor.skip_rule());
+                        assert_eq!(from, position);
+                        position += passed;
+                    }
                 }
                 Step::End { rule, position: end, .. } => {
                     assert_eq!(end, position);
@@ -287,6 +295,17 @@ fn reach_counts_and_lists_what_is_above_and_below() {
         let reached: Vec<RuleId> =
             fold.rules().filter(|&rule| uses[fold.rule_node(rule).index()] > 0).collect();
         assert_eq!(below(&fold, root, |_| Ok(true)).unwrap(), reached);
+        let mut marked = vec![false; fold.rules().len()];
+        let is_new = |rule: RuleId| Ok(!std::mem::replace(&mut marked[rule.index()], true));
+        assert_eq!(below_marked(&fold, vec![root], is_new).unwrap(), reached);
+        let mut uses_below = UsesBelow::new(&fold);
+        // What was counted before does not matter.
+        for root in [fold.rules().nth(rng.below(fold.rules().len())).unwrap(), root] {
+            uses_below.count(root).unwrap();
+        }
+        for rule in fold.rules() {
+            assert_eq!(2 * uses_below.uses(rule), uses[fold.rule_node(rule).index()]);
+        }
         // Of what is refused, nothing is listed that is not used elsewhere.
         let refused = reached[rng.below(reached.len())];
         let others = below(&fold, root, |rule| Ok(rule != refused)).unwrap();
@@ -393,6 +412,9 @@ fn depths_of_rules_and_values_of_items() {
             let inner = fold.body(rule).iter().map(|&item| depths[fold.item_node(item).index()]).max();
             assert_eq!(depths[fold.rule_node(rule).index()], inner.unwrap_or(0) + 1);
         }
+        let weights = measure_below(&fold, &Weight(|symbol: Symbol| symbol.index() as u64), rule).unwrap();
+        assert_eq!(weights[&rule], stream.iter().map(|symbol| symbol.index() as u64).sum::<u64>());
+        assert_eq!(weights.len(), below(&fold, rule, |_| Ok(true)).unwrap().len());
         let lengths = Measured::new(&fold, Length).unwrap();
         assert_eq!(*lengths.of_rule(rule), stream.len() as u64);
         let item = Item::new(Target::Rule(rule), 7);

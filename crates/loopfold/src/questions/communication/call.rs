@@ -27,6 +27,16 @@ pub enum Peer {
     Any,
 }
 
+/// Messages that are received in the order in which they are sent. Processes have their
+/// ranks in the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(in crate::questions) struct Channel {
+    pub(in crate::questions) from: u32,
+    pub(in crate::questions) to: u32,
+    pub(in crate::questions) comm: CommId,
+    pub(in crate::questions) tag: Option<i64>,
+}
+
 /// What an event says of communication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {

@@ -13,6 +13,7 @@ mod topology;
 mod trace_patterns;
 mod zip;
 
+pub(super) use call::Channel;
 pub use call::{Call, Calls, CommId, Message, Peer};
 pub use communicators::{Communicators, Creation, Grid, rank_of};
 pub use description::Description;

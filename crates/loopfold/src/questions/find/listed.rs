@@ -6,8 +6,9 @@
 //! occurrences are kept as a list, which is bounded together with the comparing: all of
 //! it costs at most a few times as much as the pass over the rules.
 
-use super::matcher::{Matcher, Matching, Walk};
-use crate::fold::{Fold, Target, symbol_counts};
+use super::matcher::{OccurrenceIndex, OccurrenceSearch, SummaryIndex};
+use crate::fold::measure::rule_depths;
+use crate::fold::{Fold, symbol_counts};
 use crate::questions::Query;
 use crate::{Result, RuleId};
 use hashbrown::HashMap;
@@ -26,22 +27,22 @@ const ITEMS_A_PLACE: u64 = 16;
 const DEEPEST: u32 = 1000;
 
 impl Listed {
-    /// All occurrences of a query of more events than a part; nothing when there is too
+    /// All occurrences of a query of more events than a part; `None` if there is too
     /// much to compare.
     pub(super) fn of(fold: &Fold, query: &Query) -> Result<Option<Self>> {
         let Some(start) = start_of_part(fold, query) else { return Ok(None) };
         let part = Query::new(query.events()[start..start + PART].to_vec())?;
-        let matcher = Matcher::<u64>::new(fold, &part)?;
+        let parts = SummaryIndex::<u64>::new(fold, &part)?;
         let mut listed: HashMap<RuleId, Vec<u64>> =
             fold.streams().iter().map(|stream| (stream.root(), Vec::new())).collect();
-        let places = listed.keys().map(|&root| matcher.count(root)).fold(0, u64::saturating_add);
+        let places = listed.keys().map(|&root| parts.count(root)).fold(0, u64::saturating_add);
         let items = fold.items() as u64;
         let mut comparing = Comparing { fold, query, start: start as u64, room: items };
-        if places > items / ITEMS_A_PLACE || depth(fold) > DEEPEST {
+        if places > items / ITEMS_A_PLACE || rule_depths(fold).into_iter().max() > Some(DEEPEST) {
             return Ok(None);
         }
         for (&root, ends) in &mut listed {
-            let Some(found) = comparing.ends_in(root, &matcher) else { return Ok(None) };
+            let Some(found) = comparing.ends_in(root, &parts) else { return Ok(None) };
             *ends = found;
         }
         Ok(Some(Self(listed)))
@@ -60,19 +61,6 @@ fn start_of_part(fold: &Fold, query: &Query) -> Option<usize> {
     Some(rarest.saturating_sub(PART / 2).min(query.len() - PART))
 }
 
-/// How deep rules are nested in rules.
-fn depth(fold: &Fold) -> u32 {
-    let mut depths: Vec<u32> = Vec::with_capacity(fold.rules().len());
-    for rule in fold.rules() {
-        let below = fold.body(rule).iter().map(|item| match item.target() {
-            Target::Symbol(_) => 0,
-            Target::Rule(inner) => depths[inner.index()],
-        });
-        depths.push(below.max().unwrap_or(0) + 1);
-    }
-    depths.into_iter().max().unwrap_or(0)
-}
-
 struct Comparing<'a> {
     fold: &'a Fold,
     query: &'a Query,
@@ -83,11 +71,11 @@ struct Comparing<'a> {
 }
 
 impl Comparing<'_> {
-    /// Where the query ends in a rule; nothing when that is too much to compare.
-    fn ends_in(&mut self, rule: RuleId, part: &impl Matching) -> Option<Vec<u64>> {
-        let mut walk = part.walk(rule);
+    /// Where the query ends in a rule; `None` if that is too much to compare.
+    fn ends_in(&mut self, rule: RuleId, parts: &impl OccurrenceIndex) -> Option<Vec<u64>> {
+        let mut search = parts.search(rule);
         let mut ends = Vec::new();
-        while let Some(part_end) = walk.next(&mut 0) {
+        while let Some(part_end) = search.next_end(&mut 0) {
             let Some(first) = (part_end + 1).checked_sub(PART as u64 + self.start) else { continue };
             let end = first + self.query.len() as u64;
             let events = self.fold.window(rule, first, end).zip(self.query.events());
@@ -101,19 +89,19 @@ impl Comparing<'_> {
     }
 }
 
-impl Matching for Listed {
+impl OccurrenceIndex for Listed {
     fn count(&self, rule: RuleId) -> u64 {
         self.0.get(&rule).map_or(0, |ends| ends.len() as u64)
     }
 
-    fn walk(&self, rule: RuleId) -> Box<dyn Walk + '_> {
+    fn search(&self, rule: RuleId) -> Box<dyn OccurrenceSearch + '_> {
         Box::new(self.0.get(&rule).map_or(&[][..], Vec::as_slice))
     }
 }
 
 /// The ends that are still to come.
-impl Walk for &[u64] {
-    fn next(&mut self, skip: &mut u64) -> Option<u64> {
+impl OccurrenceSearch for &[u64] {
+    fn next_end(&mut self, skip: &mut u64) -> Option<u64> {
         let passed = (*skip).min(self.len() as u64);
         *skip -= passed;
         let (&end, rest) = self[passed as usize..].split_first()?;
@@ -121,7 +109,7 @@ impl Walk for &[u64] {
         Some(end)
     }
 
-    fn pass_until(&mut self, position: u64) -> u64 {
+    fn advance_to(&mut self, position: u64) -> u64 {
         let passed = self.partition_point(|&end| end < position);
         *self = &self[passed..];
         passed as u64

@@ -5,8 +5,8 @@
 //! which folder made the fold.
 //!
 //! Asking costs one pass over the items of the fold, a few nanoseconds each (see
-//! [`summary`]); after that a count costs nothing and a place a walk down the rules (see
-//! [`matcher`]). Memory: 4 bytes a rule, and a word for each rule that holds a symbol of
+//! [`summary`]); after that a count costs nothing and a place one descent of the rules (see
+//! [`matcher`]). Memory: 4 bytes a node, and a summary for each rule that holds a symbol of
 //! the query. Queries of more than 64 events cost up to some nanoseconds an item for
 //! every 64 of them, unless they are rare (see [`listed`]).
 
@@ -20,7 +20,7 @@ use crate::fold::Fold;
 use crate::{Error, Result};
 use bits::Wide;
 use listed::Listed;
-use matcher::{Matcher, Matching, Walk};
+use matcher::{OccurrenceIndex, OccurrenceSearch, SummaryIndex};
 
 /// Where a query occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,20 +54,20 @@ pub struct Place {
 /// ```
 pub struct Found<'a> {
     fold: &'a Fold,
-    matcher: Box<dyn Matching + 'a>,
+    index: Box<dyn OccurrenceIndex + 'a>,
     length: u64,
 }
 
 /// Looks for a query in all streams of a fold.
 pub fn find<'a>(fold: &'a Fold, query: &Query) -> Result<Found<'a>> {
-    let matcher: Box<dyn Matching + 'a> = if query.len() <= 64 {
-        Box::new(Matcher::<u64>::new(fold, query)?)
+    let index: Box<dyn OccurrenceIndex + 'a> = if query.len() <= 64 {
+        Box::new(SummaryIndex::<u64>::new(fold, query)?)
     } else if let Some(listed) = Listed::of(fold, query)? {
         Box::new(listed)
     } else {
-        Box::new(Matcher::<Wide>::new(fold, query)?)
+        Box::new(SummaryIndex::<Wide>::new(fold, query)?)
     };
-    Ok(Found { fold, matcher, length: query.len() as u64 })
+    Ok(Found { fold, index, length: query.len() as u64 })
 }
 
 impl Found<'_> {
@@ -85,7 +85,7 @@ impl Found<'_> {
     /// # Panics
     /// If there is no such stream.
     pub fn count_in(&self, stream: usize) -> u64 {
-        self.matcher.count(self.fold.streams()[stream].root())
+        self.index.count(self.fold.streams()[stream].root())
     }
 
     /// The first occurrence, in the order of the streams.
@@ -101,7 +101,7 @@ impl Found<'_> {
     /// All occurrences, stream by stream, found as they are asked for. Passing over many
     /// with [`Places::skip_to`] costs no more than passing over one.
     pub fn places(&self) -> Places<'_> {
-        Places { found: self, streams: 0..self.fold.streams().len(), walk: None }
+        Places { found: self, streams: 0..self.fold.streams().len(), search: None }
     }
 
     /// The occurrences in one stream, in order.
@@ -110,7 +110,7 @@ impl Found<'_> {
     /// If there is no such stream.
     pub fn places_in(&self, stream: usize) -> Places<'_> {
         assert!(stream < self.fold.streams().len(), "there is no stream {stream}");
-        Places { found: self, streams: stream..stream + 1, walk: None }
+        Places { found: self, streams: stream..stream + 1, search: None }
     }
 
     /// The first occurrence in a stream that begins at a position or later.
@@ -118,10 +118,10 @@ impl Found<'_> {
     /// # Panics
     /// If there is no such stream.
     pub fn first_from(&self, stream: usize, position: u64) -> Option<Place> {
-        let mut walk = self.walk(stream);
+        let mut search = self.search(stream);
         // What begins before the position ends before this.
-        walk.pass_until(position.checked_add(self.length - 1)?);
-        Some(self.place(stream, walk.next(&mut 0)?))
+        search.advance_to(position.checked_add(self.length - 1)?);
+        Some(self.place(stream, search.next_end(&mut 0)?))
     }
 
     /// How many occurrences in a stream end before a position.
@@ -129,11 +129,11 @@ impl Found<'_> {
     /// # Panics
     /// If there is no such stream.
     pub fn count_before(&self, stream: usize, position: u64) -> u64 {
-        self.walk(stream).pass_until(position)
+        self.search(stream).advance_to(position)
     }
 
-    fn walk(&self, stream: usize) -> Box<dyn Walk + '_> {
-        self.matcher.walk(self.fold.streams()[stream].root())
+    fn search(&self, stream: usize) -> Box<dyn OccurrenceSearch + '_> {
+        self.index.search(self.fold.streams()[stream].root())
     }
 
     fn place(&self, stream: usize, end: u64) -> Place {
@@ -146,25 +146,25 @@ pub struct Places<'f> {
     found: &'f Found<'f>,
     /// The streams that are still to come.
     streams: std::ops::Range<usize>,
-    /// The stream that the walk is in.
-    walk: Option<(usize, Box<dyn Walk + 'f>)>,
+    /// The stream that is searched.
+    search: Option<(usize, Box<dyn OccurrenceSearch + 'f>)>,
 }
 
 impl Places<'_> {
     /// Passes over `skip` occurrences and returns the next one.
     pub fn skip_to(&mut self, mut skip: u64) -> Option<Place> {
         loop {
-            if let Some((stream, walk)) = &mut self.walk
-                && let Some(end) = walk.next(&mut skip)
+            if let Some((stream, search)) = &mut self.search
+                && let Some(end) = search.next_end(&mut skip)
             {
                 return Some(self.found.place(*stream, end));
             }
-            self.walk = None;
+            self.search = None;
             let stream = self.streams.next()?;
             let count = self.found.count_in(stream);
             match skip.checked_sub(count) {
                 Some(rest) => skip = rest,
-                None => self.walk = Some((stream, self.found.walk(stream))),
+                None => self.search = Some((stream, self.found.search(stream))),
             }
         }
     }

@@ -3,7 +3,7 @@
 //! All costs are whole numbers of one small unit, so that whether a subpath is hot does
 //! not depend on the order in which anything is added. Whole costs are kept as they are;
 //! if some cost is not whole, the unit is the power of ten that keeps fifteen digits of
-//! the dearest event, so decimals as people write them are exact too.
+//! the most expensive event, so decimals as people write them are exact too.
 
 use crate::fold::{Fold, symbol_counts};
 use crate::{Error, Result, Symbol};
@@ -18,7 +18,7 @@ pub struct EventCosts {
 
 /// Whole costs up to here are taken as they are.
 const LARGEST_WHOLE: f64 = (1u64 << 60) as f64;
-/// The digits of the dearest event that are kept where costs are not whole.
+/// The digits of the most expensive event that are kept where costs are not whole.
 const DIGITS: i32 = 15;
 /// Powers of ten beyond this one leave the range of floating-point numbers.
 const LARGEST_POWER: i32 = 300;
@@ -41,9 +41,9 @@ impl EventCosts {
         if let Some(bad) = costs.iter().find(|cost| !cost.is_finite() || **cost < 0.0) {
             return Err(Error::invalid(format_args!("an event cannot cost {bad}")));
         }
-        let dearest = costs.iter().copied().fold(0.0, f64::max);
-        let whole = dearest <= LARGEST_WHOLE && costs.iter().all(|cost| cost.fract() == 0.0);
-        let power = if whole { 0 } else { DIGITS - dearest.log10().ceil() as i32 };
+        let max_event_cost = costs.iter().copied().fold(0.0, f64::max);
+        let whole = max_event_cost <= LARGEST_WHOLE && costs.iter().all(|cost| cost.fract() == 0.0);
+        let power = if whole { 0 } else { DIGITS - max_event_cost.log10().ceil() as i32 };
         let scale = 10f64.powi(power.min(LARGEST_POWER));
         Ok(Self { units: costs.iter().map(|cost| (cost * scale).round() as u64).collect(), scale })
     }

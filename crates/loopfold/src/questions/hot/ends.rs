@@ -3,26 +3,27 @@
 //! An occurrence of a subpath of two events or more belongs to exactly one rule: the
 //! lowest one in which it lies in more than one item, or in more than one repetition of
 //! an item. So the occurrences are known by where they *end*: at which [`Place`]s, and
-//! how far inside the part there. To add an event, an occurrence inside a part takes the
-//! part's next event; one at the end of a part goes on to the next repetition or the
+//! how far inside the node there. To add an event, an occurrence inside a node takes the
+//! node's next event; one at the end of a node goes on to the next repetition or the
 //! next item; and one at the end of a rule goes on wherever that rule is used.
 //!
 //! Three things keep this cheap:
 //! * the repetitions of an item are one place, not one each;
-//! * all places of one part are one *ending*: they go on together until the part ends;
-//! * endings equally far inside parts whose next events are the same are one *bundle*.
+//! * all places of one node are one *ending*: they go on together until the node ends;
+//! * endings equally far inside nodes whose next events are the same are one *bundle*.
 //!   For as many events as are known to be the same, going on costs the same for a
 //!   bundle of any size; then it is made up anew.
 //!
-//! What lies after a part is known class by class, so that all continuations are
+//! What lies after a node is known class by class, so that all continuations are
 //! counted before any place is looked at.
 //!
 //! The ends of a subpath stay in memory while subpaths that go on from it are looked at;
 //! like those, they are a stack.
 
-use super::ahead::Ahead;
-use super::followers::{Followers, Next, Part, Place};
-use super::heads::{Heads, Known};
+use super::prefixes::{Known, PrefixCache};
+use super::successors::{Next, Place, SuccessorIndex};
+use super::upper_bound::UpperBound;
+use crate::fold::{Grammar, Node};
 use crate::{Error, Result};
 use std::ops::Range;
 
@@ -32,14 +33,14 @@ pub(super) type Span = (u32, u32);
 /// Events that are compared when endings are bundled.
 const WINDOW: u32 = 8;
 
-/// Occurrences that end in the same part.
+/// Occurrences that end in the same node.
 #[derive(Clone, Copy, Debug)]
 struct Ending {
-    part: Part,
-    /// The items that repeat the part.
+    node: Node,
+    /// The items that repeat the node.
     places: Span,
     count: u64,
-    /// A bound on what comes after; see [`Ahead`].
+    /// A bound on what comes after; see [`UpperBound`].
     ahead: f64,
 }
 
@@ -47,11 +48,11 @@ struct Ending {
 #[derive(Clone, Copy, Debug)]
 struct Bundle {
     endings: Span,
-    /// The events of each part that belong to the subpath.
+    /// The events of each node that belong to the subpath.
     inside: u32,
     /// How many of their next events are known to be the same.
     common: u32,
-    /// The next events of the first part, as far as they are unfolded.
+    /// The next events of the first node, as far as they are unfolded.
     next: Known,
     count: u64,
     ahead: f64,
@@ -81,12 +82,12 @@ pub(super) struct Step {
 enum Way {
     /// A bundle goes on as it is.
     Together(u32),
-    /// An ending leaves its bundle; so many events of its part belong to the subpath.
+    /// An ending leaves its bundle; so many events of its node belong to the subpath.
     Alone { ending: u32, inside: u32 },
-    /// Into the part at this place.
-    Into(Place, Part),
-    /// Into what follows a part: the places of a class.
-    Followers(u32),
+    /// Into the node at this place.
+    Into(Place, Node),
+    /// Into what follows a node: the places of a class.
+    Successors(u32),
 }
 
 /// An ending that is not in a bundle yet.
@@ -110,17 +111,17 @@ pub(super) struct Mark {
 
 /// Where subpaths end.
 pub(super) struct Ends<'a> {
-    followers: &'a Followers<'a>,
-    pub(super) heads: Heads<'a>,
-    ahead: Option<Ahead<'a>>,
+    successors: &'a SuccessorIndex<'a>,
+    pub(super) prefixes: PrefixCache<'a>,
+    bound: Option<UpperBound<'a>>,
     bundles: Vec<Bundle>,
     endings: Vec<Ending>,
     places: Vec<Place>,
     steps: Vec<Step>,
-    /// Parts at whose end the subpath ends, wherever they are used.
-    ended: Vec<Part>,
+    /// Nodes at whose end the subpath ends, wherever they are used.
+    ended: Vec<Node>,
     fresh: Vec<Fresh>,
-    /// For each part its place among the fresh endings.
+    /// For each node its place among the fresh endings.
     fresh_of: Vec<u32>,
     /// The one event of a symbol, or one that could not be kept.
     single: [u32; 1],
@@ -130,30 +131,30 @@ const NONE: u32 = u32::MAX;
 
 impl<'a> Ends<'a> {
     /// For subpaths of at most `longest` events.
-    pub(super) fn new(followers: &'a Followers<'a>, longest: usize) -> Self {
+    pub(super) fn new(successors: &'a SuccessorIndex<'a>, longest: usize) -> Self {
         Self {
-            followers,
-            heads: Heads::new(followers.fold, u32::try_from(longest).unwrap_or(u32::MAX)),
-            ahead: None,
+            successors,
+            prefixes: PrefixCache::new(successors.fold, u32::try_from(longest).unwrap_or(u32::MAX)),
+            bound: None,
             bundles: Vec::new(),
             endings: Vec::new(),
             places: Vec::new(),
             steps: Vec::new(),
             ended: Vec::new(),
             fresh: Vec::new(),
-            fresh_of: vec![NONE; followers.parts()],
+            fresh_of: vec![NONE; successors.fold.node_count()],
             single: [0],
         }
     }
 
-    /// From now on, also says what is ahead.
-    pub(super) fn look_ahead(&mut self, ahead: Option<Ahead<'a>>) {
-        self.ahead = ahead;
+    /// From now on, steps have a bound on what is ahead, if one is given.
+    pub(super) fn set_bound(&mut self, bound: Option<UpperBound<'a>>) {
+        self.bound = bound;
     }
 
-    /// What is ahead, where that is known.
-    pub(super) fn ahead(&self) -> Option<&Ahead<'a>> {
-        self.ahead.as_ref()
+    /// The bound on what is ahead, if there is one.
+    pub(super) fn bound(&self) -> Option<&UpperBound<'a>> {
+        self.bound.as_ref()
     }
 
     /// Where the ends made so far end.
@@ -187,7 +188,7 @@ impl<'a> Ends<'a> {
     pub(super) fn begin(&mut self, symbol: u32) {
         self.forget(Mark { bundles: 0, endings: 0, places: 0 });
         self.steps.clear();
-        self.ended.push(symbol);
+        self.ended.push(Node::new(symbol));
         self.leave_ended();
     }
 
@@ -213,64 +214,64 @@ impl<'a> Ends<'a> {
     /// The next event of a bundle that has one.
     fn next_event(&mut self, bundle: &mut Bundle) -> u32 {
         if bundle.next.is_empty()
-            && let Some(rule) = self.followers.rule(self.endings[bundle.endings.0 as usize].part)
+            && let Some(rule) = self.successors.rule(self.endings[bundle.endings.0 as usize].node)
         {
-            match self.heads.from(rule, bundle.inside, 1) {
+            match self.prefixes.from(rule, bundle.inside, 1) {
                 Some(known) => bundle.next = known,
-                None => return self.heads.look_up(rule, bundle.inside),
+                None => return self.prefixes.look_up(rule, bundle.inside),
             }
         }
-        self.heads.first(bundle.next)
+        self.prefixes.first(bundle.next)
     }
 
-    /// An ending whose bundle is at its end goes on alone, or its part is at its end too.
+    /// An ending whose bundle is at its end goes on alone, or its node is at its end too.
     fn leave_bundle(&mut self, at: u32, inside: u32) {
-        let Ending { part, places, count, ahead } = self.endings[at as usize];
-        match self.followers.rule(part) {
-            Some(rule) if inside < self.followers.length(part) => {
-                let symbol = match self.heads.from(rule, inside, 1) {
-                    Some(known) => self.heads.first(known),
-                    None => self.heads.look_up(rule, inside),
+        let Ending { node, places, count, ahead } = self.endings[at as usize];
+        match self.successors.rule(node) {
+            Some(rule) if inside < self.successors.length(node) => {
+                let symbol = match self.prefixes.from(rule, inside, 1) {
+                    Some(known) => self.prefixes.first(known),
+                    None => self.prefixes.look_up(rule, inside),
                 };
                 self.steps.push(Step { symbol, count, ahead, way: Way::Alone { ending: at, inside } });
             }
-            _ => (places.0..places.1).for_each(|place| self.leave_part(self.places[place as usize])),
+            _ => (places.0..places.1).for_each(|place| self.leave_node(self.places[place as usize])),
         }
     }
 
-    fn leave_part(&mut self, place: Place) {
-        let (again, on) = self.followers.after(place);
+    fn leave_node(&mut self, place: Place) {
+        let (again, on) = self.successors.after(place);
         for next in [again, on].into_iter().flatten() {
             match next {
-                Next::After(part) => self.ended.push(part),
-                Next::Place { place, part, symbol, count } => {
-                    let ahead = self.ahead_of(place, part, count);
-                    self.steps.push(Step { symbol, count, ahead, way: Way::Into(place, part) });
+                Next::After(node) => self.ended.push(node),
+                Next::Place { place, node, symbol, count } => {
+                    let ahead = self.ahead_of(place, node, count);
+                    self.steps.push(Step { symbol, count, ahead, way: Way::Into(place, node) });
                 }
             }
         }
     }
 
     fn leave_ended(&mut self) {
-        while let Some(part) = self.ended.pop() {
-            for class in self.followers.classes(part) {
-                let (symbol, count, only) = self.followers.class(class);
-                let ahead = self.ahead.as_ref().map_or(0.0, |ahead| ahead.of_class(class));
-                let way = only.map_or(Way::Followers(class), |(place, part)| Way::Into(place, part));
+        while let Some(node) = self.ended.pop() {
+            for class in self.successors.classes(node) {
+                let (symbol, count, only) = self.successors.class(class);
+                let ahead = self.bound.as_ref().map_or(0.0, |bound| bound.of_class(class));
+                let way = only.map_or(Way::Successors(class), |(place, node)| Way::Into(place, node));
                 self.steps.push(Step { symbol, count, ahead, way });
             }
-            self.ended.extend(self.followers.ended_by(part));
+            self.ended.extend(self.successors.ended_by(node));
         }
     }
 
-    /// What is ahead of occurrences that have come to the first event of a part.
-    fn ahead_of(&self, place: Place, part: Part, count: u64) -> f64 {
-        self.ahead.as_ref().map_or(0.0, |ahead| ahead.of_place(place, part, count))
+    /// What is ahead of occurrences that have come to the first event of a node.
+    fn ahead_of(&self, place: Place, node: Node, count: u64) -> f64 {
+        self.bound.as_ref().map_or(0.0, |bound| bound.of_place(place, node, count))
     }
 
     /// The ends of a subpath after some of the steps, all with the same event.
     pub(super) fn take(&mut self, steps: Range<usize>) -> Result<Span> {
-        let (start, followers) = (self.bundles.len(), self.followers);
+        let (start, successors) = (self.bundles.len(), self.successors);
         self.fresh.clear();
         for at in steps.clone() {
             let Step { count, ahead, way, .. } = self.steps[at];
@@ -279,10 +280,10 @@ impl<'a> Ends<'a> {
                 Way::Alone { ending, inside } => {
                     self.fresh.push(Fresh::new(self.endings[ending as usize], inside + 1));
                 }
-                Way::Into(_, part) => self.count_place(part, count, ahead),
-                Way::Followers(class) => {
-                    for (place, part, count) in followers.places(class) {
-                        self.count_place(part, count, self.ahead_of(place, part, count));
+                Way::Into(_, node) => self.count_place(node, count, ahead),
+                Way::Successors(class) => {
+                    for (place, node, count) in successors.places(class) {
+                        self.count_place(node, count, self.ahead_of(place, node, count));
                     }
                 }
             }
@@ -292,13 +293,13 @@ impl<'a> Ends<'a> {
         Ok((index(start)?, index(self.bundles.len())?))
     }
 
-    /// Counts a place into the ending of its part, in which the subpath has come to the
+    /// Counts a place into the ending of its node, in which the subpath has come to the
     /// first event.
-    fn count_place(&mut self, part: Part, count: u64, ahead: f64) {
-        let at = &mut self.fresh_of[part as usize];
+    fn count_place(&mut self, node: Node, count: u64, ahead: f64) {
+        let at = &mut self.fresh_of[node.index()];
         if *at == NONE {
             *at = self.fresh.len() as u32;
-            self.fresh.push(Fresh::new(Ending { part, places: (0, 0), count: 0, ahead: 0.0 }, 1));
+            self.fresh.push(Fresh::new(Ending { node, places: (0, 0), count: 0, ahead: 0.0 }, 1));
         }
         let ending = &mut self.fresh[*at as usize].ending;
         ending.places.1 += 1;
@@ -318,24 +319,24 @@ impl<'a> Ends<'a> {
             return Ok(());
         }
         self.places.resize(end as usize, Place::default());
-        let followers = self.followers;
+        let successors = self.successors;
         for at in steps {
             match self.steps[at].way {
                 Way::Together(_) | Way::Alone { .. } => {}
-                Way::Into(place, part) => self.put_place(place, part),
-                Way::Followers(class) => {
-                    followers.places(class).for_each(|(place, part, _)| self.put_place(place, part));
+                Way::Into(place, node) => self.put_place(place, node),
+                Way::Successors(class) => {
+                    successors.places(class).for_each(|(place, node, _)| self.put_place(place, node));
                 }
             }
         }
         for fresh in &self.fresh {
-            self.fresh_of[fresh.ending.part as usize] = NONE;
+            self.fresh_of[fresh.ending.node.index()] = NONE;
         }
         Ok(())
     }
 
-    fn put_place(&mut self, place: Place, part: Part) {
-        let ending = &mut self.fresh[self.fresh_of[part as usize] as usize].ending;
+    fn put_place(&mut self, place: Place, node: Node) {
+        let ending = &mut self.fresh[self.fresh_of[node.index()] as usize].ending;
         self.places[ending.places.1 as usize] = place;
         ending.places.1 += 1;
     }
@@ -350,23 +351,24 @@ impl<'a> Ends<'a> {
         }
         let mut start = 0;
         while let Some(&first) = self.fresh.get(start) {
-            let same = self.fresh[start..].iter().take_while(|other| self.go_on_alike(&first, other)).count();
-            let alike = &self.fresh[start..start + same.max(1)];
-            let endings = (index(self.endings.len())?, index(self.endings.len() + alike.len())?);
-            let common = match alike {
-                [_] => self.followers.length(first.ending.part) - first.inside,
+            let same =
+                self.fresh[start..].iter().take_while(|other| self.go_on_equally(&first, other)).count();
+            let equal = &self.fresh[start..start + same.max(1)];
+            let endings = (index(self.endings.len())?, index(self.endings.len() + equal.len())?);
+            let common = match equal {
+                [_] => self.successors.length(first.ending.node) - first.inside,
                 _ => first.common,
             };
-            self.endings.extend(alike.iter().map(|fresh| fresh.ending));
+            self.endings.extend(equal.iter().map(|fresh| fresh.ending));
             self.bundles.push(Bundle {
                 endings,
                 inside: first.inside,
                 common,
                 next: first.next,
-                count: alike.iter().map(|fresh| fresh.ending.count).sum(),
-                ahead: alike.iter().map(|fresh| fresh.ending.ahead).sum(),
+                count: equal.iter().map(|fresh| fresh.ending.count).sum(),
+                ahead: equal.iter().map(|fresh| fresh.ending.ahead).sum(),
             });
-            start += alike.len();
+            start += equal.len();
         }
         Ok(())
     }
@@ -374,20 +376,20 @@ impl<'a> Ends<'a> {
     /// Looks at the next events of a fresh ending.
     fn look_on(&mut self, at: usize) {
         let fresh = &mut self.fresh[at];
-        let length = self.followers.length(fresh.ending.part).min(self.heads.most());
+        let length = self.successors.length(fresh.ending.node).min(self.prefixes.most());
         let common = length.saturating_sub(fresh.inside).min(WINDOW);
-        let Some(rule) = self.followers.rule(fresh.ending.part).filter(|_| common > 0) else { return };
-        if let Some(known) = self.heads.from(rule, fresh.inside, common) {
+        let Some(rule) = self.successors.rule(fresh.ending.node).filter(|_| common > 0) else { return };
+        if let Some(known) = self.prefixes.from(rule, fresh.inside, common) {
             (fresh.common, fresh.next) = (common, known);
-            fresh.key = key_of(&self.heads.all(known)[..common as usize]);
+            fresh.key = key_of(&self.prefixes.all(known)[..common as usize]);
         } else {
             // Unfolded by nobody, it can be compared with none.
             fresh.key = u64::MAX;
         }
     }
 
-    fn go_on_alike(&self, one: &Fresh, other: &Fresh) -> bool {
-        let next = |fresh: &Fresh| &self.heads.all(fresh.next)[..fresh.common as usize];
+    fn go_on_equally(&self, one: &Fresh, other: &Fresh) -> bool {
+        let next = |fresh: &Fresh| &self.prefixes.all(fresh.next)[..fresh.common as usize];
         one.inside == other.inside && one.key == other.key && one.key != u64::MAX && next(one) == next(other)
     }
 
@@ -398,41 +400,41 @@ impl<'a> Ends<'a> {
             return None;
         }
         let bundle = self.bundles[bundles.0 as usize];
-        let Ending { part, places, .. } = self.endings[bundle.endings.0 as usize];
+        let Ending { node, places, .. } = self.endings[bundle.endings.0 as usize];
         let alone = bundle.endings.1 - bundle.endings.0 == 1 && places.1 - places.0 == 1;
-        Some(Walk { bundle, part, place: alone.then(|| self.places[places.0 as usize]), moved: false })
+        Some(Walk { bundle, node, place: alone.then(|| self.places[places.0 as usize]), moved: false })
     }
 
     /// The next events of a walk, as many as are at hand; none when not all occurrences
-    /// go on alike.
+    /// go on the same way.
     pub(super) fn events_of(&mut self, walk: &mut Walk) -> &[u32] {
         let bundle = &mut walk.bundle;
         if bundle.common == 0 {
             // One place has one way on, but for repetitions of which one is the last.
             let Some((Some(next), None) | (None, Some(next))) =
-                walk.place.map(|place| self.followers.after(place))
+                walk.place.map(|place| self.successors.after(place))
             else {
                 return &[];
             };
-            let Next::Place { place, part, .. } = next else { return &[] };
-            (walk.place, walk.part, walk.moved) = (Some(place), part, true);
+            let Next::Place { place, node, .. } = next else { return &[] };
+            (walk.place, walk.node, walk.moved) = (Some(place), node, true);
             (bundle.inside, bundle.common, bundle.next) =
-                (0, self.followers.length(walk.part), Known::default());
+                (0, self.successors.length(walk.node), Known::default());
         }
-        let Some(rule) = self.followers.rule(walk.part) else {
-            self.single = [walk.part];
+        let Some(rule) = self.successors.rule(walk.node) else {
+            self.single = [walk.node.raw()];
             return &self.single;
         };
         if bundle.next.is_empty() {
-            match self.heads.from(rule, bundle.inside, 1) {
+            match self.prefixes.from(rule, bundle.inside, 1) {
                 Some(known) => bundle.next = known,
                 None => {
-                    self.single = [self.heads.look_up(rule, bundle.inside)];
+                    self.single = [self.prefixes.look_up(rule, bundle.inside)];
                     return &self.single;
                 }
             }
         }
-        let events = self.heads.all(bundle.next);
+        let events = self.prefixes.all(bundle.next);
         &events[..events.len().min(bundle.common as usize)]
     }
 
@@ -442,12 +444,12 @@ impl<'a> Ends<'a> {
         if walk.moved
             && let Some(place) = walk.place
         {
-            let ahead = self.ahead_of(place, walk.part, bundle.count);
+            let ahead = self.ahead_of(place, walk.node, bundle.count);
             let places = (index(self.places.len())?, index(self.places.len() + 1)?);
             bundle.endings = (index(self.endings.len())?, index(self.endings.len() + 1)?);
             bundle.ahead = ahead;
             self.places.push(place);
-            self.endings.push(Ending { part: walk.part, places, count: bundle.count, ahead });
+            self.endings.push(Ending { node: walk.node, places, count: bundle.count, ahead });
         }
         self.bundles[bundles.0 as usize] = bundle;
         Ok(())
@@ -465,10 +467,10 @@ impl<'a> Ends<'a> {
 /// A bundle on its way.
 pub(super) struct Walk {
     bundle: Bundle,
-    part: Part,
+    node: Node,
     /// The place, where there is only one.
     place: Option<Place>,
-    /// It is no longer in the part where it began.
+    /// It is no longer in the node where it began.
     moved: bool,
 }
 

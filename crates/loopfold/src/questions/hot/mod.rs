@@ -11,23 +11,23 @@
 //! * `paper` is figure 7 of the paper, which reads the rules from left to right and
 //!   begins anew after each find, so that its selection depends on the rules.
 
-mod ahead;
 mod best;
 mod costs;
 mod ends;
-mod followers;
-mod heads;
 mod paper;
+mod prefixes;
 mod search;
 mod streams;
+mod successors;
+mod upper_bound;
 
 pub use costs::{EventCosts, Limit};
 
 use crate::fold::Fold;
 use crate::{Error, Result, Symbol};
 use best::{Best, Candidate};
-use followers::Followers;
 use search::{Search, Wanted};
+use successors::SuccessorIndex;
 
 /// Which subpaths are looked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -141,24 +141,24 @@ pub struct HotSubpaths {
 pub fn hot_subpaths(fold: &Fold, costs: &EventCosts, settings: &HotSettings) -> Result<HotSubpaths> {
     settings.check()?;
     let units = costs.units(fold)?;
-    let followers = Followers::new(fold)?;
-    let total = costs.total_units(followers.symbol_counts())?;
+    let successors = SuccessorIndex::new(fold)?;
+    let total = costs.total_units(successors.symbol_counts())?;
     let limit = settings.min_cost.units(costs, total)?;
-    let mut search = Search::new(&followers, units, settings.max_length);
+    let mut search = Search::new(&successors, units, settings.max_length);
     let wanted = Wanted {
         shortest: settings.min_length,
         longest: settings.max_length,
         limit,
         all: settings.selection == Selection::All,
-        dearest: units.iter().copied().max().unwrap_or(0),
+        max_event_cost: units.iter().copied().max().unwrap_or(0),
     };
     let mut best = Best::new(settings.keep);
     match settings.selection {
         Selection::Minimal | Selection::All => search.run(&wanted, &mut best)?,
-        Selection::Paper => paper::scan(&followers, units, &wanted, &mut search, &mut best)?,
+        Selection::Paper => paper::scan(&successors, units, &wanted, &mut search, &mut best)?,
     }
     let (found, kept) = best.finish();
-    let streams = streams::of(&followers, &mut search, &kept)?;
+    let streams = streams::of(&successors, &mut search, &kept)?;
     let subpath = |(Candidate { cost, count, events }, streams): (Candidate, _)| HotSubpath {
         events: events.into_iter().map(Symbol::from_raw).collect(),
         count,

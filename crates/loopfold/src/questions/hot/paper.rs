@@ -23,29 +23,31 @@
 
 use super::best::Best;
 use super::costs::reaches;
-use super::followers::Followers;
 use super::search::{Search, Wanted};
+use super::successors::SuccessorIndex;
 use crate::Result;
-use crate::fold::Target;
+use crate::fold::Grammar;
+use crate::fold::measure::bottom_up;
 use hashbrown::{HashMap, HashSet};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 
 /// Offers what figure 7 prints.
 pub(super) fn scan(
-    followers: &Followers<'_>,
+    successors: &SuccessorIndex<'_>,
     costs: &[u64],
     wanted: &Wanted,
     search: &mut Search<'_>,
     best: &mut Best,
 ) -> Result<()> {
     let cost = |events: &[u32]| events.iter().map(|&event| u128::from(costs[event as usize])).sum();
-    for events in Scan::new(followers, costs, wanted).run() {
+    for events in prints(successors, costs, wanted)? {
         best.offer(&events, search.count(&events)?, cost(&events));
     }
     Ok(())
 }
 
-/// The borders of a rule.
+/// The borders of a node: here, of its events that are not part of a subpath found inside it.
 #[derive(Default)]
 struct Border {
     prefix: Vec<u32>,
@@ -54,51 +56,45 @@ struct Border {
     covers: bool,
 }
 
-struct Scan<'a> {
-    followers: &'a Followers<'a>,
-    costs: &'a [u64],
-    wanted: &'a Wanted,
-    borders: Vec<Border>,
-    /// For each rule how many items are still to be read that repeat it.
-    awaited: Vec<u32>,
-    found: HashSet<Vec<u32>>,
+impl Border {
+    fn of_symbol(symbol: u32) -> Self {
+        Self { prefix: vec![symbol], suffix: vec![symbol], covers: true }
+    }
 }
 
-impl<'a> Scan<'a> {
-    fn new(followers: &'a Followers<'a>, costs: &'a [u64], wanted: &'a Wanted) -> Self {
-        let mut awaited = vec![0; followers.fold.rules().len()];
-        for rule in followers.used_rules() {
-            for item in followers.fold.body(rule) {
-                if let Target::Rule(inner) = item.target() {
-                    awaited[inner.index()] += 1;
-                }
+/// What the figure prints.
+fn prints(successors: &SuccessorIndex<'_>, costs: &[u64], wanted: &Wanted) -> Result<HashSet<Vec<u32>>> {
+    let fold = successors.fold;
+    let mut awaited = items_left(successors);
+    let mut found = HashSet::new();
+    let mut rules = fold.rules();
+    let of_symbols = (0..fold.symbol_count() as u32).map(|symbol| RefCell::new(Border::of_symbol(symbol)));
+    bottom_up(fold, of_symbols.collect(), |body, borders| {
+        let rule = rules.next();
+        let uses = rule.map_or(0, |rule| successors.uses(rule));
+        let mut reading = Reading::new(costs, wanted, uses, &mut found);
+        for &item in if uses == 0 { &[] } else { body } {
+            let node = fold.item_node(item).index();
+            reading.item(&borders[node].borrow(), fold.target_length(item.target()), item.times());
+            awaited[node] -= 1;
+            if awaited[node] == 0 {
+                borders[node].take();
             }
         }
-        Self { followers, costs, wanted, borders: Vec::new(), awaited, found: HashSet::new() }
-    }
+        // Nobody reads the border of a root.
+        let is_awaited = rule.is_some_and(|rule| awaited[fold.rule_node(rule).index()] > 0);
+        Ok(if is_awaited { RefCell::new(reading.finish()) } else { RefCell::default() })
+    })?;
+    Ok(found)
+}
 
-    fn run(mut self) -> HashSet<Vec<u32>> {
-        let fold = self.followers.fold;
-        for rule in fold.rules() {
-            let uses = self.followers.uses(rule);
-            let mut reading = Reading::new(self.costs, self.wanted, uses, &mut self.found);
-            for item in if uses == 0 { &[] } else { fold.body(rule) } {
-                match item.target() {
-                    Target::Symbol(symbol) => reading.repeat(&[symbol.raw()], item.times()),
-                    Target::Rule(inner) => {
-                        reading.inner(&self.borders[inner.index()], fold.length(inner), item.times());
-                        self.awaited[inner.index()] -= 1;
-                        if self.awaited[inner.index()] == 0 {
-                            self.borders[inner.index()] = Border::default();
-                        }
-                    }
-                }
-            }
-            let border = if self.awaited[rule.index()] > 0 { reading.finish() } else { Border::default() };
-            self.borders.push(border);
-        }
-        self.found
-    }
+/// For each node how many items there are to be read that repeat it.
+fn items_left(successors: &SuccessorIndex<'_>) -> Vec<u32> {
+    let fold = successors.fold;
+    let mut items = vec![0; fold.node_count()];
+    let used = successors.used_rules().flat_map(|rule| fold.body(rule));
+    used.for_each(|&item| items[fold.item_node(item).index()] += 1);
+    items
 }
 
 /// A rule while it is read.
@@ -126,8 +122,8 @@ impl<'a> Reading<'a> {
         Border { prefix: self.prefix, suffix: self.string.into(), covers: self.covers }
     }
 
-    /// Reads an item that is an inner rule of `length` events.
-    fn inner(&mut self, border: &Border, length: u64, times: u64) {
+    /// Reads an item of a node with this border and `length` events.
+    fn item(&mut self, border: &Border, length: u64, times: u64) {
         if border.covers {
             return self.repeat(&border.prefix, times);
         }

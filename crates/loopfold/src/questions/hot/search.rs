@@ -9,14 +9,15 @@
 //! items times length, times how far inside a part subpaths are followed that began
 //! before it; with limits such as a thousandth of all events nearly everything is left
 //! after a few events. A fold without structure is sorted as a plain stream would be, by
-//! one event after another. Memory: that of [`Followers`], and the ends of the subpaths
+//! one event after another. Memory: that of [`SuccessorIndex`], and the ends of the subpaths
 //! on the way to the present one.
 
-use super::ahead::Ahead;
 use super::best::Best;
 use super::costs::reaches;
 use super::ends::{Ends, Mark, Span};
-use super::followers::Followers;
+use super::successors::SuccessorIndex;
+use super::upper_bound::UpperBound;
+use crate::fold::Grammar;
 use crate::{Result, RuleId};
 
 /// What is looked for.
@@ -28,8 +29,8 @@ pub(super) struct Wanted {
     pub(super) limit: u128,
     /// Also those that go on from a hot one.
     pub(super) all: bool,
-    /// What the dearest event costs.
-    pub(super) dearest: u64,
+    /// What the most expensive event costs.
+    pub(super) max_event_cost: u64,
 }
 
 impl Wanted {
@@ -39,9 +40,9 @@ impl Wanted {
     }
 
     /// Whether a subpath that goes on from this one may be wanted: it occurs no more
-    /// often, and its further events cost no more than the dearest.
+    /// often, and its further events cost no more than the most expensive one.
     fn goes_on(&self, length: usize, count: u64, cost: u128) -> bool {
-        let more = (self.longest - length) as u128 * u128::from(self.dearest);
+        let more = (self.longest - length) as u128 * u128::from(self.max_event_cost);
         length < self.longest && reaches(count, cost.saturating_add(more), self.limit)
     }
 
@@ -69,7 +70,7 @@ struct Open {
 
 /// The search and its memory, which is used again for every subpath.
 pub(super) struct Search<'a> {
-    followers: &'a Followers<'a>,
+    successors: &'a SuccessorIndex<'a>,
     costs: &'a [u64],
     /// What every event costs, if all cost the same.
     each: Option<u64>,
@@ -87,24 +88,26 @@ pub(super) struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// A search for subpaths of at most `longest` events; `costs` says what each costs.
-    pub(super) fn new(followers: &'a Followers<'a>, costs: &'a [u64], longest: usize) -> Self {
+    pub(super) fn new(successors: &'a SuccessorIndex<'a>, costs: &'a [u64], longest: usize) -> Self {
+        let symbols = successors.fold.symbol_count();
         Self {
-            followers,
+            successors,
             costs,
             each: costs.first().copied().filter(|each| costs.iter().all(|cost| cost == each)),
-            ends: Ends::new(followers, longest),
+            ends: Ends::new(successors, longest),
             events: Vec::new(),
             open: Vec::new(),
-            counts: vec![0; followers.symbols()],
-            aheads: vec![0.0; followers.symbols()],
+            counts: vec![0; symbols],
+            aheads: vec![0.0; symbols],
             following: Vec::new(),
         }
     }
 
     /// Offers every subpath that is wanted.
     pub(super) fn run(&mut self, wanted: &Wanted, best: &mut Best) -> Result<()> {
-        self.ends.look_ahead(Ahead::new(self.followers, self.costs, wanted.longest, wanted.limit));
-        for (symbol, &count) in (0..).zip(self.followers.symbol_counts()) {
+        let bound = UpperBound::new(self.successors, self.costs, wanted.longest, wanted.limit)?;
+        self.ends.set_bound(bound);
+        for (symbol, &count) in (0..).zip(self.successors.symbol_counts()) {
             let cost = self.cost_of(symbol);
             self.events.clear();
             self.events.push(symbol);
@@ -120,7 +123,7 @@ impl<'a> Search<'a> {
                 self.continue_from(subpath, wanted, best)?;
             }
         }
-        self.ends.look_ahead(None);
+        self.ends.set_bound(None);
         Ok(())
     }
 
@@ -141,16 +144,16 @@ impl<'a> Search<'a> {
             self.ends.keep_steps(|next| next == symbol);
             last = self.ends.take(0..self.ends.steps().len())?;
         }
-        Ok(self.ends.places(last).map(|place| self.followers.count_in_rule(place)).collect())
+        Ok(self.ends.places(last).map(|place| self.successors.count_in_rule(place)).collect())
     }
 
     /// How often a subpath occurs.
     pub(super) fn count(&mut self, events: &[u32]) -> Result<u64> {
         let located = match events {
-            [symbol] => self.followers.rules_with(*symbol),
+            [symbol] => self.successors.rules_with(*symbol),
             events => self.locate(events)?,
         };
-        Ok(located.iter().map(|&(rule, count)| count * self.followers.uses(RuleId::from_raw(rule))).sum())
+        Ok(located.iter().map(|&(rule, count)| count * self.successors.uses(RuleId::from_raw(rule))).sum())
     }
 
     /// Looks at everything that goes on from the present subpath.
@@ -217,7 +220,7 @@ impl<'a> Search<'a> {
             let cost = cost + u128::from(self.costs[symbol as usize]);
             self.events.push(symbol);
             if !wanted.look_at(&self.events, *count, cost, best)
-                || self.ends.ahead().is_some_and(|all| !all.suffices(*count, cost, ahead))
+                || self.ends.bound().is_some_and(|all| !all.suffices(*count, cost, ahead))
             {
                 *count = 0;
                 left_out += 1;
@@ -295,12 +298,12 @@ mod tests {
     #[test]
     fn little_memory_changes_nothing() {
         let fold = fold_of(&streams::control_flow(20_000, 3), &SequiturRuns);
-        let followers = Followers::new(&fold).unwrap();
+        let successors = SuccessorIndex::new(&fold).unwrap();
         let costs: Vec<u64> = (0..fold.alphabet().len() as u64).map(|symbol| 1 + symbol % 5).collect();
-        let wanted = Wanted { shortest: 8, longest: 60, limit: 100, all: false, dearest: 5 };
+        let wanted = Wanted { shortest: 8, longest: 60, limit: 100, all: false, max_event_cost: 5 };
         let found = |room: usize| {
-            let mut search = Search::new(&followers, &costs, wanted.longest);
-            search.ends.heads.set_room(room);
+            let mut search = Search::new(&successors, &costs, wanted.longest);
+            search.ends.prefixes.set_room(room);
             let mut best = Best::new(usize::MAX);
             search.run(&wanted, &mut best).unwrap();
             best.finish()

@@ -13,6 +13,7 @@
 //! doubles what it holds, no more than 64 lie in each other. Memory: 4 bytes a symbol and
 //! 60 a loop.
 
+use crate::fold::cursor::{Cursor, Step};
 use crate::fold::{Fold, FoldBuilder, Folded, Target, measure_rules};
 use crate::questions::{Nest, Node};
 use crate::{Error, Result, RuleId, Symbol};
@@ -103,25 +104,35 @@ impl Abridged {
     fn flattened(fold: &Fold, rule: RuleId) -> Result<Self> {
         let mut symbols: Vec<Symbol> = Vec::new();
         let mut loops: Vec<AbridgedLoop> = Vec::new();
-        // The items that are still to be written, of each open rule, and the loop that it is.
-        let mut open = vec![(fold.body(rule).iter(), None)];
-        while let Some((items, repeated)) = open.last_mut() {
-            let Some(&item) = items.next() else {
-                if let Some(index) = *repeated {
-                    let ended: &mut AbridgedLoop = &mut loops[index];
-                    ended.end = symbols.len() as u32;
+        let mut cursor = Cursor::new(fold, rule);
+        // The rules that the cursor is in, the outermost left out: the loops that they are.
+        let mut open: Vec<Option<usize>> = Vec::new();
+        while let Some(step) = cursor.step() {
+            let stretch = match step {
+                Step::Stretch(stretch) => stretch,
+                Step::End { again, .. } => {
+                    if let Some(index) = open.pop().flatten() {
+                        loops[index].end = symbols.len() as u32;
+                    }
+                    // The body is written once.
+                    cursor.skip(again);
+                    continue;
                 }
-                open.pop();
-                continue;
             };
             let start = symbols.len() as u32;
-            let repeated = (item.times() > 1).then_some(loops.len());
-            if repeated.is_some() {
-                loops.push(AbridgedLoop { start, end: start + 1, times: item.times() });
+            let looped = (stretch.times > 1).then_some(loops.len());
+            if looped.is_some() {
+                loops.push(AbridgedLoop { start, end: start + 1, times: stretch.times });
             }
-            match item.target() {
-                Target::Symbol(symbol) => symbols.push(symbol),
-                Target::Rule(inner) => open.push((fold.body(inner).iter(), repeated)),
+            match stretch.target {
+                Target::Symbol(symbol) => {
+                    symbols.push(symbol);
+                    cursor.skip(stretch.times);
+                }
+                Target::Rule(_) => {
+                    open.push(looped);
+                    cursor.enter();
+                }
             }
         }
         Self::with_loops(symbols, loops)

@@ -7,7 +7,7 @@
 //! alphabet.
 
 use crate::fold::Fold;
-use crate::questions::communication::{Call, Calls, CommId, Communicators, Peer};
+use crate::questions::communication::{Call, Calls, Channel, Communicators, Peer};
 use crate::questions::names::symbols_called;
 use crate::questions::patterns::ENVELOPE;
 use crate::trace::{Alphabet, Projection, Role};
@@ -161,7 +161,8 @@ impl<'a> ProcessStreams<'a> {
                 Some(call)
                     if role == Role::Collective || !(call.sends.is_empty() && call.receives.is_empty()) =>
                 {
-                    Some(numbers.symbol(role, self.peer(stream, call))?)
+                    let peer = self.peer(stream, call).map(|peer| peer as usize);
+                    Some(numbers.symbol(role, peer)?)
                 }
                 // What goes to nobody is no message.
                 _ => None,
@@ -171,7 +172,7 @@ impl<'a> ProcessStreams<'a> {
     }
 
     /// The process at the other end of the first message of a call.
-    fn peer(&self, stream: usize, call: &Call) -> Option<usize> {
+    fn peer(&self, stream: usize, call: &Call) -> Option<u32> {
         match call.sends.first().or(call.receives.first())?.peer {
             Peer::Rank(rank) => {
                 let comm = self.calls.comm(call.comm);
@@ -180,14 +181,15 @@ impl<'a> ProcessStreams<'a> {
                     // The trace may have fewer streams than there were processes.
                     None => rank,
                 };
-                Some(rank as usize)
+                Some(rank)
             }
             Peer::Any => None,
         }
     }
 
-    /// What kind of message a symbol of a stream sends or receives, and which of the two.
-    pub(super) fn message(&self, stream: usize, symbol: Symbol) -> Option<(MessageKind, bool)> {
+    /// The channel of the message that a symbol of a stream sends or receives, and whether it
+    /// sends.
+    pub(super) fn message(&self, stream: usize, symbol: Symbol) -> Option<(Channel, bool)> {
         let call = self.calls.get(symbol)?;
         let is_send = match self.fold.alphabet().meaning(symbol).role {
             Role::Send => true,
@@ -195,17 +197,8 @@ impl<'a> ProcessStreams<'a> {
             _ => return None,
         };
         let message = if is_send { call.sends.first()? } else { call.receives.first()? };
-        let (own, peer) = (self.communicators.rank(stream) as usize, self.peer(stream, call)?);
+        let (own, peer) = (self.communicators.rank(stream), self.peer(stream, call)?);
         let (from, to) = if is_send { (own, peer) } else { (peer, own) };
-        Some((MessageKind { from, to, comm: call.comm, tag: message.tag? }, is_send))
+        Some((Channel { from, to, comm: call.comm, tag: Some(message.tag?) }, is_send))
     }
-}
-
-/// What messages that are received in the order in which they are sent have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct MessageKind {
-    from: usize,
-    to: usize,
-    comm: CommId,
-    tag: i64,
 }

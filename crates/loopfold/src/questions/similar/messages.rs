@@ -4,9 +4,10 @@
 //! n-th receive from it there. Receives from whoever sends, or of any tag, have no partner
 //! here. Time and memory go with the messages.
 
-use super::compared::{MessageKind, ProcessStreams};
+use super::compared::ProcessStreams;
 use super::joined::SimilarPartners;
 use crate::fold::Fold;
+use crate::questions::communication::Channel;
 use crate::{Error, Result};
 use hashbrown::HashMap;
 
@@ -26,15 +27,15 @@ const MOST: usize = 1 << 26;
 impl MessagesInOrder {
     /// Matches the messages of all processes.
     pub fn of(fold: &Fold, processes: &ProcessStreams<'_>) -> Result<Self> {
-        let mut ends: HashMap<MessageKind, [Vec<End>; 2]> = HashMap::new();
+        let mut ends: HashMap<Channel, [Vec<End>; 2]> = HashMap::new();
         let mut count = 0;
         for (stream, folded) in fold.streams().iter().enumerate() {
             let Some(process) = processes.process(stream) else { continue };
             let symbols = fold.alphabet().symbols();
-            let kinds: Vec<_> = symbols.map(|symbol| processes.message(stream, symbol)).collect();
+            let channels: Vec<_> = symbols.map(|symbol| processes.message(stream, symbol)).collect();
             for (position, symbol) in (0u64..).zip(fold.unfold(folded.root())) {
-                let Some((kind, is_send)) = kinds[symbol.index()] else { continue };
-                ends.entry(kind).or_default()[usize::from(is_send)].push((process, position));
+                let Some((channel, is_send)) = channels[symbol.index()] else { continue };
+                ends.entry(channel).or_default()[usize::from(is_send)].push((process, position));
                 count += 1;
                 if count > MOST {
                     return Err(Error::limit(format_args!("more than {MOST} messages cannot be matched")));

@@ -13,7 +13,7 @@ const LARGEST: usize = 1 << 26;
 const LEAST: u32 = 16;
 
 /// The first events of rules.
-pub(super) struct Heads<'a> {
+pub(super) struct PrefixCache<'a> {
     fold: &'a Fold,
     largest: usize,
     /// No rule is looked at beyond this many events.
@@ -43,7 +43,7 @@ impl Known {
     }
 }
 
-impl<'a> Heads<'a> {
+impl<'a> PrefixCache<'a> {
     /// For rules of which at most `most` events matter.
     pub(super) fn new(fold: &'a Fold, most: u32) -> Self {
         Self {

@@ -1,21 +1,19 @@
-//! What can come after a part of a fold, wherever the part is used.
+//! What can come after a [`Node`] of a fold, wherever the node is used.
 //!
-//! A *part* is a symbol or a rule; both have numbers of one kind here. Where a part is
-//! used, one of three things follows it: the part again, if its item repeats; the next
-//! item of the rule; or, if it is the last item, whatever follows the rule. The first
-//! two are kept for every part, sorted by the first event of what follows, with the
-//! number of times that happens in all streams, so that a question can add up whole
-//! classes of followers without looking at each.
+//! Where a node is used, one of three things follows it: the node again, if its item
+//! repeats; the next item of the rule; or, if it is the last item, whatever follows the
+//! rule. The first two are kept for every node, sorted by the first event of what follows,
+//! with the number of times that happens in all streams, so that a question can add up
+//! whole classes of successors without looking at each.
 //!
 //! Cost: a counting sort over the items; about 60 bytes an item. The search jumps
 //! from item to item all over the fold, so what it wants to know of one lies together.
 
-use crate::fold::{Fold, Item, Target, rule_uses, symbol_counts_of};
+use crate::fold::measure::bottom_up;
+use crate::fold::reach::node_uses;
+use crate::fold::{Fold, Grammar, Node};
 use crate::{Error, Result, RuleId};
 use std::ops::Range;
-
-/// A symbol or a rule: symbols first, then rules.
-pub(super) type Part = u32;
 
 /// An item in which occurrences of a subpath end, and in which of its repetitions.
 ///
@@ -63,13 +61,13 @@ impl Place {
     }
 }
 
-/// A place that follows a part.
-#[derive(Clone, Copy, Debug, Default)]
+/// A place that follows a node.
+#[derive(Clone, Copy, Debug)]
 struct Record {
     /// The item, and [`LOOPED`] if it is the one before again.
     item: u32,
-    part: Part,
-    /// The first event of the part.
+    node: Node,
+    /// The first event of the node.
     symbol: u32,
     uses: u64,
 }
@@ -80,21 +78,21 @@ impl Record {
     }
 }
 
-/// Followers of one part that begin with the same event.
+/// Successors of one node that begin with the same event.
 #[derive(Clone, Copy, Debug)]
 struct Class {
     symbol: u32,
     /// The first of its records; the next class begins where it ends.
     records: u32,
-    /// How often the part is followed so.
+    /// How often the node is followed so.
     count: u64,
 }
 
 /// What the search wants to know of an item.
 #[derive(Clone, Copy, Debug)]
 struct Spot {
-    part: Part,
-    /// The first event of the part.
+    node: Node,
+    /// The first event of the node.
     first: u32,
     /// The rule that the item is in.
     rule: u32,
@@ -104,99 +102,97 @@ struct Spot {
 
 const MANY: u32 = u32::MAX;
 
-/// Where some occurrences go on after the end of a part.
+/// Where some occurrences go on after the end of a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Next {
-    /// At a place: the part there and its first event, and how many occurrences go on so.
-    Place { place: Place, part: Part, symbol: u32, count: u64 },
-    /// With whatever follows this part.
-    After(Part),
+    /// At a place: the node there and its first event, and how many occurrences go on so.
+    Place { place: Place, node: Node, symbol: u32, count: u64 },
+    /// With whatever follows this node.
+    After(Node),
 }
 
-/// The parts of a fold and what follows each.
-pub(super) struct Followers<'a> {
+/// The nodes of a fold and what follows each.
+pub(super) struct SuccessorIndex<'a> {
     pub(super) fold: &'a Fold,
-    symbols: u32,
-    /// How often each rule is unfolded.
+    /// How often each node is unfolded.
     uses: Vec<u64>,
-    symbol_counts: Vec<u64>,
     spots: Vec<Spot>,
-    /// How many events each part is, or [`MANY`].
+    /// How many events each node is, or [`MANY`].
     lengths: Vec<u32>,
-    /// For each part the first of its classes.
+    /// For each node the first of its classes.
     class_starts: Vec<u32>,
     classes: Vec<Class>,
     records: Vec<Record>,
-    /// For each part the first of the rules that end with it.
+    /// For each node the first of the rules that end with it.
     ended_starts: Vec<u32>,
     ended: Vec<u32>,
 }
 
-impl<'a> Followers<'a> {
+impl<'a> SuccessorIndex<'a> {
     pub(super) fn new(fold: &'a Fold) -> Result<Self> {
         let items = fold.all_items();
         if items.len() >= LARGEST_FOLD {
             return Err(Error::limit(format_args!("a fold of {} items is too large for this", items.len())));
         }
-        let uses = rule_uses(fold)?;
-        let mut followers = Self {
+        let of_rules = fold.rules().map(|rule| u32::try_from(fold.length(rule)).unwrap_or(MANY));
+        let mut successors = Self {
             fold,
-            symbols: fold.alphabet().len() as u32,
-            symbol_counts: symbol_counts_of(fold, &uses)?,
-            uses,
+            uses: node_uses(fold, fold.streams().iter().map(|stream| (fold.rule_node(stream.root()), 1)))?,
             spots: Vec::with_capacity(items.len()),
-            lengths: Vec::new(),
+            lengths: std::iter::repeat_n(1, fold.symbol_count()).chain(of_rules).collect(),
             class_starts: Vec::new(),
             classes: Vec::new(),
             records: Vec::new(),
             ended_starts: Vec::new(),
             ended: Vec::new(),
         };
-        followers.find_spots(items);
-        followers.find_classes();
-        followers.find_ended();
-        Ok(followers)
+        successors.find_spots()?;
+        successors.find_classes();
+        successors.find_ended();
+        Ok(successors)
     }
 
-    fn find_spots(&mut self, items: &[Item]) {
-        let mut first: Vec<u32> = (0..self.symbols).collect();
-        self.lengths.resize(first.len(), 1);
-        for rule in self.fold.rules() {
-            let range = self.fold.item_range(rule);
-            let start = range.start;
-            for &item in &items[range] {
-                let part = self.part(item.target());
+    fn find_spots(&mut self) -> Result<()> {
+        let fold = self.fold;
+        let mut rules = fold.rules().map(RuleId::raw);
+        // The first event of each node.
+        bottom_up(fold, (0..fold.symbol_count() as u32).collect(), |body, first| {
+            let (start, rule) = (self.spots.len(), rules.next().unwrap_or_default());
+            for &item in body {
+                let node = fold.item_node(item);
                 let times = u32::try_from(item.times()).unwrap_or(MANY);
-                self.spots.push(Spot { part, first: first[part as usize], rule: rule.raw(), times });
+                self.spots.push(Spot { node, first: first[node.index()], rule, times });
             }
             // Only the rule of an empty stream has no first event, and nothing contains it.
-            first.push(self.spots.get(start).map_or(0, |spot| spot.first));
-            self.lengths.push(u32::try_from(self.fold.length(rule)).unwrap_or(MANY));
-        }
+            Ok(self.spots.get(start).map_or(0, |spot| spot.first))
+        })?;
+        Ok(())
     }
 
-    /// Every place that follows a part, by the part, and by its first event for each.
+    /// Every place that follows a node, by the node, and by its first event for each.
     fn find_classes(&mut self) {
-        let mut starts = vec![0u32; self.parts() + 1];
-        self.each_record(|before, _| starts[before as usize + 1] += 1);
-        for part in 0..self.parts() {
-            starts[part + 1] += starts[part];
+        let nodes = self.fold.node_count();
+        let mut starts = vec![0u32; nodes + 1];
+        self.each_record(|before, _| starts[before.index() + 1] += 1);
+        for node in 0..nodes {
+            starts[node + 1] += starts[node];
         }
-        let mut records = vec![Record::default(); starts[self.parts()] as usize];
+        let none = Record { item: 0, node: Node::new(0), symbol: 0, uses: 0 };
+        let mut records = vec![none; starts[nodes] as usize];
         let mut next = starts.clone();
         self.each_record(|before, record| {
-            let at = &mut next[before as usize];
+            let at = &mut next[before.index()];
             records[*at as usize] = record;
             *at += 1;
         });
-        for part in 0..self.parts() {
-            let of_part = starts[part] as usize..starts[part + 1] as usize;
+        for node in 0..nodes {
+            let of_node = starts[node] as usize..starts[node + 1] as usize;
             self.class_starts.push(self.classes.len() as u32);
-            records[of_part.clone()].sort_by_key(|record| record.symbol);
-            for (at, record) in of_part.clone().zip(&records[of_part.clone()]) {
+            records[of_node.clone()].sort_by_key(|record| record.symbol);
+            for (at, record) in of_node.clone().zip(&records[of_node.clone()]) {
                 let count = self.count(record.place());
                 match self.classes.last_mut() {
-                    Some(class) if at > of_part.start && class.symbol == record.symbol => {
+                    Some(class) if at > of_node.start && class.symbol == record.symbol => {
                         class.count += count
                     }
                     _ => self.classes.push(Class { symbol: record.symbol, records: at as u32, count }),
@@ -208,18 +204,18 @@ impl<'a> Followers<'a> {
         self.records = records;
     }
 
-    /// Goes through the places that follow parts, with the part before each.
-    fn each_record(&self, mut visit: impl FnMut(Part, Record)) {
+    /// Goes through the places that follow nodes, with the node before each.
+    fn each_record(&self, mut visit: impl FnMut(Node, Record)) {
         for rule in self.used_rules() {
             let uses = self.uses(rule);
             let range = self.fold.item_range(rule);
             for item in range.clone() {
-                let Spot { part, first, times, .. } = self.spots[item];
+                let Spot { node, first, times, .. } = self.spots[item];
                 if item > range.start {
-                    visit(self.spots[item - 1].part, Record { item: item as u32, part, symbol: first, uses });
+                    visit(self.spots[item - 1].node, Record { item: item as u32, node, symbol: first, uses });
                 }
                 if times > 1 {
-                    visit(part, Record { item: item as u32 | LOOPED, part, symbol: first, uses });
+                    visit(node, Record { item: item as u32 | LOOPED, node, symbol: first, uses });
                 }
             }
         }
@@ -228,8 +224,8 @@ impl<'a> Followers<'a> {
     fn find_ended(&mut self) {
         let rules = self.used_rules().filter(|&rule| !self.fold.body(rule).is_empty());
         let rules: Vec<u32> = rules.map(RuleId::raw).collect();
-        let last = |rule| self.spots[self.fold.item_range(RuleId::from_raw(rule)).end - 1].part;
-        (self.ended, self.ended_starts) = counting_sort(&rules, self.parts(), last);
+        let last = |rule| self.spots[self.fold.item_range(RuleId::from_raw(rule)).end - 1].node;
+        (self.ended, self.ended_starts) = counting_sort(&rules, self.fold.node_count(), last);
     }
 
     /// The rules that some stream uses.
@@ -239,39 +235,17 @@ impl<'a> Followers<'a> {
 
     /// How often a rule is unfolded.
     pub(super) fn uses(&self, rule: RuleId) -> u64 {
-        self.uses[rule.index()]
+        self.uses[self.fold.rule_node(rule).index()]
     }
 
-    /// How many parts there are.
-    pub(super) fn parts(&self) -> usize {
-        self.lengths.len()
+    /// The rule that a node is; `None` for a symbol.
+    pub(super) fn rule(&self, node: Node) -> Option<RuleId> {
+        self.fold.rule_of(node)
     }
 
-    /// How many symbols there are.
-    pub(super) fn symbols(&self) -> usize {
-        self.symbols as usize
-    }
-
-    /// The part that an item repeats.
-    pub(super) fn part(&self, target: Target) -> Part {
-        match target {
-            Target::Symbol(symbol) => symbol.raw(),
-            Target::Rule(rule) => self.part_of_rule(rule.raw()),
-        }
-    }
-
-    fn part_of_rule(&self, rule: u32) -> Part {
-        self.symbols + rule
-    }
-
-    /// The rule that a part is, unless it is a symbol.
-    pub(super) fn rule(&self, part: Part) -> Option<RuleId> {
-        part.checked_sub(self.symbols).map(RuleId::from_raw)
-    }
-
-    /// How many events a part is; where that is very many, fewer.
-    pub(super) fn length(&self, part: Part) -> u32 {
-        self.lengths[part as usize]
+    /// How many events a node is; where that is very many, fewer.
+    pub(super) fn length(&self, node: Node) -> u32 {
+        self.lengths[node.index()]
     }
 
     fn spot(&self, place: Place) -> Spot {
@@ -307,13 +281,16 @@ impl<'a> Followers<'a> {
 
     /// How often each symbol occurs.
     pub(super) fn symbol_counts(&self) -> &[u64] {
-        &self.symbol_counts
+        &self.uses[..self.fold.symbol_count()]
     }
 
     /// The rules that have a symbol as an item, and how often.
     pub(super) fn rules_with(&self, symbol: u32) -> Vec<(u32, u64)> {
         let items = self.fold.all_items().iter().zip(&self.spots);
-        items.filter(|(_, spot)| spot.part == symbol).map(|(item, spot)| (spot.rule, item.times())).collect()
+        items
+            .filter(|(_, spot)| spot.node.raw() == symbol)
+            .map(|(item, spot)| (spot.rule, item.times()))
+            .collect()
     }
 
     /// The numbers of all classes.
@@ -321,34 +298,35 @@ impl<'a> Followers<'a> {
         0..self.classes.len() as u32 - 1
     }
 
-    /// The classes of what follows a part: their numbers.
-    pub(super) fn classes(&self, part: Part) -> Range<u32> {
-        self.class_starts[part as usize]..self.class_starts[part as usize + 1]
+    /// The classes of what follows a node: their numbers.
+    pub(super) fn classes(&self, node: Node) -> Range<u32> {
+        self.class_starts[node.index()]..self.class_starts[node.index() + 1]
     }
 
-    /// The first event of a class, how often the class follows its part, and the place
-    /// and its part if there is only one.
-    pub(super) fn class(&self, class: u32) -> (u32, u64, Option<(Place, Part)>) {
+    /// The first event of a class, how often the class follows its node, and the place
+    /// and its node if there is only one.
+    pub(super) fn class(&self, class: u32) -> (u32, u64, Option<(Place, Node)>) {
         let Class { symbol, count, records } = self.classes[class as usize];
         let only = self.classes[class as usize + 1].records == records + 1;
         let only = only.then(|| self.records[records as usize]);
-        (symbol, count, only.map(|record| (record.place(), record.part)))
+        (symbol, count, only.map(|record| (record.place(), record.node)))
     }
 
-    /// Where the first event of a class is: the place, its part, and how often.
-    pub(super) fn places(&self, class: u32) -> impl Iterator<Item = (Place, Part, u64)> {
+    /// Where the first event of a class is: the place, its node, and how often.
+    pub(super) fn places(&self, class: u32) -> impl Iterator<Item = (Place, Node, u64)> {
         let range = self.classes[class as usize].records..self.classes[class as usize + 1].records;
         let records = &self.records[range.start as usize..range.end as usize];
         records.iter().map(|record| {
             let place = record.place();
-            (place, record.part, self.count(place))
+            (place, record.node, self.count(place))
         })
     }
 
-    /// The rules that end with a part, as parts.
-    pub(super) fn ended_by(&self, part: Part) -> impl Iterator<Item = Part> {
-        let range = self.ended_starts[part as usize]..self.ended_starts[part as usize + 1];
-        self.ended[range.start as usize..range.end as usize].iter().map(|&rule| self.part_of_rule(rule))
+    /// The rules that end with a node.
+    pub(super) fn ended_by(&self, node: Node) -> impl Iterator<Item = Node> {
+        let range = self.ended_starts[node.index()]..self.ended_starts[node.index() + 1];
+        let rules = &self.ended[range.start as usize..range.end as usize];
+        rules.iter().map(|&rule| self.fold.rule_node(RuleId::from_raw(rule)))
     }
 
     /// What comes after the end of the repetition in which occurrences end at a place:
@@ -364,7 +342,7 @@ impl<'a> Followers<'a> {
         let going_on = occurrences - u64::from(leaving);
         let again = (going_on > 0).then(|| Next::Place {
             place: place.again(),
-            part: spot.part,
+            node: spot.node,
             symbol: spot.first,
             count: going_on * place.uses,
         });
@@ -375,21 +353,21 @@ impl<'a> Followers<'a> {
         match self.spots.get(place.item as usize + 1) {
             Some(next) if next.rule == rule => Next::Place {
                 place: Place { item: place.item + 1, turn: 0, uses: place.uses },
-                part: next.part,
+                node: next.node,
                 symbol: next.first,
                 count: place.uses,
             },
-            _ => Next::After(self.part_of_rule(rule)),
+            _ => Next::After(self.fold.rule_node(RuleId::from_raw(rule))),
         }
     }
 }
 
 /// Sorts by a key below `keys`, equal ones in the order they were in; and where each key
 /// starts.
-fn counting_sort(values: &[u32], keys: usize, key: impl Fn(u32) -> u32) -> (Vec<u32>, Vec<u32>) {
+fn counting_sort(values: &[u32], keys: usize, key: impl Fn(u32) -> Node) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0u32; keys + 1];
     for &value in values {
-        starts[key(value) as usize + 1] += 1;
+        starts[key(value).index() + 1] += 1;
     }
     for at in 0..keys {
         starts[at + 1] += starts[at];
@@ -397,7 +375,7 @@ fn counting_sort(values: &[u32], keys: usize, key: impl Fn(u32) -> u32) -> (Vec<
     let mut next = starts.clone();
     let mut sorted = vec![0; values.len()];
     for &value in values {
-        let at = &mut next[key(value) as usize];
+        let at = &mut next[key(value).index()];
         sorted[*at as usize] = value;
         *at += 1;
     }
