@@ -38,7 +38,7 @@ pub use path::{
     find_path_indexed, is_path, scan_chunks, scan_unfolded,
 };
 pub use patterns::{
-    Abridged, AbridgedLoop, ENVELOPE, EventChoice, Holders, KeptPositions, NgramPattern, Ngrams, Only,
+    CollapsedLoop, ENVELOPE, EventChoice, Holders, KeptPositions, LoopCollapsed, NgramPattern, Ngrams, Only,
     Pattern, PatternMethod, PatternPlace, PatternPlaces, PatternSettings, Patterns, RankBy, Repeat, Repeats,
     Room,
 };

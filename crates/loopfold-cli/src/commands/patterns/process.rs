@@ -55,14 +55,14 @@ impl<'a> ProcessPatterns<'a> {
     /// The pattern as its first occurrence has it.
     fn nest(&self, pattern: &Pattern) -> Nest {
         let Some((stream, places)) = self.patterns.streams_of(pattern).next() else { return Nest::default() };
-        let abridged = self.streams.doings()[stream].shown();
+        let collapsed = self.streams.doings()[stream].shown();
         let start = places.first().map_or(0, |place| place.start as usize);
         let end = start + pattern.symbols.len();
         let shown = end.min(start + LONGEST);
-        let mut nest = abridged.nest(start, shown);
+        let mut nest = collapsed.nest(start, shown);
         if shown < end {
             let told = nest.length(0..nest.nodes.len());
-            let left_out = abridged.events(start, end).saturating_sub(told);
+            let left_out = collapsed.events(start, end).saturating_sub(told);
             nest.nodes.push(Node::LeftOut(left_out));
         }
         nest

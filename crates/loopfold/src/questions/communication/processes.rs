@@ -15,7 +15,7 @@ use super::call::{Call, Calls};
 use super::communicators::Communicators;
 use super::zip::{Joint, Node, Sequence};
 use crate::fold::{Fold, FoldedStream};
-use crate::questions::patterns::{Abridged, EventChoice, KeptPositions, Only, Room};
+use crate::questions::patterns::{EventChoice, KeptPositions, LoopCollapsed, Only, Room};
 use crate::side_by_side::side_by_side;
 use crate::trace::{Alphabet, Name, Projection, Role};
 use crate::{Result, RuleId, Symbol};
@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// What one stream does.
 #[derive(Clone, Debug, Default)]
 pub struct Doing {
-    shown: Abridged,
+    shown: LoopCollapsed,
     /// What both forms have in common: indices into the events.
     pub(super) nest: Vec<Node>,
     pub(super) events: Vec<DoneEvent>,
@@ -42,7 +42,7 @@ pub(super) struct DoneEvent {
 
 impl Doing {
     /// Where both forms have the same loops.
-    fn of_one_form(exact: Abridged, contexts: Vec<u32>, shown: &[Symbol]) -> Self {
+    fn of_one_form(exact: LoopCollapsed, contexts: Vec<u32>, shown: &[Symbol]) -> Self {
         let event = |(shown, &symbol): (usize, &Symbol)| DoneEvent { symbol, shown: shown as u32 };
         let events = exact.symbols().iter().enumerate().map(event).collect();
         let nest = sequence(&exact);
@@ -50,7 +50,7 @@ impl Doing {
     }
 
     /// The stream as it is shown.
-    pub fn shown(&self) -> &Abridged {
+    pub fn shown(&self) -> &LoopCollapsed {
         &self.shown
     }
 }
@@ -117,7 +117,7 @@ impl<'a> Processes<'a> {
     }
 
     /// The streams as they are shown.
-    pub fn shown(&self) -> Vec<&Abridged> {
+    pub fn shown(&self) -> Vec<&LoopCollapsed> {
         self.doings.iter().map(|doing| doing.shown()).collect()
     }
 
@@ -271,7 +271,7 @@ fn doing(fold: &Fold, root: RuleId, kinds: &Kinds, shown: &[Symbol]) -> Result<D
     for &(symbol, function) in &annotated.meanings {
         shorter.push(plain.number(shown[symbol.index()], function)?);
     }
-    let exact_form = Abridged::of(&exact)?;
+    let exact_form = LoopCollapsed::of(&exact)?;
     // If nothing became the same, the numbers are the same as well, and so are both forms.
     if plain.meanings.len() == annotated.meanings.len() {
         drop(exact);
@@ -280,7 +280,7 @@ fn doing(fold: &Fold, root: RuleId, kinds: &Kinds, shown: &[Symbol]) -> Result<D
         return Ok(Doing::of_one_form(exact_form, contexts, shown));
     }
     exact.iter_mut().for_each(|symbol| *symbol = shorter[symbol.index()]);
-    let shown_form = Abridged::of(&exact)?;
+    let shown_form = LoopCollapsed::of(&exact)?;
     drop(exact);
     let contexts = shown_form.symbols().iter().map(|&symbol| plain.meanings[symbol.index()].1).collect();
     let (pairs, nest) = Joint::of(&sequence(&exact_form), &sequence(&shown_form));
@@ -302,19 +302,19 @@ fn doing_as_stored(
     shown: &[Symbol],
     limit: usize,
 ) -> Result<Doing> {
-    let exact = Abridged::of_rule(fold, root, limit)?;
+    let exact = LoopCollapsed::of_rule(fold, root, limit)?;
     let exact = exact.filtered(|symbol| kinds.of[symbol.index()] == Kind::Taken)?;
     let contexts = vec![NOWHERE; exact.symbols().len()];
     Ok(Doing::of_one_form(exact, contexts, shown))
 }
 
-/// An abridged stream as a nest of its indices.
-fn sequence(abridged: &Abridged) -> Vec<Node> {
-    let loops = abridged.loops();
+/// A loop-collapsed stream as a nest of its indices.
+fn sequence(collapsed: &LoopCollapsed) -> Vec<Node> {
+    let loops = collapsed.loops();
     let mut sequence = Sequence::default();
     let mut around: Vec<(u32, u64)> = Vec::new();
     let mut next = 0;
-    for index in 0..abridged.symbols().len() as u32 {
+    for index in 0..collapsed.symbols().len() as u32 {
         while around.last().is_some_and(|&(found, _)| loops[found as usize].end <= index) {
             around.pop();
         }
