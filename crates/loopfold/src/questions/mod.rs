@@ -39,9 +39,9 @@ pub use path::{
     PathSearcher, PathStarts, ScanOptions, Scheme, Share, TraceChunks, chunk_totals, find_path, is_path,
 };
 pub use patterns::{
-    Abridged, AbridgedLoop, ENVELOPE, EventChoice, FoldStream, Holders, KeptPositions, NgramPattern, Ngrams,
-    Only, Pattern, PatternMethod, PatternPlace, PatternPlaces, PatternSettings, Patterns, RankBy, Repeat,
-    Repeats, Room,
+    CollapsedLoop, ENVELOPE, EventChoice, FoldStream, Holders, KeptPositions, LoopCollapsed, NgramPattern,
+    Ngrams, Only, Pattern, PatternMethod, PatternPlace, PatternPlaces, PatternSettings, Patterns, RankBy,
+    Repeat, Repeats, Room,
 };
 pub use query::Query;
 pub use rule_sums::{rule_sums, summarize};

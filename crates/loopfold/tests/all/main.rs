@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on should say where")]
 
-mod abridged;
 mod archive;
 mod communication;
 mod damaged_archives;
@@ -14,6 +13,7 @@ mod grammars;
 mod hot;
 mod kept_archives;
 mod known_patterns;
+mod loop_collapsed;
 mod partners;
 mod path_chunks;
 mod path_index;

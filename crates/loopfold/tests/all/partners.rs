@@ -16,7 +16,7 @@ fn shown_indices(processes: &Processes<'_>, rank: usize, calls: &[Call]) -> Vec<
     let mut written_out: Vec<u32> = Vec::new();
     // The positions of first occurrences, and loops, say which events are the same.
     fn write(
-        shown: &loopfold::questions::Abridged,
+        shown: &loopfold::questions::LoopCollapsed,
         start: u32,
         end: u32,
         loops: &mut usize,

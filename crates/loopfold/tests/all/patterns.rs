@@ -21,7 +21,7 @@ fn ngrams(stream: &[u32]) -> Repeats {
     found
 }
 
-/// A stream as abridged ones are: parts that come again, with something between them.
+/// A stream as collapsed ones are: parts that come again, with something between them.
 fn interspersed(rng: &mut Rng, longest: usize) -> Vec<u32> {
     let letters = rng.between(2, 12);
     let word =

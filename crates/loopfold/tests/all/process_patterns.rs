@@ -5,7 +5,8 @@ use crate::support::outermost;
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::questions::communication::Processes;
 use loopfold::questions::{
-    Abridged, EventChoice, Ngrams, Pattern, PatternMethod, PatternSettings, Patterns, RankBy, Repeats, Room,
+    EventChoice, LoopCollapsed, Ngrams, Pattern, PatternMethod, PatternSettings, Patterns, RankBy, Repeats,
+    Room,
 };
 use loopfold::trace::{Alphabet, Collector, Event, Field, Role, Sink, Value};
 use loopfold::{Fold, Symbol};
@@ -28,9 +29,9 @@ fn told(pattern: &Pattern) -> Told {
 }
 
 /// A place without what it has of loops that it starts or ends in but does not lie in.
-fn uncut(abridged: &Abridged, start: u32, end: u32) -> (u32, u32) {
+fn uncut(collapsed: &LoopCollapsed, start: u32, end: u32) -> (u32, u32) {
     let is_cut = |at: u32| {
-        abridged.loops().iter().any(|found| {
+        collapsed.loops().iter().any(|found| {
             let holds = (found.start..found.end).contains(&at);
             let is_around = found.start <= start && found.end >= end;
             let is_inside = found.start >= start && found.end <= end;
@@ -45,12 +46,12 @@ fn uncut(abridged: &Abridged, start: u32, end: u32) -> (u32, u32) {
 }
 
 /// The same, by comparing every occurrence with all places of longer patterns.
-fn settled(abridged: &Abridged, method: PatternMethod) -> Vec<Told> {
-    let all = abridged.symbols();
+fn settled(collapsed: &LoopCollapsed, method: PatternMethod) -> Vec<Told> {
+    let all = collapsed.symbols();
     let mut found: Vec<(usize, Vec<u32>)> = match method {
         PatternMethod::Ngrams => {
             let grown = Ngrams::of(all).unwrap().into_iter().map(|found| (found.length, found.positions));
-            with_loop_bodies(abridged, grown.collect())
+            with_loop_bodies(collapsed, grown.collect())
         }
         PatternMethod::Exact => {
             let repeats = Repeats::of(all).unwrap();
@@ -68,7 +69,7 @@ fn settled(abridged: &Abridged, method: PatternMethod) -> Vec<Told> {
             let end = start + length as u32;
             let is_part = longer.iter().any(|&(begin, behind)| begin <= start && end <= behind);
             if !is_part && start >= behind {
-                places.push(uncut(abridged, start, end));
+                places.push(uncut(collapsed, start, end));
                 mine.push(start);
                 behind = end;
             }
@@ -79,7 +80,7 @@ fn settled(abridged: &Abridged, method: PatternMethod) -> Vec<Told> {
     for (length, starts) in own.iter().filter(|(_, starts)| !starts.is_empty()) {
         let first = starts[0] as usize;
         let symbols = all[first..first + length].to_vec();
-        let times = |start: u32| abridged.times(start as usize, start as usize + length);
+        let times = |start: u32| collapsed.times(start as usize, start as usize + length);
         let with_times: Vec<(u32, u64)> = starts.iter().map(|&start| (start, times(start))).collect();
         let separate = starts.windows(2).filter(|pair| pair[0] + *length as u32 != pair[1]).count() + 1;
         let count: u64 = with_times.iter().map(|(_, times)| times).sum();
@@ -102,13 +103,13 @@ fn settled(abridged: &Abridged, method: PatternMethod) -> Vec<Told> {
 
 /// Adds the bodies of loops that come again elsewhere. The streams are so short that a hundredth
 /// of one is less than any loop.
-fn with_loop_bodies(abridged: &Abridged, grown: Vec<(usize, Vec<u32>)>) -> Vec<(usize, Vec<u32>)> {
-    let all = abridged.symbols();
+fn with_loop_bodies(collapsed: &LoopCollapsed, grown: Vec<(usize, Vec<u32>)>) -> Vec<(usize, Vec<u32>)> {
+    let all = collapsed.symbols();
     let mut found: BTreeMap<&[Symbol], Vec<u32>> = grown
         .into_iter()
         .map(|(length, starts)| (&all[starts[0] as usize..starts[0] as usize + length], starts))
         .collect();
-    for body in abridged.loops().iter().map(|found| &all[found.start as usize..found.end as usize]) {
+    for body in collapsed.loops().iter().map(|found| &all[found.start as usize..found.end as usize]) {
         let starts: Vec<u32> = (0..=all.len() - body.len())
             .filter(|&start| all[start..].starts_with(body))
             .map(|start| start as u32)
@@ -126,13 +127,13 @@ fn occurrences_belong_to_the_longest_pattern_that_has_them() {
     let mut rng = Rng::new(41);
     let (mut found, mut inside) = (0, 0);
     for _ in 0..3_000 {
-        let abridged = Abridged::of(&symbols(&streams::small(&mut rng, 100)), &outermost).unwrap();
+        let collapsed = LoopCollapsed::of(&symbols(&streams::small(&mut rng, 100)), &outermost).unwrap();
         for method in [PatternMethod::Ngrams, PatternMethod::Exact] {
             let settings = PatternSettings { method, min_count: 0, ..PatternSettings::default() };
-            let patterns = Patterns::of(&[&abridged], &settings).unwrap();
+            let patterns = Patterns::of(&[&collapsed], &settings).unwrap();
             let mut all: Vec<Told> = patterns.patterns.iter().map(told).collect();
             all.sort();
-            assert_eq!(all, settled(&abridged, method), "{method:?} {abridged:?}");
+            assert_eq!(all, settled(&collapsed, method), "{method:?} {collapsed:?}");
             found += all.len();
             inside += all.iter().filter(|told| told.4 > 0).count();
         }
@@ -147,8 +148,8 @@ fn letters(text: &str) -> Vec<Symbol> {
 #[test]
 fn repetitions_are_added_back_and_equal_patterns_put_together() {
     let step = "aabbcd";
-    let one = Abridged::of(&letters(&format!("{step}.{}!", step.repeat(400))), &outermost).unwrap();
-    let other = Abridged::of(&letters("xabcdyabbcdz"), &outermost).unwrap();
+    let one = LoopCollapsed::of(&letters(&format!("{step}.{}!", step.repeat(400))), &outermost).unwrap();
+    let other = LoopCollapsed::of(&letters("xabcdyabbcdz"), &outermost).unwrap();
     let same = one.clone();
     let patterns = Patterns::of(&[&one, &other, &same], &PatternSettings::default()).unwrap();
     assert_eq!(patterns.classes, [vec![0, 2], vec![1]]);
@@ -166,10 +167,10 @@ fn repetitions_are_added_back_and_equal_patterns_put_together() {
 /// Figure 8, with occurrences inside the longer pattern told apart.
 #[test]
 fn figure_8() {
-    let abridged = Abridged::of(&letters("bgvgs1bgv2bgvgs3bgv4bgv5"), &outermost).unwrap();
+    let collapsed = LoopCollapsed::of(&letters("bgvgs1bgv2bgvgs3bgv4bgv5"), &outermost).unwrap();
     for method in [PatternMethod::Ngrams, PatternMethod::Exact] {
         let settings = PatternSettings { method, ..PatternSettings::default() };
-        let patterns = Patterns::of(&[&abridged], &settings).unwrap().patterns;
+        let patterns = Patterns::of(&[&collapsed], &settings).unwrap().patterns;
         let told: Vec<_> = patterns.iter().map(|p| (p.symbols.clone(), p.count, p.inside)).collect();
         assert_eq!(told, [(letters("bgvgs"), 2, 0), (letters("bgv"), 3, 2)]);
     }
@@ -177,10 +178,10 @@ fn figure_8() {
 
 #[test]
 fn patterns_are_ranked_as_asked_for() {
-    let abridged = Abridged::of(&letters("abcde1ab2abcde3ab4ab5ab6xyz7xyz8xyz9"), &outermost).unwrap();
+    let collapsed = LoopCollapsed::of(&letters("abcde1ab2abcde3ab4ab5ab6xyz7xyz8xyz9"), &outermost).unwrap();
     let first = |rank_by| {
         let settings = PatternSettings { rank_by, keep: 1, ..PatternSettings::default() };
-        let patterns = Patterns::of(&[&abridged], &settings).unwrap();
+        let patterns = Patterns::of(&[&collapsed], &settings).unwrap();
         assert_eq!((patterns.found, patterns.patterns.len()), (3, 1));
         patterns.patterns[0].symbols.clone()
     };
@@ -193,9 +194,10 @@ fn patterns_are_ranked_as_asked_for() {
 /// same, as in the traces of LU.
 #[test]
 fn the_main_loop_is_seen_where_its_body_comes_again() {
-    let abridged = Abridged::of(&letters(&format!("xqrrstxqr{}!", "stx".repeat(249))), &outermost).unwrap();
-    assert_eq!(abridged.symbols(), letters("xqrstxqrstx!"));
-    let patterns = Patterns::of(&[&abridged], &PatternSettings::default()).unwrap().patterns;
+    let collapsed =
+        LoopCollapsed::of(&letters(&format!("xqrrstxqr{}!", "stx".repeat(249))), &outermost).unwrap();
+    assert_eq!(collapsed.symbols(), letters("xqrstxqrstx!"));
+    let patterns = Patterns::of(&[&collapsed], &PatternSettings::default()).unwrap().patterns;
     assert_eq!((&patterns[0].symbols[..], patterns[0].count), (&letters("stx")[..], 250));
 }
 
@@ -252,12 +254,12 @@ fn events_are_chosen_and_found_again() {
             let all: Vec<Symbol> = fold.unfold(stream.root()).collect();
             let kept: Vec<u64> = (0..all.len()).filter(|&at| is_kept(&all[at])).map(|at| at as u64).collect();
             left_out += all.len() - kept.len();
-            let abridged = streams.doings()[index].shown();
-            assert_eq!(abridged.length(), kept.len() as u64);
-            for (at, &symbol) in abridged.symbols().iter().enumerate() {
-                let position = positions.of(index, abridged.position(at)).unwrap();
-                let expected = all[kept[abridged.position(at) as usize] as usize];
-                assert_eq!(position, kept[abridged.position(at) as usize]);
+            let collapsed = streams.doings()[index].shown();
+            assert_eq!(collapsed.length(), kept.len() as u64);
+            for (at, &symbol) in collapsed.symbols().iter().enumerate() {
+                let position = positions.of(index, collapsed.position(at)).unwrap();
+                let expected = all[kept[collapsed.position(at) as usize] as usize];
+                assert_eq!(position, kept[collapsed.position(at) as usize]);
                 if communicates {
                     let expected = without_envelope(fold.alphabet(), expected);
                     assert_eq!(without_envelope(streams.alphabet(), symbol), expected);
@@ -280,10 +282,10 @@ fn events_are_chosen_and_found_again() {
 
 #[test]
 fn many_patterns_are_looked_for_inside_others_as_few_are() {
-    let abridged = Abridged::of(&symbols(&streams::random(3_000, 4, 8)), &outermost).unwrap();
+    let collapsed = LoopCollapsed::of(&symbols(&streams::random(3_000, 4, 8)), &outermost).unwrap();
     let patterns = |keep| {
         let settings = PatternSettings { keep, rank_by: RankBy::Count, ..PatternSettings::default() };
-        Patterns::of(&[&abridged], &settings).unwrap().patterns
+        Patterns::of(&[&collapsed], &settings).unwrap().patterns
     };
     let (few, many) = (patterns(20), patterns(usize::MAX));
     assert!(many.len() > 100 && few.iter().any(|pattern| pattern.inside > 0));

@@ -15,7 +15,7 @@ use super::communicators::Communicators;
 use super::zip::{Joint, Node, Sequence};
 use crate::fold::{Fold, FoldedStream};
 use crate::parallel::parallel_map;
-use crate::questions::patterns::{Abridged, EventChoice, FoldStream, KeptPositions, Only, Room};
+use crate::questions::patterns::{EventChoice, FoldStream, KeptPositions, LoopCollapsed, Only, Room};
 use crate::trace::{Alphabet, Name, Projection, Role};
 use crate::{Result, RuleId, Symbol};
 use hashbrown::HashMap;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// What one stream does.
 #[derive(Clone, Debug, Default)]
 pub struct Doing {
-    shown: Abridged,
+    shown: LoopCollapsed,
     /// What both forms have in common: indices into the events.
     pub(super) nest: Vec<Node>,
     pub(super) events: Vec<DoneEvent>,
@@ -43,7 +43,12 @@ pub(super) struct DoneEvent {
 
 impl Doing {
     /// Where both forms have the same loops.
-    fn of_one_form(exact: Abridged, contexts: Vec<u32>, entered: Vec<(u32, u64)>, shown: &[Symbol]) -> Self {
+    fn of_one_form(
+        exact: LoopCollapsed,
+        contexts: Vec<u32>,
+        entered: Vec<(u32, u64)>,
+        shown: &[Symbol],
+    ) -> Self {
         let event = |(shown, &symbol): (usize, &Symbol)| DoneEvent { symbol, shown: shown as u32 };
         let events = exact.symbols().iter().enumerate().map(event).collect();
         let nest = sequence(&exact);
@@ -52,7 +57,7 @@ impl Doing {
     }
 
     /// The stream as it is shown.
-    pub fn shown(&self) -> &Abridged {
+    pub fn shown(&self) -> &LoopCollapsed {
         &self.shown
     }
 }
@@ -122,7 +127,7 @@ impl<'a> Processes<'a> {
     }
 
     /// The streams as they are shown.
-    pub fn shown(&self) -> Vec<&Abridged> {
+    pub fn shown(&self) -> Vec<&LoopCollapsed> {
         self.doings.iter().map(|doing| doing.shown()).collect()
     }
 
@@ -305,7 +310,7 @@ fn doing(
     for &(symbol, function) in &annotated.meanings {
         shorter.push(plain.number(shown[symbol.index()], function)?);
     }
-    let exact_form = Abridged::of(&exact, fold_stream)?;
+    let exact_form = LoopCollapsed::of(&exact, fold_stream)?;
     // If nothing became the same, the numbers are the same as well, and so are both forms.
     if plain.meanings.len() == annotated.meanings.len() {
         drop(exact);
@@ -314,7 +319,7 @@ fn doing(
         return Ok(Doing::of_one_form(exact_form, contexts, entered, shown));
     }
     exact.iter_mut().for_each(|symbol| *symbol = shorter[symbol.index()]);
-    let shown_form = Abridged::of(&exact, fold_stream)?;
+    let shown_form = LoopCollapsed::of(&exact, fold_stream)?;
     drop(exact);
     let contexts = shown_form.symbols().iter().map(|&symbol| plain.meanings[symbol.index()].1).collect();
     let (pairs, nest) = Joint::of(&sequence(&exact_form), &sequence(&shown_form));
@@ -336,7 +341,7 @@ fn doing_as_stored(
     shown: &[Symbol],
     limit: usize,
 ) -> Result<Doing> {
-    let exact = Abridged::of_rule(fold, root, limit)?;
+    let exact = LoopCollapsed::of_rule(fold, root, limit)?;
     let mut entered = vec![0u64; kinds.functions.len()];
     for (index, symbol) in exact.symbols().iter().enumerate() {
         if let Kind::Enter(function) = kinds.of[symbol.index()] {
@@ -349,13 +354,13 @@ fn doing_as_stored(
     Ok(Doing::of_one_form(exact, contexts, Kinds::entered(&entered), shown))
 }
 
-/// An abridged stream as a nest of its indices.
-fn sequence(abridged: &Abridged) -> Vec<Node> {
-    let loops = abridged.loops();
+/// A loop-collapsed stream as a nest of its indices.
+fn sequence(collapsed: &LoopCollapsed) -> Vec<Node> {
+    let loops = collapsed.loops();
     let mut sequence = Sequence::default();
     let mut around: Vec<(u32, u64)> = Vec::new();
     let mut next = 0;
-    for index in 0..abridged.symbols().len() as u32 {
+    for index in 0..collapsed.symbols().len() as u32 {
         while around.last().is_some_and(|&(found, _)| loops[found as usize].end <= index) {
             around.pop();
         }

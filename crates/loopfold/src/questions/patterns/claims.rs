@@ -1,7 +1,7 @@
 //! Who an occurrence belongs to: one that is part of a longer pattern's occurrence is that
 //! pattern's, as in figure 8 of the paper.
 //!
-//! Time: a logarithm for each occurrence; memory 4 bytes a symbol of the abridged stream.
+//! Time: a logarithm for each occurrence; memory 4 bytes a symbol of the loop-collapsed stream.
 
 /// Intervals of a stream that were given to patterns.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Patterns: sequences of events that repeat in a stream, though not one directly after the
 //! other.
 //!
-//! They are looked for in [abridged](Abridged) streams, with each contiguous repetition
+//! They are looked for in [collapsed](LoopCollapsed) streams, with each contiguous repetition
 //! written once, by one of two detectors: [`Ngrams`], in one pass, to which the bodies of the
 //! main loops are added if they come again elsewhere; or [`Repeats`], all there are. What
 //! either finds is settled in the same way: an occurrence that is part of one of a longer
@@ -10,23 +10,23 @@
 //! the iterations, and they may have them all. Then repetitions are added back, equal patterns
 //! of several streams are put together, and all are ranked.
 //!
-//! Streams with the same abridged form are looked at once. Time: that of the detectors, which
-//! with n-grams is less than abridging takes; memory in proportion to the abridged streams.
+//! Streams with the same collapsed form are looked at once. Time: that of the detectors, which
+//! with n-grams is less than collapsing loops takes; memory in proportion to the loop-collapsed streams.
 
-mod abridged;
 mod choice;
 mod claims;
 mod exact;
 mod holders;
 mod kept;
+mod loop_collapsed;
 mod ngram;
 mod suffixes;
 
-pub use abridged::{Abridged, AbridgedLoop, FoldStream};
 pub use choice::{ENVELOPE, EventChoice, Only, Room};
 pub use exact::{Repeat, Repeats};
 pub use holders::Holders;
 pub use kept::KeptPositions;
+pub use loop_collapsed::{CollapsedLoop, FoldStream, LoopCollapsed};
 pub use ngram::{NgramPattern, Ngrams};
 
 use crate::{Result, Symbol};
@@ -83,7 +83,7 @@ impl Default for PatternSettings {
     }
 }
 
-/// Where a pattern is in an abridged stream.
+/// Where a pattern is in a loop-collapsed stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PatternPlace {
     /// Its first symbol.
@@ -92,7 +92,7 @@ pub struct PatternPlace {
     pub times: u64,
 }
 
-/// The places of a pattern in streams that have the same abridged form.
+/// The places of a pattern in streams that have the same collapsed form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternPlaces {
     /// Which streams: an index to [`Patterns::classes`].
@@ -131,7 +131,7 @@ pub struct Pattern {
 pub struct Patterns {
     /// In the order that was asked for.
     pub patterns: Vec<Pattern>,
-    /// Streams that have the same abridged form, by their indices.
+    /// Streams that have the same collapsed form, by their indices.
     pub classes: Vec<Vec<usize>>,
     /// How many patterns were found; some may not have been kept.
     pub found: u64,
@@ -157,7 +157,7 @@ struct Candidate {
 
 /// A class of streams while patterns are put together.
 struct Class<'a> {
-    abridged: &'a Abridged,
+    collapsed: &'a LoopCollapsed,
     streams: Vec<usize>,
     /// The places of its patterns, and the length of the longest.
     claims: Claims,
@@ -172,22 +172,22 @@ impl Patterns {
     /// ```
     /// use loopfold::Symbol;
     /// use loopfold::folders::{Folder, Outermost};
-    /// use loopfold::questions::{Abridged, PatternSettings, Patterns};
+    /// use loopfold::questions::{LoopCollapsed, PatternSettings, Patterns};
     ///
     /// let events: Vec<Symbol> = "abc.abcabcabcabc".bytes().map(|name| Symbol::new(name.into()).unwrap()).collect();
-    /// let abridged = Abridged::of(&events, &|events, builder| Outermost::default().fold(events, builder))?;
-    /// let patterns = Patterns::of(&[&abridged], &PatternSettings::default())?;
+    /// let collapsed = LoopCollapsed::of(&events, &|events, builder| Outermost::default().fold(events, builder))?;
+    /// let patterns = Patterns::of(&[&collapsed], &PatternSettings::default())?;
     /// let [pattern] = &patterns.patterns[..] else { panic!() };
     /// assert_eq!((pattern.count, pattern.places, pattern.explained), (5, 2, 15));
     /// # Ok::<(), loopfold::Error>(())
     /// ```
-    pub fn of(streams: &[&Abridged], settings: &PatternSettings) -> Result<Self> {
+    pub fn of(streams: &[&LoopCollapsed], settings: &PatternSettings) -> Result<Self> {
         let mut classes = classes_of(streams);
         let mut found = Patterns::default();
         let mut known: HashMap<&[Symbol], usize> = HashMap::new();
         let mut room = MOST_SYMBOLS;
         for (index, class) in classes.iter_mut().enumerate() {
-            let mut candidates = found.candidates(class.abridged, settings.method)?;
+            let mut candidates = found.candidates(class.collapsed, settings.method)?;
             candidates
                 .sort_by_key(|candidate| (Reverse(candidate.length), candidate.starts.first().copied()));
             for candidate in candidates {
@@ -238,12 +238,12 @@ impl Patterns {
         places
     }
 
-    fn candidates(&mut self, abridged: &Abridged, method: PatternMethod) -> Result<Vec<Candidate>> {
+    fn candidates(&mut self, collapsed: &LoopCollapsed, method: PatternMethod) -> Result<Vec<Candidate>> {
         if method == PatternMethod::Ngrams {
-            return grown_candidates(abridged);
+            return grown_candidates(collapsed);
         }
-        let repeats = Repeats::of(abridged.symbols())?;
-        let chosen = chosen_repeats(abridged, &repeats);
+        let repeats = Repeats::of(collapsed.symbols())?;
+        let chosen = chosen_repeats(collapsed, &repeats);
         self.is_cut |= chosen.len() < repeats.all().len();
         let candidates = chosen.iter().map(|repeat| Candidate {
             length: repeat.length as u32,
@@ -263,7 +263,7 @@ impl Patterns {
             .for_each(|of| patterns[of.class] += 1);
         for (class, patterns) in classes.iter_mut().zip(patterns) {
             if patterns > FEW {
-                class.suffixes = Some(Suffixes::of(class.abridged.symbols())?);
+                class.suffixes = Some(Suffixes::of(class.collapsed.symbols())?);
             }
         }
         for pattern in self.patterns.iter_mut().take(first) {
@@ -275,19 +275,19 @@ impl Patterns {
     }
 }
 
-/// Equal abridged streams are one class, in the order of their first streams.
-fn classes_of<'a>(streams: &[&'a Abridged]) -> Vec<Class<'a>> {
+/// Equal loop-collapsed streams are one class, in the order of their first streams.
+fn classes_of<'a>(streams: &[&'a LoopCollapsed]) -> Vec<Class<'a>> {
     let hasher = foldhash::fast::RandomState::default();
     let mut classes: Vec<Class<'a>> = Vec::new();
-    let mut known: HashMap<*const Abridged, usize> = HashMap::new();
+    let mut known: HashMap<*const LoopCollapsed, usize> = HashMap::new();
     let mut by_hash: HashMap<u64, Vec<usize>> = HashMap::new();
-    for (stream, &abridged) in streams.iter().enumerate() {
-        let class = *known.entry(std::ptr::from_ref(abridged)).or_insert_with(|| {
-            let candidates = by_hash.entry(hasher.hash_one(abridged.symbols())).or_default();
-            let equal = candidates.iter().copied().find(|&class| classes[class].abridged == abridged);
+    for (stream, &collapsed) in streams.iter().enumerate() {
+        let class = *known.entry(std::ptr::from_ref(collapsed)).or_insert_with(|| {
+            let candidates = by_hash.entry(hasher.hash_one(collapsed.symbols())).or_default();
+            let equal = candidates.iter().copied().find(|&class| classes[class].collapsed == collapsed);
             equal.unwrap_or_else(|| {
-                let claims = Claims::new(abridged.symbols().len());
-                classes.push(Class { abridged, streams: Vec::new(), claims, longest: 0, suffixes: None });
+                let claims = Claims::new(collapsed.symbols().len());
+                classes.push(Class { collapsed, streams: Vec::new(), claims, longest: 0, suffixes: None });
                 candidates.push(classes.len() - 1);
                 classes.len() - 1
             })
@@ -300,8 +300,8 @@ fn classes_of<'a>(streams: &[&'a Abridged]) -> Vec<Class<'a>> {
 /// What the n-gram detector finds, and the bodies of the main loops that come again elsewhere.
 /// It would not see a loop for what it is: what has grown into the beginning of a loop has
 /// passed over its iterations.
-fn grown_candidates(abridged: &Abridged) -> Result<Vec<Candidate>> {
-    let symbols = abridged.symbols();
+fn grown_candidates(collapsed: &LoopCollapsed) -> Result<Vec<Candidate>> {
+    let symbols = collapsed.symbols();
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut known: HashMap<&[Symbol], usize> = HashMap::new();
     for NgramPattern { length, positions } in Ngrams::of(symbols)? {
@@ -309,7 +309,7 @@ fn grown_candidates(abridged: &Abridged) -> Result<Vec<Candidate>> {
         known.insert(&symbols[start..start + length], candidates.len());
         candidates.push(Candidate { length: length as u32, starts: positions, is_supermaximal: None });
     }
-    for body in main_bodies(abridged) {
+    for body in main_bodies(collapsed) {
         let starts = occurrences(symbols, body);
         let length = body.len() as u32;
         if let Some(&known) = known.get(body) {
@@ -323,17 +323,17 @@ fn grown_candidates(abridged: &Abridged) -> Result<Vec<Candidate>> {
 
 /// The bodies of loops that hold a hundredth of the stream or more, at most [`FEW`], the
 /// largest loops first.
-fn main_bodies(abridged: &Abridged) -> Vec<&[Symbol]> {
-    let all = abridged.loops().iter().enumerate();
-    let sized = all.map(|(index, found)| (abridged.loop_events(index), found));
-    let is_main = |(size, found): &(u128, &AbridgedLoop)| {
-        found.end - found.start >= 2 && size * 100 >= u128::from(abridged.length())
+fn main_bodies(collapsed: &LoopCollapsed) -> Vec<&[Symbol]> {
+    let all = collapsed.loops().iter().enumerate();
+    let sized = all.map(|(index, found)| (collapsed.loop_events(index), found));
+    let is_main = |(size, found): &(u128, &CollapsedLoop)| {
+        found.end - found.start >= 2 && size * 100 >= u128::from(collapsed.length())
     };
-    let mut loops: Vec<(u128, &AbridgedLoop)> = sized.filter(is_main).collect();
+    let mut loops: Vec<(u128, &CollapsedLoop)> = sized.filter(is_main).collect();
     loops.sort_by_key(|&(size, _)| Reverse(size));
     let mut bodies: Vec<&[Symbol]> = Vec::new();
     for (_, found) in loops {
-        let body = &abridged.symbols()[found.start as usize..found.end as usize];
+        let body = &collapsed.symbols()[found.start as usize..found.end as usize];
         if bodies.len() < FEW && !bodies.contains(&body) {
             bodies.push(body);
         }
@@ -348,7 +348,7 @@ fn occurrences(symbols: &[Symbol], sequence: &[Symbol]) -> Vec<u32> {
 }
 
 /// The repeats that are settled: all, or those that may explain most.
-fn chosen_repeats(abridged: &Abridged, repeats: &Repeats) -> Vec<Repeat> {
+fn chosen_repeats(collapsed: &LoopCollapsed, repeats: &Repeats) -> Vec<Repeat> {
     let all = repeats.all();
     let places = all.iter().map(|repeat| repeats.count(repeat)).fold(0usize, usize::saturating_add);
     if all.len() <= MOST_REPEATS && places <= MOST_PLACES {
@@ -357,7 +357,7 @@ fn chosen_repeats(abridged: &Abridged, repeats: &Repeats) -> Vec<Repeat> {
     // How often up to each suffix, in their order, its first event occurs.
     let mut weights: Vec<u64> = vec![0];
     for &start in &repeats.suffixes().starts {
-        let times = abridged.times(start as usize, start as usize + 1);
+        let times = collapsed.times(start as usize, start as usize + 1);
         weights.push(weights[weights.len() - 1].saturating_add(times));
     }
     let at_most = |repeat: &Repeat| {
@@ -396,7 +396,7 @@ impl<'a> Class<'a> {
         let places: Vec<PatternPlace> =
             own.map(|start| PatternPlace { start, times: self.times(start, length) }).collect();
         for place in &places {
-            let (begin, end) = self.abridged.uncut(place.start as usize, (place.start + length) as usize);
+            let (begin, end) = self.collapsed.uncut(place.start as usize, (place.start + length) as usize);
             self.claims.add(begin as u32, end as u32);
         }
         if places.is_empty() {
@@ -407,7 +407,7 @@ impl<'a> Class<'a> {
     }
 
     fn symbols(&self, start: u32, length: u32) -> &'a [Symbol] {
-        &self.abridged.symbols()[start as usize..(start + length) as usize]
+        &self.collapsed.symbols()[start as usize..(start + length) as usize]
     }
 
     /// A pattern with all that its places say; its symbols are still to be set.
@@ -429,7 +429,7 @@ impl<'a> Class<'a> {
         let mut behind = None;
         for &PatternPlace { start, times } in &places {
             let end = start + length;
-            let events = self.abridged.events(start as usize, end as usize);
+            let events = self.collapsed.events(start as usize, end as usize);
             pattern.count = pattern.count.saturating_add(times.saturating_mul(copies));
             pattern.places += if behind == Some(start) { 0 } else { copies };
             pattern.fewest_events = pattern.fewest_events.min(events);
@@ -443,7 +443,7 @@ impl<'a> Class<'a> {
     }
 
     fn times(&self, start: u32, length: u32) -> u64 {
-        self.abridged.times(start as usize, (start + length) as usize)
+        self.collapsed.times(start as usize, (start + length) as usize)
     }
 
     /// How often a pattern with these places also occurs inside longer ones.
@@ -462,7 +462,7 @@ impl<'a> Class<'a> {
 
     /// Where a sequence is, in order; occurrences may overlap.
     fn occurrences(&self, sequence: &[Symbol]) -> Vec<u32> {
-        let symbols = self.abridged.symbols();
+        let symbols = self.collapsed.symbols();
         match &self.suffixes {
             Some(suffixes) => {
                 let mut places = suffixes.places(symbols, sequence).to_vec();

@@ -2,7 +2,7 @@
 //! besides.
 
 use super::Part;
-use crate::questions::Abridged;
+use crate::questions::LoopCollapsed;
 use crate::questions::patterns::Holders;
 use std::cmp::Reverse;
 
@@ -41,7 +41,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    pub(super) fn new(stream: u32, shown: &Abridged, more: &[(u32, u32)]) -> Self {
+    pub(super) fn new(stream: u32, shown: &LoopCollapsed, more: &[(u32, u32)]) -> Self {
         let loops = shown.loops().iter().map(|found| (found.start, found.end));
         let mut all: Vec<(u32, u32)> = loops.chain(more.iter().copied()).collect();
         all.sort_unstable();

@@ -2,9 +2,9 @@
 //! the loops as intervals of them.
 //!
 //! Patterns are looked for in this, so that a loop is not found as itself again and again;
-//! what repeats how often is added back by [`Abridged::times`] and [`Abridged::events`].
+//! what repeats how often is added back by [`LoopCollapsed::times`] and [`LoopCollapsed::events`].
 //!
-//! An interval of the abridged stream that starts inside a loop and ends behind it is a
+//! An interval of the loop-collapsed stream that starts inside a loop and ends behind it is a
 //! stretch that starts in the last iteration; one that starts before a loop and ends inside
 //! it ends in the first iteration. So every interval stands for a contiguous stretch of the
 //! stream, at least once.
@@ -23,9 +23,9 @@ use crate::{Error, Result, RuleId, Symbol};
 /// that has to fold something is given the way to do it.
 pub type FoldStream<'a> = &'a (dyn Fn(&[Symbol], &mut FoldBuilder) -> Result<RuleId> + Sync);
 
-/// A loop of an abridged stream.
+/// A loop of a loop-collapsed stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct AbridgedLoop {
+pub struct CollapsedLoop {
     /// Its first symbol.
     pub start: u32,
     /// The symbol behind its last one.
@@ -39,20 +39,20 @@ pub struct AbridgedLoop {
 /// ```
 /// use loopfold::Symbol;
 /// use loopfold::folders::{Folder, Outermost};
-/// use loopfold::questions::Abridged;
+/// use loopfold::questions::LoopCollapsed;
 ///
 /// let events: Vec<Symbol> = "xababab".bytes().map(|name| Symbol::new(name.into()).unwrap()).collect();
-/// let abridged = Abridged::of(&events, &|events, builder| Outermost::default().fold(events, builder))?;
-/// assert_eq!(abridged.symbols(), &events[..3]);
-/// assert_eq!(abridged.times(1, 3), 3);
-/// assert_eq!(abridged.events(0, 3), 7);
+/// let collapsed = LoopCollapsed::of(&events, &|events, builder| Outermost::default().fold(events, builder))?;
+/// assert_eq!(collapsed.symbols(), &events[..3]);
+/// assert_eq!(collapsed.times(1, 3), 3);
+/// assert_eq!(collapsed.events(0, 3), 7);
 /// # Ok::<(), loopfold::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Abridged {
+pub struct LoopCollapsed {
     symbols: Vec<Symbol>,
     /// Nested or apart; sorted by start, outer ones first.
-    loops: Vec<AbridgedLoop>,
+    loops: Vec<CollapsedLoop>,
     inner: Vec<Inner>,
     /// For each loop, sorted by end: that end, and what all loops up to it add to the stream.
     added: Vec<(u32, u64)>,
@@ -71,15 +71,15 @@ struct Inner {
 
 const NONE: u32 = u32::MAX;
 
-impl PartialEq for Abridged {
+impl PartialEq for LoopCollapsed {
     fn eq(&self, other: &Self) -> bool {
         self.symbols == other.symbols && self.loops == other.loops
     }
 }
 
-impl Eq for Abridged {}
+impl Eq for LoopCollapsed {}
 
-impl Abridged {
+impl LoopCollapsed {
     /// The loops are those that `fold_stream` finds.
     pub fn of(stream: &[Symbol], fold_stream: FoldStream<'_>) -> Result<Self> {
         let mut builder = FoldBuilder::default();
@@ -103,7 +103,7 @@ impl Abridged {
     /// The caller knows that it is not too long.
     fn flattened(fold: &Fold, rule: RuleId) -> Result<Self> {
         let mut symbols: Vec<Symbol> = Vec::new();
-        let mut loops: Vec<AbridgedLoop> = Vec::new();
+        let mut loops: Vec<CollapsedLoop> = Vec::new();
         let mut cursor = Cursor::new(fold, rule);
         // The rules that the cursor is in, the outermost left out: the loops that they are.
         let mut open: Vec<Option<usize>> = Vec::new();
@@ -122,7 +122,7 @@ impl Abridged {
             let start = symbols.len() as u32;
             let looped = (stretch.times > 1).then_some(loops.len());
             if looped.is_some() {
-                loops.push(AbridgedLoop { start, end: start + 1, times: stretch.times });
+                loops.push(CollapsedLoop { start, end: start + 1, times: stretch.times });
             }
             match stretch.target {
                 Target::Symbol(symbol) => {
@@ -139,7 +139,7 @@ impl Abridged {
     }
 
     /// The loops are sorted by start, outer ones first.
-    fn with_loops(symbols: Vec<Symbol>, loops: Vec<AbridgedLoop>) -> Result<Self> {
+    fn with_loops(symbols: Vec<Symbol>, loops: Vec<CollapsedLoop>) -> Result<Self> {
         let mut inner: Vec<Inner> = Vec::with_capacity(loops.len());
         let mut open: Vec<u32> = Vec::new();
         let mut by_end: Vec<u32> = Vec::with_capacity(loops.len());
@@ -156,7 +156,7 @@ impl Abridged {
         by_end.extend(open.into_iter().rev());
         let mut added: Vec<(u32, u64)> = Vec::with_capacity(loops.len());
         for index in by_end {
-            let AbridgedLoop { start, end, times } = loops[index as usize];
+            let CollapsedLoop { start, end, times } = loops[index as usize];
             let sum = added.last().map_or(0, |&(_, sum)| sum);
             // One iteration has its symbols and what the loops inside add to them; of these,
             // all that ended before it did and began after it began.
@@ -186,7 +186,7 @@ impl Abridged {
             }
         }
         kept_before.push(symbols.len() as u32);
-        let mut loops: Vec<AbridgedLoop> = Vec::new();
+        let mut loops: Vec<CollapsedLoop> = Vec::new();
         for found in &self.loops {
             let (start, end) = (kept_before[found.start as usize], kept_before[found.end as usize]);
             match loops.last_mut() {
@@ -195,7 +195,7 @@ impl Abridged {
                 Some(last) if (last.start, last.end) == (start, end) => {
                     last.times = last.times.checked_mul(found.times).ok_or_else(too_long)?;
                 }
-                _ => loops.push(AbridgedLoop { start, end, times: found.times }),
+                _ => loops.push(CollapsedLoop { start, end, times: found.times }),
             }
         }
         Self::with_loops(symbols, loops)
@@ -207,7 +207,7 @@ impl Abridged {
     }
 
     /// The loops, nested or apart, sorted by start, outer ones first. No two are equal.
-    pub fn loops(&self) -> &[AbridgedLoop] {
+    pub fn loops(&self) -> &[CollapsedLoop] {
         &self.loops
     }
 
@@ -278,7 +278,7 @@ impl Abridged {
     /// occurrence of its first symbol if it starts inside a loop and ends behind it.
     pub fn first(&self, start: usize, end: usize) -> u64 {
         let left = self.around(start).filter(|&index| {
-            let AbridgedLoop { start: begin, end: behind, .. } = self.loops[index];
+            let CollapsedLoop { start: begin, end: behind, .. } = self.loops[index];
             (begin as usize) < start && (behind as usize) < end
         });
         self.position(start) + left.map(|index| self.inner[index].added).sum::<u64>()
@@ -287,7 +287,7 @@ impl Abridged {
     /// Where the first occurrence of an interval that is not empty ends in the stream.
     fn behind(&self, start: usize, end: usize) -> u64 {
         let inside = self.around(end - 1).filter(|&index| {
-            let AbridgedLoop { start: begin, end: behind, .. } = self.loops[index];
+            let CollapsedLoop { start: begin, end: behind, .. } = self.loops[index];
             let (begin, behind) = (begin as usize, behind as usize);
             begin >= start && behind <= end && (begin, behind) != (start, end)
         });
@@ -358,13 +358,13 @@ impl Abridged {
 
     /// What the loops inside a loop add to one of its iterations.
     fn added_inside(&self, index: usize) -> u64 {
-        let AbridgedLoop { start, end, times } = self.loops[index];
+        let CollapsedLoop { start, end, times } = self.loops[index];
         self.inner[index].added / (times - 1) - u64::from(end - start)
     }
 }
 
 fn too_long() -> Error {
-    Error::limit("an abridged stream that stands for more than 2^64 events")
+    Error::limit("a loop-collapsed stream that stands for more than 2^64 events")
 }
 
 /// What the loops that end at or before a symbol add to the stream.

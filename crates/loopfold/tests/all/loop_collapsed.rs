@@ -1,11 +1,11 @@
-//! Abridged streams: what they say of times, lengths and positions is what writing them out
+//! LoopCollapsed streams: what they say of times, lengths and positions is what writing them out
 //! says.
 
 use crate::support::outermost;
 use loopfold::Symbol;
 use loopfold::fold::FoldBuilder;
 use loopfold::folders;
-use loopfold::questions::{Abridged, AbridgedLoop, Node};
+use loopfold::questions::{CollapsedLoop, LoopCollapsed, Node};
 use loopfold_testing::{Rng, streams};
 
 fn symbols(stream: &[u32]) -> Vec<Symbol> {
@@ -13,7 +13,7 @@ fn symbols(stream: &[u32]) -> Vec<Symbol> {
 }
 
 /// The symbols of an interval, by their places, with these loops written out.
-fn written_out(start: usize, end: usize, loops: &[AbridgedLoop]) -> Vec<usize> {
+fn written_out(start: usize, end: usize, loops: &[CollapsedLoop]) -> Vec<usize> {
     let mut out = Vec::new();
     let mut at = start;
     while at < end {
@@ -21,7 +21,7 @@ fn written_out(start: usize, end: usize, loops: &[AbridgedLoop]) -> Vec<usize> {
             loops.iter().position(|found| found.start as usize == at && found.end as usize <= end);
         match starts_here {
             Some(index) => {
-                let AbridgedLoop { end: behind, times, .. } = loops[index];
+                let CollapsedLoop { end: behind, times, .. } = loops[index];
                 let body = written_out(at, behind as usize, &loops[index + 1..]);
                 (0..times).for_each(|_| out.extend(&body));
                 at = behind as usize;
@@ -35,34 +35,35 @@ fn written_out(start: usize, end: usize, loops: &[AbridgedLoop]) -> Vec<usize> {
     out
 }
 
-fn check(abridged: &Abridged, stream: &[Symbol]) {
-    let loops = abridged.loops();
-    let length = abridged.symbols().len();
+fn check(collapsed: &LoopCollapsed, stream: &[Symbol]) {
+    let loops = collapsed.loops();
+    let length = collapsed.symbols().len();
     let whole = written_out(0, length, loops);
-    let events: Vec<Symbol> = whole.iter().map(|&at| abridged.symbols()[at]).collect();
+    let events: Vec<Symbol> = whole.iter().map(|&at| collapsed.symbols()[at]).collect();
     assert_eq!(events, stream);
-    assert_eq!(abridged.length(), stream.len() as u64);
+    assert_eq!(collapsed.length(), stream.len() as u64);
     for (position, &at) in whole.iter().enumerate() {
-        assert_eq!(abridged.index_at(position as u64), Some(at), "{position} {loops:?}");
+        assert_eq!(collapsed.index_at(position as u64), Some(at), "{position} {loops:?}");
     }
-    assert_eq!(abridged.index_at(whole.len() as u64), None);
+    assert_eq!(collapsed.index_at(whole.len() as u64), None);
     for start in 0..length {
         let first = whole.iter().position(|&at| at == start).unwrap();
-        assert_eq!(abridged.position(start), first as u64);
+        assert_eq!(collapsed.position(start), first as u64);
         for end in start + 1..=length {
             let whole_loop =
-                |found: &&AbridgedLoop| (found.start as usize, found.end as usize) != (start, end);
-            let others: Vec<AbridgedLoop> = loops.iter().filter(whole_loop).copied().collect();
+                |found: &&CollapsedLoop| (found.start as usize, found.end as usize) != (start, end);
+            let others: Vec<CollapsedLoop> = loops.iter().filter(whole_loop).copied().collect();
             let once = written_out(start, end, &others);
             let found: Vec<usize> =
                 (0..=whole.len() - once.len()).filter(|&at| whole[at..at + once.len()] == once[..]).collect();
-            let told = (abridged.times(start, end), abridged.events(start, end), abridged.first(start, end));
+            let told =
+                (collapsed.times(start, end), collapsed.events(start, end), collapsed.first(start, end));
             assert_eq!(
                 told,
                 (found.len() as u64, once.len() as u64, found[0] as u64),
                 "{start} {end} {loops:?}"
             );
-            let nest = abridged.nest(start, end);
+            let nest = collapsed.nest(start, end);
             assert_eq!(nest.length(0..nest.nodes.len()), once.len() as u64);
             let events = nest.nodes.iter().filter(|node| matches!(node, Node::Event(_)));
             assert_eq!(events.count(), end - start);
@@ -76,10 +77,10 @@ fn intervals_are_what_writing_them_out_says() {
     let (mut loops, mut nested) = (0, 0);
     for _ in 0..3_000 {
         let stream = symbols(&streams::small(&mut rng, 60));
-        let abridged = Abridged::of(&stream, &outermost).unwrap();
-        loops += abridged.loops().len();
-        nested += abridged.loops().windows(2).filter(|pair| pair[1].end <= pair[0].end).count();
-        check(&abridged, &stream);
+        let collapsed = LoopCollapsed::of(&stream, &outermost).unwrap();
+        loops += collapsed.loops().len();
+        nested += collapsed.loops().windows(2).filter(|pair| pair[1].end <= pair[0].end).count();
+        check(&collapsed, &stream);
     }
     assert!(loops > 3_000 && nested > 300, "{loops} {nested}");
 }
@@ -93,8 +94,8 @@ fn the_loops_of_any_fold_are_taken_as_they_are() {
             let mut builder = FoldBuilder::default();
             let root = folder.fold(&stream, &mut builder).unwrap();
             let fold = builder.finish();
-            let abridged = Abridged::of_rule(&fold, root, 40).unwrap();
-            check(&abridged, &stream);
+            let collapsed = LoopCollapsed::of_rule(&fold, root, 40).unwrap();
+            check(&collapsed, &stream);
         }
     }
 }
@@ -107,11 +108,11 @@ fn a_stream_of_2_to_the_60_events_needs_only_its_symbols() {
     let outer = builder.repeat(&[inner, b], 1 << 30).unwrap();
     let root = builder.rule(&[a, outer]).unwrap();
     let fold = builder.finish();
-    let abridged = Abridged::of_rule(&fold, root, 4).unwrap();
-    assert_eq!(abridged.length(), fold.length(root));
-    assert_eq!(abridged.times(1, 3), 1 << 59);
-    assert_eq!(abridged.times(2, 4), 1 << 30);
-    assert_eq!(abridged.events(2, 4), 2);
-    assert_eq!(abridged.first(2, 4), 1 << 30);
-    assert!(Abridged::of_rule(&fold, root, 3).unwrap_err().is_limit());
+    let collapsed = LoopCollapsed::of_rule(&fold, root, 4).unwrap();
+    assert_eq!(collapsed.length(), fold.length(root));
+    assert_eq!(collapsed.times(1, 3), 1 << 59);
+    assert_eq!(collapsed.times(2, 4), 1 << 30);
+    assert_eq!(collapsed.events(2, 4), 2);
+    assert_eq!(collapsed.first(2, 4), 1 << 30);
+    assert!(LoopCollapsed::of_rule(&fold, root, 3).unwrap_err().is_limit());
 }
