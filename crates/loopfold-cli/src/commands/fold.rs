@@ -102,7 +102,7 @@ fn report(fold: &Fold, arguments: &FoldArgs, bytes: u64) -> Result<()> {
     } else {
         anstream::eprintln!(
             "{}: {} of {} in {}",
-            arguments.output.display(),
+            show::plain(&arguments.output.to_string_lossy()),
             show::events(events),
             show::plural(fold.streams().len() as u64, "stream"),
             show::bytes(bytes)

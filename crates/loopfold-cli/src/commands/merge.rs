@@ -29,7 +29,8 @@ pub(super) fn run(arguments: &MergeArgs) -> Result<Outcome> {
         }))?;
     } else {
         let streams = show::plural(fold.streams().len() as u64, "stream");
-        anstream::eprintln!("{}: {streams} in {}", arguments.output.display(), show::bytes(bytes));
+        let name = show::plain(&arguments.output.to_string_lossy());
+        anstream::eprintln!("{name}: {streams} in {}", show::bytes(bytes));
     }
     Ok(Outcome::Done)
 }

@@ -157,6 +157,18 @@ fn an_archive_in_a_folder_without_permission_says_so() {
     crate::support::Run::from(output).fails_with(&[&archive, &expected]);
 }
 
+/// Names of files that are read were escaped, those of files that are written were not.
+#[test]
+#[cfg(unix)]
+fn the_name_of_an_archive_cannot_drive_the_terminal() {
+    let folder = Folder::new();
+    let trace = folder.file("x.txt", "a\n");
+    for command in ["fold", "merge"] {
+        let made = run(&[command, &trace, "-o", &folder.at("\u{1b}[2J\u{202e}.fold")]).ok();
+        assert!(made.err.contains("\\u{1b}[2J\\u{202e}.fold: 1 "), "{:?}", made.err);
+    }
+}
+
 #[test]
 fn a_window_that_ends_before_it_begins_is_an_error() {
     let folder = Folder::new();
