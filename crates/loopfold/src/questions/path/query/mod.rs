@@ -15,9 +15,12 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 pub use syntax::{PathReader, is_path};
 
-/// A path of a function to look for.
+/// A path of a function to look for. A clone costs nothing, since answers keep one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathQuery(Arc<Path>);
+
 #[derive(Clone, Debug, PartialEq)]
-pub struct PathQuery {
+struct Path {
     function: Vec<u8>,
     /// What symbols do to frames of the function; the others do nothing.
     steps: Vec<(Symbol, Step)>,
@@ -44,7 +47,7 @@ impl PathQuery {
         let (steps, pattern) = (functions.steps_of(function), Query::new(blocks)?);
         let number = functions.index_of(function.name()).unwrap_or(usize::MAX);
         let (function, qualified) = (function.name().to_vec(), functions.is_qualified());
-        Ok(Self { function, steps, pattern, qualified, number, gaps: None })
+        Ok(Self(Arc::new(Path { function, steps, pattern, qualified, number, gaps: None })))
     }
 
     /// The same path with gaps before some of its blocks, where any blocks of the function
@@ -58,19 +61,19 @@ impl PathQuery {
         }
         let gaps = match before {
             [] => None,
-            before => Some((before.to_vec(), Arc::new(Automaton::new(&self.pattern, before)?))),
+            before => Some((before.to_vec(), Arc::new(Automaton::new(self.pattern(), before)?))),
         };
-        Ok(Self { gaps, ..self })
+        Ok(Self(Arc::new(Path { gaps, ..Path::clone(&self.0) })))
     }
 
     /// The places of the path before which any blocks may come, in order.
     pub fn gaps(&self) -> &[usize] {
-        self.gaps.as_ref().map_or(&[], |(before, _)| before)
+        self.0.gaps.as_ref().map_or(&[], |(before, _)| before)
     }
 
     /// True if blocks of the path may have others between them.
     pub fn has_gaps(&self) -> bool {
-        self.gaps.is_some()
+        self.0.gaps.is_some()
     }
 
     /// How many blocks of a frame are looked at for the beginning of a path with gaps.
@@ -78,54 +81,54 @@ impl PathQuery {
 
     /// The name of the function.
     pub fn function(&self) -> &[u8] {
-        &self.function
+        &self.0.function
     }
 
     /// For each block the symbols it may be, in order.
     pub fn blocks(&self) -> &[Vec<Symbol>] {
-        self.pattern.events()
+        self.0.pattern.events()
     }
 
     /// How many blocks are looked for.
     #[allow(clippy::len_without_is_empty, reason = "a path is never empty")]
     pub fn len(&self) -> usize {
-        self.pattern.len()
+        self.0.pattern.len()
     }
 
     /// The symbols that matter for the path: what holds none of them can be passed over.
     pub fn symbols(&self) -> impl Iterator<Item = Symbol> {
-        self.steps.iter().map(|&(symbol, _)| symbol)
+        self.0.steps.iter().map(|&(symbol, _)| symbol)
     }
 
     /// True if exits and blocks say whose they are, so that other functions do not matter.
     pub(super) fn is_qualified(&self) -> bool {
-        self.qualified
+        self.0.qualified
     }
 
     /// Which of all functions it is a path of.
     pub(super) fn function_number(&self) -> usize {
-        self.number
+        self.0.number
     }
 
     /// The automaton of a path with gaps; without any it has nothing to find.
     pub(super) fn automaton(&self) -> Arc<Automaton> {
-        self.gaps.as_ref().map_or_else(Arc::default, |(_, automaton)| Arc::clone(automaton))
+        self.0.gaps.as_ref().map_or_else(Arc::default, |(_, automaton)| Arc::clone(automaton))
     }
 
     pub(super) fn pattern(&self) -> &Query {
-        &self.pattern
+        &self.0.pattern
     }
 
     pub(super) fn steps(&self) -> &[(Symbol, Step)] {
-        &self.steps
+        &self.0.steps
     }
 }
 
-impl Eq for PathQuery {}
+impl Eq for Path {}
 
 /// By what was asked for; the rest follows from it.
 impl Hash for PathQuery {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.function, self.blocks(), self.gaps()).hash(state);
+        (self.function(), self.blocks(), self.gaps()).hash(state);
     }
 }

@@ -53,7 +53,9 @@ impl<'a> SliceCache<'a> {
     }
 
     pub(super) fn clear(&self) {
-        *self.lock() = Functions::default();
+        let mut functions = self.lock();
+        functions.known.clear();
+        functions.items = 0;
     }
 
     /// The slice of a path's function, if it was found by this scheme. The first time that it
