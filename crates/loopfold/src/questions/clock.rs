@@ -13,13 +13,15 @@ use crate::trace::{ColumnReader, Times};
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
 /// use loopfold::questions::EventClock;
-/// use loopfold::trace::{Collector, Event, Sink};
+/// use loopfold::trace::{Collector, Event, Sink, Timing};
 ///
 /// let mut collector = Collector::default();
 /// let (main, other) = (collector.stream("main")?, collector.stream("other")?);
-/// collector.push(main, &Event { start: Some(100), ..Event::named("a") })?;
-/// collector.push(main, &Event { start: Some(130), ..Event::named("b") })?;
-/// collector.push(other, &Event { start: Some(90), ..Event::named("a") })?;
+/// let (a, b) = (collector.intern(&Event::named("a"))?, collector.intern(&Event::named("b"))?);
+/// let at = |start| Timing { start: Some(start), ..Timing::UNKNOWN };
+/// collector.push(main, a, at(100))?;
+/// collector.push(main, b, at(130))?;
+/// collector.push(other, a, at(90))?;
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
 /// let mut clock = EventClock::new(&fold);
 /// assert_eq!(clock.start(0, 1)?, Some(130));

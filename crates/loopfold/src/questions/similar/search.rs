@@ -171,7 +171,7 @@ impl SimilarPattern {
 /// let mut collector = Collector::default();
 /// let stream = collector.stream("main")?;
 /// for name in ["a", "b", "c", "d", "x", "a", "b", "d", "x"] {
-///     collector.push(stream, &Event::named(name))?;
+///     collector.push_event(stream, &Event::named(name))?;
 /// }
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
 /// let compared = Compared::new(fold.alphabet())?;
