@@ -9,10 +9,11 @@
 //! Each rule is entered once: a few nanoseconds an item, and memory for a second set of
 //! rules.
 
-use super::cursor::{Cursor, Step, Stretch};
+use super::cursor::{Cursor, Move, Stretch, Visitor};
 use super::{Fold, FoldedStream, Item, RuleSums, Rules, StreamSums, Target};
 use crate::trace::Alphabet;
 use crate::{RuleId, Symbol};
+use std::convert::Infallible;
 
 /// The rules of a fold in canonical form, and how to get there.
 pub(crate) struct Canonical {
@@ -51,7 +52,7 @@ impl Canonical {
             },
         };
         for &root in roots {
-            numbering.visit(root);
+            let Ok(()) = Cursor::new(fold, root).visit(&mut numbering);
             let root = RuleId::from_raw(numbering.canonical.new_rules[root.index()]);
             numbering.canonical.roots.push(root);
         }
@@ -102,36 +103,32 @@ impl Canonical {
 
 const UNSEEN: u32 = u32::MAX;
 
+/// Numbers rules and everything in them that has no number yet.
 struct Numbering<'a> {
     fold: &'a Fold,
     canonical: Canonical,
 }
 
-impl Numbering<'_> {
-    /// Numbers a rule and everything in it that has no number yet.
-    fn visit(&mut self, root: RuleId) {
-        let mut cursor = Cursor::new(self.fold, root);
-        while let Some(step) = cursor.step() {
-            match step {
-                Step::Stretch(Stretch { target: Target::Rule(inner), .. })
-                    if self.canonical.new_rule(inner).is_none() =>
-                {
-                    cursor.enter();
-                }
-                Step::Stretch(Stretch { target, times, .. }) => {
-                    if let Target::Symbol(symbol) = target {
-                        self.meet(symbol);
-                    }
-                    cursor.skip(times);
-                }
-                Step::End { rule, again, .. } => {
-                    self.close(rule);
-                    cursor.skip(again);
-                }
-            }
+impl Visitor<Item> for Numbering<'_> {
+    type Error = Infallible;
+
+    #[inline]
+    fn stretch(&mut self, stretch: Stretch<Item>, _: (RuleId, usize)) -> Result<Move, Infallible> {
+        match stretch.target {
+            Target::Symbol(symbol) => self.meet(symbol),
+            Target::Rule(inner) if self.canonical.new_rule(inner).is_none() => return Ok(Move::Enter),
+            Target::Rule(_) => {}
         }
+        Ok(Move::Skip)
     }
 
+    fn end(&mut self, rule: RuleId, _: u64, _: u64) -> Result<Move, Infallible> {
+        self.close(rule);
+        Ok(Move::Skip)
+    }
+}
+
+impl Numbering<'_> {
     fn meet(&mut self, symbol: Symbol) {
         let Canonical { symbols, new_symbols, .. } = &mut self.canonical;
         let number = &mut new_symbols[symbol.index()];

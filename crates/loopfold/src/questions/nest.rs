@@ -3,9 +3,10 @@
 //! Rules that do not repeat are written in place. The tree is as long as the nest, so
 //! it is cut at a limit: an archive can claim any length.
 
-use crate::fold::cursor::{Cursor, Step};
-use crate::fold::{Fold, Target};
+use crate::fold::cursor::{Cursor, Move, Stretch, Visitor};
+use crate::fold::{Fold, Item, Target};
 use crate::{Result, RuleId, Symbol};
+use std::convert::Infallible;
 
 /// A part of a nest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,11 +51,69 @@ pub(super) enum Visit {
 /// Loops deeper than this are not shown: no program nests so deep, but an archive can.
 const DEEPEST: usize = 1000;
 
-/// Ends a loop behind the last node.
-fn close(nodes: &mut [Node], opened: Option<usize>) {
-    let after = nodes.len();
-    if let Some(Node::Loop { end, .. }) = opened.map(|node| &mut nodes[node]) {
-        *end = after;
+struct NestWriter<F> {
+    nodes: Vec<Node>,
+    limit: usize,
+    opened_loop: F,
+    /// The rules that are open, the outermost left out: the nodes of those that are loops.
+    open: Vec<Option<usize>>,
+    /// How many of them are.
+    depth: usize,
+    /// From where on the rest of the innermost rule is left out.
+    left_out: Option<u64>,
+}
+
+impl<F> NestWriter<F> {
+    /// Ends a loop behind the last node.
+    fn close(&mut self, opened: Option<usize>) {
+        let after = self.nodes.len();
+        if let Some(Node::Loop { end, .. }) = opened.map(|node| &mut self.nodes[node]) {
+            *end = after;
+        }
+    }
+}
+
+impl<F: FnMut(OpenedLoop)> Visitor<Item> for NestWriter<F> {
+    type Error = Infallible;
+
+    #[inline]
+    fn stretch(
+        &mut self,
+        Stretch { target, times, length, position, .. }: Stretch<Item>,
+        (rule, item): (RuleId, usize),
+    ) -> std::result::Result<Move, Infallible> {
+        if self.nodes.len() >= self.limit {
+            self.left_out = Some(position);
+            return Ok(Move::Leave);
+        }
+        if self.depth >= DEEPEST && matches!(target, Target::Rule(_)) {
+            self.nodes.push(Node::LeftOut(times * length));
+            return Ok(Move::Skip);
+        }
+        let looped = (times > 1).then_some(self.nodes.len());
+        if let Some(node) = looped {
+            (self.opened_loop)(OpenedLoop { node, rule, item });
+            self.nodes.push(Node::Loop { times, length, end: 0 });
+        }
+        let Target::Symbol(symbol) = target else {
+            self.open.push(looped);
+            self.depth += usize::from(looped.is_some());
+            return Ok(Move::Enter);
+        };
+        self.nodes.push(Node::Event(symbol));
+        self.close(looped);
+        Ok(Move::Skip)
+    }
+
+    fn end(&mut self, _: RuleId, _: u64, position: u64) -> std::result::Result<Move, Infallible> {
+        if let Some(from) = self.left_out.take() {
+            self.nodes.push(Node::LeftOut(position - from));
+        }
+        let ended = self.open.pop().flatten();
+        self.depth -= usize::from(ended.is_some());
+        self.close(ended);
+        // The body is written once.
+        Ok(Move::Skip)
     }
 }
 
@@ -69,53 +128,12 @@ impl Nest {
         fold: &Fold,
         rule: RuleId,
         limit: usize,
-        mut opened_loop: impl FnMut(OpenedLoop),
+        opened_loop: impl FnMut(OpenedLoop),
     ) -> Self {
-        let mut nodes: Vec<Node> = Vec::new();
-        let mut cursor = Cursor::new(fold, rule);
-        // The rules that the cursor is in, the outermost left out: the loops that they are.
-        let mut open: Vec<Option<usize>> = Vec::new();
-        let mut depth = 0;
-        while let Some(step) = cursor.step() {
-            let stretch = match step {
-                Step::Stretch(stretch) => stretch,
-                Step::End { again, .. } => {
-                    let ended = open.pop().flatten();
-                    depth -= usize::from(ended.is_some());
-                    close(&mut nodes, ended);
-                    // The body is written once.
-                    cursor.skip(again);
-                    continue;
-                }
-            };
-            if nodes.len() >= limit {
-                nodes.push(Node::LeftOut(cursor.skip_rule()));
-                continue;
-            }
-            if depth >= DEEPEST && matches!(stretch.target, Target::Rule(_)) {
-                nodes.push(Node::LeftOut(stretch.times * stretch.length));
-                cursor.skip(stretch.times);
-                continue;
-            }
-            let looped = (stretch.times > 1).then_some(nodes.len());
-            if let (Some(node), Some((rule, item))) = (looped, cursor.path().next()) {
-                opened_loop(OpenedLoop { node, rule, item });
-                nodes.push(Node::Loop { times: stretch.times, length: stretch.length, end: 0 });
-            }
-            match stretch.target {
-                Target::Symbol(symbol) => {
-                    nodes.push(Node::Event(symbol));
-                    close(&mut nodes, looped);
-                    cursor.skip(stretch.times);
-                }
-                Target::Rule(_) => {
-                    open.push(looped);
-                    depth += usize::from(looped.is_some());
-                    cursor.enter();
-                }
-            }
-        }
-        Self { nodes }
+        let mut writer =
+            NestWriter { nodes: Vec::new(), limit, opened_loop, open: Vec::new(), depth: 0, left_out: None };
+        let Ok(()) = Cursor::new(fold, rule).visit(&mut writer);
+        Self { nodes: writer.nodes }
     }
 
     /// The events with loops written out, or with each repetition once if that would be more than

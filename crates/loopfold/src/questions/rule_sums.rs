@@ -15,10 +15,10 @@
 
 use super::iterations::Stopwatch;
 use super::sums::{check_lengths, check_tables, stream_sums_of};
-use crate::fold::cursor::{Cursor, Step};
+use crate::fold::cursor::{Cursor, Move, Stretch, Visitor};
 use crate::fold::{Fold, FoldedStream, Item, MetricSpread, RuleSums, Spread, Target};
 use crate::trace::{CHUNK, Cell, ColumnReader, Times};
-use crate::{Result, RuleId};
+use crate::{Error, Result, RuleId};
 
 /// The sums of all rules and loops, from the columns of times and from what is summed
 /// already; nothing when there are no times, or when the sums are not of the rules as
@@ -91,18 +91,18 @@ fn add_stream(
     if let Some(column) = &times.durations {
         let spreads = sums.durations.get_or_insert_default();
         spreads.resize(rules, Spread::default());
-        let mut visitor = Durations { column: column.reader(), before: 0, began: Vec::new(), spreads };
-        visit(fold, loops, root, &mut visitor)?;
+        let mut summing = Durations { column: column.reader(), before: 0, began: Vec::new(), spreads };
+        sum(fold, loops, root, &mut summing)?;
     }
     for (name, column) in &times.metrics {
         check_tables(sums.metrics.len() + 1, rules)?;
         let spreads = sums.metric_mut(name);
         spreads.resize(rules, MetricSpread::default());
-        let mut visitor = Metric { column: column.reader(), open: Vec::new(), spreads };
-        visit(fold, loops, root, &mut visitor)?;
+        let mut summing = Metric { column: column.reader(), open: Vec::new(), spreads };
+        sum(fold, loops, root, &mut summing)?;
     }
     if let Some(stopwatch) = Stopwatch::new(times) {
-        visit(fold, loops, root, &mut Laps { stopwatch, laps })?;
+        sum(fold, loops, root, &mut Laps { stopwatch, laps })?;
     }
     Ok(())
 }
@@ -143,9 +143,9 @@ fn loop_places(fold: &Fold) -> impl Iterator<Item = (RuleId, usize)> {
     })
 }
 
-/// What is met on the way through a stream. `looped` is the loop whose iteration something
+/// What the occurrences of rules are summed by. `looped` is the loop whose iteration something
 /// is.
-trait Visitor {
+trait Summing {
     /// A rule begins, for the first time of `looped`.
     fn enter(&mut self, looped: Option<LoopNumber>, position: u64) -> Result<()>;
 
@@ -157,38 +157,43 @@ trait Visitor {
 }
 
 /// Visits every occurrence of every rule that a rule unfolds to, in order.
-fn visit(fold: &Fold, loops: &Loops, root: RuleId, visitor: &mut impl Visitor) -> Result<()> {
-    let mut cursor = Cursor::new(fold, root);
-    // The loops that the rules the cursor is in are iterations of.
-    let mut open = vec![None];
-    visitor.enter(None, 0)?;
-    while let Some(step) = cursor.step() {
-        match step {
-            Step::Stretch(stretch) if stretch.before > 0 => {
-                cursor.enter();
-            }
-            Step::Stretch(stretch) => {
-                let place = cursor.path().next().filter(|_| stretch.times > 1);
-                let looped = place.map(|place| loops.number(fold, place));
-                if let Target::Symbol(_) = stretch.target {
-                    visitor.events(stretch.times, looped, stretch.position)?;
-                    cursor.skip(stretch.times);
-                } else {
-                    visitor.enter(looped, stretch.position)?;
-                    open.push(looped);
-                    cursor.enter();
-                }
-            }
-            Step::End { rule, again, position } => {
-                let looped = open.last().copied().flatten();
-                visitor.leave(rule, looped, again == 0, position)?;
-                if again == 0 {
-                    open.pop();
-                }
-            }
+fn sum(fold: &Fold, loops: &Loops, root: RuleId, summing: &mut impl Summing) -> Result<()> {
+    summing.enter(None, 0)?;
+    Cursor::new(fold, root).visit(&mut Occurrences { fold, loops, open: vec![None], summing })
+}
+
+struct Occurrences<'a, S> {
+    fold: &'a Fold,
+    loops: &'a Loops,
+    /// The loops that the open rules are iterations of.
+    open: Vec<Option<LoopNumber>>,
+    summing: &'a mut S,
+}
+
+impl<S: Summing> Visitor<Item> for Occurrences<'_, S> {
+    type Error = Error;
+
+    #[inline]
+    fn stretch(&mut self, stretch: Stretch<Item>, place: (RuleId, usize)) -> Result<Move> {
+        let looped = (stretch.times > 1).then(|| self.loops.number(self.fold, place));
+        if let Target::Symbol(_) = stretch.target {
+            self.summing.events(stretch.times, looped, stretch.position)?;
+            return Ok(Move::Skip);
         }
+        self.summing.enter(looped, stretch.position)?;
+        self.open.push(looped);
+        Ok(Move::Enter)
     }
-    Ok(())
+
+    #[inline]
+    fn end(&mut self, rule: RuleId, again: u64, position: u64) -> Result<Move> {
+        let looped = self.open.last().copied().flatten();
+        self.summing.leave(rule, looped, again == 0, position)?;
+        if again == 0 {
+            self.open.pop();
+        }
+        Ok(Move::Enter)
+    }
 }
 
 /// Sums durations: those of a rule are the sum up to its end less that up to its beginning.
@@ -201,7 +206,7 @@ struct Durations<'a> {
     spreads: &'a mut [Spread],
 }
 
-impl Visitor for Durations<'_> {
+impl Summing for Durations<'_> {
     fn enter(&mut self, _: Option<LoopNumber>, _: u64) -> Result<()> {
         self.began.push(self.before);
         Ok(())
@@ -232,7 +237,7 @@ struct Metric<'a> {
     spreads: &'a mut [MetricSpread],
 }
 
-impl Visitor for Metric<'_> {
+impl Summing for Metric<'_> {
     fn enter(&mut self, _: Option<LoopNumber>, _: u64) -> Result<()> {
         self.open.push(0.0);
         Ok(())
@@ -272,7 +277,7 @@ impl Laps<'_> {
     }
 }
 
-impl Visitor for Laps<'_> {
+impl Summing for Laps<'_> {
     fn enter(&mut self, looped: Option<LoopNumber>, position: u64) -> Result<()> {
         if looped.is_some() {
             self.stopwatch.begin(position)?;

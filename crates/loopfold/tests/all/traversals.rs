@@ -2,7 +2,7 @@
 
 use crate::support::{folders, odd_fold};
 use loopfold::fold::borders::{Borders, GAP};
-use loopfold::fold::cursor::{Cursor, Guide, Step, Stretch};
+use loopfold::fold::cursor::{Cursor, Guide, Move, Step, Stretch, Visitor};
 use loopfold::fold::measure::{Measured, Weight, bottom_up, holding, measure_below};
 use loopfold::fold::measure::{power, power_until, rule_depths};
 use loopfold::fold::rank::{Rank, nth, select};
@@ -139,11 +139,6 @@ fn the_ends_of_rules_come_where_rules_end() {
                     assert_eq!(fold.body(outer)[index], item);
                     cursor.enter();
                     open.push((rule, position));
-                    if rng.one_in(8) && !fold.body(rule).is_empty() {
-                        let (from, passed) = (cursor.peek().unwrap().position, cursor.skip_rule());
-                        assert_eq!(from, position);
-                        position += passed;
-                    }
                 }
                 Step::End { rule, position: end, .. } => {
                     assert_eq!(end, position);
@@ -153,6 +148,66 @@ fn the_ends_of_rules_come_where_rules_end() {
         }
         assert!(open.is_empty());
         assert_eq!(position, stream.len() as u64);
+    }
+}
+
+/// Goes anywhere, and checks that what it meets is there.
+struct Wanderer<'a> {
+    rng: &'a mut Rng,
+    fold: &'a Fold,
+    stream: &'a [Symbol],
+    open: Vec<RuleId>,
+    position: u64,
+}
+
+impl Visitor<Item> for Wanderer<'_> {
+    type Error = ();
+
+    fn stretch(&mut self, stretch: Stretch<Item>, (rule, index): (RuleId, usize)) -> Result<Move, ()> {
+        assert_eq!(self.open.last(), Some(&rule));
+        assert_eq!(self.fold.body(rule)[index], stretch.item);
+        assert_eq!(stretch.position, self.position);
+        check(self.fold, &stretch, self.stream);
+        Ok(match (self.rng.below(8), stretch.target) {
+            (0, _) => Move::Leave,
+            (1..4, _) => {
+                self.position = stretch.end();
+                Move::Skip
+            }
+            (_, Target::Rule(inner)) => {
+                self.open.push(inner);
+                Move::Enter
+            }
+            (_, Target::Symbol(_)) => {
+                self.position += 1;
+                Move::Enter
+            }
+        })
+    }
+
+    fn end(&mut self, rule: RuleId, again: u64, position: u64) -> Result<Move, ()> {
+        assert_eq!(self.open.pop(), Some(rule));
+        assert!(position >= self.position);
+        self.position = position;
+        if again > 0 && self.rng.one_in(2) {
+            self.open.push(rule);
+            return Ok(Move::Enter);
+        }
+        self.position += again * self.fold.length(rule);
+        Ok(Move::Skip)
+    }
+}
+
+#[test]
+fn a_visit_goes_where_it_is_sent() {
+    let mut rng = Rng::new(80);
+    for _ in 0..2000 {
+        let (fold, root, stream) = sample(&mut rng);
+        let mut visitor =
+            Wanderer { rng: &mut rng, fold: &fold, stream: &stream, open: vec![root], position: 0 };
+        assert_eq!(Cursor::new(&fold, root).visit(&mut visitor), Ok(()));
+        assert!(visitor.open.is_empty());
+        assert_eq!(visitor.position, stream.len() as u64);
     }
 }
 

@@ -13,10 +13,11 @@
 //! doubles what it holds, no more than 64 lie in each other. Memory: 4 bytes a symbol and
 //! 60 a loop.
 
-use crate::fold::cursor::{Cursor, Step};
-use crate::fold::{Fold, FoldBuilder, Folded, Target, measure_rules};
+use crate::fold::cursor::{Cursor, Move, Stretch, Visitor};
+use crate::fold::{Fold, FoldBuilder, Folded, Item, Target, measure_rules};
 use crate::questions::{Nest, Node};
 use crate::{Error, Result, RuleId, Symbol};
+use std::convert::Infallible;
 
 /// Folds a stream: adds its rules to a builder and returns the one that unfolds to it, as
 /// [`Folder::fold`](crate::folders::Folder::fold) does. Questions do not know the folders, so one
@@ -102,40 +103,9 @@ impl LoopCollapsed {
 
     /// The caller knows that it is not too long.
     fn flattened(fold: &Fold, rule: RuleId) -> Result<Self> {
-        let mut symbols: Vec<Symbol> = Vec::new();
-        let mut loops: Vec<CollapsedLoop> = Vec::new();
-        let mut cursor = Cursor::new(fold, rule);
-        // The rules that the cursor is in, the outermost left out: the loops that they are.
-        let mut open: Vec<Option<usize>> = Vec::new();
-        while let Some(step) = cursor.step() {
-            let stretch = match step {
-                Step::Stretch(stretch) => stretch,
-                Step::End { again, .. } => {
-                    if let Some(index) = open.pop().flatten() {
-                        loops[index].end = symbols.len() as u32;
-                    }
-                    // The body is written once.
-                    cursor.skip(again);
-                    continue;
-                }
-            };
-            let start = symbols.len() as u32;
-            let looped = (stretch.times > 1).then_some(loops.len());
-            if looped.is_some() {
-                loops.push(CollapsedLoop { start, end: start + 1, times: stretch.times });
-            }
-            match stretch.target {
-                Target::Symbol(symbol) => {
-                    symbols.push(symbol);
-                    cursor.skip(stretch.times);
-                }
-                Target::Rule(_) => {
-                    open.push(looped);
-                    cursor.enter();
-                }
-            }
-        }
-        Self::with_loops(symbols, loops)
+        let mut collapsing = Collapsing::default();
+        let Ok(()) = Cursor::new(fold, rule).visit(&mut collapsing);
+        Self::with_loops(collapsing.symbols, collapsing.loops)
     }
 
     /// The loops are sorted by start, outer ones first.
@@ -360,6 +330,45 @@ impl LoopCollapsed {
     fn added_inside(&self, index: usize) -> u64 {
         let CollapsedLoop { start, end, times } = self.loops[index];
         self.inner[index].added / (times - 1) - u64::from(end - start)
+    }
+}
+
+/// Writes the body of each loop once.
+#[derive(Default)]
+struct Collapsing {
+    symbols: Vec<Symbol>,
+    loops: Vec<CollapsedLoop>,
+    /// The rules that are open, the outermost left out: those that are loops.
+    open: Vec<Option<usize>>,
+}
+
+impl Visitor<Item> for Collapsing {
+    type Error = Infallible;
+
+    #[inline]
+    fn stretch(
+        &mut self,
+        Stretch { target, times, .. }: Stretch<Item>,
+        _: (RuleId, usize),
+    ) -> std::result::Result<Move, Infallible> {
+        let start = self.symbols.len() as u32;
+        let looped = (times > 1).then_some(self.loops.len());
+        if looped.is_some() {
+            self.loops.push(CollapsedLoop { start, end: start + 1, times });
+        }
+        let Target::Symbol(symbol) = target else {
+            self.open.push(looped);
+            return Ok(Move::Enter);
+        };
+        self.symbols.push(symbol);
+        Ok(Move::Skip)
+    }
+
+    fn end(&mut self, _: RuleId, _: u64, _: u64) -> std::result::Result<Move, Infallible> {
+        if let Some(index) = self.open.pop().flatten() {
+            self.loops[index].end = self.symbols.len() as u32;
+        }
+        Ok(Move::Skip)
     }
 }
 
