@@ -35,7 +35,7 @@ pub trait Measure {
     /// The value of a stretch repeated `times` times: by squaring, unless the measure
     /// knows better.
     fn repeat(&self, value: &Self::Value, times: u64) -> Result<Self::Value> {
-        power(self.empty(), value.clone(), times, |left, right| self.join(left, right))
+        power(self.empty(), value.clone(), times, |left, right| self.append(left, right, 1))
     }
 
     /// Joins a stretch, repeated `times` times, to the end of another: in place, where the
@@ -49,38 +49,47 @@ pub trait Measure {
     }
 }
 
-/// `once` joined to itself `times` times, by repeated squaring: O(log times) joins.
-pub fn power<T, E>(
+/// `once` appended to itself `times` times, by repeated squaring: at most 2 log₂ `times`
+/// appends.
+pub fn power<T: Clone, E>(
     empty: T,
     once: T,
     times: u64,
-    join: impl Fn(&T, &T) -> std::result::Result<T, E>,
+    append: impl Fn(&mut T, &T) -> std::result::Result<(), E>,
 ) -> std::result::Result<T, E> {
-    power_until(empty, once, times, join, |_, _| None)
+    power_until(empty, once, times, append, |_, _| None)
 }
 
 /// As [`power`], for values that stop changing: `settled` is asked for the power of each
 /// square, and when it has one, no more squares are made.
-pub fn power_until<T, E>(
+pub fn power_until<T: Clone, E>(
     empty: T,
     once: T,
     times: u64,
-    join: impl Fn(&T, &T) -> std::result::Result<T, E>,
+    append: impl Fn(&mut T, &T) -> std::result::Result<(), E>,
     settled: impl Fn(&T, u64) -> Option<T>,
 ) -> std::result::Result<T, E> {
-    let (mut result, mut square, mut rest) = (empty, once, times);
-    while rest > 0 {
+    if times == 0 {
+        return Ok(empty);
+    }
+    let (mut result, mut square, mut rest) = (None, once, times);
+    while rest > 1 {
         if let Some(all) = settled(&square, rest) {
-            return join(&result, &all);
+            square = all;
+            break;
         }
         if rest & 1 == 1 {
-            result = join(&result, &square)?;
+            match &mut result {
+                None => result = Some(square.clone()),
+                Some(result) => append(result, &square)?,
+            }
         }
         rest >>= 1;
-        if rest > 0 {
-            square = join(&square, &square)?;
-        }
+        let half = square.clone();
+        append(&mut square, &half)?;
     }
+    let Some(mut result) = result else { return Ok(square) };
+    append(&mut result, &square)?;
     Ok(result)
 }
 

@@ -154,10 +154,13 @@ impl<B: Bits> MatchMonoid<B> {
 
     /// Squares until no infixes are left.
     fn squared(&self, summary: &MatchSummary<B>, times: u64) -> MatchSummary<B> {
-        let join = |left: &MatchSummary<B>, right: &MatchSummary<B>| Ok(self.joined(left, right));
+        let append = |summary: &mut MatchSummary<B>, next: &MatchSummary<B>| {
+            self.append(summary, next);
+            Ok(())
+        };
         let settled =
             |square: &MatchSummary<B>, rest| square.infixes.is_empty().then(|| without_infixes(square, rest));
-        let Ok::<_, Infallible>(power) = power_until(self.empty(), summary.clone(), times, join, settled);
+        let Ok::<_, Infallible>(power) = power_until(self.empty(), summary.clone(), times, append, settled);
         power
     }
 }

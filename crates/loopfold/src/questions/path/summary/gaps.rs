@@ -219,12 +219,11 @@ impl FrameMonoid<GapState> for Tables {
     }
 
     fn repeated(&self, table: &Table, times: u64) -> Table {
-        let join = |left: &Table, right: &Table| {
-            let mut joined = left.clone();
-            self.append(&mut joined, right);
-            Ok(joined)
+        let append = |table: &mut Table, next: &Table| {
+            self.append(table, next);
+            Ok(())
         };
-        let Ok::<_, Infallible>(power) = power(self.empty(), table.clone(), times, join);
+        let Ok::<_, Infallible>(power) = power(self.empty(), table.clone(), times, append);
         power
     }
 

@@ -380,7 +380,7 @@ impl<S: FrameState> PathMonoid<S> {
             return Ok(first);
         }
         first.append(once, &self.blocks);
-        power(NestedSummary::default(), first, times, |left, right| self.join(left, right))
+        power(NestedSummary::default(), first, times, |all, next| self.append(all, next.view(), 1))
     }
 }
 
