@@ -20,8 +20,8 @@ enum Kind {
     Invalid(String),
     #[error("{place}: {reason}")]
     Damaged { place: String, reason: String },
-    #[error("this archive was written in format version {found}; this program reads versions 1 to {newest}")]
-    Version { found: u32, newest: u32 },
+    #[error("{}", version_message(*.found, *.known))]
+    Version { found: u32, known: u32 },
     #[error(transparent)]
     Io(Arc<std::io::Error>),
 }
@@ -42,8 +42,8 @@ impl Error {
         Kind::Damaged { place: place.to_string(), reason: reason.to_string() }.into()
     }
 
-    pub(crate) fn version(found: u32, newest: u32) -> Self {
-        Kind::Version { found, newest }.into()
+    pub(crate) fn version(found: u32, known: u32) -> Self {
+        Kind::Version { found, known }.into()
     }
 
     /// The same error as one of the stored data in which it came up: `outer` is put in
@@ -80,6 +80,18 @@ impl Error {
             Kind::Io(error) => Some(error),
             _ => None,
         }
+    }
+}
+
+fn version_message(found: u32, known: u32) -> String {
+    match found < known {
+        true => format!(
+            "this archive is of format version {found}, which was never released and is no longer read; this program \
+             reads version {known}: fold the trace again"
+        ),
+        false => format!(
+            "this archive is of format version {found}; this program reads version {known}: use a newer one"
+        ),
     }
 }
 

@@ -33,7 +33,6 @@ mod section;
 mod summary;
 mod text;
 mod times;
-mod v1;
 mod walk;
 mod weights;
 mod words;
