@@ -378,9 +378,9 @@ impl Measure for Depth {
 
 /// How many events are written in the nest of a stretch: each loop body once.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Folded;
+pub struct NestLength;
 
-impl Measure for Folded {
+impl Measure for NestLength {
     type Value = u64;
     fn empty(&self) -> u64 {
         0

@@ -27,7 +27,7 @@ fn levels_in_a_stored_index_were_not_checked() {
     // and are there, and their lengths.
     assert_eq!((stored[0], &stored[9..13]), (0, &[2, 2, 2, 2][..]));
     let with_levels = [&stored[..9], &[2, 2, 2, 7, 9, 0, 2, 7, 9, 0], &stored[13..]].concat();
-    assert!(PathIndex::decode(&with_levels, &fold).unwrap_err().is_damaged());
+    assert!(PathIndex::decode(&with_levels, &fold).unwrap_err().kind() == loopfold::ErrorKind::Damaged);
     assert!(PathIndex::verify(&with_levels, &fold).is_err());
 }
 
@@ -126,8 +126,11 @@ fn so_far_reports_the_failure_of_a_worker() {
         push(&mut folding, stream, 100).unwrap();
         for _ in 0..3 {
             let error = folding.so_far().unwrap_err();
-            assert!(error.is_limit() && error.to_string() == "too many events", "{threads} threads: {error}");
+            assert!(
+                error.kind() == loopfold::ErrorKind::Limit && error.to_string() == "too many events",
+                "{threads} threads: {error}"
+            );
         }
-        assert!(folding.finish().unwrap_err().is_limit(), "{threads} threads");
+        assert!(folding.finish().unwrap_err().kind() == loopfold::ErrorKind::Limit, "{threads} threads");
     }
 }

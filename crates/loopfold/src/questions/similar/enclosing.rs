@@ -15,6 +15,8 @@ pub struct EnclosingPatterns<'p, 'a> {
     stretches: Vec<Vec<(u32, u32, usize)>>,
 }
 
+opaque_debug!(EnclosingPatterns<'p, 'a>);
+
 impl<'p, 'a> EnclosingPatterns<'p, 'a> {
     /// Of the patterns that were found in what these processes do.
     pub fn of(processes: &'p Processes<'a>, patterns: &TracePatterns) -> Self {
