@@ -6,7 +6,7 @@
 //! [`EXPANSION`] or [`STREAMS_EXPANSION`] times as long as what is stored; the writer
 //! stores text as it is rather than pass that.
 
-use super::chance::Flag;
+use super::bit_model::Flag;
 use super::coder::{Coder, Decoder, Encoder};
 use super::words::Words;
 use crate::bytes::{Bytes, put_number, put_text};

@@ -62,7 +62,7 @@ impl<'a> Communication<'a> {
     }
 
     fn nest(&self, part: Part, longest: usize) -> Nest {
-        let shown = self.processes.doings()[part.stream as usize].shown();
+        let shown = self.processes.traces()[part.stream as usize].shown();
         shown.nest_up_to(part.start as usize, part.end as usize, longest)
     }
 }
@@ -134,7 +134,7 @@ impl Communication<'_> {
                 .parts
                 .iter()
                 .map(|part| {
-                    let shown = self.processes.doings()[part.stream as usize].shown();
+                    let shown = self.processes.traces()[part.stream as usize].shown();
                     let first = shown.first(part.start as usize, part.end as usize);
                     (self.name(part.stream), json!(self.positions.of(part.stream as usize, first)))
                 })

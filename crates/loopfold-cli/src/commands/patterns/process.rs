@@ -55,7 +55,7 @@ impl<'a> ProcessPatterns<'a> {
     /// The pattern as its first occurrence has it.
     fn nest(&self, pattern: &Pattern) -> Nest {
         let Some((stream, places)) = self.patterns.streams_of(pattern).next() else { return Nest::default() };
-        let collapsed = self.streams.doings()[stream].shown();
+        let collapsed = self.streams.traces()[stream].shown();
         let start = places.first().map_or(0, |place| place.start as usize);
         collapsed.nest_up_to(start, start + pattern.symbols.len(), LONGEST)
     }
@@ -125,7 +125,7 @@ impl<'a> ProcessPatterns<'a> {
             .flat_map(|(stream, places)| places.iter().map(move |place| (stream, place)));
         let position = |(stream, place): (usize, &loopfold::questions::PatternPlace)| {
             let start = place.start as usize;
-            let first = self.streams.doings()[stream].shown().first(start, start + pattern.symbols.len());
+            let first = self.streams.traces()[stream].shown().first(start, start + pattern.symbols.len());
             let start = self.positions.of(stream, first);
             json!({"stream": self.fold.streams()[stream].name(), "start": start, "times": place.times})
         };
