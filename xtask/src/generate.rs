@@ -60,7 +60,7 @@ mod tests {
     fn the_archive_of_processes_is_what_the_generator_makes() {
         let file = std::fs::File::open(crate::root().join(PROCESSES)).unwrap();
         let mut archive = loopfold::archive::Archive::open(std::io::BufReader::new(file)).unwrap();
-        let (stored, _) = archive.read(&loopfold::archive::ReadOptions::default()).unwrap();
+        let (stored, _) = archive.read(&loopfold::archive::ReadConfig::new()).unwrap();
         let made = processes().unwrap();
         assert_eq!(stored.streams().len(), 16);
         for (stored_stream, made_stream) in stored.streams().iter().zip(made.streams()) {

@@ -460,8 +460,8 @@ mod tests {
     #[test]
     fn imports_are_found() {
         check("use crate::fold::Item;", &["fold"]);
-        check("pub use crate::questions::Query;", &["questions"]);
-        check("pub(crate) use crate::questions::Query as Other;", &["questions"]);
+        check("pub use crate::questions::query::Query;", &["questions"]);
+        check("pub(crate) use crate::questions::query::Query as Other;", &["questions"]);
         check("use crate::{fold::{self, Item}, questions::path::{Levels, Way}};", &["fold", "questions"]);
         check("use crate::fold;", &["fold"]);
         check("use super::super::questions::Query;", &["questions"]);
@@ -501,11 +501,17 @@ mod tests {
 
     #[test]
     fn documents_texts_and_tests_do_not_count() {
-        check("//! [`Query`](crate::questions::Query)\n/// use crate::questions::Query;\nfn f() {}", &[]);
-        check("/* crate::questions */ const A: &str = \"crate::questions::x\";", &[]);
-        check("#[cfg(test)]\nmod tests { use crate::questions::Query; } use crate::fold::Item;", &["fold"]);
         check(
-            "#[cfg(test)]\n#[allow(unused)]\nuse crate::questions::Query;\nuse crate::fold::Item;",
+            "//! [`Query`](crate::questions::query::Query)\n/// use crate::questions::query::Query;\nfn f() {}",
+            &[],
+        );
+        check("/* crate::questions */ const A: &str = \"crate::questions::x\";", &[]);
+        check(
+            "#[cfg(test)]\nmod tests { use crate::questions::query::Query; } use crate::fold::Item;",
+            &["fold"],
+        );
+        check(
+            "#[cfg(test)]\n#[allow(unused)]\nuse crate::questions::query::Query;\nuse crate::fold::Item;",
             &["fold"],
         );
         check(
@@ -553,7 +559,7 @@ mod tests {
                 "archive/read/deep.rs",
                 "\nuse super::super::super::questions::Query;\nuse loopfold_sources::Input;",
             ),
-            ("archive/tests.rs", "use crate::questions::Query;"),
+            ("archive/tests.rs", "use crate::questions::query::Query;"),
             ("fold.rs", "fn f() { crate::archive::write() }"),
             ("error.rs", ""),
         ];

@@ -34,6 +34,20 @@
 // What only archives or messages need is there without them too: one code, not four.
 #![cfg_attr(not(all(feature = "archive", feature = "mpi")), allow(dead_code, unused_imports))]
 
+/// Methods that set the fields of a configuration, one after the other.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident: $type:ty),+ $(,)?) => {
+        $(
+            $(#[$doc])*
+            #[must_use]
+            pub const fn $name(mut self, $name: $type) -> Self {
+                self.$name = $name;
+                self
+            }
+        )+
+    };
+}
+
 /// `Debug` for a type with parts that have none, or far too many: its name.
 macro_rules! opaque_debug {
     ($name:ident $(< $($parameter:tt),+ >)?) => {

@@ -6,9 +6,9 @@
 //! nowhere else.
 //!
 //! ```
-//! use loopfold::archive::{self, Archive, ReadOptions};
+//! use loopfold::archive::{self, Archive, ReadConfig};
 //! use loopfold::folders::{Outermost, fold_trace};
-//! use loopfold::questions::ChunkSize;
+//! use loopfold::questions::path::ChunkSize;
 //! use loopfold::sections;
 //! use loopfold::trace::{Collector, Event, Sink};
 //!
@@ -20,20 +20,20 @@
 //! let mut file = Vec::new();
 //! archive::write_with(&fold, &mut file, &options)?;
 //! let mut archive = Archive::open(std::io::Cursor::new(file))?;
-//! let (fold, _) = archive.read(&ReadOptions::default())?;
+//! let (fold, _) = archive.read(&ReadConfig::new())?;
 //! assert!(sections::index(&mut archive, &fold)?.is_none());
 //! assert_eq!(sections::chunks(archive)?.unwrap().all().len(), 3);
 //! # Ok::<(), loopfold::Error>(())
 //! ```
 
-use crate::archive::{Archive, SectionCheck, SectionKind, SectionReader, WriteOptions};
-use crate::questions::{ChunkSize, Chunks, PathIndex};
+use crate::archive::{Archive, SectionCheck, SectionKind, SectionReader, WriteConfig};
+use crate::questions::path::{ChunkSize, Chunks, PathIndex};
 use crate::{Fold, Result};
 use std::io::{Read, Seek};
 
 /// Writes an index of about so many segments, where there can be one, and chunks of this size.
-pub fn options(index: Option<usize>, chunks: Option<ChunkSize>) -> WriteOptions<'static> {
-    let mut options = WriteOptions::default();
+pub fn options(index: Option<usize>, chunks: Option<ChunkSize>) -> WriteConfig<'static> {
+    let mut options = WriteConfig::new();
     if let Some(segments) = index {
         options = options.with_section(SectionKind::Index, move |fold| {
             PathIndex::of(fold, segments)?.map(|index| index.encode()).transpose()

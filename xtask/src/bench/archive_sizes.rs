@@ -6,7 +6,7 @@ use crate::clock::best;
 use crate::table::{Column, Table, grouped, short};
 use anyhow::{Context as _, Result};
 use brotli::enc::BrotliEncoderParams;
-use loopfold::archive::ReadOptions;
+use loopfold::archive::ReadConfig;
 use loopfold::folders::{self, Folder, fold_trace};
 use loopfold::trace::{Collector, Event, Projection, Sink, TimesKept};
 use loopfold::{Fold, Trace};
@@ -76,7 +76,7 @@ impl Row {
         let fold = fold_trace(trace, &*folder(FOLDERS[0])?, 1)?;
         let (archive, write) = best(|| archive_of(&fold));
         let archive = archive?;
-        let (opened, open) = best(|| loopfold::archive::read(Cursor::new(&archive), &ReadOptions::default()));
+        let (opened, open) = best(|| loopfold::archive::read(Cursor::new(&archive), &ReadConfig::new()));
         opened?;
         let sizes = loopfold::archive::sizes(Cursor::new(&archive))?;
         Ok(Self {

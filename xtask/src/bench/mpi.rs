@@ -11,13 +11,11 @@ use crate::{Arguments, clock};
 use anyhow::{Context, Result, bail, ensure};
 use loopfold::folders::{Folder as _, Outermost, SequiturRuns};
 use loopfold::questions::communication::{Partners, Processes, communication_patterns};
-use loopfold::questions::{
-    Compared, EventChoice, Filtered, LikePattern, Likeness, PatternSettings, Patterns, Room, find_similar,
-};
+use loopfold::questions::patterns::{self, EventChoice, Patterns, Room};
+use loopfold::questions::similar::{Compared, Filtered, LikePattern, Likeness, find_similar};
 use loopfold::trace::{Collector, Event, Field, Projection, Role, Sink as _, TimesKept, Value};
 use loopfold::{Fold, StreamId, Symbol, archive, folders};
 use loopfold_testing::mpi::{self, Call, Program};
-use loopfold_testing::patterns;
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
@@ -197,7 +195,7 @@ fn literal(program: &Program, ours: f64) -> f64 {
         let next = numbers.len() as u32;
         stream.push(*numbers.entry(call).or_insert(next));
     }
-    let (_, time) = clock::timed(|| patterns::ngrams(&stream));
+    let (_, time) = clock::timed(|| loopfold_testing::patterns::ngrams(&stream));
     time.as_secs_f64() / stream.len() as f64 / ours
 }
 
@@ -254,7 +252,7 @@ pub(crate) fn child(mut arguments: Arguments) -> Result<()> {
     let file = arguments.word().context("an archive")?;
     arguments.finish()?;
     let mut archive = archive::Archive::open(std::io::BufReader::new(std::fs::File::open(file)?))?;
-    let (fold, _) = archive.read(&archive::ReadOptions::default())?;
+    let (fold, _) = archive.read(&archive::ReadConfig::new())?;
     drop(archive);
     let base = memory("VmRSS")?;
     let (first, time) = clock::timed(|| patterns_of(&fold));
@@ -273,7 +271,7 @@ fn patterns_of(fold: &Fold) -> Result<(u64, u64)> {
     let shown = processes.shown();
     let events = shown.iter().map(|stream| stream.length()).sum();
     // As many as the command shows.
-    let found = Patterns::of(&shown, &PatternSettings { look_inside: 20, ..PatternSettings::default() })?;
+    let found = Patterns::of(&shown, &patterns::Config::new().look_inside(20))?;
     let places = found.places(shown.len());
     let partners = Partners::of(&processes)?;
     let patterns = communication_patterns(&processes, &partners, &places);

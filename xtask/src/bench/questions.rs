@@ -9,10 +9,11 @@ use super::{Settings, progress};
 use crate::clock::best;
 use crate::table::{Column, Table, grouped, short};
 use anyhow::{Context as _, Result, ensure};
-use loopfold::archive::{self, ReadOptions};
+use loopfold::archive::{self, ReadConfig};
 use loopfold::folders::{Folder, Outermost, SequiturRuns, fold_trace};
-use loopfold::questions::{ContextNode, EventCosts, HotSettings, Neighbour, Query};
-use loopfold::questions::{context, find, hot_subpaths};
+use loopfold::questions::context::{ContextNode, Neighbour};
+use loopfold::questions::hot::{self, EventCosts};
+use loopfold::questions::query::Query;
 use loopfold::trace::{Event, Sink as _};
 use loopfold::{Fold, Symbol, Trace};
 use loopfold_testing::streams;
@@ -157,7 +158,7 @@ fn trace_of(stream: &[u32]) -> Result<Trace> {
 fn folds_of(path: &Path) -> Result<Vec<Fold>> {
     let bytes = std::fs::read(path).with_context(|| format!("{}", path.display()))?;
     if archive::looks_like(&bytes) {
-        return Ok(vec![archive::read(std::io::Cursor::new(bytes), &ReadOptions::default())?.0]);
+        return Ok(vec![archive::read(std::io::Cursor::new(bytes), &ReadConfig::new())?.0]);
     }
     let Ok(Some(trace)) = recorded(path) else { return Ok(Vec::new()) };
     folders().iter().map(|folder| Ok(fold_trace(trace.clone(), &**folder, 1)?)).collect()
@@ -203,7 +204,7 @@ fn ask_all(table: &mut Table, subject: &Subject) -> Result<()> {
 fn count(subject: &Subject, length: u64) -> Result<u64> {
     let symbols: Result<Vec<Symbol>, _> =
         subject.sequence(length).iter().map(|&raw| Symbol::new(raw as usize)).collect();
-    let found = find(&subject.fold, &Query::of_symbols(&symbols?)?)?;
+    let found = subject.fold.find(&Query::of_symbols(&symbols?)?)?;
     ensure!(found.first().is_some(), "what was taken from the trace is not found in it");
     Ok(found.count()?)
 }
@@ -211,7 +212,7 @@ fn count(subject: &Subject, length: u64) -> Result<u64> {
 /// How many different sequences of three events come after an event, by the fold.
 fn contexts(subject: &Subject) -> Result<u64> {
     let event = Symbol::new(subject.sequence(1)[0] as usize)?;
-    let tree = context(&subject.fold, &Query::of_symbols(&[event])?, 3)?.after;
+    let tree = subject.fold.context(&Query::of_symbols(&[event])?, 3)?.after;
     let beyond = |nodes: &[ContextNode]| nodes.iter().flat_map(|node| tree.beyond(node).to_vec()).collect();
     let second: Vec<ContextNode> = beyond(tree.nearest());
     let third: Vec<ContextNode> = beyond(&second);
@@ -234,8 +235,8 @@ fn contexts_of_events(events: &[Vec<u32>], event: u32) -> u64 {
 /// How many minimal subpaths are hot, by the fold: a thousandth of all events, at most
 /// 100 events long.
 fn hot(subject: &Subject, min_length: usize) -> Result<u64> {
-    let settings = HotSettings { min_length, keep: 20, ..HotSettings::default() };
-    Ok(hot_subpaths(&subject.fold, &EventCosts::one_each(&subject.fold), &settings)?.found)
+    let settings = hot::Config::new().min_length(min_length).keep(20);
+    Ok(subject.fold.hot_subpaths(&EventCosts::one_each(&subject.fold), &settings)?.found)
 }
 
 /// The same, by a suffix array of the events.

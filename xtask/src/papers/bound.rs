@@ -126,7 +126,7 @@ pub(super) fn print() -> Result<()> {
                  --min-times 4 an outer loop that keeps 3 iterations is not found";
     let mut table = Table::new(title, &columns);
     table.row(one_inner_loop(CASES).cells("one inner loop (the theorem)"));
-    let suggested = Guarded { min_times: MinTimes::new(4)? };
+    let suggested = Guarded::default().min_times(MinTimes::new(4)?);
     let folders: [(&str, &dyn Folder); 3] = [
         ("all: innermost", &Innermost::default()),
         ("all: guarded", &Guarded::default()),

@@ -7,7 +7,7 @@ use anyhow::Result;
 use loopfold::Fold;
 use loopfold::archive;
 use loopfold::folders::{Auto, fold_trace};
-use loopfold::questions::{ChunkSize, Deepest, Functions, PathIndex, chunk_totals};
+use loopfold::questions::path::{ChunkSize, Deepest, Functions, PathIndex, chunk_totals};
 use loopfold::sections;
 use std::io::Cursor;
 use std::path::Path;

@@ -11,7 +11,7 @@ use crate::table::{Column, Table, grouped};
 use anyhow::Result;
 use loopfold::Fold;
 use loopfold::folders::{SequiturRuns, fold_trace};
-use loopfold::questions::{EventCosts, HotSettings, Limit, hot_subpaths};
+use loopfold::questions::hot::{self, EventCosts, Limit};
 use loopfold::trace::{Collector, Event, Projection, Sink as _, TimesKept};
 use loopfold_testing::{Rng, streams};
 use std::path::Path;
@@ -84,8 +84,8 @@ fn figure(table: &mut Table, name: &str, fold: &Fold) -> Result<()> {
 /// How many minimal hot subpaths there are.
 fn hot_at(fold: &Fold, costs: &EventCosts, cost: u32, max_length: usize) -> Result<u64> {
     let min_cost = Limit::Cost(cost.into());
-    let settings = HotSettings { min_length: 10, max_length, min_cost, keep: 0, ..HotSettings::default() };
-    Ok(hot_subpaths(fold, costs, &settings)?.found)
+    let settings = hot::Config::new().min_length(10).max_length(max_length).min_cost(min_cost).keep(0);
+    Ok(fold.hot_subpaths(costs, &settings)?.found)
 }
 
 #[cfg(test)]

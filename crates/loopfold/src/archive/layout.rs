@@ -48,10 +48,10 @@ pub enum SectionKind {
     /// Sums of times and measurements, where not every event's are kept.
     Summary,
     /// Which segments of the fold hold which functions. What it holds is known to
-    /// [`PathIndex`](crate::questions::PathIndex).
+    /// [`PathIndex`](crate::questions::path::PathIndex).
     Index,
     /// The symbols themselves, in compressed chunks. What it holds is known to
-    /// [`Chunks`](crate::questions::Chunks).
+    /// [`Chunks`](crate::questions::path::Chunks).
     Chunks,
     /// Something that a later version added.
     Unknown(u8),

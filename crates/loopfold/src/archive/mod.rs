@@ -8,7 +8,7 @@
 //!
 //! Questions may want something stored beside the fold, such as an index. The archive does not
 //! know what that is: it takes the bytes of such a section from whoever writes
-//! ([`WriteOptions::with_section`]), keeps them under a checksum and hands them back
+//! ([`WriteConfig::with_section`]), keeps them under a checksum and hands them back
 //! ([`Archive::section`]).
 //!
 //! The fixed cost of a file is about 30 bytes. Rules take 5 to 15 bits an item, and a
@@ -40,10 +40,10 @@ mod write;
 
 pub use layout::{Section, SectionKind, Segment};
 pub use read::{
-    Archive, Damage, ReadOptions, Report, Sizes, Verified, looks_like, read, sizes, verify, verify_with,
+    Archive, Damage, ReadConfig, Report, Sizes, Verified, looks_like, read, sizes, verify, verify_with,
 };
 pub use section::{ReadSeek, SectionCheck, SectionReader};
-pub use write::{SegmentWriter, WriteOptions, write, write_with};
+pub use write::{SegmentWriter, WriteConfig, write, write_with};
 
 /// How many bytes the rules below these roots take in an archive: what the folder
 /// [`Smallest`](crate::folders::Smallest) compares.

@@ -20,12 +20,33 @@ use std::fmt;
 use std::io::{Read, Seek, SeekFrom};
 
 /// What to read of an archive, and what to do about damage.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReadOptions {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReadConfig {
     /// Read the times too, and sums of times.
     pub times: bool,
     /// Give what comes before the first damaged segment instead of an error.
     pub lenient: bool,
+}
+
+impl ReadConfig {
+    /// The defaults.
+    pub const fn new() -> Self {
+        Self { times: false, lenient: false }
+    }
+
+    setters! {
+        /// Read the times too, and sums of times.
+        times: bool,
+        /// Give what comes before the first damaged segment instead of an error.
+        lenient: bool,
+    }
+}
+
+impl Default for ReadConfig {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// Where an archive is damaged, and how.
@@ -138,14 +159,14 @@ pub struct Sizes {
 /// An archive whose segments are listed but not read.
 ///
 /// ```
-/// use loopfold::archive::{self, Archive, ReadOptions};
+/// use loopfold::archive::{self, Archive, ReadConfig};
 /// use loopfold::Fold;
 ///
 /// let mut file = Vec::new();
 /// archive::write(&Fold::default(), &mut file)?;
 /// let mut archive = Archive::open(std::io::Cursor::new(file))?;
 /// assert_eq!(archive.segments().len(), 1);
-/// let (fold, report) = archive.read(&ReadOptions::default())?;
+/// let (fold, report) = archive.read(&ReadConfig::new())?;
 /// assert!(fold.streams().is_empty() && report.damage.is_none());
 /// # Ok::<(), loopfold::Error>(())
 /// ```
@@ -231,7 +252,7 @@ impl<R: Read + Seek> Archive<R> {
 
     /// Reads the segments and joins them. The fold is in
     /// [canonical form](Fold::canonical).
-    pub fn read(&mut self, options: &ReadOptions) -> Result<(Fold, Report)> {
+    pub fn read(&mut self, options: &ReadConfig) -> Result<(Fold, Report)> {
         if let (Some(damage), false) = (&self.damage, options.lenient) {
             return Err(damage.error());
         }
@@ -261,7 +282,7 @@ impl<R: Read + Seek> Archive<R> {
     /// is given for, the checksum alone is.
     pub fn verify_with(&mut self, checks: &[SectionCheck<'_>]) -> Result<Verified> {
         self.check_opaque_sections(checks)?;
-        let (fold, report) = self.read(&ReadOptions { times: true, lenient: false })?;
+        let (fold, report) = self.read(&ReadConfig { times: true, lenient: false })?;
         let sums = summary::check(&fold)?;
         let mut sections = BTreeMap::new();
         for check in checks {
@@ -430,7 +451,7 @@ pub fn looks_like(head: &[u8]) -> bool {
 }
 
 /// Reads an archive. See [`Archive`] to look at it first.
-pub fn read(input: impl Read + Seek, options: &ReadOptions) -> Result<(Fold, Report)> {
+pub fn read(input: impl Read + Seek, options: &ReadConfig) -> Result<(Fold, Report)> {
     Archive::open(input)?.read(options)
 }
 

@@ -13,26 +13,26 @@ use std::io::Write;
 /// [canonical form](Fold::canonical).
 ///
 /// ```
-/// use loopfold::archive::{self, ReadOptions};
+/// use loopfold::archive::{self, ReadConfig};
 /// use loopfold::Fold;
 ///
 /// let mut file = Vec::new();
 /// archive::write(&Fold::default(), &mut file)?;
-/// let (fold, _) = archive::read(std::io::Cursor::new(file), &ReadOptions::default())?;
+/// let (fold, _) = archive::read(std::io::Cursor::new(file), &ReadConfig::new())?;
 /// assert_eq!(fold, Fold::default());
 /// # Ok::<(), loopfold::Error>(())
 /// ```
 pub fn write(fold: &Fold, output: impl Write) -> Result<()> {
-    write_with(fold, output, &WriteOptions::default())
+    write_with(fold, output, &WriteConfig::new())
 }
 
 /// What an archive holds besides the fold: sections that others know how to make.
 ///
 /// ```
-/// use loopfold::archive::{self, Archive, SectionKind, WriteOptions};
+/// use loopfold::archive::{self, Archive, SectionKind, WriteConfig};
 /// use loopfold::Fold;
 ///
-/// let options = WriteOptions::default().with_section(SectionKind::Index, |_| Ok(Some(vec![1, 2, 3])));
+/// let options = WriteConfig::new().with_section(SectionKind::Index, |_| Ok(Some(vec![1, 2, 3])));
 /// let mut file = Vec::new();
 /// archive::write_with(&Fold::default(), &mut file, &options)?;
 /// let mut archive = Archive::open(std::io::Cursor::new(file))?;
@@ -41,16 +41,21 @@ pub fn write(fold: &Fold, output: impl Write) -> Result<()> {
 /// # Ok::<(), loopfold::Error>(())
 /// ```
 #[derive(Default)]
-pub struct WriteOptions<'a> {
+pub struct WriteConfig<'a> {
     sections: Vec<(SectionKind, Box<Encode<'a>>)>,
 }
 
-opaque_debug!(WriteOptions<'a>);
+opaque_debug!(WriteConfig<'a>);
 
 /// Makes the content of a section from the fold as it is stored; `None` where there is none.
 type Encode<'a> = dyn Fn(&Fold) -> Result<Option<Vec<u8>>> + 'a;
 
-impl<'a> WriteOptions<'a> {
+impl<'a> WriteConfig<'a> {
+    /// Nothing but the fold.
+    pub const fn new() -> Self {
+        Self { sections: Vec::new() }
+    }
+
     /// With a section of a kind whose content the archive does not know, behind its own ones.
     /// `encode` is given the fold in [canonical form](Fold::canonical), as it will be read.
     pub fn with_section(
@@ -64,7 +69,7 @@ impl<'a> WriteOptions<'a> {
 }
 
 /// Writes a fold as [`write()`] does, and what the options ask for.
-pub fn write_with(fold: &Fold, output: impl Write, options: &WriteOptions<'_>) -> Result<()> {
+pub fn write_with(fold: &Fold, output: impl Write, options: &WriteConfig<'_>) -> Result<()> {
     let mut sections = sections_of(fold)?;
     if !options.sections.is_empty() {
         let canonical = fold.canonical_without_times();

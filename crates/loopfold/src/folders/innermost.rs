@@ -31,8 +31,23 @@ use std::hash::BuildHasher;
 /// Takes the shortest loop body first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Innermost {
-    /// Ties, and which repeats are too few to count.
-    pub settings: Settings,
+    settings: Settings,
+}
+
+impl Innermost {
+    /// Which of several equally long loop bodies is taken first.
+    #[must_use]
+    pub const fn ties(mut self, ties: Ties) -> Self {
+        self.settings.ties = ties;
+        self
+    }
+
+    /// How many iterations a loop must have.
+    #[must_use]
+    pub const fn min_times(mut self, min_times: MinTimes) -> Self {
+        self.settings.min_times = min_times;
+        self
+    }
 }
 
 impl Folder for Innermost {
@@ -55,8 +70,14 @@ impl Folder for Innermost {
 /// lost because its iterations were divided differently.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Guarded {
-    /// Which repeats are too few to count; the paper suggests 4.
-    pub min_times: MinTimes,
+    min_times: MinTimes,
+}
+
+impl Guarded {
+    setters! {
+        /// How many iterations a loop must have; the paper suggests 4.
+        min_times: MinTimes,
+    }
 }
 
 impl Folder for Guarded {

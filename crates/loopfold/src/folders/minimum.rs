@@ -27,8 +27,14 @@ const LONGEST: usize = 1 << 14;
 /// Finds the smallest nest.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Minimum {
-    /// Which repeats are too few to count.
-    pub min_times: MinTimes,
+    min_times: MinTimes,
+}
+
+impl Minimum {
+    setters! {
+        /// How many iterations a loop must have.
+        min_times: MinTimes,
+    }
 }
 
 impl Folder for Minimum {

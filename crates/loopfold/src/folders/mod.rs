@@ -87,7 +87,7 @@ pub fn all(coded_size: CodedSize) -> Vec<Box<dyn Folder>> {
         Box::new(Sequitur1),
         Box::new(SequiturRuns),
         Box::new(Auto),
-        Box::new(Smallest { coded_size }),
+        Box::new(Smallest::new(coded_size)),
     ]
 }
 
@@ -126,13 +126,11 @@ impl Default for MinTimes {
     }
 }
 
-/// What the folders that look for loops can be told.
+/// The settings of folders that look for loops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// Which of several equally long loop bodies is taken first.
-    pub ties: Ties,
-    /// How many iterations a loop must have.
-    pub min_times: MinTimes,
+struct Settings {
+    ties: Ties,
+    min_times: MinTimes,
 }
 
 impl Settings {

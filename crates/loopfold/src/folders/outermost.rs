@@ -21,7 +21,7 @@
 use super::boundaries::Intervals;
 use super::nest::{Loop, rules_of};
 use super::select::{Selection, Stretch};
-use super::{Folder, Settings, Ties};
+use super::{Folder, MinTimes, Settings, Ties};
 use crate::fold::FoldBuilder;
 use crate::repeats::{Entry, Run, Runs};
 use crate::{Result, RuleId, Symbol};
@@ -29,8 +29,23 @@ use crate::{Result, RuleId, Symbol};
 /// Takes the longest loop body first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outermost {
-    /// Ties, and which repeats are too few to count.
-    pub settings: Settings,
+    settings: Settings,
+}
+
+impl Outermost {
+    /// Which of several equally long loop bodies is taken first.
+    #[must_use]
+    pub const fn ties(mut self, ties: Ties) -> Self {
+        self.settings.ties = ties;
+        self
+    }
+
+    /// How many iterations a loop must have.
+    #[must_use]
+    pub const fn min_times(mut self, min_times: MinTimes) -> Self {
+        self.settings.min_times = min_times;
+        self
+    }
 }
 
 impl Folder for Outermost {
@@ -51,8 +66,14 @@ impl Folder for Outermost {
 /// to right: outermost with leftmost ties, under the name of its authors' method.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Halving {
-    /// Which repeats are too few to count.
-    pub min_times: super::MinTimes,
+    min_times: MinTimes,
+}
+
+impl Halving {
+    setters! {
+        /// How many iterations a loop must have.
+        min_times: MinTimes,
+    }
 }
 
 impl Folder for Halving {

@@ -31,14 +31,20 @@ pub type CodedSize = fn(&Fold, &[RuleId]) -> Result<usize>;
 ///
 /// let events: Vec<Symbol> = "abababab".bytes().map(|name| Symbol::new(name.into()).unwrap()).collect();
 /// let mut builder = FoldBuilder::default();
-/// let root = Smallest { coded_size: archive::coded_size }.fold(&events, &mut builder)?;
+/// let root = Smallest::new(archive::coded_size).fold(&events, &mut builder)?;
 /// assert!(builder.finish().unfold(root).eq(events));
 /// # Ok::<(), loopfold::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Smallest {
-    /// What is compared.
-    pub coded_size: CodedSize,
+    coded_size: CodedSize,
+}
+
+impl Smallest {
+    /// Compares folds by what this says their size is.
+    pub const fn new(coded_size: CodedSize) -> Self {
+        Self { coded_size }
+    }
 }
 
 impl Folder for Smallest {
@@ -125,7 +131,7 @@ mod tests {
     use crate::archive;
     use loopfold_testing::{Rng, streams};
 
-    const SMALLEST: Smallest = Smallest { coded_size: archive::coded_size };
+    const SMALLEST: Smallest = Smallest::new(archive::coded_size);
 
     #[test]
     fn streams_that_are_alike_share_rules() {

@@ -6,7 +6,8 @@
 //! Cost: what finding both queries costs, and a few walks down the rules for each
 //! distinct stream.
 
-use super::{Found, Place, Query, find};
+use super::find::{Found, Place};
+use super::query::Query;
 use crate::fold::Fold;
 use crate::{Error, Result, RuleId};
 use hashbrown::HashMap;
@@ -29,31 +30,38 @@ pub struct Order {
     pub earlier: Option<Place>,
 }
 
-/// The order of two queries in every stream.
-///
-/// ```
-/// use loopfold::folders::{Outermost, fold_trace};
-/// use loopfold::questions::{OrderTotal, Query, order};
-/// use loopfold::trace::{Collector, Event, Sink};
-///
-/// let mut collector = Collector::default();
-/// let stream = collector.stream("main")?;
-/// for name in ["free", "malloc", "malloc", "free", "malloc"] {
-///     collector.push_event(stream, &Event::named(name))?;
-/// }
-/// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
-/// let query = |text| Query::parse(text, fold.alphabet());
-/// let orders = order(&fold, &query("malloc")?, &query("free")?)?;
-/// let order = orders[0];
-/// assert_eq!((order.count, order.others, order.before), (3, 2, 2));
-/// let (malloc, free) = order.first.unwrap();
-/// assert_eq!((malloc.start, free.start), (1, 3));
-/// assert_eq!(order.earlier.unwrap().start, 0);
-/// assert_eq!(OrderTotal::of(&orders)?.before, 2);
-/// # Ok::<(), loopfold::Error>(())
-/// ```
-pub fn order(fold: &Fold, query: &Query, other: &Query) -> Result<Vec<Order>> {
-    let (found, others) = (find(fold, query)?, find(fold, other)?);
+impl Fold {
+    /// The order of two queries in every stream.
+    ///
+    /// ```
+    /// use loopfold::folders::{Outermost, fold_trace};
+    /// use loopfold::questions::before::OrderTotal;
+    /// use loopfold::questions::query::Query;
+    /// use loopfold::trace::{Collector, Event, Sink};
+    ///
+    /// let mut collector = Collector::default();
+    /// let stream = collector.stream("main")?;
+    /// for name in ["free", "malloc", "malloc", "free", "malloc"] {
+    ///     collector.push_event(stream, &Event::named(name))?;
+    /// }
+    /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
+    /// let query = |text| Query::parse(text, fold.alphabet());
+    /// let orders = fold.order(&query("malloc")?, &query("free")?)?;
+    /// let order = orders[0];
+    /// assert_eq!((order.count, order.others, order.before), (3, 2, 2));
+    /// let (malloc, free) = order.first.unwrap();
+    /// assert_eq!((malloc.start, free.start), (1, 3));
+    /// assert_eq!(order.earlier.unwrap().start, 0);
+    /// assert_eq!(OrderTotal::of(&orders)?.before, 2);
+    /// # Ok::<(), loopfold::Error>(())
+    /// ```
+    pub fn order(&self, query: &Query, other: &Query) -> Result<Vec<Order>> {
+        order(self, query, other)
+    }
+}
+
+fn order(fold: &Fold, query: &Query, other: &Query) -> Result<Vec<Order>> {
+    let (found, others) = (fold.find(query)?, fold.find(other)?);
     let mut known: HashMap<RuleId, Order> = HashMap::new();
     let streams = fold.streams().iter().enumerate();
     let orders = streams.map(|(stream, folded)| {

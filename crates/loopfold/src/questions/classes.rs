@@ -2,7 +2,7 @@
 //!
 //! Equal rules are one rule, so streams are alike exactly when they have the same root.
 
-use super::{Nest, Node};
+use super::nest::{Nest, Node};
 use crate::fold::{Coverage, Depth, Fold, NestLength, measure_rules};
 use crate::{Result, RuleId};
 use hashbrown::HashMap;
@@ -61,8 +61,14 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// The classes of a fold, in the order of their first streams.
-pub fn classes(fold: &Fold) -> Result<Vec<Class>> {
+impl Fold {
+    /// The classes of a fold, in the order of their first streams.
+    pub fn classes(&self) -> Result<Vec<Class>> {
+        classes(self)
+    }
+}
+
+fn classes(fold: &Fold) -> Result<Vec<Class>> {
     let folded = measure_rules(fold, &NestLength)?;
     let covered = measure_rules(fold, &Coverage)?;
     let depth = measure_rules(fold, &Depth)?;

@@ -3,7 +3,7 @@
 //! A look-up reads one chunk of a column unless it is the one that was read last, so places that
 //! come in order cost a few nanoseconds each.
 
-use super::{Found, Place};
+use super::find::{Found, Place};
 use crate::Result;
 use crate::fold::Fold;
 use crate::trace::{ColumnReader, Times};
@@ -12,7 +12,7 @@ use crate::trace::{ColumnReader, Times};
 ///
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
-/// use loopfold::questions::EventClock;
+/// use loopfold::questions::clock::EventClock;
 /// use loopfold::trace::{Collector, Event, Sink, Timing};
 ///
 /// let mut collector = Collector::default();

@@ -14,7 +14,7 @@
 //! occurrence that is written; memory for the [borders](crate::fold::borders) of w - 1
 //! events, and for the tree that comes out, which is bounded.
 
-use super::{Query, find};
+use super::query::Query;
 use crate::fold::borders::{Borders, GAP};
 use crate::fold::measure::holding;
 use crate::fold::{Fold, Grammar, Item, Target, rule_uses};
@@ -82,27 +82,34 @@ const MOST_NODES: usize = 1 << 23;
 /// First and last events of rules that are kept, in a gigabyte.
 const MOST_BORDERS: usize = 1 << 28;
 
-/// What comes before and after a query, up to `depth` events away.
-///
-/// ```
-/// use loopfold::folders::{Outermost, fold_trace};
-/// use loopfold::questions::{Neighbour, Query, context};
-/// use loopfold::trace::{Collector, Event, Sink};
-///
-/// let mut collector = Collector::default();
-/// let stream = collector.stream("main")?;
-/// for name in ["open", "read", "read", "read", "close"] {
-///     collector.push_event(stream, &Event::named(name))?;
-/// }
-/// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
-/// let context = context(&fold, &Query::parse("read", fold.alphabet())?, 2)?;
-/// assert_eq!(context.count, 3);
-/// let [read, close] = context.after.nearest() else { panic!() };
-/// assert_eq!((read.count, close.count), (2, 1));
-/// assert_eq!(context.after.beyond(close)[0].neighbour, Neighbour::Edge);
-/// # Ok::<(), loopfold::Error>(())
-/// ```
-pub fn context(fold: &Fold, query: &Query, depth: usize) -> Result<Context> {
+impl Fold {
+    /// What comes before and after a query, up to `depth` events away.
+    ///
+    /// ```
+    /// use loopfold::folders::{Outermost, fold_trace};
+    /// use loopfold::questions::context::Neighbour;
+    /// use loopfold::questions::query::Query;
+    /// use loopfold::trace::{Collector, Event, Sink};
+    ///
+    /// let mut collector = Collector::default();
+    /// let stream = collector.stream("main")?;
+    /// for name in ["open", "read", "read", "read", "close"] {
+    ///     collector.push_event(stream, &Event::named(name))?;
+    /// }
+    /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
+    /// let context = fold.context(&Query::parse("read", fold.alphabet())?, 2)?;
+    /// assert_eq!(context.count, 3);
+    /// let [read, close] = context.after.nearest() else { panic!() };
+    /// assert_eq!((read.count, close.count), (2, 1));
+    /// assert_eq!(context.after.beyond(close)[0].neighbour, Neighbour::Edge);
+    /// # Ok::<(), loopfold::Error>(())
+    /// ```
+    pub fn context(&self, query: &Query, depth: usize) -> Result<Context> {
+        context(self, query, depth)
+    }
+}
+
+fn context(fold: &Fold, query: &Query, depth: usize) -> Result<Context> {
     let width = query.len().saturating_add(depth);
     if width > WIDEST {
         return Err(Error::limit(format_args!(
@@ -110,7 +117,7 @@ pub fn context(fold: &Fold, query: &Query, depth: usize) -> Result<Context> {
             query.len()
         )));
     }
-    let count = find(fold, query)?.count()?;
+    let count = fold.find(query)?.count()?;
     let mut scan = Scan::new(query, depth);
     if depth > 0 && count > 0 {
         let borders = Borders::new(fold, width - 1, MOST_BORDERS).map_err(|_| {

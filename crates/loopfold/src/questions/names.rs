@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 /// For each word the symbols that it means, in order; none when no event is called so.
 ///
 /// ```
-/// use loopfold::questions::symbols_called;
+/// use loopfold::questions::query::symbols_called;
 /// use loopfold::trace::{Alphabet, Event, Role};
 ///
 /// let mut alphabet = Alphabet::default();

@@ -4,7 +4,7 @@
 //! them may be one of several symbols: a bare name means all events of that name,
 //! whatever their fields.
 
-use super::names::{near_names, symbols_called};
+pub use super::names::{near_names, symbols_called};
 use crate::trace::Alphabet;
 use crate::{Error, Result, Symbol};
 
@@ -48,7 +48,7 @@ impl Query {
     /// numbers are decimal or hexadecimal.
     ///
     /// ```
-    /// use loopfold::questions::Query;
+    /// use loopfold::questions::query::Query;
     /// use loopfold::trace::{Alphabet, Event};
     ///
     /// let mut alphabet = Alphabet::default();

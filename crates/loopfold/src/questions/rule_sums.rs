@@ -26,7 +26,7 @@ use crate::{Error, Result, RuleId};
 ///
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
-/// use loopfold::questions::rule_sums;
+/// use loopfold::questions::rule_sums::rule_sums;
 /// use loopfold::trace::{Collector, Event, Sink, Timing};
 ///
 /// let mut collector = Collector::default();

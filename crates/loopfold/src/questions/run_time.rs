@@ -5,28 +5,33 @@
 use crate::trace::{Column, Times};
 use crate::{Fold, Result};
 
-/// How long the run took that a fold tells of, in nanoseconds: from the first start to
-/// the last end of all events, where the streams are taken to share a clock. Streams that
-/// have durations but no starts took the sum of these, those of which only sums are kept
-/// as long as these say. Nothing when no times are known.
-///
-/// ```
-/// use loopfold::folders::{Outermost, fold_trace};
-/// use loopfold::questions::run_time;
-/// use loopfold::trace::{Collector, Event, Sink, Timing};
-///
-/// let mut collector = Collector::default();
-/// let (main, other) = (collector.stream("main")?, collector.stream("other")?);
-/// let step = collector.intern(&Event::named("step"))?;
-/// // All of main lies within its first event.
-/// collector.push(main, step, Timing { start: Some(100), duration: Some(50), ..Timing::UNKNOWN })?;
-/// collector.push(main, step, Timing { start: Some(110), duration: Some(5), ..Timing::UNKNOWN })?;
-/// collector.push(other, step, Timing { start: Some(90), ..Timing::UNKNOWN })?;
-/// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
-/// assert_eq!(run_time(&fold)?, Some(60));
-/// # Ok::<(), loopfold::Error>(())
-/// ```
-pub fn run_time(fold: &Fold) -> Result<Option<u64>> {
+impl Fold {
+    /// How long the run took that a fold tells of, in nanoseconds: from the first start to
+    /// the last end of all events, where the streams are taken to share a clock. Streams that
+    /// have durations but no starts took the sum of these, those of which only sums are kept
+    /// as long as these say. Nothing when no times are known.
+    ///
+    /// ```
+    /// use loopfold::folders::{Outermost, fold_trace};
+    /// use loopfold::trace::{Collector, Event, Sink, Timing};
+    ///
+    /// let mut collector = Collector::default();
+    /// let (main, other) = (collector.stream("main")?, collector.stream("other")?);
+    /// let step = collector.intern(&Event::named("step"))?;
+    /// // All of main lies within its first event.
+    /// collector.push(main, step, Timing { start: Some(100), duration: Some(50), ..Timing::UNKNOWN })?;
+    /// collector.push(main, step, Timing { start: Some(110), duration: Some(5), ..Timing::UNKNOWN })?;
+    /// collector.push(other, step, Timing { start: Some(90), ..Timing::UNKNOWN })?;
+    /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
+    /// assert_eq!(fold.run_time()?, Some(60));
+    /// # Ok::<(), loopfold::Error>(())
+    /// ```
+    pub fn run_time(&self) -> Result<Option<u64>> {
+        run_time(self)
+    }
+}
+
+fn run_time(fold: &Fold) -> Result<Option<u64>> {
     let mut range: Option<(i128, i128)> = None;
     let mut longest: Option<i128> = None;
     for stream in fold.streams() {

@@ -34,8 +34,14 @@ pub struct StreamStatistics {
     pub span: Option<i64>,
 }
 
-/// Sizes and counts; costs one pass over the rules, however long the trace is.
-pub fn statistics(fold: &Fold) -> Result<Statistics> {
+impl Fold {
+    /// Sizes and counts; costs one pass over the rules, however long the trace is.
+    pub fn statistics(&self) -> Result<Statistics> {
+        statistics(self)
+    }
+}
+
+fn statistics(fold: &Fold) -> Result<Statistics> {
     let depths = measure_rules(fold, &Depth)?;
     let mut streams = Vec::new();
     for stream in fold.streams() {
@@ -69,9 +75,15 @@ pub struct CallStatistics {
     pub deepest: u64,
 }
 
-/// What a trace of calls is like; nothing of it where there are no functions. Costs one pass over
-/// the rules.
-pub fn call_statistics(fold: &Fold) -> Result<CallStatistics> {
+impl Fold {
+    /// What a trace of calls is like; nothing of it where there are no functions. Costs one pass over
+    /// the rules.
+    pub fn call_statistics(&self) -> Result<CallStatistics> {
+        call_statistics(self)
+    }
+}
+
+fn call_statistics(fold: &Fold) -> Result<CallStatistics> {
     let functions = Functions::of(fold.alphabet())?.all().len() as u64;
     if functions == 0 {
         return Ok(CallStatistics::default());

@@ -45,27 +45,32 @@ impl EventSums {
     }
 }
 
-/// For every event, over all streams: how many durations and values of metrics are
-/// known, and their sums.
-///
-/// ```
-/// use loopfold::folders::{Outermost, fold_trace};
-/// use loopfold::questions::event_sums;
-/// use loopfold::trace::{Collector, Event, Sink, Timing};
-///
-/// let mut collector = Collector::default();
-/// let stream = collector.stream("main")?;
-/// let read = collector.intern(&Event::named("read"))?;
-/// for duration in [Some(3), None, Some(4)] {
-///     collector.push(stream, read, Timing { duration, ..Timing::UNKNOWN })?;
-/// }
-/// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
-/// let durations = event_sums(&fold)?.durations.unwrap_or_default();
-/// assert_eq!((durations[0].known, durations[0].total), (2, 7));
-/// assert_eq!(durations[0].mean(), Some(3.5));
-/// # Ok::<(), loopfold::Error>(())
-/// ```
-pub fn event_sums(fold: &Fold) -> Result<EventSums> {
+impl Fold {
+    /// For every event, over all streams: how many durations and values of metrics are
+    /// known, and their sums.
+    ///
+    /// ```
+    /// use loopfold::folders::{Outermost, fold_trace};
+    /// use loopfold::trace::{Collector, Event, Sink, Timing};
+    ///
+    /// let mut collector = Collector::default();
+    /// let stream = collector.stream("main")?;
+    /// let read = collector.intern(&Event::named("read"))?;
+    /// for duration in [Some(3), None, Some(4)] {
+    ///     collector.push(stream, read, Timing { duration, ..Timing::UNKNOWN })?;
+    /// }
+    /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
+    /// let durations = fold.event_sums()?.durations.unwrap_or_default();
+    /// assert_eq!((durations[0].known, durations[0].total), (2, 7));
+    /// assert_eq!(durations[0].mean(), Some(3.5));
+    /// # Ok::<(), loopfold::Error>(())
+    /// ```
+    pub fn event_sums(&self) -> Result<EventSums> {
+        event_sums(self)
+    }
+}
+
+fn event_sums(fold: &Fold) -> Result<EventSums> {
     let symbols = fold.alphabet().len();
     let mut sums = EventSums::default();
     let mut summing = Summing::new(symbols);

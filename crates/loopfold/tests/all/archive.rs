@@ -2,14 +2,14 @@
 //! claims is believed. `kept_archives.rs` reads files of every version, and
 //! `damaged_archives.rs` changes what checksums would hide.
 
-use loopfold::archive::{self, Archive, ReadOptions, SectionKind, SegmentWriter};
+use loopfold::archive::{self, Archive, ReadConfig, SectionKind, SegmentWriter};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::trace::{Alphabet, Column, Event, Field, Name, Role, Times, Value};
 use loopfold::{Error, Fold, Result, RuleId, Symbol};
 use std::io::Cursor;
 
-const ALL: ReadOptions = ReadOptions { times: true, lenient: false };
-const LENIENT: ReadOptions = ReadOptions { times: true, lenient: true };
+const ALL: ReadConfig = ReadConfig::new().times(true).lenient(false);
+const LENIENT: ReadConfig = ReadConfig::new().times(true).lenient(true);
 
 fn written(fold: &Fold) -> Vec<u8> {
     let mut file = Vec::new();
@@ -23,7 +23,7 @@ fn segments(folds: &[&Fold]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-fn read(file: &[u8], options: &ReadOptions) -> Result<Fold> {
+fn read(file: &[u8], options: &ReadConfig) -> Result<Fold> {
     archive::read(Cursor::new(file), options).map(|(fold, _)| fold)
 }
 
@@ -429,7 +429,7 @@ fn times_are_read_only_when_wanted() {
     assert!(file.len() > 200_000);
     let read_bytes = std::cell::Cell::new(0);
     let counting = Counting(Cursor::new(&file), &read_bytes);
-    let (without, _) = archive::read(counting, &ReadOptions::default()).unwrap();
+    let (without, _) = archive::read(counting, &ReadConfig::new()).unwrap();
     assert!(without.streams()[0].times().is_empty());
     assert!(read_bytes.get() < 1000, "{}", read_bytes.get());
     let with = read(&file, &ALL).unwrap();
@@ -504,7 +504,7 @@ fn joined_segments_unfold_to_the_same_events() {
     for seed in 0..300 {
         let mut random = Random::new(seed);
         let folds: Vec<Fold> = (0..3).map(|_| random_fold(&mut random)).collect();
-        let joined = read(&segments(&folds.iter().collect::<Vec<_>>()), &ReadOptions::default());
+        let joined = read(&segments(&folds.iter().collect::<Vec<_>>()), &ReadConfig::new());
         let Ok(joined) = joined else { continue };
         assert_eq!(joined, joined.canonical());
         for stream in joined.streams().iter().filter(|stream| stream.name() != "twin") {
@@ -586,7 +586,7 @@ fn many_metrics_of_many_rules_are_refused() {
         let metrics = (0..count).map(|number| (number.to_string(), real(1, |_| 1.5))).collect();
         let times = Times { metrics, ..Times::default() };
         builder.stream(FoldedStream::new("measured", "outermost", root).with_times(times));
-        loopfold::questions::summarize(builder.finish()).unwrap()
+        loopfold::questions::rule_sums::summarize(builder.finish()).unwrap()
     };
     let joined = |rules, metrics| read(&segments(&[&many_rules(rules), &many_metrics(metrics)]), &ALL);
     assert_eq!(joined(100, 100).unwrap().rule_sums().unwrap().metrics.len(), 100);

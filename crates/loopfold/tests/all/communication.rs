@@ -5,16 +5,15 @@ use loopfold::folders::SequiturRuns;
 use loopfold::questions::communication::{
     CommunicationPattern, Description, Direction, Layout, Partners, Processes, communication_patterns,
 };
-use loopfold::questions::{EventChoice, LoopCollapsed, PatternSettings, Patterns, Room};
+use loopfold::questions::patterns::{self, EventChoice, LoopCollapsed, Patterns, Room};
 use loopfold_testing::mpi::{self, Program};
 
 /// Asks for the patterns of a program: from its loops alone, and from its process patterns as
 /// well, which must find the same.
 fn check(program: &Program, then: impl Fn(Vec<(CommunicationPattern, Description)>)) {
     check_with(program, |shown| vec![Vec::new(); shown.len()], &then);
-    let with_patterns = |shown: &[&LoopCollapsed]| {
-        Patterns::of(shown, &PatternSettings::default()).unwrap().places(shown.len())
-    };
+    let with_patterns =
+        |shown: &[&LoopCollapsed]| Patterns::of(shown, &patterns::Config::new()).unwrap().places(shown.len());
     check_with(program, with_patterns, &then);
 }
 

@@ -3,15 +3,15 @@
 //! and takes little memory. It is a test of its own since it looks at the memory of the
 //! whole process.
 
-use loopfold::archive::{self, Archive, ReadOptions, SectionKind};
+use loopfold::archive::{self, Archive, ReadConfig, SectionKind};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
-use loopfold::questions::summarize;
+use loopfold::questions::rule_sums::summarize;
 use loopfold::trace::{Alphabet, Column, Event, Field, Role, Times, Value};
 use loopfold::{Fold, Symbol};
 use loopfold_testing::Rng;
 use std::io::Cursor;
 
-const ALL: ReadOptions = ReadOptions { times: true, lenient: false };
+const ALL: ReadConfig = ReadConfig::new().times(true).lenient(false);
 const KEPT: [&[u8]; 1] = [include_bytes!("../data/v2.fold")];
 
 fn written(fold: &Fold) -> Vec<u8> {

@@ -2,9 +2,10 @@
 
 use crate::support::{fold_of, folders, odd_fold, small_streams};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
-use loopfold::questions::{
-    Context, ContextNode, ContextTree, Neighbour, Order, Place, Query, context, find, order,
-};
+use loopfold::questions::before::Order;
+use loopfold::questions::context::{Context, ContextNode, ContextTree, Neighbour};
+use loopfold::questions::find::Place;
+use loopfold::questions::query::Query;
 use loopfold::trace::{Alphabet, Event};
 use loopfold::{Fold, Symbol};
 use loopfold_testing::{Rng, oracles, streams};
@@ -47,7 +48,7 @@ fn places_in(stream: usize, starts: &[usize], length: usize) -> Vec<Place> {
 /// Compares all that can be asked with the unfolded streams.
 fn check_find(fold: &Fold, streams: &[Vec<u32>], events: &[Vec<u32>], rng: &mut Rng) {
     let context = || format!("{events:?} in {streams:?} folded as {fold:?}");
-    let found = find(fold, &query_of(events)).unwrap();
+    let found = fold.find(&query_of(events)).unwrap();
     let mut all = Vec::new();
     for (index, stream) in streams.iter().enumerate() {
         let expected = places_in(index, &oracles::occurrences(stream, events), events.len());
@@ -156,7 +157,7 @@ fn giant() -> Fold {
 #[test]
 fn claims_of_any_size_are_answered_at_once() {
     let fold = giant();
-    let ask = |text: &str| find(&fold, &Query::parse(text, fold.alphabet()).unwrap()).unwrap();
+    let ask = |text: &str| fold.find(&Query::parse(text, fold.alphabet()).unwrap()).unwrap();
     let pairs = 1u64 << 40;
     let found = ask("b a");
     assert_eq!(found.count_in(0), pairs - 1);
@@ -179,7 +180,7 @@ fn claims_of_any_size_are_answered_at_once() {
 }
 
 fn check_order(fold: &Fold, streams: &[Vec<u32>], query: &[Vec<u32>], other: &[Vec<u32>]) {
-    let orders = order(fold, &query_of(query), &query_of(other)).unwrap();
+    let orders = fold.order(&query_of(query), &query_of(other)).unwrap();
     assert_eq!(orders.len(), streams.len());
     for (index, stream) in streams.iter().enumerate() {
         let expected = oracles::order(stream, query, other);
@@ -218,7 +219,7 @@ fn order_equals_that_of_all_pairs() {
 fn order_of_claims_of_any_size() {
     let fold = giant();
     let query = |text: &str| Query::parse(text, fold.alphabet()).unwrap();
-    let [order, again] = order(&fold, &query("b a"), &query("a a")).unwrap()[..] else { panic!() };
+    let [order, again] = fold.order(&query("b a"), &query("a a")).unwrap()[..] else { panic!() };
     assert_eq!((order.count, order.before), ((1 << 40) - 1, (1 << 40) - 1));
     let (first, next) = order.first.unwrap();
     assert_eq!((first.start, next.start), (1, (1 << 41) + 1));
@@ -255,7 +256,7 @@ fn lists(tree: &ContextTree, whole: u64, depth: usize) -> HashMap<Vec<Option<u32
 }
 
 fn check_context(fold: &Fold, streams: &[Vec<u32>], query: &[Vec<u32>], depth: usize) -> Context {
-    let Ok(context) = context(fold, &query_of(query), depth) else { panic!("{query:?} in {streams:?}") };
+    let Ok(context) = fold.context(&query_of(query), depth) else { panic!("{query:?} in {streams:?}") };
     let count: usize = streams.iter().map(|stream| oracles::occurrences(stream, query).len()).sum();
     assert_eq!(context.count, count as u64);
     for (tree, after) in [(&context.after, true), (&context.before, false)] {
@@ -309,7 +310,7 @@ fn context_in_long_bodies() {
 #[test]
 fn context_of_claims_of_any_size() {
     let fold = giant();
-    let ask = |text: &str| context(&fold, &Query::parse(text, fold.alphabet()).unwrap(), 3).unwrap();
+    let ask = |text: &str| fold.context(&Query::parse(text, fold.alphabet()).unwrap(), 3).unwrap();
     let b = ask("b");
     assert_eq!(b.count, 1 << 41);
     let [a, c] = b.after.nearest() else { panic!("{b:?}") };
@@ -318,6 +319,6 @@ fn context_of_claims_of_any_size() {
     let [same, edge] = a.after.nearest() else { panic!("{a:?}") };
     assert_eq!((same.count, edge.count), (2 * ((1 << 59) - 2), 2));
     assert_eq!(edge.neighbour, Neighbour::Edge);
-    let too_deep = context(&fold, &Query::parse("a", fold.alphabet()).unwrap(), 64).unwrap_err();
+    let too_deep = fold.context(&Query::parse("a", fold.alphabet()).unwrap(), 64).unwrap_err();
     assert!(too_deep.kind() == loopfold::ErrorKind::Limit, "{too_deep}");
 }

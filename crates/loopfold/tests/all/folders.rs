@@ -2,8 +2,8 @@
 
 use loopfold::fold::{FoldBuilder, FoldedStream, Target};
 use loopfold::folders::{
-    Folder, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Repair, Sequitur, Sequitur1, Settings,
-    Ties, fold_trace,
+    Folder, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Repair, Sequitur, Sequitur1, Ties,
+    fold_trace,
 };
 use loopfold::trace::{Alphabet, Collector, Event, Sink};
 use loopfold::{Fold, Symbol};
@@ -69,7 +69,7 @@ fn compare(
 }
 
 fn outermost(ties: Ties, times: usize) -> Box<dyn Folder> {
-    Box::new(Outermost { settings: Settings { ties, min_times: min_times(times) } })
+    Box::new(Outermost::default().ties(ties).min_times(min_times(times)))
 }
 
 #[test]
@@ -94,7 +94,13 @@ fn outermost_equals_its_oracle() {
 
 #[test]
 fn halving_equals_its_oracle() {
-    compare(23, 50, STREAMS, |times| Box::new(Halving { min_times: min_times(times) }), oracles::halving);
+    compare(
+        23,
+        50,
+        STREAMS,
+        |times| Box::new(Halving::default().min_times(min_times(times))),
+        oracles::halving,
+    );
 }
 
 #[test]
@@ -124,7 +130,7 @@ fn examples_of_the_papers_on_outermost() {
     ] {
         assert_eq!(nest_of(text, &outermost), nest, "{text}");
     }
-    let left = Outermost { settings: Settings { ties: Ties::Left, ..Settings::default() } };
+    let left = Outermost::default().ties(Ties::Left);
     assert_eq!(nest_of("ababcbcbc", &left), "(ab)^2(cb)^2c");
     let section_seven = "abcabcabcdbcdbcdbcdacdacdacdabdabd".repeat(5);
     assert_eq!(nest_of(&section_seven, &left), "((abc)^3(dbc)^3(dac)^3(dab)^2d)^5");
@@ -139,7 +145,7 @@ fn table_one_of_the_first_paper() {
 }
 
 fn innermost(ties: Ties, times: usize) -> Box<dyn Folder> {
-    Box::new(Innermost { settings: Settings { ties, min_times: min_times(times) } })
+    Box::new(Innermost::default().ties(ties).min_times(min_times(times)))
 }
 
 #[test]
@@ -169,7 +175,7 @@ fn guarded_equals_its_oracle() {
             43,
             longest,
             count,
-            |times| Box::new(Guarded { min_times: min_times(times) }),
+            |times| Box::new(Guarded::default().min_times(min_times(times))),
             oracles::guarded,
         );
     }
@@ -192,7 +198,7 @@ fn examples_of_the_papers_on_innermost() {
 #[test]
 fn section_seven_of_the_first_paper() {
     let text = "abcabcabcdbcdbcdbcdacdacdacdabdabd".repeat(5);
-    let left = Innermost { settings: Settings { ties: Ties::Left, ..Settings::default() } };
+    let left = Innermost::default().ties(Ties::Left);
     let lost = nest_of(&text, &left);
     assert!(lost.starts_with("(abc)^3(dbc)^3(dac)^3(dab)^3(cab)^2") && !lost.contains(")^5"), "{lost}");
     assert_eq!(
@@ -205,15 +211,9 @@ fn section_seven_of_the_first_paper() {
 
 #[test]
 fn few_iterations_stay_written_out() {
-    let at_least_four = Guarded { min_times: min_times(4) };
+    let at_least_four = Guarded::default().min_times(min_times(4));
     assert_eq!(nest_of("xaaaybbbb", &at_least_four), "xaaay(b)^4");
-    assert_eq!(
-        nest_of(
-            "ababab",
-            &Outermost { settings: Settings { min_times: min_times(4), ..Settings::default() } }
-        ),
-        "ababab"
-    );
+    assert_eq!(nest_of("ababab", &Outermost::default().min_times(min_times(4))), "ababab");
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn minimum_is_as_small_as_its_oracle_says() {
     for _ in 0..STREAMS {
         let stream = streams::small(&mut rng, 40);
         let times = if rng.one_in(4) { rng.between(2, 5) } else { 2 };
-        let fold = fold(&stream, &Minimum { min_times: min_times(times) });
+        let fold = fold(&stream, &Minimum::default().min_times(min_times(times)));
         let folded = fold.measure(&loopfold::fold::NestLength, fold.streams()[0].root()).unwrap();
         assert_eq!(
             folded as usize,

@@ -3,7 +3,7 @@
 
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target, rule_uses};
 use loopfold::folders::{Folder, Halving, MinTimes, Outermost, Repair, SequiturRuns};
-use loopfold::questions::{EventCosts, HotSettings, HotSubpaths, Limit, Selection, hot_subpaths};
+use loopfold::questions::hot::{self, EventCosts, HotSubpaths, Limit, Selection};
 use loopfold::trace::{Alphabet, Event};
 use loopfold::{Fold, RuleId, Symbol};
 use loopfold_testing::subpaths::{self, Hot, Part};
@@ -28,7 +28,7 @@ fn symbol(number: u32) -> Symbol {
 /// Every folder, and one that leaves some loops written out.
 fn folders() -> Vec<Box<dyn Folder>> {
     let mut folders = loopfold::folders::all(loopfold::archive::coded_size);
-    folders.push(Box::new(Halving { min_times: MinTimes::new(3).unwrap() }));
+    folders.push(Box::new(Halving::default().min_times(MinTimes::new(3).unwrap())));
     folders
 }
 
@@ -84,7 +84,7 @@ fn random_fold(rng: &mut Rng, longest: u64, size: u32) -> Fold {
 
 /// What to look for, at random.
 struct Question {
-    settings: HotSettings,
+    settings: hot::Config,
     hot: Hot,
     costs: Vec<u64>,
 }
@@ -105,19 +105,14 @@ impl Question {
         let min = rng.between(1, 4);
         let span = if rng.one_in(2) { 4 } else { 30 };
         let max = min + rng.below(span);
-        let settings = HotSettings {
-            min_length: min,
-            max_length: max,
-            min_cost: Limit::Cost(limit as f64),
-            ..HotSettings::default()
-        };
+        let settings = hot::Config::new().min_length(min).max_length(max).min_cost(Limit::Cost(limit as f64));
         Self { settings, hot: Hot { min, max, limit: limit.into() }, costs }
     }
 
     fn ask(&self, fold: &Fold, selection: Selection) -> HotSubpaths {
         let costs: Vec<f64> = self.costs.iter().map(|&cost| cost as f64).collect();
-        let settings = HotSettings { selection, ..self.settings };
-        hot_subpaths(fold, &EventCosts::new(&costs).unwrap(), &settings).unwrap()
+        let settings = self.settings.selection(selection);
+        fold.hot_subpaths(&EventCosts::new(&costs).unwrap(), &settings).unwrap()
     }
 
     #[track_caller]
@@ -283,8 +278,8 @@ fn figure_five_with_a_string_four_times_as_frequent() {
     let fold = four_times_abbc();
     let find = |selection| {
         let min_cost = Limit::Cost(6.0);
-        let settings = HotSettings { max_length: 3, min_cost, selection, ..HotSettings::default() };
-        let hot = hot_subpaths(&fold, &EventCosts::one_each(&fold), &settings).unwrap();
+        let settings = hot::Config::new().max_length(3).min_cost(min_cost).selection(selection);
+        let hot = fold.hot_subpaths(&EventCosts::one_each(&fold), &settings).unwrap();
         let text = |events: &[Symbol]| events.iter().map(|&s| fold.alphabet().label(s)).collect::<String>();
         let mut found: Vec<String> = hot.subpaths.iter().map(|hot| text(&hot.events)).collect();
         found.sort();
@@ -304,16 +299,15 @@ fn repeats_of_any_number_cost_nothing() {
     builder.stream(FoldedStream::new("s", "by hand", root));
     let fold = builder.finish();
     let costs = EventCosts::one_each(&fold);
-    let hot = hot_subpaths(&fold, &costs, &HotSettings::default()).unwrap();
+    let hot = fold.hot_subpaths(&costs, &hot::Config::new()).unwrap();
     let first = &hot.subpaths[0];
     assert_eq!((first.events.len(), first.count), (2, (1 << 40) * ((1 << 20) - 1)));
     let min_cost = Limit::Cost(100.0 * (1u64 << 40) as f64);
-    let settings = HotSettings { min_cost, selection: Selection::Paper, ..HotSettings::default() };
-    let first = &hot_subpaths(&fold, &costs, &settings).unwrap().subpaths[0];
+    let settings = hot::Config::new().min_cost(min_cost).selection(Selection::Paper);
+    let first = &fold.hot_subpaths(&costs, &settings).unwrap().subpaths[0];
     assert_eq!((first.events.len(), first.count), (100, (1 << 40) * ((1 << 20) - 99)));
-    let settings =
-        HotSettings { min_cost: Limit::Cost(1.0), selection: Selection::All, ..HotSettings::default() };
-    let all = hot_subpaths(&fold, &costs, &settings).unwrap();
+    let settings = hot::Config::new().min_cost(Limit::Cost(1.0)).selection(Selection::All);
+    let all = fold.hot_subpaths(&costs, &settings).unwrap();
     // Of each length: only the repeated event, after or before one of the others, and
     // around both at every place.
     assert_eq!(all.found, (2..=100).map(|length| 3 + (length - 1)).sum::<u64>());
@@ -325,10 +319,10 @@ fn repeats_of_any_number_cost_nothing() {
 fn what_makes_no_sense_is_refused() {
     let fold = four_times_abbc();
     let costs = EventCosts::one_each(&fold);
-    let with = |change: fn(&mut HotSettings)| {
-        let mut settings = HotSettings::default();
+    let with = |change: fn(&mut hot::Config)| {
+        let mut settings = hot::Config::new();
         change(&mut settings);
-        hot_subpaths(&fold, &costs, &settings).unwrap_err().to_string()
+        fold.hot_subpaths(&costs, &settings).unwrap_err().to_string()
     };
     assert!(with(|settings| settings.min_length = 101).contains("at least 101 and at most 100"));
     assert!(with(|settings| settings.min_length = 0).contains("at least 1"));
@@ -336,7 +330,7 @@ fn what_makes_no_sense_is_refused() {
     assert!(with(|settings| settings.min_cost = Limit::Share(1.5)).contains("150 %"));
     assert!(with(|settings| settings.min_cost = Limit::Cost(f64::NAN)).contains("NaN"));
     let others = EventCosts::new(&[1.0]).unwrap();
-    assert!(hot_subpaths(&fold, &others, &HotSettings::default()).is_err());
+    assert!(fold.hot_subpaths(&others, &hot::Config::new()).is_err());
 }
 
 #[test]
@@ -346,12 +340,12 @@ fn nothing_is_hot_where_there_is_nothing() {
     builder.stream(FoldedStream::new("s", "by hand", empty));
     for fold in [Fold::default(), builder.finish()] {
         for selection in [Selection::Minimal, Selection::All, Selection::Paper] {
-            let settings = HotSettings { selection, min_length: 1, ..HotSettings::default() };
-            let hot = hot_subpaths(&fold, &EventCosts::one_each(&fold), &settings).unwrap();
+            let settings = hot::Config::new().selection(selection).min_length(1);
+            let hot = fold.hot_subpaths(&EventCosts::one_each(&fold), &settings).unwrap();
             assert_eq!((hot.found, hot.total), (0, 0.0));
         }
     }
     let fold = four_times_abbc();
     let free = EventCosts::new(&[0.0; 3]).unwrap();
-    assert_eq!(hot_subpaths(&fold, &free, &HotSettings::default()).unwrap().found, 0);
+    assert_eq!(fold.hot_subpaths(&free, &hot::Config::new()).unwrap().found, 0);
 }

@@ -3,15 +3,15 @@
 //! `data/v2.fold` is made from [`version_2`] by `LOOPFOLD_MAKE_KEPT_ARCHIVE=1 cargo test -p loopfold
 //! --test all kept_archives`, and never again once the format is released.
 
-use loopfold::archive::{self, Archive, ReadOptions, SectionKind, SegmentWriter};
+use loopfold::archive::{self, Archive, ReadConfig, SectionKind, SegmentWriter};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
-use loopfold::questions::summarize;
+use loopfold::questions::rule_sums::summarize;
 use loopfold::trace::{Alphabet, Column, Event, Field, Role, Times, Value};
 use loopfold::{Fold, Result, Symbol};
 use loopfold_testing::Rng;
 use std::io::Cursor;
 
-const ALL: ReadOptions = ReadOptions { times: true, lenient: false };
+const ALL: ReadConfig = ReadConfig::new().times(true).lenient(false);
 
 fn segments(folds: &[Fold]) -> Vec<u8> {
     let mut writer = SegmentWriter::new(Vec::new()).unwrap();

@@ -2,9 +2,10 @@
 //! several processes that are one occurrence.
 
 use loopfold::folders::{Outermost, fold_trace};
-use loopfold::questions::{
-    KnownPattern, LikePattern, Likeness, MessagesInOrder, ProcessStreams, RolesAndPeers,
-    SimilarPartners as _, SimilarPlace, find_similar, join_similar,
+use loopfold::questions::communication::KnownPattern;
+use loopfold::questions::similar::{
+    LikePattern, Likeness, MessagesInOrder, ProcessStreams, RolesAndPeers, SimilarPartners as _,
+    SimilarPlace, find_similar, join_similar,
 };
 use loopfold::trace::{Collector, Event, Field, Role, Sink, Value};
 use loopfold::{Fold, Symbol};

@@ -5,7 +5,8 @@ use crate::support::outermost;
 use loopfold::Symbol;
 use loopfold::fold::FoldBuilder;
 use loopfold::folders;
-use loopfold::questions::{CollapsedLoop, LoopCollapsed, Node};
+use loopfold::questions::nest::Node;
+use loopfold::questions::patterns::{CollapsedLoop, LoopCollapsed};
 use loopfold_testing::{Rng, streams};
 
 fn symbols(stream: &[u32]) -> Vec<Symbol> {

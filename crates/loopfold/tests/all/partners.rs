@@ -4,7 +4,7 @@ use crate::support::outermost;
 use crate::support::programs::fold;
 use loopfold::folders;
 use loopfold::questions::communication::{Partners, Processes};
-use loopfold::questions::{EventChoice, Room};
+use loopfold::questions::patterns::{EventChoice, Room};
 use loopfold::trace::{Collector, Event, Field, Projection, Role, Sink, TimesKept, Value};
 use loopfold_testing::Rng;
 use loopfold_testing::mpi::{self, Call, Program};
@@ -16,7 +16,7 @@ fn shown_indices(processes: &Processes<'_>, rank: usize, calls: &[Call]) -> Vec<
     let mut written_out: Vec<u32> = Vec::new();
     // The positions of first occurrences, and loops, say which events are the same.
     fn write(
-        shown: &loopfold::questions::LoopCollapsed,
+        shown: &loopfold::questions::patterns::LoopCollapsed,
         start: u32,
         end: u32,
         loops: &mut usize,

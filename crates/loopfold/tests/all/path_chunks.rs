@@ -2,12 +2,12 @@
 //! invocation's blocks, whatever is damaged.
 
 use crate::support::folders;
-use loopfold::archive::{self, Archive, ReadOptions, SectionKind, SectionReader, Verified};
+use loopfold::archive::{self, Archive, ReadConfig, SectionKind, SectionReader, Verified};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Measure, Target};
 use loopfold::folders::{Folder, Outermost, fold_trace};
-use loopfold::questions::{
+use loopfold::questions::path::{
     ChunkSize, Chunks, Functions, Levels, PathAnswer, PathPlace, PathQuery, PathScan, PathSearcher,
-    ScanOptions, Scheme, TraceChunks, chunk_totals,
+    ScanConfig, Scheme, TraceChunks, chunk_totals,
 };
 use loopfold::sections;
 use loopfold::trace::{Alphabet, Collector, Event, Field, Name, Role, Sink, Value};
@@ -89,7 +89,7 @@ fn chunks_of<R: Read + Seek>(input: R) -> loopfold::Result<Chunks<SectionReader<
 }
 
 fn open(file: &[u8]) -> (Fold, Chunks<SectionReader<Cursor<&[u8]>>>) {
-    let (fold, _) = archive::read(Cursor::new(file), &ReadOptions::default()).unwrap();
+    let (fold, _) = archive::read(Cursor::new(file), &ReadConfig::new()).unwrap();
     (fold, chunks_of(Cursor::new(file)).unwrap())
 }
 
@@ -130,7 +130,7 @@ fn scan_unfolded<'a>(
     fold: &'a Fold,
     chunks: Option<&'a dyn TraceChunks>,
     query: &PathQuery,
-    options: &ScanOptions,
+    options: &ScanConfig,
 ) -> loopfold::Result<PathAnswer<'a>> {
     let searcher = PathSearcher::new(fold, None)?.with_chunks(chunks).with_scan_options(*options);
     searcher.search(query, Some(Scheme::Unfolded))
@@ -141,7 +141,7 @@ fn scan_chunks<'a>(
     fold: &'a Fold,
     chunks: Option<&'a dyn TraceChunks>,
     query: &PathQuery,
-    options: &ScanOptions,
+    options: &ScanConfig,
 ) -> loopfold::Result<PathAnswer<'a>> {
     let searcher = PathSearcher::new(fold, None)?.with_chunks(chunks).with_scan_options(*options);
     searcher.search(query, Some(Scheme::Chunks))
@@ -187,7 +187,7 @@ fn scanning_equals_rebuilding_every_invocation_for_every_folder() {
             let fold = fold_of(&traces, qualified, &*folder);
             let size = if rng.one_in(4) { 200 } else { rng.between(1, 12) };
             let (fold, chunks) = open_owned(archive_of(&fold, size as u64));
-            let options = ScanOptions { range: size as u64, ..ScanOptions::default() };
+            let options = ScanConfig::new().range(size as u64);
             for _ in 0..2 {
                 let path = random_path(&mut rng, if round % 4 == 0 { 80 } else { 4 });
                 let function = rng.below(3) as u8;
@@ -219,7 +219,7 @@ fn scanning_equals_rebuilding_every_invocation_for_every_folder() {
 }
 
 fn open_owned(file: Vec<u8>) -> (Fold, Chunks<SectionReader<Cursor<Vec<u8>>>>) {
-    let (fold, _) = archive::read(Cursor::new(&file), &ReadOptions::default()).unwrap();
+    let (fold, _) = archive::read(Cursor::new(&file), &ReadConfig::new()).unwrap();
     (fold, chunks_of(Cursor::new(file)).unwrap())
 }
 
@@ -237,7 +237,7 @@ fn scanning_deep_calls() {
             let path = random_path(&mut rng, longest);
             let Some(query) = query_of(fold.alphabet(), 0, &path) else { continue };
             let expected = expected(&traces, 0, &path);
-            let options = ScanOptions { range: size, ..ScanOptions::default() };
+            let options = ScanConfig::new().range(size);
             check(&scan_unfolded(&fold, Some(&chunks), &query, &options).unwrap(), &expected, &mut rng);
             check(&scan_chunks(&fold, Some(&chunks), &query, &options).unwrap(), &expected, &mut rng);
             check(&scan_chunks(&fold, None, &query, &options).unwrap(), &expected, &mut rng);
@@ -262,7 +262,7 @@ fn scanning_for_rare_functions() {
             trace.push(Step::Return);
         }
         let fold = fold_of(std::slice::from_ref(&trace), true, &Outermost::default());
-        let options = ScanOptions { range: rng.between(1, 1_000) as u64, ..ScanOptions::default() };
+        let options = ScanConfig::new().range(rng.between(1, 1_000) as u64);
         let path = random_path(&mut rng, 3);
         let Some(query) = query_of(fold.alphabet(), 0, &path) else { continue };
         let expected = expected(&[trace], 0, &path);
@@ -325,7 +325,7 @@ fn every_damage_is_found() {
     let contents: u64 = intact.all().iter().map(|chunk| chunk.bytes()).sum();
     let section_end = (section.offset() + section.length()) as usize;
     let contents_begin = section_end - contents as usize;
-    let lenient = ScanOptions { lenient: true, ..ScanOptions::default() };
+    let lenient = ScanConfig::new().lenient(true);
     for place in section.offset() as usize..section_end {
         for reseal in [false, true] {
             let mut damaged = file.clone();
@@ -333,7 +333,7 @@ fn every_damage_is_found() {
             if reseal {
                 archive::reseal(&mut damaged);
             }
-            let (same, _) = archive::read(Cursor::new(&damaged), &ReadOptions::default()).unwrap();
+            let (same, _) = archive::read(Cursor::new(&damaged), &ReadConfig::new()).unwrap();
             assert_eq!(same, fold);
             let error = verify(&damaged).unwrap_err().to_string();
             assert!(error.starts_with("segment 1, chunks"), "{error}");
@@ -350,7 +350,7 @@ fn every_damage_is_found() {
             });
             let name = format!("chunk {} of {}", number.unwrap() + 1, intact.all().len());
             assert!(error.contains(&name), "{error} is not {name}");
-            let strict = scan_unfolded(&fold, Some(&chunks), &query, &ScanOptions::default());
+            let strict = scan_unfolded(&fold, Some(&chunks), &query, &ScanConfig::new());
             assert!(strict.err().unwrap().to_string().contains(&name));
             for scan in [scan_unfolded, scan_chunks] {
                 let found = scan(&fold, Some(&chunks), &query, &lenient).unwrap();
@@ -389,7 +389,7 @@ fn chunks_must_be_those_of_the_fold() {
     let longer = archive_of(&longer, 3);
     let query = query_of(fold.alphabet(), 0, &[vec![0]]).unwrap();
     let (_, chunks) = open(&longer);
-    assert!(scan_chunks(&fold, Some(&chunks), &query, &ScanOptions::default()).is_err());
+    assert!(scan_chunks(&fold, Some(&chunks), &query, &ScanConfig::new()).is_err());
 }
 
 /// The example of section 4.3: chunk 4 has nothing of F and two calls that stay open.
@@ -422,7 +422,7 @@ fn states_behind_a_chunk_that_is_passed_over() {
     let leave = levels.symbol(symbols[8]);
     scan.pass_over(3, &levels.repeat(&leave, 7).unwrap());
     assert_eq!(scan.states(), []);
-    let found = scan_chunks(&fold, Some(&chunks), &query, &ScanOptions::default()).unwrap();
+    let found = scan_chunks(&fold, Some(&chunks), &query, &ScanConfig::new()).unwrap();
     let effort = found.effort.chunks.unwrap();
     assert_eq!((effort.touched, effort.all), (3, 4));
     assert_eq!(found.found.first_place().unwrap(), Some(PathPlace { stream: 0, end: 9, depth: 1 }));
@@ -448,7 +448,7 @@ fn folds_of_too_many_events() {
     let root = builder.rule(&body).unwrap();
     builder.stream(FoldedStream::new("long", "by hand", root));
     let fold = builder.finish();
-    let options = ScanOptions { most_symbols: 1 << 22, ..ScanOptions::default() };
+    let options = ScanConfig::new().most_symbols(1 << 22);
     assert!(scan_unfolded(&fold, None, &query, &options).err().unwrap().kind() == loopfold::ErrorKind::Limit);
     let found = scan_chunks(&fold, None, &query, &options).unwrap();
     assert_eq!(found.found.count_all().unwrap(), 2);
@@ -562,7 +562,7 @@ fn chunks_are_read_when_they_are_asked_for() {
     let chunks = chunks_of(Counting(Cursor::new(&file), &read)).unwrap();
     assert!(read.load(Ordering::Relaxed) < 1_000 && file.len() > 20_000);
     let opened = read.load(Ordering::Relaxed);
-    let found = scan_chunks(&fold, Some(&chunks), &query, &ScanOptions::default()).unwrap();
+    let found = scan_chunks(&fold, Some(&chunks), &query, &ScanConfig::new()).unwrap();
     assert_eq!(found.found.count_all().unwrap(), 1);
     assert_eq!(read.load(Ordering::Relaxed) - opened, all.all()[0].bytes());
     assert_eq!((found.effort.symbols, found.effort.decompressed_bytes), (10_000, 40_000));

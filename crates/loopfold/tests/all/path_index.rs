@@ -2,11 +2,11 @@
 //! invocation's blocks gives, and an index that is not of its fold is never used.
 
 use crate::support::folders;
-use loopfold::archive::{self, Archive, ReadOptions, SectionKind, Verified};
+use loopfold::archive::{self, Archive, ReadConfig, SectionKind, Verified};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::folders::{Folder, Outermost, Repair, fold_trace};
-use loopfold::questions::{
-    Functions, PathAnswer, PathFound, PathIndex, PathPlace, PathQuery, PathSearcher, ScanOptions, Scheme,
+use loopfold::questions::path::{
+    Functions, PathAnswer, PathFound, PathIndex, PathPlace, PathQuery, PathSearcher, ScanConfig, Scheme,
     find_path,
 };
 use loopfold::sections;
@@ -300,7 +300,7 @@ fn schemes_are_used_when_asked_for() {
         assert_eq!((answer.found.on_rules().is_none(), answer.effort.symbols > 0), (is_scan, is_scan));
         assert_eq!(answer.found.first_place().unwrap(), Some(PathPlace { stream: 0, end: 1, depth: 1 }));
     }
-    let few = ScanOptions { most_symbols: 1, ..ScanOptions::default() };
+    let few = ScanConfig::new().most_symbols(1);
     let searcher = PathSearcher::new(&fold, None).unwrap().with_scan_options(few);
     assert!(
         searcher.search(&query, Some(Scheme::Unfolded)).err().unwrap().kind() == loopfold::ErrorKind::Limit
@@ -319,7 +319,7 @@ fn verify(file: &[u8]) -> loopfold::Result<Verified> {
 
 fn read(file: &[u8]) -> (Fold, loopfold::Result<Option<PathIndex>>) {
     let mut archive = Archive::open(Cursor::new(file)).unwrap();
-    let (fold, _) = archive.read(&ReadOptions::default()).unwrap();
+    let (fold, _) = archive.read(&ReadConfig::new()).unwrap();
     let index = sections::index(&mut archive, &fold);
     (fold, index)
 }

@@ -2,12 +2,12 @@
 //! invocation's blocks.
 
 use crate::support::{folders, odd_fold_of};
-use loopfold::archive::{self, Archive, ReadOptions};
+use loopfold::archive::{self, Archive, ReadConfig};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Measure, Target};
 use loopfold::folders::{Folder, Outermost, SequiturRuns, fold_trace};
-use loopfold::questions::{
+use loopfold::questions::path::{
     CallStacks, ChunkSize, Deepest, Functions, Levels, PathIndex, PathMemory, PathOccurrences, PathPlace,
-    PathQuery, PathScan, PathSearcher, PathStarts, ScanOptions, Scheme, find_path,
+    PathQuery, PathScan, PathSearcher, PathStarts, ScanConfig, Scheme, find_path,
 };
 use loopfold::sections;
 use loopfold::trace::{Alphabet, Collector, Event, Field, Name, Role, Sink, Value};
@@ -190,7 +190,7 @@ fn check_schemes(
     rng: &mut Rng,
 ) {
     let index = if rng.one_in(2) { PathIndex::of(fold, rng.between(1, 9)).unwrap() } else { None };
-    let options = ScanOptions { range: rng.between(1, 20) as u64, ..ScanOptions::default() };
+    let options = ScanConfig::new().range(rng.between(1, 20) as u64);
     let searcher = PathSearcher::new(fold, index.as_ref()).unwrap().with_scan_options(options);
     for scheme in
         [Some(Scheme::Indexed), None, Some(Scheme::Folded), Some(Scheme::Unfolded), Some(Scheme::Chunks)]
@@ -203,7 +203,7 @@ fn check_schemes(
         let size = ChunkSize::of_symbols(rng.between(1, 20) as u64).unwrap();
         let mut file = Vec::new();
         archive::write_with(fold, &mut file, &sections::options(None, Some(size))).unwrap();
-        let (fold, _) = archive::read(Cursor::new(&file), &ReadOptions::default()).unwrap();
+        let (fold, _) = archive::read(Cursor::new(&file), &ReadConfig::new()).unwrap();
         let chunks = sections::chunks(Archive::open(Cursor::new(&file)).unwrap()).unwrap().unwrap();
         // Symbols have other numbers there, and those that do not occur have none.
         let Some(query) = query_of(fold.alphabet(), function, path) else { return };

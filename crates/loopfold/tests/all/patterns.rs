@@ -2,7 +2,7 @@
 //! are repeats.
 
 use loopfold::Symbol;
-use loopfold::questions::Ngrams;
+use loopfold::questions::patterns::Ngrams;
 use loopfold_testing::patterns::{self, Repeats};
 use loopfold_testing::{Rng, streams};
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,7 +67,7 @@ fn events_one_at_a_time_give_the_same() {
 }
 
 fn repeats(stream: &[u32]) -> BTreeMap<Vec<u32>, (Vec<usize>, bool)> {
-    let found = loopfold::questions::Repeats::of(&symbols(stream)).unwrap();
+    let found = loopfold::questions::patterns::Repeats::of(&symbols(stream)).unwrap();
     let mut repeats = BTreeMap::new();
     for repeat in found.all() {
         let positions: Vec<usize> = found.positions(repeat).iter().map(|&at| at as usize).collect();

@@ -5,7 +5,7 @@ use crate::support::folders;
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::folders::{Outermost, SequiturRuns, fold_trace};
 use loopfold::questions::communication::{Grid, Peers};
-use loopfold::questions::{classes, summarize};
+use loopfold::questions::rule_sums::summarize;
 use loopfold::trace::{Alphabet, Collector, Event, Field, Role, Sink, Timing, Value};
 use loopfold::{Fold, Trace};
 use loopfold_testing::{Rng, streams};
@@ -321,7 +321,7 @@ fn lu(rows: usize, columns: usize) -> Run {
 fn classes_of(run: &Run, peers: Peers) -> Vec<Vec<usize>> {
     let mut trace = run.trace();
     let streams = |fold: &Fold| -> Vec<Vec<usize>> {
-        classes(fold).unwrap().into_iter().map(|class| class.streams).collect()
+        fold.classes().unwrap().into_iter().map(|class| class.streams).collect()
     };
     let mut fold = [fold_trace(trace.clone(), &SequiturRuns, 1).unwrap()];
     peers.apply(&mut trace, &mut []).unwrap();

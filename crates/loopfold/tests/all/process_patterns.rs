@@ -4,9 +4,8 @@
 use crate::support::outermost;
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::questions::communication::Processes;
-use loopfold::questions::{
-    EventChoice, LoopCollapsed, Ngrams, Pattern, PatternMethod, PatternSettings, Patterns, RankBy, Repeats,
-    Room,
+use loopfold::questions::patterns::{
+    self, EventChoice, LoopCollapsed, Ngrams, Pattern, PatternMethod, Patterns, RankBy, Repeats, Room,
 };
 use loopfold::trace::{Alphabet, Collector, Event, Field, Role, Sink, Value};
 use loopfold::{Fold, Symbol};
@@ -129,7 +128,7 @@ fn occurrences_belong_to_the_longest_pattern_that_has_them() {
     for _ in 0..3_000 {
         let collapsed = LoopCollapsed::of(&symbols(&streams::small(&mut rng, 100)), &outermost).unwrap();
         for method in [PatternMethod::Ngrams, PatternMethod::Exact] {
-            let settings = PatternSettings { method, min_count: 0, ..PatternSettings::default() };
+            let settings = patterns::Config::new().method(method).min_count(0);
             let patterns = Patterns::of(&[&collapsed], &settings).unwrap();
             let mut all: Vec<Told> = patterns.patterns.iter().map(told).collect();
             all.sort();
@@ -151,7 +150,7 @@ fn repetitions_are_added_back_and_equal_patterns_put_together() {
     let one = LoopCollapsed::of(&letters(&format!("{step}.{}!", step.repeat(400))), &outermost).unwrap();
     let other = LoopCollapsed::of(&letters("xabcdyabbcdz"), &outermost).unwrap();
     let same = one.clone();
-    let patterns = Patterns::of(&[&one, &other, &same], &PatternSettings::default()).unwrap();
+    let patterns = Patterns::of(&[&one, &other, &same], &patterns::Config::new()).unwrap();
     assert_eq!(patterns.classes, [vec![0, 2], vec![1]]);
     let [pattern] = &patterns.patterns[..] else { panic!("{patterns:?}") };
     assert_eq!(pattern.symbols, letters("abcd"));
@@ -169,7 +168,7 @@ fn repetitions_are_added_back_and_equal_patterns_put_together() {
 fn figure_8() {
     let collapsed = LoopCollapsed::of(&letters("bgvgs1bgv2bgvgs3bgv4bgv5"), &outermost).unwrap();
     for method in [PatternMethod::Ngrams, PatternMethod::Exact] {
-        let settings = PatternSettings { method, ..PatternSettings::default() };
+        let settings = patterns::Config::new().method(method);
         let patterns = Patterns::of(&[&collapsed], &settings).unwrap().patterns;
         let told: Vec<_> = patterns.iter().map(|p| (p.symbols.clone(), p.count, p.inside)).collect();
         assert_eq!(told, [(letters("bgvgs"), 2, 0), (letters("bgv"), 3, 2)]);
@@ -180,7 +179,7 @@ fn figure_8() {
 fn patterns_are_ranked_as_asked_for() {
     let collapsed = LoopCollapsed::of(&letters("abcde1ab2abcde3ab4ab5ab6xyz7xyz8xyz9"), &outermost).unwrap();
     let first = |rank_by| {
-        let settings = PatternSettings { rank_by, keep: 1, ..PatternSettings::default() };
+        let settings = patterns::Config::new().rank_by(rank_by).keep(1);
         let patterns = Patterns::of(&[&collapsed], &settings).unwrap();
         assert_eq!((patterns.found, patterns.patterns.len()), (3, 1));
         patterns.patterns[0].symbols.clone()
@@ -197,7 +196,7 @@ fn the_main_loop_is_seen_where_its_body_comes_again() {
     let collapsed =
         LoopCollapsed::of(&letters(&format!("xqrrstxqr{}!", "stx".repeat(249))), &outermost).unwrap();
     assert_eq!(collapsed.symbols(), letters("xqrstxqrstx!"));
-    let patterns = Patterns::of(&[&collapsed], &PatternSettings::default()).unwrap().patterns;
+    let patterns = Patterns::of(&[&collapsed], &patterns::Config::new()).unwrap().patterns;
     assert_eq!((&patterns[0].symbols[..], patterns[0].count), (&letters("stx")[..], 250));
 }
 
@@ -284,7 +283,7 @@ fn events_are_chosen_and_found_again() {
 fn many_patterns_are_looked_for_inside_others_as_few_are() {
     let collapsed = LoopCollapsed::of(&symbols(&streams::random(3_000, 4, 8)), &outermost).unwrap();
     let patterns = |keep| {
-        let settings = PatternSettings { keep, rank_by: RankBy::Count, ..PatternSettings::default() };
+        let settings = patterns::Config::new().keep(keep).rank_by(RankBy::Count);
         Patterns::of(&[&collapsed], &settings).unwrap().patterns
     };
     let (few, many) = (patterns(20), patterns(usize::MAX));

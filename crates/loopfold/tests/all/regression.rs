@@ -4,7 +4,8 @@ use crate::support::outermost;
 use loopfold::fold::FoldBuilder;
 use loopfold::folders::{Folder, Folding, Online, Outermost, SequiturRuns, fold_trace};
 use loopfold::questions::communication::Processes;
-use loopfold::questions::{EventChoice, PathIndex, Room};
+use loopfold::questions::path::PathIndex;
+use loopfold::questions::patterns::{EventChoice, Room};
 use loopfold::trace::{Collector, Event, Field, Projection, Role, Sink, TimesKept, Timing, Value};
 use loopfold::{Error, Result, RuleId, Symbol};
 

@@ -3,9 +3,10 @@
 
 use crate::support::fold_of;
 use loopfold::folders::{Outermost, fold_trace};
-use loopfold::questions::{
-    Compared, ComparedEvents, KnownPattern, KnownVariant, LikePattern, Likeness, ProcessStreams,
-    SimilarPattern, SimilarSettings, SimilarWindow, search_similar,
+use loopfold::questions::communication::{KnownPattern, KnownVariant};
+use loopfold::questions::similar::{
+    self, Compared, ComparedEvents, LikePattern, Likeness, ProcessStreams, SimilarPattern, SimilarWindow,
+    search_similar,
 };
 use loopfold::trace::{Collector, Event, Field, Role, Sink, Value};
 use loopfold::{Fold, Symbol};
@@ -237,7 +238,7 @@ fn a_search_goes_through_all_streams() {
         let events = ComparedEvents::Fields(compared);
         let keep = rng.below(6) as u64;
         let search = |keep| {
-            let settings = SimilarSettings { keep, ..SimilarSettings::default() };
+            let settings = similar::Config::new().keep(keep);
             search_similar(&fold, &ProcessStreams::of(&fold), &events, &pattern, &settings).unwrap()
         };
         let (all, some) = (search(u64::MAX), search(keep));
@@ -288,8 +289,7 @@ fn the_way_that_fits_best_is_taken() {
     };
     let search = |fold: &Fold| {
         let (pattern, events) = SimilarPattern::known(&pattern).unwrap();
-        let settings =
-            SimilarSettings { likeness: Likeness { edits: 0, ngram: 2 }, ..SimilarSettings::default() };
+        let settings = similar::Config::new().likeness(Likeness { edits: 0, ngram: 2 });
         search_similar(fold, &ProcessStreams::of(fold), &events, &pattern, &settings).unwrap()
     };
     for (index, variant) in variants.iter().enumerate() {

@@ -2,7 +2,10 @@
 
 use crate::support::{fold_of, folders, small_streams};
 use loopfold::folders::fold_trace;
-use loopfold::questions::{CallStatistics, EventClock, Nest, Query, call_statistics, classes, find};
+use loopfold::questions::clock::EventClock;
+use loopfold::questions::nest::Nest;
+use loopfold::questions::query::Query;
+use loopfold::questions::statistics::CallStatistics;
 use loopfold::trace::{Collector, Event, Role, Sink, Timing};
 use loopfold_testing::Rng;
 
@@ -13,7 +16,7 @@ fn a_class_in_its_own_nest_is_the_same() {
     for folder in folders() {
         for _ in 0..40 {
             let fold = fold_of(&small_streams(&mut rng, 60), &*folder);
-            for class in classes(&fold).unwrap() {
+            for class in fold.classes().unwrap() {
                 let nest = Nest::of(&fold, class.root, usize::MAX);
                 assert_eq!(class.with_nest(&nest), class);
             }
@@ -52,7 +55,7 @@ fn the_deepest_stack_is_found() {
             functions.dedup();
             let fold = fold_trace(collector.finish().unwrap(), &*folder, 1).unwrap();
             let expected = CallStatistics { functions: functions.len() as u64, deepest };
-            assert_eq!(call_statistics(&fold).unwrap(), expected);
+            assert_eq!(fold.call_statistics().unwrap(), expected);
         }
     }
 }
@@ -72,7 +75,7 @@ fn the_earliest_of_several_streams() {
             }
         }
         let fold = fold_trace(collector.finish().unwrap(), &loopfold::folders::Auto, 1).unwrap();
-        let found = find(&fold, &Query::parse("a", fold.alphabet()).unwrap()).unwrap();
+        let found = fold.find(&Query::parse("a", fold.alphabet()).unwrap()).unwrap();
         let mut clock = EventClock::new(&fold);
         let expected = if unknown.is_none() { Some((1, 1)) } else { None };
         let earliest = clock.earliest(&found, &[0, 1, 2]).unwrap();

@@ -1,12 +1,13 @@
 //! Sums of times against the obvious: adding up the unfolded events one by one.
 
-use loopfold::archive::{self, Archive, ReadOptions, SectionKind, SegmentWriter};
+use loopfold::archive::{self, Archive, ReadConfig, SectionKind, SegmentWriter};
+use loopfold::fold::RuleSums;
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, MetricSpread, Spread, Target, rule_uses};
 use loopfold::folders::{self, Innermost, Outermost, fold_trace, refold};
-use loopfold::questions::{
-    EventSums, Nest, RuleSums, StreamTimes, classes, event_sums, loop_times, rule_sums, statistics,
-    summarize, summed_times,
-};
+use loopfold::questions::iterations::{StreamTimes, loop_times, summed_times};
+use loopfold::questions::nest::Nest;
+use loopfold::questions::rule_sums::{rule_sums, summarize};
+use loopfold::questions::sums::EventSums;
 use loopfold::trace::{Alphabet, Collector, Event, Sink, Times, Timing};
 use loopfold::{Fold, RuleId, Trace};
 use loopfold_testing::{Rng, streams};
@@ -83,7 +84,7 @@ fn sums_of_events_are_those_of_the_unfolded_events() {
         let trace = random_trace(&mut rng, 60);
         let folder = &folders::all(loopfold::archive::coded_size)[round % 5];
         let fold = fold_trace(trace, &**folder, 1).unwrap();
-        let sums = event_sums(&fold).unwrap();
+        let sums = fold.event_sums().unwrap();
         let rows = unfolded(&fold);
         assert_eq!(sums.durations.is_some(), fold.streams().iter().any(|s| s.times().durations.is_some()));
         for symbol in 0..fold.alphabet().len() {
@@ -116,7 +117,7 @@ fn sums_reach_over_chunks_and_hold_the_largest_durations() {
         collector.push(stream, symbol, Timing { duration, ..Timing::UNKNOWN }).unwrap();
     }
     let fold = fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap();
-    let durations = event_sums(&fold).unwrap().durations.unwrap();
+    let durations = fold.event_sums().unwrap().durations.unwrap();
     assert_eq!(durations[0].total, i128::from(i64::MAX) * i128::from(count / 2));
     assert_eq!(durations[1].total, (0..count).filter(|index| index % 2 == 1).map(i128::from).sum());
     assert_eq!((durations[0].known, durations[1].known), (count / 2, count / 2));
@@ -298,7 +299,7 @@ fn written(fold: &Fold) -> Vec<u8> {
 }
 
 fn read(file: &[u8]) -> loopfold::Result<Fold> {
-    let options = ReadOptions { times: true, lenient: false };
+    let options = ReadConfig::new().times(true).lenient(false);
     archive::read(Cursor::new(file), &options).map(|(fold, _)| fold)
 }
 
@@ -313,10 +314,10 @@ fn a_summary_says_what_the_columns_said() {
         let fold = random_fold(&mut rng, round);
         let summary = summarize(fold.clone()).unwrap();
         assert!(!has_times(&summary));
-        assert_eq!(event_sums(&summary).unwrap(), event_sums(&fold).unwrap());
+        assert_eq!(summary.event_sums().unwrap(), fold.event_sums().unwrap());
         assert_eq!(rule_sums(&summary).unwrap(), rule_sums(&fold).unwrap());
         let spans = |fold: &Fold| -> Vec<_> {
-            statistics(fold).unwrap().streams.into_iter().map(|stream| stream.span).collect()
+            fold.statistics().unwrap().streams.into_iter().map(|stream| stream.span).collect()
         };
         assert_eq!(spans(&summary), spans(&fold));
         assert_eq!(summarize(summary.clone()).unwrap(), summary);
@@ -338,7 +339,7 @@ fn a_summary_comes_back_from_an_archive() {
         assert_eq!(sizes.summary > 0, has_times(&fold));
         assert_eq!((sizes.starts, sizes.durations, sizes.metrics, verified.values), (0, 0, 0, 0));
         assert!(has_times(&fold) || verified.sums == 0);
-        let (without, _) = archive::read(Cursor::new(&file[..]), &ReadOptions::default()).unwrap();
+        let (without, _) = archive::read(Cursor::new(&file[..]), &ReadConfig::new()).unwrap();
         assert!(without.rule_sums().is_none() && without.streams().iter().all(|s| s.sums().is_none()));
     }
 }
@@ -358,7 +359,7 @@ fn joined_summaries_are_the_summary_of_the_joined() {
         let summed: Vec<Fold> = parts.iter().map(|part| summarize(part.clone()).unwrap()).collect();
         let some = [summed[0].clone(), parts[1].clone(), summed[2].clone()];
         for joined in [join(&summed), join(&some)] {
-            assert_eq!(sorted(event_sums(&joined).unwrap()), sorted(event_sums(&whole).unwrap()));
+            assert_eq!(sorted(joined.event_sums().unwrap()), sorted(whole.event_sums().unwrap()));
             let (joined, whole) = (rule_sums(&joined).unwrap(), rule_sums(&whole).unwrap());
             assert_eq!(joined.map(sorted_rules), whole.map(sorted_rules), "round {round}");
         }
@@ -387,14 +388,14 @@ fn what_changes_rules_or_streams_keeps_the_sums_of_events() {
         let fold = random_fold(&mut rng, round);
         let summary = summarize(fold.clone()).unwrap();
         let again = refold(&summary, &Innermost::default(), 1).unwrap();
-        assert_eq!(event_sums(&again).unwrap(), event_sums(&fold).unwrap());
+        assert_eq!(again.event_sums().unwrap(), fold.event_sums().unwrap());
         assert!(again.rule_sums().is_none());
         assert!(!has_times(&fold) || rule_sums(&again).unwrap().is_none());
         assert_eq!(read(&written(&again)).unwrap(), again.canonical());
 
         let chosen = |stream: &FoldedStream| stream.name() == "stream 0";
         let (of_columns, of_sums) = (fold.with_streams(chosen), summary.with_streams(chosen));
-        assert_eq!(event_sums(&of_sums.canonical()).unwrap(), event_sums(&of_columns.canonical()).unwrap());
+        assert_eq!(of_sums.canonical().event_sums().unwrap(), of_columns.canonical().event_sums().unwrap());
         let others_have_sums = summary.streams()[1..].iter().any(|stream| stream.sums().is_some());
         assert_eq!(of_sums.rule_sums().is_some(), has_times(&fold) && !others_have_sums);
 
@@ -404,7 +405,7 @@ fn what_changes_rules_or_streams_keeps_the_sums_of_events() {
         let renamed = vec![only; fold.alphabet().len()];
         let of_columns = fold.with_alphabet(alphabet.clone(), &renamed).unwrap();
         let of_sums = summary.with_alphabet(alphabet, &renamed).unwrap();
-        assert_eq!(event_sums(&of_sums).unwrap(), event_sums(&of_columns).unwrap());
+        assert_eq!(of_sums.event_sums().unwrap(), of_columns.event_sums().unwrap());
         assert_eq!(rule_sums(&of_sums).unwrap(), rule_sums(&of_columns).unwrap());
     }
 }
@@ -445,9 +446,9 @@ fn segments_of_summaries_add_up() {
         };
         let (of_columns, of_sums) = (read(&file(false)).unwrap(), read(&file(true)).unwrap());
         archive::verify(Cursor::new(file(true))).unwrap();
-        assert_eq!(event_sums(&of_sums).unwrap(), event_sums(&of_columns).unwrap());
+        assert_eq!(of_sums.event_sums().unwrap(), of_columns.event_sums().unwrap());
         let spans = |fold: &Fold| -> Vec<_> {
-            statistics(fold).unwrap().streams.into_iter().map(|stream| stream.span).collect()
+            fold.statistics().unwrap().streams.into_iter().map(|stream| stream.span).collect()
         };
         assert_eq!(spans(&of_sums), spans(&of_columns));
         let (Some(expected), Some(sums)) = (rule_sums(&of_columns).unwrap(), rule_sums(&of_sums).unwrap())
@@ -488,13 +489,13 @@ fn segments_with_and_without_a_summary_are_one_trace() {
         }
         let mixed = read(&writer.finish().unwrap()).unwrap();
         let columns = read(&columns.finish().unwrap()).unwrap();
-        assert_eq!(event_sums(&mixed).unwrap(), event_sums(&columns).unwrap());
+        assert_eq!(mixed.event_sums().unwrap(), columns.event_sums().unwrap());
         let both = |stream: &FoldedStream| stream.sums().is_some() && !stream.times().is_empty();
         if mixed.streams().iter().any(both) {
             assert!(rule_sums(&mixed).unwrap().is_none());
         }
         assert_eq!(read(&written(&mixed)).unwrap(), mixed);
-        assert_eq!(event_sums(&summarize(mixed).unwrap()).unwrap(), event_sums(&columns).unwrap());
+        assert_eq!(summarize(mixed).unwrap().event_sums().unwrap(), columns.event_sums().unwrap());
     }
 }
 
@@ -505,7 +506,7 @@ fn loops_of_a_summary_are_timed_as_far_as_it_goes() {
     for round in 0..1000 {
         let fold = random_fold(&mut rng, round);
         let summary = summarize(fold.clone()).unwrap();
-        for class in classes(&fold).unwrap() {
+        for class in fold.classes().unwrap() {
             let nest = Nest::of(&fold, class.root, 1000);
             let times: Vec<StreamTimes> = class
                 .streams
@@ -560,9 +561,9 @@ fn changed_summaries_never_panic() {
             };
             good += 1;
             // Whatever it says now, it can be asked and written, and what is written is read.
-            let _ = (event_sums(&fold), rule_sums(&fold), statistics(&fold));
+            let _ = (fold.event_sums(), rule_sums(&fold), fold.statistics());
             let _ = archive::verify(Cursor::new(&changed[..]));
-            for class in classes(&fold).unwrap() {
+            for class in fold.classes().unwrap() {
                 let times = summed_times(&fold, &class, 1000);
                 let loops = times.into_iter().flatten().flat_map(|times| times.all.loops);
                 for times in loops {

@@ -5,9 +5,8 @@ use crate::support::{folders, outermost, programs};
 use loopfold::Fold;
 use loopfold::folders::SequiturRuns;
 use loopfold::questions::communication::{FirstPlace, Part, Processes, TracePatterns};
-use loopfold::questions::{
-    EnclosingPatterns, EventChoice, PatternSettings, RankBy, Room, SimilarPattern, SimilarPlace,
-};
+use loopfold::questions::patterns::{self, EventChoice, RankBy, Room};
+use loopfold::questions::similar::{EnclosingPatterns, SimilarPattern, SimilarPlace};
 use loopfold_testing::Rng;
 use loopfold_testing::mpi::{self, Call, Program};
 
@@ -67,7 +66,7 @@ fn stretches(patterns: &TracePatterns, number: usize) -> Vec<Part> {
         return pattern.occurrences.iter().flat_map(|occurrence| occurrence.parts.clone()).collect();
     }
     let pattern = &patterns.process.patterns[number - 1 - patterns.communication.len()];
-    let of_stream = |(stream, places): (usize, &[loopfold::questions::PatternPlace])| -> Vec<Part> {
+    let of_stream = |(stream, places): (usize, &[loopfold::questions::patterns::PatternPlace])| -> Vec<Part> {
         let part = |start| Part { stream: stream as u32, start, end: start + pattern.symbols.len() as u32 };
         places.iter().map(|place| part(place.start)).collect()
     };
@@ -82,7 +81,7 @@ fn windows_lie_within_the_smallest_pattern_that_holds_them() {
         let program = random_program(&mut rng);
         let fold = programs::fold(&program, &SequiturRuns);
         let processes = processes_of(&fold, Room::default());
-        let patterns = TracePatterns::of(&processes, &PatternSettings::default()).unwrap();
+        let patterns = TracePatterns::of(&processes, &patterns::Config::new()).unwrap();
         let enclosing = EnclosingPatterns::of(&processes, &patterns);
         let positions = processes.positions();
         for stream in 0..program.len() {
@@ -123,7 +122,7 @@ fn the_list_is_ranked_and_numbered() {
         let fold = programs::fold(&random_program(&mut rng), &SequiturRuns);
         let processes = processes_of(&fold, Room::default());
         for rank_by in [RankBy::Events, RankBy::Count, RankBy::Length, RankBy::Processes] {
-            let settings = PatternSettings { rank_by, ..PatternSettings::default() };
+            let settings = patterns::Config::new().rank_by(rank_by);
             let patterns = TracePatterns::of(&processes, &settings).unwrap();
             let key = |pattern: &loopfold::questions::communication::CommunicationPattern| match rank_by {
                 RankBy::Events => pattern.weight,

@@ -8,7 +8,7 @@
 //! the longest one that has at least two.
 
 use anyhow::{Context as _, Result};
-use loopfold::questions::{Function, Functions, PathQuery};
+use loopfold::questions::path::{Function, Functions, PathQuery};
 use loopfold::trace::Role;
 use loopfold::{Fold, Symbol};
 use std::collections::HashMap;

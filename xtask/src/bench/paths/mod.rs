@@ -14,9 +14,9 @@ use crate::clock::{best, timed};
 use crate::table::{Column, Table, grouped, short};
 use anyhow::{Context as _, Result, ensure};
 use choose::{CHUNK, Chosen, choose};
-use loopfold::archive::{self, Archive, ReadOptions, SectionReader};
+use loopfold::archive::{self, Archive, ReadConfig, SectionReader};
 use loopfold::folders::{Auto, fold_trace};
-use loopfold::questions::{
+use loopfold::questions::path::{
     ChunkSize, Chunks, Functions, PathIndex, PathPlace, PathQuery, PathScan, PathSearcher, Scheme,
     TraceChunks, find_path,
 };
@@ -122,7 +122,7 @@ impl Subject {
         archive::write_with(&fold, &mut file, &options)?;
         let mut archive = Archive::open(Cursor::new(file))?;
         let sizes = archive.sizes();
-        let (fold, _) = archive.read(&ReadOptions::default())?;
+        let (fold, _) = archive.read(&ReadConfig::new())?;
         let index = sections::index(&mut archive, &fold)?;
         let chunks = sections::chunks(archive)?.context("the archive has no chunks")?;
         let mut symbols = Vec::new();

@@ -55,7 +55,7 @@ impl Channels {
     /// to none, or hardly any process takes part.
     ///
     /// ```
-    /// use loopfold::questions::{Channels, Direction, Layout};
+    /// use loopfold::questions::communication::{Channels, Direction, Layout};
     ///
     /// let mut channels = Channels::new(6);
     /// for process in 0..6 {

@@ -8,7 +8,7 @@ use super::join::{CommunicationPattern, Part, communication_patterns};
 use super::partners::Partners;
 use super::processes::Processes;
 use crate::Result;
-use crate::questions::patterns::{PatternSettings, Patterns, RankBy};
+use crate::questions::patterns::{Config, Patterns, RankBy};
 use std::cmp::Reverse;
 
 /// The patterns of a trace.
@@ -39,7 +39,7 @@ const SURVEYED_OCCURRENCES: usize = 1000;
 impl TracePatterns {
     /// The patterns of what processes do. Those of several processes only where there is
     /// communication.
-    pub fn of(processes: &Processes<'_>, settings: &PatternSettings) -> Result<Self> {
+    pub fn of(processes: &Processes<'_>, settings: &Config) -> Result<Self> {
         let shown = processes.shown();
         let process = Patterns::of(&shown, settings)?;
         if !processes.communicate() {

@@ -9,7 +9,7 @@
 use super::matcher::{OccurrenceIndex, OccurrenceSearch, SummaryIndex};
 use crate::fold::measure::rule_depths;
 use crate::fold::{Fold, symbol_counts};
-use crate::questions::Query;
+use crate::questions::query::Query;
 use crate::{Result, RuleId};
 use hashbrown::HashMap;
 

@@ -14,7 +14,7 @@ use super::summary::{MatchMonoid, MatchSummary};
 use crate::fold::cursor::{Cursor, Guide};
 use crate::fold::measure::bottom_up;
 use crate::fold::{Fold, Grammar, Item, Measure, Node};
-use crate::questions::Query;
+use crate::questions::query::Query;
 use crate::{Error, Result, RuleId};
 use std::borrow::Cow;
 

@@ -15,7 +15,7 @@ mod listed;
 mod matcher;
 pub(super) mod summary;
 
-use super::Query;
+use super::query::Query;
 use crate::fold::Fold;
 use crate::{Error, Result};
 use bits::Wide;
@@ -37,7 +37,8 @@ pub struct Place {
 ///
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
-/// use loopfold::questions::{Place, Query, find};
+/// use loopfold::questions::find::Place;
+/// use loopfold::questions::query::Query;
 /// use loopfold::trace::{Collector, Event, Sink};
 ///
 /// let mut collector = Collector::default();
@@ -46,7 +47,7 @@ pub struct Place {
 ///     collector.push_event(stream, &Event::named(name))?;
 /// }
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
-/// let found = find(&fold, &Query::parse("write read", fold.alphabet())?)?;
+/// let found = fold.find(&Query::parse("write read", fold.alphabet())?)?;
 /// assert_eq!(found.count()?, 2);
 /// assert_eq!(found.first(), Some(Place { stream: 0, start: 2, end: 3 }));
 /// assert_eq!(found.places().nth(1), Some(Place { stream: 0, start: 4, end: 5 }));
@@ -60,8 +61,14 @@ pub struct Found<'a> {
 
 opaque_debug!(Found<'a>);
 
-/// Looks for a query in all streams of a fold.
-pub fn find<'a>(fold: &'a Fold, query: &Query) -> Result<Found<'a>> {
+impl Fold {
+    /// Looks for a query in all streams of a fold.
+    pub fn find(&self, query: &Query) -> Result<Found<'_>> {
+        find(self, query)
+    }
+}
+
+fn find<'a>(fold: &'a Fold, query: &Query) -> Result<Found<'a>> {
     let index: Box<dyn OccurrenceIndex + 'a> = if query.len() <= 64 {
         Box::new(SummaryIndex::<u64>::new(fold, query)?)
     } else if let Some(listed) = Listed::of(fold, query)? {

@@ -18,7 +18,7 @@
 use super::bits::Bits;
 use crate::fold::Measure;
 use crate::fold::measure::power_until;
-use crate::questions::Query;
+use crate::questions::query::Query;
 use crate::{Result, Symbol};
 use hashbrown::HashMap;
 use std::convert::Infallible;

@@ -32,7 +32,7 @@ impl EventCosts {
     /// The cost of each symbol, in order. No cost may be negative.
     ///
     /// ```
-    /// use loopfold::questions::EventCosts;
+    /// use loopfold::questions::hot::EventCosts;
     /// assert!(EventCosts::new(&[1.0, 0.0, 2.5]).is_ok());
     /// assert!(EventCosts::new(&[1.0, -2.0]).is_err());
     /// assert!(EventCosts::new(&[f64::NAN]).is_err());

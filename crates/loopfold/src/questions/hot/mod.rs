@@ -31,7 +31,8 @@ use successors::SuccessorIndex;
 
 /// Which subpaths are looked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct HotSettings {
+#[non_exhaustive]
+pub struct Config {
     /// The fewest events of a subpath.
     pub min_length: usize,
     /// The most events of a subpath.
@@ -42,6 +43,38 @@ pub struct HotSettings {
     pub selection: Selection,
     /// How many of them are kept, the costliest first.
     pub keep: usize,
+}
+
+impl Config {
+    /// The defaults.
+    pub const fn new() -> Self {
+        Self {
+            min_length: 2,
+            max_length: 100,
+            min_cost: Limit::Share(0.001),
+            selection: Selection::Minimal,
+            keep: usize::MAX,
+        }
+    }
+
+    setters! {
+        /// The fewest events of a subpath.
+        min_length: usize,
+        /// The most events of a subpath.
+        max_length: usize,
+        /// The cost from which on a subpath is hot.
+        min_cost: Limit,
+        /// Which of the hot subpaths are selected.
+        selection: Selection,
+        /// How many of them are kept, the costliest first.
+        keep: usize,
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// Which of the hot subpaths are selected.
@@ -56,22 +89,10 @@ pub enum Selection {
     Paper,
 }
 
-impl Default for HotSettings {
-    fn default() -> Self {
-        Self {
-            min_length: 2,
-            max_length: 100,
-            min_cost: Limit::Share(0.001),
-            selection: Selection::Minimal,
-            keep: usize::MAX,
-        }
-    }
-}
-
 /// The most events that a subpath may be asked to have.
 const LARGEST_LENGTH: usize = 1_000_000;
 
-impl HotSettings {
+impl Config {
     fn check(&self) -> Result<()> {
         let Self { min_length, max_length, .. } = *self;
         if min_length == 0 {
@@ -118,27 +139,33 @@ pub struct HotSubpaths {
     pub limit: f64,
 }
 
-/// Finds hot subpaths.
-///
-/// ```
-/// use loopfold::folders::{Folder, Outermost};
-/// use loopfold::questions::{EventCosts, HotSettings, Limit, hot_subpaths};
-/// use loopfold::trace::{Collector, Event, Sink};
-///
-/// let mut collector = Collector::default();
-/// let stream = collector.stream("main")?;
-/// for name in ["a", "b", "b", "c"].iter().cycle().take(16) {
-///     collector.push_event(stream, &Event::named(name))?;
-/// }
-/// let fold = loopfold::folders::fold_trace(collector.finish()?, &Outermost::default(), 1)?;
-/// let settings = HotSettings { max_length: 3, min_cost: Limit::Cost(6.0), ..HotSettings::default() };
-/// let hot = hot_subpaths(&fold, &EventCosts::one_each(&fold), &settings)?;
-/// let names = |symbols: &[loopfold::Symbol]| symbols.iter().map(|&s| fold.alphabet().label(s)).collect::<String>();
-/// let found: Vec<(String, u64)> = hot.subpaths.iter().map(|hot| (names(&hot.events), hot.count)).collect();
-/// assert_eq!(found, [("ab".into(), 4), ("bb".into(), 4), ("bc".into(), 4), ("ca".into(), 3)]);
-/// # Ok::<(), loopfold::Error>(())
-/// ```
-pub fn hot_subpaths(fold: &Fold, costs: &EventCosts, settings: &HotSettings) -> Result<HotSubpaths> {
+impl Fold {
+    /// Finds hot subpaths.
+    ///
+    /// ```
+    /// use loopfold::folders::{Folder, Outermost};
+    /// use loopfold::questions::hot::{EventCosts, self, Limit};
+    /// use loopfold::trace::{Collector, Event, Sink};
+    ///
+    /// let mut collector = Collector::default();
+    /// let stream = collector.stream("main")?;
+    /// for name in ["a", "b", "b", "c"].iter().cycle().take(16) {
+    ///     collector.push_event(stream, &Event::named(name))?;
+    /// }
+    /// let fold = loopfold::folders::fold_trace(collector.finish()?, &Outermost::default(), 1)?;
+    /// let settings = hot::Config::new().max_length(3).min_cost(Limit::Cost(6.0));
+    /// let hot = fold.hot_subpaths(&EventCosts::one_each(&fold), &settings)?;
+    /// let names = |symbols: &[loopfold::Symbol]| symbols.iter().map(|&s| fold.alphabet().label(s)).collect::<String>();
+    /// let found: Vec<(String, u64)> = hot.subpaths.iter().map(|hot| (names(&hot.events), hot.count)).collect();
+    /// assert_eq!(found, [("ab".into(), 4), ("bb".into(), 4), ("bc".into(), 4), ("ca".into(), 3)]);
+    /// # Ok::<(), loopfold::Error>(())
+    /// ```
+    pub fn hot_subpaths(&self, costs: &EventCosts, settings: &Config) -> Result<HotSubpaths> {
+        hot_subpaths(self, costs, settings)
+    }
+}
+
+fn hot_subpaths(fold: &Fold, costs: &EventCosts, settings: &Config) -> Result<HotSubpaths> {
     settings.check()?;
     let units = costs.units(fold)?;
     let successors = SuccessorIndex::new(fold)?;

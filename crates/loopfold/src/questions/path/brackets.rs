@@ -22,7 +22,7 @@ use crate::{Result, Symbol};
 ///
 /// ```
 /// use loopfold::fold::Measure;
-/// use loopfold::questions::Levels;
+/// use loopfold::questions::path::Levels;
 /// use loopfold::trace::{Alphabet, Event, Role};
 ///
 /// let mut alphabet = Alphabet::default();
@@ -237,7 +237,7 @@ pub type Levels = Nesting<LowestReturn>;
 ///
 /// ```
 /// use loopfold::fold::Measure;
-/// use loopfold::questions::Deepest;
+/// use loopfold::questions::path::Deepest;
 /// use loopfold::trace::{Alphabet, Event, Role};
 ///
 /// let mut alphabet = Alphabet::default();

@@ -48,7 +48,7 @@ pub use locate::{CallStacks, PathFound, PathMemory, PathPlace, PathPlaces, PathS
 use query::functions;
 pub use query::functions::{Function, Functions};
 pub use query::{PathQuery, PathReader, is_path};
-pub use scan::{PathScan, ScanOptions, TraceChunks};
+pub use scan::{PathScan, ScanConfig, TraceChunks};
 #[cfg(feature = "archive")]
 pub use stored_chunks::{Chunk, ChunkSize, ChunkTotals, Chunks, chunk_totals};
 pub use strategy::{Effort, PathAnswer, PathOccurrences, PathSearcher, Scheme, Share, find_path};

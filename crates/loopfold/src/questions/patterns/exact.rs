@@ -29,7 +29,7 @@ pub struct Repeat {
 ///
 /// ```
 /// use loopfold::Symbol;
-/// use loopfold::questions::Repeats;
+/// use loopfold::questions::patterns::Repeats;
 ///
 /// let events: Vec<Symbol> = "abc.bcd,abcd".bytes().map(|name| Symbol::new(name.into()).unwrap()).collect();
 /// let repeats = Repeats::of(&events)?;

@@ -15,7 +15,7 @@
 
 use crate::fold::cursor::{Cursor, Move, Stretch, Visitor};
 use crate::fold::{Fold, FoldBuilder, Item, NestLength, Target, measure_rules};
-use crate::questions::{Nest, Node};
+use crate::questions::nest::{Nest, Node};
 use crate::{Error, Result, RuleId, Symbol};
 use std::convert::Infallible;
 
@@ -40,7 +40,7 @@ pub struct CollapsedLoop {
 /// ```
 /// use loopfold::Symbol;
 /// use loopfold::folders::{Folder, Outermost};
-/// use loopfold::questions::LoopCollapsed;
+/// use loopfold::questions::patterns::LoopCollapsed;
 ///
 /// let events: Vec<Symbol> = "xababab".bytes().map(|name| Symbol::new(name.into()).unwrap()).collect();
 /// let collapsed = LoopCollapsed::of(&events, &|events, builder| Outermost::default().fold(events, builder))?;

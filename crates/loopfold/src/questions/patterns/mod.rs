@@ -62,7 +62,8 @@ pub enum RankBy {
 
 /// What to look for, and how much of it to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PatternSettings {
+#[non_exhaustive]
+pub struct Config {
     /// How to look for them.
     pub method: PatternMethod,
     /// Which come first.
@@ -76,10 +77,36 @@ pub struct PatternSettings {
     pub look_inside: usize,
 }
 
-impl Default for PatternSettings {
+impl Config {
+    /// The defaults.
+    pub const fn new() -> Self {
+        Self {
+            method: PatternMethod::Ngrams,
+            rank_by: RankBy::Events,
+            min_count: 2,
+            keep: usize::MAX,
+            look_inside: usize::MAX,
+        }
+    }
+
+    setters! {
+        /// How to look for them.
+        method: PatternMethod,
+        /// Which come first.
+        rank_by: RankBy,
+        /// Only patterns that occur at least so often, repetitions added back.
+        min_count: u64,
+        /// The most patterns that are kept, the first ones.
+        keep: usize,
+        /// For how many of them, the first ones, it is counted how often they occur inside longer
+        /// patterns; with n-grams that is a search of its own.
+        look_inside: usize,
+    }
+}
+
+impl Default for Config {
     fn default() -> Self {
-        let (method, rank_by) = (PatternMethod::default(), RankBy::default());
-        Self { method, rank_by, min_count: 2, keep: usize::MAX, look_inside: usize::MAX }
+        Self::new()
     }
 }
 
@@ -172,16 +199,16 @@ impl Patterns {
     /// ```
     /// use loopfold::Symbol;
     /// use loopfold::folders::{Folder, Outermost};
-    /// use loopfold::questions::{LoopCollapsed, PatternSettings, Patterns};
+    /// use loopfold::questions::patterns::{LoopCollapsed, self, Patterns};
     ///
     /// let events: Vec<Symbol> = "abc.abcabcabcabc".bytes().map(|name| Symbol::new(name.into()).unwrap()).collect();
     /// let collapsed = LoopCollapsed::of(&events, &|events, builder| Outermost::default().fold(events, builder))?;
-    /// let patterns = Patterns::of(&[&collapsed], &PatternSettings::default())?;
+    /// let patterns = Patterns::of(&[&collapsed], &patterns::Config::new())?;
     /// let [pattern] = &patterns.patterns[..] else { panic!() };
     /// assert_eq!((pattern.count, pattern.places, pattern.explained), (5, 2, 15));
     /// # Ok::<(), loopfold::Error>(())
     /// ```
-    pub fn of(streams: &[&LoopCollapsed], settings: &PatternSettings) -> Result<Self> {
+    pub fn of(streams: &[&LoopCollapsed], settings: &Config) -> Result<Self> {
         let mut classes = classes_of(streams);
         let mut found = Patterns::default();
         let mut known: HashMap<&[Symbol], usize> = HashMap::new();

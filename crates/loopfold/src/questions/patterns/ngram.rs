@@ -49,7 +49,7 @@ pub struct NgramPattern {
 ///
 /// ```
 /// use loopfold::Symbol;
-/// use loopfold::questions::{NgramPattern, Ngrams};
+/// use loopfold::questions::patterns::{NgramPattern, Ngrams};
 ///
 /// let mut ngrams = Ngrams::default();
 /// for letter in "abcxabcyabc".bytes() {

@@ -34,7 +34,7 @@ pub struct SimilarPlace {
 ///
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
-/// use loopfold::questions::{LikePattern, Likeness, find_similar};
+/// use loopfold::questions::similar::{LikePattern, Likeness, find_similar};
 /// use loopfold::trace::{Collector, Event, Sink};
 ///
 /// let mut collector = Collector::default();

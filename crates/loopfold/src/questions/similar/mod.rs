@@ -37,8 +37,8 @@ pub use enclosing::EnclosingPatterns;
 pub use joined::{SimilarOccurrence, SimilarPartners, join_similar};
 pub use messages::MessagesInOrder;
 pub use search::{
-    ComparedEvents, EventSequence, JoinedOccurrences, SimilarFound, SimilarPattern, SimilarSettings,
-    SimilarVariant, search_similar,
+    ComparedEvents, Config, EventSequence, JoinedOccurrences, SimilarFound, SimilarPattern, SimilarVariant,
+    search_similar,
 };
 
 use crate::{Error, Result, Symbol};
@@ -55,9 +55,13 @@ pub struct Likeness {
     pub ngram: usize,
 }
 
+impl Likeness {
+    const DEFAULT: Self = Self { edits: 1, ngram: 2 };
+}
+
 impl Default for Likeness {
     fn default() -> Self {
-        Self { edits: 1, ngram: 2 }
+        Self::DEFAULT
     }
 }
 
@@ -172,7 +176,7 @@ impl LikePattern {
     ///
     /// ```
     /// use loopfold::Symbol;
-    /// use loopfold::questions::{LikePattern, Likeness, SimilarWindow};
+    /// use loopfold::questions::similar::{LikePattern, Likeness, SimilarWindow};
     ///
     /// let events = |text: &str| -> Vec<Symbol> {
     ///     text.bytes().map(|letter| Symbol::new(letter.into()).unwrap()).collect()

@@ -49,7 +49,8 @@ pub enum ComparedEvents {
 
 /// What counts as similar, and how much of it to keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SimilarSettings {
+#[non_exhaustive]
+pub struct Config {
     /// What counts as similar in one stream.
     pub likeness: Likeness,
     /// The most edits of an occurrence in several processes, as a share of the pattern's events.
@@ -58,9 +59,25 @@ pub struct SimilarSettings {
     pub keep: u64,
 }
 
-impl Default for SimilarSettings {
+impl Config {
+    /// The defaults.
+    pub const fn new() -> Self {
+        Self { likeness: Likeness::DEFAULT, max_error: 0.1, keep: u64::MAX }
+    }
+
+    setters! {
+        /// What counts as similar in one stream.
+        likeness: Likeness,
+        /// The most edits of an occurrence in several processes, as a share of the pattern's events.
+        max_error: f64,
+        /// The most windows that are kept, the first ones; all are counted.
+        keep: u64,
+    }
+}
+
+impl Default for Config {
     fn default() -> Self {
-        Self { likeness: Likeness::default(), max_error: 0.1, keep: u64::MAX }
+        Self::new()
     }
 }
 
@@ -163,9 +180,7 @@ impl SimilarPattern {
 ///
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
-/// use loopfold::questions::{
-///     Compared, ComparedEvents, ProcessStreams, SimilarPattern, SimilarSettings, search_similar,
-/// };
+/// use loopfold::questions::similar::{Compared, ComparedEvents, ProcessStreams, SimilarPattern, self, search_similar};
 /// use loopfold::trace::{Collector, Event, Sink};
 ///
 /// let mut collector = Collector::default();
@@ -177,7 +192,7 @@ impl SimilarPattern {
 /// let compared = Compared::new(fold.alphabet())?;
 /// let pattern = SimilarPattern::Everywhere(compared.called(fold.alphabet(), &["a", "b", "c", "d"]));
 /// let events = ComparedEvents::Fields(compared);
-/// let settings = SimilarSettings::default();
+/// let settings = similar::Config::new();
 /// let found = search_similar(&fold, &ProcessStreams::of(&fold), &events, &pattern, &settings)?;
 /// let windows: Vec<_> = found.matches.iter().map(|(_, place)| (place.start, place.distance)).collect();
 /// assert_eq!(windows, [(0, 0), (5, 1)]);
@@ -188,7 +203,7 @@ pub fn search_similar(
     processes: &ProcessStreams<'_>,
     events: &ComparedEvents,
     pattern: &SimilarPattern,
-    settings: &SimilarSettings,
+    settings: &Config,
 ) -> Result<SimilarFound> {
     let longest = fold.streams().iter().map(|stream| fold.length(stream.root())).max().unwrap_or(0);
     if longest > MOST_EVENTS {
@@ -211,7 +226,7 @@ struct Search<'a> {
     fold: &'a Fold,
     processes: &'a ProcessStreams<'a>,
     events: &'a ComparedEvents,
-    settings: &'a SimilarSettings,
+    settings: &'a Config,
     /// Matched when the first windows are to be joined.
     messages: Option<MessagesInOrder>,
 }

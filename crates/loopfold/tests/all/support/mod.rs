@@ -4,7 +4,7 @@
 pub mod programs;
 
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
-use loopfold::folders::{Folder, MinTimes, Outermost, Settings, fold_trace};
+use loopfold::folders::{Folder, MinTimes, Outermost, fold_trace};
 use loopfold::trace::{Alphabet, Collector, Event, Sink};
 use loopfold::{Fold, RuleId, Symbol};
 use loopfold_testing::{Rng, streams};
@@ -13,7 +13,7 @@ use loopfold_testing::{Rng, streams};
 pub fn folders() -> Vec<Box<dyn Folder>> {
     let at_least_four = MinTimes::new(4).unwrap();
     let mut folders = loopfold::folders::all(loopfold::archive::coded_size);
-    folders.push(Box::new(Outermost { settings: Settings::from(at_least_four) }));
+    folders.push(Box::new(Outermost::default().min_times(at_least_four)));
     folders
 }
 

@@ -2,8 +2,8 @@
 //! besides.
 
 use super::Part;
-use crate::questions::LoopCollapsed;
 use crate::questions::patterns::Holders;
+use crate::questions::patterns::LoopCollapsed;
 use std::cmp::Reverse;
 
 /// Between which events of a stream the partners are.

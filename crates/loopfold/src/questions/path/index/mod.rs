@@ -37,7 +37,7 @@ pub type IndexRange = Range<u64>;
 ///
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
-/// use loopfold::questions::{Functions, PathIndex, PathQuery, PathSearcher, Scheme};
+/// use loopfold::questions::path::{Functions, PathIndex, PathQuery, PathSearcher, Scheme};
 /// use loopfold::trace::{Collector, Event, Field, Role, Sink, Value};
 ///
 /// let mut collector = Collector::default();

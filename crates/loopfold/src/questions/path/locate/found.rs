@@ -30,7 +30,7 @@ pub struct PathPlace {
 ///
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
-/// use loopfold::questions::{Functions, PathPlace, PathQuery, find_path};
+/// use loopfold::questions::path::{Functions, PathPlace, PathQuery, find_path};
 /// use loopfold::trace::{Collector, Event, Field, Role, Sink, Value};
 ///
 /// let mut collector = Collector::default();

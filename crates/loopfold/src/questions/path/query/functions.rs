@@ -63,7 +63,7 @@ impl Function {
 /// All functions of an alphabet.
 ///
 /// ```
-/// use loopfold::questions::Functions;
+/// use loopfold::questions::path::Functions;
 /// use loopfold::trace::{Alphabet, Event, Field, Role, Value};
 ///
 /// let mut alphabet = Alphabet::default();

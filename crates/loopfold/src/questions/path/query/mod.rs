@@ -8,7 +8,7 @@ mod glob;
 mod syntax;
 
 use super::summary::gaps::Automaton;
-use crate::questions::Query;
+use crate::questions::query::Query;
 use crate::{Error, Result, Symbol};
 use functions::{Function, Functions, Step};
 use std::hash::{Hash, Hasher};

@@ -22,7 +22,7 @@ use hashbrown::HashMap;
 /// Colons in quotes do not count, so a sequence of events is no path.
 ///
 /// ```
-/// use loopfold::questions::is_path;
+/// use loopfold::questions::path::is_path;
 ///
 /// assert!(is_path("main: 1 2") && is_path("a::b: x") && is_path("'a: b': x"));
 /// assert!(!is_path("a::b c") && !is_path("'main: 1' 2") && !is_path("main:"));
@@ -104,7 +104,7 @@ fn blocks_of(text: &str) -> Result<(Vec<Block>, Vec<usize>)> {
 /// Reads paths as people write them, for one alphabet.
 ///
 /// ```
-/// use loopfold::questions::PathReader;
+/// use loopfold::questions::path::PathReader;
 /// use loopfold::trace::{Alphabet, Event, Field, Role, Value};
 ///
 /// let mut alphabet = Alphabet::default();

@@ -8,7 +8,7 @@
 //! What is in a stored chunk is in the fold too. So a damaged chunk costs no answer: a
 //! lenient search unfolds its range instead, and reports it.
 
-use super::source::{Reader, ScanOptions, Source, TraceChunks, check_frames};
+use super::source::{Reader, ScanConfig, Source, TraceChunks, check_frames};
 use super::{PathScan, ScanState};
 use crate::fold::Fold;
 use crate::questions::path::strategy::{Effort, PathOccurrences, Share};
@@ -18,7 +18,7 @@ use crate::{Error, Result};
 /// Machine words of states that are kept for scanning again.
 const MOST_WORDS: usize = 1 << 22;
 
-fn too_long(options: &ScanOptions) -> Error {
+fn too_long(options: &ScanConfig) -> Error {
     Error::limit(format_args!(
         "scanning more than {} events would take too long; schemes 2 and 4 do without",
         options.most_symbols
@@ -61,7 +61,7 @@ impl Totals {
         &mut self,
         reader: &mut Reader<'_, '_>,
         scan: &mut PathScan,
-        options: &ScanOptions,
+        options: &ScanConfig,
     ) -> Result<Vec<Stop>> {
         let mut stops = Vec::new();
         while let Some(loaded) = reader.advance(scan)? {
@@ -93,7 +93,7 @@ impl<'a> ScanFound<'a> {
         fold: &'a Fold,
         chunks: Option<&'a dyn TraceChunks>,
         query: &PathQuery,
-        options: &ScanOptions,
+        options: &ScanConfig,
     ) -> Result<Self> {
         let lengths = fold.streams().iter().map(|stream| fold.length(stream.root()));
         if lengths.fold(0, u64::saturating_add) > options.most_symbols {
@@ -108,12 +108,12 @@ impl<'a> ScanFound<'a> {
         fold: &'a Fold,
         chunks: Option<&'a dyn TraceChunks>,
         query: &PathQuery,
-        options: &ScanOptions,
+        options: &ScanConfig,
     ) -> Result<Self> {
         Self::new(Source::holding(fold, chunks, query, options)?, query, options)
     }
 
-    fn new(source: Source<'a>, query: &PathQuery, options: &ScanOptions) -> Result<Self> {
+    fn new(source: Source<'a>, query: &PathQuery, options: &ScanConfig) -> Result<Self> {
         let chunks = Some(Share { touched: 0, all: source.chunks() });
         let effort = Effort { chunks, ..Effort::default() };
         let mut totals = Totals { effort, damage: Vec::new(), words: 0 };

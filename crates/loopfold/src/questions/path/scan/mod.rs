@@ -18,7 +18,7 @@ mod source;
 pub(super) use self::found::ScanFound;
 use self::long::{LongFrames, LongPath};
 use self::short::{ShortFrames, ShortPath};
-pub use self::source::{ScanOptions, TraceChunks};
+pub use self::source::{ScanConfig, TraceChunks};
 use super::PathQuery;
 use super::brackets::NestingLevels;
 use super::functions::Step;
@@ -43,7 +43,7 @@ const GROUP: usize = 16;
 /// A search for a path in the symbols of one stream.
 ///
 /// ```
-/// use loopfold::questions::{Functions, PathQuery, PathScan};
+/// use loopfold::questions::path::{Functions, PathQuery, PathScan};
 /// use loopfold::trace::{Alphabet, Event, Field, Role, Value};
 ///
 /// let mut alphabet = Alphabet::default();

@@ -28,7 +28,7 @@ pub trait TraceChunks: Sync {
     fn levels_of(&self, chunk: usize) -> NestingLevels;
 
     /// The chunks with an entry, a block or an exit of a function, which is given by its
-    /// index among [all functions](crate::questions::Functions::all).
+    /// index among [all functions](crate::questions::path::Functions::all).
     fn containing(&self, function: usize) -> Option<&RoaringBitmap>;
 
     /// Reads the symbols of a chunk, and returns how many bytes they were decompressed to.
@@ -37,7 +37,8 @@ pub trait TraceChunks: Sync {
 
 /// How to scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ScanOptions {
+#[non_exhaustive]
+pub struct ScanConfig {
     /// Unfold the range of a chunk that is damaged, and go on, instead of an error.
     pub lenient: bool,
     /// How many symbols a range of the fold has that takes the place of a chunk.
@@ -46,9 +47,25 @@ pub struct ScanOptions {
     pub most_symbols: u64,
 }
 
-impl Default for ScanOptions {
-    fn default() -> Self {
+impl ScanConfig {
+    /// The defaults.
+    pub const fn new() -> Self {
         Self { lenient: false, range: 1 << 20, most_symbols: 1 << 36 }
+    }
+
+    setters! {
+        /// Unfold the range of a chunk that is damaged, and go on, instead of an error.
+        lenient: bool,
+        /// How many symbols a range of the fold has that takes the place of a chunk.
+        range: u64,
+        /// More symbols than that are not scanned: a fold may claim any number.
+        most_symbols: u64,
+    }
+}
+
+impl Default for ScanConfig {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -89,7 +106,7 @@ impl<'a> Source<'a> {
     pub(super) fn all(
         fold: &'a Fold,
         stored: Option<&'a dyn TraceChunks>,
-        options: &ScanOptions,
+        options: &ScanConfig,
     ) -> Result<Self> {
         if let Some(chunks) = stored {
             chunks.check(fold)?;
@@ -106,7 +123,7 @@ impl<'a> Source<'a> {
         fold: &'a Fold,
         stored: Option<&'a dyn TraceChunks>,
         query: &PathQuery,
-        options: &ScanOptions,
+        options: &ScanConfig,
     ) -> Result<Self> {
         let wanted = match stored {
             None => {

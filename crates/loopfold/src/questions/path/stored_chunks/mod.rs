@@ -145,7 +145,7 @@ struct Directory {
 ///
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
-/// use loopfold::questions::{ChunkSize, Chunks};
+/// use loopfold::questions::path::{ChunkSize, Chunks};
 /// use loopfold::trace::{Collector, Event, Sink};
 ///
 /// let mut collector = Collector::default();

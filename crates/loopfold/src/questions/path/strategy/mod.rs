@@ -27,7 +27,7 @@ mod slices;
 use super::batch::{self, BatchFound};
 use super::functions::Functions;
 use super::index::PathIndex;
-use super::scan::{ScanFound, ScanOptions, TraceChunks};
+use super::scan::{ScanConfig, ScanFound, TraceChunks};
 use super::slice::{Dedup, FunctionSlice, Scratch};
 use super::{PathFound, PathQuery};
 use crate::fold::Fold;
@@ -67,7 +67,7 @@ pub fn find_path<'a>(fold: &'a Fold, query: &PathQuery) -> Result<PathFound<'a>>
 ///
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
-/// use loopfold::questions::{PathQuery, PathSearcher, Scheme};
+/// use loopfold::questions::path::{PathQuery, PathSearcher, Scheme};
 /// use loopfold::trace::{Collector, Event, Field, Role, Sink, Value};
 ///
 /// let mut collector = Collector::default();
@@ -94,7 +94,7 @@ pub struct PathSearcher<'a> {
     functions: Functions,
     index: Option<&'a PathIndex>,
     chunks: Option<&'a dyn TraceChunks>,
-    scan_options: ScanOptions,
+    scan_options: ScanConfig,
     uses: OnceLock<UseIndex>,
     slices: SliceCache<'a>,
     /// Paths that were searched together.
@@ -154,7 +154,7 @@ impl<'a> PathSearcher<'a> {
             functions: Functions::of(fold.alphabet())?,
             index,
             chunks: None,
-            scan_options: ScanOptions::default(),
+            scan_options: ScanConfig::new(),
             uses: OnceLock::new(),
             slices: SliceCache::default(),
             batched: HashMap::new(),
@@ -170,7 +170,7 @@ impl<'a> PathSearcher<'a> {
     }
 
     /// With other options for schemes 1 and 3.
-    pub fn with_scan_options(self, scan_options: ScanOptions) -> Self {
+    pub fn with_scan_options(self, scan_options: ScanConfig) -> Self {
         Self { scan_options, ..self }
     }
 

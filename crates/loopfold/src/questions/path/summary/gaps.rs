@@ -15,7 +15,7 @@
 use super::super::PathQuery;
 use super::frame::{FrameMonoid, FrameState, FrameSummary};
 use crate::fold::measure::power;
-use crate::questions::Query;
+use crate::questions::query::Query;
 use crate::{Error, Result, Symbol};
 use hashbrown::HashMap;
 use std::convert::Infallible;
