@@ -24,7 +24,7 @@ pub(super) fn run(
     let total = OrderTotal::of(&orders)?;
     let mut clock = Clock::new(fold);
     let mut out = BufWriter::new(std::io::stdout().lock());
-    if arguments.json {
+    if arguments.json.on {
         writeln!(out, "{}", to_json(arguments, text, fold, &orders, &total, &mut clock)?)?;
     } else if arguments.shown.count {
         writeln!(out, "{}", total.before)?;

@@ -21,14 +21,14 @@ pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
     let (fold, notes) = input::fold(&arguments.read, times, &folder)?;
     crate::show::notes(&notes);
     let mut out = BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
-    if arguments.json {
+    if arguments.json.on {
         print_json(&mut out, arguments, &fold)?;
     } else if arguments.raw {
         print_all_raw(&mut out, arguments, &fold)?;
     } else {
         let threads = calls::threads(&fold).filter(|_| !arguments.times);
         let prefixed = fold.streams().len() > 1 && threads.is_none();
-        let mut forms = Forms::new(&fold, arguments.hex);
+        let mut forms = Forms::new(&fold, arguments.hex.on);
         for (index, stream) in fold.streams().iter().enumerate() {
             if let Some(id) = threads.as_ref().and_then(|threads| threads[index]) {
                 writeln!(out, "thread {id}")?;

@@ -89,7 +89,7 @@ fn partial_name(output: &Path) -> Option<PathBuf> {
 
 fn report(fold: &Fold, arguments: &FoldArgs, bytes: u64) -> Result<()> {
     let events = fold.events();
-    if arguments.json {
+    if arguments.json.on {
         show::print_json(&json!({
             "archive": arguments.output.to_string_lossy(),
             "streams": fold.streams().len(),

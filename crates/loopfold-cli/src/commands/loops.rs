@@ -22,7 +22,7 @@ pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
     let masked = masked_instead(&mut loaded, arguments)?;
     let (fold, notes) = loaded.fold(&arguments.folder)?;
     show::notes(&notes);
-    if arguments.json {
+    if arguments.json.on {
         let mut value = to_json(arguments, &fold)?;
         if let Some((masked, _)) = masked {
             let (fold, _) = Loaded::from(masked).fold(&arguments.folder)?;
@@ -179,22 +179,22 @@ fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()>
     let mut classes = classes(fold)?;
     let weight = |class: &Class| u128::from(class.events) * class.streams.len() as u128;
     classes.sort_by_key(|class| std::cmp::Reverse(weight(class)));
-    let shown = if arguments.top == 0 { classes.len() } else { arguments.top.min(classes.len()) };
-    let labels = Labels::new(fold, arguments.hex);
+    let shown = arguments.top.most().min(classes.len());
+    let labels = Labels::new(fold, arguments.hex.on);
     let width = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).clamp(40, 200);
     let mut any_turned = false;
     for (index, class) in classes[..shown].iter().enumerate() {
         if index > 0 {
             writeln!(out)?;
         }
-        let largest = if arguments.full { LARGEST_PRINTED } else { LARGEST_SHOWN };
+        let largest = if arguments.full.on { LARGEST_PRINTED } else { LARGEST_SHOWN };
         let shown = nest_of(arguments, fold, class, largest)?;
         any_turned |= shown.is_turned;
         heading(out, fold, &shown.class, width)?;
         let times = times_of(fold, &shown)?;
         let view = ClassView { nest: &shown.nest, events: class.events, times: &times.loops };
         let depth = arguments.depth.unwrap_or(usize::MAX);
-        NestPrinter::new(&mut *out, view, &labels, NestSettings { width, full: arguments.full, depth })
+        NestPrinter::new(&mut *out, view, &labels, NestSettings { width, full: arguments.full.on, depth })
             .print()?;
     }
     note_unturned(arguments, any_turned);

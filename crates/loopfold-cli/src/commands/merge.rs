@@ -20,7 +20,7 @@ pub(super) fn run(arguments: &MergeArgs) -> Result<Outcome> {
     let options = sections::options(index, None);
     let bytes = save::save_fold(&fold, &arguments.output, &options)?;
     show::notes(&notes);
-    if arguments.json {
+    if arguments.json.on {
         show::print_json(&json!({
             "archive": arguments.output.to_string_lossy(),
             "streams": fold.streams().len(),

@@ -31,14 +31,20 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     let sizes = Sizes { index, chunks, ..Sizes::of(&fold, stored, &options)? };
     show::notes(&notes);
     let sums = sums_of(&fold)?;
-    if arguments.json {
+    if arguments.json.on {
         let mut value = to_json(&fold, &statistics, &sizes)?;
         (value["durations"], value["metrics"]) = show::sums_json(&fold, &sums);
         show::print_json(&value)?;
     } else {
         let mut out = anstream::stdout().lock();
         print(&mut out, arguments, &fold, &statistics, &sizes)?;
-        show::print_sums(&mut out, &fold, &sums, &Labels::new(&fold, arguments.hex), arguments.top)?;
+        show::print_sums(
+            &mut out,
+            &fold,
+            &sums,
+            &Labels::new(&fold, arguments.hex.on),
+            arguments.top.most(),
+        )?;
     }
     Ok(Outcome::Done)
 }
@@ -183,8 +189,8 @@ fn print(
         writeln!(out, "chunks    {}", show::bytes(sizes.chunks))?;
     }
     writeln!(out, "ratio     {}", ratio(sizes.ratio()))?;
-    let limit = |length: usize| if arguments.top == 0 { length } else { arguments.top.min(length) };
-    let labels = Labels::new(fold, arguments.hex);
+    let limit = |length: usize| arguments.top.most().min(length);
+    let labels = Labels::new(fold, arguments.hex.on);
     if let Some(counts) = &statistics.counts {
         writeln!(out, "\nmost frequent events")?;
         for &(symbol, count) in &counts[..limit(counts.len())] {

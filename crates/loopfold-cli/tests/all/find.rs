@@ -67,7 +67,7 @@ fn bad_queries_are_explained() {
     run(&["find", &trace, "MPI_Send", "--nth", "18446744073709551616"]).fails_with(&["18446744073709551616"]);
     run(&["find", &trace, "MPI_Send", "--first", "--all"]).fails_with(&["--first"]);
     run(&["find", &trace, "MPI_Send", "--all", "--before", "MPI_Recv"]).fails_with(&["--before"]);
-    run(&["find", &trace]).fails_with(&["events to look for"]);
+    run(&["find", &trace]).fails_with(&["events to find"]);
     run(&["find", &folder.at("absent"), "a"]).fails_with(&["absent"]);
     let short = folder.file("short.txt", "x\n");
     run(&["find", &short, &"x ".repeat(20_000)]).fails_with(&["20000 events", "at most 16384"]);

@@ -203,8 +203,8 @@ fn find_opened_an_archive_twice() {
             .count()
     };
     assert_eq!(opened(&["find", &archive, "f: 0 1"]), 1);
-    assert_eq!(opened(&["find", &archive, "f: 0 1", "--scheme", "chunks"]), 1);
-    assert_eq!(opened(&["find", &archive, "f: 0 1", "--scheme", "indexed", "--json"]), 1);
+    assert_eq!(opened(&["find", &archive, "f: 0 1", "--method", "chunks"]), 1);
+    assert_eq!(opened(&["find", &archive, "f: 0 1", "--method", "indexed", "--json"]), 1);
     assert_eq!(opened(&["find", &archive, "--queries", &queries]), 1);
 }
 

@@ -133,7 +133,7 @@ fn answer_all(
         _ => None,
     });
     let paths: Vec<PathQuery> = paths.flatten().cloned().collect();
-    let mut searcher = Searcher::new(fold, arguments.scheme.wanted(), arguments.read.lenient, &stored)?;
+    let mut searcher = Searcher::new(fold, arguments.method.wanted(), arguments.read.lenient, &stored)?;
     searcher.search_together(&paths)?;
     let batch = Batch { arguments, fold, searcher, shared: Shared::new(fold, &paths) };
     let answers: Vec<OnceLock<Result<Value, String>>> = lines.iter().map(|_| OnceLock::new()).collect();

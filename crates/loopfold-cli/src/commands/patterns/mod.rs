@@ -6,7 +6,7 @@
 mod communication;
 mod process;
 
-use crate::args::{MethodName, OnlyName, PatternsArgs, RankName};
+use crate::args::{KindName, PatternsArgs, PatternsMethod, RankName};
 use crate::show;
 use crate::{Outcome, input};
 use anyhow::Result;
@@ -19,8 +19,6 @@ use process::ProcessPatterns;
 use serde_json::json;
 use std::io::Write;
 
-/// Patterns on a terminal, unless the user says how many.
-const SHOWN: usize = 20;
 /// Patterns that are kept at the most: bounded, whatever an archive claims.
 const MOST_KEPT: usize = 100_000;
 
@@ -40,7 +38,7 @@ pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
     let process = ProcessPatterns::new(&fold, &processes, &found.process);
     if arguments.matrix {
         print_matrix(&found.partners)?;
-    } else if arguments.json {
+    } else if arguments.json.on {
         print_json(arguments, &settings, &fold, &process, &communication, &found.partners)?;
     } else {
         print(arguments, &process, &communication)?;
@@ -54,12 +52,7 @@ pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
 
 /// How many patterns of a kind are shown.
 fn most(arguments: &PatternsArgs) -> usize {
-    match arguments.top {
-        None if arguments.json => MOST_KEPT,
-        None => SHOWN,
-        Some(0) => MOST_KEPT,
-        Some(top) => top,
-    }
+    arguments.top.most().min(MOST_KEPT)
 }
 
 fn print(
@@ -68,7 +61,7 @@ fn print(
     communication: &Communication<'_>,
 ) -> Result<()> {
     let mut out = anstream::stdout().lock();
-    communication.print(&mut out, most(arguments), arguments.full)?;
+    communication.print(&mut out, most(arguments), arguments.full.on)?;
     if communication.count() == 0 || arguments.processes {
         if communication.count() > 0 {
             writeln!(out)?;
@@ -78,7 +71,7 @@ fn print(
         let count = show::plural(process.found(), "pattern");
         writeln!(out, "\n{count} of single processes, too (--processes shows them)")?;
     }
-    communication.print_unmatched(&mut out, arguments.full)?;
+    communication.print_unmatched(&mut out, arguments.full.on)?;
     Ok(out.flush()?)
 }
 
@@ -127,9 +120,9 @@ fn choice(arguments: &PatternsArgs) -> EventChoice {
         arguments.envelope || key.any(|key| key == field || key == "all")
     };
     let left_out = ENVELOPE.into_iter().filter(|field| !is_asked_for(field)).map(String::from).collect();
-    let only = arguments.only.map(|only| match only {
-        OnlyName::Messages => Only::Messages,
-        OnlyName::Collectives => Only::Collectives,
+    let only = arguments.kind.map(|kind| match kind {
+        KindName::Messages => Only::Messages,
+        KindName::Collectives => Only::Collectives,
     });
     EventChoice { all_events: arguments.all_events, only, left_out }
 }
@@ -137,8 +130,8 @@ fn choice(arguments: &PatternsArgs) -> EventChoice {
 fn settings(arguments: &PatternsArgs) -> PatternSettings {
     PatternSettings {
         method: match arguments.method {
-            MethodName::Ngrams => PatternMethod::Ngrams,
-            MethodName::Exact => PatternMethod::Exact,
+            PatternsMethod::Ngrams => PatternMethod::Ngrams,
+            PatternsMethod::Exact => PatternMethod::Exact,
         },
         rank_by: match arguments.rank_by {
             RankName::Events => RankBy::Events,

@@ -167,8 +167,8 @@ impl<'a> ProcessPatterns<'a> {
         let indent = widths.iter().map(|width| width + 2).sum::<usize>();
         let terminal = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0));
         let room = terminal.clamp(60, 200).saturating_sub(indent).max(30);
-        let most_lines = if arguments.full { usize::MAX } else { LINES };
-        let labels = Labels::of_alphabet(self.streams.alphabet(), arguments.hex);
+        let most_lines = if arguments.full.on { usize::MAX } else { LINES };
+        let labels = Labels::of_alphabet(self.streams.alphabet(), arguments.hex.on);
         writeln!(out, "\n{}pattern", line(&heads))?;
         for ((pattern, _), row) in patterns.iter().zip(&rows) {
             let cells: Vec<&str> = row.iter().map(String::as_str).collect();

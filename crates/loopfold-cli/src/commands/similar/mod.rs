@@ -52,7 +52,7 @@ fn settings(arguments: &SimilarArgs) -> Result<SimilarSettings> {
     Ok(SimilarSettings {
         likeness: Likeness { edits: arguments.edits, ngram: arguments.ngram },
         max_error: share(&arguments.max_error)?,
-        keep: if arguments.top == 0 { u64::MAX } else { arguments.top },
+        keep: arguments.top.limit(u64::MAX),
     })
 }
 
