@@ -34,9 +34,10 @@ pub use names::{near_names, symbols_called};
 pub use nest::{Nest, Node};
 pub use path::{
     Brackets, CallStacks, Chunk, ChunkSize, ChunkTotals, Chunks, Deepest, DeepestLevel, Effort, Function,
-    Functions, IndexRange, LevelFact, Levels, LowestReturn, Nesting, NestingLevels, PathAnswer, PathFound,
-    PathIndex, PathMemory, PathOccurrences, PathPlace, PathPlaces, PathQuery, PathReader, PathScan,
-    PathSearcher, PathStarts, ScanOptions, Scheme, Share, TraceChunks, chunk_totals, find_path, is_path,
+    Functions, Glob, IndexRange, LevelFact, Levels, LowestReturn, Nesting, NestingLevels, PathAnswer,
+    PathFound, PathIndex, PathMemory, PathOccurrences, PathPlace, PathPlaces, PathQuery, PathReader,
+    PathScan, PathSearcher, PathStarts, ScanOptions, Scheme, Share, TraceChunks, chunk_totals, find_path,
+    is_path,
 };
 pub use patterns::{
     CollapsedLoop, ENVELOPE, EventChoice, FoldStream, Holders, KeptPositions, LoopCollapsed, NgramPattern,

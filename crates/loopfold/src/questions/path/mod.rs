@@ -46,7 +46,7 @@ pub use index::{IndexRange, PathIndex};
 pub use locate::{CallStacks, PathFound, PathMemory, PathPlace, PathPlaces, PathStarts};
 use query::functions;
 pub use query::functions::{Function, Functions};
-pub use query::{PathQuery, PathReader, is_path};
+pub use query::{Glob, PathQuery, PathReader, is_path};
 pub use scan::{PathScan, ScanOptions, TraceChunks};
 pub use stored_chunks::{Chunk, ChunkSize, ChunkTotals, Chunks, chunk_totals};
 pub use strategy::{Effort, PathAnswer, PathOccurrences, PathSearcher, Scheme, Share, find_path};
