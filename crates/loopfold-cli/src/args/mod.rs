@@ -1,5 +1,5 @@
 //! The arguments of every command, one file each; options that several commands have are groups
-//! of their own: [`shared`] (what is shown), [`reading`] and [`folding`].
+//! of their own: [`shared`] (what is shown), [`reading`], [`formats`] and [`folding`].
 
 mod cat;
 mod context;
@@ -7,6 +7,7 @@ mod export;
 mod find;
 mod fold;
 mod folding;
+mod formats;
 mod hot;
 mod loops;
 mod merge;
@@ -23,6 +24,7 @@ pub(crate) use export::{ExportArgs, ExportName};
 pub(crate) use find::{FindArgs, FindMethod, FindShown};
 pub(crate) use fold::{FoldArgs, TimesName};
 pub(crate) use folding::{FolderArgs, FolderName, TiesName};
+pub(crate) use formats::{UselessOption, argument as format_argument};
 pub(crate) use hot::{HotArgs, HotMethod};
 pub(crate) use loops::LoopsArgs;
 pub(crate) use merge::MergeArgs;
@@ -38,9 +40,9 @@ use std::path::PathBuf;
 
 /// Folds the repetition out of execution traces and shows the loops that made them.
 #[derive(Parser, Debug)]
-#[command(name = "loopfold", version, max_term_width = 100)]
+#[command(name = "loopfold", version, max_term_width = 100, disable_help_subcommand = true)]
 #[command(
-    after_help = "INPUT is a trace of any known format (see `loopfold formats`), a .fold archive, a grammar \
+    after_help = "INPUT is a trace of any known format (see `loopfold formats` and `loopfold help FORMAT`), a .fold archive, a grammar \
                   that `export` wrote, or - for standard input; .gz, .zst and .xz are decompressed.\n\n\
                   Exit status: 0 done, 1 nothing was found or a check failed, 2 an error."
 )]
@@ -77,6 +79,11 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// List the formats of traces that can be read
     Formats,
+    /// Show the help of a command, or what a format is and which options it has
+    Help {
+        /// A command or a format
+        topic: Option<String>,
+    },
     /// Print a completion script for a shell
     Completions {
         /// The shell

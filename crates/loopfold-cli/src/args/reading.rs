@@ -1,5 +1,6 @@
 //! What is read, and what counts as the same event.
 
+use super::formats::FormatArgs;
 use anyhow::Context as _;
 use clap::builder::TypedValueParser as _;
 use clap::{Arg, Args, ValueEnum};
@@ -14,52 +15,19 @@ pub(crate) struct ReadArgs {
     /// Traces and archives; - is standard input
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// The format of the traces, instead of guessing it from their content
-    #[arg(long, value_name = "NAME", help_heading = READING)]
+    /// Only these streams: a name, a pattern with *, ? and [a-z], or a number of `stats --streams`
+    ///
+    /// Can be given several times. A stream that is called like a number is selected by its name.
+    #[arg(long, value_name = "STREAM", help_heading = READING)]
+    pub(crate) stream: Vec<String>,
+    /// The format of the traces, if not guessed; `loopfold help FORMAT` shows its options
+    ///
+    /// It is guessed from the content and the name of an input. `loopfold formats` lists the formats.
+    #[arg(long, value_name = "FORMAT", help_heading = READING)]
     pub(crate) format: Option<String>,
     /// Continue past damage in the input, and report it
     #[arg(long, help_heading = READING)]
     pub(crate) lenient: bool,
-    /// lines: the capture groups of this regular expression are the event
-    #[arg(long, value_name = "REGEX", help_heading = READING)]
-    pub(crate) select: Option<String>,
-    /// lines: the capture groups of this regular expression name the stream; csv: the column that
-    /// does; all others: only streams whose name contains this
-    #[arg(long, value_name = "STREAM", help_heading = READING)]
-    pub(crate) stream: Option<String>,
-    /// lines: placeholders for times, numbers, hexadecimal, UUIDs, addresses and paths
-    #[arg(long, help_heading = READING)]
-    pub(crate) mask: bool,
-    /// csv: the columns that make the event
-    #[arg(long, value_name = "COLUMN", value_delimiter = ',', help_heading = READING)]
-    pub(crate) event: Vec<String>,
-    /// csv: the column with the start of each event
-    #[arg(long, value_name = "COLUMN", help_heading = READING)]
-    pub(crate) start: Option<String>,
-    /// csv: the column with the duration of each event
-    #[arg(long, value_name = "COLUMN", help_heading = READING)]
-    pub(crate) duration: Option<String>,
-    /// csv: columns with further measurements
-    #[arg(long, value_name = "COLUMN", value_delimiter = ',', help_heading = READING)]
-    pub(crate) metric: Vec<String>,
-    /// csv: the unit of times, where the column's name does not have one
-    #[arg(long, value_name = "UNIT", value_parser = ["s", "ms", "us", "ns"], help_heading = READING)]
-    pub(crate) time_unit: Option<String>,
-    /// chrome: a slice is an enter and a leave, not one event
-    #[arg(long, help_heading = READING)]
-    pub(crate) calls: bool,
-    /// chrome: only slices of these categories
-    #[arg(long, value_name = "A,B", value_delimiter = ',', help_heading = READING)]
-    pub(crate) category: Vec<String>,
-    /// otf2: only calls of MPI, each one event
-    #[arg(long, help_heading = READING)]
-    pub(crate) mpi_only: bool,
-    /// otf2: only regions whose names fit this pattern with * and ?; can be given several times
-    #[arg(long, value_name = "GLOB", help_heading = READING)]
-    pub(crate) regions: Vec<String>,
-    /// calls-binary: the JSON file with the names of functions, instead of the one beside the trace
-    #[arg(long, value_name = "FILE", help_heading = READING)]
-    pub(crate) names: Option<PathBuf>,
     /// What makes events the same: `name` and fields of the format, or `all`
     #[arg(long, value_name = "A,B", value_delimiter = ',', help_heading = SAME_EVENT)]
     pub(crate) key: Option<Vec<String>>,
@@ -73,6 +41,8 @@ pub(crate) struct ReadArgs {
     /// offset in the process grid
     #[arg(long, value_enum, default_value_t, help_heading = SAME_EVENT)]
     pub(crate) peers: PeersName,
+    #[command(flatten)]
+    pub(crate) formats: FormatArgs,
 }
 
 /// How the other end of a message is written.

@@ -18,7 +18,12 @@ pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
     }
     let times = if arguments.times { TimesKept::All } else { TimesKept::None };
     let folder = FolderArgs::default().or(FolderName::SequiturRuns);
-    let (fold, notes) = input::fold(&arguments.read, times, &folder)?;
+    let mut read = arguments.read.clone();
+    if arguments.raw {
+        // Names are also for what is written, whatever is read.
+        read.formats = read.formats.not_only_for_reading("names");
+    }
+    let (fold, notes) = input::fold(&read, times, &folder)?;
     crate::show::notes(&notes);
     let mut out = BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
     if arguments.json.on {
@@ -194,7 +199,7 @@ fn print_tokens(
 
 /// The names that are given, or that lie beside the only input.
 fn function_names(arguments: &CatArgs) -> Result<FunctionNames> {
-    let given = arguments.read.names.clone();
+    let given = arguments.read.formats.options.names.clone();
     let beside = || match arguments.read.inputs.as_slice() {
         [only] if only.as_os_str() != "-" => names::beside(only),
         _ => None,

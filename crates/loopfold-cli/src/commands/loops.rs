@@ -5,9 +5,9 @@ use crate::args::LoopsArgs;
 use crate::input::{self, Loaded};
 use crate::show::{self, ClassView, Labels, NestPrinter, NestSettings};
 use anyhow::Result;
+use loopfold::Fold;
 use loopfold::questions::{Align, Class, Nest, StreamTimes, align, classes, loop_times, summed_times};
 use loopfold::trace::{Times, TimesKept};
-use loopfold::{Fold, Trace};
 use loopfold_sources::Mask;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -18,14 +18,14 @@ const LARGEST_SHOWN: usize = 1 << 20;
 const LARGEST_PRINTED: usize = 1 << 22;
 
 pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
-    let mut loaded = input::load(&arguments.read, TimesKept::All)?;
-    let masked = masked_instead(&mut loaded, arguments)?;
+    let loaded = input::load(&arguments.read, TimesKept::All)?;
+    let masked = masked_instead(&loaded, arguments)?;
     let (fold, notes) = loaded.fold(&arguments.folder)?;
     show::notes(&notes);
     if arguments.json.on {
         let mut value = to_json(arguments, &fold)?;
         if let Some((masked, _)) = masked {
-            let (fold, _) = Loaded::from(masked).fold(&arguments.folder)?;
+            let (fold, _) = masked.fold(&arguments.folder)?;
             value["masked"] = to_json(arguments, &fold)?;
         }
         show::print_json(&value)?;
@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
     print(&mut out, arguments, &fold)?;
     if let Some((masked, share)) = masked {
         out.flush()?;
-        let (fold, _) = Loaded::from(masked).fold(&arguments.folder)?;
+        let (fold, _) = masked.fold(&arguments.folder)?;
         show::notes(&[format!(
             "the lines differ ({} of them are distinct), so there is little to fold; below is what --mask gives, \
              which writes placeholders for times, numbers, addresses and paths: {} distinct lines",
@@ -51,17 +51,18 @@ pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
 
 /// Logs whose every line differs have no loops: for those, the trace with masked lines
 /// and the share of distinct lines.
-fn masked_instead(loaded: &mut Loaded, arguments: &LoopsArgs) -> Result<Option<(Trace, f64)>> {
+fn masked_instead(loaded: &Loaded, arguments: &LoopsArgs) -> Result<Option<(Loaded, f64)>> {
     let events = loaded.trace.events();
     let share = loaded.trace.alphabet.len() as f64 / events.max(1) as f64;
-    let plain_lines = loaded.formats == ["lines"] && !arguments.read.mask && arguments.read.select.is_none();
+    let options = &arguments.read.formats.options;
+    let plain_lines = loaded.formats == ["lines"] && !options.mask && options.select.is_none();
     if !plain_lines || events < 100 || share < 0.25 {
         return Ok(None);
     }
     let mut masked = loaded.trace.clone();
     masked.rewrite_names(|line, out| Mask.apply(line, out))?;
     let helps = masked.alphabet.len() * 4 < loaded.trace.alphabet.len();
-    Ok(helps.then_some((masked, share)))
+    Ok(helps.then(|| (loaded.with_trace(masked), share)))
 }
 
 fn alignment(arguments: &LoopsArgs) -> Option<Align> {

@@ -19,10 +19,13 @@ use std::io::Write;
 const WHY_NOTE: &str = "why";
 
 pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
+    if arguments.streams {
+        return super::streams::run(arguments);
+    }
     let folder = arguments.folder.or(FolderName::Auto);
     let loaded = input::load_for(&arguments.read, TimesKept::All, &folder)?;
     // The size is that of whole archives.
-    let stored = loaded.archive_bytes.filter(|_| arguments.read.stream.is_none());
+    let stored = loaded.archive_bytes.filter(|_| arguments.read.stream.is_empty());
     let (index, chunks) = (loaded.index_bytes, loaded.chunk_bytes);
     let segments = loaded.is_indexed().then_some(PathIndex::RANGES);
     let (fold, notes) = loaded.fold_as_stored(&folder)?;
