@@ -5,8 +5,10 @@ use super::shared::{Hex, Json, SHOWING, Top};
 use super::{FolderArgs, ReadArgs};
 use clap::Args;
 
-const EVENT_HELP: &str =
-    "Traces and archives; - is standard input. Then the event, or a sequence of events as for `find`";
+const EVENT_HELP: [&str; 2] = [
+    "Traces and archives, or - for standard input; then the event",
+    "The event may be a sequence of events, as for `find`.",
+];
 
 #[derive(Args, Debug)]
 #[command(override_usage = "loopfold context [OPTIONS] <INPUT>... <EVENT>")]

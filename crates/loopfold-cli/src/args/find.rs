@@ -7,9 +7,13 @@ use clap::{Args, ValueEnum};
 use loopfold::questions::Scheme;
 use std::path::PathBuf;
 
-const QUERY_HELP: &str = "Traces and archives; - is standard input. Then the events to find, one directly after \
-                          the other: names or labels separated by blanks, those with blanks inside in quotes. A \
-                          name stands for all events of that name; a number may be decimal or hexadecimal";
+const QUERY_HELP: [&str; 2] = [
+    "Traces and archives, or - for standard input; then the events to find, such as 'A B C', or a path \
+     of a function, such as 'F: B1 B2'",
+    "Events are found one directly after the other. They are names or labels separated by blanks, those \
+     with blanks inside in quotes. A name stands for all events of that name; a number may be decimal or \
+     hexadecimal.",
+];
 const PATH_HELP: &str = "\
 Paths of functions: in a trace of calls, 'F: B1 B2 B3' are blocks that one invocation of the function F runs \
 through, one directly after the other there, whatever it calls in between. The name of the function ends at \

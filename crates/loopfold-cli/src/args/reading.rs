@@ -59,10 +59,14 @@ pub(crate) enum PeersName {
 
 /// The inputs of a command with a query. The query is the last of the inputs: as an argument of its
 /// own it could not stand behind an option.
-pub(super) fn with_query(inputs: Arg, query: &'static str, help: &'static str) -> Arg {
+pub(super) fn with_query(inputs: Arg, query: &'static str, [short, more]: [&'static str; 2]) -> Arg {
     // A path is never empty, but a query may be, and then has an error of its own.
     let any_text = clap::builder::OsStringValueParser::new().map(PathBuf::from);
-    inputs.value_names(["INPUT", query]).value_parser(any_text).help(help)
+    inputs
+        .value_names(["INPUT", query])
+        .value_parser(any_text)
+        .help(short)
+        .long_help(format!("{short}\n\n{more}"))
 }
 
 impl ReadArgs {

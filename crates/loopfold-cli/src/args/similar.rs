@@ -9,8 +9,10 @@ use std::path::PathBuf;
 const PATTERN: &str = "Pattern";
 const SIMILARITY: &str = "Similarity";
 
-const EVENTS_HELP: &str = "Traces and archives; - is standard input. Then the events of the pattern as for `find`, \
-                           unless --pattern, --like or --number names it";
+const EVENTS_HELP: [&str; 2] = [
+    "Traces and archives, or - for standard input; then the events of the pattern",
+    "The pattern is written as for `find`, unless --pattern, --like or --number names it.",
+];
 const SIMILAR_HELP: &str = "\
 In traces of MPI, sends, receives and collectives are compared, without tags and sizes. A pattern of several \
 processes (a file with lines such as `rank 0:`, or --like) is searched in the stream of each, and windows that \
