@@ -18,7 +18,20 @@ pub(crate) fn by_name(name: &str) -> Option<&'static dyn Source> {
 pub(crate) fn guess(head: &[u8], file_name: &str) -> Option<&'static dyn Source> {
     // What is called an archive and is none shall be told so, not read as something else.
     let is_archive = file_name.ends_with(".otf2") || Otf2.fits(head) > loopfold_sources::Fit::No;
-    if is_archive { Some(&Otf2) } else { loopfold_sources::guess(head, Some(file_name)) }
+    if is_archive {
+        Some(&Otf2)
+    } else if is_table(file_name) {
+        by_name("csv")
+    } else {
+        loopfold_sources::guess(head, Some(file_name))
+    }
+}
+
+/// A table needs the user's columns, so it is not guessed from its content, but its name may say it.
+fn is_table(file_name: &str) -> bool {
+    let packed = [".gz", ".zst", ".xz"].iter().find_map(|ending| file_name.strip_suffix(ending));
+    let name = packed.unwrap_or(file_name);
+    name.ends_with(".csv") || name.ends_with(".tsv")
 }
 
 /// The file to begin with, if a folder is a trace.

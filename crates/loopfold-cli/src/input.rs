@@ -2,22 +2,23 @@
 //! them into one trace, and folding that, or folding them while they are read; archives
 //! come as folds already.
 
-use crate::args::{FolderArgs, FolderName, PeersName, ReadArgs, TiesName};
+use crate::args::{FolderArgs, FolderName, PeersName, ReadArgs, TiesName, UselessOption};
 use crate::formats;
 use crate::interrupt::{self, Interruptible};
 use crate::names;
 use crate::progress::Watched;
 use crate::show;
+use crate::streams;
 use anyhow::{Context as _, Result, anyhow, bail};
-use loopfold::archive::{self, Archive, ReadOptions, SectionKind, Sizes};
+use loopfold::archive::{self, Archive, ReadConfig, SectionKind, Sizes};
 use loopfold::export::grammar;
-use loopfold::fold::{FoldBuilder, FoldedStream};
+use loopfold::fold::FoldBuilder;
 use loopfold::folders::{
     self, Auto, Folder, Folding, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Repair, Sequitur,
-    Sequitur1, SequiturRuns, Settings, Smallest, Ties,
+    Sequitur1, SequiturRuns, Smallest, Ties,
 };
-use loopfold::questions::Room;
 use loopfold::questions::communication::{Peers, PeersTold};
+use loopfold::questions::patterns::Room;
 use loopfold::trace::{Collector, NameMap, Projection, STREAM_LIMIT, Sink, TimesKept};
 use loopfold::{Fold, RuleId, StreamId, Symbol, Trace};
 use loopfold_sources::{Context, Damage, FunctionNames, Input, Options, Source};
@@ -65,8 +66,8 @@ pub(crate) struct Loaded {
     peers: Peers,
     /// Whether an archive has sums of its rules instead of times.
     has_rule_sums: bool,
-    /// Of streams with names of their own, only those that contain this.
-    only: Option<String>,
+    /// Which streams are taken, as users write it; all if there is none.
+    pub(crate) selectors: Vec<String>,
 }
 
 /// Reads all inputs; traces are kept in memory.
@@ -103,17 +104,19 @@ fn read_all(
 ) -> Result<Loaded> {
     let mut reader = Reader {
         arguments,
-        options: options(arguments)?,
+        options: Options { lenient: arguments.lenient, ..arguments.formats.options.clone() },
         gathering,
         loaded: Loaded {
             projection: projection(arguments)?,
             peers: peers(arguments),
             archive_bytes: Some(0),
-            slices_are_calls: arguments.calls,
+            slices_are_calls: arguments.formats.options.calls,
+            selectors: arguments.stream.clone(),
             ..Loaded::default()
         },
         times: times == TimesKept::All,
         several: arguments.inputs.len() > 1,
+        input_formats: Vec::new(),
         archive_fields: HashSet::new(),
     };
     let names = input_names(&arguments.inputs).into_iter().zip(formats::ranks(&arguments.inputs));
@@ -123,6 +126,10 @@ fn read_all(
         let is_pipe = path.as_os_str() == "-";
         reader.options.whole_lines = keep_what_came && is_pipe && !arguments.lenient;
         if let Err(error) = reader.read(path, &name) {
+            // Neither the fault of this input nor a reason to keep what came before.
+            if let Some(useless) = error.downcast_ref::<UselessOption>() {
+                bail!("{useless}");
+            }
             let is_lost = is_pipe || interrupt::check().is_err();
             reader.cut(error, keep_what_came && is_lost)?;
             break;
@@ -202,28 +209,6 @@ fn input_names(paths: &[PathBuf]) -> Vec<String> {
     names
 }
 
-fn options(arguments: &ReadArgs) -> Result<Options> {
-    let functions = arguments.names.as_deref().map(names::read).transpose()?.unwrap_or_default();
-    Ok(Options {
-        select: arguments.select.clone(),
-        stream: arguments.stream.clone(),
-        mask: arguments.mask,
-        event: arguments.event.clone(),
-        start: arguments.start.clone(),
-        duration: arguments.duration.clone(),
-        metric: arguments.metric.clone(),
-        time_unit: arguments.time_unit.clone(),
-        calls: arguments.calls,
-        category: arguments.category.clone(),
-        mpi_only: arguments.mpi_only,
-        regions: arguments.regions.clone(),
-        rank: None,
-        functions: functions.into(),
-        lenient: arguments.lenient,
-        whole_lines: false,
-    })
-}
-
 fn projection(arguments: &ReadArgs) -> Result<Projection> {
     let map = match &arguments.map {
         None => NameMap::default(),
@@ -260,6 +245,8 @@ struct Reader<'a> {
     loaded: Loaded,
     times: bool,
     several: bool,
+    /// The formats of the inputs that were opened, archives and grammars among them.
+    input_formats: Vec<&'static str>,
     /// The fields that events in archives have.
     archive_fields: HashSet<String>,
 }
@@ -304,7 +291,8 @@ impl Reader<'_> {
     }
 
     fn read_archive<R: Read + Seek>(&mut self, input: R, base: &str) -> Result<Archive<R>> {
-        let options = ReadOptions { times: self.times, lenient: self.arguments.lenient };
+        let options = ReadConfig::new().times(self.times).lenient(self.arguments.lenient);
+        self.is_of_format(ARCHIVE)?;
         let mut archive = Archive::open(input)?;
         let Sizes { total: bytes, chunks, index, .. } = archive.sizes();
         self.loaded.chunk_bytes = self.loaded.chunk_bytes.saturating_add(chunks);
@@ -322,6 +310,7 @@ impl Reader<'_> {
     }
 
     fn read_grammar(&mut self, input: &mut Input<'_>, base: &str) -> Result<()> {
+        self.is_of_format(GRAMMAR)?;
         self.loaded.archive_bytes = None;
         let fold = if self.arguments.lenient {
             let (fold, damage) = grammar::read_leniently(&mut *input)?;
@@ -337,6 +326,14 @@ impl Reader<'_> {
         self.keep(fold)
     }
 
+    /// The input that is about to be read is of this format. Once the formats of all inputs are
+    /// known, an option that is for none of them is an error.
+    fn is_of_format(&mut self, format: &'static str) -> Result<()> {
+        self.input_formats.push(format);
+        let all_known = self.input_formats.len() == self.arguments.inputs.len();
+        if all_known { Ok(self.arguments.formats.check(&self.input_formats)?) } else { Ok(()) }
+    }
+
     /// Keeps what was folded already, as the projection sees it.
     fn keep(&mut self, mut fold: Fold) -> Result<()> {
         if !self.loaded.projection.is_identity() {
@@ -350,7 +347,6 @@ impl Reader<'_> {
                 fold = project(&fold, &self.loaded.projection)?;
             }
         }
-        self.loaded.only = self.arguments.stream.clone();
         self.loaded.has_rule_sums |= fold.rule_sums().is_some();
         self.loaded.folds.push(fold);
         Ok(())
@@ -382,9 +378,10 @@ impl Reader<'_> {
                  u8, u16, u32, u64, bytes or lines"
             );
         };
+        self.is_of_format(source.name())?;
         self.loaded.archive_bytes = None;
-        if source.name() == "calls-binary" && self.arguments.names.is_none() {
-            self.options.functions = self.names_beside(path, base).into();
+        if source.name() == "calls-binary" {
+            self.options.functions = self.function_names(path, base)?.into();
         }
         let sink = self.gathering.sink();
         let streams_before = sink.stream_count();
@@ -404,22 +401,22 @@ impl Reader<'_> {
         }
         outcome?;
         self.note_damage(base, &damage, input.damage());
-        if !["lines", "csv"].contains(&source.name()) {
-            self.loaded.only = self.arguments.stream.clone();
-        }
         self.loaded.formats.push(source.name());
         Ok(())
     }
 
-    /// The names of functions that lie beside a trace, if there are any. Nobody asked for
-    /// them, so a file that is something else is no error.
-    fn names_beside(&mut self, path: Option<&Path>, base: &str) -> FunctionNames {
+    /// The names of functions that are given, or that lie beside a trace. Nobody asked for the
+    /// latter, so a file that is something else is no error.
+    fn function_names(&mut self, path: Option<&Path>, base: &str) -> Result<FunctionNames> {
+        if let Some(given) = &self.options.names {
+            return names::read(given);
+        }
         match path.and_then(names::beside).as_deref().map(names::read) {
-            None => FunctionNames::default(),
-            Some(Ok(names)) => names,
+            None => Ok(FunctionNames::default()),
+            Some(Ok(names)) => Ok(names),
             Some(Err(error)) => {
                 self.loaded.notes.push(format!("{base}: functions have no names: {error:#}"));
-                FunctionNames::default()
+                Ok(FunctionNames::default())
             }
         }
     }
@@ -431,24 +428,11 @@ impl Reader<'_> {
                 let source = formats::by_name(name);
                 Ok(Some(source.ok_or_else(|| anyhow!("no format is called {name}; there are {}", known()))?))
             }
-            None if self.means_a_table(base) => Ok(loopfold_sources::by_name("csv")),
-            None => Ok(formats::guess(head, base)),
+            None => match self.arguments.formats.implied_format() {
+                Some(implied) => Ok(formats::by_name(implied)),
+                None => Ok(formats::guess(head, base)),
+            },
         }
-    }
-
-    /// A table needs to be told which column is the event, so it is not guessed from the
-    /// content; but options and endings tell.
-    fn means_a_table(&self, base: &str) -> bool {
-        let ReadArgs { event, start, duration, metric, .. } = self.arguments;
-        let ending = |ending: &str| {
-            [".gz", ".zst", ".xz", ""].iter().any(|packed| base.ends_with(&format!("{ending}{packed}")))
-        };
-        !event.is_empty()
-            || start.is_some()
-            || duration.is_some()
-            || !metric.is_empty()
-            || ending(".csv")
-            || ending(".tsv")
     }
 
     /// A field that no event has would make all events equal, or change nothing.
@@ -491,6 +475,10 @@ impl Reader<'_> {
     }
 }
 
+/// What inputs are called that are folds already.
+const ARCHIVE: &str = "fold";
+const GRAMMAR: &str = "grammar";
+
 /// Formats of traces of calls.
 const CALLS: [&str; 3] = ["calls", "calls-binary", "finstrument"];
 
@@ -504,13 +492,12 @@ impl Loaded {
     }
 }
 
-impl From<Trace> for Loaded {
-    fn from(trace: Trace) -> Self {
-        Self { trace, ..Self::default() }
-    }
-}
-
 impl Loaded {
+    /// Another trace, of which the same streams are taken.
+    pub(crate) fn with_trace(&self, trace: Trace) -> Self {
+        Self { trace, selectors: self.selectors.clone(), ..Self::default() }
+    }
+
     /// Notes why there may be less than expected.
     fn note_what_is_missing(&mut self) {
         let in_traces = self.trace.streams.iter().filter_map(|stream| left_out(&stream.notes));
@@ -585,13 +572,13 @@ impl Loaded {
 
     /// Everything as one fold, archives as they are.
     pub(crate) fn fold_as_stored(self, chosen: &FolderArgs) -> Result<(Fold, Vec<String>)> {
-        let Self { trace, folded, mut folds, mut notes, only, has_rule_sums, .. } = self;
+        let Self { trace, folded, mut folds, mut notes, selectors, has_rule_sums, .. } = self;
         let folded = folded.filter(|fold| !fold.streams().is_empty());
         if !trace.streams.is_empty() || (folds.is_empty() && folded.is_none()) {
             folds.insert(0, folders::fold_trace(trace, &*folder(chosen)?, threads(chosen))?);
         }
         folds.splice(..0, folded);
-        let fold = choose_streams(join(folds)?, only.as_deref())?;
+        let fold = streams::choose(join(folds)?, &selectors)?;
         if has_rule_sums && fold.rule_sums().is_none() {
             notes.push(
                 "the archive has no times but sums, those of loops for its loops and streams as they are stored; \
@@ -711,24 +698,6 @@ fn join(mut folds: Vec<Fold>) -> Result<Fold> {
     Ok(builder.with_unique_stream_names().finish())
 }
 
-/// The streams whose name or title contains a text.
-fn choose_streams(fold: Fold, only: Option<&str>) -> Result<Fold> {
-    let Some(only) = only else { return Ok(fold) };
-    let chosen = |stream: &FoldedStream| stream.name().contains(only) || stream.title().contains(only);
-    if !fold.streams().iter().any(chosen) {
-        let mut names: Vec<&str> = fold.streams().iter().take(8).map(FoldedStream::title).collect();
-        if names.len() < fold.streams().len() {
-            names.push("…");
-        }
-        bail!("no stream's name contains {only:?}; there are: {}", names.join(", "));
-    }
-    // In canonical form, so that rules and symbols of other streams are gone.
-    let some = fold.with_streams(chosen).canonical();
-    let all = some.streams().len() == fold.streams().len();
-    // Of a part of an input nobody knows how many bytes it had.
-    Ok(if all { some } else { some.without_notes(BYTES_NOTE) })
-}
-
 /// The folder that the arguments ask for.
 pub(crate) fn folder(arguments: &FolderArgs) -> Result<Box<dyn Folder>> {
     let min_times = arguments.min_times.map(MinTimes::new).transpose()?.unwrap_or_default();
@@ -760,19 +729,18 @@ pub(crate) fn folder(arguments: &FolderArgs) -> Result<Box<dyn Folder>> {
             "--ties and --min-times are for folders that look for loops, such as outermost; this one has no such choice"
         );
     }
-    let settings = Settings { ties, min_times };
     Ok(match name {
-        FolderName::Outermost => Box::new(Outermost { settings }),
-        FolderName::Innermost => Box::new(Innermost { settings }),
-        FolderName::Guarded => Box::new(Guarded { min_times }),
-        FolderName::Halving => Box::new(Halving { min_times }),
-        FolderName::Minimum => Box::new(Minimum { min_times }),
+        FolderName::Outermost => Box::new(Outermost::default().ties(ties).min_times(min_times)),
+        FolderName::Innermost => Box::new(Innermost::default().ties(ties).min_times(min_times)),
+        FolderName::Guarded => Box::new(Guarded::default().min_times(min_times)),
+        FolderName::Halving => Box::new(Halving::default().min_times(min_times)),
+        FolderName::Minimum => Box::new(Minimum::default().min_times(min_times)),
         FolderName::Repair => Box::new(Repair),
         FolderName::Sequitur => Box::new(Sequitur),
         FolderName::Sequitur1 => Box::new(Sequitur1),
         FolderName::SequiturRuns => Box::new(SequiturRuns),
         FolderName::Auto => Box::new(Auto),
-        FolderName::Smallest => Box::new(Smallest { coded_size: archive::coded_size }),
+        FolderName::Smallest => Box::new(Smallest::new(archive::coded_size)),
     })
 }
 

@@ -9,6 +9,7 @@ mod names;
 mod progress;
 mod save;
 mod show;
+mod streams;
 
 use clap::Parser;
 use std::process::ExitCode;

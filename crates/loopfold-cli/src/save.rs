@@ -6,7 +6,7 @@
 use crate::args::ReadArgs;
 use anyhow::{Context as _, Result, anyhow, bail};
 use loopfold::Fold;
-use loopfold::archive::WriteOptions;
+use loopfold::archive::WriteConfig;
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -65,12 +65,12 @@ pub(crate) fn save(fold: &Fold, output: &Path) -> Result<u64> {
 }
 
 /// The same, with what else the archive is to hold.
-pub(crate) fn save_fold(fold: &Fold, output: &Path, options: &WriteOptions<'_>) -> Result<u64> {
+pub(crate) fn save_fold(fold: &Fold, output: &Path, options: &WriteConfig<'_>) -> Result<u64> {
     save_with(output, |out| Ok(loopfold::archive::write_with(fold, out, options)?))
 }
 
 /// How many bytes the archive of a fold would have.
-pub(crate) fn archive_bytes(fold: &Fold, options: &WriteOptions<'_>) -> Result<u64> {
+pub(crate) fn archive_bytes(fold: &Fold, options: &WriteConfig<'_>) -> Result<u64> {
     counted(io::sink(), |out| Ok(loopfold::archive::write_with(fold, out, options)?))
 }
 

@@ -23,10 +23,23 @@ pub use anchor::anchor_in;
 use calls::Wanted;
 use definitions::{Definitions, NamedLocation};
 use loopfold::StreamId;
-use loopfold_sources::{Context, Error, Fit, Globs, Result, Source};
+use loopfold_sources::{Context, Description, Error, Fit, Globs, Result, Source, SourceOption, Takes};
 use reader::Reader;
 use std::io::BufRead;
 use std::path::Path;
+
+const OPTIONS: &[SourceOption] = &[
+    SourceOption::new(
+        "mpi-only",
+        "Only calls of MPI, each one event",
+        Takes::Nothing(|options| options.mpi_only = true),
+    ),
+    SourceOption::new(
+        "regions",
+        "Only regions whose names match this pattern with * and ?; can be given several times",
+        Takes::Repeated("GLOB", |options, glob| options.regions.push(glob)),
+    ),
+];
 
 /// The source.
 #[derive(Clone, Copy, Debug)]
@@ -38,11 +51,24 @@ impl Source for Otf2 {
     }
 
     fn about(&self) -> &'static str {
-        "OTF2 archives, by the anchor file or its folder (--mpi-only, --regions)"
+        "OTF2 archives, by the anchor file or its folder"
     }
 
     fn fields(&self) -> &'static [&'static str] {
         kinds::FIELDS
+    }
+
+    fn description(&self) -> Description {
+        Description {
+            event: "a call of MPI; an enter and a leave of any other region",
+            stream: "a rank, or a thread",
+            times: "start, duration",
+            example: "loopfold loops scorep-run/traces.otf2 --mpi-only --ignore bytes,tag",
+        }
+    }
+
+    fn options(&self) -> &'static [SourceOption] {
+        OPTIONS
     }
 
     fn fits(&self, head: &[u8]) -> Fit {

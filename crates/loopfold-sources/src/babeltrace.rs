@@ -12,7 +12,7 @@
 use crate::clock::{DayClock, date, time_of_day};
 use crate::decimal::{Unit, nanoseconds};
 use crate::line_reader::{LineReader, Verdict, decimal, fit_of_lines, split_word};
-use crate::{Context, Fit, Result, Source};
+use crate::{Context, Description, Fit, Result, Source};
 use hashbrown::HashMap;
 use loopfold::StreamId;
 use loopfold::trace::{Event, Field, Timing, Value};
@@ -32,6 +32,15 @@ impl Source for Babeltrace {
 
     fn fields(&self) -> &'static [&'static str] {
         &["args", "*"]
+    }
+
+    fn description(&self) -> Description {
+        Description {
+            event: "`provider:event`",
+            stream: "a thread, or a CPU",
+            times: "start",
+            example: "babeltrace2 trace | loopfold loops -",
+        }
     }
 
     fn fits(&self, head: &[u8]) -> Fit {

@@ -5,7 +5,7 @@
 //! writing the stream gives the file back. Memory: the buffer and a symbol for each byte.
 
 use crate::guess::is_text;
-use crate::{Context, Fit, Result, Source};
+use crate::{Context, Description, Fit, Result, Source};
 use loopfold::trace::{Event, Timing};
 use loopfold::{StreamId, Symbol};
 use std::io::BufRead;
@@ -26,6 +26,15 @@ impl Source for Bytes {
 
     fn about(&self) -> &'static str {
         "every byte an event, such as a letter per instruction"
+    }
+
+    fn description(&self) -> Description {
+        Description {
+            event: "a byte; one newline at the very end is not an event",
+            stream: "the input",
+            times: "",
+            example: "loopfold loops letters.txt --format bytes",
+        }
     }
 
     fn fits(&self, head: &[u8]) -> Fit {

@@ -8,7 +8,7 @@
 use crate::frames::Frames;
 use crate::guess::is_text;
 use crate::line_reader::{LineReader, decimal};
-use crate::{Context, Fit, Result, Source};
+use crate::{Context, Description, Fit, Result, Source};
 use loopfold::trace::Name;
 use std::io::BufRead;
 
@@ -26,6 +26,15 @@ impl Source for Calls {
 
     fn fields(&self) -> &'static [&'static str] {
         &["function"]
+    }
+
+    fn description(&self) -> Description {
+        Description {
+            event: "a call, a block or a return",
+            stream: "a thread, or the input",
+            times: "",
+            example: "loopfold find run.calls 'main: 1 2'",
+        }
     }
 
     /// Any line can be a block, so the calls must be many, and one must come first.

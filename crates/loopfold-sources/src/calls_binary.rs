@@ -12,10 +12,16 @@
 //! table of the functions seen.
 
 use crate::frames::Frames;
-use crate::{Context, Fit, Result, Source};
+use crate::{Context, Description, Fit, Result, Source, SourceOption, Takes};
 use hashbrown::HashMap;
 use loopfold::trace::Name;
 use std::io::BufRead;
+
+const OPTIONS: &[SourceOption] = &[SourceOption::new(
+    "names",
+    "The JSON file with the names of functions, instead of the one beside the trace",
+    Takes::File("FILE", |options, file| options.names = Some(file)),
+)];
 
 /// See the module.
 pub(crate) struct CallsBinary;
@@ -38,6 +44,19 @@ impl Source for CallsBinary {
 
     fn fields(&self) -> &'static [&'static str] {
         &["function"]
+    }
+
+    fn description(&self) -> Description {
+        Description {
+            event: "a call, a block or a return",
+            stream: "a thread, or the input",
+            times: "",
+            example: "loopfold fold gzip.bb --names gzip.json -o gzip.fold",
+        }
+    }
+
+    fn options(&self) -> &'static [SourceOption] {
+        OPTIONS
     }
 
     /// Numbers have no mark; such files are known by their endings.

@@ -24,7 +24,7 @@ mod slices;
 
 use crate::decimal::{Unit, nanoseconds};
 use crate::interner::Interner;
-use crate::{Context, Fit, Result, Source};
+use crate::{Context, Description, Fit, Result, Source, SourceOption, Takes};
 use hashbrown::HashMap;
 use json::{Cursor, Kind, RawEvent, Stop, Value, Window};
 use kinds::{Kinds, Symbols};
@@ -32,6 +32,19 @@ use loopfold::StreamId;
 use loopfold::trace::{Role, Timing};
 use slices::{Ordered, Slices, Step};
 use std::io::BufRead;
+
+const OPTIONS: &[SourceOption] = &[
+    SourceOption::new(
+        "calls",
+        "A slice is an enter and a leave, not one event",
+        Takes::Nothing(|options| options.calls = true),
+    ),
+    SourceOption::new(
+        "category",
+        "Only slices of these categories",
+        Takes::List("A,B", |options, category| options.category.push(category)),
+    ),
+];
 
 /// See the module.
 pub(crate) struct Chrome;
@@ -47,6 +60,19 @@ impl Source for Chrome {
 
     fn fields(&self) -> &'static [&'static str] {
         &["cat", "args.*", "caller", "function"]
+    }
+
+    fn description(&self) -> Description {
+        Description {
+            event: "a slice, at its start; with --calls an enter and a leave",
+            stream: "a process and thread, or GPU queue",
+            times: "start, duration",
+            example: "loopfold loops training.json.gz --category kernel,gpu_memcpy",
+        }
+    }
+
+    fn options(&self) -> &'static [SourceOption] {
+        OPTIONS
     }
 
     fn fits(&self, head: &[u8]) -> Fit {

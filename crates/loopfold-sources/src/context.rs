@@ -1,50 +1,11 @@
 //! What a source is given besides the bytes: options, the sink, and a place to put
 //! what it found wrong.
 
-use crate::{Error, FunctionNames, Result};
+use crate::{Error, Options, Result};
 use loopfold::trace::{Event, Sink, Timing};
 use loopfold::{StreamId, Symbol};
 use std::fmt::Display;
 use std::path::Path;
-use std::sync::Arc;
-
-/// What a user can ask of sources. Each source says which options it heeds.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// `lines`: a regular expression whose capture groups are the event.
-    pub select: Option<String>,
-    /// `lines`: a regular expression whose capture groups name the stream; `csv`: the
-    /// column that does.
-    pub stream: Option<String>,
-    /// `lines`: write placeholders for times, numbers, addresses and the like.
-    pub mask: bool,
-    /// `csv`: the columns that make the event.
-    pub event: Vec<String>,
-    /// `csv`: the column with the start.
-    pub start: Option<String>,
-    /// `csv`: the column with the duration.
-    pub duration: Option<String>,
-    /// `csv`: columns with metrics.
-    pub metric: Vec<String>,
-    /// `csv`: the unit of times, where the column's name does not tell: `s`, `ms`, `us`, `ns`.
-    pub time_unit: Option<String>,
-    /// `chrome`: a slice is an enter and a leave.
-    pub calls: bool,
-    /// `chrome`: only slices of these categories.
-    pub category: Vec<String>,
-    /// `calls-binary`: what the functions are called.
-    pub functions: Arc<FunctionNames>,
-    /// `otf2`: only calls of MPI.
-    pub mpi_only: bool,
-    /// `otf2`: only regions whose names fit one of these patterns with `*` and `?`.
-    pub regions: Vec<String>,
-    /// `mpi-text`: which rank the input is of.
-    pub rank: Option<u64>,
-    /// Go on past damage and report it, instead of stopping with an error.
-    pub lenient: bool,
-    /// `lines`: a last line without its end was cut off, which is damage.
-    pub whole_lines: bool,
-}
 
 /// What was wrong with an input that was read leniently.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

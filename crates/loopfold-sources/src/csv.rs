@@ -9,7 +9,7 @@
 
 use crate::decimal::{Unit, nanoseconds, split_heading};
 use crate::streams::Streams;
-use crate::{Context, Error, Fit, Options, Result, Source};
+use crate::{Context, Description, Error, Fit, Options, Result, Source, SourceOption, Takes};
 use csv::ByteRecord;
 use loopfold::StreamId;
 use loopfold::trace::{Event, Field, Timing, Value};
@@ -25,6 +25,43 @@ const COLUMNS_LISTED: usize = 40;
 /// A message shows no more of a cell than this.
 const CELL_SHOWN: usize = 40;
 
+const OPTIONS: &[SourceOption] = &[
+    SourceOption::new(
+        "event",
+        "The columns that make the event, by heading or number; the first one is its name",
+        Takes::List("COLUMN", |options, column| options.event.push(column)),
+    )
+    .implying_format(),
+    SourceOption::new(
+        "stream-by",
+        "The column that names the stream",
+        Takes::Text("COLUMN", |options, column| options.stream_by = Some(column)),
+    ),
+    SourceOption::new(
+        "start",
+        "The column with the start of each event",
+        Takes::Text("COLUMN", |options, column| options.start = Some(column)),
+    )
+    .implying_format(),
+    SourceOption::new(
+        "duration",
+        "The column with the duration of each event",
+        Takes::Text("COLUMN", |options, column| options.duration = Some(column)),
+    )
+    .implying_format(),
+    SourceOption::new(
+        "metric",
+        "Columns with further measurements",
+        Takes::List("COLUMN", |options, column| options.metric.push(column)),
+    )
+    .implying_format(),
+    SourceOption::new(
+        "time-unit",
+        "The unit of times, where the heading does not have one [default: s]",
+        Takes::OneOf("UNIT", &["s", "ms", "us", "ns"], |options, unit| options.time_unit = Some(unit)),
+    ),
+];
+
 /// The source.
 pub(crate) struct Csv;
 
@@ -34,12 +71,25 @@ impl Source for Csv {
     }
 
     fn about(&self) -> &'static str {
-        "a table with headings (--event, --stream, --start, --duration, --metric)"
+        "a table with headings, every row an event"
     }
 
     /// Without columns chosen a table says nothing, and then it is asked for by name.
     fn fields(&self) -> &'static [&'static str] {
         &["*"]
+    }
+
+    fn description(&self) -> Description {
+        Description {
+            event: "the columns of --event",
+            stream: "the column of --stream-by, or the input",
+            times: "--start, --duration",
+            example: "loopfold loops table.csv --event name --stream-by thread --start time --duration dur",
+        }
+    }
+
+    fn options(&self) -> &'static [SourceOption] {
+        OPTIONS
     }
 
     fn fits(&self, _head: &[u8]) -> Fit {
@@ -266,7 +316,8 @@ impl<'a> Columns<'a> {
                 fields.push((heading, column));
             }
         }
-        let stream = options.stream.as_ref().map(|wanted| headings.find("--stream", wanted)).transpose()?;
+        let stream =
+            options.stream_by.as_ref().map(|wanted| headings.find("--stream-by", wanted)).transpose()?;
         let mut chosen = Self { name, fields, stream, start: None, duration: None, metrics: Vec::new() };
         chosen.choose_times(headings, options)?;
         if !context.wants_times() {
@@ -416,7 +467,7 @@ mod tests {
                     1700000000123456799;;send;08;2\n\n\
                     5;0.000001;send;-9;1\n";
         let options = Options {
-            stream: Some("TID".into()),
+            stream_by: Some("TID".into()),
             start: Some("start".into()),
             duration: Some("2".into()),
             metric: vec!["size".into()],

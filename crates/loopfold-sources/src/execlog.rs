@@ -17,7 +17,7 @@
 
 use crate::instructions::{Instruction, Processors, split_mnemonic};
 use crate::line_reader::{Line, LineReader, Verdict, decimal, fit_of_lines, hexadecimal};
-use crate::{Context, Fit, Result, Source};
+use crate::{Context, Description, Fit, Result, Source};
 use std::io::BufRead;
 
 /// See the module.
@@ -34,6 +34,15 @@ impl Source for Execlog {
 
     fn fields(&self) -> &'static [&'static str] {
         &["pc", "mnemonic", "class"]
+    }
+
+    fn description(&self) -> Description {
+        Description {
+            event: "the address and mnemonic of an instruction: `0x80002318 slliw`",
+            stream: "a core",
+            times: "",
+            example: "loopfold loops execlog.txt",
+        }
     }
 
     fn fits(&self, head: &[u8]) -> Fit {

@@ -10,7 +10,7 @@
 
 use crate::frames::Frames;
 use crate::line_reader::{LineReader, Verdict, fit_of_lines, hexadecimal, split_word};
-use crate::{Context, Fit, Result, Source};
+use crate::{Context, Description, Fit, Result, Source};
 use std::io::BufRead;
 
 /// See the module.
@@ -27,6 +27,15 @@ impl Source for Finstrument {
 
     fn fields(&self) -> &'static [&'static str] {
         &["caller", "function"]
+    }
+
+    fn description(&self) -> Description {
+        Description {
+            event: "an entry or an exit of a function",
+            stream: "the input",
+            times: "",
+            example: "loopfold loops calls.log",
+        }
     }
 
     fn fits(&self, head: &[u8]) -> Fit {

@@ -3,7 +3,7 @@
 //!
 //! Time and memory: one pass over the buffer, nothing kept.
 
-use crate::{Context, Fit, Result, Source};
+use crate::{Context, Description, Fit, Result, Source};
 use loopfold::trace::Event;
 use std::io::BufRead;
 
@@ -26,6 +26,20 @@ impl<const WIDTH: usize> Source for Integers<WIDTH> {
             2 => "binary, 16-bit little-endian numbers",
             4 => "binary, 32-bit little-endian numbers",
             _ => "binary, 64-bit little-endian numbers",
+        }
+    }
+
+    fn description(&self) -> Description {
+        Description {
+            event: "a number",
+            stream: "the input",
+            times: "",
+            example: match WIDTH {
+                1 => "loopfold loops states.u8",
+                2 => "loopfold loops codes.bin --format u16",
+                4 => "loopfold loops ids.u32le.zst",
+                _ => "loopfold loops pc.u64le",
+            },
         }
     }
 

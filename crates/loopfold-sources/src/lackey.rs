@@ -10,7 +10,7 @@
 //! One stream. Linear time, no memory but a window.
 
 use crate::line_reader::{LineReader, Verdict, decimal, fit_of_lines, hexadecimal};
-use crate::{Context, Fit, Result, Source};
+use crate::{Context, Description, Fit, Result, Source};
 use loopfold::trace::{Event, Field, Value};
 use std::io::BufRead;
 
@@ -28,6 +28,15 @@ impl Source for Lackey {
 
     fn fields(&self) -> &'static [&'static str] {
         &["address"]
+    }
+
+    fn description(&self) -> Description {
+        Description {
+            event: "the address of a superblock; in memory mode `I 04001000`, `L8`, `S4`, `M4`",
+            stream: "the input",
+            times: "",
+            example: "loopfold loops lackey.txt",
+        }
     }
 
     fn fits(&self, head: &[u8]) -> Fit {

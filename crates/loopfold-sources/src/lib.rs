@@ -1,7 +1,8 @@
 //! Sources: one file per format that other tools write. Each turns bytes into events
 //! pushed to a sink; none opens files itself, and none knows what becomes of the events.
 //!
-//! To add a source: write its file, and list it in [`ALL`].
+//! To add a source: write its file, and list it in [`ALL`]. Its options, and what help says of it,
+//! are in its file as well.
 
 mod babeltrace;
 mod bytes;
@@ -31,6 +32,7 @@ mod ltrace;
 mod mask;
 mod mpi;
 mod mpi_text;
+mod options;
 mod perf;
 mod spike;
 mod strace;
@@ -38,7 +40,7 @@ mod streams;
 #[cfg(test)]
 mod testing;
 
-pub use context::{Context, Damage, Options};
+pub use context::{Context, Damage};
 pub use error::{Error, Result};
 pub use function_names::FunctionNames;
 pub use globs::Globs;
@@ -46,6 +48,7 @@ pub use guess::{by_name, guess};
 pub use input::{Compression, Input};
 pub use mask::Mask;
 pub use mpi::mpi_role;
+pub use options::{Options, SourceOption, Takes};
 
 use std::io::BufRead;
 
@@ -63,11 +66,32 @@ pub trait Source: Sync {
         &[]
     }
 
+    /// What events, streams and times are, and an example, for help.
+    fn description(&self) -> Description;
+
+    /// The options that only this format has, or that have a meaning of their own for it.
+    fn options(&self) -> &'static [SourceOption] {
+        &[]
+    }
+
     /// How well the beginning of an input fits the format.
     fn fits(&self, head: &[u8]) -> Fit;
 
     /// Reads everything and pushes it to the sink.
     fn read(&self, input: &mut dyn BufRead, context: &mut Context<'_>) -> Result<()>;
+}
+
+/// What a format has, in a few words each.
+#[derive(Clone, Copy, Debug)]
+pub struct Description {
+    /// What an event is.
+    pub event: &'static str,
+    /// What a stream is.
+    pub stream: &'static str,
+    /// Which times events have; empty if none.
+    pub times: &'static str,
+    /// A command that reads such a trace.
+    pub example: &'static str,
 }
 
 /// How well an input fits a format.

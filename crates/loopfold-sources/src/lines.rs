@@ -9,7 +9,7 @@
 
 use crate::guess::is_text;
 use crate::streams::Streams;
-use crate::{Context, Error, Fit, Mask, Options, Result, Source};
+use crate::{Context, Description, Error, Fit, Mask, Options, Result, Source, SourceOption, Takes};
 use loopfold::StreamId;
 use loopfold::trace::Event;
 use regex::bytes::{CaptureLocations, Regex};
@@ -17,6 +17,24 @@ use std::io::BufRead;
 
 /// A longer line is no line: most likely binary data.
 pub(crate) const LONGEST_LINE: usize = 1 << 31;
+
+const OPTIONS: &[SourceOption] = &[
+    SourceOption::new(
+        "select",
+        "The capture groups of this regular expression are the event; lines that do not match are left out",
+        Takes::Text("REGEX", |options, regex| options.select = Some(regex)),
+    ),
+    SourceOption::new(
+        "stream-by",
+        "The capture groups of this regular expression name the stream",
+        Takes::Text("REGEX", |options, regex| options.stream_by = Some(regex)),
+    ),
+    SourceOption::new(
+        "mask",
+        "Write placeholders for times, numbers, hexadecimal, UUIDs, addresses and paths",
+        Takes::Nothing(|options| options.mask = true),
+    ),
+];
 
 /// The source.
 pub(crate) struct Lines;
@@ -27,7 +45,20 @@ impl Source for Lines {
     }
 
     fn about(&self) -> &'static str {
-        "text, every line an event (--select, --stream, --mask)"
+        "text, every line an event"
+    }
+
+    fn description(&self) -> Description {
+        Description {
+            event: "a line, or what --select captures",
+            stream: "what --stream-by captures, or the input",
+            times: "",
+            example: "loopfold loops server.log --mask --stream-by 'thread=(\\d+)'",
+        }
+    }
+
+    fn options(&self) -> &'static [SourceOption] {
+        OPTIONS
     }
 
     fn fits(&self, head: &[u8]) -> Fit {
@@ -36,7 +67,7 @@ impl Source for Lines {
 
     fn read(&self, input: &mut dyn BufRead, context: &mut Context<'_>) -> Result<()> {
         let options = context.options;
-        if options.select.is_none() && options.stream.is_none() && !options.mask {
+        if options.select.is_none() && options.stream_by.is_none() && !options.mask {
             read_as_they_are(input, context)
         } else {
             Reading::new(options)?.read(input, context)
@@ -135,7 +166,7 @@ impl Reading {
         };
         Ok(Self {
             select: pattern("--select", &options.select)?,
-            stream: pattern("--stream", &options.stream)?,
+            stream: pattern("--stream-by", &options.stream_by)?,
             mask: options.mask.then_some(Mask),
             masked: Vec::new(),
             streams: Streams::default(),
@@ -254,7 +285,7 @@ mod tests {
 
     fn options(select: &str, stream: &str, mask: bool) -> Options {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_string());
-        Options { select: some(select), stream: some(stream), mask, ..Options::default() }
+        Options { select: some(select), stream_by: some(stream), mask, ..Options::default() }
     }
 
     #[test]

@@ -11,7 +11,7 @@
 
 use crate::line_reader::{Verdict, fit_of_lines};
 use crate::lines::{LONGEST_LINE, each_line, note_ending};
-use crate::{Context, Fit, Result, Source, mpi_role};
+use crate::{Context, Description, Fit, Result, Source, mpi_role};
 use loopfold::Symbol;
 use loopfold::trace::{Event, Field, Timing, Value, is_harmless};
 use std::hash::BuildHasher;
@@ -31,6 +31,15 @@ impl Source for MpiText {
 
     fn fields(&self) -> &'static [&'static str] {
         &["dest", "src", "tag", "bytes", "comm", "root", "op", "n", "newcomm", "color", "key"]
+    }
+
+    fn description(&self) -> Description {
+        Description {
+            event: "a call of MPI with its arguments",
+            stream: "a rank: the last number in the file name",
+            times: "",
+            example: "loopfold loops rank-*.txt --ignore bytes,tag",
+        }
     }
 
     fn fits(&self, head: &[u8]) -> Fit {

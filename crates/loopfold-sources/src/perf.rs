@@ -13,7 +13,7 @@
 
 use crate::decimal::{Unit, nanoseconds};
 use crate::line_reader::{LineReader, Verdict, decimal, fit_of_lines, split_word};
-use crate::{Context, Fit, Result, Source};
+use crate::{Context, Description, Fit, Result, Source};
 use hashbrown::HashMap;
 use loopfold::StreamId;
 use loopfold::trace::{Event, Field, Timing, Value};
@@ -33,6 +33,15 @@ impl Source for Perf {
 
     fn fields(&self) -> &'static [&'static str] {
         &["NR", "symbol", "args", "cpu"]
+    }
+
+    fn description(&self) -> Description {
+        Description {
+            event: "the tracepoint, with NR= for system calls and symbol= for samples",
+            stream: "a thread",
+            times: "start",
+            example: "perf script | loopfold loops -",
+        }
     }
 
     fn fits(&self, head: &[u8]) -> Fit {

@@ -12,7 +12,7 @@
 
 use crate::instructions::{Instruction, Processors, split_mnemonic};
 use crate::line_reader::{LineReader, Verdict, decimal, fit_of_lines, split_word};
-use crate::{Context, Fit, Result, Source};
+use crate::{Context, Description, Fit, Result, Source};
 use hashbrown::HashMap;
 use std::io::BufRead;
 
@@ -30,6 +30,15 @@ impl Source for Spike {
 
     fn fields(&self) -> &'static [&'static str] {
         &["pc", "mnemonic", "class"]
+    }
+
+    fn description(&self) -> Description {
+        Description {
+            event: "the address and mnemonic of an instruction: `0x80002318 slliw`",
+            stream: "a core",
+            times: "",
+            example: "loopfold loops spike.log --key class",
+        }
     }
 
     fn fits(&self, head: &[u8]) -> Fit {

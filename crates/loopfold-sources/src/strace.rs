@@ -5,7 +5,7 @@
 
 use crate::call_log::{self, Tool};
 use crate::line_reader::fit_of_lines;
-use crate::{Context, Fit, Result, Source};
+use crate::{Context, Description, Fit, Result, Source};
 use std::io::BufRead;
 
 /// See the module.
@@ -22,6 +22,15 @@ impl Source for Strace {
 
     fn fields(&self) -> &'static [&'static str] {
         &["errno", "result", "args", "fd"]
+    }
+
+    fn description(&self) -> Description {
+        Description {
+            event: "a call, by name; signals and exits",
+            stream: "a process",
+            times: "start, duration (-T, or until resumed)",
+            example: "loopfold loops strace.txt --key name,errno",
+        }
     }
 
     fn fits(&self, head: &[u8]) -> Fit {

@@ -6,7 +6,8 @@ use crate::args::FindArgs;
 use crate::show::{self, Clock};
 use anyhow::{Result, bail};
 use loopfold::Fold;
-use loopfold::questions::{Order, OrderTotal, Query, order};
+use loopfold::questions::before::{Order, OrderTotal};
+use loopfold::questions::query::Query;
 use serde_json::{Value, json};
 use std::io::{BufWriter, Write};
 
@@ -20,11 +21,11 @@ pub(super) fn run(
     if arguments.shown.all || arguments.shown.nth.is_some() {
         bail!("--before asks when something happens first; --all and --nth do not go with it");
     }
-    let orders = order(fold, query, other)?;
+    let orders = fold.order(query, other)?;
     let total = OrderTotal::of(&orders)?;
     let mut clock = Clock::new(fold);
     let mut out = BufWriter::new(std::io::stdout().lock());
-    if arguments.json {
+    if arguments.json.on {
         writeln!(out, "{}", to_json(arguments, text, fold, &orders, &total, &mut clock)?)?;
     } else if arguments.shown.count {
         writeln!(out, "{}", total.before)?;

@@ -18,17 +18,22 @@ pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
     }
     let times = if arguments.times { TimesKept::All } else { TimesKept::None };
     let folder = FolderArgs::default().or(FolderName::SequiturRuns);
-    let (fold, notes) = input::fold(&arguments.read, times, &folder)?;
+    let mut read = arguments.read.clone();
+    if arguments.raw {
+        // Names are also for what is written, whatever is read.
+        read.formats = read.formats.not_only_for_reading("names");
+    }
+    let (fold, notes) = input::fold(&read, times, &folder)?;
     crate::show::notes(&notes);
     let mut out = BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
-    if arguments.json {
+    if arguments.json.on {
         print_json(&mut out, arguments, &fold)?;
     } else if arguments.raw {
         print_all_raw(&mut out, arguments, &fold)?;
     } else {
         let threads = calls::threads(&fold).filter(|_| !arguments.times);
         let prefixed = fold.streams().len() > 1 && threads.is_none();
-        let mut forms = Forms::new(&fold, arguments.hex);
+        let mut forms = Forms::new(&fold, arguments.hex.on);
         for (index, stream) in fold.streams().iter().enumerate() {
             if let Some(id) = threads.as_ref().and_then(|threads| threads[index]) {
                 writeln!(out, "thread {id}")?;
@@ -194,7 +199,7 @@ fn print_tokens(
 
 /// The names that are given, or that lie beside the only input.
 fn function_names(arguments: &CatArgs) -> Result<FunctionNames> {
-    let given = arguments.read.names.clone();
+    let given = arguments.read.formats.options.names.clone();
     let beside = || match arguments.read.inputs.as_slice() {
         [only] if only.as_os_str() != "-" => names::beside(only),
         _ => None,

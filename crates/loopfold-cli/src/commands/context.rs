@@ -6,30 +6,28 @@ use crate::{Outcome, input};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use loopfold::Fold;
-use loopfold::questions::{Context, ContextNode, ContextTree, Neighbour, Query, context};
+use loopfold::questions::context::{Context, ContextNode, ContextTree, Neighbour};
+use loopfold::questions::query::Query;
 use loopfold::trace::TimesKept;
 use std::io::{BufWriter, Write};
 
 const HEAD: Style = AnsiColor::Cyan.on_default().bold();
 const LESS: Style = Style::new().dimmed();
 
-/// Children shown on a terminal unless asked for more.
-const TOP: usize = 5;
-
 pub(super) fn run(arguments: &ContextArgs) -> Result<Outcome> {
     let (read, text) = arguments.read.split_query()?;
     let (fold, notes) = input::fold(&read, TimesKept::None, &arguments.folder)?;
     let query = Query::parse(&text, fold.alphabet())?;
-    let context = context(&fold, &query, arguments.depth)?;
+    let context = fold.context(&query, arguments.depth)?;
     show::notes(&notes);
-    if arguments.json {
+    if arguments.json.on {
         let mut out = BufWriter::new(std::io::stdout().lock());
         print_json(&mut out, arguments, &text, &fold, &context)?;
         out.flush()?;
     } else {
         let mut out = BufWriter::new(anstream::stdout().lock());
-        let labels = Labels::new(&fold, arguments.hex);
-        let top = arguments.top.unwrap_or(TOP);
+        let labels = Labels::new(&fold, arguments.hex.on);
+        let top = arguments.top.most();
         let width = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).max(60);
         let mut printer = Printer { out: &mut out, labels, top, width, whole: context.count };
         printer.print(arguments, &context)?;
@@ -41,7 +39,7 @@ pub(super) fn run(arguments: &ContextArgs) -> Result<Outcome> {
 /// The children to show, and how many others there are and how often.
 fn chosen(children: &[ContextNode], top: usize) -> (&[ContextNode], usize, u64) {
     // In place of a single other child, "1 other" would be no shorter.
-    let shown = if top == 0 || children.len() <= top + 1 { children.len() } else { top };
+    let shown = if children.len() <= top.saturating_add(1) { children.len() } else { top };
     let (shown, others) = children.split_at(shown);
     // All of them together are not more than the occurrences of the query.
     (shown, others.len(), others.iter().map(|other| other.count).sum())
@@ -130,8 +128,7 @@ fn print_json(
 ) -> Result<()> {
     let query = serde_json::to_string(query)?;
     write!(out, "{{\"query\":{query},\"count\":{},\"depth\":{}", context.count, arguments.depth)?;
-    // All of them unless told otherwise.
-    let top = arguments.top.unwrap_or(0);
+    let top = arguments.top.most();
     for (key, tree) in [("after", &context.after), ("before", &context.before)] {
         write!(out, ",\"{key}\":")?;
         json_children(out, fold, tree, tree.nearest(), top)?;

@@ -30,7 +30,7 @@ fn draw(fold: &Fold, limit: usize) -> Result<Vec<u8>> {
     match dot::write(fold, limit, &mut graph) {
         Ok(()) => Ok(graph),
         Err(error) if error.kind() == loopfold::ErrorKind::Limit => {
-            Err(anyhow!("{error}; --limit N draws more, --stream NAME takes only some of the streams"))
+            Err(anyhow!("{error}; --limit N draws more, --stream NAME selects streams"))
         }
         Err(error) => Err(error.into()),
     }

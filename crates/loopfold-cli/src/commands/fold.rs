@@ -5,7 +5,8 @@ use crate::input::Loaded;
 use crate::{Outcome, input, interrupt, save, show};
 use anyhow::{Context as _, Result, anyhow};
 use loopfold::Fold;
-use loopfold::questions::{PathIndex, summarize};
+use loopfold::questions::path::PathIndex;
+use loopfold::questions::rule_sums::summarize;
 use loopfold::sections;
 use loopfold::trace::TimesKept;
 use serde_json::json;
@@ -89,7 +90,7 @@ fn partial_name(output: &Path) -> Option<PathBuf> {
 
 fn report(fold: &Fold, arguments: &FoldArgs, bytes: u64) -> Result<()> {
     let events = fold.events();
-    if arguments.json {
+    if arguments.json.on {
         show::print_json(&json!({
             "archive": arguments.output.to_string_lossy(),
             "streams": fold.streams().len(),

@@ -5,9 +5,12 @@ use crate::args::LoopsArgs;
 use crate::input::{self, Loaded};
 use crate::show::{self, ClassView, Labels, NestPrinter, NestSettings};
 use anyhow::Result;
-use loopfold::questions::{Align, Class, Nest, StreamTimes, align, classes, loop_times, summed_times};
+use loopfold::Fold;
+use loopfold::questions::align::{Align, align};
+use loopfold::questions::classes::Class;
+use loopfold::questions::iterations::{StreamTimes, loop_times, summed_times};
+use loopfold::questions::nest::Nest;
 use loopfold::trace::{Times, TimesKept};
-use loopfold::{Fold, Trace};
 use loopfold_sources::Mask;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -18,14 +21,14 @@ const LARGEST_SHOWN: usize = 1 << 20;
 const LARGEST_PRINTED: usize = 1 << 22;
 
 pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
-    let mut loaded = input::load(&arguments.read, TimesKept::All)?;
-    let masked = masked_instead(&mut loaded, arguments)?;
+    let loaded = input::load(&arguments.read, TimesKept::All)?;
+    let masked = masked_instead(&loaded, arguments)?;
     let (fold, notes) = loaded.fold(&arguments.folder)?;
     show::notes(&notes);
-    if arguments.json {
+    if arguments.json.on {
         let mut value = to_json(arguments, &fold)?;
         if let Some((masked, _)) = masked {
-            let (fold, _) = Loaded::from(masked).fold(&arguments.folder)?;
+            let (fold, _) = masked.fold(&arguments.folder)?;
             value["masked"] = to_json(arguments, &fold)?;
         }
         show::print_json(&value)?;
@@ -35,7 +38,7 @@ pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
     print(&mut out, arguments, &fold)?;
     if let Some((masked, share)) = masked {
         out.flush()?;
-        let (fold, _) = Loaded::from(masked).fold(&arguments.folder)?;
+        let (fold, _) = masked.fold(&arguments.folder)?;
         show::notes(&[format!(
             "the lines differ ({} of them are distinct), so there is little to fold; below is what --mask gives, \
              which writes placeholders for times, numbers, addresses and paths: {} distinct lines",
@@ -51,17 +54,18 @@ pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
 
 /// Logs whose every line differs have no loops: for those, the trace with masked lines
 /// and the share of distinct lines.
-fn masked_instead(loaded: &mut Loaded, arguments: &LoopsArgs) -> Result<Option<(Trace, f64)>> {
+fn masked_instead(loaded: &Loaded, arguments: &LoopsArgs) -> Result<Option<(Loaded, f64)>> {
     let events = loaded.trace.events();
     let share = loaded.trace.alphabet.len() as f64 / events.max(1) as f64;
-    let plain_lines = loaded.formats == ["lines"] && !arguments.read.mask && arguments.read.select.is_none();
+    let options = &arguments.read.formats.options;
+    let plain_lines = loaded.formats == ["lines"] && !options.mask && options.select.is_none();
     if !plain_lines || events < 100 || share < 0.25 {
         return Ok(None);
     }
     let mut masked = loaded.trace.clone();
     masked.rewrite_names(|line, out| Mask.apply(line, out))?;
     let helps = masked.alphabet.len() * 4 < loaded.trace.alphabet.len();
-    Ok(helps.then_some((masked, share)))
+    Ok(helps.then(|| (loaded.with_trace(masked), share)))
 }
 
 fn alignment(arguments: &LoopsArgs) -> Option<Align> {
@@ -148,7 +152,7 @@ fn to_json(arguments: &LoopsArgs, fold: &Fold) -> Result<Value> {
     let folder = input::folder(&arguments.folder)?.name();
     let mut values = Vec::new();
     let mut any_turned = false;
-    for plain in classes(fold)? {
+    for plain in fold.classes()? {
         let shown = nest_of(arguments, fold, &plain, LARGEST_PRINTED)?;
         any_turned |= shown.is_turned;
         let times = times_of(fold, &shown)?;
@@ -176,25 +180,25 @@ fn to_json(arguments: &LoopsArgs, fold: &Fold) -> Result<Value> {
 }
 
 fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()> {
-    let mut classes = classes(fold)?;
+    let mut classes = fold.classes()?;
     let weight = |class: &Class| u128::from(class.events) * class.streams.len() as u128;
     classes.sort_by_key(|class| std::cmp::Reverse(weight(class)));
-    let shown = if arguments.top == 0 { classes.len() } else { arguments.top.min(classes.len()) };
-    let labels = Labels::new(fold, arguments.hex);
+    let shown = arguments.top.most().min(classes.len());
+    let labels = Labels::new(fold, arguments.hex.on);
     let width = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).clamp(40, 200);
     let mut any_turned = false;
     for (index, class) in classes[..shown].iter().enumerate() {
         if index > 0 {
             writeln!(out)?;
         }
-        let largest = if arguments.full { LARGEST_PRINTED } else { LARGEST_SHOWN };
+        let largest = if arguments.full.on { LARGEST_PRINTED } else { LARGEST_SHOWN };
         let shown = nest_of(arguments, fold, class, largest)?;
         any_turned |= shown.is_turned;
         heading(out, fold, &shown.class, width)?;
         let times = times_of(fold, &shown)?;
         let view = ClassView { nest: &shown.nest, events: class.events, times: &times.loops };
         let depth = arguments.depth.unwrap_or(usize::MAX);
-        NestPrinter::new(&mut *out, view, &labels, NestSettings { width, full: arguments.full, depth })
+        NestPrinter::new(&mut *out, view, &labels, NestSettings { width, full: arguments.full.on, depth })
             .print()?;
     }
     note_unturned(arguments, any_turned);

@@ -3,7 +3,7 @@
 use crate::args::{FolderName, MergeArgs};
 use crate::{Outcome, input, save, show};
 use anyhow::Result;
-use loopfold::questions::PathIndex;
+use loopfold::questions::path::PathIndex;
 use loopfold::sections;
 use loopfold::trace::TimesKept;
 use serde_json::json;
@@ -20,7 +20,7 @@ pub(super) fn run(arguments: &MergeArgs) -> Result<Outcome> {
     let options = sections::options(index, None);
     let bytes = save::save_fold(&fold, &arguments.output, &options)?;
     show::notes(&notes);
-    if arguments.json {
+    if arguments.json.on {
         show::print_json(&json!({
             "archive": arguments.output.to_string_lossy(),
             "streams": fold.streams().len(),

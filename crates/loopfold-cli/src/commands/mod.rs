@@ -6,6 +6,7 @@ mod context;
 mod export;
 mod find;
 mod fold;
+mod help;
 mod hot;
 mod loops;
 mod manual;
@@ -13,11 +14,12 @@ mod merge;
 mod patterns;
 mod similar;
 mod stats;
+mod streams;
 mod verify;
 
 use crate::Outcome;
 use crate::args::Command;
-use crate::formats;
+use crate::{formats, show};
 use anyhow::Result;
 use std::io::Write as _;
 
@@ -37,6 +39,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Formats => list_formats(),
+        Command::Help { topic } => help::run(topic.as_deref()),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { directory } => manual::pages(&directory),
     }
@@ -45,7 +48,13 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
 fn list_formats() -> Result<Outcome> {
     let mut out = std::io::stdout().lock();
     for source in formats::all() {
-        writeln!(out, "{:<12} {}", source.name(), source.about())?;
+        let options = source.options().iter().map(|option| format!("--{}", option.name));
+        let options = match options.collect::<Vec<_>>().join(", ") {
+            none if none.is_empty() => none,
+            some => format!(" [{some}]"),
+        };
+        writeln!(out, "{:<12} {}{options}", source.name(), source.about())?;
     }
+    show::notes(&["`loopfold help FORMAT` shows the events, fields and options of a format".to_string()]);
     Ok(Outcome::Done)
 }

@@ -5,11 +5,11 @@ use crate::show::{self, Labels};
 use crate::{Outcome, input, save};
 use anyhow::Result;
 use loopfold::Fold;
-use loopfold::archive::WriteOptions;
+use loopfold::archive::WriteConfig;
 use loopfold::fold::FoldedStream;
-use loopfold::questions::{
-    EventSums, PathIndex, Statistics, call_statistics, event_sums, run_time, statistics,
-};
+use loopfold::questions::path::PathIndex;
+use loopfold::questions::statistics::Statistics;
+use loopfold::questions::sums::EventSums;
 use loopfold::sections;
 use loopfold::trace::TimesKept;
 use serde_json::{Value, json};
@@ -19,26 +19,35 @@ use std::io::Write;
 const WHY_NOTE: &str = "why";
 
 pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
+    if arguments.streams {
+        return super::streams::run(arguments);
+    }
     let folder = arguments.folder.or(FolderName::Auto);
     let loaded = input::load_for(&arguments.read, TimesKept::All, &folder)?;
     // The size is that of whole archives.
-    let stored = loaded.archive_bytes.filter(|_| arguments.read.stream.is_none());
+    let stored = loaded.archive_bytes.filter(|_| arguments.read.stream.is_empty());
     let (index, chunks) = (loaded.index_bytes, loaded.chunk_bytes);
     let segments = loaded.is_indexed().then_some(PathIndex::RANGES);
     let (fold, notes) = loaded.fold_as_stored(&folder)?;
-    let statistics = statistics(&fold)?;
+    let statistics = fold.statistics()?;
     let options = sections::options(segments, None);
     let sizes = Sizes { index, chunks, ..Sizes::of(&fold, stored, &options)? };
     show::notes(&notes);
     let sums = sums_of(&fold)?;
-    if arguments.json {
+    if arguments.json.on {
         let mut value = to_json(&fold, &statistics, &sizes)?;
         (value["durations"], value["metrics"]) = show::sums_json(&fold, &sums);
         show::print_json(&value)?;
     } else {
         let mut out = anstream::stdout().lock();
         print(&mut out, arguments, &fold, &statistics, &sizes)?;
-        show::print_sums(&mut out, &fold, &sums, &Labels::new(&fold, arguments.hex), arguments.top)?;
+        show::print_sums(
+            &mut out,
+            &fold,
+            &sums,
+            &Labels::new(&fold, arguments.hex.on),
+            arguments.top.most(),
+        )?;
     }
     Ok(Outcome::Done)
 }
@@ -60,11 +69,11 @@ struct Sizes {
 impl Sizes {
     /// `stored` are the bytes of the archive if there is one; if not, these are the options
     /// of the one that `fold` would write.
-    fn of(fold: &Fold, stored: Option<u64>, options: &WriteOptions<'_>) -> Result<Self> {
+    fn of(fold: &Fold, stored: Option<u64>, options: &WriteConfig<'_>) -> Result<Self> {
         let noted = fold.streams().iter().filter_map(|stream| stream.note(input::BYTES_NOTE)?.parse().ok());
         let trace = noted.reduce(u64::saturating_add);
         let archive = stored.map_or_else(|| save::archive_bytes(fold, options), Ok)?;
-        Ok(Self { time: run_time(fold)?, trace, archive, index: 0, chunks: 0 })
+        Ok(Self { time: fold.run_time()?, trace, archive, index: 0, chunks: 0 })
     }
 
     /// How many times larger the trace is.
@@ -85,7 +94,7 @@ fn rules_per_event(statistics: &Statistics) -> Option<f64> {
 
 /// What the events cost; sizes and counts are shown even where there is too much to sum.
 fn sums_of(fold: &Fold) -> Result<EventSums> {
-    match event_sums(fold) {
+    match fold.event_sums() {
         Err(error) if error.kind() == loopfold::ErrorKind::Limit => {
             show::notes(&[error.to_string()]);
             Ok(EventSums::default())
@@ -103,7 +112,7 @@ pub(super) fn folder_names(fold: &Fold) -> String {
 }
 
 fn to_json(fold: &Fold, statistics: &Statistics, sizes: &Sizes) -> Result<Value> {
-    let calls = call_statistics(fold)?;
+    let calls = fold.call_statistics()?;
     let rounded = |number: Option<f64>| number.map(|number| show::rounded(number, 2));
     let streams: Vec<Value> = fold
         .streams()
@@ -167,7 +176,7 @@ fn print(
     writeln!(out, "rules     {rules:<12}  {} per distinct event", ratio(rules_per_event(statistics)))?;
     writeln!(out, "items     {}", show::count(statistics.items as u64))?;
     writeln!(out, "depth     {}", statistics.depth)?;
-    let calls = call_statistics(fold)?;
+    let calls = fold.call_statistics()?;
     if calls.functions > 0 {
         let nesting = show::plural(calls.deepest, "call");
         writeln!(out, "functions {:<12}  up to {nesting} inside each other", show::count(calls.functions))?;
@@ -183,8 +192,8 @@ fn print(
         writeln!(out, "chunks    {}", show::bytes(sizes.chunks))?;
     }
     writeln!(out, "ratio     {}", ratio(sizes.ratio()))?;
-    let limit = |length: usize| if arguments.top == 0 { length } else { arguments.top.min(length) };
-    let labels = Labels::new(fold, arguments.hex);
+    let limit = |length: usize| arguments.top.most().min(length);
+    let labels = Labels::new(fold, arguments.hex.on);
     if let Some(counts) = &statistics.counts {
         writeln!(out, "\nmost frequent events")?;
         for &(symbol, count) in &counts[..limit(counts.len())] {

@@ -39,11 +39,11 @@ pub(super) fn run(arguments: &VerifyArgs) -> Result<Outcome> {
                 results.push(json!({"archive": name, "ok": false, "reason": reason}));
             }
         }
-        if !arguments.json && unreadable.is_none() {
+        if !arguments.json.on && unreadable.is_none() {
             print(&show::plain(&name), &verified)?;
         }
     }
-    if arguments.json {
+    if arguments.json.on {
         show::print_json(&json!({"archives": results}))?;
     }
     unreadable.map_or(Ok(outcome), Err)

@@ -1,6 +1,7 @@
 //! Nests and times as JSON; `docs/json.md` describes the shapes.
 
-use loopfold::questions::{LoopTimes, Nest, Node, StreamTimes};
+use loopfold::questions::iterations::{LoopTimes, StreamTimes};
+use loopfold::questions::nest::{Nest, Node};
 use loopfold::trace::Alphabet;
 use serde_json::{Value, json};
 

@@ -8,7 +8,8 @@
 use super::{Labels, count, duration, percent, plural, shorten};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use loopfold::questions::{LoopTimes, Nest, Node};
+use loopfold::questions::iterations::LoopTimes;
+use loopfold::questions::nest::{Nest, Node};
 use std::io::Write;
 use std::ops::Range;
 
@@ -56,7 +57,7 @@ pub(crate) struct ClassView<'a> {
     /// The events of a stream.
     pub(crate) events: u64,
     /// The times of the streams of the class, as far as they have any.
-    pub(crate) times: &'a [(String, loopfold::questions::StreamTimes)],
+    pub(crate) times: &'a [(String, loopfold::questions::iterations::StreamTimes)],
 }
 
 /// Prints nests.
@@ -303,7 +304,7 @@ impl<'a, W: Write> NestPrinter<'a, W> {
 
     /// The times of a loop in each stream that has times.
     fn times_of(&self, at: usize) -> Vec<(&str, &LoopTimes)> {
-        let of_stream = |(stream, times): &'a (String, loopfold::questions::StreamTimes)| {
+        let of_stream = |(stream, times): &'a (String, loopfold::questions::iterations::StreamTimes)| {
             let index = times.loops.binary_search_by_key(&at, |times| times.node).ok()?;
             Some((stream.as_str(), &times.loops[index]))
         };

@@ -3,7 +3,8 @@
 use super::{count, duration, plain};
 use anyhow::Result;
 use loopfold::Fold;
-use loopfold::questions::{EventClock, Found, Place};
+use loopfold::questions::clock::EventClock;
+use loopfold::questions::find::{Found, Place};
 use serde_json::{Value, json};
 
 /// Places with when they were.

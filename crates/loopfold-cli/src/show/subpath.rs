@@ -5,7 +5,7 @@ use super::{Labels, plural, shorten};
 use loopfold::Symbol;
 use loopfold::fold::FoldBuilder;
 use loopfold::folders::{Folder as _, Outermost};
-use loopfold::questions::{Nest, Node};
+use loopfold::questions::nest::{Nest, Node};
 
 /// The lines of a sequence, each at most `width` wide. Where there are many more than
 /// `most`, the others are a number of events.

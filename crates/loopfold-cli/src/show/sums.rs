@@ -2,7 +2,8 @@
 
 use super::{Labels, count, duration, nanoseconds, percent, plain, shorten};
 use anyhow::Result;
-use loopfold::questions::{DurationSum, EventSums, MetricSum};
+use loopfold::fold::{DurationSum, MetricSum};
+use loopfold::questions::sums::EventSums;
 use loopfold::{Fold, Symbol};
 use serde_json::{Value, json};
 use std::io::Write;

@@ -44,7 +44,7 @@ fn threads_are_written_one_after_the_other() {
     let written = run(&["cat", &trace]).ok().text();
     assert_eq!(written, "1\nthread 7\ncall f\nreturn\nthread a b\nx\n");
     assert_eq!(run_with_input(&["cat", "--format", "calls", "-"], written.as_bytes()).ok().text(), written);
-    assert_eq!(run(&["cat", &trace, "--stream", "7"]).ok().text(), "thread 7\ncall f\nreturn\n");
+    assert_eq!(run(&["cat", &trace, "--stream", "thread 7"]).ok().text(), "thread 7\ncall f\nreturn\n");
     // Several traces are told apart by their names, as everywhere.
     let both = run(&["cat", &trace, &folder.file("y.calls", "thread 1\nx\n")]).ok().text();
     assert!(both.contains("y.calls: thread 1\tx\n"), "{both}");

@@ -274,7 +274,7 @@ fn completions_manual_and_formats_exist() {
     }
     run(&["man", &folder.at("man")]).ok();
     let page = std::fs::read_to_string(folder.path().join("man/loopfold-loops.1")).unwrap();
-    assert!(page.contains("min\\-times"));
+    assert!(page.contains("min\\-times") && page.contains("stream\\-by"));
     let formats = run(&["formats"]).ok().text();
     for format in [
         "lines",

@@ -7,7 +7,7 @@ use crate::support::{Folder, Run, run};
 use loopfold::archive;
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::folders::{self, SequiturRuns};
-use loopfold::questions::KnownPattern;
+use loopfold::questions::communication::KnownPattern;
 use loopfold::trace::{
     Alphabet, Collector, Event, Field, Projection, Role, Sink, TimesKept, Value as FieldValue,
 };
@@ -134,11 +134,11 @@ fn a_weather_model_has_collective_patterns_and_functions() {
     let json = json_of(&inputs, &[]);
     assert_eq!(collective(&json), figure);
     assert_eq!(topologies(&json)[0].0, "mesh");
-    let only = json_of(&inputs, &["--only", "collectives"]);
+    let only = json_of(&inputs, &["--kind", "collectives"]);
     let found = collective(&only);
     assert!(figure.iter().all(|pattern| found.contains(pattern)), "{found:?}");
     assert_eq!(only["matrix"], json!([]));
-    let messages = json_of(&inputs, &["--only", "messages"]);
+    let messages = json_of(&inputs, &["--kind", "messages"]);
     assert_eq!(collective(&messages), []);
     assert_eq!(topologies(&messages)[0].4, 3510);
     // With functions, as an archive has them.

@@ -232,11 +232,11 @@ fn bytes_of_traces_add_up_and_are_not_guessed() {
     let sum = Some(200 + CHROME.len() as u64);
     assert_eq!((bytes(&[&both]), bytes(&[&x, &y]), bytes(&[&one, &y])), (sum, sum, sum));
     // A part of the streams of an input has bytes that nobody counted.
-    assert_eq!(bytes(&[&other, "--stream", "tid 2"]), None);
+    assert_eq!(bytes(&[&other, "--stream", "*tid 2"]), None);
     let part = folder.at("part.fold");
-    run(&["fold", &y, "--stream", "tid 1", "-o", &part]).ok();
+    run(&["fold", &y, "--stream", "*tid 1", "-o", &part]).ok();
     assert_eq!(bytes(&[&part]), None);
-    assert_eq!(bytes(&[&one, "--stream", "x"]), Some(200));
+    assert_eq!(bytes(&[&one, "--stream", "x*"]), Some(200));
     // The note costs a few bytes.
     let grammar = run(&["export", "--to", "grammar", &one]).ok().text();
     let without = folder.file("x.grammar", grammar.replace("    note 'bytes' '200'\n", ""));

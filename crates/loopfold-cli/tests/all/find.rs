@@ -67,7 +67,7 @@ fn bad_queries_are_explained() {
     run(&["find", &trace, "MPI_Send", "--nth", "18446744073709551616"]).fails_with(&["18446744073709551616"]);
     run(&["find", &trace, "MPI_Send", "--first", "--all"]).fails_with(&["--first"]);
     run(&["find", &trace, "MPI_Send", "--all", "--before", "MPI_Recv"]).fails_with(&["--before"]);
-    run(&["find", &trace]).fails_with(&["events to look for"]);
+    run(&["find", &trace]).fails_with(&["events to find"]);
     run(&["find", &folder.at("absent"), "a"]).fails_with(&["absent"]);
     let short = folder.file("short.txt", "x\n");
     run(&["find", &short, &"x ".repeat(20_000)]).fails_with(&["20000 events", "at most 16384"]);
@@ -139,8 +139,19 @@ fn every_stream_is_looked_at() {
 #[test]
 fn the_earliest_is_found_where_streams_have_times() {
     let trace = "name,thread,time\na,1,10\nb,2,15\nb,1,20\n";
-    let columns =
-        ["find", "--event", "name", "--stream", "thread", "--start", "time", "--time-unit", "ns", "-", "b"];
+    let columns = [
+        "find",
+        "--event",
+        "name",
+        "--stream-by",
+        "thread",
+        "--start",
+        "time",
+        "--time-unit",
+        "ns",
+        "-",
+        "b",
+    ];
     let found = run_with_input(&columns, trace.as_bytes()).ok().text();
     assert!(found.contains("first     1, event 1, at 10 ns\nearliest  2, event 0, at 5 ns\n"), "{found}");
 }

@@ -25,7 +25,7 @@ fn figure_five_with_a_string_four_times_as_frequent() {
     assert_eq!(subpaths(&ask(&[])), ["ab", "bb", "bc", "ca"]);
     let all = ask(&["--all"]);
     assert_eq!(subpaths(&all), ["abb", "bbc", "bca", "cab", "ab", "bb", "bc", "ca"]);
-    let paper = ask(&["--scan", "paper", "--folder", "sequitur"]);
+    let paper = ask(&["--method", "paper", "--folder", "sequitur"]);
     assert_eq!(subpaths(&paper), ["ab", "bc"]);
     assert_eq!(
         all["subpaths"][4],
@@ -175,7 +175,7 @@ fn questions_that_make_no_sense() {
     ] {
         ask(&["--min-cost", cost]).fails_with(&["--min-cost", expected]);
     }
-    ask(&["--all", "--scan", "paper"]).fails_with(&["--all"]);
+    ask(&["--all", "--method", "paper"]).fails_with(&["--all"]);
     ask(&["--cost", "/nowhere/costs"]).fails_with(&["/nowhere/costs"]);
 }
 
@@ -204,7 +204,7 @@ fn an_archive_that_claims_any_number_of_events() {
     let text = run(&["hot", &claims]).ok().text();
     assert!(text.contains("b^2") && !text.contains('\x1b'), "{text}");
     run(&["hot", &claims, "--all", "--min-cost", "1", "--json"]).ok();
-    run(&["hot", &claims, "--scan", "paper", "--min-cost", "1"]).ok();
+    run(&["hot", &claims, "--method", "paper", "--min-cost", "1"]).ok();
     // Together they have more events than 64 bits can count.
     run(&["hot", &archive_of(&folder, 1 << 31, 9)]).fails_with(&["2^64"]);
 }

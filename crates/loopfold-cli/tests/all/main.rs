@@ -13,6 +13,7 @@ mod hot;
 mod index;
 mod interrupted;
 mod mpi;
+mod options;
 mod paths;
 mod patterns;
 mod peers;

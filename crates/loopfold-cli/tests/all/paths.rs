@@ -23,7 +23,7 @@ fn a_path_is_counted_and_located() {
     run(&["fold", &trace, "-o", &archive]).ok();
     for input in [&trace, &archive] {
         for scheme in ["auto", "1", "unfolded", "2", "folded"] {
-            let ask = |more: &[&str]| run(&[&["find", input, "--scheme", scheme], more].concat()).ok().text();
+            let ask = |more: &[&str]| run(&[&["find", input, "--method", scheme], more].concat()).ok().text();
             let expected = "count      2\nfirst      t.calls, events 9 to 11, in main > f > f\n\
                             last       t.calls, events 3 to 13, in main > f\n";
             assert_eq!(ask(&["f: B1 B2 B3"]), expected);
@@ -73,24 +73,24 @@ fn json_tells_the_same() {
 fn what_was_done_is_explained() {
     let folder = Folder::new();
     let trace = folder.file("t.calls", TRACE);
-    let told = run(&["find", &trace, "f: B1", "--count", "--explain", "--scheme", "1"]).ok();
+    let told = run(&["find", &trace, "f: B1", "--count", "--explain", "--method", "1"]).ok();
     assert_eq!(told.text(), "3\n");
     for part in ["opened in", "f: scheme 1 (unfolded), it was asked for", "; 22 events unfolded; searched in"]
     {
         assert!(told.err.contains(part), "{part}: {}", told.err);
     }
-    let told = run(&["find", &trace, "f: B1", "--explain", "--json", "--scheme", "folded"]).ok().json();
+    let told = run(&["find", &trace, "f: B1", "--explain", "--json", "--method", "folded"]).ok().json();
     assert!(told["open_ns"].is_u64() && told["searches"][0]["search_ns"].is_u64(), "{told}");
     let search = &told["searches"][0];
     assert_eq!((&search["scheme"], &search["function"]), (&json!("folded"), &json!("f")));
     assert_eq!(search["rules"]["touched"], search["rules"]["all"]);
     run(&["find", &trace, "B1", "--explain"]).fails_with(&["--explain is for paths"]);
     run(&["find", &trace, "B1", "--stacks"]).fails_with(&["--stacks is for paths"]);
-    run(&["find", &trace, "B1", "--scheme", "1"]).fails_with(&["--scheme is for paths"]);
+    run(&["find", &trace, "B1", "--method", "1"]).fails_with(&["--method is for paths"]);
     for scheme in ["1", "2", "3", "4", "unfolded", "folded", "chunks", "indexed", "auto"] {
-        assert_eq!(run(&["find", &trace, "f: B1", "--count", "--scheme", scheme]).ok().text(), "3\n");
+        assert_eq!(run(&["find", &trace, "f: B1", "--count", "--method", scheme]).ok().text(), "3\n");
     }
-    run(&["find", &trace, "f: B1", "--scheme", "5"]).fails_with(&["unfolded", "indexed"]);
+    run(&["find", &trace, "f: B1", "--method", "5"]).fails_with(&["unfolded", "indexed"]);
 }
 
 /// Index and chunks are used where they fit, noted where they do not, and never needed.
@@ -101,7 +101,7 @@ fn what_an_archive_has_beside_its_rules_is_used() {
     let (archive, other) = (folder.at("t.fold"), folder.at("other.fold"));
     run(&["fold", &trace, "--chunks=16", "-o", &archive]).ok();
     let asked = |archive: &str, scheme: &str| {
-        run(&["find", archive, "f: B1 B2", "--all", "--explain", "--scheme", scheme]).ok()
+        run(&["find", archive, "f: B1 B2", "--all", "--explain", "--method", scheme]).ok()
     };
     let expected = asked(&trace, "2").text();
     for scheme in ["1", "2", "3", "4", "auto"] {
@@ -114,8 +114,8 @@ fn what_an_archive_has_beside_its_rules_is_used() {
     *bytes.last_mut().unwrap() ^= 1;
     folder.file("other.fold", bytes);
     assert_eq!(asked(&other, "2").text(), expected);
-    run(&["find", &other, "f: B1 B2", "--scheme", "1"]).fails_with(&["chunk 6 of 6"]);
-    let told = run(&["find", &other, "f: B1 B2", "--all", "--scheme", "1", "--lenient"]).ok();
+    run(&["find", &other, "f: B1 B2", "--method", "1"]).fails_with(&["chunk 6 of 6"]);
+    let told = run(&["find", &other, "f: B1 B2", "--all", "--method", "1", "--lenient"]).ok();
     assert_eq!(told.text(), expected);
     assert!(told.err.contains("chunk 6 of 6") && told.err.contains("unfolded"), "{}", told.err);
 }
@@ -253,7 +253,7 @@ fn a_file_of_queries_is_answered_line_by_line() {
     assert_eq!(answers[1]["query"], "main: 1");
     assert_eq!(answers[2]["first"], json!({"stream": "t.calls", "start": 9, "end": 10}));
     assert_eq!(answers[3]["functions"][1], json!({"function": "g", "count": 1}));
-    for more in [&["--scheme", "1"][..], &["--threads", "1"], &["--threads", "3"]] {
+    for more in [&["--method", "1"][..], &["--threads", "1"], &["--threads", "3"]] {
         let again = run(&[&["find", &archive, "--queries", &queries], more].concat()).ok();
         let others = lines(&again);
         for (answer, other) in answers.iter().zip(others) {
@@ -337,7 +337,7 @@ fn an_archive_may_claim_anything() {
     assert_eq!(nth, format!("giant\\u{{1b}}[2J\t{}\t{}\n", 4 * times + 1, 4 * times + 2));
     let json = limited(r"find giant.fold '*: b' --all --json --top 2 --stacks").ok().json();
     assert_eq!((&json["left_out"], &json["first"]["stack_depth"]), (&json!(2 * times - 2), &json!(times)));
-    limited(r"find giant.fold '*: b' --scheme 1").fails_with(&["would take too long"]);
+    limited(r"find giant.fold '*: b' --method 1").fails_with(&["would take too long"]);
     // Whoever reads the output has seen enough.
     let cut = limited(r"find giant.fold '*: b' --all --top 0 | head -n 2").ok();
     assert!(cut.text().lines().count() == 2 && cut.err.is_empty(), "{}", cut.err);

@@ -203,8 +203,8 @@ fn find_opened_an_archive_twice() {
             .count()
     };
     assert_eq!(opened(&["find", &archive, "f: 0 1"]), 1);
-    assert_eq!(opened(&["find", &archive, "f: 0 1", "--scheme", "chunks"]), 1);
-    assert_eq!(opened(&["find", &archive, "f: 0 1", "--scheme", "indexed", "--json"]), 1);
+    assert_eq!(opened(&["find", &archive, "f: 0 1", "--method", "chunks"]), 1);
+    assert_eq!(opened(&["find", &archive, "f: 0 1", "--method", "indexed", "--json"]), 1);
     assert_eq!(opened(&["find", &archive, "--queries", &queries]), 1);
 }
 
@@ -244,4 +244,33 @@ fn similar_lost_its_matches_to_a_limit_of_patterns() {
     // Where it is not printed, it is not looked for.
     let all = run(&[&asked[..], &["--all"]].concat()).ok();
     assert_eq!((all.text().as_str(), all.err.as_str()), ("rank 0\t13\t15\t3\t0\n", ""));
+}
+
+/// One pattern named the streams of the log and selected those of the archive, of which none has
+/// such a name.
+#[test]
+fn naming_the_streams_of_a_log_leaves_those_of_an_archive() {
+    let folder = Folder::new();
+    let log = folder.file("a.log", "thread=1 a\nthread=2 b\n".repeat(3));
+    let (other, archive) = (folder.file("b.txt", "x\ny\nx\ny\n"), folder.at("b.fold"));
+    run(&["fold", &other, "-o", &archive]).ok();
+    let json = run(&["loops", &log, &archive, "--stream-by", r"thread=(\d+)", "--json"]).ok().json();
+    let names: Vec<&serde_json::Value> = json["classes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|class| class["streams"].as_array().unwrap())
+        .collect();
+    assert_eq!(names, ["a.log: 1", "a.log: 2", "b.txt"]);
+}
+
+/// What `loops` shows with masked lines was that of all streams, whichever were asked for.
+#[test]
+fn masked_lines_are_of_the_streams_that_are_selected() {
+    let folder = Folder::new();
+    let log: String = (0..200).map(|n| format!("{} step {n}\n", ["one", "two"][n % 2])).collect();
+    let log = folder.file("a.log", log);
+    let json = run(&["loops", &log, "--stream-by", r"^\w+", "--stream", "two", "--json"]).ok().json();
+    assert_eq!(json["masked"]["streams"], 1);
+    assert_eq!(json["masked"]["classes"][0]["streams"], serde_json::json!(["two"]));
 }

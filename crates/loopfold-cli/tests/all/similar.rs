@@ -69,7 +69,7 @@ fn bad_questions_are_explained() {
     run(&["similar", &trace, "a b", "--ngram", "0"]).fails_with(&["at least 1"]);
     run(&["similar", &trace, "a z"]).fails_with(&["no event is called z"]);
     run(&["similar", &trace, ""]).fails_with(&["empty"]);
-    run(&["similar", &trace]).fails_with(&["events to look for"]);
+    run(&["similar", &trace]).fails_with(&["events to find"]);
     run(&["similar", &trace, "a b", "--max-error", "x"]).fails_with(&["--max-error x"]);
     run(&["similar", &trace, "a b", "--max-error", "nan"]).fails_with(&["share"]);
     run(&["similar", &trace, "--like", "butterfly:8"]).fails_with(&["no sends and receives"]);

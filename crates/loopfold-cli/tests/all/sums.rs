@@ -23,7 +23,7 @@ fn table() -> String {
 const COLUMNS: [&str; 10] = [
     "--event",
     "name",
-    "--stream",
+    "--stream-by",
     "thread",
     "--start",
     "start_us",

@@ -233,7 +233,7 @@ fn what_is_compressed_is_guessed_by_what_is_inside() {
 fn table_options(lenient: bool) -> Options {
     Options {
         event: vec!["name".into(), "bytes".into()],
-        stream: Some("rank".into()),
+        stream_by: Some("rank".into()),
         start: Some("start".into()),
         duration: Some("duration".into()),
         metric: vec!["load".into()],
@@ -306,7 +306,7 @@ fn no_input_makes_a_source_panic() {
                 let mut options = table_options(lenient);
                 if source.name() == "lines" {
                     options.select = (round % 2 == 0).then(|| r"(\w+) (\S+)|\d".to_string());
-                    options.stream = (round % 5 == 0).then(|| r"rank (\d+)".to_string());
+                    options.stream_by = (round % 5 == 0).then(|| r"rank (\d+)".to_string());
                     options.mask = round % 4 < 2;
                 }
                 if let Err(error) = read(*source, &input, &options) {

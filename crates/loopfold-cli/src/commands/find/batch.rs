@@ -12,7 +12,8 @@ use crate::args::FindArgs;
 use crate::show::{self, Clock};
 use anyhow::{Context as _, Result, bail};
 use loopfold::Fold;
-use loopfold::questions::{PathQuery, Query, find};
+use loopfold::questions::path::PathQuery;
+use loopfold::questions::query::Query;
 use loopfold::trace::TimesKept;
 use loopfold_sources::Input;
 use serde_json::{Value, json};
@@ -133,7 +134,7 @@ fn answer_all(
         _ => None,
     });
     let paths: Vec<PathQuery> = paths.flatten().cloned().collect();
-    let mut searcher = Searcher::new(fold, arguments.scheme.wanted(), arguments.read.lenient, &stored)?;
+    let mut searcher = Searcher::new(fold, arguments.method.wanted(), arguments.read.lenient, &stored)?;
     searcher.search_together(&paths)?;
     let batch = Batch { arguments, fold, searcher, shared: Shared::new(fold, &paths) };
     let answers: Vec<OnceLock<Result<Value, String>>> = lines.iter().map(|_| OnceLock::new()).collect();
@@ -189,7 +190,7 @@ impl Batch<'_> {
 }
 
 fn sequence(fold: &Fold, text: &str) -> Result<Value> {
-    let found = find(fold, &Query::parse(text, fold.alphabet())?)?;
+    let found = fold.find(&Query::parse(text, fold.alphabet())?)?;
     let first = found.first().map(|first| Clock::new(fold).json(first)).transpose()?;
     let streams = (0..fold.streams().len()).filter(|&stream| found.count_in(stream) > 0).count();
     let count = found.count()?;

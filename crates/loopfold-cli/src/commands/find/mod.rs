@@ -8,12 +8,13 @@ mod sequence;
 mod stored;
 
 use super::before;
-use crate::args::{FindArgs, FolderName, ReadArgs, SchemeName};
+use crate::args::{FindArgs, FindMethod, FolderName, ReadArgs, Top};
 use crate::{Outcome, input, show};
 use anyhow::{Result, bail};
 use loopfold::Fold;
 use loopfold::archive::Archive;
-use loopfold::questions::{PathQuery, PathReader, Query, find, is_path};
+use loopfold::questions::path::{PathQuery, PathReader, is_path};
+use loopfold::questions::query::Query;
 use loopfold::trace::TimesKept;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
@@ -27,7 +28,7 @@ pub(super) fn run(arguments: &FindArgs) -> Result<Outcome> {
     if let Some(queries) = &arguments.queries {
         return batch::run(arguments, queries);
     }
-    let times = if arguments.shown.count && !arguments.json { TimesKept::None } else { TimesKept::All };
+    let times = if arguments.shown.count && !arguments.json.on { TimesKept::None } else { TimesKept::All };
     let (read, text) = arguments.read.split_query()?;
     let opening = Instant::now();
     let (fold, archive, notes) = open(arguments, &read, times)?;
@@ -47,9 +48,9 @@ pub(super) fn run(arguments: &FindArgs) -> Result<Outcome> {
     if let Some(other) = other {
         return before::run(arguments, &fold, &text, &query, &other);
     }
-    let found = find(&fold, &query)?;
+    let found = fold.find(&query)?;
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let outcome = if arguments.json {
+    let outcome = if arguments.json.on {
         sequence::print_json(&mut out, arguments, &text, &fold, &found)?
     } else {
         sequence::print(&mut out, arguments, &fold, &found)?
@@ -106,15 +107,15 @@ fn only_for_paths(arguments: &FindArgs) -> Result<()> {
     let option = match arguments {
         FindArgs { stacks: true, .. } => "--stacks",
         FindArgs { explain: true, .. } => "--explain",
-        FindArgs { scheme, .. } if !matches!(scheme, SchemeName::Auto | SchemeName::Folded) => "--scheme",
+        FindArgs { method, .. } if !matches!(method, FindMethod::Auto | FindMethod::Folded) => "--method",
         _ => return Ok(()),
     };
     bail!("{option} is for paths of functions in traces of calls, such as 'F: B1 B2'")
 }
 
 /// How many of `all` to show.
-pub(super) fn limit(top: u64, all: u64) -> u64 {
-    if top == 0 { all } else { top.min(all) }
+pub(super) fn limit(top: Top, all: u64) -> u64 {
+    top.limit(all)
 }
 
 pub(super) fn outcome(found: bool) -> Outcome {

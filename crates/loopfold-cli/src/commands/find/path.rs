@@ -9,7 +9,7 @@ use crate::args::{FindArgs, FindShown};
 use crate::show;
 use anyhow::{Context as _, Result, bail};
 use loopfold::Fold;
-use loopfold::questions::{Effort, Functions, PathQuery, Share};
+use loopfold::questions::path::{Effort, Functions, PathQuery, Share};
 use serde_json::{Value, json};
 use std::io::{BufWriter, Write};
 use std::time::Duration;
@@ -35,18 +35,18 @@ pub(super) fn run(
         bail!("--before is for sequences of events, not for paths of functions");
     }
     show::notes(&never_entered(fold, paths)?);
-    let searcher = Searcher::new(fold, arguments.scheme.wanted(), arguments.read.lenient, &stored)?;
+    let searcher = Searcher::new(fold, arguments.method.wanted(), arguments.read.lenient, &stored)?;
     let asked = search(&searcher, paths)?;
     let shared = Shared::new(fold, paths);
     let found = Found { fold, asked: &asked, count: total(&asked)?, shared: &shared, is_pattern };
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let outcome = if arguments.json {
+    let outcome = if arguments.json.on {
         found.print_json(&mut out, arguments, text, opened)?
     } else {
         found.print(&mut out, arguments)?
     };
     out.flush()?;
-    if arguments.explain && !arguments.json {
+    if arguments.explain && !arguments.json.on {
         show::notes(&explanation(&asked, opened));
     }
     Ok(outcome)

@@ -3,7 +3,7 @@
 use super::scheme::Answer;
 use crate::show::{self, Clock};
 use anyhow::{Context as _, Result};
-use loopfold::questions::{CallStacks, PathMemory, PathPlace, PathQuery, PathStarts};
+use loopfold::questions::path::{CallStacks, PathMemory, PathPlace, PathQuery, PathStarts};
 use loopfold::trace::{Meaning, Name};
 use loopfold::{Fold, Symbol};
 use serde_json::{Value, json};

@@ -2,8 +2,8 @@
 //! library; what is printed of it, by those who print.
 
 use super::stored::Stored;
-use loopfold::questions::{
-    Effort, PathAnswer, PathOccurrences, PathQuery, PathSearcher, ScanOptions, Scheme, TraceChunks,
+use loopfold::questions::path::{
+    Effort, PathAnswer, PathOccurrences, PathQuery, PathSearcher, ScanConfig, Scheme, TraceChunks,
 };
 use loopfold::{Fold, Result};
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ impl<'a> Searcher<'a> {
         stored: &'a Stored,
     ) -> Result<Self> {
         let chunks = stored.chunks.as_ref().map(|chunks| chunks as &dyn TraceChunks);
-        let options = ScanOptions { lenient, ..ScanOptions::default() };
+        let options = ScanConfig::new().lenient(lenient);
         let searcher = PathSearcher::new(fold, stored.index.as_ref())?;
         Ok(Self { searcher: searcher.with_chunks(chunks).with_scan_options(options), wanted })
     }

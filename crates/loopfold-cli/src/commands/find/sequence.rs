@@ -6,7 +6,7 @@ use crate::args::{FindArgs, FindShown};
 use crate::show::{self, Clock};
 use anyhow::Result;
 use loopfold::Fold;
-use loopfold::questions::Found;
+use loopfold::questions::find::Found;
 use serde_json::{Value, json};
 use std::io::Write;
 

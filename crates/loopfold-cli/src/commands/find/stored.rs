@@ -4,7 +4,7 @@
 use crate::args::{PeersName, ReadArgs};
 use loopfold::Fold;
 use loopfold::archive::{Archive, SectionReader};
-use loopfold::questions::{Chunks, PathIndex};
+use loopfold::questions::path::{Chunks, PathIndex};
 use loopfold::sections;
 use std::fs::File;
 use std::io::BufReader;
@@ -26,7 +26,7 @@ impl Stored {
     ) -> (Self, Vec<String>) {
         let mut stored = Self::default();
         let mut notes = Vec::new();
-        let is_whole = arguments.stream.is_none()
+        let is_whole = arguments.stream.is_empty()
             && arguments.key.is_none()
             && arguments.ignore.is_empty()
             && arguments.map.is_none()

@@ -2,7 +2,9 @@
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use loopfold::fold::{DurationSum, MetricSum};
-use loopfold::questions::{EventCosts, EventSums, Limit, event_sums, near_names, symbols_called};
+use loopfold::questions::hot::{EventCosts, Limit};
+use loopfold::questions::query::{near_names, symbols_called};
+use loopfold::questions::sums::EventSums;
 use loopfold::{Fold, Symbol};
 use std::path::Path;
 
@@ -51,7 +53,7 @@ impl Costs {
             let costs = read_file(fold, asked).with_context(|| asked.to_string())?;
             return Self::of_means(fold, Unit::Other(asked.to_string()), &costs);
         }
-        let sums = event_sums(fold)?;
+        let sums = fold.event_sums()?;
         if asked == DURATION {
             let sums = sums.durations.as_deref().context("--cost duration: this trace knows no durations")?;
             let means: Vec<Option<f64>> = sums.iter().map(DurationSum::mean).collect();

@@ -1,43 +1,43 @@
-//! `loopfold hot`: the sequences of events on which most of the cost falls.
+//! `loopfold hot`: the most expensive event sequences.
 
 mod costs;
 
-use crate::args::{FolderName, HotArgs, ScanName};
+use crate::args::{FolderName, HotArgs, HotMethod};
 use crate::show::{self, Labels};
 use crate::{Outcome, input};
 use anyhow::{Result, bail};
 use costs::{Costs, Unit};
 use loopfold::Fold;
-use loopfold::questions::{HotSettings, HotSubpath, HotSubpaths, Limit, Selection, hot_subpaths};
+use loopfold::questions::hot::{self, HotSubpath, HotSubpaths, Limit, Selection};
 use loopfold::trace::TimesKept;
 use serde_json::{Value, json};
 use std::io::Write;
 
-/// Subpaths on a terminal, unless the user says how many.
-const SHOWN: usize = 20;
 /// Subpaths that are kept at the most, and events or streams of all of them together:
 /// bounded, whatever an archive claims.
 const MOST_KEPT: usize = 100_000;
 const MOST_NAMED: usize = 1 << 24;
+/// Subpaths that are kept however long they are.
+const FEWEST_KEPT: usize = 20;
 /// Lines of one subpath on a terminal.
 const LINES: usize = 6;
 
 pub(super) fn run(arguments: &HotArgs) -> Result<Outcome> {
-    if arguments.all && arguments.scan == ScanName::Paper {
-        bail!("--scan paper selects by itself; leave out --all");
+    if arguments.all && arguments.method == HotMethod::Paper {
+        bail!("--method paper selects by itself; leave out --all");
     }
     let folder = arguments.folder.or(FolderName::Auto);
     let times = if costs::needs_times(arguments.cost.as_deref()) { TimesKept::All } else { TimesKept::None };
     let loaded = input::load_for(&arguments.read, times, &folder)?;
     // Only the paper's selection depends on the folder.
-    let refold = arguments.scan == ScanName::Paper && arguments.folder.folder.is_some();
+    let refold = arguments.method == HotMethod::Paper && arguments.folder.folder.is_some();
     let (fold, mut notes) = if refold { loaded.fold(&folder)? } else { loaded.fold_as_stored(&folder)? };
     let costs = Costs::of(&fold, arguments.cost.as_deref())?;
     notes.extend(costs.notes.iter().cloned());
     let settings = settings(arguments, &fold, costs.limit(&arguments.min_cost)?);
-    let hot = hot_subpaths(&fold, &costs.of_events, &settings)?;
+    let hot = fold.hot_subpaths(&costs.of_events, &settings)?;
     show::notes(&notes);
-    if arguments.json {
+    if arguments.json.on {
         show::print_json(&to_json(&fold, &hot, &settings, &costs.unit))?;
     } else {
         let mut out = anstream::stdout().lock();
@@ -47,21 +47,20 @@ pub(super) fn run(arguments: &HotArgs) -> Result<Outcome> {
     Ok(if hot.found > 0 { Outcome::Done } else { Outcome::Nothing })
 }
 
-fn settings(arguments: &HotArgs, fold: &Fold, min_cost: Limit) -> HotSettings {
+fn settings(arguments: &HotArgs, fold: &Fold, min_cost: Limit) -> hot::Config {
     let named = arguments.max_length.max(fold.streams().len()).max(1);
-    let most = MOST_KEPT.min(MOST_NAMED / named).max(SHOWN);
-    let wanted = arguments.top.unwrap_or(if arguments.json { 0 } else { SHOWN });
-    HotSettings {
-        min_length: arguments.min_length,
-        max_length: arguments.max_length,
-        min_cost,
-        selection: match (arguments.scan, arguments.all) {
-            (ScanName::Paper, _) => Selection::Paper,
-            (ScanName::Exact, true) => Selection::All,
-            (ScanName::Exact, false) => Selection::Minimal,
-        },
-        keep: if wanted == 0 { most } else { wanted.min(most) },
-    }
+    let most = MOST_KEPT.min(MOST_NAMED / named).max(FEWEST_KEPT);
+    let selection = match (arguments.method, arguments.all) {
+        (HotMethod::Paper, _) => Selection::Paper,
+        (HotMethod::Exact, true) => Selection::All,
+        (HotMethod::Exact, false) => Selection::Minimal,
+    };
+    hot::Config::new()
+        .min_length(arguments.min_length)
+        .max_length(arguments.max_length)
+        .min_cost(min_cost)
+        .selection(selection)
+        .keep(arguments.top.most().min(most))
 }
 
 fn selection_name(selection: Selection) -> &'static str {
@@ -72,7 +71,7 @@ fn selection_name(selection: Selection) -> &'static str {
     }
 }
 
-fn to_json(fold: &Fold, hot: &HotSubpaths, settings: &HotSettings, unit: &Unit) -> Value {
+fn to_json(fold: &Fold, hot: &HotSubpaths, settings: &hot::Config, unit: &Unit) -> Value {
     let subpaths: Vec<Value> = hot.subpaths.iter().map(|subpath| subpath_json(fold, subpath)).collect();
     json!({
         "selection": selection_name(settings.selection),
@@ -111,7 +110,7 @@ struct Printer<'a> {
     arguments: &'a HotArgs,
     fold: &'a Fold,
     costs: &'a Costs,
-    settings: &'a HotSettings,
+    settings: &'a hot::Config,
 }
 
 impl Printer<'_> {
@@ -133,8 +132,8 @@ impl Printer<'_> {
         };
         let indent = widths.iter().map(|width| width + 2).sum::<usize>();
         let room = self.width().saturating_sub(indent).max(30);
-        let most = if self.arguments.full { usize::MAX } else { LINES };
-        let labels = Labels::new(self.fold, self.arguments.hex);
+        let most = if self.arguments.full.on { usize::MAX } else { LINES };
+        let labels = Labels::new(self.fold, self.arguments.hex.on);
         writeln!(out, "\n{}events", line(&heads))?;
         for (subpath, row) in hot.subpaths.iter().zip(&rows) {
             let cells: Vec<&str> = row.iter().map(String::as_str).collect();
@@ -151,7 +150,7 @@ impl Printer<'_> {
 
     fn heading(&self, out: &mut impl Write, hot: &HotSubpaths) -> Result<()> {
         let bold = anstyle::Style::new().bold();
-        let HotSettings { min_length, max_length, selection, .. } = self.settings;
+        let hot::Config { min_length, max_length, selection, .. } = self.settings;
         let kind = match selection {
             Selection::Minimal => "minimal hot subpath",
             Selection::All => "hot subpath",

@@ -8,7 +8,8 @@ use loopfold::questions::communication::{
     CommunicationPattern, Description, Disagreement, Part, Partners, Processes, Topology, TracePatterns,
     Unmatched,
 };
-use loopfold::questions::{KeptPositions, Nest, Node};
+use loopfold::questions::nest::{Nest, Node};
+use loopfold::questions::patterns::KeptPositions;
 use loopfold::trace::{Name, Role, Value as FieldValue};
 use loopfold::{Fold, questions};
 use serde_json::{Map, Value, json};

@@ -6,21 +6,19 @@
 mod communication;
 mod process;
 
-use crate::args::{MethodName, OnlyName, PatternsArgs, RankName};
+use crate::args::{KindName, PatternsArgs, PatternsMethod, RankName};
 use crate::show;
 use crate::{Outcome, input};
 use anyhow::Result;
 use communication::Communication;
 use loopfold::Fold;
 use loopfold::questions::communication::{Partners, Processes, TracePatterns};
-use loopfold::questions::{ENVELOPE, EventChoice, Only, PatternMethod, PatternSettings, RankBy};
+use loopfold::questions::patterns::{self, ENVELOPE, EventChoice, Only, PatternMethod, RankBy};
 use loopfold::trace::TimesKept;
 use process::ProcessPatterns;
 use serde_json::json;
 use std::io::Write;
 
-/// Patterns on a terminal, unless the user says how many.
-const SHOWN: usize = 20;
 /// Patterns that are kept at the most: bounded, whatever an archive claims.
 const MOST_KEPT: usize = 100_000;
 
@@ -40,7 +38,7 @@ pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
     let process = ProcessPatterns::new(&fold, &processes, &found.process);
     if arguments.matrix {
         print_matrix(&found.partners)?;
-    } else if arguments.json {
+    } else if arguments.json.on {
         print_json(arguments, &settings, &fold, &process, &communication, &found.partners)?;
     } else {
         print(arguments, &process, &communication)?;
@@ -54,12 +52,7 @@ pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
 
 /// How many patterns of a kind are shown.
 fn most(arguments: &PatternsArgs) -> usize {
-    match arguments.top {
-        None if arguments.json => MOST_KEPT,
-        None => SHOWN,
-        Some(0) => MOST_KEPT,
-        Some(top) => top,
-    }
+    arguments.top.most().min(MOST_KEPT)
 }
 
 fn print(
@@ -68,7 +61,7 @@ fn print(
     communication: &Communication<'_>,
 ) -> Result<()> {
     let mut out = anstream::stdout().lock();
-    communication.print(&mut out, most(arguments), arguments.full)?;
+    communication.print(&mut out, most(arguments), arguments.full.on)?;
     if communication.count() == 0 || arguments.processes {
         if communication.count() > 0 {
             writeln!(out)?;
@@ -78,13 +71,13 @@ fn print(
         let count = show::plural(process.found(), "pattern");
         writeln!(out, "\n{count} of single processes, too (--processes shows them)")?;
     }
-    communication.print_unmatched(&mut out, arguments.full)?;
+    communication.print_unmatched(&mut out, arguments.full.on)?;
     Ok(out.flush()?)
 }
 
 fn print_json(
     arguments: &PatternsArgs,
-    settings: &PatternSettings,
+    settings: &patterns::Config,
     fold: &Fold,
     process: &ProcessPatterns<'_>,
     communication: &Communication<'_>,
@@ -127,29 +120,30 @@ fn choice(arguments: &PatternsArgs) -> EventChoice {
         arguments.envelope || key.any(|key| key == field || key == "all")
     };
     let left_out = ENVELOPE.into_iter().filter(|field| !is_asked_for(field)).map(String::from).collect();
-    let only = arguments.only.map(|only| match only {
-        OnlyName::Messages => Only::Messages,
-        OnlyName::Collectives => Only::Collectives,
+    let only = arguments.kind.map(|kind| match kind {
+        KindName::Messages => Only::Messages,
+        KindName::Collectives => Only::Collectives,
     });
     EventChoice { all_events: arguments.all_events, only, left_out }
 }
 
-fn settings(arguments: &PatternsArgs) -> PatternSettings {
-    PatternSettings {
-        method: match arguments.method {
-            MethodName::Ngrams => PatternMethod::Ngrams,
-            MethodName::Exact => PatternMethod::Exact,
-        },
-        rank_by: match arguments.rank_by {
-            RankName::Events => RankBy::Events,
-            RankName::Count => RankBy::Count,
-            RankName::Length => RankBy::Length,
-            RankName::Processes => RankBy::Processes,
-        },
-        min_count: arguments.min_count,
-        keep: MOST_KEPT,
-        look_inside: MOST_KEPT,
-    }
+fn settings(arguments: &PatternsArgs) -> patterns::Config {
+    let method = match arguments.method {
+        PatternsMethod::Ngrams => PatternMethod::Ngrams,
+        PatternsMethod::Exact => PatternMethod::Exact,
+    };
+    let rank_by = match arguments.rank_by {
+        RankName::Events => RankBy::Events,
+        RankName::Count => RankBy::Count,
+        RankName::Length => RankBy::Length,
+        RankName::Processes => RankBy::Processes,
+    };
+    patterns::Config::new()
+        .method(method)
+        .rank_by(rank_by)
+        .min_count(arguments.min_count)
+        .keep(MOST_KEPT)
+        .look_inside(MOST_KEPT)
 }
 
 fn method_name(method: PatternMethod) -> &'static str {

@@ -5,7 +5,8 @@ use crate::show::{self, Labels};
 use anyhow::Result;
 use loopfold::Fold;
 use loopfold::questions::communication::Processes;
-use loopfold::questions::{KeptPositions, Nest, Pattern, Patterns};
+use loopfold::questions::nest::Nest;
+use loopfold::questions::patterns::{KeptPositions, Pattern, Patterns};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -123,7 +124,7 @@ impl<'a> ProcessPatterns<'a> {
             .patterns
             .streams_of(pattern)
             .flat_map(|(stream, places)| places.iter().map(move |place| (stream, place)));
-        let position = |(stream, place): (usize, &loopfold::questions::PatternPlace)| {
+        let position = |(stream, place): (usize, &loopfold::questions::patterns::PatternPlace)| {
             let start = place.start as usize;
             let first = self.streams.traces()[stream].shown().first(start, start + pattern.symbols.len());
             let start = self.positions.of(stream, first);
@@ -167,8 +168,8 @@ impl<'a> ProcessPatterns<'a> {
         let indent = widths.iter().map(|width| width + 2).sum::<usize>();
         let terminal = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0));
         let room = terminal.clamp(60, 200).saturating_sub(indent).max(30);
-        let most_lines = if arguments.full { usize::MAX } else { LINES };
-        let labels = Labels::of_alphabet(self.streams.alphabet(), arguments.hex);
+        let most_lines = if arguments.full.on { usize::MAX } else { LINES };
+        let labels = Labels::of_alphabet(self.streams.alphabet(), arguments.hex.on);
         writeln!(out, "\n{}pattern", line(&heads))?;
         for ((pattern, _), row) in patterns.iter().zip(&rows) {
             let cells: Vec<&str> = row.iter().map(String::as_str).collect();

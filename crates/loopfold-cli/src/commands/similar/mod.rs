@@ -10,10 +10,8 @@ use crate::{Outcome, input, show};
 use anyhow::{Context as _, Result, bail};
 use loopfold::Fold;
 use loopfold::questions::communication::{Processes, TracePatterns};
-use loopfold::questions::{
-    ENVELOPE, EnclosingPatterns, EventChoice, Likeness, PatternSettings, SimilarFound, SimilarSettings,
-    search_similar,
-};
+use loopfold::questions::patterns::{self, ENVELOPE, EventChoice};
+use loopfold::questions::similar::{self, EnclosingPatterns, Likeness, SimilarFound, search_similar};
 use loopfold::trace::TimesKept;
 use pattern::Asked;
 
@@ -48,12 +46,11 @@ pub(super) fn run(arguments: &SimilarArgs) -> Result<Outcome> {
     Ok(super::find::outcome(is_found))
 }
 
-fn settings(arguments: &SimilarArgs) -> Result<SimilarSettings> {
-    Ok(SimilarSettings {
-        likeness: Likeness { edits: arguments.edits, ngram: arguments.ngram },
-        max_error: share(&arguments.max_error)?,
-        keep: if arguments.top == 0 { u64::MAX } else { arguments.top },
-    })
+fn settings(arguments: &SimilarArgs) -> Result<similar::Config> {
+    Ok(similar::Config::new()
+        .likeness(Likeness { edits: arguments.edits, ngram: arguments.ngram })
+        .max_error(share(&arguments.max_error)?)
+        .keep(arguments.top.limit(u64::MAX)))
 }
 
 fn notes_on(found: &SimilarFound) -> Vec<String> {
@@ -80,7 +77,7 @@ impl<'a> Listed<'a> {
         let choice = EventChoice { all_events: arguments.all_events, left_out, ..EventChoice::default() };
         let room = input::room(&arguments.folder);
         let processes = Processes::of(fold, &choice, room, &input::outermost)?;
-        let settings = PatternSettings { keep: MOST_LISTED, look_inside: 0, ..PatternSettings::default() };
+        let settings = patterns::Config::new().keep(MOST_LISTED).look_inside(0);
         let patterns = TracePatterns::of(&processes, &settings)?;
         Ok(Self { processes, patterns })
     }

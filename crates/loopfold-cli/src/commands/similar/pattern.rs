@@ -7,9 +7,10 @@ use crate::args::SimilarArgs;
 use crate::show;
 use anyhow::{Context as _, Result, bail};
 use loopfold::Fold;
-use loopfold::questions::{
-    Compared, ComparedEvents, EventSequence, KnownPattern, ProcessStreams, Query, SimilarPattern,
-    SimilarVariant, near_names,
+use loopfold::questions::communication::KnownPattern;
+use loopfold::questions::query::{Query, near_names};
+use loopfold::questions::similar::{
+    Compared, ComparedEvents, EventSequence, ProcessStreams, SimilarPattern, SimilarVariant,
 };
 use loopfold::trace::Role;
 

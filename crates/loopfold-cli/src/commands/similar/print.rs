@@ -5,7 +5,7 @@ use crate::args::SimilarArgs;
 use crate::show;
 use anyhow::Result;
 use loopfold::Fold;
-use loopfold::questions::{
+use loopfold::questions::similar::{
     EnclosingPatterns, JoinedOccurrences, SimilarFound, SimilarOccurrence, SimilarPattern, SimilarPlace,
 };
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ const TOP: usize = 20;
 /// Whether it is printed in which larger patterns windows lie: in JSON, and in the text for
 /// patterns of one stream.
 pub(super) fn shows_larger(arguments: &SimilarArgs, found: &SimilarFound) -> bool {
-    let is_shown = arguments.json || !arguments.all && found.joined.is_none();
+    let is_shown = arguments.json.on || !arguments.all && found.joined.is_none();
     is_shown && !found.matches.is_empty()
 }
 
@@ -29,7 +29,7 @@ pub(super) fn print(
     larger: Option<&EnclosingPatterns<'_, '_>>,
 ) -> Result<()> {
     let mut out = BufWriter::new(std::io::stdout().lock());
-    if arguments.json {
+    if arguments.json.on {
         print_json(&mut out, arguments, fold, found, larger)?;
     } else if arguments.all {
         for &(stream, place) in &found.matches {

@@ -8,9 +8,15 @@ pub(super) fn is_glob(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
-/// A pattern, as a list of what it asks for.
+/// A pattern for names, as shells have them.
+///
+/// ```
+/// use loopfold::questions::path::Glob;
+/// let glob = Glob::new("rank [0-3]*");
+/// assert!(glob.fits("rank 2 thread 1") && !glob.fits("rank 7"));
+/// ```
 #[derive(Debug)]
-pub(super) struct Glob(Vec<Part>);
+pub struct Glob(Vec<Part>);
 
 #[derive(Debug)]
 enum Part {
@@ -38,7 +44,8 @@ impl Part {
 }
 
 impl Glob {
-    pub(super) fn new(pattern: &str) -> Self {
+    /// `*` is any characters, `?` any one, `[a-z]` one of those, `[!a-z]` one that is none of those.
+    pub fn new(pattern: &str) -> Self {
         let characters: Vec<char> = pattern.chars().collect();
         let mut rest = &characters[..];
         let mut parts = Vec::new();
@@ -61,7 +68,7 @@ impl Glob {
     }
 
     /// True if the whole text fits the pattern.
-    pub(super) fn fits(&self, text: &str) -> bool {
+    pub fn fits(&self, text: &str) -> bool {
         let text: Vec<char> = text.chars().collect();
         let (mut part, mut at) = (0, 0);
         // Behind the last `*`, and where what it stands for ends as far as was tried.

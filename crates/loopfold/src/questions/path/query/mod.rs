@@ -11,6 +11,7 @@ use super::summary::gaps::Automaton;
 use crate::questions::query::Query;
 use crate::{Error, Result, Symbol};
 use functions::{Function, Functions, Step};
+pub use glob::Glob;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 pub use syntax::{PathReader, is_path};

@@ -1,0 +1,30 @@
+//! The arguments of `cat`.
+
+use super::ReadArgs;
+use super::shared::{Hex, Json, SHOWING};
+use clap::Args;
+
+#[derive(Args, Debug)]
+pub(crate) struct CatArgs {
+    /// The first event to print, counted from 0
+    #[arg(long, value_name = "POSITION", default_value_t = 0, help_heading = SHOWING)]
+    pub(crate) from: u64,
+    /// The event to stop before
+    #[arg(long, value_name = "POSITION", help_heading = SHOWING)]
+    pub(crate) to: Option<u64>,
+    /// Print start and duration in nanoseconds before each event
+    #[arg(long, help_heading = SHOWING)]
+    pub(crate) times: bool,
+    /// Write integers or tokens as bytes, as they were read
+    ///
+    /// Integers are as wide as they were read (u8 to u64). What was read as calls-binary is written
+    /// as tokens; if its functions had names, --names FILE maps these back to numbers.
+    #[arg(long, conflicts_with_all = ["json", "times", "hex"], help_heading = SHOWING)]
+    pub(crate) raw: bool,
+    #[command(flatten)]
+    pub(crate) hex: Hex,
+    #[command(flatten)]
+    pub(crate) json: Json,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+}

@@ -1,0 +1,55 @@
+//! The arguments of `hot`.
+
+use super::shared::{FINDING, Full, Hex, Json, Top};
+use super::{FolderArgs, ReadArgs};
+use clap::{Args, ValueEnum};
+
+#[derive(Args, Debug)]
+#[command(mut_arg("top", Top::of_text("subpaths, the most expensive first", "20")))]
+pub(crate) struct HotArgs {
+    /// The fewest events of a subpath
+    #[arg(long, value_name = "N", default_value_t = 2, help_heading = FINDING)]
+    pub(crate) min_length: usize,
+    /// The most events of a subpath
+    #[arg(long, value_name = "N", default_value_t = 100, help_heading = FINDING)]
+    pub(crate) max_length: usize,
+    /// The cost from which a subpath is hot: a number, a share or a time
+    ///
+    /// The cost of a subpath is its count times the cost of its events. The limit is a number, a
+    /// share of the whole cost such as 0.1%, or with --cost duration a time such as 20ms.
+    #[arg(long, value_name = "COST", default_value = "0.1%", allow_hyphen_values = true, help_heading = FINDING)]
+    pub(crate) min_cost: String,
+    /// What an event costs: `duration`, a metric, or a file with costs [default: 1]
+    ///
+    /// With `duration` or a metric, the cost is the mean over all events that count as the same. A
+    /// file has an event and a number on each line.
+    #[arg(long, value_name = "duration|METRIC|FILE", help_heading = FINDING)]
+    pub(crate) cost: Option<String>,
+    /// Also find hot subpaths that begin with a shorter one
+    #[arg(long, help_heading = FINDING)]
+    pub(crate) all: bool,
+    /// How they are searched
+    #[arg(long, value_enum, default_value_t, help_heading = FINDING)]
+    pub(crate) method: HotMethod,
+    #[command(flatten)]
+    pub(crate) top: Top,
+    #[command(flatten)]
+    pub(crate) full: Full,
+    #[command(flatten)]
+    pub(crate) hex: Hex,
+    #[command(flatten)]
+    pub(crate) json: Json,
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum HotMethod {
+    /// All there are, whatever folder made the rules
+    #[default]
+    Exact,
+    /// What Larus' procedure prints for these rules: it restarts after each find
+    Paper,
+}

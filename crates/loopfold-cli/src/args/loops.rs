@@ -1,0 +1,28 @@
+//! The arguments of `loops`.
+
+use super::shared::{Full, Hex, Json, SHOWING, Top};
+use super::{FolderArgs, ReadArgs};
+use clap::Args;
+
+#[derive(Args, Debug)]
+#[command(mut_arg("top", Top::of("classes, those with the most events first", "10")))]
+pub(crate) struct LoopsArgs {
+    /// Show loops down to this depth
+    #[arg(long, value_name = "N", help_heading = SHOWING)]
+    pub(crate) depth: Option<usize>,
+    /// Rotate loops so that an iteration begins at this event, at balanced `calls`, or after the longest `gap`
+    #[arg(long, value_name = "EVENT|calls|gap", help_heading = SHOWING)]
+    pub(crate) align: Option<String>,
+    #[command(flatten)]
+    pub(crate) top: Top,
+    #[command(flatten)]
+    pub(crate) full: Full,
+    #[command(flatten)]
+    pub(crate) hex: Hex,
+    #[command(flatten)]
+    pub(crate) json: Json,
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+}

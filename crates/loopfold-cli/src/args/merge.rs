@@ -1,0 +1,19 @@
+//! The arguments of `merge`.
+
+use super::shared::Json;
+use super::{FolderArgs, ReadArgs};
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub(crate) struct MergeArgs {
+    /// The archive to write
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) json: Json,
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+}

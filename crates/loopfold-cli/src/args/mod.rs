@@ -1,0 +1,124 @@
+//! The arguments of every command, one file each; options that several commands have are groups
+//! of their own: [`shared`] (what is shown), [`reading`], [`formats`] and [`folding`].
+
+mod cat;
+mod context;
+mod export;
+mod find;
+mod fold;
+mod folding;
+mod formats;
+mod hot;
+mod loops;
+mod merge;
+mod patterns;
+mod reading;
+mod shared;
+mod similar;
+mod stats;
+mod verify;
+
+pub(crate) use cat::CatArgs;
+pub(crate) use context::ContextArgs;
+pub(crate) use export::{ExportArgs, ExportName};
+pub(crate) use find::{FindArgs, FindMethod, FindShown};
+pub(crate) use fold::{FoldArgs, TimesName};
+pub(crate) use folding::{FolderArgs, FolderName, TiesName};
+pub(crate) use formats::{UselessOption, argument as format_argument};
+pub(crate) use hot::{HotArgs, HotMethod};
+pub(crate) use loops::LoopsArgs;
+pub(crate) use merge::MergeArgs;
+pub(crate) use patterns::{KindName, PatternsArgs, PatternsMethod, RankName};
+pub(crate) use reading::{PeersName, ReadArgs};
+pub(crate) use shared::Top;
+pub(crate) use similar::SimilarArgs;
+pub(crate) use stats::StatsArgs;
+pub(crate) use verify::VerifyArgs;
+
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Folds the repetition out of execution traces and shows the loops that made them.
+#[derive(Parser, Debug)]
+#[command(name = "loopfold", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(
+    after_help = "INPUT is a trace of any known format (see `loopfold formats` and `loopfold help FORMAT`), a .fold archive, a grammar \
+                  that `export` wrote, or - for standard input; .gz, .zst and .xz are decompressed.\n\n\
+                  Exit status: 0 done, 1 nothing was found or a check failed, 2 an error."
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Show the loop nest of each class of streams
+    Loops(LoopsArgs),
+    /// Fold traces into an archive
+    Fold(FoldArgs),
+    /// Show sizes and counts
+    Stats(StatsArgs),
+    /// Unfold: print the events, all of them or a window
+    Cat(CatArgs),
+    /// Find a sequence of events, or a path of a function: how often it occurs, and where
+    Find(FindArgs),
+    /// Show what comes before and after an event, with counts
+    Context(ContextArgs),
+    /// Find places that are similar to a pattern, within an edit distance
+    Similar(SimilarArgs),
+    /// Find the most expensive event sequences
+    Hot(HotArgs),
+    /// Find event sequences that occur repeatedly, though not one directly after the other
+    Patterns(PatternsArgs),
+    /// Check an archive from end to end
+    Verify(VerifyArgs),
+    /// Join archives and traces into one archive
+    Merge(MergeArgs),
+    /// Write the rules in another form
+    Export(ExportArgs),
+    /// List the formats of traces that can be read
+    Formats,
+    /// Show the help of a command, or what a format is and which options it has
+    Help {
+        /// A command or a format
+        topic: Option<String>,
+    },
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages
+    Man {
+        /// The folder to write them to
+        directory: PathBuf,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn an_option_has_the_same_meaning_in_every_command() {
+        let command = Arguments::command();
+        for (option, own_help) in [("json", false), ("hex", false), ("full", false), ("top", true)] {
+            let definitions = command.get_subcommands().flat_map(clap::Command::get_arguments);
+            let definitions: Vec<_> = definitions.filter(|it| it.get_long() == Some(option)).collect();
+            assert!(definitions.len() > 2, "{option}");
+            for other in &definitions[1..] {
+                let first = definitions[0];
+                assert_eq!(other.get_help_heading(), first.get_help_heading(), "{option}");
+                assert_eq!(other.get_value_names(), first.get_value_names(), "{option}");
+                assert!(own_help || other.get_help() == first.get_help(), "{option}");
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! `loopfold stats --streams`: the streams, with the numbers that `--stream` takes.
+
+use crate::args::{FolderName, StatsArgs};
+use crate::{Outcome, input, show, streams};
+use anyhow::Result;
+use loopfold::Fold;
+use loopfold::trace::TimesKept;
+use serde_json::json;
+use std::io::Write as _;
+
+pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
+    let folder = arguments.folder.or(FolderName::Auto);
+    let mut loaded = input::load_for(&arguments.read, TimesKept::None, &folder)?;
+    // Numbers are those among all streams, also where only some are listed.
+    let selectors = std::mem::take(&mut loaded.selectors);
+    let (fold, notes) = loaded.fold_as_stored(&folder)?;
+    let chosen = streams::chosen(&fold, &selectors)?;
+    let listed: Vec<usize> = (0..chosen.len()).filter(|&number| chosen[number]).collect();
+    show::notes(&notes);
+    if arguments.json.on {
+        print_json(&fold, &listed)?;
+    } else {
+        print(&fold, &listed)?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn print(fold: &Fold, listed: &[usize]) -> Result<()> {
+    let mut out = std::io::BufWriter::new(anstream::stdout().lock());
+    let events: Vec<String> =
+        listed.iter().map(|&number| show::count(fold.length(fold.streams()[number].root()))).collect();
+    let wide = events.iter().map(String::len).max().unwrap_or(0).max("events".len());
+    writeln!(out, "{:>6}  {:>wide$}  {:<12}  name", "number", "events", "format")?;
+    for (&number, events) in listed.iter().zip(events) {
+        let stream = &fold.streams()[number];
+        let (name, title) = (show::plain(stream.name()), show::plain(stream.title()));
+        let title = if title == name { String::new() } else { format!(" ({title})") };
+        let format = show::plain(stream.note("format").unwrap_or("-"));
+        writeln!(out, "{number:>6}  {events:>wide$}  {format:<12}  {name}{title}")?;
+    }
+    Ok(out.flush()?)
+}
+
+fn print_json(fold: &Fold, listed: &[usize]) -> Result<()> {
+    let streams = listed.iter().map(|&number| {
+        let stream = &fold.streams()[number];
+        json!({
+            "number": number,
+            "stream": stream.name(),
+            "title": stream.title(),
+            "events": fold.length(stream.root()),
+            "format": stream.note("format"),
+        })
+    });
+    show::print_json(&json!({"streams": fold.streams().len(), "stream_list": streams.collect::<Vec<_>>()}))
+}
