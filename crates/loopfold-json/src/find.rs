@@ -4,9 +4,8 @@
 //! whose methods are called in the order of the fields. Places are written as they are found.
 
 use crate::{JsonWriter, Labels};
-use loopfold::Fold;
-use loopfold::Symbol;
 use loopfold::questions::{Effort, EventClock, Found, PathPlace, Place, Scheme, Share};
+use loopfold::{Fold, Symbol};
 use std::io::{self, Write};
 use std::time::Duration;
 

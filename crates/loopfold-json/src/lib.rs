@@ -35,6 +35,7 @@ pub mod patterns;
 pub mod similar;
 pub mod stats;
 
+mod keys;
 mod labels;
 mod nest;
 mod numbers;

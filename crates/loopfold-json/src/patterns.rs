@@ -5,8 +5,8 @@
 //! several processes, the nest of each process is made when it is written, so that memory is that
 //! of the longest one. Numbers of places are bounded, whatever an archive claims.
 
+use crate::keys::distinct;
 use crate::labels::cut_field;
-use crate::stats::distinct;
 use crate::{JsonWriter, Labels, nest, rounded};
 use loopfold::Fold;
 use loopfold::questions::communication::{

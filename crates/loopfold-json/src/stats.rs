@@ -1,9 +1,9 @@
 //! Sizes and counts of a fold, and what its events cost.
 
+use crate::keys::distinct;
 use crate::{JsonWriter, Labels, nanoseconds, rounded};
 use loopfold::questions::{CallStatistics, DurationSum, MetricSum, Statistics};
 use loopfold::{Fold, Symbol};
-use std::collections::HashMap;
 use std::io::{Result, Write};
 
 /// What is written of a fold, but for the cost of its events.
@@ -155,23 +155,6 @@ fn streams<W: Write>(out: &mut JsonWriter<W>, fold: &Fold, statistics: &Statisti
         out.end()?;
     }
     out.end()
-}
-
-/// Which of these keys to write so that each is written once, where it first is: the last of those
-/// that are equal.
-pub(crate) fn distinct<'a>(keys: impl IntoIterator<Item = &'a str>) -> Vec<usize> {
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    let mut written = Vec::new();
-    for (index, key) in keys.into_iter().enumerate() {
-        let next = written.len();
-        let place = *places.entry(key).or_insert(next);
-        if place == next {
-            written.push(index);
-        } else {
-            written[place] = index;
-        }
-    }
-    written
 }
 
 fn counts<W: Write>(out: &mut JsonWriter<W>, labels: &mut Labels<'_>, statistics: &Statistics) -> Result<()> {

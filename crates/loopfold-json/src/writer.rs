@@ -144,9 +144,9 @@ pub trait Scalar {
     fn write_to<W: Write>(&self, out: &mut W) -> Result<()>;
 }
 
-macro_rules! integers {
-    ($($integer:ty => $method:ident),*) => {$(
-        impl Scalar for $integer {
+macro_rules! scalars {
+    ($($scalar:ty => $method:ident),*) => {$(
+        impl Scalar for $scalar {
             fn write_to<W: Write>(&self, out: &mut W) -> Result<()> {
                 CompactFormatter.$method(out, *self)
             }
@@ -154,7 +154,7 @@ macro_rules! integers {
     )*};
 }
 
-integers!(u32 => write_u32, u64 => write_u64, i64 => write_i64, bool => write_bool);
+scalars!(u32 => write_u32, u64 => write_u64, i64 => write_i64, bool => write_bool);
 
 impl Scalar for usize {
     fn write_to<W: Write>(&self, out: &mut W) -> Result<()> {

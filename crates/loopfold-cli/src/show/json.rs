@@ -11,8 +11,8 @@ pub(crate) type JsonOut = JsonWriter<BufWriter<StdoutLock<'static>>>;
 /// nothing failed.
 const BUFFER: usize = 1 << 18;
 
-/// Prints what is written, and returns what the function does.
-pub(crate) fn print_json<T>(write: impl FnOnce(&mut JsonOut) -> Result<T>) -> Result<T> {
+/// Prints what is written.
+pub(crate) fn print_json(write: impl FnOnce(&mut JsonOut) -> Result<()>) -> Result<()> {
     let mut out = JsonWriter::new(BufWriter::with_capacity(BUFFER, std::io::stdout().lock()));
     let written = write(&mut out);
     let mut out = out.into_inner();
@@ -21,8 +21,7 @@ pub(crate) fn print_json<T>(write: impl FnOnce(&mut JsonOut) -> Result<T>) -> Re
         let _ = out.into_parts();
         return written;
     }
-    out.flush()?;
-    written
+    Ok(out.flush()?)
 }
 
 /// Prints one value on a line.
