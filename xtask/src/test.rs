@@ -128,10 +128,13 @@ impl Cargo {
 
 fn steps(quick: bool) -> Vec<Step> {
     const LINTS: &[&str] = &["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"];
+    const CORE: &[&str] =
+        &["clippy", "--quiet", "--package", "loopfold", "--no-default-features", "--", "--deny", "warnings"];
     let mut steps = vec![
         Step::cargo("formatting", &["fmt", "--all", "--check"]),
         Step { name: "layers", work: Work::Check(layers::check) },
         Step::cargo("lints", LINTS),
+        Step::cargo("without features", CORE),
         Step::cargo("tests", &["test", "--quiet", "--workspace"]),
         Step {
             name: "README",
@@ -151,7 +154,7 @@ fn steps(quick: bool) -> Vec<Step> {
                 shows: None,
             }),
         };
-        steps.insert(3, documents);
+        steps.insert(4, documents);
     }
     steps
 }

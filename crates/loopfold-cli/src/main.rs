@@ -45,8 +45,9 @@ fn main() -> ExitCode {
 
 fn is_damage(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
-        cause.downcast_ref::<loopfold_sources::Error>().is_some_and(loopfold_sources::Error::is_damaged)
-            || cause.downcast_ref::<loopfold::Error>().is_some_and(loopfold::Error::is_damaged)
+        let library = cause.downcast_ref::<loopfold::Error>().map(loopfold::Error::kind);
+        let source = cause.downcast_ref::<loopfold_sources::Error>().map(loopfold_sources::Error::kind);
+        source.or(library) == Some(loopfold::ErrorKind::Damaged)
     })
 }
 

@@ -8,6 +8,7 @@ use loopfold::questions::{Context, ContextNode, ContextTree, Neighbour};
 use std::io::{Result, Write};
 
 /// What is shown of a list of neighbours.
+#[derive(Debug)]
 pub struct Shown<'a> {
     /// Those that are shown.
     pub nodes: &'a [ContextNode],

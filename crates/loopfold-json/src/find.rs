@@ -182,6 +182,7 @@ pub struct PathSearch<'a> {
 }
 
 /// Writes the answer to a path, or to one for each function of a pattern.
+#[derive(Debug)]
 pub struct PathAnswer<'w, 'a, W> {
     out: &'w mut JsonWriter<W>,
     fold: &'a Fold,

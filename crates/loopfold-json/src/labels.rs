@@ -24,6 +24,7 @@ pub const LONGEST_LABEL: usize = 4096;
 const SLOTS: usize = 2048;
 
 /// Writes the labels of an alphabet, and counts those that it cut.
+#[derive(Debug)]
 pub struct Labels<'a> {
     alphabet: &'a Alphabet,
     /// The symbols last written, each with its JSON text; none before the first.
@@ -34,7 +35,7 @@ pub struct Labels<'a> {
     cut_names: HashSet<u64>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Slot {
     symbol: Option<Symbol>,
     json: Vec<u8>,
@@ -122,7 +123,7 @@ pub(crate) fn cut_field<W: Write>(out: &mut JsonWriter<W>, cut: usize) -> io::Re
 }
 
 /// Text that takes no more than its limit.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Bounded {
     text: String,
 }

@@ -7,6 +7,7 @@ use loopfold::questions::{Class, LoopTimes, Nest};
 use std::io::{Error, Write};
 
 /// What is known of a class.
+#[derive(Debug)]
 pub struct ClassNest {
     /// The class.
     pub class: Class,
@@ -19,6 +20,7 @@ pub struct ClassNest {
 }
 
 /// The classes of a fold.
+#[derive(Debug)]
 pub struct Loops<'a, I> {
     /// The folder that was asked for.
     pub folder: &'a str,

@@ -22,6 +22,7 @@ const WRITTEN_OUT: u64 = 4096;
 const MOST_PLACES: usize = 1000;
 
 /// What is written of all patterns together.
+#[derive(Debug)]
 pub struct Patterns<'a> {
     /// The fold.
     pub fold: &'a Fold,
@@ -40,6 +41,7 @@ pub struct Patterns<'a> {
 }
 
 /// A pattern of several processes.
+#[derive(Debug)]
 pub struct CommunicationEntry<'a> {
     /// Its number.
     pub id: usize,
@@ -54,6 +56,7 @@ pub struct CommunicationEntry<'a> {
 }
 
 /// A pattern of single processes.
+#[derive(Debug)]
 pub struct ProcessEntry<'a> {
     /// Its number.
     pub id: usize,
@@ -133,6 +136,7 @@ fn method_name(method: PatternMethod) -> &'static str {
     }
 }
 
+#[derive(Debug)]
 struct PatternWriter<'p, 'a> {
     fold: &'a Fold,
     processes: &'a Processes<'a>,
@@ -267,12 +271,12 @@ impl PatternWriter<'_, '_> {
 
     /// Where a stretch of what patterns are made of first begins, among all events of its stream.
     fn start(&self, stream: usize, start: usize, end: usize) -> Option<u64> {
-        let first = self.processes.doings()[stream].shown().first(start, end);
+        let first = self.processes.traces()[stream].shown().first(start, end);
         self.positions.of(stream, first)
     }
 
     fn nest(&self, part: Part, longest: usize) -> Nest {
-        let shown = self.processes.doings()[part.stream as usize].shown();
+        let shown = self.processes.traces()[part.stream as usize].shown();
         shown.nest_up_to(part.start as usize, part.end as usize, longest)
     }
 

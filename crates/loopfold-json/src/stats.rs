@@ -7,6 +7,7 @@ use loopfold::{Fold, Symbol};
 use std::io::{Result, Write};
 
 /// What is written of a fold, but for the cost of its events.
+#[derive(Debug)]
 pub struct Stats<'a> {
     /// The fold.
     pub fold: &'a Fold,
@@ -21,6 +22,7 @@ pub struct Stats<'a> {
 }
 
 /// Sizes in bytes, how they compare, and the time of the execution.
+#[derive(Debug)]
 pub struct Sizes {
     /// The archive.
     pub archive: u64,
@@ -54,6 +56,7 @@ pub struct EventCost<S> {
 }
 
 /// The events whose cost is known, in the order in which they are written.
+#[derive(Debug)]
 pub struct CostTable<S, T> {
     /// How many values are known.
     pub known: u64,

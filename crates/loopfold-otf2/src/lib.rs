@@ -29,6 +29,7 @@ use std::io::BufRead;
 use std::path::Path;
 
 /// The source.
+#[derive(Clone, Copy, Debug)]
 pub struct Otf2;
 
 impl Source for Otf2 {

@@ -85,6 +85,13 @@ pub struct Context<'a> {
     damage: Damage,
 }
 
+impl std::fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut context = f.debug_struct("Context");
+        context.field("input", &self.input).field("damage", &self.damage).finish_non_exhaustive()
+    }
+}
+
 /// How many descriptions of damage are kept.
 const DAMAGE_SHOWN: usize = 5;
 

@@ -1,5 +1,5 @@
-//! The one error type of the crate: opaque, with accessors for what a caller
-//! may want to decide on.
+//! The one error type of the crate: opaque, with a kind for what a caller may want to
+//! decide on, and the reason in words.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,21 +7,45 @@ use std::sync::Arc;
 /// What every fallible function of this crate returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// What kind of error it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A size or a count exceeds what this crate can hold.
+    Limit,
+    /// A setting or a request makes no sense.
+    Invalid,
+    /// Stored data contradicts itself or its checksum.
+    Damaged,
+    /// Stored data is of a version of its format that this crate does not read.
+    Version,
+    /// Reading or writing failed; [`Error::io`] has the error underneath.
+    Io,
+}
+
 /// Something that could not be done, with the reason in words.
+///
+/// ```
+/// use loopfold::{ErrorKind, archive::Archive};
+///
+/// let error = Archive::open(std::io::Cursor::new(b"no archive")).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Damaged);
+/// assert_eq!(error.to_string(), "head: this is not a fold archive");
+/// ```
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(transparent)]
-pub struct Error(#[from] Kind);
+pub struct Error(#[from] Reason);
 
 #[derive(Clone, Debug, thiserror::Error)]
-enum Kind {
+enum Reason {
     #[error("{0}")]
     Limit(String),
     #[error("{0}")]
     Invalid(String),
     #[error("{place}: {reason}")]
     Damaged { place: String, reason: String },
-    #[error("this archive was written in format version {found}; this program reads versions 1 to {newest}")]
-    Version { found: u32, newest: u32 },
+    #[error("{}", version_message(*.found, *.known))]
+    Version { found: u32, known: u32 },
     #[error(transparent)]
     Io(Arc<std::io::Error>),
 }
@@ -29,62 +53,75 @@ enum Kind {
 impl Error {
     /// A size or a count went past what this crate can hold.
     pub fn limit(message: impl fmt::Display) -> Self {
-        Kind::Limit(message.to_string()).into()
+        Reason::Limit(message.to_string()).into()
     }
 
     /// A setting or a request makes no sense.
     pub fn invalid(message: impl fmt::Display) -> Self {
-        Kind::Invalid(message.to_string()).into()
+        Reason::Invalid(message.to_string()).into()
     }
 
     /// Stored data contradicts itself or its checksum. `place` says where.
     pub fn damaged(place: impl fmt::Display, reason: impl fmt::Display) -> Self {
-        Kind::Damaged { place: place.to_string(), reason: reason.to_string() }.into()
+        Reason::Damaged { place: place.to_string(), reason: reason.to_string() }.into()
     }
 
-    pub(crate) fn version(found: u32, newest: u32) -> Self {
-        Kind::Version { found, newest }.into()
+    pub(crate) fn version(found: u32, known: u32) -> Self {
+        Reason::Version { found, known }.into()
     }
 
     /// The same error as one of the stored data in which it came up: `outer` is put in
     /// front of its place. Errors of input and output and of the version stay as they are.
     pub(crate) fn within(self, outer: impl fmt::Display) -> Self {
         match self.0 {
-            Kind::Damaged { place, reason } => Self::damaged(format_args!("{outer}, {place}"), reason),
-            Kind::Limit(reason) | Kind::Invalid(reason) => Self::damaged(outer, reason),
-            kind => kind.into(),
+            Reason::Damaged { place, reason } => Self::damaged(format_args!("{outer}, {place}"), reason),
+            Reason::Limit(reason) | Reason::Invalid(reason) => Self::damaged(outer, reason),
+            reason => reason.into(),
         }
     }
 
     /// Where stored data is damaged, and how; for other errors the place is not known.
     pub(crate) fn place_and_reason(&self) -> (String, String) {
         match &self.0 {
-            Kind::Damaged { place, reason } => (place.clone(), reason.clone()),
+            Reason::Damaged { place, reason } => (place.clone(), reason.clone()),
             other => ("archive".to_string(), other.to_string()),
         }
     }
 
-    /// True when a limit of size or count was reached.
-    pub fn is_limit(&self) -> bool {
-        matches!(self.0, Kind::Limit(_))
-    }
-
-    /// True when stored data is damaged or of an unknown version.
-    pub fn is_damaged(&self) -> bool {
-        matches!(self.0, Kind::Damaged { .. } | Kind::Version { .. })
+    /// What kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self.0 {
+            Reason::Limit(_) => ErrorKind::Limit,
+            Reason::Invalid(_) => ErrorKind::Invalid,
+            Reason::Damaged { .. } => ErrorKind::Damaged,
+            Reason::Version { .. } => ErrorKind::Version,
+            Reason::Io(_) => ErrorKind::Io,
+        }
     }
 
     /// The input or output error underneath, if that is what happened.
     pub fn io(&self) -> Option<&std::io::Error> {
         match &self.0 {
-            Kind::Io(error) => Some(error),
+            Reason::Io(error) => Some(error),
             _ => None,
         }
     }
 }
 
+fn version_message(found: u32, known: u32) -> String {
+    match found < known {
+        true => format!(
+            "this archive is of format version {found}, which was never released and is no longer read; this program \
+             reads version {known}: fold the trace again"
+        ),
+        false => format!(
+            "this archive is of format version {found}; this program reads version {known}: use a newer one"
+        ),
+    }
+}
+
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
-        Kind::Io(Arc::new(error)).into()
+        Reason::Io(Arc::new(error)).into()
     }
 }

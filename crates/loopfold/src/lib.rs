@@ -31,7 +31,21 @@
 //! # Ok::<(), loopfold::Error>(())
 //! ```
 #![forbid(unsafe_code)]
+// What only archives or messages need is there without them too: one code, not four.
+#![cfg_attr(not(all(feature = "archive", feature = "mpi")), allow(dead_code, unused_imports))]
 
+/// `Debug` for a type with parts that have none, or far too many: its name.
+macro_rules! opaque_debug {
+    ($name:ident $(< $($parameter:tt),+ >)?) => {
+        impl $(< $($parameter),+ >)? std::fmt::Debug for $name $(< $($parameter),+ >)? {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($name)).finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+#[cfg(feature = "archive")]
 pub mod archive;
 mod bytes;
 mod error;
@@ -39,14 +53,21 @@ pub mod export;
 pub mod fold;
 pub mod folders;
 mod ids;
+#[cfg(feature = "archive")]
 mod packed;
 mod parallel;
 pub mod questions;
 pub mod repeats;
+#[cfg(feature = "archive")]
 pub mod sections;
 pub mod trace;
 
-pub use error::{Error, Result};
+/// The code in the README, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
+pub use error::{Error, ErrorKind, Result};
 pub use fold::Fold;
 pub use ids::{RuleId, StreamId, Symbol};
 pub use trace::Trace;

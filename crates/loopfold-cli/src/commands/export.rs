@@ -29,7 +29,7 @@ fn draw(fold: &Fold, limit: usize) -> Result<Vec<u8>> {
     let mut graph = Vec::new();
     match dot::write(fold, limit, &mut graph) {
         Ok(()) => Ok(graph),
-        Err(error) if error.is_limit() => {
+        Err(error) if error.kind() == loopfold::ErrorKind::Limit => {
             Err(anyhow!("{error}; --limit N draws more, --stream NAME takes only some of the streams"))
         }
         Err(error) => Err(error.into()),

@@ -83,7 +83,7 @@ fn rules_per_event(statistics: &Statistics) -> Option<f64> {
 /// What the events cost; sizes and counts are shown even where there is too much to sum.
 fn sums_of(fold: &Fold) -> Result<EventSums> {
     match event_sums(fold) {
-        Err(error) if error.is_limit() => {
+        Err(error) if error.kind() == loopfold::ErrorKind::Limit => {
             show::notes(&[error.to_string()]);
             Ok(EventSums::default())
         }

@@ -1,5 +1,5 @@
 //! The entropy coder under the models: a range coder with a range of 64 bits and words
-//! of 32. A yes of chance `c` costs `log2(65536 / c)` bits, an alternative of weight
+//! of 32. A yes of probability `c` costs `log2(65536 / c)` bits, an alternative of weight
 //! `size` among `total` costs `log2(total / size)`.
 //!
 //! A model is written once for both directions: the encoder is told what to code, the
@@ -17,13 +17,13 @@ pub(super) struct Span<T> {
     pub(super) size: u32,
 }
 
-/// The chance of a certain yes. Chances lie between 0 and this, both excluded.
+/// The probability of a certain yes. BitModels lie between 0 and this, both excluded.
 pub(super) const CERTAIN: u32 = 1 << 16;
 
 /// One direction of coding.
 pub(super) trait Coder {
-    /// Codes a yes or no; `chance` says how likely a yes is.
-    fn bit(&mut self, chance: u32, value: bool) -> bool;
+    /// Codes a yes or no; `probability` says how likely a yes is.
+    fn bit(&mut self, probability: u32, value: bool) -> bool;
 
     /// Codes one of several alternatives whose weights add up to `total`. The encoder
     /// writes the one that is `known`; the decoder has it found by its place.
@@ -119,8 +119,8 @@ fn shortest_point(low: u64, range: u64) -> (u64, usize) {
 
 impl Coder for Encoder {
     #[inline]
-    fn bit(&mut self, chance: u32, value: bool) -> bool {
-        let split = (self.range >> 16) * u64::from(chance);
+    fn bit(&mut self, probability: u32, value: bool) -> bool {
+        let split = (self.range >> 16) * u64::from(probability);
         if value {
             self.take(0, split)
         } else {
@@ -185,8 +185,8 @@ impl<'a> Decoder<'a> {
 
 impl Coder for Decoder<'_> {
     #[inline]
-    fn bit(&mut self, chance: u32, _: bool) -> bool {
-        let split = (self.range >> 16) * u64::from(chance);
+    fn bit(&mut self, probability: u32, _: bool) -> bool {
+        let split = (self.range >> 16) * u64::from(probability);
         let value = self.point < split;
         if value {
             self.take(0, split)

@@ -16,14 +16,8 @@ use std::io::{Read, Seek};
 pub(super) const MAGIC: [u8; 7] = *b"\x89fold\r\n";
 pub(super) const HEAD: usize = MAGIC.len() + 1;
 
-/// The versions of the format that this program reads; it writes the newest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
-pub(super) enum Version {
-    One = 1,
-    Two = 2,
-}
-
-const NEWEST: Version = Version::Two;
+/// The version of the format: the byte behind the magic.
+const VERSION: u8 = 2;
 
 const SEGMENT: u8 = b'S';
 const LAST_SEGMENT: u8 = b'E';
@@ -178,19 +172,18 @@ impl Segment {
 
 /// The head of a file.
 pub(super) fn head() -> [u8; HEAD] {
-    let mut head = [NEWEST as u8; HEAD];
+    let mut head = [VERSION; HEAD];
     head[..MAGIC.len()].copy_from_slice(&MAGIC);
     head
 }
 
-/// The version of an archive. Fails unless this is the head of one that can be read.
-pub(super) fn version_of(head: &[u8]) -> Result<Version> {
+/// Fails unless this is the head of an archive of the version that this program reads.
+pub(super) fn check_head(head: &[u8]) -> Result<()> {
     match head.strip_prefix(&MAGIC).map(<[u8]>::first) {
         None => Err(Error::damaged("head", "this is not a fold archive")),
         Some(None) => Err(Error::damaged("head", "the file ends in it")),
-        Some(Some(1)) => Ok(Version::One),
-        Some(Some(2)) => Ok(Version::Two),
-        Some(Some(&found)) => Err(Error::version(found.into(), NEWEST as u32)),
+        Some(Some(&VERSION)) => Ok(()),
+        Some(Some(&found)) => Err(Error::version(found.into(), VERSION.into())),
     }
 }
 

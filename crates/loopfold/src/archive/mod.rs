@@ -20,7 +20,7 @@
 //! for each byte stored). The number of *events* is not bounded, as a few bytes can
 //! honestly repeat something 2⁶⁰ times.
 
-mod chance;
+mod bit_model;
 mod coder;
 mod estimate;
 mod items;
@@ -33,7 +33,6 @@ mod section;
 mod summary;
 mod text;
 mod times;
-mod v1;
 mod walk;
 mod weights;
 mod words;

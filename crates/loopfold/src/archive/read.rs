@@ -7,11 +7,10 @@
 
 use super::join::Joiner;
 use super::layout::{
-    HEAD, MAGIC, Section, SectionKind, Segment, Version, check_section, read_section, read_segment,
-    version_of,
+    HEAD, MAGIC, Section, SectionKind, Segment, check_head, check_section, read_section, read_segment,
 };
 use super::section::{ReadSeek, SectionCheck, SectionReader};
-use super::{rules, summary, text, times, v1};
+use super::{rules, summary, text, times};
 use crate::bytes::read_at;
 use crate::fold::{FoldBuilder, FoldedStream};
 use crate::trace::{Column, Times};
@@ -153,7 +152,6 @@ pub struct Sizes {
 #[derive(Debug)]
 pub struct Archive<R> {
     input: R,
-    version: Version,
     bytes: u64,
     segments: Vec<Segment>,
     damage: Option<Damage>,
@@ -164,8 +162,8 @@ impl<R: Read + Seek> Archive<R> {
     /// damage further on is kept in [`Archive::damage`].
     pub fn open(mut input: R) -> Result<Self> {
         let bytes = input.seek(SeekFrom::End(0))?;
-        let version = version_of(&read_at(&mut input, 0, HEAD as u64)?)?;
-        let mut archive = Self { input, version, bytes, segments: Vec::new(), damage: None };
+        check_head(&read_at(&mut input, 0, HEAD as u64)?)?;
+        let mut archive = Self { input, bytes, segments: Vec::new(), damage: None };
         if let Err(error) = archive.list() {
             archive.damage = Some(not_io(error)?);
         }
@@ -361,14 +359,11 @@ impl<R: Read + Seek> Archive<R> {
     }
 
     fn read_rules(&mut self, index: usize) -> Result<Fold> {
-        let streams = text::read_streams(&self.content(index, SectionKind::Streams)?, self.version)?;
-        let alphabet = text::read_alphabet(&self.content(index, SectionKind::Alphabet)?, self.version)?;
+        let streams = text::read_streams(&self.content(index, SectionKind::Streams)?)?;
+        let alphabet = text::read_alphabet(&self.content(index, SectionKind::Alphabet)?)?;
         let section = self.content(index, SectionKind::Rules)?;
         let mut builder = FoldBuilder::new(alphabet);
-        let roots = match self.version {
-            Version::One => v1::read_rules(&section, streams.len(), &mut builder)?,
-            Version::Two => rules::read(&section, streams.len(), &mut builder)?,
-        };
+        let roots = rules::read(&section, streams.len(), &mut builder)?;
         for (head, root) in streams.into_iter().zip(roots) {
             builder.stream(FoldedStream::new(head.name, head.folder, root).with_notes(head.notes));
         }

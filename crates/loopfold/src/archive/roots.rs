@@ -1,6 +1,6 @@
 //! Which rule is the root of a stream: a new one, that of another stream, or any rule.
 
-use super::chance::Flag;
+use super::bit_model::Flag;
 use super::coder::Coder;
 use super::weights::Weights;
 use crate::{Result, RuleId};

@@ -592,7 +592,7 @@ mod tests {
         read(&[0, 1, 0, DURATIONS, 1, 0, 5, 7, 0], &mut fold).unwrap();
         assert_eq!(super::check(&fold).unwrap(), 1);
         read(&[0, 1, 0, DURATIONS, 1, 0, 6, 7, 0], &mut fold).unwrap();
-        assert!(super::check(&fold).unwrap_err().is_damaged());
+        assert!(super::check(&fold).unwrap_err().kind() == crate::ErrorKind::Damaged);
     }
 
     #[test]

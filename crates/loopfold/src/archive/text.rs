@@ -6,9 +6,8 @@
 //! [`EXPANSION`] or [`STREAMS_EXPANSION`] times as long as what is stored; the writer
 //! stores text as it is rather than pass that.
 
-use super::chance::Flag;
+use super::bit_model::Flag;
 use super::coder::{Coder, Decoder, Encoder};
-use super::layout::Version;
 use super::words::Words;
 use crate::bytes::{Bytes, put_number, put_text};
 use crate::fold::FoldedStream;
@@ -144,16 +143,6 @@ const COMMON_WORDS: [&str; 42] = [
     "unmatched-returns",
 ];
 
-impl Version {
-    /// The words that an archive of this version need not store.
-    fn common_words(self) -> &'static [&'static str] {
-        match self {
-            Version::One => &COMMON_WORDS[..16],
-            Version::Two => &COMMON_WORDS,
-        }
-    }
-}
-
 /// A word longer than this is written out at each use, so that a few bytes that refer
 /// to a long word many times cannot fill the memory.
 const WORD_LENGTH: usize = 64;
@@ -207,7 +196,7 @@ fn take_word(bytes: &mut Bytes<'_>, words: &[String]) -> Result<String> {
     }
 }
 
-/// A stream as its section tells it: everything but events and times.
+/// A stream as its section stores it: everything but events and times.
 pub(super) struct StreamHead {
     pub(super) name: String,
     pub(super) notes: Vec<(String, String)>,
@@ -215,16 +204,16 @@ pub(super) struct StreamHead {
 }
 
 /// Reads names, notes and folders of the streams.
-pub(super) fn read_streams(section: &[u8], version: Version) -> Result<Vec<StreamHead>> {
+pub(super) fn read_streams(section: &[u8]) -> Result<Vec<StreamHead>> {
     if section.is_empty() {
         return Ok(Vec::new());
     }
     let text = match section.first() {
-        Some(&MODELLED) if version > Version::One => read_modelled_streams(section)?,
+        Some(&MODELLED) => read_modelled_streams(section)?,
         _ => unpack(section, "streams", STREAMS_EXPANSION)?,
     };
     let mut bytes = Bytes::new(&text, "streams");
-    let mut words: Vec<String> = version.common_words().iter().map(ToString::to_string).collect();
+    let mut words: Vec<String> = COMMON_WORDS.iter().map(ToString::to_string).collect();
     for _ in 0..bytes.number()? {
         let word = bytes.string()?;
         if word.len() > WORD_LENGTH {
@@ -340,10 +329,10 @@ impl EntryModel {
 }
 
 /// Reads an alphabet.
-pub(super) fn read_alphabet(section: &[u8], version: Version) -> Result<Alphabet> {
+pub(super) fn read_alphabet(section: &[u8]) -> Result<Alphabet> {
     match section.first() {
         None => Ok(Alphabet::default()),
-        Some(&MODELLED) if version > Version::One => read_modelled_entries(section),
+        Some(&MODELLED) => read_modelled_entries(section),
         Some(_) => read_columns(&unpack(section, "alphabet", EXPANSION)?),
     }
 }

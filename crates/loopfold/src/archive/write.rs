@@ -45,6 +45,8 @@ pub struct WriteOptions<'a> {
     sections: Vec<(SectionKind, Box<Encode<'a>>)>,
 }
 
+opaque_debug!(WriteOptions<'a>);
+
 /// Makes the content of a section from the fold as it is stored; `None` where there is none.
 type Encode<'a> = dyn Fn(&Fold) -> Result<Option<Vec<u8>>> + 'a;
 
@@ -80,6 +82,7 @@ pub fn write_with(fold: &Fold, output: impl Write, options: &WriteOptions<'_>) -
 /// Writes an archive segment by segment, as a recording does. When it is dropped
 /// instead of finished, or the program is killed, what was written can still be read
 /// leniently, to the last complete segment.
+#[derive(Debug)]
 pub struct SegmentWriter<W: Write> {
     output: W,
 }

@@ -23,6 +23,8 @@ pub struct FoldBuilder {
     hasher: foldhash::fast::RandomState,
 }
 
+opaque_debug!(FoldBuilder);
+
 impl FoldBuilder {
     /// A builder of folds over this alphabet.
     pub fn new(alphabet: Alphabet) -> Self {

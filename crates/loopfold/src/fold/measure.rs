@@ -15,10 +15,65 @@ use crate::{Error, Result, RuleId, Symbol};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
-/// A value for every stretch of a trace, which joining two stretches joins.
+/// A value for every stretch of a trace: a monoid.
 ///
-/// `join` must be associative and `empty` its neutral element; then the value of a
-/// stretch does not depend on how the fold divides it.
+/// `join` must be associative and `empty` its neutral element, and `repeat` and `append` must
+/// equal as many joins; then the value of a stretch does not depend on how the fold divides
+/// it. (A measure of the fold instead of the trace, such as [`Depth`], breaks the last rule on
+/// purpose.)
+///
+/// While rules are measured no stretch exceeds 2⁶⁴ − 1 events, so lengths need no checks;
+/// products and sums of anything else do.
+///
+/// The longest stretch without some event, as a measure:
+///
+/// ```
+/// use loopfold::fold::measure::{Measure, measure_rules};
+/// use loopfold::fold::{FoldBuilder, Item, Target};
+/// use loopfold::trace::{Alphabet, Event};
+/// use loopfold::{Result, Symbol};
+///
+/// struct Without(Symbol);
+///
+/// /// Events before the first occurrence, behind the last one, and in the longest gap.
+/// #[derive(Clone, Copy, Default)]
+/// struct Gaps {
+///     length: u64,
+///     first: u64,
+///     last: u64,
+///     longest: u64,
+/// }
+///
+/// impl Measure for Without {
+///     type Value = Gaps;
+///     fn empty(&self) -> Gaps {
+///         Gaps::default()
+///     }
+///     fn symbol(&self, symbol: Symbol) -> Gaps {
+///         let gap = u64::from(symbol != self.0);
+///         Gaps { length: 1, first: gap, last: gap, longest: gap }
+///     }
+///     fn join(&self, left: &Gaps, right: &Gaps) -> Result<Gaps> {
+///         let is_gap = |gaps: &Gaps| gaps.first == gaps.length;
+///         Ok(Gaps {
+///             length: left.length + right.length,
+///             first: left.first + if is_gap(left) { right.first } else { 0 },
+///             last: right.last + if is_gap(right) { left.last } else { 0 },
+///             longest: left.longest.max(right.longest).max(left.last + right.first),
+///         })
+///     }
+/// }
+///
+/// let mut alphabet = Alphabet::default();
+/// let tick = alphabet.intern(&Event::named("tick"), None)?;
+/// let work = alphabet.intern(&Event::named("work"), None)?;
+/// let mut builder = FoldBuilder::new(alphabet);
+/// let step = builder.repeat(&[Item::new(Target::Symbol(work), 7), Item::once(tick)], 1_000_000)?;
+/// let root = builder.rule(&[step, Item::new(Target::Symbol(work), 9)])?;
+/// let fold = builder.finish();
+/// assert_eq!(measure_rules(&fold, &Without(tick))?[root.index()].longest, 9);
+/// # Ok::<(), loopfold::Error>(())
+/// ```
 pub trait Measure {
     /// The value of a stretch.
     type Value: Clone;
@@ -32,8 +87,8 @@ pub trait Measure {
     /// The value of two stretches, one after the other.
     fn join(&self, left: &Self::Value, right: &Self::Value) -> Result<Self::Value>;
 
-    /// The value of a stretch repeated `times` times: by squaring, unless the measure
-    /// knows better.
+    /// The value of a stretch repeated `times` times, at least once: by squaring, unless the
+    /// measure knows better.
     fn repeat(&self, value: &Self::Value, times: u64) -> Result<Self::Value> {
         power(self.empty(), value.clone(), times, |left, right| self.append(left, right, 1))
     }
@@ -323,9 +378,9 @@ impl Measure for Depth {
 
 /// How many events are written in the nest of a stretch: each loop body once.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Folded;
+pub struct NestLength;
 
-impl Measure for Folded {
+impl Measure for NestLength {
     type Value = u64;
     fn empty(&self) -> u64 {
         0
@@ -381,7 +436,8 @@ impl Measure for Coverage {
 }
 
 impl Fold {
-    /// A measure of one rule. To measure many, use [`measure_rules`].
+    /// A measure of one rule. All rules before it are measured too: for several rules
+    /// [`measure_rules`] costs the same.
     pub fn measure<M: Measure>(&self, measure: &M, rule: RuleId) -> Result<M::Value> {
         Ok(measure_rules(self, measure)?.swap_remove(rule.index()))
     }

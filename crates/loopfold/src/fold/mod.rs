@@ -27,7 +27,7 @@ mod unfold;
 pub use builder::FoldBuilder;
 pub(crate) use canonical::Canonical;
 pub use grammar::{Grammar, Located, Node};
-pub use measure::{Coverage, Depth, Folded, Length, Measure, Occurrences, measure_rules};
+pub use measure::{Coverage, Depth, Length, Measure, NestLength, Occurrences, measure_rules};
 pub use reach::{rule_uses, symbol_counts};
 pub(crate) use sums::Additive;
 pub use sums::{DurationSum, MetricSpread, MetricSum, RuleSums, Spread, StreamSums};

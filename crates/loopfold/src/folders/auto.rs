@@ -14,7 +14,7 @@
 //! Cost: that of `sequitur-runs`; where rules do not pay at most as much again, and then the stream in memory, at up to 27 bytes an event. Streams longer than
 //! [`LONGEST_TRIED`] are not looked at again, so memory stays bounded.
 
-use super::{Choice, Folded, Folder, Online, Outermost, SequiturRuns};
+use super::{Choice, FoldedRoot, Folder, Online, Outermost, SequiturRuns};
 use crate::fold::{FoldBuilder, Target};
 use crate::{Fold, Result, RuleId, Symbol};
 use hashbrown::HashMap;
@@ -47,7 +47,7 @@ impl Folder for Auto {
         self.fold_and_tell(stream, builder).map(|folded| folded.root)
     }
 
-    fn fold_and_tell(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<Folded> {
+    fn fold_and_tell(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<FoldedRoot> {
         let mut folding = Box::new(Choosing::new());
         folding.extend(stream)?;
         super::append(builder, folding.finish()?)
@@ -87,9 +87,9 @@ impl Online for Choosing {
         self.0.rules(builder)
     }
 
-    fn finish(self: Box<Self>) -> Result<(Fold, Folded)> {
+    fn finish(self: Box<Self>) -> Result<(Fold, FoldedRoot)> {
         let events = self.0.events();
-        let (fold, Folded { root, .. }) = self.0.finish()?;
+        let (fold, FoldedRoot { root, .. }) = self.0.finish()?;
         let stay = |why| Some(Choice { folder: SequiturRuns.name(), why });
         let choice = if events > 0 && events >= EVENTS_AN_ITEM * fold.items() as u64 {
             stay(MUCH_REPEATS)
@@ -102,11 +102,11 @@ impl Online for Choosing {
                 let choice = Some(Choice { folder: outermost.name(), why: ONLY_LOOPS });
                 let mut builder = FoldBuilder::default();
                 let root = outermost.fold(&symbols, &mut builder)?;
-                return Ok((builder.finish(), Folded { root, choice }));
+                return Ok((builder.finish(), FoldedRoot { root, choice }));
             }
             stay(RULES_PAY)
         };
-        Ok((fold, Folded { root, choice }))
+        Ok((fold, FoldedRoot { root, choice }))
     }
 }
 
@@ -142,7 +142,7 @@ mod tests {
         stream.iter().map(|&symbol| Symbol::from_raw(symbol)).collect()
     }
 
-    fn folded(stream: &[u32]) -> (Fold, Folded) {
+    fn folded(stream: &[u32]) -> (Fold, FoldedRoot) {
         let mut builder = FoldBuilder::default();
         let folded = Auto.fold_and_tell(&symbols(stream), &mut builder).unwrap();
         (builder.finish(), folded)

@@ -10,7 +10,7 @@
 //! Memory: the grammars; up to a million symbols that wait to be handed over and a few
 //! batches on their way; the alphabet; and times, if they are kept, as a trace keeps them.
 
-use super::{Folded, Folder, Online};
+use super::{FoldedRoot, Folder, Online};
 use crate::fold::{FoldBuilder, FoldedStream};
 use crate::trace::{Event, Intake, Projection, Sink, TimesKept, Timing};
 use crate::{Error, Fold, Result, StreamId, Symbol};
@@ -53,6 +53,8 @@ pub struct Folding {
     waiting: Vec<Vec<Symbol>>,
     waiting_in_all: usize,
 }
+
+opaque_debug!(Folding);
 
 impl Folding {
     /// Folds with an online folder, in the thread that pushes. Fails for a folder that
@@ -109,7 +111,7 @@ impl Folding {
     }
 
     /// One fold of the folds of all streams, in their order; equal rules become one.
-    fn join(&self, folds: Vec<(Fold, Folded)>) -> Result<Fold> {
+    fn join(&self, folds: Vec<(Fold, FoldedRoot)>) -> Result<Fold> {
         let mut builder = FoldBuilder::new(self.intake.alphabet.clone());
         for (head, (fold, folded)) in self.intake.streams.iter().zip(folds) {
             let root = builder.append_rules(&fold, Ok)?[folded.root.index()];
@@ -226,12 +228,12 @@ impl Grammars {
         outcome.map_err(|error| self.failure.get_or_init(|| error).clone())
     }
 
-    fn so_far(&self) -> Result<Vec<(Fold, Folded)>> {
+    fn so_far(&self) -> Result<Vec<(Fold, FoldedRoot)>> {
         self.check()?;
         self.streams.iter().map(|stream| stream.so_far()).collect()
     }
 
-    fn finish(self) -> Result<Vec<(Fold, Folded)>> {
+    fn finish(self) -> Result<Vec<(Fold, FoldedRoot)>> {
         self.check()?;
         self.streams.into_iter().map(Online::finish).collect()
     }
@@ -241,14 +243,14 @@ enum Message {
     Open(Box<dyn Online>),
     Extend(usize, Vec<Symbol>),
     /// Asks for the rules so far of every stream.
-    Ask(Sender<Result<Vec<(Fold, Folded)>>>),
+    Ask(Sender<Result<Vec<(Fold, FoldedRoot)>>>),
 }
 
 /// A thread that folds. It ends at the first failure, so that whoever sends it more learns
 /// of it at once and not when everything was read.
 struct Worker {
     messages: SyncSender<Message>,
-    thread: JoinHandle<Result<Vec<(Fold, Folded)>>>,
+    thread: JoinHandle<Result<Vec<(Fold, FoldedRoot)>>>,
     failure: Arc<OnceLock<Error>>,
 }
 
@@ -271,7 +273,7 @@ impl Worker {
 }
 
 /// What a worker does until there is nothing more to come.
-fn work(inbox: Receiver<Message>, mut grammars: Grammars) -> Result<Vec<(Fold, Folded)>> {
+fn work(inbox: Receiver<Message>, mut grammars: Grammars) -> Result<Vec<(Fold, FoldedRoot)>> {
     for message in inbox {
         match message {
             Message::Open(online) => grammars.streams.push(online),
@@ -285,7 +287,7 @@ fn work(inbox: Receiver<Message>, mut grammars: Grammars) -> Result<Vec<(Fold, F
     grammars.finish()
 }
 
-fn ask_all(workers: &[Worker]) -> Result<Vec<(Fold, Folded)>> {
+fn ask_all(workers: &[Worker]) -> Result<Vec<(Fold, FoldedRoot)>> {
     let mut answers = Vec::new();
     for worker in workers {
         let (answer, inbox) = channel();
@@ -300,7 +302,7 @@ fn ask_all(workers: &[Worker]) -> Result<Vec<(Fold, Folded)>> {
     Ok(in_order(parts))
 }
 
-fn finish_all(workers: Vec<Worker>) -> Result<Vec<(Fold, Folded)>> {
+fn finish_all(workers: Vec<Worker>) -> Result<Vec<(Fold, FoldedRoot)>> {
     let (messages, threads): (Vec<_>, Vec<_>) =
         workers.into_iter().map(|worker| (worker.messages, worker.thread)).unzip();
     drop(messages);

@@ -22,7 +22,7 @@ pub use auto::Auto;
 pub use folding::Folding;
 pub use innermost::{Guarded, Innermost};
 pub use minimum::Minimum;
-pub use online::{Choice, Folded, Online};
+pub use online::{Choice, FoldedRoot, Online};
 pub use outermost::{Halving, Outermost};
 pub use repair::Repair;
 pub use sequitur::{Sequitur, Sequitur1};
@@ -52,8 +52,8 @@ pub trait Folder: Send + Sync {
     fn fold(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<RuleId>;
 
     /// The same, for a folder that may choose among others: with what it chose.
-    fn fold_and_tell(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<Folded> {
-        self.fold(stream, builder).map(Folded::from)
+    fn fold_and_tell(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<FoldedRoot> {
+        self.fold(stream, builder).map(FoldedRoot::from)
     }
 
     /// Folds several streams with rules that they share, and tells of each;
@@ -63,7 +63,7 @@ pub trait Folder: Send + Sync {
         &self,
         _streams: &[&[Symbol]],
         _builder: &mut FoldBuilder,
-    ) -> Option<Result<Vec<Folded>>> {
+    ) -> Option<Result<Vec<FoldedRoot>>> {
         None
     }
 
@@ -172,7 +172,7 @@ pub fn fold_trace(trace: Trace, folder: &dyn Folder, threads: usize) -> Result<F
     let first_equal = first_equal_streams(&streams);
     let distinct: Vec<usize> = (0..streams.len()).filter(|&index| first_equal[index] == index).collect();
     let mut builder = FoldBuilder::new(alphabet);
-    let mut made: HashMap<usize, Folded> = HashMap::new();
+    let mut made: HashMap<usize, FoldedRoot> = HashMap::new();
     if let [only] = distinct[..] {
         // Straight into the builder: a fold of its own would be one copy more.
         made.insert(only, folder.fold_and_tell(&streams[only].symbols, &mut builder)?);
@@ -198,7 +198,7 @@ fn fold_together(
     streams: &[Stream],
     folder: &dyn Folder,
     builder: &mut FoldBuilder,
-) -> Option<Result<Vec<Folded>>> {
+) -> Option<Result<Vec<FoldedRoot>>> {
     let symbols: Vec<&[Symbol]> = distinct.iter().map(|&index| &streams[index].symbols[..]).collect();
     folder.fold_together(&symbols, builder)
 }
@@ -215,7 +215,7 @@ pub fn refold(fold: &Fold, folder: &dyn Folder, threads: usize) -> Result<Fold> 
     let unfold = |&root: &RuleId| Cow::Owned(fold.unfold(root).collect());
     let folded = fold_all(&distinct, unfold, folder, threads);
     let mut builder = FoldBuilder::new(fold.alphabet().clone());
-    let mut made: HashMap<RuleId, Folded> = HashMap::new();
+    let mut made: HashMap<RuleId, FoldedRoot> = HashMap::new();
     for (&root, folded) in distinct.iter().zip(folded) {
         made.insert(root, append(&mut builder, folded?)?);
     }
@@ -232,21 +232,21 @@ fn fold_all<'a, T: Sync>(
     symbols: impl Fn(&T) -> Cow<'a, [Symbol]> + Sync,
     folder: &dyn Folder,
     threads: usize,
-) -> Vec<Result<(Fold, Folded)>> {
+) -> Vec<Result<(Fold, FoldedRoot)>> {
     parallel_map(streams, threads, |stream| fold_stream(&symbols(stream), folder))
 }
 
 /// Folds one stream into a fold of its own, without alphabet and streams.
-fn fold_stream(symbols: &[Symbol], folder: &dyn Folder) -> Result<(Fold, Folded)> {
+fn fold_stream(symbols: &[Symbol], folder: &dyn Folder) -> Result<(Fold, FoldedRoot)> {
     let mut builder = FoldBuilder::default();
     let folded = folder.fold_and_tell(symbols, &mut builder)?;
     Ok((builder.finish(), folded))
 }
 
 /// Adds the rules of a fold that was made of one stream.
-fn append(builder: &mut FoldBuilder, (fold, folded): (Fold, Folded)) -> Result<Folded> {
+fn append(builder: &mut FoldBuilder, (fold, folded): (Fold, FoldedRoot)) -> Result<FoldedRoot> {
     let renamed = builder.append_rules(&fold, Ok)?;
-    Ok(Folded { root: renamed[folded.root.index()], ..folded })
+    Ok(FoldedRoot { root: renamed[folded.root.index()], ..folded })
 }
 
 /// For each stream the first stream with the same events. Only streams of equal length

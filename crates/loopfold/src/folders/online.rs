@@ -26,7 +26,7 @@ pub trait Online: Send {
     fn rules(&self, builder: &mut FoldBuilder) -> Result<RuleId>;
 
     /// The rules of what came so far as a fold of their own, without alphabet and streams.
-    fn so_far(&self) -> Result<(Fold, Folded)> {
+    fn so_far(&self) -> Result<(Fold, FoldedRoot)> {
         let mut builder = FoldBuilder::default();
         let root = self.rules(&mut builder)?;
         Ok((builder.finish(), root.into()))
@@ -35,14 +35,14 @@ pub trait Online: Send {
     /// The rules of the whole stream, which ends here. They are not added to a builder of
     /// the caller: a folder that chooses builds its candidates anyway, and each builder
     /// that rules go through hashes all their items.
-    fn finish(self: Box<Self>) -> Result<(Fold, Folded)> {
+    fn finish(self: Box<Self>) -> Result<(Fold, FoldedRoot)> {
         self.so_far()
     }
 }
 
 /// What came of folding a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Folded {
+pub struct FoldedRoot {
     /// The rule that unfolds to the stream.
     pub root: RuleId,
     /// What a folder that chooses among others chose.
@@ -58,7 +58,7 @@ pub struct Choice {
     pub why: &'static str,
 }
 
-impl From<RuleId> for Folded {
+impl From<RuleId> for FoldedRoot {
     fn from(root: RuleId) -> Self {
         Self { root, choice: None }
     }
@@ -67,7 +67,7 @@ impl From<RuleId> for Folded {
 /// The note of a stream that says why its folder was chosen.
 const WHY: &str = "why";
 
-impl Folded {
+impl FoldedRoot {
     /// The stream that was folded; its times come beside it.
     pub(super) fn stream(&self, name: &str, folder: &dyn Folder, notes: &[(String, String)]) -> FoldedStream {
         let mut notes: Vec<_> = notes.iter().filter(|(key, _)| key != WHY).cloned().collect();

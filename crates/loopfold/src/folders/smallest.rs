@@ -11,7 +11,7 @@
 //! Time: the sum of the times of these folders, and of measuring the rules of each. Memory: that
 //! of one of them, and the rules of two.
 
-use super::{Choice, Folded, Folder, Outermost, Repair, SequiturRuns};
+use super::{Choice, FoldedRoot, Folder, Outermost, Repair, SequiturRuns};
 use crate::fold::FoldBuilder;
 use crate::{Fold, Result, RuleId, Symbol};
 
@@ -50,7 +50,7 @@ impl Folder for Smallest {
         self.fold_and_tell(stream, builder).map(|folded| folded.root)
     }
 
-    fn fold_and_tell(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<Folded> {
+    fn fold_and_tell(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<FoldedRoot> {
         let mut best = self.candidate(&Repair, stream)?;
         for other in [&SequiturRuns as &dyn Folder, &Outermost::default()] {
             let candidate = self.candidate(other, stream)?;
@@ -59,20 +59,24 @@ impl Folder for Smallest {
             }
         }
         let root = builder.append_rules(&best.fold, Ok)?[best.root.index()];
-        Ok(Folded { root, choice: Some(Choice { folder: best.folder, why: WHY }) })
+        Ok(FoldedRoot { root, choice: Some(Choice { folder: best.folder, why: WHY }) })
     }
 
-    fn fold_together(&self, streams: &[&[Symbol]], builder: &mut FoldBuilder) -> Option<Result<Vec<Folded>>> {
+    fn fold_together(
+        &self,
+        streams: &[&[Symbol]],
+        builder: &mut FoldBuilder,
+    ) -> Option<Result<Vec<FoldedRoot>>> {
         let mut together = FoldBuilder::default();
         let shared = Repair.fold_together(streams, &mut together)?;
-        let choose = |shared: Vec<Folded>| {
+        let choose = |shared: Vec<FoldedRoot>| {
             let mut apart = FoldBuilder::default();
-            let alone: Vec<Folded> =
+            let alone: Vec<FoldedRoot> =
                 streams.iter().map(|stream| self.fold_and_tell(stream, &mut apart)).collect::<Result<_>>()?;
             let (together, apart) = (together.finish(), apart.finish());
             if self.size(&together, &shared)? < self.size(&apart, &alone)? {
                 let choice = Choice { folder: Repair.name(), why: WHY };
-                let chosen = |folded: Folded| Folded { choice: Some(choice.clone()), ..folded };
+                let chosen = |folded: FoldedRoot| FoldedRoot { choice: Some(choice.clone()), ..folded };
                 append(&together, shared.into_iter().map(chosen), builder)
             } else {
                 append(&apart, alone.into_iter(), builder)
@@ -83,7 +87,7 @@ impl Folder for Smallest {
 }
 
 impl Smallest {
-    fn size(&self, fold: &Fold, folded: &[Folded]) -> Result<usize> {
+    fn size(&self, fold: &Fold, folded: &[FoldedRoot]) -> Result<usize> {
         let roots: Vec<RuleId> = folded.iter().map(|folded| folded.root).collect();
         (self.coded_size)(fold, &roots)
     }
@@ -99,11 +103,11 @@ impl Smallest {
 
 fn append(
     fold: &Fold,
-    folded: impl Iterator<Item = Folded>,
+    folded: impl Iterator<Item = FoldedRoot>,
     builder: &mut FoldBuilder,
-) -> Result<Vec<Folded>> {
+) -> Result<Vec<FoldedRoot>> {
     let renamed = builder.append_rules(fold, Ok)?;
-    Ok(folded.map(|folded| Folded { root: renamed[folded.root.index()], ..folded }).collect())
+    Ok(folded.map(|folded| FoldedRoot { root: renamed[folded.root.index()], ..folded }).collect())
 }
 
 struct Candidate {
@@ -139,7 +143,7 @@ mod tests {
             assert_eq!(folded.choice.as_ref().unwrap().folder, "repair");
         }
         let mut apart = FoldBuilder::default();
-        let alone: Vec<Folded> =
+        let alone: Vec<FoldedRoot> =
             slices.iter().map(|stream| SMALLEST.fold_and_tell(stream, &mut apart).unwrap()).collect();
         assert!(SMALLEST.size(&fold, &folded).unwrap() < SMALLEST.size(&apart.finish(), &alone).unwrap());
     }

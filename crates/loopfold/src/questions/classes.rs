@@ -3,7 +3,7 @@
 //! Equal rules are one rule, so streams are alike exactly when they have the same root.
 
 use super::{Nest, Node};
-use crate::fold::{Coverage, Depth, Fold, Folded, measure_rules};
+use crate::fold::{Coverage, Depth, Fold, NestLength, measure_rules};
 use crate::{Result, RuleId};
 use hashbrown::HashMap;
 
@@ -63,7 +63,7 @@ fn share(part: u64, whole: u64) -> f64 {
 
 /// The classes of a fold, in the order of their first streams.
 pub fn classes(fold: &Fold) -> Result<Vec<Class>> {
-    let folded = measure_rules(fold, &Folded)?;
+    let folded = measure_rules(fold, &NestLength)?;
     let covered = measure_rules(fold, &Coverage)?;
     let depth = measure_rules(fold, &Depth)?;
     let mut classes: Vec<Class> = Vec::new();

@@ -36,6 +36,8 @@ pub struct EventClock<'a> {
     origin: Option<Option<i64>>,
 }
 
+opaque_debug!(EventClock<'a>);
+
 impl<'a> EventClock<'a> {
     /// The clock of a fold.
     pub fn new(fold: &'a Fold) -> Self {

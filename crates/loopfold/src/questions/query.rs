@@ -180,6 +180,9 @@ mod tests {
         let symbol = Symbol::new(1).unwrap();
         assert!(Query::new(vec![]).is_err());
         assert!(Query::new(vec![vec![symbol], vec![]]).is_err());
-        assert!(Query::of_symbols(&vec![symbol; Query::LONGEST + 1]).unwrap_err().is_limit());
+        assert!(
+            Query::of_symbols(&vec![symbol; Query::LONGEST + 1]).unwrap_err().kind()
+                == crate::ErrorKind::Limit
+        );
     }
 }

@@ -14,6 +14,8 @@ pub struct Collector {
     symbols: Vec<Vec<Symbol>>,
 }
 
+opaque_debug!(Collector);
+
 impl Collector {
     /// A collector that takes events as `projection` sees them.
     pub fn new(projection: Projection, times: TimesKept) -> Self {

@@ -1,20 +1,65 @@
 //! Columns of numbers beside the events: compressed in chunks while they grow, so
-//! that a column takes what its content is worth, and read back in any order.
+//! that a column takes what its content is worth, and read back in any order. Without the
+//! feature `archive` chunks are as long as their values.
 //!
 //! A chunk holds [`CHUNK`] values; reading a value decompresses its chunk, and a
 //! [`ColumnReader`] keeps the last one, so reading forwards costs a few nanoseconds a
 //! value. Cumulative sums per chunk make the sum of any range cost two chunks.
 
 use crate::{Error, Result};
-use pco::data_types::Number;
 
 /// Values in a full chunk.
 pub(crate) const CHUNK: usize = 1 << 15;
 
 /// A number a column can hold.
-pub trait Cell: Number + PartialEq + Into<Sum> {}
-impl Cell for i64 {}
-impl Cell for f64 {}
+pub trait Cell: Copy + std::fmt::Debug + Default + PartialEq + Into<Sum> {
+    /// Its bits: values that are no numbers are equal if these are.
+    fn bits(self) -> u64;
+
+    /// At most [`CHUNK`] values as bytes.
+    fn encode(values: &[Self]) -> Vec<u8>;
+
+    /// The reverse of [`encode`](Self::encode). Returns `None` unless the bytes are as many values.
+    fn decode(bytes: &[u8], values: &mut [Self]) -> Option<()>;
+}
+
+macro_rules! cell {
+    ($number:ty, $bits:expr) => {
+        impl Cell for $number {
+            fn bits(self) -> u64 {
+                $bits(self)
+            }
+
+            #[cfg(feature = "archive")]
+            fn encode(values: &[Self]) -> Vec<u8> {
+                // Fails only for a chunk of more than 2^24 values or an unknown setting.
+                pco::standalone::simple_compress(values, &pco::ChunkConfig::default()).unwrap_or_default()
+            }
+
+            #[cfg(feature = "archive")]
+            fn decode(bytes: &[u8], values: &mut [Self]) -> Option<()> {
+                let progress = pco::standalone::simple_decompress_into(bytes, values).ok()?;
+                (progress.n_processed == values.len() && progress.finished).then_some(())
+            }
+
+            #[cfg(not(feature = "archive"))]
+            fn encode(values: &[Self]) -> Vec<u8> {
+                values.iter().flat_map(|value| value.to_le_bytes()).collect()
+            }
+
+            #[cfg(not(feature = "archive"))]
+            fn decode(bytes: &[u8], values: &mut [Self]) -> Option<()> {
+                let (cells, rest) = bytes.as_chunks();
+                let fits = cells.len() == values.len() && rest.is_empty();
+                values.iter_mut().zip(cells).for_each(|(value, &cell)| *value = Self::from_le_bytes(cell));
+                fits.then_some(())
+            }
+        }
+    };
+}
+
+cell!(i64, |value| value as u64);
+cell!(f64, f64::to_bits);
 
 /// The sum of many cells: whole numbers exactly, others as a float.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -70,7 +115,7 @@ impl<T: Cell> PartialEq for Column<T> {
         self.len() == other.len() && {
             let (mut left, mut right) = (self.reader(), other.reader());
             (0..self.len()).all(|index| match (left.get(index), right.get(index)) {
-                (Ok(a), Ok(b)) => a.to_latent_ordered() == b.to_latent_ordered(),
+                (Ok(a), Ok(b)) => a.bits() == b.bits(),
                 _ => false,
             })
         }
@@ -193,10 +238,7 @@ fn damaged() -> Error {
 }
 
 fn compress<T: Cell>(values: &[T]) -> Chunk {
-    let config = pco::ChunkConfig::default();
-    // Fails only for a chunk of more than 2^24 values or an unknown setting.
-    let bytes = pco::standalone::simple_compress(values, &config).unwrap_or_default();
-    Chunk { bytes, values: values.len(), sum: sum_of(values) }
+    Chunk { bytes: T::encode(values), values: values.len(), sum: sum_of(values) }
 }
 
 fn sum_of<T: Cell>(values: &[T]) -> Sum {
@@ -212,12 +254,11 @@ fn decompress<T: Cell>(chunk: &Chunk) -> Result<Vec<T>> {
 /// Makes `values` those of a chunk. Its room is used again: fresh memory for every
 /// chunk would cost about as much as decompressing it.
 fn decompress_into<T: Cell>(chunk: &Chunk, values: &mut Vec<T>) -> Result<()> {
-    values.resize(chunk.values.min(CHUNK), T::from_latent_ordered(Default::default()));
-    let progress = pco::standalone::simple_decompress_into(&chunk.bytes, values).map_err(|_| damaged())?;
-    if progress.n_processed != chunk.values || !progress.finished {
-        return Err(damaged());
+    values.resize(chunk.values.min(CHUNK), T::default());
+    match T::decode(&chunk.bytes, values) {
+        Some(()) if values.len() == chunk.values => Ok(()),
+        _ => Err(damaged()),
     }
-    Ok(())
 }
 
 /// Reads a column, remembering the chunk read last.

@@ -223,7 +223,7 @@ fn minimum_is_as_small_as_its_oracle_says() {
         let stream = streams::small(&mut rng, 40);
         let times = if rng.one_in(4) { rng.between(2, 5) } else { 2 };
         let fold = fold(&stream, &Minimum { min_times: min_times(times) });
-        let folded = fold.measure(&loopfold::fold::Folded, fold.streams()[0].root()).unwrap();
+        let folded = fold.measure(&loopfold::fold::NestLength, fold.streams()[0].root()).unwrap();
         assert_eq!(
             folded as usize,
             oracles::minimum_folded(&stream, times),
@@ -239,7 +239,7 @@ fn minimum_is_never_larger_than_the_others_and_refuses_what_is_too_long() {
         let stream = streams::nests(2000, rng.next_u64());
         let size = |folder: &dyn Folder| {
             let fold = fold(&stream, folder);
-            fold.measure(&loopfold::fold::Folded, fold.streams()[0].root()).unwrap()
+            fold.measure(&loopfold::fold::NestLength, fold.streams()[0].root()).unwrap()
         };
         let least = size(&Minimum::default());
         for other in [
@@ -253,7 +253,7 @@ fn minimum_is_never_larger_than_the_others_and_refuses_what_is_too_long() {
     }
     let long = vec![Symbol::new(0).unwrap(); 20_000];
     let error = Minimum::default().fold(&long, &mut FoldBuilder::default()).unwrap_err();
-    assert!(error.is_limit() && error.to_string().contains("16384"), "{error}");
+    assert!(error.kind() == loopfold::ErrorKind::Limit && error.to_string().contains("16384"), "{error}");
 }
 
 #[test]

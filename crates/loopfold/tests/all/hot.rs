@@ -91,9 +91,10 @@ struct Question {
 
 impl Question {
     fn random(rng: &mut Rng, streams: &[Vec<u32>], size: u32) -> Self {
-        let dearest = if rng.one_in(2) { 1 } else { rng.between(1, 50) };
-        let mut costs: Vec<u64> =
-            (0..size).map(|_| if dearest == 1 { 1 } else { rng.below(dearest + 1) as u64 }).collect();
+        let max_event_cost = if rng.one_in(2) { 1 } else { rng.between(1, 50) };
+        let mut costs: Vec<u64> = (0..size)
+            .map(|_| if max_event_cost == 1 { 1 } else { rng.below(max_event_cost + 1) as u64 })
+            .collect();
         if rng.one_in(8) {
             // One event that dwarfs the others.
             costs[rng.below(size as usize)] = 100_000;

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// For each event of a stream, its index in what is shown; nothing if it is left out.
 fn shown_indices(processes: &Processes<'_>, rank: usize, calls: &[Call]) -> Vec<Option<u32>> {
-    let shown = processes.doings()[rank].shown();
+    let shown = processes.traces()[rank].shown();
     let mut written_out: Vec<u32> = Vec::new();
     // The positions of first occurrences, and loops, say which events are the same.
     fn write(
@@ -80,11 +80,11 @@ fn every_message_finds_its_other_end_for_every_folder() {
             .collect();
         let mut told = BTreeSet::new();
         for rank in 0..size {
-            let all = processes.doings()[rank].shown().symbols().len() as u32;
+            let all = processes.traces()[rank].shown().symbols().len() as u32;
             for link in partners.between(rank, 0, all) {
                 let label = processes
                     .alphabet()
-                    .label(processes.doings()[rank].shown().symbols()[link.index as usize]);
+                    .label(processes.traces()[rank].shown().symbols()[link.index as usize]);
                 if !label.starts_with("MPI_B") {
                     told.insert(((rank, link.index), (link.stream as usize, link.partner)));
                 }
@@ -249,7 +249,7 @@ fn receives_that_leave_something_open_find_what_they_can_mean() {
         }
         let mut told = BTreeSet::new();
         for rank in 0..size {
-            let all = processes.doings()[rank].shown().symbols().len() as u32;
+            let all = processes.traces()[rank].shown().symbols().len() as u32;
             let links = partners.between(rank, 0, all).iter();
             told.extend(links.map(|link| ((rank, link.index), (link.stream as usize, link.partner))));
         }

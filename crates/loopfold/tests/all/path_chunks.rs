@@ -339,7 +339,7 @@ fn every_damage_is_found() {
             assert!(error.starts_with("segment 1, chunks"), "{error}");
             let chunks = chunks_of(Cursor::new(&damaged));
             if place < contents_begin {
-                assert!(chunks.unwrap_err().is_damaged());
+                assert!(chunks.unwrap_err().kind() == loopfold::ErrorKind::Damaged);
                 continue;
             }
             let chunks = chunks.unwrap();
@@ -449,7 +449,7 @@ fn folds_of_too_many_events() {
     builder.stream(FoldedStream::new("long", "by hand", root));
     let fold = builder.finish();
     let options = ScanOptions { most_symbols: 1 << 22, ..ScanOptions::default() };
-    assert!(scan_unfolded(&fold, None, &query, &options).err().unwrap().is_limit());
+    assert!(scan_unfolded(&fold, None, &query, &options).err().unwrap().kind() == loopfold::ErrorKind::Limit);
     let found = scan_chunks(&fold, None, &query, &options).unwrap();
     assert_eq!(found.found.count_all().unwrap(), 2);
     let mut ends = Vec::new();
@@ -462,7 +462,10 @@ fn folds_of_too_many_events() {
     let effort = found.effort.chunks.unwrap();
     assert_eq!((effort.touched, effort.all), (2, (1 << 40) + 1));
     let options = sections::options(None, Some(ChunkSize::default()));
-    assert!(archive::write_with(&fold, std::io::sink(), &options).unwrap_err().is_limit());
+    assert!(
+        archive::write_with(&fold, std::io::sink(), &options).unwrap_err().kind()
+            == loopfold::ErrorKind::Limit
+    );
 }
 
 /// Symbols past the scan's table, which has 65,536, and blocks of more classes than fit a

@@ -302,7 +302,9 @@ fn schemes_are_used_when_asked_for() {
     }
     let few = ScanOptions { most_symbols: 1, ..ScanOptions::default() };
     let searcher = PathSearcher::new(&fold, None).unwrap().with_scan_options(few);
-    assert!(searcher.search(&query, Some(Scheme::Unfolded)).err().unwrap().is_limit());
+    assert!(
+        searcher.search(&query, Some(Scheme::Unfolded)).err().unwrap().kind() == loopfold::ErrorKind::Limit
+    );
 }
 
 fn archive_of(fold: &Fold, ranges: usize) -> Vec<u8> {

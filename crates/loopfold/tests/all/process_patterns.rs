@@ -254,7 +254,7 @@ fn events_are_chosen_and_found_again() {
             let all: Vec<Symbol> = fold.unfold(stream.root()).collect();
             let kept: Vec<u64> = (0..all.len()).filter(|&at| is_kept(&all[at])).map(|at| at as u64).collect();
             left_out += all.len() - kept.len();
-            let collapsed = streams.doings()[index].shown();
+            let collapsed = streams.traces()[index].shown();
             assert_eq!(collapsed.length(), kept.len() as u64);
             for (at, &symbol) in collapsed.symbols().iter().enumerate() {
                 let position = positions.of(index, collapsed.position(at)).unwrap();

@@ -9,7 +9,7 @@ use loopfold::trace::{Collector, Event, Field, Projection, Role, Sink, TimesKept
 use loopfold::{Error, Result, RuleId, Symbol};
 
 /// Levels of calls in a stored index were taken as they were, though calls cannot be nested in
-/// every way. No search needs them: whatever older files or hostile ones say there is passed over.
+/// every way. No search needs them, so an index has none: more numbers than the lengths are refused.
 #[test]
 fn levels_in_a_stored_index_were_not_checked() {
     let mut collector = Collector::default();
@@ -23,15 +23,12 @@ fn levels_in_a_stored_index_were_not_checked() {
     let index = PathIndex::of(&fold, 2).unwrap().unwrap();
     let stored = index.encode().unwrap();
     assert_eq!(PathIndex::decode(&stored, &fold).unwrap(), index);
-    // A byte that says that it is not compressed, the fingerprint, a mark, how many segments were
-    // asked for and are there, and their lengths.
-    assert_eq!((stored[0], &stored[9..14]), (0, &[0, 2, 2, 2, 2][..]));
-    // As it was: no mark, and three numbers with each segment. Seven calls are left, though there
-    // is no lowest one that is.
-    let segments = [2, 2, 2, 7, 9, 0, 2, 7, 9, 0];
-    let older = [&stored[..9], &segments, &stored[14..]].concat();
-    assert_eq!(PathIndex::decode(&older, &fold).unwrap(), index);
-    assert_eq!(PathIndex::verify(&older, &fold).unwrap(), 2);
+    // A byte that says that it is not compressed, the fingerprint, how many ranges were asked for
+    // and are there, and their lengths.
+    assert_eq!((stored[0], &stored[9..13]), (0, &[2, 2, 2, 2][..]));
+    let with_levels = [&stored[..9], &[2, 2, 2, 7, 9, 0, 2, 7, 9, 0], &stored[13..]].concat();
+    assert!(PathIndex::decode(&with_levels, &fold).unwrap_err().kind() == loopfold::ErrorKind::Damaged);
+    assert!(PathIndex::verify(&with_levels, &fold).is_err());
 }
 
 /// How often a function is called was counted by a pass over the fold for each of its symbols and
@@ -129,8 +126,11 @@ fn so_far_reports_the_failure_of_a_worker() {
         push(&mut folding, stream, 100).unwrap();
         for _ in 0..3 {
             let error = folding.so_far().unwrap_err();
-            assert!(error.is_limit() && error.to_string() == "too many events", "{threads} threads: {error}");
+            assert!(
+                error.kind() == loopfold::ErrorKind::Limit && error.to_string() == "too many events",
+                "{threads} threads: {error}"
+            );
         }
-        assert!(folding.finish().unwrap_err().is_limit(), "{threads} threads");
+        assert!(folding.finish().unwrap_err().kind() == loopfold::ErrorKind::Limit, "{threads} threads");
     }
 }

@@ -288,7 +288,7 @@ fn the_deviation_is_exact_far_from_zero() {
     assert!((negative.deviation().unwrap() - variance.sqrt()).abs() < 1e-12);
     let mut huge = Spread::of(i128::MAX);
     assert_eq!((huge.squares, huge.deviation()), (None, None));
-    assert!(huge.add(1).unwrap_err().is_limit());
+    assert!(huge.add(1).unwrap_err().kind() == loopfold::ErrorKind::Limit);
 }
 
 fn written(fold: &Fold) -> Vec<u8> {

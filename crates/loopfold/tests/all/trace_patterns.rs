@@ -86,7 +86,7 @@ fn windows_lie_within_the_smallest_pattern_that_holds_them() {
         let enclosing = EnclosingPatterns::of(&processes, &patterns);
         let positions = processes.positions();
         for stream in 0..program.len() {
-            let shown = processes.doings()[stream].shown();
+            let shown = processes.traces()[stream].shown();
             if shown.length() == 0 {
                 continue;
             }

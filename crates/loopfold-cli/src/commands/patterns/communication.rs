@@ -54,7 +54,7 @@ impl<'a> Communication<'a> {
     }
 
     fn nest(&self, part: Part, longest: usize) -> Nest {
-        let shown = self.processes.doings()[part.stream as usize].shown();
+        let shown = self.processes.traces()[part.stream as usize].shown();
         shown.nest_up_to(part.start as usize, part.end as usize, longest)
     }
 }

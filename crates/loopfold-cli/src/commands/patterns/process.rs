@@ -50,7 +50,7 @@ impl<'a> ProcessPatterns<'a> {
     /// The pattern as its first occurrence has it.
     fn nest(&self, pattern: &Pattern) -> Nest {
         let Some((stream, places)) = self.patterns.streams_of(pattern).next() else { return Nest::default() };
-        let collapsed = self.streams.doings()[stream].shown();
+        let collapsed = self.streams.traces()[stream].shown();
         let start = places.first().map_or(0, |place| place.start as usize);
         collapsed.nest_up_to(start, start + pattern.symbols.len(), LONGEST)
     }

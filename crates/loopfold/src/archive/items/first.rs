@@ -8,7 +8,7 @@
 
 use super::{Code, End, Model, NOTHING, RULE, Text, keys};
 use crate::Result;
-use crate::archive::chance::{Chance, Flag, LEVELS, Mixer, context};
+use crate::archive::bit_model::{BitModel, Flag, LEVELS, Mixer, context};
 use crate::archive::coder::Coder;
 use crate::archive::weights::Weights;
 
@@ -85,15 +85,15 @@ pub(super) struct Firsts {
     after_three: Vec<Followers>,
     shift: u32,
     /// Whether a guess is right: by who proposes it, with which trust, how many others
-    /// do, and the level of its chance after the last symbol.
+    /// do, and the level of its model after the last symbol.
     guess: [[[[Flag; LEVELS]; PROPOSERS]; TRUSTS]; PROPOSERS],
     /// Whether it is a new symbol: by whether the last one was, how long ago that was, and
-    /// the level of the chance after the last symbol.
+    /// the level of the model after the last symbol.
     is_new: [[[Flag; LEVELS]; 8]; 2],
     rest: Mixer<2>,
     /// For each half of a range of symbols, by the number in its middle: whether it is in
     /// the upper half.
-    upper: Vec<Chance>,
+    upper: Vec<BitModel>,
     /// Without context: by how often each symbol was the first one.
     plain: Weights,
     counts: Vec<u32>,
@@ -120,7 +120,7 @@ impl Firsts {
             return self.plain.add(symbols - 1, 1);
         }
         if self.upper.len() < symbols {
-            self.upper.resize(symbols.next_power_of_two(), Chance::default());
+            self.upper.resize(symbols.next_power_of_two(), BitModel::default());
         }
         Ok(())
     }
@@ -188,7 +188,7 @@ impl Model {
         let last = self.text.end.symbol as usize;
         let after_newest = usize::from(last == known - 1);
         let since = self.clock.wrapping_sub(self.newest_clock).max(1).ilog2().min(7) as usize;
-        let mut unknown = Chance::default();
+        let mut unknown = BitModel::default();
         let own = self.symbols.get_mut(last).map_or(&mut unknown, |symbol| &mut symbol.before_new);
         let flag = &mut self.firsts.is_new[after_newest][since][own.level()];
         let value = flag.code(coder, wanted as usize == known);
@@ -208,7 +208,7 @@ impl Model {
         value: bool,
     ) -> bool {
         let what = symbol ^ (number as Code) << 30;
-        let after_symbol = self.chances.of(context(keys::GUESS_AFTER_SYMBOL, self.text.end.symbol, what));
+        let after_symbol = self.models.of(context(keys::GUESS_AFTER_SYMBOL, self.text.end.symbol, what));
         let flag = &mut self.firsts.guess[proposer][trust][agree][after_symbol.level()];
         let value = flag.code(coder, value);
         after_symbol.learn(value);
@@ -218,7 +218,7 @@ impl Model {
     /// Codes a symbol bit by bit, the highest first, as far as there are symbols. It
     /// matters whether it may still be one near the last symbol, or near the newest.
     fn code_rest(&mut self, coder: &mut impl Coder, wanted: Code) -> Code {
-        let Self { symbols, chances, firsts, text, .. } = self;
+        let Self { symbols, models, firsts, text, .. } = self;
         let newest = symbols.len().saturating_sub(1) as Code;
         let last = text.end.symbol;
         let mut symbol = 0;
@@ -231,7 +231,7 @@ impl Model {
             let near_last = is_near(last) * (1 + (last >> bit & 1) as usize);
             let situation = bit as usize * 6 + near_last * 2 + is_near(newest);
             let upper = &mut firsts.upper[middle as usize];
-            let after_symbol = chances.of(context(keys::REST_AFTER_SYMBOL, last, middle));
+            let after_symbol = models.of(context(keys::REST_AFTER_SYMBOL, last, middle));
             if firsts.rest.code(coder, situation, [upper, after_symbol], wanted >= middle) {
                 symbol = middle;
             }

@@ -8,7 +8,7 @@
 
 use super::{Code, Model, RULE};
 use crate::Result;
-use crate::archive::chance::{Chance, Mixer, stretch};
+use crate::archive::bit_model::{BitModel, Mixer, stretch};
 use crate::archive::coder::{CERTAIN, Coder};
 use crate::archive::weights::Weights;
 
@@ -86,12 +86,12 @@ impl Members {
 pub(super) struct Latest {
     mixer: Mixer<2>,
     /// By the uses of the member, how long ago the last one was, and whether it is a rule.
-    by_age: Vec<Chance>,
+    by_age: Vec<BitModel>,
 }
 
 impl Default for Latest {
     fn default() -> Self {
-        Self { mixer: Mixer::new(1, [40, 80], 14), by_age: vec![Chance::default(); 16 * 32 * 2] }
+        Self { mixer: Mixer::new(1, [40, 80], 14), by_age: vec![BitModel::default(); 16 * 32 * 2] }
     }
 }
 
@@ -121,7 +121,7 @@ impl Model {
 }
 
 impl Latest {
-    /// Codes whether it is the member used last, of which the weights have an opinion too.
+    /// Codes whether it is the member used last, of which the weights have an logit too.
     #[inline]
     fn code(
         &mut self,
@@ -137,8 +137,8 @@ impl Latest {
         let uses = if latest.uses < 8 { latest.uses } else { (latest.uses.ilog2() + 5).min(15) };
         let ago = clock.wrapping_sub(members.clock).saturating_add(1).ilog2();
         let by_age = &mut self.by_age[(uses * 32 + ago) as usize * 2 + usize::from(latest.is_rule())];
-        let opinions = [by_age.opinion(), stretch(share.min(CERTAIN - 1))];
-        let value = self.mixer.code_opinions(coder, 0, opinions, value);
+        let logits = [by_age.logit(), stretch(share.min(CERTAIN - 1))];
+        let value = self.mixer.code_logits(coder, 0, logits, value);
         by_age.learn(value);
         value
     }

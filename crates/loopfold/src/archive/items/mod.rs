@@ -24,7 +24,7 @@ use self::first::{Firsts, Followers};
 use self::member::{Latest, Members};
 use self::number::Number;
 use self::repeat::{Repeats, Times};
-use super::chance::{Chance, Chances, Flag};
+use super::bit_model::{BitModel, BitModels, Flag};
 use super::coder::{CERTAIN, Coder};
 use crate::fold::Target;
 use crate::{Error, Result, RuleId, Symbol};
@@ -75,7 +75,7 @@ fn target_of(code: Code) -> Target {
     }
 }
 
-/// The keys of the kinds of contexts whose chances lie in the common table.
+/// The keys of the kinds of contexts whose models lie in the common table.
 mod keys {
     pub(super) const GUESS_AFTER_SYMBOL: u64 = 0x9e37_79b9_7f4a_7c15;
     pub(super) const REST_AFTER_SYMBOL: u64 = 0xd6e8_feb8_6659_fd93;
@@ -89,7 +89,7 @@ struct KnownSymbol {
     members: Members,
     repeats: Repeats,
     /// Whether a new symbol follows it.
-    before_new: Chance,
+    before_new: BitModel,
 }
 
 /// What is known of a rule that was used. Rules are many and met in any order: two share
@@ -158,7 +158,7 @@ pub(super) struct Model {
     rules: Vec<KnownRule>,
     /// How the rules begin, which is asked less often.
     beginnings: Vec<Beginning>,
-    chances: Chances,
+    models: BitModels,
     text: Text,
     /// How many items were coded, and how many when the newest symbol came up.
     clock: u32,
@@ -184,7 +184,7 @@ impl Model {
             symbols: Vec::new(),
             rules: Vec::new(),
             beginnings: Vec::new(),
-            chances: Chances::new((bits + 2).clamp(10, 17)),
+            models: BitModels::new((bits + 2).clamp(10, 17)),
             text: Text::default(),
             clock: 0,
             newest_clock: 0,
@@ -244,7 +244,7 @@ impl Model {
             followers: Followers::default(),
             members: Members::new(symbol, self.clock),
             repeats: Repeats::default(),
-            before_new: Chance::default(),
+            before_new: BitModel::default(),
         });
         self.firsts.add_symbol(self.symbols.len(), self.settings.plain)?;
         self.newest_clock = self.clock;

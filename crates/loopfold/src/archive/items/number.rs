@@ -4,7 +4,7 @@
 //! the bits themselves without the highest. Small numbers, which are the most, take few
 //! decisions.
 
-use crate::archive::chance::Flag;
+use crate::archive::bit_model::Flag;
 use crate::archive::coder::Coder;
 
 /// Numbers that depend on nothing but the numbers before.

@@ -3,7 +3,7 @@
 
 use super::number::{Decision, code_number};
 use super::{Code, Model, RULE, code_of, keys};
-use crate::archive::chance::{Chance, Flag, LEVELS, Mixer, context};
+use crate::archive::bit_model::{BitModel, Flag, LEVELS, Mixer, context};
 use crate::archive::coder::Coder;
 use crate::fold::Target;
 use crate::{Error, Result};
@@ -11,7 +11,7 @@ use crate::{Error, Result};
 /// Whether a target repeated before.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Repeats {
-    chance: Chance,
+    model: BitModel,
     /// The last four answers as bits, the last one lowest, below a one; once there were
     /// four, below 1 and 0. Nothing before the first.
     history: u8,
@@ -19,7 +19,7 @@ pub(super) struct Repeats {
 
 impl Repeats {
     fn learn(&mut self, value: bool) {
-        self.chance.learn(value);
+        self.model.learn(value);
         let history = self.history.max(1);
         self.history = (history << 1 | u8::from(value)) & 15 | if history >= 8 { 16 } else { 0 };
     }
@@ -27,11 +27,11 @@ impl Repeats {
 
 /// What is known of repeating in general.
 pub(super) struct Times {
-    /// By the history of the target, rules behind symbols, and the level of its chance.
+    /// By the history of the target, rules behind symbols, and the level of its model.
     repeats: [[Flag; LEVELS]; 64],
     count: Mixer<2>,
     /// For each decision on a count.
-    counts: Vec<Chance>,
+    counts: Vec<BitModel>,
 }
 
 /// So many bits of a count below the highest are learnt.
@@ -42,7 +42,7 @@ impl Default for Times {
         Self {
             repeats: [Flag::by_level(); 64],
             count: Mixer::new(64 + LEARNT as usize, [50; 2], 14),
-            counts: vec![Chance::default(); 128 << LEARNT],
+            counts: vec![BitModel::default(); 128 << LEARNT],
         }
     }
 }
@@ -72,14 +72,14 @@ impl Model {
             0 => (&mut self.symbols[code as usize].repeats, 0),
             _ => (&mut self.rules[(code & !RULE) as usize].repeats, 32),
         };
-        let flag = &mut self.times.repeats[kind + usize::from(repeats.history)][repeats.chance.level()];
+        let flag = &mut self.times.repeats[kind + usize::from(repeats.history)][repeats.model.level()];
         let value = flag.code(coder, value);
         repeats.learn(value);
         value
     }
 
     fn code_count(&mut self, coder: &mut impl Coder, code: Code, count: u64) -> u64 {
-        let Self { chances, times, .. } = self;
+        let Self { models, times, .. } = self;
         code_number(count, |decision, value| {
             let (situation, what) = match decision {
                 Decision::More { bits } => (bits, bits),
@@ -89,7 +89,7 @@ impl Model {
                 Decision::Bit { .. } => return coder.even(value),
             };
             let general = &mut times.counts[what as usize];
-            let own = chances.of(context(keys::COUNT_OF_TARGET, code, what));
+            let own = models.of(context(keys::COUNT_OF_TARGET, code, what));
             times.count.code(coder, situation as usize, [general, own], value)
         })
     }

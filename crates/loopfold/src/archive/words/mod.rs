@@ -4,7 +4,7 @@
 //! A name is told letter by letter. What followed the last five bytes, or else the last
 //! three, is a guess; if that is wrong, the letter is told as the bits of a fixed code that
 //! is short for what names are made of ([`letters`]). On each bit there are three
-//! opinions: what it was after the last byte, after the last two, and below the two bytes
+//! logits: what it was after the last byte, after the last two, and below the two bytes
 //! at this place of the name before, since names that are alike stand in the same columns.
 //! A number is told by how many bits it has, and how far it is from the last one with as
 //! many ([`numbers`]).
@@ -17,13 +17,13 @@ mod numbers;
 
 use self::letters::Letter;
 use self::numbers::Numbers;
-use super::chance::{Chances, Flag, LEVELS, Mixer, context};
+use super::bit_model::{BitModels, Flag, LEVELS, Mixer, context};
 use super::coder::Coder;
 use crate::{Error, Result};
 
 /// What is learnt of names and numbers.
 pub(super) struct Words {
-    chances: Chances,
+    models: BitModels,
     names: Names,
     numbers: Numbers,
 }
@@ -35,7 +35,7 @@ struct Names {
     after_three: Vec<Expected>,
     shift: u32,
     /// Whether it is what was expected: after five bytes or three, with which trust,
-    /// whether both expect it, and the level of its chance after the last byte.
+    /// whether both expect it, and the level of its model after the last byte.
     guess: [[[[Flag; LEVELS]; 2]; TRUSTS]; 2],
     bits: Mixer<3>,
     /// The last eight bytes, the last one lowest. A name ends with a zero.
@@ -82,7 +82,7 @@ impl Words {
         let bits = usize::BITS - bytes.leading_zeros();
         let slots = bits.clamp(6, 18);
         Self {
-            chances: Chances::new((bits + 7).clamp(10, 20)),
+            models: BitModels::new((bits + 7).clamp(10, 20)),
             names: Names {
                 after_five: vec![Expected::default(); 1 << slots],
                 after_three: vec![Expected::default(); 1 << slots],
@@ -101,7 +101,7 @@ impl Words {
         let mut coded = Vec::new();
         loop {
             let wanted = name.get(coded.len()).map_or(Letter::END, |&byte| Letter::from(byte));
-            let letter = self.names.code_letter(coder, &mut self.chances, coded.len(), wanted);
+            let letter = self.names.code_letter(coder, &mut self.models, coded.len(), wanted);
             let Some(byte) = letter.byte() else { break };
             if coded.len() == most {
                 return Err(Error::damaged("coded", "a text is longer than it may be"));
@@ -114,7 +114,7 @@ impl Words {
 
     /// Codes a number.
     pub(super) fn code_number(&mut self, coder: &mut impl Coder, number: u64) -> Result<u64> {
-        self.numbers.code(coder, &mut self.chances, number)
+        self.numbers.code(coder, &mut self.models, number)
     }
 }
 
@@ -123,16 +123,16 @@ impl Names {
     fn code_letter(
         &mut self,
         coder: &mut impl Coder,
-        chances: &mut Chances,
+        models: &mut BitModels,
         place: usize,
         wanted: Letter,
     ) -> Letter {
         let last = self.last as u32;
         let five = (context(keys::FIVE_BYTES, last, (self.last >> 32) as u32 & 0xff) >> self.shift) as usize;
         let three = (context(keys::THREE_BYTES, last & 0xff_ffff, 0) >> self.shift) as usize;
-        let letter = match self.code_guess(coder, chances, five, three, wanted) {
+        let letter = match self.code_guess(coder, models, five, three, wanted) {
             Some(letter) => letter,
-            None => self.code_bits(coder, chances, place, wanted),
+            None => self.code_bits(coder, models, place, wanted),
         };
         self.after_five[five].learn(letter);
         self.after_three[three].learn(letter);
@@ -144,7 +144,7 @@ impl Names {
     fn code_guess(
         &mut self,
         coder: &mut impl Coder,
-        chances: &mut Chances,
+        models: &mut BitModels,
         five: usize,
         three: usize,
         wanted: Letter,
@@ -156,11 +156,11 @@ impl Names {
         }
         let agree = usize::from(after_five.letter == after_three.letter);
         let what = expected.letter.number() << 8 | self.last as u32 & 0xff;
-        let chance = chances.of(context(keys::GUESS, what, 0));
+        let model = models.of(context(keys::GUESS, what, 0));
         let trust = usize::from(expected.trust).min(TRUSTS - 1);
-        let flag = &mut self.guess[source][trust][agree][chance.level()];
+        let flag = &mut self.guess[source][trust][agree][model.level()];
         let value = flag.code(coder, expected.letter == wanted);
-        chance.learn(value);
+        model.learn(value);
         value.then_some(expected.letter)
     }
 
@@ -168,7 +168,7 @@ impl Names {
     fn code_bits(
         &mut self,
         coder: &mut impl Coder,
-        chances: &mut Chances,
+        models: &mut BitModels,
         place: usize,
         wanted: Letter,
     ) -> Letter {
@@ -178,10 +178,10 @@ impl Names {
         loop {
             let left = length.saturating_sub(known.length() + 1);
             let bits = u64::from(known.bits()).wrapping_mul(keys::KNOWN_BITS);
-            let places = contexts.map(|context| chances.place(context.wrapping_add(bits)));
-            let opinions = places.map(|place| chances.at(place).opinion());
-            let bit = self.bits.code_opinions(coder, 0, opinions, code >> left & 1 == 1);
-            places.into_iter().for_each(|place| chances.at(place).learn(bit));
+            let places = contexts.map(|context| models.place(context.wrapping_add(bits)));
+            let logits = places.map(|place| models.at(place).logit());
+            let bit = self.bits.code_logits(coder, 0, logits, code >> left & 1 == 1);
+            places.into_iter().for_each(|place| models.at(place).learn(bit));
             if let Some(letter) = known.learn(bit) {
                 return letter;
             }

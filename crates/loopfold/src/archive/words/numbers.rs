@@ -1,9 +1,9 @@
 //! Numbers: how many bits, and how far from the last one with as many.
 //!
 //! Addresses and identifiers of one kind have the same number of bits and lie near each
-//! other. Each decision is coded by the levels of two chances.
+//! other. Each decision is coded by the levels of two models.
 
-use crate::archive::chance::{Chances, Flag, LEVELS, context};
+use crate::archive::bit_model::{BitModels, Flag, LEVELS, context};
 use crate::archive::coder::Coder;
 use crate::{Error, Result};
 
@@ -45,15 +45,20 @@ const KEYS: [[u64; 2]; 4] = [
 ];
 
 impl Numbers {
-    pub(super) fn code(&mut self, coder: &mut impl Coder, chances: &mut Chances, wanted: u64) -> Result<u64> {
-        let width = self.code_width(coder, chances, About::Width, self.width, bits_of(wanted))?;
+    pub(super) fn code(
+        &mut self,
+        coder: &mut impl Coder,
+        models: &mut BitModels,
+        wanted: u64,
+    ) -> Result<u64> {
+        let width = self.code_width(coder, models, About::Width, self.width, bits_of(wanted))?;
         let last = self.last[width as usize];
         let difference = wanted.wrapping_sub(last) as i64;
         let wanted = difference.unsigned_abs();
-        let bits = self.code_width(coder, chances, About::Step, self.step, bits_of(wanted))?;
+        let bits = self.code_width(coder, models, About::Step, self.step, bits_of(wanted))?;
         let contexts = [bits, bits << 8 | self.step];
-        let is_negative = bits > 0 && self.decide(coder, chances, About::Sign, 0, contexts, difference < 0);
-        let distance = self.code_distance(coder, chances, bits, last as u32 & 15, is_negative, wanted);
+        let is_negative = bits > 0 && self.decide(coder, models, About::Sign, 0, contexts, difference < 0);
+        let distance = self.code_distance(coder, models, bits, last as u32 & 15, is_negative, wanted);
         let number = if is_negative { last.wrapping_sub(distance) } else { last.wrapping_add(distance) };
         if bits_of(number) != width {
             return Err(Error::damaged("coded", "a number does not have as many bits as it should"));
@@ -68,7 +73,7 @@ impl Numbers {
     fn code_width(
         &mut self,
         coder: &mut impl Coder,
-        chances: &mut Chances,
+        models: &mut BitModels,
         about: About,
         before: u32,
         wanted: u32,
@@ -76,7 +81,7 @@ impl Numbers {
         let mut node = 1;
         for bit in (0..7).rev() {
             let contexts = [node, before << 8 | node];
-            let value = self.decide(coder, chances, about, 0, contexts, wanted >> bit & 1 == 1);
+            let value = self.decide(coder, models, about, 0, contexts, wanted >> bit & 1 == 1);
             node = node << 1 | u32::from(value);
         }
         let width = node & 127;
@@ -91,7 +96,7 @@ impl Numbers {
     fn code_distance(
         &mut self,
         coder: &mut impl Coder,
-        chances: &mut Chances,
+        models: &mut BitModels,
         bits: u32,
         from: u32,
         is_negative: bool,
@@ -108,7 +113,7 @@ impl Numbers {
             };
             let value = match known > 6 && bit >= 4 {
                 true => coder.even(value),
-                false => self.decide(coder, chances, About::Bits, known.min(15), [high, low], value),
+                false => self.decide(coder, models, About::Bits, known.min(15), [high, low], value),
             };
             distance = distance << 1 | u64::from(value);
         }
@@ -118,18 +123,18 @@ impl Numbers {
     fn decide(
         &mut self,
         coder: &mut impl Coder,
-        chances: &mut Chances,
+        models: &mut BitModels,
         about: About,
         place: u32,
         contexts: [u32; 2],
         value: bool,
     ) -> bool {
         let [first, second] =
-            [0, 1].map(|kind| chances.place(context(KEYS[about as usize][kind], 0, contexts[kind])));
-        let levels = (chances.at(first).level(), chances.at(second).level());
+            [0, 1].map(|kind| models.place(context(KEYS[about as usize][kind], 0, contexts[kind])));
+        let levels = (models.at(first).level(), models.at(second).level());
         let value = self.flags[about as usize + place as usize][levels.0][levels.1].code(coder, value);
-        chances.at(first).learn(value);
-        chances.at(second).learn(value);
+        models.at(first).learn(value);
+        models.at(second).learn(value);
         value
     }
 }

@@ -27,7 +27,7 @@ mod rules;
 mod savings;
 mod sequence;
 
-use super::{Folded, Folder};
+use super::{FoldedRoot, Folder};
 use crate::fold::FoldBuilder;
 use crate::{Result, RuleId, Symbol};
 use kinds::{Kinds, SymbolKinds};
@@ -49,9 +49,13 @@ impl Folder for Repair {
         Ok(fold(&[stream], builder)?[0])
     }
 
-    fn fold_together(&self, streams: &[&[Symbol]], builder: &mut FoldBuilder) -> Option<Result<Vec<Folded>>> {
+    fn fold_together(
+        &self,
+        streams: &[&[Symbol]],
+        builder: &mut FoldBuilder,
+    ) -> Option<Result<Vec<FoldedRoot>>> {
         let cells: usize = streams.iter().map(|stream| stream.len() + 1).sum();
-        let fold = || Ok(fold(streams, builder)?.into_iter().map(Folded::from).collect());
+        let fold = || Ok(fold(streams, builder)?.into_iter().map(FoldedRoot::from).collect());
         (cells < u32::MAX as usize).then(fold)
     }
 }

@@ -53,7 +53,7 @@ mod grammar;
 #[cfg(test)]
 mod tests;
 
-use super::{Folded, Folder, Online};
+use super::{FoldedRoot, Folder, Online};
 use crate::fold::{Fold, FoldBuilder};
 use crate::{Error, Result, RuleId, Symbol};
 use cursor::{Cursor, Mode};
@@ -384,7 +384,7 @@ impl Online for Folding {
         self.grammar.emit(&self.root_items(), builder)
     }
 
-    fn finish(mut self: Box<Self>) -> Result<(Fold, Folded)> {
+    fn finish(mut self: Box<Self>) -> Result<(Fold, FoldedRoot)> {
         self.settle();
         self.so_far()
     }

@@ -86,7 +86,7 @@ impl Looking<'_, '_> {
     /// Whether an event can send to another stream's process, and whether it can receive from it.
     fn ends(&self, stream: u32, index: u32, other: u32) -> (bool, bool) {
         let Processes { communicators, shown_calls, .. } = self.processes;
-        let shown = self.processes.doings()[stream as usize].shown();
+        let shown = self.processes.traces()[stream as usize].shown();
         let Some(call) = shown_calls.get(shown.symbols()[index as usize]) else { return (false, false) };
         let comm = shown_calls.comm(call.comm);
         let other = communicators.rank(other as usize);

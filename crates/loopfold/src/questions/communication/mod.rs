@@ -21,6 +21,6 @@ pub use join::{CommunicationPattern, Occurrence, Part, communication_patterns};
 pub use known::{KnownPattern, KnownVariant};
 pub use partners::{Disagreement, Link, Partners, Traffic, Unmatched};
 pub use peers::{GridTold, Peers, PeersTold};
-pub use processes::{Doing, Processes};
+pub use processes::{ProcessTrace, Processes};
 pub use topology::{Channels, Direction, Layout, Topology};
 pub use trace_patterns::{FirstPlace, TracePatterns};

@@ -187,13 +187,13 @@ const MOST_EACH: u64 = 64;
 impl<'p, 'a> Matching<'p, 'a> {
     fn new(processes: &'p Processes<'a>) -> Result<Self> {
         let mut first_events = vec![0u32];
-        for doing in processes.doings() {
+        for trace in processes.traces() {
             let last = first_events.last().copied().unwrap_or(0);
-            let next = u32::try_from(doing.events.len()).ok().and_then(|more| last.checked_add(more));
+            let next = u32::try_from(trace.events.len()).ok().and_then(|more| last.checked_add(more));
             first_events
                 .push(next.ok_or_else(|| Error::limit("more than 2^32 different places of messages"))?);
         }
-        let streams = processes.doings().len();
+        let streams = processes.traces().len();
         let written = u64::from(first_events.last().copied().unwrap_or(0));
         let most = MOST_MORE + MOST_EACH * written;
         let mut is_present = vec![false; processes.communicators.size() as usize];
@@ -222,7 +222,7 @@ impl<'p, 'a> Matching<'p, 'a> {
     }
 
     fn run(mut self) -> Result<Partners> {
-        for stream in 0..self.processes.doings().len() {
+        for stream in 0..self.processes.traces().len() {
             self.gather(stream);
             if self.room == 0 {
                 return Err(Error::limit("events that are lists of so many messages"));
@@ -230,11 +230,11 @@ impl<'p, 'a> Matching<'p, 'a> {
         }
         self.match_messages();
         self.match_collectives();
-        for (links, doing) in self.result.links.iter_mut().zip(self.processes.doings()) {
+        for (links, trace) in self.result.links.iter_mut().zip(self.processes.traces()) {
             links.sort_unstable();
             links.dedup();
             links.shrink_to_fit();
-            self.result.starts.push(starts(links, doing.shown().symbols().len()));
+            self.result.starts.push(starts(links, trace.shown().symbols().len()));
         }
         self.result
             .unmatched
@@ -247,11 +247,11 @@ impl<'p, 'a> Matching<'p, 'a> {
         let processes = self.processes;
         let Processes { calls, communicators, .. } = processes;
         let rank = communicators.rank(stream);
-        let doing = &processes.doings()[stream];
+        let trace = &processes.traces()[stream];
         let first_event = self.first_events[stream];
         let mut next_loop = self.next_loop;
-        each_with_loops(&doing.nest, &mut Vec::new(), &mut next_loop, &mut |index, around| {
-            let Some(call) = calls.get(doing.events[index as usize].symbol) else { return };
+        each_with_loops(&trace.nest, &mut Vec::new(), &mut next_loop, &mut |index, around| {
+            let Some(call) = calls.get(trace.events[index as usize].symbol) else { return };
             let times = around.iter().fold(1u64, |product, &(_, times)| product.saturating_mul(times));
             let event = first_event + index;
             self.room = self.room.saturating_sub((call.sends.len() + call.receives.len()) as u64);
@@ -316,7 +316,7 @@ impl<'p, 'a> Matching<'p, 'a> {
     /// The stream of an event, and what it is.
     fn locate(&self, event: u32) -> (usize, DoneEvent) {
         let stream = self.first_events.partition_point(|&first| first <= event) - 1;
-        (stream, self.processes.doings()[stream].events[(event - self.first_events[stream]) as usize])
+        (stream, self.processes.traces()[stream].events[(event - self.first_events[stream]) as usize])
     }
 
     fn link(&mut self, a: u32, b: u32) {
@@ -474,13 +474,13 @@ impl<'p, 'a> Matching<'p, 'a> {
         let Processes { calls, communicators, .. } = self.processes;
         let mut sequences: HashMap<Wanted, Sequence> = HashMap::new();
         let mut next_loop = 0;
-        for (stream, doing) in self.processes.doings().iter().enumerate() {
+        for (stream, trace) in self.processes.traces().iter().enumerate() {
             let from = communicators.rank(stream);
             if !senders.contains(&from) {
                 continue;
             }
-            each_with_loops(&doing.nest, &mut Vec::new(), &mut next_loop, &mut |index, around| {
-                let Some(call) = calls.get(doing.events[index as usize].symbol) else { return };
+            each_with_loops(&trace.nest, &mut Vec::new(), &mut next_loop, &mut |index, around| {
+                let Some(call) = calls.get(trace.events[index as usize].symbol) else { return };
                 for message in &call.sends {
                     let Peer::Rank(peer) = message.peer else { continue };
                     let to = communicators.world_rank(stream, calls.comm(call.comm), peer);
@@ -592,7 +592,7 @@ impl<'p, 'a> Matching<'p, 'a> {
             busy.extend(group.sequences.keys().map(|&stream| (number, communicators.rank(stream))));
         }
         let mut idle: HashMap<usize, Vec<(usize, Vec<Node>)>> = HashMap::new();
-        for stream in 0..self.processes.doings().len() {
+        for stream in 0..self.processes.traces().len() {
             let world = communicators.members(stream, WORLD).is_none().then_some((WORLD, None));
             let others =
                 communicators.of_stream(stream).map(|(comm, members)| (comm, Some(members.as_ptr())));

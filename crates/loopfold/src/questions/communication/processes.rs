@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 /// What one stream does.
 #[derive(Clone, Debug, Default)]
-pub struct Doing {
+pub struct ProcessTrace {
     shown: LoopCollapsed,
     /// What both forms have in common: indices into the events.
     pub(super) nest: Vec<Node>,
@@ -41,7 +41,7 @@ pub(super) struct DoneEvent {
     pub(super) shown: u32,
 }
 
-impl Doing {
+impl ProcessTrace {
     /// Where both forms have the same loops.
     fn of_one_form(
         exact: LoopCollapsed,
@@ -71,8 +71,8 @@ pub struct Processes<'a> {
     /// What shown symbols mean, and what they say of communication.
     alphabet: Alphabet,
     pub(super) shown_calls: Calls,
-    doings: Vec<Arc<Doing>>,
-    /// Functions, by the numbers that [`Doing::contexts`] has, and the numbers.
+    traces: Vec<Arc<ProcessTrace>>,
+    /// Functions, by the numbers that [`ProcessTrace::contexts`] has, and the numbers.
     functions: Vec<String>,
     numbers: HashMap<String, u32>,
     /// The streams whose stored loops were taken.
@@ -100,14 +100,14 @@ impl<'a> Processes<'a> {
         roots.dedup();
         let is_long = |root: RuleId| fold.length(root) > room.events;
         let distinct = parallel_map(&roots, room.threads, |&root| {
-            let doing = match is_long(root) {
+            let trace = match is_long(root) {
                 true => doing_as_stored(fold, root, &kinds, &shown, room.symbols),
-                false => doing(fold, root, &kinds, &shown, fold_stream),
+                false => process_trace(fold, root, &kinds, &shown, fold_stream),
             };
-            doing.map(Arc::new)
+            trace.map(Arc::new)
         });
-        let distinct: Vec<Arc<Doing>> = distinct.into_iter().collect::<Result<_>>()?;
-        let doing_of = |stream: &FoldedStream| {
+        let distinct: Vec<Arc<ProcessTrace>> = distinct.into_iter().collect::<Result<_>>()?;
+        let trace_of = |stream: &FoldedStream| {
             Arc::clone(&distinct[roots.binary_search(&stream.root()).unwrap_or_default()])
         };
         let streams = fold.streams();
@@ -117,7 +117,7 @@ impl<'a> Processes<'a> {
             communicators,
             shown_calls: Calls::of(&alphabet),
             alphabet,
-            doings: streams.iter().map(doing_of).collect(),
+            traces: streams.iter().map(trace_of).collect(),
             stored: (0..streams.len()).filter(|&at| is_long(streams[at].root())).collect(),
             taken: kinds.of.iter().map(|&kind| kind == Kind::Taken).collect(),
             functions: kinds.functions,
@@ -128,7 +128,7 @@ impl<'a> Processes<'a> {
 
     /// The streams as they are shown.
     pub fn shown(&self) -> Vec<&LoopCollapsed> {
-        self.doings.iter().map(|doing| doing.shown()).collect()
+        self.traces.iter().map(|trace| trace.shown()).collect()
     }
 
     /// The streams that are too long to be unfolded: the loops of the fold were taken as they
@@ -158,13 +158,13 @@ impl<'a> Processes<'a> {
     }
 
     /// What each stream does.
-    pub fn doings(&self) -> &[Arc<Doing>] {
-        &self.doings
+    pub fn traces(&self) -> &[Arc<ProcessTrace>] {
+        &self.traces
     }
 
     /// The function that a shown event of a stream happens in.
     pub fn function(&self, stream: usize, index: usize) -> Option<&str> {
-        let function = *self.doings[stream].contexts.get(index)?;
+        let function = *self.traces[stream].contexts.get(index)?;
         self.functions.get(function as usize).map(String::as_str)
     }
 
@@ -172,7 +172,7 @@ impl<'a> Processes<'a> {
     /// at; not where all events are, as in a trace without communication.
     pub fn calls(&self, stream: usize, function: &str) -> u64 {
         let Some(&number) = self.numbers.get(function) else { return 0 };
-        let entered = &self.doings[stream].entered;
+        let entered = &self.traces[stream].entered;
         entered.binary_search_by_key(&number, |&(known, _)| known).map_or(0, |at| entered[at].1)
     }
 }
@@ -269,13 +269,13 @@ impl Annotated {
     }
 }
 
-fn doing(
+fn process_trace(
     fold: &Fold,
     root: RuleId,
     kinds: &Kinds,
     shown: &[Symbol],
     fold_stream: FoldStream<'_>,
-) -> Result<Doing> {
+) -> Result<ProcessTrace> {
     let mut annotated = Annotated::new(fold.alphabet().len());
     let mut exact: Vec<Symbol> = Vec::new();
     let mut open: Vec<u32> = Vec::new();
@@ -316,7 +316,7 @@ fn doing(
         drop(exact);
         let contexts = exact_form.symbols().iter().map(|&symbol| plain.meanings[symbol.index()].1).collect();
         let exact_form = exact_form.renamed(|symbol| annotated.meanings[symbol.index()].0);
-        return Ok(Doing::of_one_form(exact_form, contexts, entered, shown));
+        return Ok(ProcessTrace::of_one_form(exact_form, contexts, entered, shown));
     }
     exact.iter_mut().for_each(|symbol| *symbol = shorter[symbol.index()]);
     let shown_form = LoopCollapsed::of(&exact, fold_stream)?;
@@ -327,7 +327,7 @@ fn doing(
     let event = |(exact, shown): (u32, u32)| DoneEvent { symbol: exact_symbol(exact), shown };
     let events = pairs.into_iter().map(event).collect();
     let shown = shown_form.renamed(|symbol| plain.meanings[symbol.index()].0);
-    Ok(Doing { shown, nest, events, contexts, entered })
+    Ok(ProcessTrace { shown, nest, events, contexts, entered })
 }
 
 /// How many events are unfolded at once.
@@ -340,7 +340,7 @@ fn doing_as_stored(
     kinds: &Kinds,
     shown: &[Symbol],
     limit: usize,
-) -> Result<Doing> {
+) -> Result<ProcessTrace> {
     let exact = LoopCollapsed::of_rule(fold, root, limit)?;
     let mut entered = vec![0u64; kinds.functions.len()];
     for (index, symbol) in exact.symbols().iter().enumerate() {
@@ -351,7 +351,7 @@ fn doing_as_stored(
     }
     let exact = exact.filtered(|symbol| kinds.of[symbol.index()] == Kind::Taken)?;
     let contexts = vec![NOWHERE; exact.symbols().len()];
-    Ok(Doing::of_one_form(exact, contexts, Kinds::entered(&entered), shown))
+    Ok(ProcessTrace::of_one_form(exact, contexts, Kinds::entered(&entered), shown))
 }
 
 /// A loop-collapsed stream as a nest of its indices.

@@ -58,6 +58,8 @@ pub struct Found<'a> {
     length: u64,
 }
 
+opaque_debug!(Found<'a>);
+
 /// Looks for a query in all streams of a fold.
 pub fn find<'a>(fold: &'a Fold, query: &Query) -> Result<Found<'a>> {
     let index: Box<dyn OccurrenceIndex + 'a> = if query.len() <= 64 {
@@ -149,6 +151,8 @@ pub struct Places<'f> {
     /// The stream that is searched.
     search: Option<(usize, Box<dyn OccurrenceSearch + 'f>)>,
 }
+
+opaque_debug!(Places<'f>);
 
 impl Places<'_> {
     /// Passes over `skip` occurrences and returns the next one.

@@ -35,6 +35,7 @@ mod locate;
 mod query;
 mod scan;
 mod slice;
+#[cfg(feature = "archive")]
 mod stored_chunks;
 mod strategy;
 mod summary;
@@ -48,5 +49,6 @@ use query::functions;
 pub use query::functions::{Function, Functions};
 pub use query::{PathQuery, PathReader, is_path};
 pub use scan::{PathScan, ScanOptions, TraceChunks};
+#[cfg(feature = "archive")]
 pub use stored_chunks::{Chunk, ChunkSize, ChunkTotals, Chunks, chunk_totals};
 pub use strategy::{Effort, PathAnswer, PathOccurrences, PathSearcher, Scheme, Share, find_path};

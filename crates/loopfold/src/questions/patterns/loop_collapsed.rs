@@ -14,7 +14,7 @@
 //! 60 a loop.
 
 use crate::fold::cursor::{Cursor, Move, Stretch, Visitor};
-use crate::fold::{Fold, FoldBuilder, Folded, Item, Target, measure_rules};
+use crate::fold::{Fold, FoldBuilder, Item, NestLength, Target, measure_rules};
 use crate::questions::{Nest, Node};
 use crate::{Error, Result, RuleId, Symbol};
 use std::convert::Infallible;
@@ -91,7 +91,7 @@ impl LoopCollapsed {
     /// The loops of a fold as they are, for a stream too long to be unfolded; an error if
     /// even so it has more than `limit` symbols.
     pub fn of_rule(fold: &Fold, rule: RuleId, limit: usize) -> Result<Self> {
-        let written = measure_rules(fold, &Folded)?[rule.index()];
+        let written = measure_rules(fold, &NestLength)?[rule.index()];
         if written > limit.min(NONE as usize - 1) as u64 {
             return Err(Error::limit(format_args!(
                 "a stream of {} events that has {written} of them even with each repetition written once",

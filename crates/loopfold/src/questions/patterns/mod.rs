@@ -14,7 +14,7 @@
 //! with n-grams is less than collapsing loops takes; memory in proportion to the loop-collapsed streams.
 
 mod choice;
-mod claims;
+mod covered;
 mod exact;
 mod holders;
 mod kept;
@@ -30,7 +30,7 @@ pub use loop_collapsed::{CollapsedLoop, FoldStream, LoopCollapsed};
 pub use ngram::{NgramPattern, Ngrams};
 
 use crate::{Result, Symbol};
-use claims::{Claims, apart};
+use covered::{CoveredIntervals, apart};
 use hashbrown::HashMap;
 use std::cmp::Reverse;
 use std::hash::BuildHasher as _;
@@ -160,7 +160,7 @@ struct Class<'a> {
     collapsed: &'a LoopCollapsed,
     streams: Vec<usize>,
     /// The places of its patterns, and the length of the longest.
-    claims: Claims,
+    covered: CoveredIntervals,
     longest: u32,
     /// Where many patterns are looked for.
     suffixes: Option<Suffixes>,
@@ -286,8 +286,8 @@ fn classes_of<'a>(streams: &[&'a LoopCollapsed]) -> Vec<Class<'a>> {
             let candidates = by_hash.entry(hasher.hash_one(collapsed.symbols())).or_default();
             let equal = candidates.iter().copied().find(|&class| classes[class].collapsed == collapsed);
             equal.unwrap_or_else(|| {
-                let claims = Claims::new(collapsed.symbols().len());
-                classes.push(Class { collapsed, streams: Vec::new(), claims, longest: 0, suffixes: None });
+                let covered = CoveredIntervals::new(collapsed.symbols().len());
+                classes.push(Class { collapsed, streams: Vec::new(), covered, longest: 0, suffixes: None });
                 candidates.push(classes.len() - 1);
                 classes.len() - 1
             })
@@ -389,7 +389,7 @@ impl<'a> Class<'a> {
     /// Nothing if all of it does.
     fn settle(&mut self, candidate: Candidate) -> Option<Settled> {
         let Candidate { length, starts, is_supermaximal } = candidate;
-        let is_inside = |&start: &u32| self.claims.cover(start, start + length);
+        let is_inside = |&start: &u32| self.covered.cover(start, start + length);
         let inside = apart(starts.iter().copied().filter(is_inside), length);
         let inside = inside.map(|start| self.times(start, length)).fold(0, u64::saturating_add);
         let own = apart(starts.iter().copied().filter(|start| !is_inside(start)), length);
@@ -397,7 +397,7 @@ impl<'a> Class<'a> {
             own.map(|start| PatternPlace { start, times: self.times(start, length) }).collect();
         for place in &places {
             let (begin, end) = self.collapsed.uncut(place.start as usize, (place.start + length) as usize);
-            self.claims.add(begin as u32, end as u32);
+            self.covered.add(begin as u32, end as u32);
         }
         if places.is_empty() {
             return None;
@@ -453,7 +453,7 @@ impl<'a> Class<'a> {
         }
         let length = pattern.len() as u32;
         let is_own = |start: &u32| places.binary_search_by_key(start, |place| place.start).is_ok();
-        let is_inside = |start: &u32| !is_own(start) && self.claims.cover(*start, start + length);
+        let is_inside = |start: &u32| !is_own(start) && self.covered.cover(*start, start + length);
         let mut inside = self.occurrences(pattern);
         inside.retain(is_inside);
         let times = apart(inside.into_iter(), length).map(|start| self.times(start, length));

@@ -15,17 +15,19 @@ pub struct EnclosingPatterns<'p, 'a> {
     stretches: Vec<Vec<(u32, u32, usize)>>,
 }
 
+opaque_debug!(EnclosingPatterns<'p, 'a>);
+
 impl<'p, 'a> EnclosingPatterns<'p, 'a> {
     /// Of the patterns that were found in what these processes do.
     pub fn of(processes: &'p Processes<'a>, patterns: &TracePatterns) -> Self {
-        let stretches = patterns.stretches(processes.doings().len());
+        let stretches = patterns.stretches(processes.traces().len());
         Self { processes, positions: processes.positions(), stretches }
     }
 
     /// The number of the smallest pattern that a window of a stream lies in and that has more
     /// events. Returns `None` if there is none.
     pub fn smallest_around(&self, stream: usize, window: SimilarPlace) -> Option<usize> {
-        let shown = self.processes.doings()[stream].shown();
+        let shown = self.processes.traces()[stream].shown();
         let index = |position| shown.index_at(self.positions.before(stream, position)?);
         let (first, last) = (index(window.start)? as u32, index(window.end)? as u32);
         let is_larger = |&&(start, end, _): &&(u32, u32, usize)| {

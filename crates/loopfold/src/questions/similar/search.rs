@@ -133,7 +133,7 @@ impl SimilarPattern {
         number: usize,
     ) -> Result<Option<Self>> {
         let sequence = |part: Part| {
-            let shown = processes.doings()[part.stream as usize].shown();
+            let shown = processes.traces()[part.stream as usize].shown();
             let (start, end) = (part.start as usize, part.end as usize);
             if shown.events(start, end) > Self::LONGEST_LISTED {
                 return Err(Error::limit(format_args!(

@@ -18,7 +18,7 @@ impl Distinct {
     pub(super) fn add(&mut self, processes: &Processes<'_>, occurrence: Occurrence) {
         let mut content = Vec::with_capacity(occurrence.parts.len());
         for part in &occurrence.parts {
-            let shown = processes.doings()[part.stream as usize].shown();
+            let shown = processes.traces()[part.stream as usize].shown();
             let symbols = &shown.symbols()[part.start as usize..part.end as usize];
             let next = self.sequences.len() as u32;
             content.push((part.stream, *self.sequences.entry_ref(symbols).or_insert(next)));
@@ -68,7 +68,7 @@ fn pattern(processes: &Processes<'_>, mut occurrences: Vec<Occurrence>) -> Commu
 /// How many events an occurrence has, of all processes.
 fn events_of(processes: &Processes<'_>, occurrence: &Occurrence) -> u64 {
     let of_part = |part: &Part| {
-        let shown = processes.doings()[part.stream as usize].shown();
+        let shown = processes.traces()[part.stream as usize].shown();
         shown.events(part.start as usize, part.end as usize)
     };
     occurrence.parts.iter().map(of_part).fold(0, u64::saturating_add)

@@ -110,7 +110,7 @@ struct Joining<'p, 'a> {
 impl<'p, 'a> Joining<'p, 'a> {
     fn new(processes: &'p Processes<'a>, partners: &'p Partners, places: &[Vec<(u32, u32)>]) -> Self {
         let of_stream = |(stream, more): (usize, &Vec<(u32, u32)>)| {
-            Places::new(stream as u32, processes.doings()[stream].shown(), more)
+            Places::new(stream as u32, processes.traces()[stream].shown(), more)
         };
         let places: Vec<Places> = places.iter().enumerate().map(of_stream).collect();
         let streams = places.len();
@@ -186,7 +186,7 @@ impl<'p, 'a> Joining<'p, 'a> {
         }
         let together = Part { stream, start: hull.first, end: hull.last + 1 };
         self.are_together(part, together).then(|| {
-            let shown = self.processes.doings()[stream as usize].shown();
+            let shown = self.processes.traces()[stream as usize].shown();
             (together, shown.times(together.start as usize, together.end as usize))
         })
     }

@@ -14,6 +14,7 @@
 
 mod candidates;
 mod ranges;
+#[cfg(feature = "archive")]
 mod stored;
 
 use super::PathQuery;

@@ -3,9 +3,6 @@
 //! Sets of ranges are stored in the portable form of roaring bitmaps, each different one
 //! once, and all of it is packed as text is. A few hundred functions and 128 ranges take
 //! some kilobytes. Time: a few nanoseconds a byte.
-//!
-//! Files from before a mark said that it is not so have three numbers more for each range, how
-//! calls are nested in it. No search ever needed them: they are passed over.
 
 use super::PathIndex;
 use crate::bytes::{Bytes, put_number};
@@ -18,20 +15,12 @@ use roaring::RoaringBitmap;
 /// How many times longer than stored the index may be.
 const EXPANSION: usize = 1024;
 
-/// Stands where older files have how many ranges were asked for, which is never 0: ranges have
-/// nothing but a length.
-const LENGTHS_ONLY: u64 = 0;
-
-/// The numbers of a range in older files that are passed over.
-const PASSED_OVER: usize = 3;
-
 const DOES_NOT_FIT: &str = "it does not fit the rules: it is of another fold";
 
 impl PathIndex {
     /// The index as bytes.
     pub fn encode(&self) -> Result<Vec<u8>> {
         let mut text = self.fingerprint.to_le_bytes().to_vec();
-        put_number(&mut text, LENGTHS_ONLY);
         put_number(&mut text, self.asked as u64);
         put_number(&mut text, self.ends.len() as u64);
         let mut before = 0;
@@ -63,15 +52,12 @@ impl PathIndex {
         let text = unpack(stored, "index", EXPANSION)?;
         let mut bytes = Bytes::new(&text, "index");
         let fingerprint = u64::from_le_bytes(bytes.array()?);
-        let (asked, passed_over) = match bytes.number()? {
-            LENGTHS_ONLY => (bytes.number()?, 0),
-            asked => (asked, PASSED_OVER),
-        };
+        let asked = bytes.number()?;
         let ranges = bytes.number()?;
         let asked = usize::try_from(asked).ok().filter(|&asked| asked <= Self::MAX_RANGES);
         let asked = asked.filter(|&asked| ranges <= asked as u64);
         let asked = asked.ok_or_else(|| bytes.damaged("it has too many ranges"))?;
-        let ends = read_ends(&mut bytes, ranges, passed_over)?;
+        let ends = read_ends(&mut bytes, ranges)?;
         let sets = read_sets(&mut bytes, ranges)?;
         let functions = Functions::of(fold.alphabet())?;
         if bytes.number()? != functions.all().len() as u64 {
@@ -98,15 +84,12 @@ impl PathIndex {
     }
 }
 
-fn read_ends(bytes: &mut Bytes<'_>, ranges: u64, passed_over: usize) -> Result<Vec<u64>> {
+fn read_ends(bytes: &mut Bytes<'_>, ranges: u64) -> Result<Vec<u64>> {
     let (mut ends, mut end) = (Vec::new(), 0u64);
     for _ in 0..ranges {
         let length = bytes.number()?;
         end = end.checked_add(length).ok_or_else(|| bytes.damaged("its ranges are too long"))?;
         ends.push(end);
-        for _ in 0..passed_over {
-            bytes.number()?;
-        }
     }
     Ok(ends)
 }

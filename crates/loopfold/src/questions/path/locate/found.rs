@@ -61,6 +61,8 @@ pub struct PathFound<'a> {
     query: PathQuery,
 }
 
+opaque_debug!(PathFound<'a>);
+
 impl<'a> PathFound<'a> {
     /// Looks for a path straight over all rules; `None` if the function is recursive, or the
     /// path is long or has gaps.
@@ -147,6 +149,8 @@ pub struct PathPlaces<'f> {
     /// The stream that is looked at.
     ends: Option<(usize, Box<dyn PathEnds + 'f>)>,
 }
+
+opaque_debug!(PathPlaces<'f>);
 
 impl PathPlaces<'_> {
     /// Passes over `skip` occurrences and returns the next one.

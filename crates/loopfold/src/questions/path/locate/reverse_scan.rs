@@ -82,6 +82,8 @@ pub struct CallStacks<'a> {
     nesting: Measured<Nesting<()>>,
 }
 
+opaque_debug!(CallStacks<'a>);
+
 impl<'a> CallStacks<'a> {
     /// Measures the nesting of all rules.
     pub fn new(fold: &'a Fold) -> Result<Self> {

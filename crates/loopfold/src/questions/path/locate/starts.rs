@@ -26,6 +26,8 @@ pub struct PathStarts<'a> {
     nesting: Measured<Nesting<HasBlock>>,
 }
 
+opaque_debug!(PathStarts<'a>);
+
 impl<'a> PathStarts<'a> {
     /// Measures the frames of a path's function.
     pub fn new(fold: &'a Fold, query: &PathQuery) -> Result<Self> {

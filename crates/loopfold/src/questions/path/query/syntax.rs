@@ -130,6 +130,8 @@ pub struct PathReader<'a> {
     blocks: HashMap<usize, BlockNames>,
 }
 
+opaque_debug!(PathReader<'a>);
+
 impl<'a> PathReader<'a> {
     /// Looks at all functions of an alphabet.
     pub fn new(alphabet: &'a Alphabet) -> Result<Self> {

@@ -231,7 +231,9 @@ impl<'s, 'a> Reader<'s, 'a> {
         if let Some(stored) = source.stored {
             match stored.read(stored.first_of(self.stream) + chunk as usize, &mut self.symbols) {
                 Ok(bytes) => return Ok(Loaded { chunk, bytes, damage }),
-                Err(error) if source.lenient && error.is_damaged() => damage = Some(error.to_string()),
+                Err(error) if source.lenient && error.kind() == crate::ErrorKind::Damaged => {
+                    damage = Some(error.to_string())
+                }
                 Err(error) => return Err(error),
             }
         }

@@ -76,6 +76,15 @@ pub struct PathAnswer<'a> {
     pub damage: Vec<String>,
 }
 
+impl std::fmt::Debug for PathAnswer<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { scheme, reason, effort, damage, .. } = self;
+        let mut answer = f.debug_struct("PathAnswer");
+        answer.field("scheme", scheme).field("reason", reason).field("effort", effort);
+        answer.field("damage", damage).finish_non_exhaustive()
+    }
+}
+
 /// The occurrences of a path, however they were found.
 pub trait PathOccurrences {
     /// How often it occurs in a stream.

@@ -103,6 +103,8 @@ pub struct PathSearcher<'a> {
     searches: AtomicUsize,
 }
 
+opaque_debug!(PathSearcher<'a>);
+
 /// One way to search for a path, with what it searches.
 enum Strategy<'a> {
     /// Symbols, of all chunks or of those with the function.

@@ -5,12 +5,12 @@
 
 /// Intervals of a stream that were given to patterns.
 #[derive(Clone, Debug)]
-pub(super) struct Claims {
+pub(super) struct CoveredIntervals {
     /// A Fenwick tree: the largest end of the intervals that start in a stretch.
     ends: Vec<u32>,
 }
 
-impl Claims {
+impl CoveredIntervals {
     /// None yet, in a stream of this length.
     pub(super) fn new(length: usize) -> Self {
         Self { ends: vec![0; length + 1] }
