@@ -41,7 +41,8 @@ const CRATES: &[Layer] = &[
     ("loopfold", &[]),
     ("loopfold-sources", &["loopfold"]),
     ("loopfold-otf2", &["loopfold", "loopfold-sources"]),
-    ("loopfold-cli", &["loopfold", "loopfold-otf2", "loopfold-sources"]),
+    ("loopfold-json", &["loopfold"]),
+    ("loopfold-cli", &["loopfold", "loopfold-json", "loopfold-otf2", "loopfold-sources"]),
     ("loopfold-testing", &[]),
     ("xtask", &["loopfold", "loopfold-otf2", "loopfold-sources", "loopfold-testing"]),
 ];

@@ -1,6 +1,6 @@
 //! `loopfold find A --before B`: whether and when one thing happens before another.
 
-use super::find::{SCHEME, limit, note_more, outcome};
+use super::find::{limit, note_more, outcome};
 use crate::Outcome;
 use crate::args::FindArgs;
 use crate::show::{self, Clock};
@@ -8,7 +8,6 @@ use anyhow::{Result, bail};
 use loopfold::Fold;
 use loopfold::questions::before::{Order, OrderTotal};
 use loopfold::questions::query::Query;
-use serde_json::{Value, json};
 use std::io::{BufWriter, Write};
 
 pub(super) fn run(
@@ -23,11 +22,17 @@ pub(super) fn run(
     }
     let orders = fold.order(query, other)?;
     let total = OrderTotal::of(&orders)?;
+    if arguments.json.on {
+        let queries = (text, arguments.before.as_deref().unwrap_or_default());
+        let per_stream = arguments.shown.per_stream;
+        show::print_json_line(|out| {
+            Ok(loopfold_json::before::before(out, fold, queries, &orders, &total, per_stream)?)
+        })?;
+        return Ok(outcome(total.first.is_some()));
+    }
     let mut clock = Clock::new(fold);
     let mut out = BufWriter::new(std::io::stdout().lock());
-    if arguments.json.on {
-        writeln!(out, "{}", to_json(arguments, text, fold, &orders, &total, &mut clock)?)?;
-    } else if arguments.shown.count {
+    if arguments.shown.count {
         writeln!(out, "{}", total.before)?;
     } else if arguments.shown.per_stream {
         print_streams(&mut out, arguments, &orders, &mut clock)?;
@@ -87,48 +92,4 @@ fn print_streams(
         writeln!(out, "{of:>21}  first: {first}; next: {next}{earlier}")?;
     }
     note_more(out, found.len() as u64 - shown)
-}
-
-fn to_json(
-    arguments: &FindArgs,
-    query: &str,
-    fold: &Fold,
-    orders: &[Order],
-    total: &OrderTotal,
-    clock: &mut Clock<'_>,
-) -> Result<Value> {
-    let mut value = json!({
-        "query": query,
-        "before": arguments.before,
-        "count": total.count,
-        "others": total.others,
-        "before_count": total.before,
-        "first": total.first.map(|order| first_json(&order, clock)).transpose()?,
-        "earlier": total.earlier.and_then(|order| order.earlier).map(|earlier| clock.json(earlier)).transpose()?,
-        "scheme": SCHEME,
-    });
-    if arguments.shown.per_stream {
-        let streams: Result<Vec<Value>> = orders
-            .iter()
-            .map(|order| {
-                Ok(json!({
-                    "stream": fold.streams()[order.stream].name(),
-                    "count": order.count,
-                    "others": order.others,
-                    "before_count": order.before,
-                    "first": first_json(order, clock)?,
-                    "earlier": order.earlier.map(|earlier| clock.json(earlier)).transpose()?,
-                }))
-            })
-            .collect();
-        value["streams"] = json!(streams?);
-    }
-    Ok(value)
-}
-
-fn first_json(order: &Order, clock: &mut Clock<'_>) -> Result<Value> {
-    let Some((first, next)) = order.first else { return Ok(Value::Null) };
-    let mut value = clock.json(first)?;
-    value["next"] = clock.json(next)?;
-    Ok(value)
 }

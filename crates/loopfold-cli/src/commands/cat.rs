@@ -25,10 +25,15 @@ pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
     }
     let (fold, notes) = input::fold(&read, times, &folder)?;
     crate::show::notes(&notes);
-    let mut out = BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
     if arguments.json.on {
-        print_json(&mut out, arguments, &fold)?;
-    } else if arguments.raw {
+        let to = arguments.to.unwrap_or(u64::MAX);
+        crate::show::print_json_line(|out| {
+            Ok(loopfold_json::cat::cat(out, &fold, from, to, arguments.times)?)
+        })?;
+        return Ok(Outcome::Done);
+    }
+    let mut out = BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
+    if arguments.raw {
         print_all_raw(&mut out, arguments, &fold)?;
     } else {
         let threads = calls::threads(&fold).filter(|_| !arguments.times);
@@ -229,52 +234,5 @@ fn print_raw(
             Name::Text(_) => bail!("--raw: an event that is not an integer"),
         }
     }
-    Ok(())
-}
-
-/// One object, written piece by piece: `{"streams": [{"stream", "events": […]}]}`.
-fn print_json(out: &mut impl Write, arguments: &CatArgs, fold: &Fold) -> Result<()> {
-    let to = arguments.to.unwrap_or(u64::MAX);
-    let mut labels: Vec<Option<String>> = vec![None; fold.alphabet().len()];
-    write!(out, "{{\"streams\":[")?;
-    for (index, stream) in fold.streams().iter().enumerate() {
-        if index > 0 {
-            write!(out, ",")?;
-        }
-        write!(
-            out,
-            "{{\"stream\":{},\"from\":{},\"events\":[",
-            serde_json::to_string(stream.name())?,
-            arguments.from
-        )?;
-        for (nth, symbol) in fold.window(stream.root(), arguments.from, to).enumerate() {
-            if nth > 0 {
-                write!(out, ",")?;
-            }
-            let label = &mut labels[symbol.index()];
-            if label.is_none() {
-                *label = Some(serde_json::to_string(&fold.alphabet().label(symbol))?);
-            }
-            out.write_all(label.as_deref().unwrap_or("null").as_bytes())?;
-        }
-        write!(out, "]")?;
-        if arguments.times {
-            let end = to.min(fold.length(stream.root()));
-            for (key, column) in
-                [("start_ns", &stream.times().starts), ("duration_ns", &stream.times().durations)]
-            {
-                let Some(column) = column else { continue };
-                let mut reader = column.reader();
-                write!(out, ",\"{key}\":[")?;
-                for position in arguments.from.min(end)..end {
-                    let comma = if position == arguments.from { "" } else { "," };
-                    write!(out, "{comma}{}", reader.get(position as usize)?)?;
-                }
-                write!(out, "]")?;
-            }
-        }
-        write!(out, "}}")?;
-    }
-    writeln!(out, "]}}")?;
     Ok(())
 }

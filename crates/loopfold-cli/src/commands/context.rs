@@ -5,10 +5,10 @@ use crate::show::{self, Labels};
 use crate::{Outcome, input};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use loopfold::Fold;
 use loopfold::questions::context::{Context, ContextNode, ContextTree, Neighbour};
 use loopfold::questions::query::Query;
 use loopfold::trace::TimesKept;
+use loopfold_json::context::{Shown, context as json_context};
 use std::io::{BufWriter, Write};
 
 const HEAD: Style = AnsiColor::Cyan.on_default().bold();
@@ -21,9 +21,10 @@ pub(super) fn run(arguments: &ContextArgs) -> Result<Outcome> {
     let context = fold.context(&query, arguments.depth)?;
     show::notes(&notes);
     if arguments.json.on {
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        print_json(&mut out, arguments, &text, &fold, &context)?;
-        out.flush()?;
+        let top = arguments.top.most();
+        show::print_json_line(|out| {
+            Ok(json_context(out, &fold, &text, arguments.depth, &context, |nodes| chosen(nodes, top))?)
+        })?;
     } else {
         let mut out = BufWriter::new(anstream::stdout().lock());
         let labels = Labels::new(&fold, arguments.hex.on);
@@ -36,13 +37,14 @@ pub(super) fn run(arguments: &ContextArgs) -> Result<Outcome> {
     Ok(super::find::outcome(context.count > 0))
 }
 
-/// The children to show, and how many others there are and how often.
-fn chosen(children: &[ContextNode], top: usize) -> (&[ContextNode], usize, u64) {
+/// The children to show, and what the others are.
+fn chosen(children: &[ContextNode], top: usize) -> Shown<'_> {
     // In place of a single other child, "1 other" would be no shorter.
     let shown = if children.len() <= top.saturating_add(1) { children.len() } else { top };
-    let (shown, others) = children.split_at(shown);
+    let (nodes, others) = children.split_at(shown);
     // All of them together are not more than the occurrences of the query.
-    (shown, others.len(), others.iter().map(|other| other.count).sum())
+    let others_count = others.iter().map(|other| other.count).sum();
+    Shown { nodes, others: others.len(), others_count }
 }
 
 /// Which side of the query is shown.
@@ -85,8 +87,8 @@ impl<W: Write> Printer<'_, W> {
         side: Side,
         indent: usize,
     ) -> Result<()> {
-        let (shown, others, count) = chosen(children, self.top);
-        for child in shown {
+        let Shown { nodes, others, others_count } = chosen(children, self.top);
+        for child in nodes {
             let mut last = child;
             let mut text = self.label(child, side);
             while let [only] = tree.beyond(last) {
@@ -99,7 +101,7 @@ impl<W: Write> Printer<'_, W> {
         }
         if others > 0 {
             let text = format!("{} others", show::count(others as u64));
-            self.line(count, &format!("{LESS}{text}{LESS:#}"), indent)?;
+            self.line(others_count, &format!("{LESS}{text}{LESS:#}"), indent)?;
         }
         Ok(())
     }
@@ -116,51 +118,4 @@ impl<W: Write> Printer<'_, W> {
             Neighbour::Edge => format!("{LESS}{}{LESS:#}", side.edge),
         }
     }
-}
-
-/// One object, written node by node: trees may be large.
-fn print_json(
-    out: &mut impl Write,
-    arguments: &ContextArgs,
-    query: &str,
-    fold: &Fold,
-    context: &Context,
-) -> Result<()> {
-    let query = serde_json::to_string(query)?;
-    write!(out, "{{\"query\":{query},\"count\":{},\"depth\":{}", context.count, arguments.depth)?;
-    let top = arguments.top.most();
-    for (key, tree) in [("after", &context.after), ("before", &context.before)] {
-        write!(out, ",\"{key}\":")?;
-        json_children(out, fold, tree, tree.nearest(), top)?;
-    }
-    Ok(writeln!(out, "}}")?)
-}
-
-fn json_children(
-    out: &mut impl Write,
-    fold: &Fold,
-    tree: &ContextTree,
-    children: &[ContextNode],
-    top: usize,
-) -> Result<()> {
-    let (shown, others, count) = chosen(children, top);
-    write!(out, "[")?;
-    for (index, child) in shown.iter().enumerate() {
-        let event = match child.neighbour {
-            Neighbour::Event(symbol) => serde_json::to_string(&fold.alphabet().label(symbol))?,
-            Neighbour::Edge => "null".to_string(),
-        };
-        let comma = if index > 0 { "," } else { "" };
-        write!(out, "{comma}{{\"event\":{event},\"count\":{}", child.count)?;
-        let beyond = tree.beyond(child);
-        if !beyond.is_empty() {
-            write!(out, ",\"next\":")?;
-            json_children(out, fold, tree, beyond, top)?;
-        }
-        write!(out, "}}")?;
-    }
-    if others > 0 {
-        write!(out, ",{{\"others\":{others},\"count\":{count}}}")?;
-    }
-    Ok(write!(out, "]")?)
 }

@@ -9,7 +9,7 @@ use loopfold::questions::path::PathIndex;
 use loopfold::questions::rule_sums::summarize;
 use loopfold::sections;
 use loopfold::trace::TimesKept;
-use serde_json::json;
+use loopfold_json::archives;
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
@@ -91,15 +91,8 @@ fn partial_name(output: &Path) -> Option<PathBuf> {
 fn report(fold: &Fold, arguments: &FoldArgs, bytes: u64) -> Result<()> {
     let events = fold.events();
     if arguments.json.on {
-        show::print_json(&json!({
-            "archive": arguments.output.to_string_lossy(),
-            "streams": fold.streams().len(),
-            "events": events,
-            "rules": fold.rules().len(),
-            "items": fold.items(),
-            "folder": super::stats::folder_names(fold),
-            "bytes": bytes,
-        }))?;
+        let (name, folder) = (arguments.output.to_string_lossy(), super::stats::folder_names(fold));
+        show::print_json_line(|out| Ok(archives::folded(out, fold, &name, &folder, bytes)?))?;
     } else {
         anstream::eprintln!(
             "{}: {} of {} in {}",

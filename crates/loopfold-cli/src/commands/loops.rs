@@ -11,8 +11,8 @@ use loopfold::questions::classes::Class;
 use loopfold::questions::iterations::{StreamTimes, loop_times, summed_times};
 use loopfold::questions::nest::Nest;
 use loopfold::trace::{Times, TimesKept};
+use loopfold_json::loops::{ClassNest, Loops};
 use loopfold_sources::Mask;
-use serde_json::{Value, json};
 use std::io::Write;
 
 /// Nodes of a nest that are ever looked at: bounded, whatever an archive claims. What
@@ -26,12 +26,8 @@ pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
     let (fold, notes) = loaded.fold(&arguments.folder)?;
     show::notes(&notes);
     if arguments.json.on {
-        let mut value = to_json(arguments, &fold)?;
-        if let Some((masked, _)) = masked {
-            let (fold, _) = masked.fold(&arguments.folder)?;
-            value["masked"] = to_json(arguments, &fold)?;
-        }
-        show::print_json(&value)?;
+        let masked = masked.map(|(masked, _)| masked.fold(&arguments.folder)).transpose()?;
+        print_json(arguments, &fold, masked.as_ref().map(|(fold, _)| fold))?;
         return Ok(Outcome::Done);
     }
     let mut out = anstream::stdout().lock();
@@ -125,13 +121,20 @@ struct ClassTimes {
     loops: Vec<(String, StreamTimes)>,
 }
 
-fn times_of(fold: &Fold, Shown { nest, class, is_turned, largest }: &Shown) -> Result<ClassTimes> {
+/// With the loops of at most `most` streams.
+fn times_of(
+    fold: &Fold,
+    Shown { nest, class, is_turned, largest }: &Shown,
+    most: usize,
+) -> Result<ClassTimes> {
     let title = |index: usize| show::plain(fold.streams()[index].title());
     let mut times = ClassTimes::default();
     for &index in &class.streams {
         if let Some(its) = loop_times(nest, fold.streams()[index].times())? {
             times.totals.push((title(index), its.total));
-            times.loops.push((title(index), its));
+            if times.loops.len() < most {
+                times.loops.push((title(index), its));
+            }
         }
     }
     if !times.loops.is_empty() {
@@ -148,35 +151,37 @@ fn times_of(fold: &Fold, Shown { nest, class, is_turned, largest }: &Shown) -> R
     Ok(times)
 }
 
-fn to_json(arguments: &LoopsArgs, fold: &Fold) -> Result<Value> {
+fn print_json(arguments: &LoopsArgs, fold: &Fold, masked: Option<&Fold>) -> Result<()> {
     let folder = input::folder(&arguments.folder)?.name();
-    let mut values = Vec::new();
+    let loops_of = |fold| -> Result<_> { Ok(Loops { folder, fold, classes: class_nests(arguments, fold)? }) };
+    let loops = loops_of(fold)?;
+    let masked = masked.map(loops_of).transpose()?;
+    show::print_json_line(|out| loopfold_json::loops::loops(out, loops, masked))
+}
+
+/// The classes one after the other; says so at their end when there was nothing to turn.
+fn class_nests<'a>(
+    arguments: &'a LoopsArgs,
+    fold: &'a Fold,
+) -> Result<impl Iterator<Item = Result<ClassNest>> + 'a> {
+    let mut classes = fold.classes()?.into_iter();
     let mut any_turned = false;
-    for plain in fold.classes()? {
-        let shown = nest_of(arguments, fold, &plain, LARGEST_PRINTED)?;
-        any_turned |= shown.is_turned;
-        let times = times_of(fold, &shown)?;
-        let Shown { nest, class, .. } = shown;
-        let streams: Vec<&str> = class.streams.iter().map(|&index| fold.streams()[index].title()).collect();
-        let mut value = json!({
-            "streams": streams,
-            "events": class.events,
-            "folded": class.folded,
-            "ratio": show::rounded(class.ratio(), 2),
-            "covered": show::rounded(class.covered(), 4),
-            "main_share": show::rounded(class.main_share(), 4),
-            "nest": show::nest_json(fold.alphabet(), &nest, times.loops.first().map(|(_, times)| times)),
+    let mut is_done = false;
+    Ok(std::iter::from_fn(move || {
+        let Some(class) = classes.next() else {
+            if !std::mem::replace(&mut is_done, true) {
+                note_unturned(arguments, any_turned);
+            }
+            return None;
+        };
+        let class_nest = nest_of(arguments, fold, &class, LARGEST_PRINTED).and_then(|shown| {
+            any_turned |= shown.is_turned;
+            let ClassTimes { totals, loops } = times_of(fold, &shown, 1)?;
+            let times = loops.into_iter().next().map_or(Vec::new(), |(_, times)| times.loops);
+            Ok(ClassNest { class: shown.class, nest: shown.nest, totals, times })
         });
-        if !times.totals.is_empty() {
-            let list = times.totals.iter();
-            let list =
-                list.map(|(stream, total)| json!({"total_ns": show::nanoseconds(*total), "stream": stream}));
-            value["times"] = Value::Array(list.collect());
-        }
-        values.push(value);
-    }
-    note_unturned(arguments, any_turned);
-    Ok(json!({"folder": folder, "streams": fold.streams().len(), "classes": values}))
+        Some(class_nest)
+    }))
 }
 
 fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()> {
@@ -195,7 +200,7 @@ fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()>
         let shown = nest_of(arguments, fold, class, largest)?;
         any_turned |= shown.is_turned;
         heading(out, fold, &shown.class, width)?;
-        let times = times_of(fold, &shown)?;
+        let times = times_of(fold, &shown, usize::MAX)?;
         let view = ClassView { nest: &shown.nest, events: class.events, times: &times.loops };
         let depth = arguments.depth.unwrap_or(usize::MAX);
         NestPrinter::new(&mut *out, view, &labels, NestSettings { width, full: arguments.full.on, depth })

@@ -6,7 +6,7 @@ use anyhow::Result;
 use loopfold::questions::path::PathIndex;
 use loopfold::sections;
 use loopfold::trace::TimesKept;
-use serde_json::json;
+use loopfold_json::archives;
 
 pub(super) fn run(arguments: &MergeArgs) -> Result<Outcome> {
     save::check_output(&arguments.output, &arguments.read)?;
@@ -21,12 +21,8 @@ pub(super) fn run(arguments: &MergeArgs) -> Result<Outcome> {
     let bytes = save::save_fold(&fold, &arguments.output, &options)?;
     show::notes(&notes);
     if arguments.json.on {
-        show::print_json(&json!({
-            "archive": arguments.output.to_string_lossy(),
-            "streams": fold.streams().len(),
-            "events": fold.events(),
-            "bytes": bytes,
-        }))?;
+        let name = arguments.output.to_string_lossy();
+        show::print_json_line(|out| Ok(archives::merged(out, &fold, &name, bytes)?))?;
     } else {
         let streams = show::plural(fold.streams().len() as u64, "stream");
         let name = show::plain(&arguments.output.to_string_lossy());

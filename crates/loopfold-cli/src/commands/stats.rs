@@ -12,7 +12,6 @@ use loopfold::questions::statistics::Statistics;
 use loopfold::questions::sums::EventSums;
 use loopfold::sections;
 use loopfold::trace::TimesKept;
-use serde_json::{Value, json};
 use std::io::Write;
 
 /// The note of why a stream was given to its folder.
@@ -35,9 +34,7 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     show::notes(&notes);
     let sums = sums_of(&fold)?;
     if arguments.json.on {
-        let mut value = to_json(&fold, &statistics, &sizes)?;
-        (value["durations"], value["metrics"]) = show::sums_json(&fold, &sums);
-        show::print_json(&value)?;
+        print_json(&fold, &statistics, &sizes, &sums)?;
     } else {
         let mut out = anstream::stdout().lock();
         print(&mut out, arguments, &fold, &statistics, &sizes)?;
@@ -111,43 +108,26 @@ pub(super) fn folder_names(fold: &Fold) -> String {
     names.join(", ")
 }
 
-fn to_json(fold: &Fold, statistics: &Statistics, sizes: &Sizes) -> Result<Value> {
-    let calls = fold.call_statistics()?;
-    let rounded = |number: Option<f64>| number.map(|number| show::rounded(number, 2));
-    let streams: Vec<Value> = fold
-        .streams()
-        .iter()
-        .zip(&statistics.streams)
-        .map(|(stream, its)| {
-            let notes: serde_json::Map<String, Value> =
-                stream.notes().iter().map(|(key, value)| (key.clone(), json!(value))).collect();
-            json!({"stream": stream.name(), "events": its.events, "span_ns": its.span, "folder": stream.folder(), "notes": notes})
-        })
-        .collect();
-    Ok(json!({
-        "streams": fold.streams().len(),
-        "events": statistics.events,
-        "alphabet": statistics.alphabet,
-        "rules": statistics.rules,
-        "items": statistics.items,
-        "depth": statistics.depth,
-        "functions": calls.functions,
-        "nesting": calls.deepest,
-        "folder": folder_names(fold),
-        "bytes": sizes.archive,
-        "index_bytes": sizes.index,
-        "chunk_bytes": sizes.chunks,
-        "time_ns": sizes.time,
-        "trace_bytes": sizes.trace,
-        "trace_bytes_per_second": rounded(sizes.per_second(sizes.trace)),
-        "bytes_per_second": rounded(sizes.per_second(Some(sizes.archive))),
-        "ratio": rounded(sizes.ratio()),
-        "rules_per_event": rounded(rules_per_event(statistics)),
-        "stream_list": streams,
-        "counts": statistics.counts.as_ref().map(|counts| {
-            counts.iter().map(|&(symbol, count)| json!({"event": fold.alphabet().label(symbol), "count": count})).collect::<Vec<_>>()
-        }),
-    }))
+fn print_json(fold: &Fold, statistics: &Statistics, sizes: &Sizes, sums: &EventSums) -> Result<()> {
+    let stats = loopfold_json::stats::Stats {
+        fold,
+        statistics,
+        calls: &fold.call_statistics()?,
+        folder: &folder_names(fold),
+        sizes: loopfold_json::stats::Sizes {
+            archive: sizes.archive,
+            index: sizes.index,
+            chunks: sizes.chunks,
+            trace: sizes.trace,
+            time: sizes.time,
+            trace_per_second: sizes.per_second(sizes.trace),
+            archive_per_second: sizes.per_second(Some(sizes.archive)),
+            ratio: sizes.ratio(),
+            rules_per_event: rules_per_event(statistics),
+        },
+    };
+    let (durations, metrics) = (show::duration_costs(fold, sums), show::metric_costs(fold, sums));
+    show::print_json_line(|out| Ok(loopfold_json::stats::stats(out, &stats, durations, metrics)?))
 }
 
 fn print(

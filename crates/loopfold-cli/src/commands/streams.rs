@@ -5,7 +5,6 @@ use crate::{Outcome, input, show, streams};
 use anyhow::Result;
 use loopfold::Fold;
 use loopfold::trace::TimesKept;
-use serde_json::json;
 use std::io::Write as _;
 
 pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
@@ -18,7 +17,7 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     let listed: Vec<usize> = (0..chosen.len()).filter(|&number| chosen[number]).collect();
     show::notes(&notes);
     if arguments.json.on {
-        print_json(&fold, &listed)?;
+        show::print_json_line(|out| Ok(loopfold_json::stats::stream_list(out, &fold, listed)?))?;
     } else {
         print(&fold, &listed)?;
     }
@@ -39,18 +38,4 @@ fn print(fold: &Fold, listed: &[usize]) -> Result<()> {
         writeln!(out, "{number:>6}  {events:>wide$}  {format:<12}  {name}{title}")?;
     }
     Ok(out.flush()?)
-}
-
-fn print_json(fold: &Fold, listed: &[usize]) -> Result<()> {
-    let streams = listed.iter().map(|&number| {
-        let stream = &fold.streams()[number];
-        json!({
-            "number": number,
-            "stream": stream.name(),
-            "title": stream.title(),
-            "events": fold.length(stream.root()),
-            "format": stream.note("format"),
-        })
-    });
-    show::print_json(&json!({"streams": fold.streams().len(), "stream_list": streams.collect::<Vec<_>>()}))
 }

@@ -1,5 +1,5 @@
 //! Printing: numbers and times as people write them, labels of events, and nests on a
-//! terminal and as JSON.
+//! terminal. The shapes of JSON are in `loopfold-json`.
 
 pub(crate) mod calls;
 mod json;
@@ -10,13 +10,13 @@ mod places;
 mod subpath;
 mod sums;
 
-pub(crate) use json::{nanoseconds, nest as nest_json};
+pub(crate) use json::{print_json, print_json_line};
 pub(crate) use labels::{Labels, plain, shorten};
 pub(crate) use nest::{ClassView, NestPrinter, Settings as NestSettings};
-pub(crate) use numbers::{bytes, count, duration, events, percent, plural, ratio, rounded};
+pub(crate) use numbers::{bytes, count, duration, events, percent, plural, ratio};
 pub(crate) use places::Clock;
 pub(crate) use subpath::{nest_lines, subpath_lines};
-pub(crate) use sums::{print_sums, sums_json};
+pub(crate) use sums::{duration_costs, metric_costs, print_sums};
 
 use anyhow::Result;
 use std::io::Write;
@@ -35,12 +35,4 @@ pub(crate) fn more(out: &mut impl Write, left_out: usize) -> Result<()> {
         writeln!(out, "{:>15}  … and {} more (--top 0 shows all)", "", count(left_out as u64))?;
     }
     Ok(())
-}
-
-/// Prints one JSON object and a newline.
-pub(crate) fn print_json(value: &serde_json::Value) -> Result<()> {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    serde_json::to_writer(&mut out, value)?;
-    writeln!(out)?;
-    Ok(out.flush()?)
 }

@@ -38,12 +38,6 @@ pub(crate) fn ratio(ratio: f64) -> String {
     if ratio >= 100.0 { count(ratio.round() as u64) } else { format!("{ratio:.1}") }
 }
 
-/// With so many decimals, for JSON.
-pub(crate) fn rounded(value: f64, decimals: i32) -> f64 {
-    let factor = 10f64.powi(decimals);
-    (value * factor).round() / factor
-}
-
 /// Nanoseconds in a unit that fits: `4.10 ms`.
 pub(crate) fn duration(nanoseconds: i128) -> String {
     let size = nanoseconds.unsigned_abs() as f64;

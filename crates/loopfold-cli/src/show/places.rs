@@ -1,11 +1,10 @@
-//! Places in streams: as text, as JSON, and when it was.
+//! Places in streams as text, and when it was.
 
 use super::{count, duration, plain};
 use anyhow::Result;
 use loopfold::Fold;
 use loopfold::questions::clock::EventClock;
 use loopfold::questions::find::{Found, Place};
-use serde_json::{Value, json};
 
 /// Places with when they were.
 pub(crate) struct Clock<'a> {
@@ -38,16 +37,6 @@ impl<'a> Clock<'a> {
         let at = self.since(place.stream, place.start)?.map_or(String::new(), |at| format!(", at {at}"));
         let title = plain(self.fold.streams()[place.stream].title());
         Ok(format!("{title}, {}{at}", events(place)))
-    }
-
-    /// A place as `{"stream", "start", "end"}`, with `start_ns` where that is known.
-    pub(crate) fn json(&mut self, place: Place) -> Result<Value> {
-        let name = self.fold.streams()[place.stream].name();
-        let mut value = json!({"stream": name, "start": place.start, "end": place.end});
-        if let Some(start) = self.start(place.stream, place.start)? {
-            value["start_ns"] = json!(start);
-        }
-        Ok(value)
     }
 
     /// A place as a line for other programs: stream, start, end, and when, if known.

@@ -1,11 +1,11 @@
-//! What events cost: tables of their durations and metrics, on a terminal and as JSON.
+//! What events cost: tables of their durations and metrics, on a terminal and for JSON.
 
-use super::{Labels, count, duration, nanoseconds, percent, plain, shorten};
+use super::{Labels, count, duration, percent, plain, shorten};
 use anyhow::Result;
+use loopfold::Fold;
 use loopfold::fold::{DurationSum, MetricSum};
 use loopfold::questions::sums::EventSums;
-use loopfold::{Fold, Symbol};
-use serde_json::{Value, json};
+use loopfold_json::stats::{CostTable, EventCost};
 use std::io::Write;
 
 /// What a table shows of an event.
@@ -48,51 +48,39 @@ impl Cost for MetricSum {
 
 /// The events whose cost is known, the most costly first.
 struct Ranking<S> {
-    events: Vec<(Symbol, S)>,
+    events: Vec<EventCost<S>>,
     known: u64,
     whole: f64,
 }
 
 impl<S: Cost> Ranking<S> {
     fn of(fold: &Fold, sums: &[S]) -> Self {
-        let mut events: Vec<(Symbol, S)> = fold.alphabet().symbols().zip(sums.iter().copied()).collect();
-        events.retain(|(_, sum)| sum.known() > 0);
-        events.sort_by(|(_, a), (_, b)| b.size().total_cmp(&a.size()));
-        let known = events.iter().fold(0u64, |known, (_, sum)| known.saturating_add(sum.known()));
-        let whole = events.iter().map(|(_, sum)| sum.size()).sum();
+        let event = |(symbol, &sum): (_, &S)| EventCost { symbol, sum, share: None };
+        let mut events: Vec<EventCost<S>> = fold.alphabet().symbols().zip(sums).map(event).collect();
+        events.retain(|event| event.sum.known() > 0);
+        events.sort_by(|a, b| b.sum.size().total_cmp(&a.sum.size()));
+        let known = events.iter().fold(0u64, |known, event| known.saturating_add(event.sum.known()));
+        let whole: f64 = events.iter().map(|event| event.sum.size()).sum();
+        // There are no shares where some costs are negative.
+        let least = events.last().map_or(0.0, |event| event.sum.size());
+        for event in &mut events {
+            let share = event.sum.size() / whole;
+            event.share = (least >= 0.0 && share.is_finite()).then_some(share);
+        }
         Self { events, known, whole }
-    }
-
-    /// The share of an event in the whole; nothing where some costs are negative.
-    fn share(&self, sum: &S) -> Option<f64> {
-        let least = self.events.last().map_or(0.0, |(_, sum)| sum.size());
-        let share = sum.size() / self.whole;
-        (least >= 0.0 && share.is_finite()).then_some(share)
     }
 
     fn print(&self, out: &mut impl Write, title: &str, labels: &Labels<'_>, top: usize) -> Result<()> {
         writeln!(out, "\n{title}")?;
         writeln!(out, "{:>15}  {:>9}  {:>15}  {:>10}", "total", "share", "count", "mean")?;
         let shown = if top == 0 { self.events.len() } else { top.min(self.events.len()) };
-        for (symbol, sum) in &self.events[..shown] {
-            let share = self.share(sum).map_or(String::new(), percent);
+        for EventCost { symbol, sum, share } in &self.events[..shown] {
+            let share = share.map_or(String::new(), percent);
             let label = shorten(&labels.of(*symbol), 100);
             let (total, known, mean) = (sum.total(), count(sum.known()), sum.mean());
             writeln!(out, "{total:>15}  {share:>9}  {known:>15}  {mean:>10}  {label}")?;
         }
         super::more(out, self.events.len() - shown)
-    }
-
-    fn to_json(&self, fold: &Fold, event: impl Fn(&S) -> Value) -> Value {
-        let events = self.events.iter().map(|(symbol, sum)| {
-            let mut value = json!({"event": fold.alphabet().label(*symbol), "known": sum.known()});
-            value["share"] = json!(self.share(sum));
-            if let (Value::Object(value), Value::Object(more)) = (&mut value, event(sum)) {
-                value.extend(more);
-            }
-            value
-        });
-        json!({"known": self.known, "events": events.collect::<Vec<_>>()})
     }
 }
 
@@ -120,27 +108,23 @@ pub(crate) fn print_sums(
     }
 }
 
-/// The same as JSON: the sums of durations, and those of the metrics by their names.
-pub(crate) fn sums_json(fold: &Fold, sums: &EventSums) -> (Value, Value) {
-    let durations = sums.durations.as_ref().map(|durations| {
-        let ranking = Ranking::of(fold, durations);
-        let total = durations.iter().fold(0i128, |total, sum| total.saturating_add(sum.total));
-        let mut value = ranking.to_json(
-            fold,
-            |sum| json!({"total_ns": nanoseconds(sum.total), "mean_ns": DurationSum::mean(sum)}),
-        );
-        value["total_ns"] = json!(nanoseconds(total));
-        value
-    });
-    let metrics = sums.metrics.iter().map(|(name, metric)| {
-        let ranking = Ranking::of(fold, metric);
-        let mut value =
-            ranking.to_json(fold, |sum| json!({"total": sum.total, "mean": MetricSum::mean(sum)}));
-        value["metric"] = json!(name);
-        value["total"] = json!(ranking.whole);
-        value
-    });
-    (json!(durations), metrics.collect())
+/// What the events cost by duration, for JSON.
+pub(crate) fn duration_costs(fold: &Fold, sums: &EventSums) -> Option<CostTable<DurationSum, i128>> {
+    let durations = sums.durations.as_ref()?;
+    let Ranking { events, known, .. } = Ranking::of(fold, durations);
+    let total = durations.iter().fold(0i128, |total, sum| total.saturating_add(sum.total));
+    Some(CostTable { known, total, events })
+}
+
+/// What the events cost by each metric, for JSON.
+pub(crate) fn metric_costs<'a>(
+    fold: &'a Fold,
+    sums: &'a EventSums,
+) -> impl Iterator<Item = (&'a str, CostTable<MetricSum, f64>)> {
+    sums.metrics.iter().map(|(name, metric)| {
+        let Ranking { events, known, whole } = Ranking::of(fold, metric);
+        (name.as_str(), CostTable { known, total: whole, events })
+    })
 }
 
 /// A number of any kind: whole ones with thousands apart, others with four digits.

@@ -140,7 +140,11 @@ fn one_changed_byte_of_an_archive_is_found() {
         let mut bad = good.clone();
         bad[position] ^= 0x20;
         assert!(
-            archive::read(std::io::Cursor::new(&bad), &loopfold::archive::ReadConfig::new().times(true).lenient(false)).is_err()
+            archive::read(
+                std::io::Cursor::new(&bad),
+                &loopfold::archive::ReadConfig::new().times(true).lenient(false)
+            )
+            .is_err()
         );
         if position % 7 == 0 {
             let path = folder.file("bad.fold", &bad);

@@ -12,6 +12,7 @@ mod find;
 mod hot;
 mod index;
 mod interrupted;
+mod json;
 mod mpi;
 mod options;
 mod paths;

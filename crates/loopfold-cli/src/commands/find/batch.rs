@@ -3,22 +3,23 @@
 //! answered has its error, and the others run.
 
 use super::Paths;
-use super::path::{search, searches_json, streams_of, summary_json};
+use super::path::{begin_answer, search, searches, streams_of, total};
 use super::places::{Places, Shared};
 use super::scheme::Searcher;
 use super::stored::Stored;
 use crate::Outcome;
 use crate::args::FindArgs;
-use crate::show::{self, Clock};
+use crate::show;
 use anyhow::{Context as _, Result, bail};
 use loopfold::Fold;
 use loopfold::questions::path::PathQuery;
 use loopfold::questions::query::Query;
 use loopfold::trace::TimesKept;
+use loopfold_json::JsonWriter;
+use loopfold_json::find::{error_of_many, sequence_of_many};
 use loopfold_sources::Input;
-use serde_json::{Value, json};
 use std::fs::File;
-use std::io::{BufWriter, Read as _, Write};
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -46,25 +47,26 @@ pub(super) fn run(arguments: &FindArgs, file: &Path) -> Result<Outcome> {
         if has_paths { Stored::of(archive, &arguments.read, &fold) } else { Default::default() };
     show::notes(&notes);
     let answers = answer_all(arguments, &fold, stored, &lines)?;
-    let mut out = BufWriter::new(std::io::stdout().lock());
     let (mut bad, mut found) = (false, false);
-    for (line, answer) in lines.iter().zip(answers) {
-        let value = match answer {
-            Ok(value) => {
-                found = found || value["count"] != 0;
-                value
+    show::print_json(|out| {
+        for (line, answer) in lines.iter().zip(answers) {
+            match answer {
+                Ok(answer) => {
+                    found |= answer.is_found;
+                    out.formatted(&answer.json)?;
+                }
+                Err(message) => {
+                    bad = true;
+                    let style = anstyle::AnsiColor::Red.on_default().bold();
+                    let place = show::plain(&format!("{name}, line {}: {message}", line.number));
+                    anstream::eprintln!("{style}error:{style:#} {place}");
+                    error_of_many(out, &line.text, &message, line.number)?;
+                }
             }
-            Err(message) => {
-                bad = true;
-                let style = anstyle::AnsiColor::Red.on_default().bold();
-                let place = show::plain(&format!("{name}, line {}: {message}", line.number));
-                anstream::eprintln!("{style}error:{style:#} {place}");
-                json!({"line": line.number, "query": line.text, "error": message})
-            }
-        };
-        writeln!(out, "{value}")?;
-    }
-    out.flush()?;
+            out.end_line()?;
+        }
+        Ok(())
+    })?;
     Ok(match (bad, found) {
         (true, _) => Outcome::Failed,
         (false, true) => Outcome::Done,
@@ -128,7 +130,7 @@ fn answer_all(
     fold: &Fold,
     stored: Stored,
     lines: &[Line],
-) -> Result<Vec<Result<Value, String>>> {
+) -> Result<Vec<Result<Answer, String>>> {
     let paths = lines.iter().filter_map(|line| match &line.asked {
         Ok(Question::Paths(paths)) => Some(paths),
         _ => None,
@@ -137,7 +139,7 @@ fn answer_all(
     let mut searcher = Searcher::new(fold, arguments.method.wanted(), arguments.read.lenient, &stored)?;
     searcher.search_together(&paths)?;
     let batch = Batch { arguments, fold, searcher, shared: Shared::new(fold, &paths) };
-    let answers: Vec<OnceLock<Result<Value, String>>> = lines.iter().map(|_| OnceLock::new()).collect();
+    let answers: Vec<OnceLock<Result<Answer, String>>> = lines.iter().map(|_| OnceLock::new()).collect();
     let next = AtomicUsize::new(0);
     let work = || {
         while let index = next.fetch_add(1, Ordering::Relaxed)
@@ -166,33 +168,39 @@ struct Batch<'a> {
     shared: Shared<'a>,
 }
 
-impl Batch<'_> {
-    fn answer(&self, line: &Line) -> Result<Value> {
-        let mut value = match &line.asked {
-            Err(message) => bail!("{message}"),
-            Ok(Question::Sequence) => sequence(self.fold, &line.text)?,
-            Ok(Question::Paths(paths)) => self.paths(&line.text, paths)?,
-        };
-        value["line"] = json!(line.number);
-        Ok(value)
-    }
-
-    fn paths(&self, text: &str, paths: &[PathQuery]) -> Result<Value> {
-        let asked = search(&self.searcher, paths)?;
-        let mut places = Places::new(&asked, &self.shared);
-        let mut value = summary_json(self.fold, &asked, text, self.arguments.stacks, &mut places)?;
-        value["streams"] = json!(streams_of(self.fold, &asked).len());
-        if self.arguments.explain {
-            value["searches"] = searches_json(&asked);
-        }
-        Ok(value)
-    }
+/// The answer to a query.
+struct Answer {
+    /// As JSON, without the end of the line.
+    json: Vec<u8>,
+    is_found: bool,
 }
 
-fn sequence(fold: &Fold, text: &str) -> Result<Value> {
-    let found = fold.find(&Query::parse(text, fold.alphabet())?)?;
-    let first = found.first().map(|first| Clock::new(fold).json(first)).transpose()?;
-    let streams = (0..fold.streams().len()).filter(|&stream| found.count_in(stream) > 0).count();
-    let count = found.count()?;
-    Ok(json!({"query": text, "count": count, "first": first, "streams": streams, "scheme": super::SCHEME}))
+impl Batch<'_> {
+    fn answer(&self, line: &Line) -> Result<Answer> {
+        let mut out = JsonWriter::new(Vec::new());
+        let count = match &line.asked {
+            Err(message) => bail!("{message}"),
+            Ok(Question::Sequence) => {
+                let found = self.fold.find(&Query::parse(&line.text, self.fold.alphabet())?)?;
+                sequence_of_many(&mut out, self.fold, &line.text, &found, line.number)?;
+                found.count()?
+            }
+            Ok(Question::Paths(paths)) => self.paths(&mut out, line, paths)?,
+        };
+        Ok(Answer { json: out.into_inner(), is_found: count > 0 })
+    }
+
+    fn paths(&self, out: &mut JsonWriter<Vec<u8>>, line: &Line, paths: &[PathQuery]) -> Result<u64> {
+        let asked = search(&self.searcher, paths)?;
+        let mut places = Places::new(&asked, &self.shared);
+        let mut answer =
+            begin_answer(out, self.fold, &asked, &line.text, self.arguments.stacks, &mut places)?;
+        answer.stream_count(streams_of(self.fold, &asked).len())?;
+        if self.arguments.explain {
+            answer.searches(searches(&asked))?;
+        }
+        answer.line(line.number)?;
+        answer.end()?;
+        total(&asked)
+    }
 }

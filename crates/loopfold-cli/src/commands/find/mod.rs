@@ -49,12 +49,11 @@ pub(super) fn run(arguments: &FindArgs) -> Result<Outcome> {
         return before::run(arguments, &fold, &text, &query, &other);
     }
     let found = fold.find(&query)?;
+    if arguments.json.on {
+        return sequence::print_json(arguments, &text, &fold, &found);
+    }
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let outcome = if arguments.json.on {
-        sequence::print_json(&mut out, arguments, &text, &fold, &found)?
-    } else {
-        sequence::print(&mut out, arguments, &fold, &found)?
-    };
+    let outcome = sequence::print(&mut out, arguments, &fold, &found)?;
     out.flush()?;
     Ok(outcome)
 }
@@ -130,6 +129,3 @@ pub(super) fn note_more(out: &mut impl Write, left_out: u64) -> Result<()> {
     }
     Ok(())
 }
-
-/// How the answer was found: on the rules, nothing unfolded.
-pub(super) const SCHEME: &str = "folded";

@@ -10,7 +10,8 @@ use crate::show;
 use anyhow::{Context as _, Result, bail};
 use loopfold::Fold;
 use loopfold::questions::path::{Effort, Functions, PathQuery, Share};
-use serde_json::{Value, json};
+use loopfold_json::JsonWriter;
+use loopfold_json::find::{PathAnswer, PathSearch};
 use std::io::{BufWriter, Write};
 use std::time::Duration;
 
@@ -39,14 +40,13 @@ pub(super) fn run(
     let asked = search(&searcher, paths)?;
     let shared = Shared::new(fold, paths);
     let found = Found { fold, asked: &asked, count: total(&asked)?, shared: &shared, is_pattern };
+    if arguments.json.on {
+        return found.print_json(arguments, text, opened);
+    }
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let outcome = if arguments.json.on {
-        found.print_json(&mut out, arguments, text, opened)?
-    } else {
-        found.print(&mut out, arguments)?
-    };
+    let outcome = found.print(&mut out, arguments)?;
     out.flush()?;
-    if arguments.explain && !arguments.json.on {
+    if arguments.explain {
         show::notes(&explanation(&asked, opened));
     }
     Ok(outcome)
@@ -334,90 +334,73 @@ impl Found<'_, '_> {
         Ok(outcome(self.count > 0))
     }
 
-    /// One object, written piece by piece, since there may be any number of places.
-    fn print_json(
-        &self,
-        out: &mut impl Write,
-        arguments: &FindArgs,
-        text: &str,
-        opened: Duration,
-    ) -> Result<Outcome> {
+    fn print_json(&self, arguments: &FindArgs, text: &str, opened: Duration) -> Result<Outcome> {
         let mut places = Places::new(self.asked, self.shared);
-        let mut value = summary_json(self.fold, self.asked, text, true, &mut places)?;
-        if let Some(nth) = arguments.shown.nth {
-            let spot = self.nth(nth - 1)?;
-            value["nth"] = json!(spot.map(|spot| places.json(spot, true)).transpose()?);
-        }
-        if arguments.shown.per_stream {
-            let mut streams = Vec::new();
-            for stream in 0..self.fold.streams().len() {
-                let first = first_in(self.asked, stream)?;
-                let first = first.map(|first| places.json(first, arguments.stacks)).transpose()?;
-                let name = self.fold.streams()[stream].name();
-                streams.push(json!({"stream": name, "count": self.count_in(stream), "first": first}));
+        show::print_json_line(|out| {
+            let mut answer = begin_answer(out, self.fold, self.asked, text, true, &mut places)?;
+            if let Some(nth) = arguments.shown.nth {
+                let spot = self.nth(nth - 1)?.map(|spot| places.for_json(spot, true)).transpose()?;
+                answer.nth(spot.as_ref())?;
             }
-            value["streams"] = json!(streams);
-        }
-        if arguments.explain {
-            value["open_ns"] = json!(opened.as_nanos() as u64);
-            value["searches"] = searches_json(self.asked);
-        }
-        if arguments.shown.all {
-            let shown = limit(arguments.top, self.count);
-            value["left_out"] = json!(self.count - shown);
-            let text = value.to_string();
-            write!(out, "{},\"all\":[", text.strip_suffix('}').unwrap_or(&text))?;
-            let mut printed = 0;
-            self.each(0, |spot| {
-                let comma = if printed > 0 { "," } else { "" };
-                write!(out, "{comma}{}", places.json(spot, arguments.stacks)?)?;
-                printed += 1;
-                Ok(printed < shown)
-            })?;
-            writeln!(out, "]}}")?;
-        } else {
-            writeln!(out, "{value}")?;
-        }
+            if arguments.shown.per_stream {
+                let streams = (0..self.fold.streams().len()).map(|stream| -> Result<_> {
+                    let first = first_in(self.asked, stream)?;
+                    let first = first.map(|first| places.for_json(first, arguments.stacks)).transpose()?;
+                    Ok((stream, self.count_in(stream), first))
+                });
+                answer.streams(streams)?;
+            }
+            if arguments.explain {
+                answer.opened(opened)?;
+                answer.searches(searches(self.asked))?;
+            }
+            if arguments.shown.all {
+                let shown = limit(arguments.top, self.count);
+                let mut printed = 0;
+                answer.all(self.count - shown, |print| {
+                    self.each(0, |spot| {
+                        print(&places.for_json(spot, arguments.stacks)?)?;
+                        printed += 1;
+                        Ok(printed < shown)
+                    })
+                })?;
+            }
+            Ok(answer.end()?)
+        })?;
         Ok(outcome(self.count >= arguments.shown.nth.unwrap_or(1)))
     }
 }
 
-/// What is told of every query: what it is, how often, and where first, with the stack if
-/// asked for.
-pub(super) fn summary_json(
-    fold: &Fold,
+/// Begins the answer with what is told of every query: what it is, how often, and where first,
+/// with the stack if asked for.
+pub(super) fn begin_answer<'w, 'a, W: Write>(
+    out: &'w mut JsonWriter<W>,
+    fold: &'a Fold,
     asked: &[Asked<'_>],
     text: &str,
     stack: bool,
     places: &mut Places<'_, '_>,
-) -> Result<Value> {
+) -> Result<PathAnswer<'w, 'a, W>> {
     let stream = streams_of(fold, asked).first().copied();
     let first = stream.map(|stream| first_in(asked, stream)).transpose()?.flatten();
-    let first = first.map(|first| places.json(first, stack)).transpose()?;
-    let scheme = asked.first().map(|asked| asked.answer.scheme.name());
-    let mut value = json!({"query": text, "count": total(asked)?, "first": first, "scheme": scheme});
-    match asked {
-        [only] => value["function"] = json!(function_label(&only.query)),
-        several => {
-            let mut functions = Vec::new();
-            for Asked { query, answer } in several {
-                functions
-                    .push(json!({"function": function_label(query), "count": answer.found.count_all()?}));
-            }
-            value["functions"] = json!(functions);
-        }
+    let first = first.map(|first| places.for_json(first, stack)).transpose()?;
+    let scheme = asked.first().map(|asked| asked.answer.scheme);
+    let mut functions = Vec::with_capacity(asked.len());
+    for Asked { query, answer } in asked {
+        functions.push((query.function(), answer.found.count_all()?));
     }
-    Ok(value)
+    Ok(PathAnswer::begin(out, fold, text, total(asked)?, first.as_ref(), scheme, &functions)?)
 }
 
 /// What was done for each function.
-pub(super) fn searches_json(asked: &[Asked<'_>]) -> Value {
-    let search = |asked: &Asked<'_>| {
-        let mut value = search_json(&asked.answer);
-        value["function"] = json!(function_label(&asked.query));
-        value
-    };
-    asked.iter().map(search).collect()
+pub(super) fn searches<'s>(asked: &'s [Asked<'s>]) -> impl Iterator<Item = PathSearch<'s>> {
+    asked.iter().map(|Asked { query, answer }| PathSearch {
+        function: query.function(),
+        scheme: answer.scheme,
+        reason: &answer.reason,
+        effort: answer.effort,
+        took: answer.took,
+    })
 }
 
 /// What was done, in words.
@@ -437,22 +420,4 @@ fn explain(answer: &Answer<'_>) -> String {
     }
     text.push_str(&format!("; searched in {}", show::duration(answer.took.as_nanos() as i128)));
     text
-}
-
-/// The same for programs.
-fn search_json(answer: &Answer<'_>) -> Value {
-    let Effort { ranges, chunks, rules, symbols, decompressed_bytes } = answer.effort;
-    let mut value = json!({
-        "scheme": answer.scheme.name(),
-        "reason": answer.reason,
-        "symbols": symbols,
-        "decompressed_bytes": decompressed_bytes,
-        "search_ns": answer.took.as_nanos() as u64,
-    });
-    for (share, key) in [(ranges, "segments"), (chunks, "chunks"), (rules, "rules")] {
-        if let Some(Share { touched, all }) = share {
-            value[key] = json!({"touched": touched, "all": all});
-        }
-    }
-    value
 }

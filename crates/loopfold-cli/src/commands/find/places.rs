@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use loopfold::questions::path::{CallStacks, PathMemory, PathPlace, PathQuery, PathStarts};
 use loopfold::trace::{Meaning, Name};
 use loopfold::{Fold, Symbol};
-use serde_json::{Value, json};
+use loopfold_json::find::{PathSpot, Stack};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -97,25 +97,25 @@ impl<'s, 'a> Places<'s, 'a> {
 
     /// The innermost calls that are open at the last block, the innermost last, and how
     /// many there are in all.
-    fn stack(&self, spot: Spot, most: usize) -> Result<(Vec<String>, u64)> {
+    fn stack(&self, spot: Spot, most: usize) -> Result<Stack> {
         let stacks = self.shared.stacks()?;
         let PathPlace { stream, end, .. } = spot.place;
         let mut calls = stacks.at(stream, end, most);
         calls.reverse();
-        let all = if calls.len() < most { calls.len() as u64 } else { stacks.depth_at(stream, end) };
-        let name = |symbol: Symbol| {
-            let name = self.fold.alphabet().meaning(symbol).name;
-            Meaning { name, ..Meaning::default() }.to_string()
-        };
-        Ok((calls.into_iter().map(name).collect(), all))
+        let depth = if calls.len() < most { calls.len() as u64 } else { stacks.depth_at(stream, end) };
+        Ok(Stack { calls, depth })
     }
 
     /// A stack as people read it: `main > f`, with a number for what is left out.
     fn stack_text(&self, spot: Spot) -> Result<String> {
-        let (calls, all) = self.stack(spot, CALLS_SHOWN)?;
-        let left_out = all.saturating_sub(calls.len() as u64);
+        let Stack { calls, depth } = self.stack(spot, CALLS_SHOWN)?;
+        let left_out = depth.saturating_sub(calls.len() as u64);
         let more = (left_out > 0).then(|| format!("… {} more", show::count(left_out)));
-        let calls = calls.iter().map(|call| show::shorten(call, NAME_SHOWN));
+        let name = |symbol: Symbol| {
+            let name = self.fold.alphabet().meaning(symbol).name;
+            show::shorten(&Meaning { name, ..Meaning::default() }.to_string(), NAME_SHOWN)
+        };
+        let calls = calls.into_iter().map(name);
         Ok(more.into_iter().chain(calls).collect::<Vec<_>>().join(" > "))
     }
 
@@ -156,23 +156,14 @@ impl<'s, 'a> Places<'s, 'a> {
         Ok(line)
     }
 
-    /// A place as an object, with the stack if asked for.
-    pub(super) fn json(&mut self, spot: Spot, stack: bool) -> Result<Value> {
-        let PathPlace { stream, end, depth } = spot.place;
+    /// A place for JSON, with the stack if asked for.
+    pub(super) fn for_json(&mut self, spot: Spot, stack: bool) -> Result<PathSpot<'s>> {
+        let PathPlace { stream, end, .. } = spot.place;
         let start = self.start(spot)?;
-        let name = self.fold.streams()[stream].name();
-        let mut value = json!({"stream": name, "start": start, "end": end, "depth": depth});
-        if let Some(at) = self.clock.start(stream, start.unwrap_or(end))? {
-            value["start_ns"] = json!(at);
-        }
-        if self.asked.len() > 1 {
-            value["function"] = json!(function_label(&self.asked[spot.asked].query));
-        }
-        if stack {
-            let (calls, all) = self.stack(spot, CALLS_IN_JSON)?;
-            value["stack"] = json!(calls);
-            value["stack_depth"] = json!(all);
-        }
-        Ok(value)
+        let start_ns = self.clock.start(stream, start.unwrap_or(end))?;
+        let asked = self.asked;
+        let function = (asked.len() > 1).then(|| asked[spot.asked].query.function());
+        let stack = stack.then(|| self.stack(spot, CALLS_IN_JSON)).transpose()?;
+        Ok(PathSpot { place: spot.place, start, start_ns, function, stack })
     }
 }

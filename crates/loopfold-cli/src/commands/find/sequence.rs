@@ -1,13 +1,13 @@
 //! Sequences of events, one directly after the other.
 
-use super::{SCHEME, limit, note_more, outcome};
+use super::{limit, note_more, outcome};
 use crate::Outcome;
 use crate::args::{FindArgs, FindShown};
 use crate::show::{self, Clock};
 use anyhow::Result;
 use loopfold::Fold;
 use loopfold::questions::find::Found;
-use serde_json::{Value, json};
+use loopfold_json::find::Wanted;
 use std::io::Write;
 
 pub(super) fn print(
@@ -97,46 +97,15 @@ fn print_streams(
     Ok(outcome(count > 0))
 }
 
-/// One object, written piece by piece, since there may be any number of places.
 pub(super) fn print_json(
-    out: &mut impl Write,
     arguments: &FindArgs,
     query: &str,
     fold: &Fold,
     found: &Found<'_>,
 ) -> Result<Outcome> {
     let count = found.count()?;
-    let mut clock = Clock::new(fold);
-    let first = found.first().map(|first| clock.json(first)).transpose()?;
-    let mut value = json!({"query": query, "count": count, "first": first, "scheme": SCHEME});
-    if let Some(nth) = arguments.shown.nth {
-        let place = found.places().skip_to(nth - 1);
-        value["nth"] = json!(place.map(|place| clock.json(place)).transpose()?);
-    }
-    if arguments.shown.per_stream {
-        let streams: Result<Vec<Value>> =
-            (0..fold.streams().len()).map(|stream| stream_json(fold, found, stream, &mut clock)).collect();
-        value["streams"] = json!(streams?);
-    }
-    if arguments.shown.all {
-        let shown = limit(arguments.top, count);
-        value["left_out"] = json!(count - shown);
-        let text = value.to_string();
-        write!(out, "{},\"all\":[", text.strip_suffix('}').unwrap_or(&text))?;
-        let mut places = found.places();
-        for index in 0..shown {
-            let Some(place) = places.next() else { break };
-            write!(out, "{}{}", if index > 0 { "," } else { "" }, clock.json(place)?)?;
-        }
-        writeln!(out, "]}}")?;
-    } else {
-        writeln!(out, "{value}")?;
-    }
-    let wanted = arguments.shown.nth.unwrap_or(1);
-    Ok(outcome(count >= wanted))
-}
-
-fn stream_json(fold: &Fold, found: &Found<'_>, stream: usize, clock: &mut Clock<'_>) -> Result<Value> {
-    let first = found.places_in(stream).next().map(|first| clock.json(first)).transpose()?;
-    Ok(json!({"stream": fold.streams()[stream].name(), "count": found.count_in(stream), "first": first}))
+    let FindShown { nth, all, per_stream, .. } = arguments.shown;
+    let wanted = Wanted { nth, per_stream, all: all.then(|| limit(arguments.top, count)) };
+    show::print_json_line(|out| Ok(loopfold_json::find::sequence(out, fold, query, found, wanted)?))?;
+    Ok(outcome(count >= nth.unwrap_or(1)))
 }

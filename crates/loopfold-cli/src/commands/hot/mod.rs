@@ -10,7 +10,6 @@ use costs::{Costs, Unit};
 use loopfold::Fold;
 use loopfold::questions::hot::{self, HotSubpath, HotSubpaths, Limit, Selection};
 use loopfold::trace::TimesKept;
-use serde_json::{Value, json};
 use std::io::Write;
 
 /// Subpaths that are kept at the most, and events or streams of all of them together:
@@ -38,7 +37,9 @@ pub(super) fn run(arguments: &HotArgs) -> Result<Outcome> {
     let hot = fold.hot_subpaths(&costs.of_events, &settings)?;
     show::notes(&notes);
     if arguments.json.on {
-        show::print_json(&to_json(&fold, &hot, &settings, &costs.unit))?;
+        show::print_json_line(|out| {
+            Ok(loopfold_json::hot::hot(out, &fold, &hot, &settings, costs.unit.name())?)
+        })?;
     } else {
         let mut out = anstream::stdout().lock();
         Printer { arguments, fold: &fold, costs: &costs, settings: &settings }.print(&mut out, &hot)?;
@@ -61,49 +62,6 @@ fn settings(arguments: &HotArgs, fold: &Fold, min_cost: Limit) -> hot::Config {
         .min_cost(min_cost)
         .selection(selection)
         .keep(arguments.top.most().min(most))
-}
-
-fn selection_name(selection: Selection) -> &'static str {
-    match selection {
-        Selection::Minimal => "minimal",
-        Selection::All => "all",
-        Selection::Paper => "paper",
-    }
-}
-
-fn to_json(fold: &Fold, hot: &HotSubpaths, settings: &hot::Config, unit: &Unit) -> Value {
-    let subpaths: Vec<Value> = hot.subpaths.iter().map(|subpath| subpath_json(fold, subpath)).collect();
-    json!({
-        "selection": selection_name(settings.selection),
-        "min_length": settings.min_length,
-        "max_length": settings.max_length,
-        "cost_of": unit.name(),
-        "total": number(hot.total),
-        "limit": number(hot.limit),
-        "found": hot.found,
-        "left_out": hot.found - hot.subpaths.len() as u64,
-        "subpaths": subpaths,
-    })
-}
-
-fn subpath_json(fold: &Fold, subpath: &HotSubpath) -> Value {
-    let events: Vec<String> = subpath.events.iter().map(|&event| fold.alphabet().label(event)).collect();
-    let streams: Vec<&str> = subpath.streams.iter().map(|&(at, _)| fold.streams()[at].title()).collect();
-    let counts: Vec<u64> = subpath.streams.iter().map(|&(_, count)| count).collect();
-    json!({
-        "events": events,
-        "count": subpath.count,
-        "cost": number(subpath.cost),
-        "share": subpath.share,
-        "streams": streams,
-        "stream_counts": counts,
-    })
-}
-
-/// A whole number without a point, where it is exactly that.
-fn number(cost: f64) -> Value {
-    let whole = cost as u64;
-    if cost < (1u64 << 53) as f64 && whole as f64 == cost { json!(whole) } else { json!(cost) }
 }
 
 struct Printer<'a> {

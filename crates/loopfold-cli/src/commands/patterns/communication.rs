@@ -1,18 +1,16 @@
 //! Patterns of several processes, who sends how much to whom, and what never came to an end;
-//! on a terminal and as JSON.
+//! on a terminal and for JSON.
 
 use crate::show;
 use anyhow::Result;
+use loopfold::Fold;
 use loopfold::Symbol;
 use loopfold::questions::communication::{
-    CommunicationPattern, Description, Disagreement, Part, Partners, Processes, Topology, TracePatterns,
-    Unmatched,
+    CommunicationPattern, Description, Part, Partners, Processes, TracePatterns, Unmatched,
 };
 use loopfold::questions::nest::{Nest, Node};
-use loopfold::questions::patterns::KeptPositions;
 use loopfold::trace::{Name, Role, Value as FieldValue};
-use loopfold::{Fold, questions};
-use serde_json::{Map, Value, json};
+use loopfold_json::patterns::CommunicationEntry;
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -20,8 +18,6 @@ use std::io::Write;
 const PROCESSES: usize = 16;
 /// Lines for one process.
 const LINES: usize = 4;
-/// Places of a pattern in JSON.
-const MOST_PLACES: usize = 1000;
 /// Events of one process that are shown.
 const LONGEST: usize = 1 << 12;
 /// Events and channels of all patterns together in JSON, but for those of the first.
@@ -34,7 +30,6 @@ pub(super) struct Communication<'a> {
     fold: &'a Fold,
     processes: &'a Processes<'a>,
     found: &'a TracePatterns,
-    positions: KeptPositions<'a>,
     /// The events of all streams that are looked at.
     events: u64,
 }
@@ -42,16 +37,12 @@ pub(super) struct Communication<'a> {
 impl<'a> Communication<'a> {
     pub(super) fn new(fold: &'a Fold, processes: &'a Processes<'a>, found: &'a TracePatterns) -> Self {
         let events = processes.shown().iter().fold(0u64, |sum, stream| sum.saturating_add(stream.length()));
-        Self { fold, processes, found, positions: processes.positions(), events }
+        Self { fold, processes, found, events }
     }
 
     /// How many patterns there are.
     pub(super) fn count(&self) -> usize {
         self.found.communication.len()
-    }
-
-    fn name(&self, stream: u32) -> String {
-        self.fold.streams()[stream as usize].name().to_string()
     }
 
     fn title(&self, stream: u32) -> &'a str {
@@ -68,133 +59,50 @@ impl<'a> Communication<'a> {
     }
 }
 
-/// JSON.
-impl Communication<'_> {
-    /// The first `most` patterns, numbered from 1; fewer where they are very long.
-    pub(super) fn to_json(&self, most: usize) -> Vec<Value> {
+/// For JSON.
+impl<'a> Communication<'a> {
+    /// The first `most` patterns described; fewer where they are very long.
+    pub(super) fn described(&self, most: usize) -> Vec<Description> {
         let mut room = MOST_SYMBOLS;
-        let mut told = Vec::new();
-        for (pattern, id) in self.found.communication.iter().take(most).zip(1..) {
-            told.push(self.pattern_json(id, pattern, &mut room));
+        let mut described = Vec::new();
+        for pattern in self.found.communication.iter().take(most) {
+            let about = Description::of(pattern, self.processes, &self.found.partners);
+            let longest = longest_in(pattern);
+            room = room.saturating_sub(about.channels.pairs().len());
+            for &part in pattern.parts() {
+                let nest = self.nest(part, longest);
+                room = room.saturating_sub(nest.events(longest as u64).len() + nest.nodes.len());
+            }
+            described.push(about);
             if room == 0 {
                 break;
             }
         }
-        told
+        described
     }
 
-    /// Takes the room that its events and channels need.
-    fn pattern_json(&self, id: usize, pattern: &CommunicationPattern, room: &mut usize) -> Value {
-        let about = Description::of(pattern, self.processes, &self.found.partners);
-        let alphabet = self.processes.alphabet();
-        let (mut events, mut nests) = (Map::new(), Map::new());
-        let longest = (MOST_SYMBOLS / pattern.parts().len().max(1)).clamp(1, LONGEST);
-        *room = room.saturating_sub(about.channels.pairs().len());
-        for &part in pattern.parts() {
-            let nest = self.nest(part, longest);
-            let labels = nest.events(longest as u64);
-            *room = room.saturating_sub(labels.len() + nest.nodes.len());
-            let labels: Vec<String> = labels.into_iter().map(|symbol| alphabet.label(symbol)).collect();
-            events.insert(self.name(part.stream), json!(labels));
-            nests.insert(self.name(part.stream), show::nest_json(alphabet, &nest, None));
-        }
-        let first = pattern.parts()[0].stream;
-        let contexts: Vec<Value> = about
-            .functions
-            .iter()
-            .map(|(function, count)| {
-                json!({"function": show::plain(function), "count": count, "calls": self.processes.calls(first as usize, function)})
-            })
-            .collect();
-        let rank = |index: usize| self.processes.communicators().rank(pattern.parts()[index].stream as usize);
-        let channels: Vec<Value> =
-            about.channels.pairs().map(|(from, to)| json!([rank(from), rank(to)])).collect();
-        json!({
-            "id": id,
-            "kind": "communication",
-            "collective": about.is_collective,
-            "events": events,
-            "length": pattern.events,
-            "nests": nests,
-            "count": pattern.count,
-            "places": pattern.occurrences.len(),
-            "within": self.found.within(pattern),
-            "share": show::rounded(self.share(pattern), 4),
-            "processes": pattern.parts().iter().map(|part| self.title(part.stream)).collect::<Vec<_>>(),
-            "positions": self.positions_json(pattern),
-            "channels": channels,
-            "topology": about.topology.as_ref().map(|topology| topology_json(topology, rank)),
-            "contexts": contexts,
+    /// Those patterns, numbered from 1.
+    pub(super) fn entries<'d>(
+        &self,
+        described: &'d [Description],
+    ) -> impl Iterator<Item = CommunicationEntry<'d>>
+    where
+        'a: 'd,
+    {
+        let found = self.found;
+        found.communication.iter().zip(described).zip(1..).map(|((pattern, about), id)| CommunicationEntry {
+            id,
+            pattern,
+            about,
+            share: self.share(pattern),
+            longest: longest_in(pattern),
         })
-    }
-
-    fn positions_json(&self, pattern: &CommunicationPattern) -> Value {
-        let most = MOST_PLACES / pattern.parts().len().max(1);
-        let place = |occurrence: &questions::communication::Occurrence| {
-            let starts: Map<String, Value> = occurrence
-                .parts
-                .iter()
-                .map(|part| {
-                    let shown = self.processes.traces()[part.stream as usize].shown();
-                    let first = shown.first(part.start as usize, part.end as usize);
-                    (self.name(part.stream), json!(self.positions.of(part.stream as usize, first)))
-                })
-                .collect();
-            json!({"starts": starts, "times": occurrence.times})
-        };
-        pattern.occurrences.iter().take(most.max(1)).map(place).collect()
-    }
-
-    pub(super) fn matrix_json(&self) -> Value {
-        let cell = |(&(from, to), traffic): (&(u32, u32), &questions::communication::Traffic)| json!({"from": from, "to": to, "messages": traffic.messages, "bytes": traffic.bytes});
-        self.found.partners.matrix.iter().map(cell).collect()
-    }
-
-    pub(super) fn unmatched_json(&self) -> Value {
-        let one = |found: &Unmatched| {
-            let first = found.first.map(
-                |(stream, position)| json!({"stream": self.fold.streams()[stream].name(), "start": position}),
-            );
-            json!({
-                "kind": if found.sent { "send" } else { "receive" },
-                "from": found.from, "to": found.to, "comm": found.comm, "tag": found.tag,
-                "count": found.count, "first": first,
-            })
-        };
-        self.found.partners.unmatched.iter().map(one).collect()
-    }
-
-    pub(super) fn disagreements_json(&self) -> Value {
-        let one = |found: &Disagreement| {
-            let seen = found.seen.map(|(stream, at)| {
-                json!({
-                    "stream": self.fold.streams()[stream].name(),
-                    "start": at.map(|(position, _)| position),
-                    "event": at.map(|(_, symbol)| self.fold.alphabet().label(symbol)),
-                })
-            });
-            json!({"comm": found.comm, "nth": found.nth, "seen": seen})
-        };
-        self.found.partners.disagreements.iter().map(one).collect()
     }
 }
 
-fn topology_json(topology: &Topology, rank: impl Fn(usize) -> u32) -> Value {
-    use questions::communication::Direction::{Both, Down, Up};
-    let direction = |direction: &_| match direction {
-        Up => "up",
-        Down => "down",
-        Both => "both",
-    };
-    json!({
-        "name": topology.layout.name(),
-        "shape": topology.shape,
-        "directions": topology.directions.iter().map(direction).collect::<Vec<_>>(),
-        "root": topology.root.map(rank),
-        "departure": show::rounded(topology.departure(), 4),
-        "missing": topology.missing,
-        "extra": topology.extra,
-    })
+/// The most events of each process of a pattern that JSON has.
+fn longest_in(pattern: &CommunicationPattern) -> usize {
+    (MOST_SYMBOLS / pattern.parts().len().max(1)).clamp(1, LONGEST)
 }
 
 /// On a terminal.

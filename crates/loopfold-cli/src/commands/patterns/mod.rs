@@ -16,7 +16,6 @@ use loopfold::questions::communication::{Partners, Processes, TracePatterns};
 use loopfold::questions::patterns::{self, ENVELOPE, EventChoice, Only, PatternMethod, RankBy};
 use loopfold::trace::TimesKept;
 use process::ProcessPatterns;
-use serde_json::json;
 use std::io::Write;
 
 /// Patterns that are kept at the most: bounded, whatever an archive claims.
@@ -39,7 +38,7 @@ pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
     if arguments.matrix {
         print_matrix(&found.partners)?;
     } else if arguments.json.on {
-        print_json(arguments, &settings, &fold, &process, &communication, &found.partners)?;
+        print_json(arguments, &settings, &fold, &processes, &found, (&process, &communication))?;
     } else {
         print(arguments, &process, &communication)?;
     }
@@ -79,28 +78,27 @@ fn print_json(
     arguments: &PatternsArgs,
     settings: &patterns::Config,
     fold: &Fold,
-    process: &ProcessPatterns<'_>,
-    communication: &Communication<'_>,
-    partners: &Partners,
+    processes: &Processes<'_>,
+    found: &TracePatterns,
+    (process, communication): (&ProcessPatterns<'_>, &Communication<'_>),
 ) -> Result<()> {
     let most = most(arguments);
-    let mut patterns = communication.to_json(most);
-    patterns.extend(process.to_json(communication.count(), most));
-    let found = communication.count() as u64 + process.found();
-    show::print_json(&json!({
-        "method": method_name(settings.method),
-        "streams": fold.streams().len(),
-        "events": process.events(),
-        "communication": process.communicate(),
-        "found": found,
-        "left_out": found - patterns.len() as u64,
-        "patterns": patterns,
-        "matrix": communication.matrix_json(),
-        "unmatched": communication.unmatched_json(),
-        "disagreements": communication.disagreements_json(),
-        "absent": partners.absent,
-        "unresolved": partners.unresolved,
-    }))
+    let described = communication.described(most);
+    let count = communication.count() as u64 + process.found();
+    let patterns = loopfold_json::patterns::Patterns {
+        fold,
+        processes,
+        found,
+        method: settings.method,
+        events: process.events(),
+        count,
+        left_out: count - (described.len() + process.entry_count(most)) as u64,
+    };
+    show::print_json_line(|out| {
+        let (several, single) =
+            (communication.entries(&described), process.entries(communication.count(), most));
+        Ok(loopfold_json::patterns::patterns(out, &patterns, several, single)?)
+    })
 }
 
 /// Who sends how much to whom, as a table for other programs.
@@ -144,13 +142,6 @@ fn settings(arguments: &PatternsArgs) -> patterns::Config {
         .min_count(arguments.min_count)
         .keep(MOST_KEPT)
         .look_inside(MOST_KEPT)
-}
-
-fn method_name(method: PatternMethod) -> &'static str {
-    match method {
-        PatternMethod::Ngrams => "ngrams",
-        PatternMethod::Exact => "exact",
-    }
 }
 
 fn stored_note(fold: &Fold, streams: &Processes<'_>) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Patterns of single processes, on a terminal and as JSON.
+//! Patterns of single processes, on a terminal and for JSON.
 
 use crate::args::PatternsArgs;
 use crate::show::{self, Labels};
@@ -6,17 +6,13 @@ use anyhow::Result;
 use loopfold::Fold;
 use loopfold::questions::communication::Processes;
 use loopfold::questions::nest::Nest;
-use loopfold::questions::patterns::{KeptPositions, Pattern, Patterns};
-use serde_json::{Value, json};
+use loopfold::questions::patterns::{Pattern, Patterns};
+use loopfold_json::patterns::ProcessEntry;
 use std::io::Write;
 
-/// Events of a pattern that are written out in JSON; of longer ones each repetition once.
-const WRITTEN_OUT: u64 = 4096;
 /// Symbols of a pattern that are ever shown, and of all together in JSON.
 const LONGEST: usize = 1 << 16;
 const MOST_SYMBOLS: usize = 1 << 22;
-/// Places of a pattern in JSON.
-const MOST_POSITIONS: usize = 1000;
 /// Lines of one pattern on a terminal.
 const LINES: usize = 12;
 
@@ -27,7 +23,6 @@ pub(super) struct ProcessPatterns<'a> {
     patterns: &'a Patterns,
     /// How many of them are told.
     told: usize,
-    positions: KeptPositions<'a>,
     /// The events of all streams that count; nothing when that passes 64 bits.
     events: Option<u64>,
 }
@@ -41,7 +36,7 @@ impl<'a> ProcessPatterns<'a> {
         };
         let told = patterns.patterns.iter().take_while(fits).count();
         let events = streams.shown().iter().try_fold(0u64, |sum, stream| sum.checked_add(stream.length()));
-        Self { fold, streams, patterns, told, positions: streams.positions(), events }
+        Self { fold, streams, patterns, told, events }
     }
 
     /// The events of all streams that count; nothing when that passes 64 bits.
@@ -80,57 +75,21 @@ impl<'a> ProcessPatterns<'a> {
         self.patterns.found
     }
 
-    /// Whether patterns are made of sends, receives and collectives.
-    pub(super) fn communicate(&self) -> bool {
-        self.streams.communicate()
+    /// How many of the first `most` there are for JSON.
+    pub(super) fn entry_count(&self, most: usize) -> usize {
+        self.told.min(most)
     }
 
-    /// The first `most`, numbered from behind `before` on.
-    pub(super) fn to_json(&self, before: usize, most: usize) -> Vec<Value> {
+    /// The first `most` for JSON, numbered from behind `before` on.
+    pub(super) fn entries(&self, before: usize, most: usize) -> impl Iterator<Item = ProcessEntry<'a>> {
         let patterns = self.patterns().iter().take(most).zip(before + 1..);
-        patterns.map(|(pattern, id)| self.pattern_json(id, pattern)).collect()
-    }
-
-    fn pattern_json(&self, id: usize, pattern: &Pattern) -> Value {
-        let alphabet = self.streams.alphabet();
-        let nest = self.nest(pattern);
-        let events = nest.events(WRITTEN_OUT).into_iter();
-        let events: Vec<String> = events.map(|symbol| alphabet.label(symbol)).collect();
-        let length = nest.length(0..nest.nodes.len());
-        let mut value = json!({
-            "id": id,
-            "kind": "process",
-            "events": events,
-            "length": length,
-            "lengths": [pattern.fewest_events, pattern.most_events],
-            "nest": show::nest_json(alphabet, &nest, None),
-            "count": pattern.count,
-            "places": pattern.places,
-            "inside": pattern.inside,
-            "share": show::rounded(self.share(pattern), 4),
-            "processes": self.titles(pattern),
-            "positions": self.positions_json(pattern),
-            "topology": null,
-        });
-        if let Some(is_supermaximal) = pattern.is_supermaximal {
-            value["supermaximal"] = json!(is_supermaximal);
-        }
-        value
-    }
-
-    /// Where its places begin, the first occurrence of each.
-    fn positions_json(&self, pattern: &Pattern) -> Value {
-        let all = self
-            .patterns
-            .streams_of(pattern)
-            .flat_map(|(stream, places)| places.iter().map(move |place| (stream, place)));
-        let position = |(stream, place): (usize, &loopfold::questions::patterns::PatternPlace)| {
-            let start = place.start as usize;
-            let first = self.streams.traces()[stream].shown().first(start, start + pattern.symbols.len());
-            let start = self.positions.of(stream, first);
-            json!({"stream": self.fold.streams()[stream].name(), "start": start, "times": place.times})
-        };
-        all.take(MOST_POSITIONS).map(position).collect()
+        patterns.map(|(pattern, id)| ProcessEntry {
+            id,
+            pattern,
+            nest: self.nest(pattern),
+            share: self.share(pattern),
+            processes: self.titles(pattern),
+        })
     }
 
     /// Prints the first `most`, numbered from behind `before` on.

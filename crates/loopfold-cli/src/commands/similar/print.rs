@@ -8,7 +8,6 @@ use loopfold::Fold;
 use loopfold::questions::similar::{
     EnclosingPatterns, JoinedOccurrences, SimilarFound, SimilarOccurrence, SimilarPattern, SimilarPlace,
 };
-use serde_json::{Value, json};
 use std::io::{BufWriter, Write};
 
 /// Shown on a terminal, unless all are asked for.
@@ -28,10 +27,15 @@ pub(super) fn print(
     found: &SimilarFound,
     larger: Option<&EnclosingPatterns<'_, '_>>,
 ) -> Result<()> {
-    let mut out = BufWriter::new(std::io::stdout().lock());
     if arguments.json.on {
-        print_json(&mut out, arguments, fold, found, larger)?;
-    } else if arguments.all {
+        let most = arguments.top.most() as u64;
+        let asked = loopfold_json::similar::Asked { edits: arguments.edits, ngram: arguments.ngram, most };
+        return show::print_json_line(|out| {
+            Ok(loopfold_json::similar::similar(out, fold, asked, found, larger)?)
+        });
+    }
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    if arguments.all {
         for &(stream, place) in &found.matches {
             let title = show::plain(fold.streams()[stream].title());
             let SimilarPlace { start, end, length, distance } = place;
@@ -125,67 +129,4 @@ fn more(out: &mut impl Write, left_out: u64, how: &str) -> Result<()> {
         writeln!(out, "  … and {} more ({how})", show::count(left_out))?;
     }
     Ok(())
-}
-
-/// One object, written piece by piece, since there may be any number of matches.
-fn print_json(
-    out: &mut impl Write,
-    arguments: &SimilarArgs,
-    fold: &Fold,
-    found: &SimilarFound,
-    larger: Option<&EnclosingPatterns<'_, '_>>,
-) -> Result<()> {
-    let value = json!({
-        "edits": arguments.edits,
-        "ngram": arguments.ngram,
-        "count": found.count,
-        "exact": found.exact,
-        "windows": found.filtered.places,
-        "verified": found.filtered.verified,
-        "left_out": found.count - found.matches.len() as u64,
-    });
-    let text = value.to_string();
-    write!(out, "{},\"matches\":[", text.strip_suffix('}').unwrap_or(&text))?;
-    for (index, &(stream, place)) in found.matches.iter().enumerate() {
-        let mut value = place_json(fold, stream, place);
-        value["within"] = json!(larger.and_then(|larger| larger.smallest_around(stream, place)));
-        write!(out, "{}{value}", if index > 0 { "," } else { "" })?;
-    }
-    write!(out, "]")?;
-    if let Some(joined) = &found.joined {
-        write!(
-            out,
-            ",\"order\":{},\"pattern_events\":{},\"occurrence_count\":{},\"occurrences\":[",
-            json!(joined.order),
-            joined.pattern_events,
-            joined.occurrences.len()
-        )?;
-        let shown = super::super::find::limit(arguments.top, joined.occurrences.len() as u64);
-        for (index, occurrence) in joined.occurrences.iter().take(shown as usize).enumerate() {
-            let value = occurrence_json(fold, joined, occurrence);
-            write!(out, "{}{value}", if index > 0 { "," } else { "" })?;
-        }
-        write!(out, "]")?;
-    }
-    Ok(writeln!(out, "}}")?)
-}
-
-fn place_json(fold: &Fold, stream: usize, place: SimilarPlace) -> Value {
-    let SimilarPlace { start, end, length, distance } = place;
-    let name = fold.streams()[stream].name();
-    json!({"stream": name, "start": start, "end": end, "length": length, "distance": distance})
-}
-
-fn occurrence_json(fold: &Fold, joined: &JoinedOccurrences, occurrence: &SimilarOccurrence) -> Value {
-    let processes: Vec<Value> = occurrence
-        .windows
-        .iter()
-        .map(|&(process, place)| place_json(fold, joined.streams[process], place))
-        .collect();
-    json!({
-        "distance": occurrence.distance,
-        "error": show::rounded(occurrence.error, 6),
-        "events": occurrence.events(),
-        "processes": processes,
-    })
 }

@@ -1,0 +1,96 @@
+//! The loop nest of each class of streams. Each class is written and dropped before the next one
+//! is computed, so that memory is that of the largest class.
+
+use crate::{JsonWriter, Labels, nanoseconds, nest, rounded};
+use loopfold::Fold;
+use loopfold::questions::classes::Class;
+use loopfold::questions::iterations::LoopTimes;
+use loopfold::questions::nest::Nest;
+use std::io::{Error, Write};
+
+/// What is known of a class.
+#[derive(Debug)]
+pub struct ClassNest {
+    /// The class.
+    pub class: Class,
+    /// Its nest.
+    pub nest: Nest,
+    /// The streams that have a time, and how long each took, in nanoseconds.
+    pub totals: Vec<(String, i128)>,
+    /// The times of the loops, in the order of their nodes.
+    pub times: Vec<LoopTimes>,
+}
+
+/// The classes of a fold.
+#[derive(Debug)]
+pub struct Loops<'a, I> {
+    /// The folder that was asked for.
+    pub folder: &'a str,
+    /// The fold.
+    pub fold: &'a Fold,
+    /// Its classes.
+    pub classes: I,
+}
+
+/// Writes the classes of a fold, and those of the masked lines where there are such.
+pub fn loops<W: Write, E: From<Error>, I: Iterator<Item = Result<ClassNest, E>>>(
+    out: &mut JsonWriter<W>,
+    loops: Loops<'_, I>,
+    masked: Option<Loops<'_, I>>,
+) -> Result<(), E> {
+    out.begin_object()?;
+    fields(out, loops)?;
+    if let Some(masked) = masked {
+        out.key("masked")?;
+        out.begin_object()?;
+        fields(out, masked)?;
+        out.end()?;
+    }
+    Ok(out.end()?)
+}
+
+fn fields<W: Write, E: From<Error>>(
+    out: &mut JsonWriter<W>,
+    Loops { folder, fold, classes }: Loops<'_, impl Iterator<Item = Result<ClassNest, E>>>,
+) -> Result<(), E> {
+    let mut labels = Labels::new(fold.alphabet());
+    out.field("folder", folder)?;
+    out.field("streams", fold.streams().len())?;
+    out.key("classes")?;
+    out.begin_array()?;
+    for class in classes {
+        class_nest(out, &mut labels, fold, &class?)?;
+    }
+    out.end()?;
+    Ok(labels.cut_field(out)?)
+}
+
+fn class_nest<W: Write>(
+    out: &mut JsonWriter<W>,
+    labels: &mut Labels<'_>,
+    fold: &Fold,
+    ClassNest { class, nest: its_nest, totals, times }: &ClassNest,
+) -> std::io::Result<()> {
+    out.begin_object()?;
+    out.key("streams")?;
+    out.array(class.streams.iter().map(|&index| fold.streams()[index].title()))?;
+    out.field("events", class.events)?;
+    out.field("folded", class.folded)?;
+    out.field("ratio", rounded(class.ratio(), 2))?;
+    out.field("covered", rounded(class.covered(), 4))?;
+    out.field("main_share", rounded(class.main_share(), 4))?;
+    out.key("nest")?;
+    nest(out, labels, its_nest, times)?;
+    if !totals.is_empty() {
+        out.key("times")?;
+        out.begin_array()?;
+        for (stream, total) in totals {
+            out.begin_object()?;
+            out.field("total_ns", nanoseconds(*total))?;
+            out.field("stream", stream)?;
+            out.end()?;
+        }
+        out.end()?;
+    }
+    out.end()
+}
