@@ -31,7 +31,7 @@ pub fn before<W: Write>(
         out.begin_array()?;
         for order in orders {
             out.begin_object()?;
-            out.field("stream", fold.streams()[order.stream].name())?;
+            out.field("stream", fold.stream(order.stream).name())?;
             out.field("count", order.count)?;
             out.field("others", order.others)?;
             out.field("before_count", order.before)?;

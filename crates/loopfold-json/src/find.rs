@@ -7,7 +7,7 @@ use crate::{JsonWriter, Labels};
 use loopfold::questions::clock::EventClock;
 use loopfold::questions::find::{Found, Place};
 use loopfold::questions::path::{Effort, PathPlace, Scheme, Share};
-use loopfold::{Fold, Symbol};
+use loopfold::{Fold, StreamId, Symbol};
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl<'a> Places<'a> {
     /// A place whose object is still open.
     pub(crate) fn begin<W: Write>(&mut self, out: &mut JsonWriter<W>, place: Place) -> loopfold::Result<()> {
         out.begin_object()?;
-        out.field("stream", self.fold.streams()[place.stream].name())?;
+        out.field("stream", self.fold.stream(place.stream).name())?;
         out.field("start", place.start)?;
         out.field("end", place.end)?;
         if let Some(start) = self.clock.start(place.stream, place.start)? {
@@ -85,7 +85,7 @@ pub fn sequence<W: Write>(
     if wanted.per_stream {
         out.key("streams")?;
         out.begin_array()?;
-        for (index, stream) in fold.streams().iter().enumerate() {
+        for (index, stream) in fold.stream_ids().zip(fold.streams()) {
             out.begin_object()?;
             out.field("stream", stream.name())?;
             out.field("count", found.count_in(index))?;
@@ -123,7 +123,7 @@ pub fn sequence_of_many<W: Write>(
     out.field("count", found.count()?)?;
     out.key("first")?;
     Places::new(fold).place(out, found.first())?;
-    let streams = (0..fold.streams().len()).filter(|&stream| found.count_in(stream) > 0).count();
+    let streams = fold.stream_ids().filter(|&stream| found.count_in(stream) > 0).count();
     out.field("streams", streams)?;
     out.field("scheme", SCHEME)?;
     out.field("line", line)?;
@@ -237,14 +237,14 @@ impl<'w, 'a, W: Write> PathAnswer<'w, 'a, W> {
     /// For each stream how often the paths occur in it, and where first.
     pub fn streams<'s, E: From<io::Error>>(
         &mut self,
-        streams: impl IntoIterator<Item = Result<(usize, u64, Option<PathSpot<'s>>), E>>,
+        streams: impl IntoIterator<Item = Result<(StreamId, u64, Option<PathSpot<'s>>), E>>,
     ) -> Result<(), E> {
         self.out.key("streams")?;
         self.out.begin_array()?;
         for stream in streams {
             let (stream, count, first) = stream?;
             self.out.begin_object()?;
-            self.out.field("stream", self.fold.streams()[stream].name())?;
+            self.out.field("stream", self.fold.stream(stream).name())?;
             self.out.field("count", count)?;
             self.out.key("first")?;
             self.spot(first.as_ref())?;
@@ -321,7 +321,7 @@ impl<'w, 'a, W: Write> PathAnswer<'w, 'a, W> {
             return out.value(None::<u64>);
         };
         out.begin_object()?;
-        out.field("stream", fold.streams()[place.stream].name())?;
+        out.field("stream", fold.stream(place.stream).name())?;
         out.field("start", *start)?;
         out.field("end", place.end)?;
         out.field("depth", place.depth)?;

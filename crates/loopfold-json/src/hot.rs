@@ -33,7 +33,7 @@ pub fn hot<W: Write>(
         cost(out, "cost", *its_cost)?;
         out.field("share", *share)?;
         out.key("streams")?;
-        out.array(streams.iter().map(|&(stream, _)| fold.streams()[stream].title()))?;
+        out.array(streams.iter().map(|&(stream, _)| fold.stream(stream).title()))?;
         out.key("stream_counts")?;
         out.array(streams.iter().map(|&(_, count)| count))?;
         out.end()?;

@@ -73,7 +73,7 @@ fn class_nest<W: Write>(
 ) -> std::io::Result<()> {
     out.begin_object()?;
     out.key("streams")?;
-    out.array(class.streams.iter().map(|&index| fold.streams()[index].title()))?;
+    out.array(class.streams.iter().map(|&index| fold.stream(index).title()))?;
     out.field("events", class.events)?;
     out.field("folded", class.folded)?;
     out.field("ratio", rounded(class.ratio(), 2))?;

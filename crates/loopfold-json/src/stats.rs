@@ -4,7 +4,7 @@ use crate::keys::distinct;
 use crate::{JsonWriter, Labels, nanoseconds, rounded};
 use loopfold::fold::{DurationSum, MetricSum};
 use loopfold::questions::statistics::{CallStatistics, Statistics};
-use loopfold::{Fold, Symbol};
+use loopfold::{Fold, StreamId, Symbol};
 use std::io::{Result, Write};
 
 /// What is written of a fold, but for the cost of its events.
@@ -202,16 +202,16 @@ fn costs<W: Write, S, T>(
 pub fn stream_list<W: Write>(
     out: &mut JsonWriter<W>,
     fold: &Fold,
-    listed: impl IntoIterator<Item = usize>,
+    listed: impl IntoIterator<Item = StreamId>,
 ) -> Result<()> {
     out.begin_object()?;
     out.field("streams", fold.streams().len())?;
     out.key("stream_list")?;
     out.begin_array()?;
     for number in listed {
-        let stream = &fold.streams()[number];
+        let stream = fold.stream(number);
         out.begin_object()?;
-        out.field("number", number)?;
+        out.field("number", number.index())?;
         out.field("stream", stream.name())?;
         out.field("title", stream.title())?;
         out.field("events", fold.length(stream.root()))?;

@@ -5,12 +5,12 @@ use crate::args::LoopsArgs;
 use crate::input::{self, Loaded};
 use crate::show::{self, ClassView, Labels, NestPrinter, NestSettings};
 use anyhow::Result;
-use loopfold::Fold;
 use loopfold::questions::align::{Align, align};
 use loopfold::questions::classes::Class;
 use loopfold::questions::iterations::{StreamTimes, loop_times, summed_times};
 use loopfold::questions::nest::Nest;
 use loopfold::trace::{Times, TimesKept};
+use loopfold::{Fold, StreamId};
 use loopfold_json::loops::{ClassNest, Loops};
 use loopfold_sources::Mask;
 use std::io::Write;
@@ -84,11 +84,11 @@ struct Shown {
 }
 
 fn nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usize) -> Result<Shown> {
-    let nest = Nest::of(fold, class.root, largest);
+    let nest = fold.nest(class.root, largest);
     let as_it_is = |nest| Shown { nest, class: class.clone(), is_turned: false, largest };
     let Some(how) = alignment(arguments) else { return Ok(as_it_is(nest)) };
     let nothing = Times::default();
-    let first = class.streams.first().map_or(&nothing, |&stream| fold.streams()[stream].times());
+    let first = class.streams.first().map_or(&nothing, |&stream| fold.stream(stream).times());
     let turned = align(&nest, &how, fold.alphabet(), first)?;
     if turned == nest {
         return Ok(as_it_is(nest));
@@ -127,10 +127,10 @@ fn times_of(
     Shown { nest, class, is_turned, largest }: &Shown,
     most: usize,
 ) -> Result<ClassTimes> {
-    let title = |index: usize| show::plain(fold.streams()[index].title());
+    let title = |index: StreamId| show::plain(fold.stream(index).title());
     let mut times = ClassTimes::default();
     for &index in &class.streams {
-        if let Some(its) = loop_times(nest, fold.streams()[index].times())? {
+        if let Some(its) = loop_times(nest, fold.stream(index).times())? {
             times.totals.push((title(index), its.total));
             if times.loops.len() < most {
                 times.loops.push((title(index), its));
@@ -220,7 +220,7 @@ fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()>
 fn heading(out: &mut impl Write, fold: &Fold, class: &Class, width: usize) -> Result<()> {
     let bold = anstyle::Style::new().bold();
     let titles: Vec<String> =
-        class.streams.iter().take(50).map(|&index| show::plain(fold.streams()[index].title())).collect();
+        class.streams.iter().take(50).map(|&index| show::plain(fold.stream(index).title())).collect();
     let several = match class.streams.len() {
         1 => String::new(),
         count => format!(" ({count} streams, {} each)", show::plural(class.events, "event")),

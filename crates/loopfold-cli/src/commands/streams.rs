@@ -3,8 +3,8 @@
 use crate::args::{FolderName, StatsArgs};
 use crate::{Outcome, input, show, streams};
 use anyhow::Result;
-use loopfold::Fold;
 use loopfold::trace::TimesKept;
+use loopfold::{Fold, StreamId};
 use std::io::Write as _;
 
 pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
@@ -14,7 +14,7 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     let selectors = std::mem::take(&mut loaded.selectors);
     let (fold, notes) = loaded.fold_as_stored(&folder)?;
     let chosen = streams::chosen(&fold, &selectors)?;
-    let listed: Vec<usize> = (0..chosen.len()).filter(|&number| chosen[number]).collect();
+    let listed: Vec<StreamId> = fold.stream_ids().filter(|stream| chosen[stream.index()]).collect();
     show::notes(&notes);
     if arguments.json.on {
         show::print_json_line(|out| Ok(loopfold_json::stats::stream_list(out, &fold, listed)?))?;
@@ -24,17 +24,18 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn print(fold: &Fold, listed: &[usize]) -> Result<()> {
+fn print(fold: &Fold, listed: &[StreamId]) -> Result<()> {
     let mut out = std::io::BufWriter::new(anstream::stdout().lock());
     let events: Vec<String> =
-        listed.iter().map(|&number| show::count(fold.length(fold.streams()[number].root()))).collect();
+        listed.iter().map(|&number| show::count(fold.length(fold.stream(number).root()))).collect();
     let wide = events.iter().map(String::len).max().unwrap_or(0).max("events".len());
     writeln!(out, "{:>6}  {:>wide$}  {:<12}  name", "number", "events", "format")?;
     for (&number, events) in listed.iter().zip(events) {
-        let stream = &fold.streams()[number];
+        let stream = fold.stream(number);
         let (name, title) = (show::plain(stream.name()), show::plain(stream.title()));
         let title = if title == name { String::new() } else { format!(" ({title})") };
         let format = show::plain(stream.note("format").unwrap_or("-"));
+        let number = number.index();
         writeln!(out, "{number:>6}  {events:>wide$}  {format:<12}  {name}{title}")?;
     }
     Ok(out.flush()?)

@@ -2,9 +2,9 @@
 
 use super::{count, duration, plain};
 use anyhow::Result;
-use loopfold::Fold;
 use loopfold::questions::clock::EventClock;
 use loopfold::questions::find::{Found, Place};
+use loopfold::{Fold, StreamId};
 
 /// Places with when they were.
 pub(crate) struct Clock<'a> {
@@ -18,30 +18,30 @@ impl<'a> Clock<'a> {
     }
 
     /// When an event began, in nanoseconds as the source has them.
-    pub(crate) fn start(&mut self, stream: usize, position: u64) -> Result<Option<i64>> {
+    pub(crate) fn start(&mut self, stream: StreamId, position: u64) -> Result<Option<i64>> {
         Ok(self.clock.start(stream, position)?)
     }
 
     /// How long after the first event of the trace an event began, as text.
-    pub(crate) fn since(&mut self, stream: usize, position: u64) -> Result<Option<String>> {
+    pub(crate) fn since(&mut self, stream: StreamId, position: u64) -> Result<Option<String>> {
         Ok(self.clock.since_first(stream, position)?.map(duration))
     }
 
     /// Of the first occurrences in these streams the one that began first, if that is known.
-    pub(crate) fn earliest(&mut self, found: &Found<'_>, streams: &[usize]) -> Result<Option<Place>> {
+    pub(crate) fn earliest(&mut self, found: &Found<'_>, streams: &[StreamId]) -> Result<Option<Place>> {
         Ok(self.clock.earliest(found, streams)?)
     }
 
     /// A place as people read it: `rank 3, events 12 to 14, at 1.20 ms`.
     pub(crate) fn place(&mut self, place: Place) -> Result<String> {
         let at = self.since(place.stream, place.start)?.map_or(String::new(), |at| format!(", at {at}"));
-        let title = plain(self.fold.streams()[place.stream].title());
+        let title = plain(self.fold.stream(place.stream).title());
         Ok(format!("{title}, {}{at}", events(place)))
     }
 
     /// A place as a line for other programs: stream, start, end, and when, if known.
     pub(crate) fn line(&mut self, place: Place) -> Result<String> {
-        let title = plain(self.fold.streams()[place.stream].title());
+        let title = plain(self.fold.stream(place.stream).title());
         let start = self.start(place.stream, place.start)?.map_or(String::new(), |ns| format!("\t{ns}"));
         Ok(format!("{title}\t{}\t{}{start}", place.start, place.end))
     }

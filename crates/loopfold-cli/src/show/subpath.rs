@@ -92,7 +92,7 @@ fn words(labels: &Labels<'_>, nest: &Nest, width: usize) -> Vec<Word> {
 fn nest_of(events: &[Symbol]) -> Nest {
     let mut builder = FoldBuilder::default();
     match Outermost::default().fold(events, &mut builder) {
-        Ok(root) => Nest::of(&builder.finish(), root, 2 * events.len() + 1),
+        Ok(root) => builder.finish().nest(root, 2 * events.len() + 1),
         Err(_) => Nest { nodes: events.iter().map(|&symbol| Node::Event(symbol)).collect() },
     }
 }

@@ -1,5 +1,4 @@
 use loopfold::folders::{Outermost, fold_trace};
-use loopfold::questions::nest::Nest;
 use loopfold::trace::{Collector, Event, Sink as _};
 use loopfold::{Fold, RuleId};
 use loopfold_json::{JsonWriter, LONGEST_LABEL, Labels, nest};
@@ -18,7 +17,7 @@ fn fold(events: &[&str]) -> Fold {
 fn written(fold: &Fold, root: RuleId) -> (Value, usize) {
     let mut out = JsonWriter::new(Vec::new());
     let mut labels = Labels::new(fold.alphabet());
-    nest(&mut out, &mut labels, &Nest::of(fold, root, 1 << 20), &[]).expect("memory can be written to");
+    nest(&mut out, &mut labels, &fold.nest(root, 1 << 20), &[]).expect("memory can be written to");
     (serde_json::from_slice(&out.into_inner()).expect("JSON"), labels.cut())
 }
 

@@ -34,7 +34,7 @@ pub use sums::{DurationSum, MetricSpread, MetricSum, RuleSums, Spread, StreamSum
 pub use unfold::Unfold;
 
 use crate::trace::{Alphabet, Times};
-use crate::{Result, RuleId, Symbol};
+use crate::{Result, RuleId, StreamId, Symbol};
 use std::sync::OnceLock;
 
 /// What an item stands for.
@@ -274,6 +274,20 @@ impl Fold {
     /// The streams.
     pub fn streams(&self) -> &[FoldedStream] {
         &self.streams
+    }
+
+    /// A stream.
+    ///
+    /// # Panics
+    /// If there is no such stream.
+    pub fn stream(&self, id: StreamId) -> &FoldedStream {
+        &self.streams[id.index()]
+    }
+
+    /// The streams by what answers call them, in order.
+    pub fn stream_ids(&self) -> impl DoubleEndedIterator<Item = StreamId> + ExactSizeIterator + use<> {
+        // A stream takes more than a byte, so their number fits.
+        (0..self.streams.len() as u32).map(StreamId::from_raw)
     }
 
     pub(crate) fn streams_mut(&mut self) -> &mut [FoldedStream] {

@@ -243,7 +243,7 @@ mod tests {
 
     fn check(fold: &Fold, how: Align, expected: &str) {
         let stream = &fold.streams()[0];
-        let nest = Nest::of(fold, stream.root(), 1000);
+        let nest = fold.nest(stream.root(), 1000);
         let aligned = align(&nest, &how, fold.alphabet(), stream.times()).unwrap();
         assert_eq!(text(&aligned, fold.alphabet()), expected);
         assert_eq!(aligned.length(0..aligned.nodes.len()), nest.length(0..nest.nodes.len()));
@@ -306,7 +306,7 @@ mod tests {
         let root = builder.rule(&[Item::new(Target::Rule(rule), 3)]).unwrap();
         builder.stream(FoldedStream::new("s", "x", root));
         let fold = builder.finish();
-        let nest = Nest::of(&fold, fold.streams()[0].root(), 1 << 22);
+        let nest = fold.nest(fold.streams()[0].root(), 1 << 22);
         let turned = align(&nest, &Align::Event(b"b".into()), fold.alphabet(), &Times::default()).unwrap();
         assert_eq!(turned, nest);
     }

@@ -9,14 +9,14 @@
 use super::find::{Found, Place};
 use super::query::Query;
 use crate::fold::Fold;
-use crate::{Error, Result, RuleId};
+use crate::{Error, Result, RuleId, StreamId};
 use hashbrown::HashMap;
 
 /// How the occurrences of a query A stand to those of a query B in one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// The index of the stream.
-    pub stream: usize,
+    /// The stream.
+    pub stream: StreamId,
     /// How often A occurs.
     pub count: u64,
     /// How often B occurs.
@@ -63,15 +63,15 @@ impl Fold {
 fn order(fold: &Fold, query: &Query, other: &Query) -> Result<Vec<Order>> {
     let (found, others) = (fold.find(query)?, fold.find(other)?);
     let mut known: HashMap<RuleId, Order> = HashMap::new();
-    let streams = fold.streams().iter().enumerate();
-    let orders = streams.map(|(stream, folded)| {
-        let order = known.entry(folded.root()).or_insert_with(|| in_stream(&found, &others, stream));
+    let orders = fold.stream_ids().map(|stream| {
+        let order =
+            known.entry(fold.stream(stream).root()).or_insert_with(|| in_stream(&found, &others, stream));
         order.moved_to(stream)
     });
     Ok(orders.collect())
 }
 
-fn in_stream(found: &Found<'_>, others: &Found<'_>, stream: usize) -> Order {
+fn in_stream(found: &Found<'_>, others: &Found<'_>, stream: StreamId) -> Order {
     let first = found.places_in(stream).next();
     let next = first.and_then(|first| others.first_from(stream, first.end.checked_add(1)?));
     let last = others.last_in(stream);
@@ -120,7 +120,7 @@ impl OrderTotal {
 
 impl Order {
     /// The same order in another stream with the same events.
-    fn moved_to(&self, stream: usize) -> Self {
+    fn moved_to(&self, stream: StreamId) -> Self {
         let moved = |place: Place| Place { stream, ..place };
         Self {
             stream,

@@ -4,7 +4,7 @@
 
 use super::nest::{Nest, Node};
 use crate::fold::{Coverage, Depth, Fold, NestLength, measure_rules};
-use crate::{Result, RuleId};
+use crate::{Result, RuleId, StreamId};
 use hashbrown::HashMap;
 
 /// Streams with the same nest.
@@ -13,7 +13,7 @@ pub struct Class {
     /// The rule of all of them.
     pub root: RuleId,
     /// Their indices, in order.
-    pub streams: Vec<usize>,
+    pub streams: Vec<StreamId>,
     /// The events of one of them.
     pub events: u64,
     /// The events written in the nest, each loop body once.
@@ -74,7 +74,7 @@ fn classes(fold: &Fold) -> Result<Vec<Class>> {
     let depth = measure_rules(fold, &Depth)?;
     let mut classes: Vec<Class> = Vec::new();
     let mut known: HashMap<RuleId, usize> = HashMap::new();
-    for (index, stream) in fold.streams().iter().enumerate() {
+    for (id, stream) in fold.stream_ids().zip(fold.streams()) {
         let root = stream.root();
         let class = *known.entry(root).or_insert_with(|| {
             classes.push(Class {
@@ -88,7 +88,7 @@ fn classes(fold: &Fold) -> Result<Vec<Class>> {
             });
             classes.len() - 1
         });
-        classes[class].streams.push(index);
+        classes[class].streams.push(id);
     }
     Ok(classes)
 }

@@ -4,9 +4,9 @@
 //! come in order cost a few nanoseconds each.
 
 use super::find::{Found, Place};
-use crate::Result;
 use crate::fold::Fold;
 use crate::trace::{ColumnReader, Times};
+use crate::{Result, StreamId};
 
 /// Looks up when events of a fold began, in nanoseconds as the source has them.
 ///
@@ -24,14 +24,14 @@ use crate::trace::{ColumnReader, Times};
 /// collector.push(other, a, at(90))?;
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
 /// let mut clock = EventClock::new(&fold);
-/// assert_eq!(clock.start(0, 1)?, Some(130));
-/// assert_eq!(clock.since_first(0, 1)?, Some(40));
+/// assert_eq!(clock.start(main, 1)?, Some(130));
+/// assert_eq!(clock.since_first(main, 1)?, Some(40));
 /// # Ok::<(), loopfold::Error>(())
 /// ```
 pub struct EventClock<'a> {
     fold: &'a Fold,
     /// The stream that was asked for last: places mostly come in order.
-    reader: Option<(usize, ColumnReader<'a, i64>)>,
+    reader: Option<(StreamId, ColumnReader<'a, i64>)>,
     /// When the first event of the trace began, once that was asked for.
     origin: Option<Option<i64>>,
 }
@@ -46,8 +46,8 @@ impl<'a> EventClock<'a> {
 
     /// When an event of a stream began. Returns `None` if that is not known, or there is no such
     /// event.
-    pub fn start(&mut self, stream: usize, position: u64) -> Result<Option<i64>> {
-        let Some(starts) = &self.fold.streams()[stream].times().starts else { return Ok(None) };
+    pub fn start(&mut self, stream: StreamId, position: u64) -> Result<Option<i64>> {
+        let Some(starts) = &self.fold.stream(stream).times().starts else { return Ok(None) };
         if position >= starts.len() as u64 {
             return Ok(None);
         }
@@ -60,7 +60,7 @@ impl<'a> EventClock<'a> {
     }
 
     /// How long after the first of the streams' first events an event began.
-    pub fn since_first(&mut self, stream: usize, position: u64) -> Result<Option<i128>> {
+    pub fn since_first(&mut self, stream: StreamId, position: u64) -> Result<Option<i128>> {
         let Some(start) = self.start(stream, position)? else { return Ok(None) };
         Ok(self.origin()?.map(|origin| i128::from(start) - i128::from(origin)))
     }
@@ -70,7 +70,7 @@ impl<'a> EventClock<'a> {
             return Ok(origin);
         }
         let mut origin = None;
-        for stream in 0..self.fold.streams().len() {
+        for stream in self.fold.stream_ids() {
             let start = self.start(stream, 0)?;
             origin = [origin, start].into_iter().flatten().min();
         }
@@ -80,7 +80,7 @@ impl<'a> EventClock<'a> {
 
     /// Of the first occurrences in these streams the one that began first. Returns `None` if that
     /// is not known of one of them.
-    pub fn earliest(&mut self, found: &Found<'_>, streams: &[usize]) -> Result<Option<Place>> {
+    pub fn earliest(&mut self, found: &Found<'_>, streams: &[StreamId]) -> Result<Option<Place>> {
         let mut earliest: Option<(i64, Place)> = None;
         for &stream in streams {
             let Some(first) = found.places_in(stream).next() else { continue };

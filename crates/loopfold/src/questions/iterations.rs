@@ -11,9 +11,9 @@
 
 use super::classes::Class;
 use super::nest::{Nest, Node, OpenedLoop, Visit};
-use crate::Result;
 use crate::fold::{Fold, Spread, rule_uses};
 use crate::trace::{ColumnReader, Times};
+use crate::{Result, StreamId};
 
 /// The times of the iterations of one loop of a nest, over all its occurrences.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -87,7 +87,7 @@ pub fn loop_times(nest: &Nest, times: &Times) -> Result<Option<StreamTimes>> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SummedTimes {
     /// The streams of the class that have a time, and that time in nanoseconds.
-    pub streams: Vec<(usize, i128)>,
+    pub streams: Vec<(StreamId, i128)>,
     /// All of these streams together, and the loops of the nest.
     pub all: StreamTimes,
 }
@@ -97,7 +97,7 @@ pub struct SummedTimes {
 pub fn summed_times(fold: &Fold, class: &Class, limit: usize) -> Result<Option<SummedTimes>> {
     let mut summed = SummedTimes::default();
     for &index in &class.streams {
-        let Some(sums) = fold.streams()[index].sums() else { continue };
+        let Some(sums) = fold.stream(index).sums() else { continue };
         let time = sums.span().map(i128::from).or(sums.total_duration()?);
         if let Some(time) = time {
             summed.all.total = summed.all.total.saturating_add(time);
@@ -292,7 +292,7 @@ mod tests {
         }
         let fold = fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap();
         let stream = &fold.streams()[0];
-        loop_times(&Nest::of(&fold, stream.root(), 1000), stream.times()).unwrap().unwrap()
+        loop_times(&fold.nest(stream.root(), 1000), stream.times()).unwrap().unwrap()
     }
 
     #[test]

@@ -117,13 +117,15 @@ impl<F: FnMut(OpenedLoop)> Visitor<Item> for NestWriter<F> {
     }
 }
 
-impl Nest {
-    /// The nest of a rule, of about `limit` nodes at the most.
-    pub fn of(fold: &Fold, rule: RuleId, limit: usize) -> Self {
-        Self::with_loops(fold, rule, limit, |_| ())
+impl Fold {
+    /// The loop nest of a rule, of about `limit` nodes at the most.
+    pub fn nest(&self, rule: RuleId, limit: usize) -> Nest {
+        Nest::with_loops(self, rule, limit, |_| ())
     }
+}
 
-    /// The same; `opened_loop` is called with every loop as it is opened.
+impl Nest {
+    /// The nest of a rule; `opened_loop` is called with every loop as it is opened.
     pub(super) fn with_loops(
         fold: &Fold,
         rule: RuleId,

@@ -11,7 +11,7 @@
 //! loops, a third of it decompression. Memory: for a chunk of a column, the depth of the
 //! rules, about 100 bytes for each rule and loop, and 4 for each item.
 //!
-//! [`loop_times`]: super::loop_times
+//! [`loop_times`]: super::iterations::loop_times
 
 use super::iterations::Stopwatch;
 use super::sums::{check_lengths, check_tables, stream_sums_of};

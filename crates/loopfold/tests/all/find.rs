@@ -1,6 +1,6 @@
 //! Finding sequences, their order and their context: on the fold as on the unfolded trace.
 
-use crate::support::{fold_of, folders, odd_fold, small_streams};
+use crate::support::{fold_of, folders, id, odd_fold, small_streams};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::questions::before::Order;
 use loopfold::questions::context::{Context, ContextNode, ContextTree, Neighbour};
@@ -41,7 +41,8 @@ fn query_of(events: &[Vec<u32>]) -> Query {
 }
 
 fn places_in(stream: usize, starts: &[usize], length: usize) -> Vec<Place> {
-    let place = |&start: &usize| Place { stream, start: start as u64, end: (start + length - 1) as u64 };
+    let place =
+        |&start: &usize| Place { stream: id(stream), start: start as u64, end: (start + length - 1) as u64 };
     starts.iter().map(place).collect()
 }
 
@@ -52,14 +53,14 @@ fn check_find(fold: &Fold, streams: &[Vec<u32>], events: &[Vec<u32>], rng: &mut 
     let mut all = Vec::new();
     for (index, stream) in streams.iter().enumerate() {
         let expected = places_in(index, &oracles::occurrences(stream, events), events.len());
-        assert_eq!(found.count_in(index), expected.len() as u64, "{}", context());
-        assert_eq!(found.places_in(index).collect::<Vec<_>>(), expected, "{}", context());
-        assert_eq!(found.last_in(index), expected.last().copied());
+        assert_eq!(found.count_in(id(index)), expected.len() as u64, "{}", context());
+        assert_eq!(found.places_in(id(index)).collect::<Vec<_>>(), expected, "{}", context());
+        assert_eq!(found.last_in(id(index)), expected.last().copied());
         let position = rng.between(0, stream.len() + 2) as u64;
         let from = expected.iter().find(|place| place.start >= position).copied();
-        assert_eq!(found.first_from(index, position), from, "from {position}: {}", context());
+        assert_eq!(found.first_from(id(index), position), from, "from {position}: {}", context());
         let before = expected.iter().filter(|place| place.end < position).count() as u64;
-        assert_eq!(found.count_before(index, position), before, "before {position}: {}", context());
+        assert_eq!(found.count_before(id(index), position), before, "before {position}: {}", context());
         all.extend(expected);
     }
     assert_eq!(found.count().unwrap(), all.len() as u64);
@@ -160,23 +161,23 @@ fn claims_of_any_size_are_answered_at_once() {
     let ask = |text: &str| fold.find(&Query::parse(text, fold.alphabet()).unwrap()).unwrap();
     let pairs = 1u64 << 40;
     let found = ask("b a");
-    assert_eq!(found.count_in(0), pairs - 1);
+    assert_eq!(found.count_in(id(0)), pairs - 1);
     assert_eq!(found.count().unwrap(), 2 * (pairs - 1));
     let nth = found.places().skip_to(pairs / 2).unwrap();
-    assert_eq!((nth.stream, nth.start), (0, pairs + 1));
-    assert_eq!(found.places().skip_to(pairs - 1).unwrap(), Place { stream: 1, start: 1, end: 2 });
+    assert_eq!((nth.stream, nth.start), (id(0), pairs + 1));
+    assert_eq!(found.places().skip_to(pairs - 1).unwrap(), Place { stream: id(1), start: 1, end: 2 });
     assert_eq!(found.places().skip_to(2 * (pairs - 1)), None);
     assert_eq!(found.places().skip_to(u64::MAX), None);
-    assert_eq!(found.first_from(0, u64::MAX), None);
+    assert_eq!(found.first_from(id(0), u64::MAX), None);
     assert_eq!(ask("b c a a").first().unwrap().start, 2 * pairs - 1);
     let many = ask(&"a ".repeat(5_000));
-    assert_eq!(many.count_in(1), (1 << 59) - 4_999);
+    assert_eq!(many.count_in(id(1)), (1 << 59) - 4_999);
     assert_eq!(many.first().unwrap().start, 2 * pairs + 1);
-    assert_eq!(many.last_in(0).unwrap().end, 2 * pairs + (1 << 59));
-    assert_eq!(many.count_before(0, 2 * pairs + 1 + 6_000), 1_001);
+    assert_eq!(many.last_in(id(0)).unwrap().end, 2 * pairs + (1 << 59));
+    assert_eq!(many.count_before(id(0), 2 * pairs + 1 + 6_000), 1_001);
     assert_eq!(many.places().take(3).count(), 3);
     let mixed = ask(&"a b ".repeat(3_000));
-    assert_eq!(mixed.count_in(0), pairs - 2_999);
+    assert_eq!(mixed.count_in(id(0)), pairs - 2_999);
 }
 
 fn check_order(fold: &Fold, streams: &[Vec<u32>], query: &[Vec<u32>], other: &[Vec<u32>]) {
@@ -187,7 +188,7 @@ fn check_order(fold: &Fold, streams: &[Vec<u32>], query: &[Vec<u32>], other: &[V
         let place = |start: usize, length: usize| places_in(index, &[start], length)[0];
         let count = |events| oracles::occurrences(stream, events).len() as u64;
         let expected = Order {
-            stream: index,
+            stream: id(index),
             count: count(query),
             others: count(other),
             before: expected.before as u64,
@@ -223,7 +224,7 @@ fn order_of_claims_of_any_size() {
     assert_eq!((order.count, order.before), ((1 << 40) - 1, (1 << 40) - 1));
     let (first, next) = order.first.unwrap();
     assert_eq!((first.start, next.start), (1, (1 << 41) + 1));
-    assert_eq!(again.first.unwrap().1, Place { stream: 1, ..next });
+    assert_eq!(again.first.unwrap().1, Place { stream: id(1), ..next });
 }
 
 /// A tree as lists of neighbours with their counts; also checks what holds for any tree.

@@ -1,7 +1,7 @@
 //! Scanning for paths chunk by chunk, stored or unfolded: the same as by rebuilding every
 //! invocation's blocks, whatever is damaged.
 
-use crate::support::folders;
+use crate::support::{folders, id};
 use loopfold::archive::{self, Archive, ReadConfig, SectionKind, SectionReader, Verified};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Measure, Target};
 use loopfold::folders::{Folder, Outermost, fold_trace};
@@ -96,8 +96,11 @@ fn open(file: &[u8]) -> (Fold, Chunks<SectionReader<Cursor<&[u8]>>>) {
 /// The places of a path, from the traces themselves.
 fn expected(traces: &[Vec<Step>], function: u8, path: &[Vec<u8>]) -> Vec<Vec<PathPlace>> {
     let of = |(stream, trace): (usize, &Vec<Step>)| {
-        let place =
-            |found: &calls::Found| PathPlace { stream, end: found.end as u64, depth: found.depth as u64 };
+        let place = |found: &calls::Found| PathPlace {
+            stream: id(stream),
+            end: found.end as u64,
+            depth: found.depth as u64,
+        };
         calls::plain_paths(trace, function, path).iter().map(place).collect()
     };
     traces.iter().enumerate().map(of).collect()
@@ -154,12 +157,12 @@ fn check(answer: &PathAnswer<'_>, expected: &[Vec<PathPlace>], rng: &mut Rng) {
     assert_eq!(found.count_all().unwrap(), all as u64);
     assert_eq!(found.first_place().unwrap(), expected.iter().flatten().next().copied());
     for (stream, expected) in expected.iter().enumerate() {
-        assert_eq!(found.count_in(stream), expected.len() as u64);
+        assert_eq!(found.count_in(id(stream)), expected.len() as u64);
         let skip = if rng.one_in(2) { 0 } else { rng.between(0, expected.len() + 1) };
         let most = if rng.one_in(2) { usize::MAX } else { rng.between(1, 4) };
         let mut told = Vec::new();
         found
-            .each_in(stream, skip as u64, &mut |place| {
+            .each_in(id(stream), skip as u64, &mut |place| {
                 told.push(place);
                 told.len() < most
             })
@@ -425,7 +428,7 @@ fn states_behind_a_chunk_that_is_passed_over() {
     let found = scan_chunks(&fold, Some(&chunks), &query, &ScanConfig::new()).unwrap();
     let effort = found.effort.chunks.unwrap();
     assert_eq!((effort.touched, effort.all), (3, 4));
-    assert_eq!(found.found.first_place().unwrap(), Some(PathPlace { stream: 0, end: 9, depth: 1 }));
+    assert_eq!(found.found.first_place().unwrap(), Some(PathPlace { stream: id(0), end: 9, depth: 1 }));
 }
 
 /// A fold may claim any number of events: what is scanned has a limit, and what holds
@@ -453,7 +456,7 @@ fn folds_of_too_many_events() {
     let found = scan_chunks(&fold, None, &query, &options).unwrap();
     assert_eq!(found.found.count_all().unwrap(), 2);
     let mut ends = Vec::new();
-    let told = found.found.each_in(0, 0, &mut |place| {
+    let told = found.found.each_in(id(0), 0, &mut |place| {
         ends.push(place.end);
         true
     });

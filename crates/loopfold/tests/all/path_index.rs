@@ -1,7 +1,7 @@
 //! The index of functions and the searcher: all ways to look give what rebuilding every
 //! invocation's blocks gives, and an index that is not of its fold is never used.
 
-use crate::support::folders;
+use crate::support::{folders, id};
 use loopfold::archive::{self, Archive, ReadConfig, SectionKind, Verified};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::folders::{Folder, Outermost, Repair, fold_trace};
@@ -109,11 +109,14 @@ fn check(found: &PathFound<'_>, traces: &[Vec<Step>], function: u8, path: &[Vec<
     let mut all = Vec::new();
     for (stream, trace) in traces.iter().enumerate() {
         let expected = calls::plain_paths(trace, function, path);
-        let place =
-            |found: &calls::Found| PathPlace { stream, end: found.end as u64, depth: found.depth as u64 };
+        let place = |found: &calls::Found| PathPlace {
+            stream: id(stream),
+            end: found.end as u64,
+            depth: found.depth as u64,
+        };
         let places: Vec<_> = expected.iter().map(place).collect();
-        assert_eq!(found.count_in(stream), expected.len() as u64, "{}", what());
-        assert_eq!(found.places_in(stream).collect::<Vec<_>>(), places, "{}", what());
+        assert_eq!(found.count_in(id(stream)), expected.len() as u64, "{}", what());
+        assert_eq!(found.places_in(id(stream)).collect::<Vec<_>>(), places, "{}", what());
         for (place, expected) in places.iter().zip(&expected) {
             assert_eq!(found.start(place), Some(expected.start as u64), "{place:?}: {}", what());
         }
@@ -246,7 +249,7 @@ fn claims_of_any_size_have_an_index() {
     let found = index_search(&fold, &index, &query);
     let found = found.found.on_rules().unwrap();
     assert_eq!(found.count().unwrap(), times / 2);
-    assert_eq!(found.first(), Some(PathPlace { stream: 0, end: 3, depth: 1 }));
+    assert_eq!(found.first(), Some(PathPlace { stream: id(0), end: 3, depth: 1 }));
     let last = found.places().skip_to(times / 2 - 1).unwrap();
     assert_eq!((last.end, found.start(&last)), (2 * times - 4 + 1, Some(2 * times - 4)));
     // So many streams of it cannot be numbered; then there is no index.
@@ -298,7 +301,7 @@ fn schemes_are_used_when_asked_for() {
         assert!(answer.reason.starts_with("it was asked for"), "{}", answer.reason);
         let is_scan = matches!(scheme, Scheme::Unfolded | Scheme::Chunks);
         assert_eq!((answer.found.on_rules().is_none(), answer.effort.symbols > 0), (is_scan, is_scan));
-        assert_eq!(answer.found.first_place().unwrap(), Some(PathPlace { stream: 0, end: 1, depth: 1 }));
+        assert_eq!(answer.found.first_place().unwrap(), Some(PathPlace { stream: id(0), end: 1, depth: 1 }));
     }
     let few = ScanConfig::new().most_symbols(1);
     let searcher = PathSearcher::new(&fold, None).unwrap().with_scan_options(few);

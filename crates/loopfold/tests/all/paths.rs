@@ -1,7 +1,7 @@
 //! Paths of functions: on the fold and on symbols as they come, as by rebuilding every
 //! invocation's blocks.
 
-use crate::support::{folders, odd_fold_of};
+use crate::support::{folders, id, odd_fold_of};
 use loopfold::archive::{self, Archive, ReadConfig};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Measure, Target};
 use loopfold::folders::{Folder, Outermost, SequiturRuns, fold_trace};
@@ -127,7 +127,7 @@ fn random_path(rng: &mut Rng, longest: usize, form: Form) -> Path {
 }
 
 fn place_of(stream: usize, found: &calls::Found) -> PathPlace {
-    PathPlace { stream, end: found.end as u64, depth: found.depth as u64 }
+    PathPlace { stream: id(stream), end: found.end as u64, depth: found.depth as u64 }
 }
 
 /// Compares all that can be asked with the traces themselves.
@@ -147,8 +147,8 @@ fn check(fold: &Fold, form: Form, traces: &[Vec<Step>], function: u8, path: &Pat
     for (stream, trace) in traces.iter().enumerate() {
         let expected = calls::paths(trace, function, path, form.has_callers());
         let places: Vec<_> = expected.iter().map(|found| place_of(stream, found)).collect();
-        assert_eq!(found.count_in(stream), expected.len() as u64, "{}", what());
-        assert_eq!(found.places_in(stream).collect::<Vec<_>>(), places, "{}", what());
+        assert_eq!(found.count_in(id(stream)), expected.len() as u64, "{}", what());
+        assert_eq!(found.places_in(id(stream)).collect::<Vec<_>>(), places, "{}", what());
         for (place, expected) in places.iter().zip(&expected) {
             assert_eq!(found.start(place), Some(expected.start as u64), "{place:?}: {}", what());
             assert_eq!(starts.start(&query, place), Some(expected.start as u64), "{place:?}: {}", what());
@@ -176,7 +176,7 @@ fn all_places(found: &dyn PathOccurrences) -> Vec<PathPlace> {
             places.push(place);
             true
         };
-        found.each_in(stream, 0, visit).unwrap();
+        found.each_in(id(stream), 0, visit).unwrap();
     }
     places
 }
@@ -224,7 +224,7 @@ fn check_scan(fold: &Fold, stream: usize, query: &PathQuery, places: &[PathPlace
     while !rest.is_empty() {
         let (part, after) = rest.split_at(rng.between(0, rest.len().min(most)));
         scan.feed(part);
-        listing.feed_each(part, |end, depth| listed.push(PathPlace { stream, end, depth }));
+        listing.feed_each(part, |end, depth| listed.push(PathPlace { stream: id(stream), end, depth }));
         rest = after;
     }
     assert_eq!(listed, places);
@@ -359,14 +359,14 @@ fn many_paths_at_once_equal_each_alone() {
             let answer = searcher.search(query, None).unwrap();
             let found = find_path(&fold, query).unwrap();
             for stream in 0..fold.streams().len() {
-                let places: Vec<PathPlace> = found.places_in(stream).collect();
-                assert_eq!(answer.found.count_in(stream), places.len() as u64, "{query:?} in {traces:?}");
+                let places: Vec<PathPlace> = found.places_in(id(stream)).collect();
+                assert_eq!(answer.found.count_in(id(stream)), places.len() as u64, "{query:?} in {traces:?}");
                 let (skip, mut first) = (rng.below(2), None);
                 let visit = &mut |place| {
                     first = Some(place);
                     false
                 };
-                answer.found.each_in(stream, skip as u64, visit).unwrap();
+                answer.found.each_in(id(stream), skip as u64, visit).unwrap();
                 assert_eq!(first, places.get(skip).copied(), "{query:?} in {traces:?}");
             }
             assert_eq!(answer.found.first_place().unwrap(), found.first());
@@ -450,12 +450,12 @@ fn call_stacks_are_those_of_the_trace() {
                     .map(|function| FUNCTIONS[usize::from(function)].as_bytes())
                     .collect();
                 let most = if rng.one_in(3) { rng.below(4) } else { usize::MAX };
-                let stack = stacks.at(stream, position as u64, most);
+                let stack = stacks.at(id(stream), position as u64, most);
                 let names: Vec<_> =
                     stack.iter().map(|&symbol| fold.alphabet().meaning(symbol).name).collect();
                 let first: Vec<_> = expected.iter().take(most).map(|name| Name::Text(name)).collect();
                 assert_eq!(names, first, "at {position} of {trace:?}");
-                assert_eq!(stacks.depth_at(stream, position as u64), expected.len() as u64);
+                assert_eq!(stacks.depth_at(id(stream), position as u64), expected.len() as u64);
             }
         }
     }
@@ -498,7 +498,7 @@ fn states_of_the_example() {
         expect(e3 + 3, &[-1]); // Q8
         let found = find_path(&fold, &query).unwrap();
         let places: Vec<_> = found.places().collect();
-        assert_eq!(places, [PathPlace { stream: 0, end: e3 as u64 + 1, depth: 1 }]);
+        assert_eq!(places, [PathPlace { stream: id(0), end: e3 as u64 + 1, depth: 1 }]);
         assert_eq!(found.start(&places[0]), Some(3));
     }
 }
@@ -583,17 +583,17 @@ fn claims_of_any_size_are_answered_at_once() {
     let found = path(&[0, 1, 2]);
     assert_eq!(found.count().unwrap(), times);
     let first = found.first().unwrap();
-    assert_eq!(first, PathPlace { stream: 0, end: 3 * times, depth: times });
+    assert_eq!(first, PathPlace { stream: id(0), end: 3 * times, depth: times });
     assert_eq!(found.start(&first), Some(3 * times - 2));
     let nth = found.places().skip_to(times / 2 + 1).unwrap();
-    assert_eq!(nth, PathPlace { stream: 0, end: 4 * times + 2, depth: times / 2 - 1 });
+    assert_eq!(nth, PathPlace { stream: id(0), end: 4 * times + 2, depth: times / 2 - 1 });
     assert_eq!(found.start(&nth), Some(3 * (times / 2 - 2) + 1));
     assert_eq!(found.places().skip_to(times), None);
-    assert_eq!(path(&[1, 2]).count_in(0), times);
-    assert_eq!(path(&[2, 0]).count_in(0), 0);
+    assert_eq!(path(&[1, 2]).count_in(id(0)), times);
+    assert_eq!(path(&[2, 0]).count_in(id(0)), 0);
     let stacks = CallStacks::new(&fold).unwrap();
-    assert_eq!(stacks.depth_at(0, 4 * times), times / 2);
-    assert_eq!(stacks.at(0, nth.end, 3), [call; 3]);
+    assert_eq!(stacks.depth_at(id(0), 4 * times), times / 2);
+    assert_eq!(stacks.at(id(0), nth.end, 3), [call; 3]);
     let symbol = fold.symbol_at(root, nth.end);
     assert_eq!(symbol, Some(b2));
 }
@@ -642,9 +642,9 @@ fn gaps_may_be_any_length_but_not_any_number_of_states() {
     assert_eq!((last.end, last.depth), (8 * times + 2, 1));
     // What lies between does nothing to this path; to the next one it does.
     assert_eq!(found.start(&last), Some(7 * times + 1));
-    assert_eq!(find(&[0, 1, 1], &[2]).count_in(0), 2 * times - 1);
+    assert_eq!(find(&[0, 1, 1], &[2]).count_in(id(0)), 2 * times - 1);
     let found = find(&[0, 1, 2], &[1]);
-    assert_eq!(found.count_in(0), 2 * times + 1);
+    assert_eq!(found.count_in(id(0)), 2 * times + 1);
     assert_eq!(found.start(&last), None, "that is too far to look");
     assert_eq!(found.start(&first), Some(2 * times - 1));
     assert_eq!(found.start(&PathPlace { end: 1, ..first }), None);

@@ -321,7 +321,11 @@ fn lu(rows: usize, columns: usize) -> Run {
 fn classes_of(run: &Run, peers: Peers) -> Vec<Vec<usize>> {
     let mut trace = run.trace();
     let streams = |fold: &Fold| -> Vec<Vec<usize>> {
-        fold.classes().unwrap().into_iter().map(|class| class.streams).collect()
+        fold.classes()
+            .unwrap()
+            .into_iter()
+            .map(|class| class.streams.iter().map(|stream| stream.index()).collect())
+            .collect()
     };
     let mut fold = [fold_trace(trace.clone(), &SequiturRuns, 1).unwrap()];
     peers.apply(&mut trace, &mut []).unwrap();

@@ -1,9 +1,8 @@
 //! Numbers of folds, of nests and of calls, beside those of the events themselves.
 
-use crate::support::{fold_of, folders, small_streams};
+use crate::support::{fold_of, folders, id, small_streams};
 use loopfold::folders::fold_trace;
 use loopfold::questions::clock::EventClock;
-use loopfold::questions::nest::Nest;
 use loopfold::questions::query::Query;
 use loopfold::questions::statistics::CallStatistics;
 use loopfold::trace::{Collector, Event, Role, Sink, Timing};
@@ -17,7 +16,7 @@ fn a_class_in_its_own_nest_is_the_same() {
         for _ in 0..40 {
             let fold = fold_of(&small_streams(&mut rng, 60), &*folder);
             for class in fold.classes().unwrap() {
-                let nest = Nest::of(&fold, class.root, usize::MAX);
+                let nest = fold.nest(class.root, usize::MAX);
                 assert_eq!(class.with_nest(&nest), class);
             }
         }
@@ -78,13 +77,13 @@ fn the_earliest_of_several_streams() {
         let found = fold.find(&Query::parse("a", fold.alphabet()).unwrap()).unwrap();
         let mut clock = EventClock::new(&fold);
         let expected = if unknown.is_none() { Some((1, 1)) } else { None };
-        let earliest = clock.earliest(&found, &[0, 1, 2]).unwrap();
-        assert_eq!(earliest.map(|place| (place.stream, place.start)), expected);
+        let earliest = clock.earliest(&found, &[0, 1, 2].map(id)).unwrap();
+        assert_eq!(earliest.map(|place| (place.stream.index(), place.start)), expected);
         // Whoever is not asked need not be known.
-        let earliest = clock.earliest(&found, &[0]).unwrap();
-        assert_eq!(earliest.map(|place| (place.stream, place.start)), Some((0, 1)));
+        let earliest = clock.earliest(&found, &[id(0)]).unwrap();
+        assert_eq!(earliest.map(|place| (place.stream.index(), place.start)), Some((0, 1)));
         let first = if unknown == Some(1) { 20 } else { 10 };
-        assert_eq!(clock.since_first(0, 2).unwrap(), Some(42 - first));
-        assert_eq!(clock.start(0, 3).unwrap(), None);
+        assert_eq!(clock.since_first(id(0), 2).unwrap(), Some(42 - first));
+        assert_eq!(clock.start(id(0), 3).unwrap(), None);
     }
 }

@@ -5,7 +5,6 @@ use loopfold::fold::RuleSums;
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, MetricSpread, Spread, Target, rule_uses};
 use loopfold::folders::{self, Innermost, Outermost, fold_trace, refold};
 use loopfold::questions::iterations::{StreamTimes, loop_times, summed_times};
-use loopfold::questions::nest::Nest;
 use loopfold::questions::rule_sums::{rule_sums, summarize};
 use loopfold::questions::sums::EventSums;
 use loopfold::trace::{Alphabet, Collector, Event, Sink, Times, Timing};
@@ -507,11 +506,11 @@ fn loops_of_a_summary_are_timed_as_far_as_it_goes() {
         let fold = random_fold(&mut rng, round);
         let summary = summarize(fold.clone()).unwrap();
         for class in fold.classes().unwrap() {
-            let nest = Nest::of(&fold, class.root, 1000);
+            let nest = fold.nest(class.root, 1000);
             let times: Vec<StreamTimes> = class
                 .streams
                 .iter()
-                .filter_map(|&index| loop_times(&nest, fold.streams()[index].times()).unwrap())
+                .filter_map(|&index| loop_times(&nest, fold.stream(index).times()).unwrap())
                 .collect();
             let Some(summed) = summed_times(&summary, &class, 1000).unwrap() else { continue };
             for own in &summed.all.loops {

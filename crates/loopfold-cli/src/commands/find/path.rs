@@ -8,8 +8,8 @@ use crate::Outcome;
 use crate::args::{FindArgs, FindShown};
 use crate::show;
 use anyhow::{Context as _, Result, bail};
-use loopfold::Fold;
 use loopfold::questions::path::{Effort, Functions, PathQuery, Share};
+use loopfold::{Fold, StreamId};
 use loopfold_json::JsonWriter;
 use loopfold_json::find::{PathAnswer, PathSearch};
 use std::io::{BufWriter, Write};
@@ -100,13 +100,13 @@ pub(super) fn total(asked: &[Asked<'_>]) -> Result<u64> {
 }
 
 /// The streams in which one of the paths occurs.
-pub(super) fn streams_of(fold: &Fold, asked: &[Asked<'_>]) -> Vec<usize> {
-    let occurs = |&stream: &usize| asked.iter().any(|asked| asked.answer.found.count_in(stream) > 0);
-    (0..fold.streams().len()).filter(occurs).collect()
+pub(super) fn streams_of(fold: &Fold, asked: &[Asked<'_>]) -> Vec<StreamId> {
+    let occurs = |&stream: &StreamId| asked.iter().any(|asked| asked.answer.found.count_in(stream) > 0);
+    fold.stream_ids().filter(occurs).collect()
 }
 
 /// The occurrence of a path in a stream behind `skip` others.
-fn nth_of(asked: &[Asked<'_>], index: usize, stream: usize, skip: u64) -> Result<Option<Spot>> {
+fn nth_of(asked: &[Asked<'_>], index: usize, stream: StreamId, skip: u64) -> Result<Option<Spot>> {
     let mut spot = None;
     asked[index].answer.found.each_in(stream, skip, &mut |place| {
         spot = Some(Spot { asked: index, place });
@@ -116,7 +116,7 @@ fn nth_of(asked: &[Asked<'_>], index: usize, stream: usize, skip: u64) -> Result
 }
 
 /// The first occurrence of any of the paths in a stream.
-pub(super) fn first_in(asked: &[Asked<'_>], stream: usize) -> Result<Option<Spot>> {
+pub(super) fn first_in(asked: &[Asked<'_>], stream: StreamId) -> Result<Option<Spot>> {
     let mut first: Option<Spot> = None;
     for index in 0..asked.len() {
         let other = nth_of(asked, index, stream, 0)?;
@@ -135,12 +135,12 @@ struct Found<'s, 'a> {
 }
 
 impl Found<'_, '_> {
-    fn count_in(&self, stream: usize) -> u64 {
+    fn count_in(&self, stream: StreamId) -> u64 {
         let counts = self.asked.iter().map(|asked| asked.answer.found.count_in(stream));
         counts.fold(0, u64::saturating_add)
     }
 
-    fn last_in(&self, stream: usize) -> Result<Option<Spot>> {
+    fn last_in(&self, stream: StreamId) -> Result<Option<Spot>> {
         let mut last: Option<Spot> = None;
         for (index, asked) in self.asked.iter().enumerate() {
             if let Some(before) = asked.answer.found.count_in(stream).checked_sub(1) {
@@ -155,7 +155,7 @@ impl Found<'_, '_> {
     /// until the answer is false.
     fn each(&self, mut skip: u64, mut tell: impl FnMut(Spot) -> Result<bool>) -> Result<()> {
         for (index, Asked { answer, .. }) in self.asked.iter().enumerate() {
-            for stream in 0..self.fold.streams().len() {
+            for stream in self.fold.stream_ids() {
                 let count = answer.found.count_in(stream);
                 if let Some(rest) = skip.checked_sub(count) {
                     skip = rest;
@@ -219,7 +219,7 @@ impl Found<'_, '_> {
         out: &mut impl Write,
         arguments: &FindArgs,
         places: &mut Places<'_, '_>,
-        streams: &[usize],
+        streams: &[StreamId],
     ) -> Result<Outcome> {
         writeln!(out, "count      {}", show::count(self.count))?;
         if let [only] = self.asked
@@ -281,7 +281,7 @@ impl Found<'_, '_> {
 
     /// Of the first occurrences in these streams the one that began first; nothing when
     /// that is not known of one of them.
-    fn earliest(&self, places: &mut Places<'_, '_>, streams: &[usize]) -> Result<Option<Spot>> {
+    fn earliest(&self, places: &mut Places<'_, '_>, streams: &[StreamId]) -> Result<Option<Spot>> {
         let mut earliest: Option<(i64, Spot)> = None;
         for &stream in streams {
             if places.clock.start(stream, 0)?.is_none() {
@@ -319,7 +319,7 @@ impl Found<'_, '_> {
         out: &mut impl Write,
         arguments: &FindArgs,
         places: &mut Places<'_, '_>,
-        mut streams: Vec<usize>,
+        mut streams: Vec<StreamId>,
     ) -> Result<Outcome> {
         streams.sort_by_key(|&stream| std::cmp::Reverse(self.count_in(stream)));
         let shown = limit(arguments.top, streams.len() as u64);
@@ -343,7 +343,7 @@ impl Found<'_, '_> {
                 answer.nth(spot.as_ref())?;
             }
             if arguments.shown.per_stream {
-                let streams = (0..self.fold.streams().len()).map(|stream| -> Result<_> {
+                let streams = self.fold.stream_ids().map(|stream| -> Result<_> {
                     let first = first_in(self.asked, stream)?;
                     let first = first.map(|first| places.for_json(first, arguments.stacks)).transpose()?;
                     Ok((stream, self.count_in(stream), first))

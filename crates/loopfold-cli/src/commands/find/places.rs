@@ -5,7 +5,7 @@ use crate::show::{self, Clock};
 use anyhow::{Context as _, Result};
 use loopfold::questions::path::{CallStacks, PathMemory, PathPlace, PathQuery, PathStarts};
 use loopfold::trace::{Meaning, Name};
-use loopfold::{Fold, Symbol};
+use loopfold::{Fold, StreamId, Symbol};
 use loopfold_json::find::{PathSpot, Stack};
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -25,7 +25,7 @@ pub(super) struct Spot {
 }
 
 /// The order of streams, and in them of ends.
-pub(super) fn order(spot: &Spot) -> (usize, u64) {
+pub(super) fn order(spot: &Spot) -> (StreamId, u64) {
     (spot.place.stream, spot.place.end)
 }
 
@@ -120,7 +120,7 @@ impl<'s, 'a> Places<'s, 'a> {
     }
 
     fn title(&self, spot: Spot) -> String {
-        show::plain(self.fold.streams()[spot.place.stream].title())
+        show::plain(self.fold.stream(spot.place.stream).title())
     }
 
     /// A place as people read it: `t.calls, events 12 to 14, at 1.20 ms, in main > f`.

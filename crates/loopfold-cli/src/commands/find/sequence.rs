@@ -5,8 +5,8 @@ use crate::Outcome;
 use crate::args::{FindArgs, FindShown};
 use crate::show::{self, Clock};
 use anyhow::Result;
-use loopfold::Fold;
 use loopfold::questions::find::Found;
+use loopfold::{Fold, StreamId};
 use loopfold_json::find::Wanted;
 use std::io::Write;
 
@@ -39,8 +39,7 @@ pub(super) fn print(
     }
     writeln!(out, "count     {}", show::count(count))?;
     let Some(first) = found.first() else { return Ok(Outcome::Nothing) };
-    let streams: Vec<usize> =
-        (0..fold.streams().len()).filter(|&stream| found.count_in(stream) > 0).collect();
+    let streams: Vec<StreamId> = fold.stream_ids().filter(|&stream| found.count_in(stream) > 0).collect();
     if fold.streams().len() > 1 {
         let all = show::count(fold.streams().len() as u64);
         writeln!(out, "streams   {} of {all}", show::count(streams.len() as u64))?;
@@ -82,8 +81,7 @@ fn print_streams(
     clock: &mut Clock<'_>,
     count: u64,
 ) -> Result<Outcome> {
-    let mut streams: Vec<usize> =
-        (0..fold.streams().len()).filter(|&stream| found.count_in(stream) > 0).collect();
+    let mut streams: Vec<StreamId> = fold.stream_ids().filter(|&stream| found.count_in(stream) > 0).collect();
     streams.sort_by_key(|&stream| std::cmp::Reverse(found.count_in(stream)));
     let shown = limit(arguments.top, streams.len() as u64);
     for &stream in &streams[..shown as usize] {

@@ -144,7 +144,7 @@ impl Printer<'_> {
     /// The name of the only stream, or how many there are.
     fn streams(&self, subpath: &HotSubpath) -> String {
         match subpath.streams[..] {
-            [(only, _)] => show::shorten(&show::plain(self.fold.streams()[only].title()), 20),
+            [(only, _)] => show::shorten(&show::plain(self.fold.stream(only).title()), 20),
             ref several => show::count(several.len() as u64),
         }
     }

@@ -5,10 +5,10 @@
 //! which folder made the fold.
 //!
 //! Asking costs one pass over the items of the fold, a few nanoseconds each (see
-//! [`summary`]); after that a count costs nothing and a place one descent of the rules (see
-//! [`matcher`]). Memory: 4 bytes a node, and a summary for each rule that holds a symbol of
+//! `summary`); after that a count costs nothing and a place one descent of the rules (see
+//! `matcher`). Memory: 4 bytes a node, and a summary for each rule that holds a symbol of
 //! the query. Queries of more than 64 events cost up to some nanoseconds an item for
-//! every 64 of them, unless they are rare (see [`listed`]).
+//! every 64 of them, unless they are rare (see `listed`).
 
 pub(super) mod bits;
 mod listed;
@@ -17,7 +17,7 @@ pub(super) mod summary;
 
 use super::query::Query;
 use crate::fold::Fold;
-use crate::{Error, Result};
+use crate::{Error, Result, StreamId};
 use bits::Wide;
 use listed::Listed;
 use matcher::{OccurrenceIndex, OccurrenceSearch, SummaryIndex};
@@ -25,8 +25,8 @@ use matcher::{OccurrenceIndex, OccurrenceSearch, SummaryIndex};
 /// Where a query occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// The index of the stream.
-    pub stream: usize,
+    /// The stream.
+    pub stream: StreamId,
     /// The position of its first event in the stream, from 0.
     pub start: u64,
     /// The position of its last event.
@@ -49,8 +49,8 @@ pub struct Place {
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
 /// let found = fold.find(&Query::parse("write read", fold.alphabet())?)?;
 /// assert_eq!(found.count()?, 2);
-/// assert_eq!(found.first(), Some(Place { stream: 0, start: 2, end: 3 }));
-/// assert_eq!(found.places().nth(1), Some(Place { stream: 0, start: 4, end: 5 }));
+/// assert_eq!(found.first(), Some(Place { stream, start: 2, end: 3 }));
+/// assert_eq!(found.places().nth(1), Some(Place { stream, start: 4, end: 5 }));
 /// # Ok::<(), loopfold::Error>(())
 /// ```
 pub struct Found<'a> {
@@ -82,7 +82,7 @@ fn find<'a>(fold: &'a Fold, query: &Query) -> Result<Found<'a>> {
 impl Found<'_> {
     /// How often it occurs in all streams together.
     pub fn count(&self) -> Result<u64> {
-        let streams = 0..self.fold.streams().len();
+        let streams = self.fold.stream_ids();
         streams
             .map(|stream| self.count_in(stream))
             .try_fold(0u64, u64::checked_add)
@@ -93,8 +93,8 @@ impl Found<'_> {
     ///
     /// # Panics
     /// If there is no such stream.
-    pub fn count_in(&self, stream: usize) -> u64 {
-        self.index.count(self.fold.streams()[stream].root())
+    pub fn count_in(&self, stream: StreamId) -> u64 {
+        self.index.count(self.fold.stream(stream).root())
     }
 
     /// The first occurrence, in the order of the streams.
@@ -103,30 +103,30 @@ impl Found<'_> {
     }
 
     /// The last occurrence in a stream.
-    pub fn last_in(&self, stream: usize) -> Option<Place> {
+    pub fn last_in(&self, stream: StreamId) -> Option<Place> {
         self.places_in(stream).skip_to(self.count_in(stream).checked_sub(1)?)
     }
 
     /// All occurrences, stream by stream, found as they are asked for. Passing over many
     /// with [`Places::skip_to`] costs no more than passing over one.
     pub fn places(&self) -> Places<'_> {
-        Places { found: self, streams: 0..self.fold.streams().len(), search: None }
+        Places { found: self, streams: 0..self.fold.streams().len() as u32, search: None }
     }
 
     /// The occurrences in one stream, in order.
     ///
     /// # Panics
     /// If there is no such stream.
-    pub fn places_in(&self, stream: usize) -> Places<'_> {
-        assert!(stream < self.fold.streams().len(), "there is no stream {stream}");
-        Places { found: self, streams: stream..stream + 1, search: None }
+    pub fn places_in(&self, stream: StreamId) -> Places<'_> {
+        assert!(stream.index() < self.fold.streams().len(), "there is no {stream:?}");
+        Places { found: self, streams: stream.raw()..stream.raw() + 1, search: None }
     }
 
     /// The first occurrence in a stream that begins at a position or later.
     ///
     /// # Panics
     /// If there is no such stream.
-    pub fn first_from(&self, stream: usize, position: u64) -> Option<Place> {
+    pub fn first_from(&self, stream: StreamId, position: u64) -> Option<Place> {
         let mut search = self.search(stream);
         // What begins before the position ends before this.
         search.advance_to(position.checked_add(self.length - 1)?);
@@ -137,15 +137,15 @@ impl Found<'_> {
     ///
     /// # Panics
     /// If there is no such stream.
-    pub fn count_before(&self, stream: usize, position: u64) -> u64 {
+    pub fn count_before(&self, stream: StreamId, position: u64) -> u64 {
         self.search(stream).advance_to(position)
     }
 
-    fn search(&self, stream: usize) -> Box<dyn OccurrenceSearch + '_> {
-        self.index.search(self.fold.streams()[stream].root())
+    fn search(&self, stream: StreamId) -> Box<dyn OccurrenceSearch + '_> {
+        self.index.search(self.fold.stream(stream).root())
     }
 
-    fn place(&self, stream: usize, end: u64) -> Place {
+    fn place(&self, stream: StreamId, end: u64) -> Place {
         Place { stream, start: end + 1 - self.length, end }
     }
 }
@@ -154,9 +154,9 @@ impl Found<'_> {
 pub struct Places<'f> {
     found: &'f Found<'f>,
     /// The streams that are still to come.
-    streams: std::ops::Range<usize>,
+    streams: std::ops::Range<u32>,
     /// The stream that is searched.
-    search: Option<(usize, Box<dyn OccurrenceSearch + 'f>)>,
+    search: Option<(StreamId, Box<dyn OccurrenceSearch + 'f>)>,
 }
 
 opaque_debug!(Places<'f>);
@@ -171,7 +171,7 @@ impl Places<'_> {
                 return Some(self.found.place(*stream, end));
             }
             self.search = None;
-            let stream = self.streams.next()?;
+            let stream = StreamId::from_raw(self.streams.next()?);
             let count = self.found.count_in(stream);
             match skip.checked_sub(count) {
                 Some(rest) => skip = rest,

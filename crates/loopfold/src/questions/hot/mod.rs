@@ -24,7 +24,7 @@ mod upper_bound;
 pub use costs::{EventCosts, Limit};
 
 use crate::fold::Fold;
-use crate::{Error, Result, Symbol};
+use crate::{Error, Result, StreamId, Symbol};
 use best::{Best, Candidate};
 use search::{Search, Wanted};
 use successors::SuccessorIndex;
@@ -123,7 +123,7 @@ pub struct HotSubpath {
     /// itself.
     pub share: f64,
     /// The streams in which it occurs, by their indices, and how often in each.
-    pub streams: Vec<(usize, u64)>,
+    pub streams: Vec<(StreamId, u64)>,
 }
 
 /// The hot subpaths of a fold.

@@ -10,11 +10,11 @@ use super::search::Search;
 use super::successors::SuccessorIndex;
 use crate::fold::Fold;
 use crate::fold::reach::UsesBelow;
-use crate::{Result, RuleId};
+use crate::{Result, RuleId, StreamId};
 use std::ops::Range;
 
-/// The streams of a subpath, by their indices, and the count in each.
-type StreamCounts = Vec<(usize, u64)>;
+/// The streams of a subpath and the count in each.
+type StreamCounts = Vec<(StreamId, u64)>;
 
 /// Rules of subpaths that are held at a time.
 const LARGEST_BATCH: usize = 1 << 22;
@@ -57,13 +57,13 @@ pub(super) fn of(
 /// A rule and the streams that unfold from it.
 struct Root {
     rule: RuleId,
-    streams: Vec<usize>,
+    streams: Vec<StreamId>,
 }
 
 impl Root {
     fn all(fold: &Fold) -> Vec<Root> {
-        let mut order: Vec<usize> = (0..fold.streams().len()).collect();
-        let rule = |stream: &usize| fold.streams()[*stream].root();
+        let mut order: Vec<StreamId> = fold.stream_ids().collect();
+        let rule = |stream: &StreamId| fold.stream(*stream).root();
         order.sort_by_key(rule);
         order
             .chunk_by(|a, b| rule(a) == rule(b))

@@ -17,7 +17,7 @@ use crate::fold::borders::Borders;
 use crate::fold::rank::select;
 use crate::fold::reach::top_down;
 use crate::fold::{Grammar as _, Node};
-use crate::{Error, Result, RuleId, Symbol};
+use crate::{Error, Result, RuleId, StreamId, Symbol};
 use hashbrown::HashMap;
 use std::sync::Arc;
 
@@ -47,16 +47,16 @@ struct Summary {
 }
 
 impl PathOccurrences for BatchFound<'_> {
-    fn count_in(&self, stream: usize) -> u64 {
-        self.summary.counts[stream]
+    fn count_in(&self, stream: StreamId) -> u64 {
+        self.summary.counts[stream.index()]
     }
 
     fn streams(&self) -> usize {
         self.summary.counts.len()
     }
 
-    fn each_in(&self, stream: usize, skip: u64, visit: &mut dyn FnMut(PathPlace) -> bool) -> Result<()> {
-        let Some(first) = self.summary.firsts[stream] else { return Ok(()) };
+    fn each_in(&self, stream: StreamId, skip: u64, visit: &mut dyn FnMut(PathPlace) -> bool) -> Result<()> {
+        let Some(first) = self.summary.firsts[stream.index()] else { return Ok(()) };
         if skip == 0 && !visit(first) {
             return Ok(());
         }
@@ -198,19 +198,21 @@ impl Batch<'_, '_> {
 
     /// What was found, in all streams.
     fn summaries(&self, queries: &[&PathQuery], found: &[Found]) -> Vec<Summary> {
-        let streams = self.slice.fold().streams();
+        let fold = self.slice.fold();
+        let streams = fold.streams();
         let empty = |&query: &&PathQuery| Summary {
             query: query.clone(),
             counts: vec![0; streams.len()],
             firsts: vec![None; streams.len()],
         };
         let mut summaries: Vec<Summary> = queries.iter().map(empty).collect();
-        let mut of_roots: HashMap<RuleId, usize> = HashMap::new();
-        for (stream, folded) in streams.iter().enumerate() {
+        let mut of_roots: HashMap<RuleId, StreamId> = HashMap::new();
+        for (stream, folded) in fold.stream_ids().zip(streams) {
             if let Some(&same) = of_roots.get(&folded.root()) {
                 for summary in &mut summaries {
-                    summary.counts[stream] = summary.counts[same];
-                    summary.firsts[stream] = summary.firsts[same].map(|place| PathPlace { stream, ..place });
+                    summary.counts[stream.index()] = summary.counts[same.index()];
+                    summary.firsts[stream.index()] =
+                        summary.firsts[same.index()].map(|place| PathPlace { stream, ..place });
                 }
                 continue;
             }
@@ -220,7 +222,7 @@ impl Batch<'_, '_> {
         summaries
     }
 
-    fn summarize(&self, stream: usize, root: RuleId, found: &[Found], summaries: &mut [Summary]) {
+    fn summarize(&self, stream: StreamId, root: RuleId, found: &[Found], summaries: &mut [Summary]) {
         let Some(occurrences) = self.occurrences(root) else { return };
         let mut firsts = vec![u64::MAX; summaries.len()];
         for found in found {
@@ -229,7 +231,7 @@ impl Batch<'_, '_> {
                 continue;
             }
             let query = found.query as usize;
-            let all = &mut summaries[query].counts[stream];
+            let all = &mut summaries[query].counts[stream.index()];
             *all = all.saturating_add(count.saturating_mul(found.times));
             firsts[query] = firsts[query].min(first + found.offset);
         }
@@ -237,7 +239,7 @@ impl Batch<'_, '_> {
         for (summary, &first) in summaries.iter_mut().zip(&firsts).filter(|(_, first)| **first != u64::MAX) {
             let last = first + summary.query.len() as u64 - 1;
             let end = select(self.slice, root, last, length_of);
-            summary.firsts[stream] = end.map(|end| PathPlace { stream, end, depth: 1 });
+            summary.firsts[stream.index()] = end.map(|end| PathPlace { stream, end, depth: 1 });
         }
     }
 

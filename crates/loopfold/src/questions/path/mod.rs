@@ -10,15 +10,15 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | [`query`] | what a path is, whose symbols are whose, and how people write it |
-//! | [`strategy`] | which way a path is searched, and why |
-//! | [`brackets`] | how calls nest in a stretch: a monoid |
-//! | [`summary`] | what a stretch does to a path: a measure |
-//! | [`slice`] | the part of a fold that one function has |
-//! | [`locate`] | where occurrences are: guides for a cursor, and a scan back to where they begin |
-//! | [`batch`] | many short paths of one function at once |
-//! | [`index`] | which ranges of the events hold which functions |
-//! | [`scan`] | the search in symbols as they come, and in the chunks of a trace |
+//! | `query` | what a path is, whose symbols are whose, and how people write it |
+//! | `strategy` | which way a path is searched, and why |
+//! | `brackets` | how calls nest in a stretch: a monoid |
+//! | `summary` | what a stretch does to a path: a measure |
+//! | `slice` | the part of a fold that one function has |
+//! | `locate` | where occurrences are: guides for a cursor, and a scan back to where they begin |
+//! | `batch` | many short paths of one function at once |
+//! | `index` | which ranges of the events hold which functions |
+//! | `scan` | the search in symbols as they come, and in the chunks of a trace |
 //!
 //! Asking for a short path of a function that is not recursive costs one pass over the items
 //! of the fold, 1 to 4 ns each, and 16 bytes a rule. Otherwise it costs one pass to make the

@@ -105,7 +105,7 @@ impl LikePattern {
     }
 
     /// A pattern whose events each may be one of several symbols, as in a
-    /// [`Query`](super::Query), or none that there is.
+    /// [`Query`](super::query::Query), or none that there is.
     pub fn of_events(pattern: &[Vec<Symbol>], likeness: Likeness) -> Result<Self> {
         if pattern.len() <= likeness.edits {
             return Err(Error::invalid(format_args!(

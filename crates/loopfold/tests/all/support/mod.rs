@@ -6,8 +6,13 @@ pub mod programs;
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::folders::{Folder, MinTimes, Outermost, fold_trace};
 use loopfold::trace::{Alphabet, Collector, Event, Sink};
-use loopfold::{Fold, RuleId, Symbol};
+use loopfold::{Fold, RuleId, StreamId, Symbol};
 use loopfold_testing::{Rng, streams};
+
+/// The stream with this index.
+pub fn id(index: usize) -> StreamId {
+    StreamId::new(index).unwrap()
+}
 
 /// Every folder: a question gives the same answer on each one's fold.
 pub fn folders() -> Vec<Box<dyn Folder>> {

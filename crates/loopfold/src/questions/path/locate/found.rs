@@ -10,16 +10,16 @@ use super::flat::FlatMatcher;
 use super::nested::NestedMatcher;
 use super::starts::{PathMemory, start_of};
 use super::{End, PathEnds, PathMatcher};
-use crate::Result;
 use crate::fold::Fold;
 use crate::questions::find::bits::Wide;
+use crate::{Result, StreamId};
 use std::sync::Arc;
 
 /// Where a path occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathPlace {
-    /// The index of the stream.
-    pub stream: usize,
+    /// The stream.
+    pub stream: StreamId,
     /// The position of its last block in the stream, from 0.
     pub end: u64,
     /// How many frames of the function are open there: 1 unless it calls itself.
@@ -51,7 +51,7 @@ pub struct PathPlace {
 /// let found = find_path(&fold, &PathQuery::new(&functions, function, blocks)?)?;
 /// assert_eq!(found.count()?, 1);
 /// let first = found.first().unwrap();
-/// assert_eq!(first, PathPlace { stream: 0, end: 5, depth: 1 });
+/// assert_eq!(first, PathPlace { stream, end: 5, depth: 1 });
 /// assert_eq!(found.start(&first), Some(1));
 /// # Ok::<(), loopfold::Error>(())
 /// ```
@@ -103,8 +103,8 @@ impl PathFound<'_> {
     ///
     /// # Panics
     /// If there is no such stream.
-    pub fn count_in(&self, stream: usize) -> u64 {
-        self.matcher.count(self.fold.streams()[stream].root())
+    pub fn count_in(&self, stream: StreamId) -> u64 {
+        self.matcher.count(self.fold.stream(stream).root())
     }
 
     /// The first occurrence, in the order of the streams and of the last blocks.
@@ -116,16 +116,16 @@ impl PathFound<'_> {
     /// are asked for. Passing over many with [`PathPlaces::skip_to`] costs no more than
     /// passing over one.
     pub fn places(&self) -> PathPlaces<'_> {
-        PathPlaces { found: self, streams: 0..self.fold.streams().len(), ends: None }
+        PathPlaces { found: self, streams: 0..self.fold.streams().len() as u32, ends: None }
     }
 
     /// The occurrences in one stream.
     ///
     /// # Panics
     /// If there is no such stream.
-    pub fn places_in(&self, stream: usize) -> PathPlaces<'_> {
-        assert!(stream < self.fold.streams().len(), "there is no stream {stream}");
-        PathPlaces { found: self, streams: stream..stream + 1, ends: None }
+    pub fn places_in(&self, stream: StreamId) -> PathPlaces<'_> {
+        assert!(stream.index() < self.fold.streams().len(), "there is no {stream:?}");
+        PathPlaces { found: self, streams: stream.raw()..stream.raw() + 1, ends: None }
     }
 
     /// The position of the first block of an occurrence: a descent of the rules for each
@@ -133,7 +133,7 @@ impl PathFound<'_> {
     /// the last block with which it can begin, and `None` if there are more than
     /// [`PathQuery::FURTHEST`] blocks between that and the end.
     pub fn start(&self, place: &PathPlace) -> Option<u64> {
-        let root = self.fold.streams().get(place.stream)?.root();
+        let root = self.fold.streams().get(place.stream.index())?.root();
         let last = self.fold.symbol_at(root, place.end)?;
         start_of(&self.query, place, last, &mut PathMemory::default(), |emit| {
             self.matcher.blocks_before(root, place.end, emit);
@@ -145,9 +145,9 @@ impl PathFound<'_> {
 pub struct PathPlaces<'f> {
     found: &'f PathFound<'f>,
     /// The streams that are still to come.
-    streams: std::ops::Range<usize>,
+    streams: std::ops::Range<u32>,
     /// The stream that is looked at.
-    ends: Option<(usize, Box<dyn PathEnds + 'f>)>,
+    ends: Option<(StreamId, Box<dyn PathEnds + 'f>)>,
 }
 
 opaque_debug!(PathPlaces<'f>);
@@ -162,11 +162,11 @@ impl PathPlaces<'_> {
                 return Some(PathPlace { stream: *stream, end: position, depth });
             }
             self.ends = None;
-            let stream = self.streams.next()?;
+            let stream = StreamId::from_raw(self.streams.next()?);
             match skip.checked_sub(self.found.count_in(stream)) {
                 Some(rest) => skip = rest,
                 None => {
-                    let root = self.found.fold.streams()[stream].root();
+                    let root = self.found.fold.stream(stream).root();
                     self.ends = Some((stream, self.found.matcher.ends(root)));
                 }
             }

@@ -11,7 +11,7 @@ use super::super::brackets::{Brackets, HasBlock, LevelFact, Nesting};
 use crate::fold::cursor::Cursor;
 use crate::fold::measure::Measured;
 use crate::fold::{Fold, Located, Target};
-use crate::{Result, Symbol};
+use crate::{Result, StreamId, Symbol};
 
 /// How many frames have ended, seen from behind, that have not yet begun.
 #[derive(Default)]
@@ -91,8 +91,8 @@ impl<'a> CallStacks<'a> {
     }
 
     /// A cursor before an event of a stream.
-    fn cursor(&self, stream: usize, position: u64) -> Cursor<'a, Fold> {
-        let root = self.fold.streams()[stream].root();
+    fn cursor(&self, stream: StreamId, position: u64) -> Cursor<'a, Fold> {
+        let root = self.fold.stream(stream).root();
         Cursor::at(self.fold, root, position.min(self.fold.length(root)))
     }
 
@@ -102,7 +102,7 @@ impl<'a> CallStacks<'a> {
     ///
     /// # Panics
     /// If there is no such stream.
-    pub fn at(&self, stream: usize, position: u64, most: usize) -> Vec<Symbol> {
+    pub fn at(&self, stream: StreamId, position: u64, most: usize) -> Vec<Symbol> {
         let mut stack = Vec::new();
         let mut cursor = self.cursor(stream, position);
         let mut pending = Pending::default();
@@ -132,7 +132,7 @@ impl<'a> CallStacks<'a> {
     ///
     /// # Panics
     /// If there is no such stream.
-    pub fn depth_at(&self, stream: usize, position: u64) -> u64 {
+    pub fn depth_at(&self, stream: StreamId, position: u64) -> u64 {
         let mut cursor = self.cursor(stream, position);
         let (mut pending, mut depth) = (0u64, 0u64);
         while let Some(stretch) = cursor.peek_back() {

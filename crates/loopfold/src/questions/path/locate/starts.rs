@@ -16,7 +16,7 @@ use super::reverse_scan::{EmitBlock, blocks_before};
 use crate::fold::cursor::Cursor;
 use crate::fold::measure::Measured;
 use crate::fold::{Fold, Located as _};
-use crate::{Result, Symbol};
+use crate::{Result, StreamId, Symbol};
 use hashbrown::HashMap;
 use std::ops::Range;
 
@@ -43,7 +43,7 @@ impl<'a> PathStarts<'a> {
     /// The same with a memory of other places of this path: what was looked at for the
     /// place before is not looked at again, however far the gaps of the path reach.
     pub fn start_of(&self, query: &PathQuery, place: &PathPlace, memory: &mut PathMemory) -> Option<u64> {
-        let root = self.fold.streams().get(place.stream)?.root();
+        let root = self.fold.streams().get(place.stream.index())?.root();
         let last = self.fold.symbol_at(root, place.end)?;
         start_of(query, place, last, memory, |emit| {
             let brackets = |item| self.nesting.of(self.fold.located_target(item));
@@ -87,7 +87,7 @@ pub(super) fn start_of(
 /// it is looked for. Up to a few megabytes.
 #[derive(Debug, Default)]
 pub struct PathMemory {
-    stream: usize,
+    stream: Option<StreamId>,
     /// By the part and the position of the block before which it is looked for.
     starts: HashMap<(usize, u64), Option<u64>>,
 }
@@ -96,10 +96,10 @@ impl PathMemory {
     const MOST: usize = 1 << 16;
 
     /// Begins to look for the start of an occurrence in a stream.
-    fn search(&mut self, stream: usize) -> StartSearch<'_> {
-        if self.stream != stream || self.starts.len() > Self::MOST {
+    fn search(&mut self, stream: StreamId) -> StartSearch<'_> {
+        if self.stream != Some(stream) || self.starts.len() > Self::MOST {
             self.starts.clear();
-            self.stream = stream;
+            self.stream = Some(stream);
         }
         StartSearch { memory: self, waited: Vec::new(), start: None }
     }

@@ -13,7 +13,7 @@ use super::{PathScan, ScanState};
 use crate::fold::Fold;
 use crate::questions::path::strategy::{Effort, PathOccurrences, Share};
 use crate::questions::path::{PathPlace, PathQuery};
-use crate::{Error, Result};
+use crate::{Error, Result, StreamId};
 
 /// Machine words of states that are kept for scanning again.
 const MOST_WORDS: usize = 1 << 22;
@@ -133,16 +133,16 @@ impl<'a> ScanFound<'a> {
 }
 
 impl PathOccurrences for ScanFound<'_> {
-    fn count_in(&self, stream: usize) -> u64 {
-        self.counts[stream]
+    fn count_in(&self, stream: StreamId) -> u64 {
+        self.counts[stream.index()]
     }
 
     fn streams(&self) -> usize {
         self.counts.len()
     }
 
-    fn each_in(&self, stream: usize, skip: u64, visit: &mut dyn FnMut(PathPlace) -> bool) -> Result<()> {
-        let (stops, count) = (&self.stops[stream], self.counts[stream]);
+    fn each_in(&self, stream: StreamId, skip: u64, visit: &mut dyn FnMut(PathPlace) -> bool) -> Result<()> {
+        let (stops, count) = (&self.stops[stream.index()], self.counts[stream.index()]);
         // The chunk of the first that is visited, and the last one from which a search can go
         // on.
         let target = stops.partition_point(|stop| stop.before <= skip);
@@ -151,11 +151,11 @@ impl PathOccurrences for ScanFound<'_> {
         }
         let known = stops[..target].iter().rev().find_map(|stop| Some((stop, stop.state.as_ref()?)));
         let (mut scan, mut reader) = (self.scan.clone(), Reader::new(&self.source));
-        reader.go_to(stream, 0);
+        reader.go_to(stream.index(), 0);
         let mut passed = 0;
         if let Some((stop, state)) = known {
             scan.go_back(state);
-            reader.go_to(stream, stop.chunk);
+            reader.go_to(stream.index(), stop.chunk);
             passed = stop.before;
         }
         while passed < count

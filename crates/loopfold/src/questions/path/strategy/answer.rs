@@ -2,7 +2,7 @@
 //! was chosen, and what was looked at.
 
 use crate::questions::path::{PathFound, PathPlace};
-use crate::{Error, Result};
+use crate::{Error, Result, StreamId};
 
 /// A way to search for a path, as numbered in the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -91,18 +91,23 @@ pub trait PathOccurrences {
     ///
     /// # Panics
     /// If there is no such stream.
-    fn count_in(&self, stream: usize) -> u64;
+    fn count_in(&self, stream: StreamId) -> u64;
 
     /// How many streams there are.
     fn streams(&self) -> usize;
 
+    /// The streams, in order.
+    fn stream_ids(&self) -> std::iter::Map<std::ops::Range<u32>, fn(u32) -> StreamId> {
+        (0..self.streams() as u32).map(StreamId::from_raw)
+    }
+
     /// Passes over `skip` occurrences of a stream, then visits each that follows, until
     /// `visit` returns false.
-    fn each_in(&self, stream: usize, skip: u64, visit: &mut dyn FnMut(PathPlace) -> bool) -> Result<()>;
+    fn each_in(&self, stream: StreamId, skip: u64, visit: &mut dyn FnMut(PathPlace) -> bool) -> Result<()>;
 
     /// How often it occurs in all streams together.
     fn count_all(&self) -> Result<u64> {
-        let mut counts = (0..self.streams()).map(|stream| self.count_in(stream));
+        let mut counts = self.stream_ids().map(|stream| self.count_in(stream));
         let count = counts.try_fold(0u64, u64::checked_add);
         count.ok_or_else(|| Error::limit("the path occurs more than 2^64 times"))
     }
@@ -110,7 +115,7 @@ pub trait PathOccurrences {
     /// The first occurrence, in the order of the streams and of the last blocks.
     fn first_place(&self) -> Result<Option<PathPlace>> {
         let mut first = None;
-        if let Some(stream) = (0..self.streams()).find(|&stream| self.count_in(stream) > 0) {
+        if let Some(stream) = self.stream_ids().find(|&stream| self.count_in(stream) > 0) {
             self.each_in(stream, 0, &mut |place| {
                 first = Some(place);
                 false
@@ -126,7 +131,7 @@ pub trait PathOccurrences {
 }
 
 impl PathOccurrences for PathFound<'_> {
-    fn count_in(&self, stream: usize) -> u64 {
+    fn count_in(&self, stream: StreamId) -> u64 {
         PathFound::count_in(self, stream)
     }
 
@@ -134,7 +139,7 @@ impl PathOccurrences for PathFound<'_> {
         self.fold.streams().len()
     }
 
-    fn each_in(&self, stream: usize, skip: u64, visit: &mut dyn FnMut(PathPlace) -> bool) -> Result<()> {
+    fn each_in(&self, stream: StreamId, skip: u64, visit: &mut dyn FnMut(PathPlace) -> bool) -> Result<()> {
         let mut places = self.places_in(stream);
         let mut next = places.skip_to(skip);
         while let Some(place) = next
