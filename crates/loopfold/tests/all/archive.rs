@@ -2,6 +2,7 @@
 //! claims is believed. `kept_archives.rs` reads files of every version, and
 //! `damaged_archives.rs` changes what checksums would hide.
 
+use crate::support::archive::written;
 use loopfold::archive::{self, Archive, ReadOptions, SectionKind, SegmentWriter};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::trace::{Alphabet, Column, Event, Field, Name, Role, Times, Value};
@@ -10,12 +11,6 @@ use std::io::Cursor;
 
 const ALL: ReadOptions = ReadOptions { times: true, lenient: false };
 const LENIENT: ReadOptions = ReadOptions { times: true, lenient: true };
-
-fn written(fold: &Fold) -> Vec<u8> {
-    let mut file = Vec::new();
-    archive::write(fold, &mut file).unwrap();
-    file
-}
 
 fn segments(folds: &[&Fold]) -> Vec<u8> {
     let mut writer = SegmentWriter::new(Vec::new()).unwrap();

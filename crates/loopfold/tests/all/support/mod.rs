@@ -1,7 +1,17 @@
 //! What tests of questions share: every folder, and folds of generated streams.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
+pub mod archive;
+pub mod corpus;
+pub mod export;
+pub mod find;
+pub mod hot;
+pub mod partners;
+pub mod paths;
+pub mod patterns;
 pub mod programs;
+pub mod similar;
+pub mod sums;
 
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::folders::{Folder, MinTimes, Outermost, Settings, fold_trace};
@@ -37,6 +47,17 @@ pub fn fold_of(streams: &[Vec<u32>], folder: &dyn Folder) -> Fold {
     let mut trace = collector.finish().unwrap();
     trace.streams.remove(0);
     fold_trace(trace, folder, 1).unwrap()
+}
+
+/// The streams that a fold unfolds to, as numbers.
+pub fn unfolded(fold: &Fold) -> Vec<Vec<u32>> {
+    let unfold = |root: RuleId| fold.unfold(root).map(|symbol| symbol.raw()).collect();
+    fold.streams().iter().map(|stream| unfold(stream.root())).collect()
+}
+
+/// Numbers as symbols.
+pub fn symbols(stream: &[u32]) -> Vec<Symbol> {
+    stream.iter().map(|&symbol| Symbol::new(symbol as usize).unwrap()).collect()
 }
 
 /// One to three small streams; sometimes two of them are equal.
@@ -87,10 +108,6 @@ pub fn odd_fold_of(different: usize, rng: &mut Rng, longest: usize) -> (Fold, Ve
         builder.stream(FoldedStream::new(format!("s{index}"), "odd", root));
     }
     let fold = builder.finish();
-    let unfolded = fold
-        .streams()
-        .iter()
-        .map(|stream| fold.unfold(stream.root()).map(|symbol| symbol.raw()).collect())
-        .collect();
+    let unfolded = unfolded(&fold);
     (fold, unfolded)
 }
