@@ -31,16 +31,21 @@ fn with_event<T>(event: &corpus::Event, then: impl FnOnce(&Event<'_>) -> T) -> T
     then(&Event { name, role: role_of(event.role), fields: &fields })
 }
 
+/// Pushes the events of a case with their times.
+pub fn push(case: &Case, sink: &mut impl Sink) {
+    for stream in &case.streams {
+        let id = sink.stream(&stream.name).unwrap();
+        for (event, timing) in stream.events.iter().zip(stream.timings()) {
+            let symbol = with_event(event, |event| sink.intern(event)).unwrap();
+            let timing = Timing { start: timing.start, duration: timing.duration, metrics: &timing.metrics };
+            sink.push(id, symbol, timing).unwrap();
+        }
+    }
+}
+
 /// The trace that a case is.
 pub fn trace_of(case: &Case) -> Trace {
     let mut collector = Collector::default();
-    for stream in &case.streams {
-        let id = collector.stream(&stream.name).unwrap();
-        for (event, timing) in stream.events.iter().zip(stream.timings()) {
-            let symbol = with_event(event, |event| collector.intern(event)).unwrap();
-            let timing = Timing { start: timing.start, duration: timing.duration, metrics: &timing.metrics };
-            collector.push(id, symbol, timing).unwrap();
-        }
-    }
+    push(case, &mut collector);
     collector.finish().unwrap()
 }

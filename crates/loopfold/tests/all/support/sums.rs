@@ -1,7 +1,9 @@
 //! Sums of times against the obvious: adding up the unfolded events one by one.
 
 use loopfold::fold::{FoldedStream, Item, MetricSpread, Spread, Target, rule_uses};
-use loopfold::questions::{RuleSums, event_sums, rule_sums};
+use loopfold::questions::{
+    Nest, RuleSums, StreamTimes, classes, event_sums, loop_times, rule_sums, summarize, summed_times,
+};
 use loopfold::trace::Times;
 use loopfold::{Fold, RuleId};
 use std::collections::BTreeMap;
@@ -88,11 +90,11 @@ pub fn time_of(stream: &FoldedStream, events: usize, stretch: Stretch) -> Option
     let start = |at: usize| starts.get(at).copied().filter(|&start| start != Times::UNKNOWN_START);
     let duration = durations.and_then(|durations| Some(durations[end - 1]).filter(|&value| value >= 0));
     let finish = match (last, start(end - 1), duration) {
-        (true, Some(start), Some(duration)) => Some(start + duration),
-        (true, start, _) if end == events => start,
-        _ => start(end),
+        (true, Some(start), Some(duration)) => Some(i128::from(start) + i128::from(duration)),
+        (true, start, _) if end == events => start.map(i128::from),
+        _ => start(end).map(i128::from),
     };
-    Some(i128::from(finish?) - i128::from(start(begin)?))
+    Some(finish? - i128::from(start(begin)?))
 }
 
 pub fn spread_of(numbers: impl IntoIterator<Item = i128>) -> Spread {
@@ -102,7 +104,11 @@ pub fn spread_of(numbers: impl IntoIterator<Item = i128>) -> Spread {
         total: numbers.iter().sum(),
         minimum: numbers.iter().min().copied().unwrap_or(0),
         maximum: numbers.iter().max().copied().unwrap_or(0),
-        squares: Some(numbers.iter().map(|number| number.unsigned_abs().pow(2)).sum()),
+        // Not known if 128 bits are too few.
+        squares: numbers
+            .iter()
+            .map(|number| number.unsigned_abs())
+            .try_fold(0u128, |sum, number| sum.checked_add(number.checked_mul(number)?)),
     }
 }
 
@@ -199,4 +205,34 @@ pub fn check_rule_sums(fold: &Fold) {
         let counts = expected.durations.into_iter().flatten().map(|spread| spread.count);
         assert!(counts.eq(rule_uses(fold).unwrap()));
     }
+}
+
+/// Loops of a summary are timed as far as it goes: those that stand in one place only have their
+/// own times. Returns how many stand in several.
+#[track_caller]
+pub fn check_summed_times(fold: &Fold) -> usize {
+    let mut shared = 0;
+    let summary = summarize(fold.clone()).unwrap();
+    for class in classes(fold).unwrap() {
+        let nest = Nest::of(fold, class.root, 1000);
+        let times: Vec<StreamTimes> = class
+            .streams
+            .iter()
+            .filter_map(|&index| loop_times(&nest, fold.streams()[index].times()).unwrap())
+            .collect();
+        let Some(summed) = summed_times(&summary, &class, 1000).unwrap() else { continue };
+        for own in &summed.all.loops {
+            let mut expected = Spread::default();
+            for times in times.iter().flat_map(|times| &times.loops).filter(|times| times.node == own.node) {
+                expected.join(&times.times).unwrap();
+            }
+            assert!(own.shared || own.times == expected);
+            assert!(own.times.count >= expected.count);
+            shared += usize::from(own.shared);
+        }
+        let loops = times.iter().flat_map(|times| &times.loops);
+        let is_there = |node: usize| summed.all.loops.iter().any(|times| times.node == node);
+        assert!(loops.map(|times| times.node).all(is_there));
+    }
+    shared
 }

@@ -1,0 +1,33 @@
+//! Patterns of single streams, which do not depend on a fold.
+
+use super::Unfolded;
+use crate::support::patterns::{Told, expected_repeats, repeats, settled, told};
+use crate::support::{outermost, patterns as support};
+use loopfold::questions::{LoopCollapsed, PatternMethod, PatternSettings, Patterns};
+use loopfold_testing::patterns;
+
+pub(super) fn ngrams(Unfolded { streams, .. }: &Unfolded<'_>) {
+    for stream in *streams {
+        assert_eq!(support::ngrams(stream), patterns::ngrams(stream));
+    }
+}
+
+pub(super) fn exact_repeats(Unfolded { streams, .. }: &Unfolded<'_>) {
+    for stream in *streams {
+        assert_eq!(repeats(stream), expected_repeats(stream));
+    }
+}
+
+/// Which occurrence belongs to which pattern.
+pub(super) fn process_patterns(Unfolded { trace, .. }: &Unfolded<'_>) {
+    for stream in &trace.streams {
+        let collapsed = LoopCollapsed::of(&stream.symbols, &outermost).unwrap();
+        for method in [PatternMethod::Ngrams, PatternMethod::Exact] {
+            let settings = PatternSettings { method, min_count: 0, ..PatternSettings::default() };
+            let found = Patterns::of(&[&collapsed], &settings).unwrap();
+            let mut all: Vec<Told> = found.patterns.iter().map(told).collect();
+            all.sort();
+            assert_eq!(all, settled(&collapsed, method), "{method:?}");
+        }
+    }
+}
