@@ -2,9 +2,9 @@
 //! and for folds made at random, and against figure 7.
 
 use crate::support::hot::{Question, check_figure_seven};
-use crate::support::unfolded;
+use crate::support::{folders, unfolded};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
-use loopfold::folders::{Folder, Halving, MinTimes, Outermost, Repair, SequiturRuns};
+use loopfold::folders::{Folder, Outermost, Repair, SequiturRuns};
 use loopfold::questions::{EventCosts, HotSettings, Limit, Selection, hot_subpaths};
 use loopfold::trace::{Alphabet, Event};
 use loopfold::{Fold, RuleId, Symbol};
@@ -25,13 +25,6 @@ fn alphabet(size: u32) -> Alphabet {
 
 fn symbol(number: u32) -> Symbol {
     Symbol::new(number as usize).unwrap()
-}
-
-/// Every folder, and one that leaves some loops written out.
-fn folders() -> Vec<Box<dyn Folder>> {
-    let mut folders = loopfold::folders::all(loopfold::archive::coded_size);
-    folders.push(Box::new(Halving { min_times: MinTimes::new(3).unwrap() }));
-    folders
 }
 
 /// The fold of some streams whose symbols are below `size`.
