@@ -1,9 +1,10 @@
-//! What tests and benchmarks of loopfold share: generated streams, and slow, obvious
-//! procedures ("oracles") that the fast algorithms must agree with.
+//! What tests and benchmarks of loopfold share: generated streams, the corpus of
+//! small cases, and slow, obvious procedures ("oracles") that the fast algorithms must agree with.
 //!
 //! Nothing here depends on the library, so that it cannot share a mistake with it.
 
 pub mod calls;
+pub mod corpus;
 pub mod grammars;
 pub mod mpi;
 pub mod nest;

@@ -98,8 +98,9 @@ pub fn partners(program: &Program) -> (Vec<[Place; 2]>, Vec<Place>, Vec<Place>) 
             let Call::Send(to, tag, _) = *call else { continue };
             let to = to as usize;
             let fits = |call: &Call| matches!(*call, Call::Receive(source, t, _) if (source as usize, t) == (from, tag));
-            let found =
-                (0..program[to].len()).find(|&other| !is_taken[to][other] && fits(&program[to][other]));
+            // A process that is not there receives nothing.
+            let calls = program.get(to).map_or(0, Vec::len);
+            let found = (0..calls).find(|&other| !is_taken[to][other] && fits(&program[to][other]));
             match found {
                 Some(other) => {
                     is_taken[to][other] = true;

@@ -3,6 +3,7 @@
 
 use loopfold::trace::{Collector, Name, Trace};
 use loopfold_sources::{ALL, Context, Damage, Input, Mask, Options, Result, Source, by_name, guess};
+use loopfold_testing::Rng;
 use std::io::{Read, Write};
 
 /// Reads the way the command does; the damage of the input counts too.
@@ -57,37 +58,25 @@ fn join_bytes(trace: &Trace) -> Vec<u8> {
     file
 }
 
-/// The same numbers every time.
-struct Random(u64);
+fn bytes(rng: &mut Rng, length: usize, alphabet: &[u8]) -> Vec<u8> {
+    (0..length).map(|_| alphabet[rng.below(alphabet.len())]).collect()
+}
 
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % limit.max(1)
-    }
-
-    fn bytes(&mut self, length: usize, alphabet: &[u8]) -> Vec<u8> {
-        (0..length).map(|_| alphabet[self.below(alphabet.len())]).collect()
-    }
-
-    /// Some bytes changed, cut out, doubled, or the end cut off.
-    fn mutate(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let mut mutated = bytes.to_vec();
-        for _ in 0..=self.below(4) {
-            let at = self.below(mutated.len());
-            let to = (at + self.below(12)).min(mutated.len());
-            match self.below(5) {
-                0 => mutated.truncate(at),
-                1 => drop(mutated.drain(at..to)),
-                2 => mutated.splice(at..at, bytes[..self.below(bytes.len())].to_vec()).for_each(drop),
-                3 => mutated[at..to].fill(b"\0\n\r\",;\xff9-e"[self.below(10)]),
-                _ => mutated[at..to].iter_mut().for_each(|byte| *byte ^= 1 << self.below(8)),
-            }
+/// Some bytes changed, cut out, doubled, or the end cut off.
+fn mutate(rng: &mut Rng, bytes: &[u8]) -> Vec<u8> {
+    let mut mutated = bytes.to_vec();
+    for _ in 0..=rng.below(4) {
+        let at = rng.below(mutated.len());
+        let to = (at + rng.below(12)).min(mutated.len());
+        match rng.below(5) {
+            0 => mutated.truncate(at),
+            1 => drop(mutated.drain(at..to)),
+            2 => mutated.splice(at..at, bytes[..rng.below(bytes.len())].to_vec()).for_each(drop),
+            3 => mutated[at..to].fill(b"\0\n\r\",;\xff9-e"[rng.below(10)]),
+            _ => mutated[at..to].iter_mut().for_each(|byte| *byte ^= 1 << rng.below(8)),
         }
-        mutated
     }
+    mutated
 }
 
 fn all_bytes() -> Vec<u8> {
@@ -96,33 +85,33 @@ fn all_bytes() -> Vec<u8> {
 
 #[test]
 fn lines_give_the_file_back() {
-    let mut random = Random(1);
+    let mut random = Rng::new(1);
     for round in 0..2_000 {
         let alphabet: &[u8] = if round % 2 == 0 { b"a\n\r\xff" } else { &all_bytes() };
         let length = random.below(60);
-        let file = random.bytes(length, alphabet);
+        let file = bytes(&mut random, length, alphabet);
         assert_eq!(join_lines(&read_as("lines", &file)), file, "{file:?}");
     }
-    let long = random.bytes(3_000_000, b"abcdefgh\n");
+    let long = bytes(&mut random, 3_000_000, b"abcdefgh\n");
     assert_eq!(join_lines(&read_as("lines", &long)), long);
 }
 
 #[test]
 fn bytes_give_the_file_back() {
-    let mut random = Random(2);
+    let mut random = Rng::new(2);
     for _ in 0..2_000 {
         let length = random.below(60);
-        let file = random.bytes(length, b"ab\n\0\xff");
+        let file = bytes(&mut random, length, b"ab\n\0\xff");
         assert_eq!(join_bytes(&read_as("bytes", &file)), file, "{file:?}");
     }
-    let long = random.bytes(1_000_000, b"lsam\n");
+    let long = bytes(&mut random, 1_000_000, b"lsam\n");
     assert_eq!(join_bytes(&read_as("bytes", &long)), long);
 }
 
 #[test]
 fn integers_give_their_values_back() {
-    let mut random = Random(3);
-    let file = random.bytes(800_000, &all_bytes());
+    let mut random = Rng::new(3);
+    let file = bytes(&mut random, 800_000, &all_bytes());
     for (format, width) in [("u8", 1), ("u16", 2), ("u32", 4), ("u64", 8)] {
         let values = names(&read_as(format, &file));
         assert_eq!(values.len(), file.len() / width);
@@ -290,7 +279,7 @@ fn sample(format: &str) -> Vec<u8> {
 
 #[test]
 fn no_input_makes_a_source_panic() {
-    let mut random = Random(4);
+    let mut random = Rng::new(4);
     let formats =
         ["lines", "bytes", "u8", "u16", "u32", "u64", "csv", "calls", "calls-binary", "finstrument"];
     for source in ALL.iter().filter(|source| formats.contains(&source.name())) {
@@ -298,9 +287,9 @@ fn no_input_makes_a_source_panic() {
         for round in 0..2_000 {
             let length = random.below(200);
             let input = match round % 3 {
-                0 => random.bytes(length, &all_bytes()),
-                1 => random.bytes(length, b",;\"\n\r019.-ea \t"),
-                _ => random.mutate(&valid),
+                0 => bytes(&mut random, length, &all_bytes()),
+                1 => bytes(&mut random, length, b",;\"\n\r019.-ea \t"),
+                _ => mutate(&mut random, &valid),
             };
             for lenient in [false, true] {
                 let mut options = table_options(lenient);
@@ -323,12 +312,12 @@ fn no_input_makes_a_source_panic() {
 
 #[test]
 fn no_compressed_input_makes_anything_panic() {
-    let mut random = Random(5);
+    let mut random = Rng::new(5);
     let lines = by_name("lines").unwrap();
     for (_, compress) in compressors() {
         let valid = compress(&sample("lines").repeat(3));
         for _ in 0..2_000 {
-            let mutated = random.mutate(&valid);
+            let mutated = mutate(&mut random, &valid);
             let _ = read(lines, &mutated, &Options::default());
             read(lines, &mutated, &lenient()).unwrap();
         }

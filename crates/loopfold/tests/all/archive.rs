@@ -2,53 +2,19 @@
 //! claims is believed. `kept_archives.rs` reads files of every version, and
 //! `damaged_archives.rs` changes what checksums would hide.
 
-use loopfold::archive::{self, Archive, ReadConfig, SectionKind, SegmentWriter};
+use crate::support::archive::{real, segments, whole, written};
+use loopfold::archive::{self, Archive, ReadConfig, SectionKind};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::trace::{Alphabet, Column, Event, Field, Name, Role, Times, Value};
 use loopfold::{Error, Fold, Result, RuleId, Symbol};
+use loopfold_testing::Rng;
 use std::io::Cursor;
 
 const ALL: ReadConfig = ReadConfig::new().times(true).lenient(false);
 const LENIENT: ReadConfig = ReadConfig::new().times(true).lenient(true);
 
-fn written(fold: &Fold) -> Vec<u8> {
-    let mut file = Vec::new();
-    archive::write(fold, &mut file).unwrap();
-    file
-}
-
-fn segments(folds: &[&Fold]) -> Vec<u8> {
-    let mut writer = SegmentWriter::new(Vec::new()).unwrap();
-    folds.iter().for_each(|fold| writer.segment(fold).unwrap());
-    writer.finish().unwrap()
-}
-
 fn read(file: &[u8], options: &ReadConfig) -> Result<Fold> {
     archive::read(Cursor::new(file), options).map(|(fold, _)| fold)
-}
-
-/// A small generator of numbers (xorshift), so that the tests are the same every time.
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        ((u128::from(self.next()) * limit as u128) >> 64) as usize
-    }
-
-    fn chance(&mut self, one_in: usize) -> bool {
-        self.below(one_in) == 0
-    }
 }
 
 fn alphabet(size: usize) -> (Alphabet, Vec<Symbol>) {
@@ -59,7 +25,7 @@ fn alphabet(size: usize) -> (Alphabet, Vec<Symbol>) {
 }
 
 /// A fold with rules in rules, counts of all sizes, shared and empty roots, times.
-fn random_fold(random: &mut Random) -> Fold {
+fn random_fold(random: &mut Rng) -> Fold {
     let (alphabet, symbols) = random_alphabet(random);
     let mut builder = FoldBuilder::new(alphabet);
     let mut rules: Vec<RuleId> = Vec::new();
@@ -70,16 +36,16 @@ fn random_fold(random: &mut Random) -> Fold {
     let mut roots: Vec<RuleId> = Vec::new();
     for index in 0..random.below(5) {
         let root = match roots.last() {
-            Some(&root) if random.chance(3) => root,
-            _ if random.chance(8) => builder.rule(&[]).unwrap(),
-            _ if !rules.is_empty() && random.chance(4) => rules[random.below(rules.len())],
+            Some(&root) if random.one_in(3) => root,
+            _ if random.one_in(8) => builder.rule(&[]).unwrap(),
+            _ if !rules.is_empty() && random.one_in(4) => rules[random.below(rules.len())],
             _ => {
                 let body = random_body(random, &symbols, &rules, 1);
                 builder.rule(&body).unwrap_or_else(|_| builder.rule(&[]).unwrap())
             }
         };
         roots.push(root);
-        let name = if random.chance(5) { "twin".to_string() } else { format!("rank {index}") };
+        let name = if random.one_in(5) { "twin".to_string() } else { format!("rank {index}") };
         let folder = ["outermost", "sequitur", &"long".repeat(30)][random.below(3)].to_string();
         let notes = (0..random.below(3)).map(|note| (format!("note {note}"), "väl".repeat(note))).collect();
         builder.stream(FoldedStream::new(name, folder, root).with_notes(notes));
@@ -87,49 +53,49 @@ fn random_fold(random: &mut Random) -> Fold {
     with_random_times(builder.finish(), random)
 }
 
-fn random_alphabet(random: &mut Random) -> (Alphabet, Vec<Symbol>) {
+fn random_alphabet(random: &mut Rng) -> (Alphabet, Vec<Symbol>) {
     let mut alphabet = Alphabet::default();
     let mut symbols = Vec::new();
     for index in 0..1 + random.below(9) {
         let text = [b'a' + index as u8, 0xff];
         let fields = [Field { key: "peer", value: Value::Integer(index as i64 - 3) }];
         let name = match random.below(3) {
-            0 => Name::Integer(random.next() >> random.below(64)),
+            0 => Name::Integer(random.next_u64() >> random.below(64)),
             _ => Name::Text(&text[..1 + random.below(2)]),
         };
         let fields = &fields[..random.below(2)];
-        let role = if random.chance(2) { Role::Plain } else { Role::Send };
+        let role = if random.one_in(2) { Role::Plain } else { Role::Send };
         symbols.push(alphabet.intern(&Event { name, role, fields }, None).unwrap());
     }
     (alphabet, symbols)
 }
 
-fn random_body(random: &mut Random, symbols: &[Symbol], rules: &[RuleId], least: usize) -> Vec<Item> {
+fn random_body(random: &mut Rng, symbols: &[Symbol], rules: &[RuleId], least: usize) -> Vec<Item> {
     let length = least + random.below(6);
     (0..length)
         .map(|_| {
-            let target = if !rules.is_empty() && random.chance(3) {
+            let target = if !rules.is_empty() && random.one_in(3) {
                 Target::Rule(rules[random.below(rules.len())])
             } else {
                 Target::Symbol(symbols[random.below(symbols.len())])
             };
-            let times = if random.chance(3) { 1 + (random.next() >> (24 + random.below(40))) } else { 1 };
+            let times = if random.one_in(3) { 1 + (random.next_u64() >> (24 + random.below(40))) } else { 1 };
             Item::new(target, times)
         })
         .collect()
 }
 
 /// Gives times to streams that are short enough.
-fn with_random_times(fold: Fold, random: &mut Random) -> Fold {
+fn with_random_times(fold: Fold, random: &mut Rng) -> Fold {
     let mut builder = FoldBuilder::new(fold.alphabet().clone());
     let renamed = builder.append_rules(&fold, Ok).unwrap();
     for stream in fold.streams() {
         let events = fold.length(stream.root());
         let mut times = Times::default();
-        if events < 1000 && random.chance(2) {
-            times.starts = random.chance(2).then(|| whole(events, |index| index * 100));
-            times.durations = random.chance(2).then(|| whole(events, |index| index % 7 - 1));
-            if random.chance(2) {
+        if events < 1000 && random.one_in(2) {
+            times.starts = random.one_in(2).then(|| whole(events, |index| index * 100));
+            times.durations = random.one_in(2).then(|| whole(events, |index| index % 7 - 1));
+            if random.one_in(2) {
                 times.metrics.push(("flops".into(), real(events, |index| index / 3.0)));
             }
         }
@@ -137,18 +103,6 @@ fn with_random_times(fold: Fold, random: &mut Random) -> Fold {
         builder.stream(copy.with_notes(stream.notes().to_vec()).with_times(times));
     }
     builder.finish()
-}
-
-fn whole(events: u64, value: impl Fn(i64) -> i64) -> Column<i64> {
-    let mut column = Column::default();
-    (0..events as i64).for_each(|index| column.push(value(index)));
-    column
-}
-
-fn real(events: u64, value: impl Fn(f64) -> f64) -> Column<f64> {
-    let mut column = Column::default();
-    (0..events).for_each(|index| column.push(value(index as f64)));
-    column
 }
 
 fn one_stream(alphabet: Alphabet, build: impl FnOnce(&mut FoldBuilder) -> RuleId) -> Fold {
@@ -161,7 +115,7 @@ fn one_stream(alphabet: Alphabet, build: impl FnOnce(&mut FoldBuilder) -> RuleId
 #[test]
 fn random_folds_come_back_in_canonical_form() {
     for seed in 0..4000 {
-        let fold = random_fold(&mut Random::new(seed));
+        let fold = random_fold(&mut Rng::new(seed));
         let file = written(&fold);
         let again = read(&file, &ALL).unwrap();
         assert_eq!(again, fold.canonical(), "seed {seed}");
@@ -223,7 +177,7 @@ fn lu_like() -> Fold {
         (b'A'..=b'^').map(|letter| alphabet.intern(&Event::named(&[letter]), None).unwrap()).collect();
     assert_eq!(names.len(), 30);
     one_stream(alphabet, |builder| {
-        let mut random = Random::new(8);
+        let mut random = Rng::new(8);
         let mut some = |count: usize| -> Vec<Item> {
             (0..count).map(|_| Item::once(names[random.below(names.len())])).collect()
         };
@@ -256,7 +210,7 @@ fn streams_that_share_a_root_cost_almost_nothing() {
     let (names, symbols) = alphabet(20);
     let with_streams = |count: usize| {
         let mut builder = FoldBuilder::new(names.clone());
-        let mut random = Random::new(1);
+        let mut random = Rng::new(1);
         let roots: Vec<RuleId> =
             (0..4).map(|_| builder.rule(&random_body(&mut random, &symbols, &[], 20)).unwrap()).collect();
         (0..count).for_each(|index| builder.stream(FoldedStream::new("", "", roots[index % 4])));
@@ -271,7 +225,7 @@ fn random_events_take_little_more_than_their_entropy() {
     for kinds in [2, 3, 100, 256, 1000, 5000] {
         let (names, symbols) = alphabet(kinds);
         let count = 100_000;
-        let mut random = Random::new(kinds as u64);
+        let mut random = Rng::new(kinds as u64);
         let body: Vec<Item> = (0..count).map(|_| Item::once(symbols[random.below(kinds)])).collect();
         let fold = one_stream(names, |builder| builder.rule(&body).unwrap());
         let rules = archive::sizes(Cursor::new(written(&fold))).unwrap().rules;
@@ -283,7 +237,7 @@ fn random_events_take_little_more_than_their_entropy() {
 
 /// A fold that has everything in it and still is small.
 fn varied(seed: u64) -> Fold {
-    let mut random = Random::new(seed);
+    let mut random = Rng::new(seed);
     loop {
         let fold = random_fold(&mut random);
         let has_all = fold.streams().iter().any(|stream| {
@@ -350,8 +304,8 @@ fn every_cut_is_found_and_what_comes_before_can_be_read() {
 fn errors_name_the_segment_and_the_section() {
     let mut file = segments(&[&varied(5), &varied(6)]);
     let archive = Archive::open(Cursor::new(&file)).unwrap();
-    let section = archive.segments()[1].sections()[2];
-    assert_eq!(section.kind(), SectionKind::Rules);
+    let sections = archive.segments()[1].sections();
+    let section = *sections.iter().find(|section| section.kind() == SectionKind::Rules).unwrap();
     file[section.offset() as usize] ^= 0x10;
     let error = read(&file, &ALL).unwrap_err().to_string();
     assert_eq!(error, "segment 2, rules: its checksum does not fit its content");
@@ -420,8 +374,8 @@ fn times_are_read_only_when_wanted() {
     let mut builder = FoldBuilder::new(names);
     let events = 100_000;
     let root = builder.rule(&[Item::new(Target::Symbol(symbols[0]), events)]).unwrap();
-    let mut random = Random::new(1);
-    let noise: Vec<i64> = (0..events).map(|_| (random.next() >> 40) as i64).collect();
+    let mut random = Rng::new(1);
+    let noise: Vec<i64> = (0..events).map(|_| (random.next_u64() >> 40) as i64).collect();
     let times = Times { durations: Some(whole(events, |index| noise[index as usize])), ..Times::default() };
     builder.stream(FoldedStream::new("main", "outermost", root).with_times(times));
     let fold = builder.finish();
@@ -502,7 +456,7 @@ fn segments_are_joined_stream_by_stream() {
 #[test]
 fn joined_segments_unfold_to_the_same_events() {
     for seed in 0..300 {
-        let mut random = Random::new(seed);
+        let mut random = Rng::new(seed);
         let folds: Vec<Fold> = (0..3).map(|_| random_fold(&mut random)).collect();
         let joined = read(&segments(&folds.iter().collect::<Vec<_>>()), &ReadConfig::new());
         let Ok(joined) = joined else { continue };
@@ -607,13 +561,13 @@ fn a_fold_with_too_few_times_is_not_written() {
 fn changed_sections_with_good_checksums_never_panic() {
     let mut survivors = 0;
     for seed in 0..60 {
-        let mut random = Random::new(seed);
+        let mut random = Rng::new(seed);
         let file = segments(&[&varied(seed), &varied(seed + 1000)]);
         for _ in 0..150 {
             let mut changed = file.clone();
             for _ in 0..1 + random.below(3) {
                 let position = 8 + random.below(changed.len() - 8);
-                changed[position] = random.next() as u8;
+                changed[position] = random.next_u64() as u8;
             }
             archive::reseal(&mut changed);
             if let Ok(fold) = read(&changed, &ALL) {
@@ -633,9 +587,9 @@ fn changed_sections_with_good_checksums_never_panic() {
 fn random_bytes_never_panic() {
     let head = &written(&Fold::default())[..8];
     for seed in 0..3000 {
-        let mut random = Random::new(seed);
+        let mut random = Rng::new(seed);
         let length = random.below(200);
-        let mut bytes: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
+        let mut bytes: Vec<u8> = (0..length).map(|_| random.next_u64() as u8).collect();
         assert!(read(&bytes, &ALL).is_err());
         bytes.splice(..0, head.iter().copied());
         assert!(read(&bytes, &ALL).is_err());
@@ -706,7 +660,7 @@ fn claims_are_not_believed() {
 /// Grows rules of rules of symbols, each symbol mostly followed by one of a few, as the
 /// grammar of a long trace has them.
 struct Grower {
-    random: Random,
+    random: Rng,
     symbols: Vec<Symbol>,
     /// For each symbol, by index, what begins with it: target, last symbol, length.
     beginnings: Vec<Vec<(Target, usize, u64)>>,
@@ -716,8 +670,8 @@ impl Grower {
     fn item(&mut self, previous: usize) -> (Item, usize, u64) {
         let kinds = self.symbols.len();
         let usual = (previous * 7 + self.random.below(4) * self.random.below(3)) % kinds;
-        let first = if self.random.chance(10) { self.random.below(kinds) } else { usual };
-        let times = if self.random.chance(8) { 2 + self.random.below(20) as u64 } else { 1 };
+        let first = if self.random.one_in(10) { self.random.below(kinds) } else { usual };
+        let times = if self.random.one_in(8) { 2 + self.random.below(20) as u64 } else { 1 };
         let choices = &self.beginnings[first];
         let (target, last, length) = choices[self.random.below(choices.len())];
         (Item::new(target, times), last, times * length)
@@ -745,7 +699,7 @@ fn large_fold(rules: usize) -> Fold {
     let (names, symbols) = alphabet(2000);
     let beginnings = symbols.iter().enumerate();
     let beginnings = beginnings.map(|(index, &symbol)| vec![(Target::Symbol(symbol), index, 1)]).collect();
-    let mut grower = Grower { random: Random::new(42), symbols, beginnings };
+    let mut grower = Grower { random: Rng::new(42), symbols, beginnings };
     one_stream(names, |builder| {
         let root: Vec<Item> = (0..rules).map(|_| grower.rule(builder)).collect();
         builder.rule(&root).unwrap()

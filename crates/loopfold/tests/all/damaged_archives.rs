@@ -3,22 +3,17 @@
 //! and takes little memory. It is a test of its own since it looks at the memory of the
 //! whole process.
 
+use crate::support::archive::written;
+use loopfold::Symbol;
 use loopfold::archive::{self, Archive, ReadConfig, SectionKind};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::questions::rule_sums::summarize;
 use loopfold::trace::{Alphabet, Column, Event, Field, Role, Times, Value};
-use loopfold::{Fold, Symbol};
 use loopfold_testing::Rng;
 use std::io::Cursor;
 
 const ALL: ReadConfig = ReadConfig::new().times(true).lenient(false);
 const KEPT: [&[u8]; 1] = [include_bytes!("../data/v2.fold")];
-
-fn written(fold: &Fold) -> Vec<u8> {
-    let mut file = Vec::new();
-    archive::write(fold, &mut file).unwrap();
-    file
-}
 
 /// Reads a file in every way; returns whether it could be read.
 fn survives(file: &[u8]) -> bool {

@@ -1,6 +1,7 @@
 //! Exporters: the papers' figures as graphs, and the grammar as text that is read back
 //! as the same fold, whatever the names, and refused when it makes no sense.
 
+use crate::support::export::{check_round_trip, graph, text};
 use loopfold::export::{dot, grammar};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::folders::{self, Folder, Innermost, Outermost, fold_trace};
@@ -34,18 +35,6 @@ fn by_hand(rules: &[&str]) -> Fold {
     }
     builder.stream(FoldedStream::new("main", "by hand", root.unwrap()));
     builder.finish()
-}
-
-fn graph(fold: &Fold) -> String {
-    let mut text = Vec::new();
-    dot::write(fold, 1000, &mut text).unwrap();
-    String::from_utf8(text).unwrap()
-}
-
-fn text(fold: &Fold) -> String {
-    let mut text = Vec::new();
-    grammar::write(fold, &mut text).unwrap();
-    String::from_utf8(text).unwrap()
 }
 
 fn unfolded(fold: &Fold) -> String {
@@ -197,18 +186,6 @@ fn folded(symbols: &[u32], folder: &dyn Folder) -> Fold {
         collector.push_event(stream, &Event::named(&symbol.to_string())).unwrap();
     }
     fold_trace(collector.finish().unwrap(), folder, 1).unwrap()
-}
-
-/// Reading back what was written gives the same fold, and writing that the same text.
-#[track_caller]
-fn check_round_trip(fold: &Fold) -> String {
-    let text = text(fold);
-    let again = grammar::read(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    assert_eq!(again, fold.canonical(), "{text}");
-    assert_eq!(self::text(&again), text);
-    assert!(grammar::looks_like(text.as_bytes()));
-    assert!(text.chars().all(|character| is_harmless(character) || character == '\n'), "{text}");
-    text
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! Hot subpaths against a search of the unfolded streams, for the folds of every folder
 //! and for folds made at random, and against figure 7.
 
-use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target, rule_uses};
-use loopfold::folders::{Folder, Halving, MinTimes, Outermost, Repair, SequiturRuns};
-use loopfold::questions::hot::{self, EventCosts, HotSubpaths, Limit, Selection};
+use crate::support::hot::{Question, check_figure_seven};
+use crate::support::{folders, unfolded};
+use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
+use loopfold::folders::{Folder, Outermost, Repair, SequiturRuns};
+use loopfold::questions::hot::{self, EventCosts, Limit, Selection};
 use loopfold::trace::{Alphabet, Event};
 use loopfold::{Fold, RuleId, Symbol};
-use loopfold_testing::subpaths::{self, Hot, Part};
+use loopfold_testing::subpaths::Hot;
 use loopfold_testing::{Rng, streams};
 
 /// How many sets of streams each comparison sees.
@@ -25,13 +27,6 @@ fn symbol(number: u32) -> Symbol {
     Symbol::new(number as usize).unwrap()
 }
 
-/// Every folder, and one that leaves some loops written out.
-fn folders() -> Vec<Box<dyn Folder>> {
-    let mut folders = loopfold::folders::all(loopfold::archive::coded_size);
-    folders.push(Box::new(Halving::default().min_times(MinTimes::new(3).unwrap())));
-    folders
-}
-
 /// The fold of some streams whose symbols are below `size`.
 fn fold(streams: &[Vec<u32>], size: u32, folder: &dyn Folder) -> Fold {
     let mut builder = FoldBuilder::new(alphabet(size));
@@ -41,11 +36,6 @@ fn fold(streams: &[Vec<u32>], size: u32, folder: &dyn Folder) -> Fold {
         builder.stream(FoldedStream::new(index.to_string(), folder.name(), root));
     }
     builder.finish()
-}
-
-fn unfolded(fold: &Fold) -> Vec<Vec<u32>> {
-    let unfold = |root: RuleId| fold.unfold(root).map(|symbol| symbol.raw()).collect();
-    fold.streams().iter().map(|stream| unfold(stream.root())).collect()
 }
 
 /// Rules made at random, with counts, shared by a few streams. No stream is longer than
@@ -82,13 +72,6 @@ fn random_fold(rng: &mut Rng, longest: u64, size: u32) -> Fold {
     builder.finish()
 }
 
-/// What to look for, at random.
-struct Question {
-    settings: hot::Config,
-    hot: Hot,
-    costs: Vec<u64>,
-}
-
 impl Question {
     fn random(rng: &mut Rng, streams: &[Vec<u32>], size: u32) -> Self {
         let max_event_cost = if rng.one_in(2) { 1 } else { rng.between(1, 50) };
@@ -107,49 +90,6 @@ impl Question {
         let max = min + rng.below(span);
         let settings = hot::Config::new().min_length(min).max_length(max).min_cost(Limit::Cost(limit as f64));
         Self { settings, hot: Hot { min, max, limit: limit.into() }, costs }
-    }
-
-    fn ask(&self, fold: &Fold, selection: Selection) -> HotSubpaths {
-        let costs: Vec<f64> = self.costs.iter().map(|&cost| cost as f64).collect();
-        let settings = self.settings.selection(selection);
-        fold.hot_subpaths(&EventCosts::new(&costs).unwrap(), &settings).unwrap()
-    }
-
-    #[track_caller]
-    fn check(&self, fold: &Fold, streams: &[Vec<u32>]) {
-        for selection in [Selection::Minimal, Selection::All] {
-            let expected = subpaths::hot(
-                streams,
-                |event| self.costs[event as usize],
-                self.hot,
-                selection == Selection::All,
-            );
-            let given = self.ask(fold, selection);
-            let pairs: Vec<(Vec<u32>, u64)> = given
-                .subpaths
-                .iter()
-                .map(|hot| (hot.events.iter().map(|symbol| symbol.raw()).collect(), hot.count))
-                .collect();
-            assert_eq!(pairs, expected, "{:?} {:?} of {streams:?}", self.settings, self.costs);
-            assert_eq!(given.found, expected.len() as u64);
-            self.check_numbers(&given, streams);
-        }
-    }
-
-    fn check_numbers(&self, given: &HotSubpaths, streams: &[Vec<u32>]) {
-        let total: u64 = streams.iter().flatten().map(|&event| self.costs[event as usize]).sum();
-        assert_eq!(given.total, total as f64);
-        for hot in &given.subpaths {
-            let events: Vec<u32> = hot.events.iter().map(|symbol| symbol.raw()).collect();
-            let each: u64 = events.iter().map(|&event| self.costs[event as usize]).sum();
-            assert_eq!(hot.cost, (each * hot.count) as f64);
-            assert_eq!(hot.share, hot.cost / total as f64);
-            let counts = streams.iter().map(|stream| subpaths::count(stream, &events)).enumerate();
-            let expected: Vec<(usize, u64)> = counts.filter(|&(_, count)| count > 0).collect();
-            let given: Vec<(usize, u64)> =
-                hot.streams.iter().map(|&(id, count)| (id.index(), count)).collect();
-            assert_eq!(given, expected, "{events:?} in {streams:?}");
-        }
     }
 }
 
@@ -214,34 +154,6 @@ fn only_the_costliest_are_kept() {
         let kept = question.ask(&fold, Selection::All);
         assert_eq!(kept.found, all.found);
         assert_eq!(kept.subpaths, all.subpaths[..question.settings.keep.min(all.subpaths.len())]);
-    }
-}
-
-/// The same rules with every count written out.
-fn written_out(fold: &Fold) -> Vec<Vec<Part>> {
-    let part = |item: &Item| match item.target() {
-        Target::Symbol(symbol) => Part::Event(symbol.raw()),
-        Target::Rule(rule) => Part::Rule(rule.index()),
-    };
-    let body =
-        |rule| fold.body(rule).iter().flat_map(|item| vec![part(item); item.times() as usize]).collect();
-    fold.rules().map(body).collect()
-}
-
-#[track_caller]
-fn check_figure_seven(question: &Question, fold: &Fold) {
-    let rules = written_out(fold);
-    let uses = rule_uses(fold).unwrap();
-    let printed = subpaths::figure_seven(&rules, &uses, |event| question.costs[event as usize], question.hot);
-    let given = question.ask(fold, Selection::Paper);
-    let mut events: Vec<Vec<u32>> =
-        given.subpaths.iter().map(|hot| hot.events.iter().map(|symbol| symbol.raw()).collect()).collect();
-    events.sort();
-    assert!(printed.iter().eq(&events), "{printed:?} but {events:?} of {rules:?}, {:?}", question.settings);
-    let streams = unfolded(fold);
-    question.check_numbers(&given, &streams);
-    for hot in &given.subpaths {
-        assert!(hot.cost >= given.limit);
     }
 }
 

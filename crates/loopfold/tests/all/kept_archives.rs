@@ -3,37 +3,14 @@
 //! `data/v2.fold` is made from [`version_2`] by `LOOPFOLD_MAKE_KEPT_ARCHIVE=1 cargo test -p loopfold
 //! --test all kept_archives`, and never again once the format is released.
 
-use loopfold::archive::{self, Archive, ReadConfig, SectionKind, SegmentWriter};
+use crate::support::archive::{read_back, real, segments, whole};
+use loopfold::archive::{self, Archive, SectionKind};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::questions::rule_sums::summarize;
-use loopfold::trace::{Alphabet, Column, Event, Field, Role, Times, Value};
+use loopfold::trace::{Alphabet, Event, Field, Role, Times, Value};
 use loopfold::{Fold, Result, Symbol};
 use loopfold_testing::Rng;
 use std::io::Cursor;
-
-const ALL: ReadConfig = ReadConfig::new().times(true).lenient(false);
-
-fn segments(folds: &[Fold]) -> Vec<u8> {
-    let mut writer = SegmentWriter::new(Vec::new()).unwrap();
-    folds.iter().for_each(|fold| writer.segment(fold).unwrap());
-    writer.finish().unwrap()
-}
-
-fn read(file: &[u8]) -> Fold {
-    archive::read(Cursor::new(file), &ALL).unwrap().0
-}
-
-fn whole(events: u64, value: impl Fn(i64) -> i64) -> Column<i64> {
-    let mut column = Column::default();
-    (0..events as i64).for_each(|index| column.push(value(index)));
-    column
-}
-
-fn real(events: u64, value: impl Fn(f64) -> f64) -> Column<f64> {
-    let mut column = Column::default();
-    (0..events).for_each(|index| column.push(value(index as f64)));
-    column
-}
 
 #[test]
 fn a_file_of_version_1_is_refused_with_what_to_do() {
@@ -196,8 +173,8 @@ fn a_kept_file_is_made_only_when_asked() {
 fn a_file_of_version_2_is_read_for_ever() {
     let file = include_bytes!("../data/v2.fold");
     assert!(file.starts_with(b"\x89fold\r\n\x02"));
-    let fold = read(file);
-    assert_eq!(fold, read(&segments(&version_2().unwrap())));
+    let fold = read_back(file).unwrap();
+    assert_eq!(fold, read_back(&segments(&version_2().unwrap())).unwrap());
     assert_eq!(archive::verify(Cursor::new(file)).unwrap().segments, 6);
     // In case the two of them should go wrong together.
     let nest = |name: &str| {

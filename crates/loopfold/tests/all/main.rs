@@ -4,6 +4,7 @@
 
 mod archive;
 mod communication;
+mod corpus;
 mod damaged_archives;
 mod export;
 mod find;

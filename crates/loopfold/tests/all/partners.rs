@@ -1,6 +1,7 @@
 //! Messages and collective operations find their partners on the fold as event by event.
 
 use crate::support::outermost;
+use crate::support::partners::{check_partners, shown_indices};
 use crate::support::programs::fold;
 use loopfold::folders;
 use loopfold::questions::communication::{Partners, Processes};
@@ -9,46 +10,6 @@ use loopfold::trace::{Collector, Event, Field, Projection, Role, Sink, TimesKept
 use loopfold_testing::Rng;
 use loopfold_testing::mpi::{self, Call, Program};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// For each event of a stream, its index in what is shown; nothing if it is left out.
-fn shown_indices(processes: &Processes<'_>, rank: usize, calls: &[Call]) -> Vec<Option<u32>> {
-    let shown = processes.traces()[rank].shown();
-    let mut written_out: Vec<u32> = Vec::new();
-    // The positions of first occurrences, and loops, say which events are the same.
-    fn write(
-        shown: &loopfold::questions::patterns::LoopCollapsed,
-        start: u32,
-        end: u32,
-        loops: &mut usize,
-        out: &mut Vec<u32>,
-    ) {
-        let mut index = start;
-        while index < end {
-            match shown.loops().get(*loops) {
-                Some(found) if found.start == index && found.end <= end => {
-                    *loops += 1;
-                    let before = *loops;
-                    for _ in 0..found.times {
-                        *loops = before;
-                        write(shown, found.start, found.end, loops, out);
-                    }
-                    index = found.end;
-                }
-                _ => {
-                    out.push(index);
-                    index += 1;
-                }
-            }
-        }
-    }
-    write(shown, 0, shown.symbols().len() as u32, &mut 0, &mut written_out);
-    let mut next = written_out.into_iter();
-    let is_shown = |call: &Call| matches!(call, Call::Send(..) | Call::Receive(..) | Call::Collective(..));
-    let indices: Vec<Option<u32>> =
-        calls.iter().map(|call| if is_shown(call) { Some(next.next().unwrap()) } else { None }).collect();
-    assert_eq!(next.next(), None);
-    indices
-}
 
 #[test]
 fn every_message_finds_its_other_end_for_every_folder() {
@@ -68,56 +29,9 @@ fn every_message_finds_its_other_end_for_every_folder() {
             }
         }
         let fold = fold(&program, &*folders[round % folders.len()]);
-        let processes = Processes::of(&fold, &EventChoice::default(), Room::default(), &outermost).unwrap();
-        let partners = Partners::of(&processes).unwrap();
-        let (pairs, unreceived, unsent) = mpi::partners(&program);
-        let indices: Vec<_> =
-            program.iter().enumerate().map(|(rank, calls)| shown_indices(&processes, rank, calls)).collect();
-        let expected: BTreeSet<((usize, u32), (usize, u32))> = pairs
-            .iter()
-            .flat_map(|&[a, b]| [(a, b), (b, a)])
-            .map(|(a, b)| ((a.0, indices[a.0][a.1].unwrap()), (b.0, indices[b.0][b.1].unwrap())))
-            .collect();
-        let mut told = BTreeSet::new();
-        for rank in 0..size {
-            let all = processes.traces()[rank].shown().symbols().len() as u32;
-            for link in partners.between(rank, 0, all) {
-                let label = processes
-                    .alphabet()
-                    .label(processes.traces()[rank].shown().symbols()[link.index as usize]);
-                if !label.starts_with("MPI_B") {
-                    told.insert(((rank, link.index), (link.stream as usize, link.partner)));
-                }
-            }
-        }
-        assert_eq!(told, expected, "{program:?}");
-        linked += told.len();
-        let count = |sent: bool| -> u64 {
-            partners.unmatched.iter().filter(|unmatched| unmatched.sent == sent).map(|u| u.count).sum()
-        };
-        assert_eq!(count(true), unreceived.len() as u64, "{program:?}");
-        assert_eq!(count(false), unsent.len() as u64, "{program:?}");
-        with_unmatched += usize::from(!unreceived.is_empty() || !unsent.is_empty());
-        for unmatched in &partners.unmatched {
-            let (rank, position) = unmatched.first.unwrap();
-            let all = if unmatched.sent { &unreceived } else { &unsent };
-            assert!(all.contains(&(rank, position as usize)), "{unmatched:?} of {all:?}");
-        }
-        let mut matrix: BTreeMap<(u32, u32), (u64, u64)> = BTreeMap::new();
-        for (rank, calls) in program.iter().enumerate() {
-            for call in calls {
-                if let Call::Send(to, _, bytes) = *call {
-                    let cell = matrix.entry((rank as u32, to)).or_default();
-                    *cell = (cell.0 + 1, cell.1 + u64::from(bytes));
-                }
-            }
-        }
-        let told: BTreeMap<_, _> = partners
-            .matrix
-            .iter()
-            .map(|(&pair, traffic)| (pair, (traffic.messages, traffic.bytes)))
-            .collect();
-        assert_eq!(told, matrix);
+        let (links, unmatched) = check_partners(&fold, &program);
+        linked += links;
+        with_unmatched += usize::from(unmatched > 0);
     }
     assert!(with_unmatched > 100 && linked > 5000, "{with_unmatched} {linked}");
 }

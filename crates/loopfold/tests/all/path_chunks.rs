@@ -1,64 +1,31 @@
 //! Scanning for paths chunk by chunk, stored or unfolded: the same as by rebuilding every
 //! invocation's blocks, whatever is damaged.
 
+use crate::support::paths::{self, FUNCTIONS, Form, small_traces};
 use crate::support::{folders, id};
 use loopfold::archive::{self, Archive, ReadConfig, SectionKind, SectionReader, Verified};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Measure, Target};
-use loopfold::folders::{Folder, Outermost, fold_trace};
+use loopfold::folders::{Folder, Outermost};
 use loopfold::questions::path::{
     ChunkSize, Chunks, Functions, Levels, PathAnswer, PathPlace, PathQuery, PathScan, PathSearcher,
     ScanConfig, Scheme, TraceChunks, chunk_totals,
 };
 use loopfold::sections;
-use loopfold::trace::{Alphabet, Collector, Event, Field, Name, Role, Sink, Value};
+use loopfold::trace::{Alphabet, Event, Field, Role, Value};
 use loopfold::{Fold, Symbol};
 use loopfold_testing::Rng;
 use loopfold_testing::calls::{self, Step};
 use std::io::{Cursor, Read, Seek};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const FUNCTIONS: [&str; 3] = ["f", "g", "h"];
-const BLOCKS: [&str; 4] = ["B0", "B1", "B2", "B3"];
-
-/// The fold of traces of calls; in a qualified one exits and blocks say whose they are.
 fn fold_of(traces: &[Vec<Step>], qualified: bool, folder: &dyn Folder) -> Fold {
-    let mut collector = Collector::default();
-    for (index, trace) in traces.iter().enumerate() {
-        let stream = collector.stream(&format!("thread {index}")).unwrap();
-        let mut open: Vec<&str> = Vec::new();
-        for step in trace {
-            let innermost = open.last().copied().unwrap_or("?");
-            let owner = [Field { key: "function", value: Value::Text(innermost.as_bytes()) }];
-            let fields = if qualified { &owner[..] } else { &[] };
-            let (role, name) = match *step {
-                Step::Call(function) => (Role::Enter, FUNCTIONS[usize::from(function)]),
-                Step::Return => (Role::Leave, "return"),
-                Step::Block(block) => (Role::Block, BLOCKS[usize::from(block)]),
-            };
-            match *step {
-                Step::Call(_) => open.push(name),
-                Step::Return => drop(open.pop()),
-                Step::Block(_) => {}
-            }
-            let fields = if role == Role::Enter { &[] } else { fields };
-            collector.push_event(stream, &Event { role, fields, ..Event::named(name) }).unwrap();
-        }
-    }
-    fold_trace(collector.finish().unwrap(), folder, 1).unwrap()
+    paths::fold_of(traces, if qualified { Form::Qualified } else { Form::Plain }, folder)
 }
 
-/// The path as a query; nothing where the trace does not have such blocks.
+/// The path as a query. Returns `None` where the trace does not have such blocks.
 fn query_of(alphabet: &Alphabet, function: u8, path: &[Vec<u8>]) -> Option<PathQuery> {
-    let functions = Functions::of(alphabet).unwrap();
-    let function = functions.named(FUNCTIONS[usize::from(function)].as_bytes())?;
-    let known = functions.blocks_of(function);
-    let symbol_of = |block: u8| {
-        let name = Name::Text(BLOCKS[usize::from(block)].as_bytes());
-        known.iter().copied().find(|&symbol| alphabet.meaning(symbol).name == name)
-    };
-    let blocks: Vec<Vec<Symbol>> =
-        path.iter().map(|any| any.iter().filter_map(|&block| symbol_of(block)).collect()).collect();
-    PathQuery::new(&functions, function, blocks).ok()
+    let path = calls::Path { blocks: path.to_vec(), gaps: Vec::new() };
+    paths::query_of(alphabet, FUNCTIONS[usize::from(function)], &path)
 }
 
 fn random_path(rng: &mut Rng, longest: usize) -> Vec<Vec<u8>> {
@@ -170,14 +137,6 @@ fn check(answer: &PathAnswer<'_>, expected: &[Vec<PathPlace>], rng: &mut Rng) {
         let wanted: Vec<_> = expected.iter().skip(skip).take(most).copied().collect();
         assert_eq!(told, wanted, "{most} of {stream} after {skip}");
     }
-}
-
-fn small_traces(rng: &mut Rng, longest: usize) -> Vec<Vec<Step>> {
-    let mut all: Vec<_> = (0..rng.between(1, 3)).map(|_| calls::small(rng, longest)).collect();
-    if rng.one_in(4) {
-        all.push(all[0].clone());
-    }
-    all
 }
 
 #[test]

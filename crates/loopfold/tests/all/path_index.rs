@@ -1,70 +1,29 @@
 //! The index of functions and the searcher: all ways to look give what rebuilding every
 //! invocation's blocks gives, and an index that is not of its fold is never used.
 
+use crate::support::paths::{self, FUNCTIONS, Form};
 use crate::support::{folders, id};
 use loopfold::archive::{self, Archive, ReadConfig, SectionKind, Verified};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
-use loopfold::folders::{Folder, Outermost, Repair, fold_trace};
+use loopfold::folders::{Folder, Outermost, Repair};
 use loopfold::questions::path::{
     Functions, PathAnswer, PathFound, PathIndex, PathPlace, PathQuery, PathSearcher, ScanConfig, Scheme,
     find_path,
 };
 use loopfold::sections;
-use loopfold::trace::{Collector, Event, Field, Name, Role, Sink, Value};
 use loopfold::{Fold, Symbol};
 use loopfold_testing::Rng;
 use loopfold_testing::calls::{self, Step};
 use std::io::Cursor;
 
-const FUNCTIONS: [&str; 3] = ["f", "g", "h"];
-const BLOCKS: [&str; 4] = ["B0", "B1", "B2", "B3"];
-
-/// Pushes a trace of calls as a source would; unless it is qualified, exits and blocks do
-/// not say whose they are.
-fn push(collector: &mut Collector, name: &str, trace: &[Step], qualified: bool) {
-    let stream = collector.stream(name).unwrap();
-    let mut open: Vec<&str> = Vec::new();
-    for step in trace {
-        let innermost = open.last().copied().unwrap_or("?");
-        let owner = [Field { key: "function", value: Value::Text(innermost.as_bytes()) }];
-        let fields = if qualified { &owner[..] } else { &[] };
-        let event = match *step {
-            Step::Call(function) => {
-                open.push(FUNCTIONS[usize::from(function)]);
-                Event { role: Role::Enter, ..Event::named(FUNCTIONS[usize::from(function)]) }
-            }
-            Step::Return => {
-                open.pop();
-                Event { role: Role::Leave, fields, ..Event::named("return") }
-            }
-            Step::Block(block) => {
-                Event { role: Role::Block, fields, ..Event::named(BLOCKS[usize::from(block)]) }
-            }
-        };
-        collector.push_event(stream, &event).unwrap();
-    }
-}
-
 fn fold_of(traces: &[Vec<Step>], qualified: bool, folder: &dyn Folder) -> Fold {
-    let mut collector = Collector::default();
-    for (index, trace) in traces.iter().enumerate() {
-        push(&mut collector, &format!("thread {index}"), trace, qualified);
-    }
-    fold_trace(collector.finish().unwrap(), folder, 1).unwrap()
+    paths::fold_of(traces, if qualified { Form::Qualified } else { Form::Plain }, folder)
 }
 
-/// The path as a query; nothing where the trace does not have such blocks.
+/// The path as a query. Returns `None` where the trace does not have such blocks.
 fn query_of(fold: &Fold, function: u8, path: &[Vec<u8>]) -> Option<PathQuery> {
-    let functions = Functions::of(fold.alphabet()).unwrap();
-    let function = functions.named(FUNCTIONS[usize::from(function)].as_bytes())?;
-    let known = functions.blocks_of(function);
-    let symbol_of = |block: u8| {
-        let name = Name::Text(BLOCKS[usize::from(block)].as_bytes());
-        known.iter().copied().find(|&symbol| fold.alphabet().meaning(symbol).name == name)
-    };
-    let blocks: Vec<Vec<Symbol>> =
-        path.iter().map(|any| any.iter().filter_map(|&block| symbol_of(block)).collect()).collect();
-    PathQuery::new(&functions, function, blocks).ok()
+    let path = calls::Path { blocks: path.to_vec(), gaps: Vec::new() };
+    paths::query_of(fold.alphabet(), FUNCTIONS[usize::from(function)], &path)
 }
 
 /// A path that is likely to occur.

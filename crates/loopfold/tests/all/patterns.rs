@@ -1,25 +1,12 @@
 //! Patterns of single streams: the n-gram detector is the paper's procedure, and what it finds
 //! are repeats.
 
-use loopfold::Symbol;
+use crate::support::patterns::{expected_repeats, ngrams, repeats};
+use crate::support::symbols;
 use loopfold::questions::patterns::Ngrams;
 use loopfold_testing::patterns::{self, Repeats};
 use loopfold_testing::{Rng, streams};
-use std::collections::{BTreeMap, BTreeSet};
-
-fn symbols(stream: &[u32]) -> Vec<Symbol> {
-    stream.iter().map(|&symbol| Symbol::new(symbol as usize).unwrap()).collect()
-}
-
-fn ngrams(stream: &[u32]) -> Repeats {
-    let mut found = Repeats::new();
-    for pattern in Ngrams::of(&symbols(stream)).unwrap() {
-        let positions: Vec<usize> = pattern.positions.iter().map(|&position| position as usize).collect();
-        let events = stream[positions[0]..positions[0] + pattern.length].to_vec();
-        assert!(found.insert(events, positions).is_none(), "a pattern was found twice");
-    }
-    found
-}
+use std::collections::BTreeSet;
 
 /// A stream as collapsed ones are: parts that come again, with something between them.
 fn interspersed(rng: &mut Rng, longest: usize) -> Vec<u32> {
@@ -66,32 +53,13 @@ fn events_one_at_a_time_give_the_same() {
     }
 }
 
-fn repeats(stream: &[u32]) -> BTreeMap<Vec<u32>, (Vec<usize>, bool)> {
-    let found = loopfold::questions::patterns::Repeats::of(&symbols(stream)).unwrap();
-    let mut repeats = BTreeMap::new();
-    for repeat in found.all() {
-        let positions: Vec<usize> = found.positions(repeat).iter().map(|&at| at as usize).collect();
-        assert_eq!(positions.len(), found.count(repeat));
-        let events = stream[positions[0]..positions[0] + repeat.length].to_vec();
-        assert!(repeats.insert(events, (positions, repeat.is_supermaximal)).is_none());
-    }
-    repeats
-}
-
 #[test]
 fn exact_repeats_are_those_of_all_substrings() {
     let mut rng = Rng::new(33);
     let (mut found, mut supermaximal) = (0, 0);
     for round in 0..6_000 {
         let stream = if round % 2 == 0 { streams::small(&mut rng, 40) } else { interspersed(&mut rng, 60) };
-        let all = patterns::maximal_repeats(&stream);
-        let expected: BTreeMap<Vec<u32>, (Vec<usize>, bool)> = patterns::separate(all.clone())
-            .into_iter()
-            .map(|(repeat, positions)| {
-                let is_supermaximal = !patterns::is_part_of_another(&repeat, &all);
-                (repeat, (positions, is_supermaximal))
-            })
-            .collect();
+        let expected = expected_repeats(&stream);
         found += expected.len();
         supermaximal += expected.values().filter(|(_, is_supermaximal)| *is_supermaximal).count();
         assert_eq!(repeats(&stream), expected, "{stream:?}");

@@ -1,125 +1,18 @@
 //! Patterns of several streams: which occurrence belongs to which, how often each occurs, and
 //! which events they are made of.
 
-use crate::support::outermost;
+use crate::support::patterns::{Told, settled, told};
+use crate::support::{outermost, symbols};
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::questions::communication::Processes;
 use loopfold::questions::patterns::{
-    self, EventChoice, LoopCollapsed, Ngrams, Pattern, PatternMethod, Patterns, RankBy, Repeats, Room,
+    self, EventChoice, LoopCollapsed, PatternMethod, Patterns, RankBy, Room,
 };
 use loopfold::trace::{Alphabet, Collector, Event, Field, Role, Sink, Value};
 use loopfold::{Fold, Symbol};
 use loopfold_testing::{Rng, streams};
-use std::collections::BTreeMap;
 
 const ROOM: Room = Room { events: 1 << 20, symbols: 1 << 20, threads: 2 };
-
-fn symbols(stream: &[u32]) -> Vec<Symbol> {
-    stream.iter().map(|&symbol| Symbol::new(symbol as usize).unwrap()).collect()
-}
-
-/// What is known of a pattern: symbols, places with times, separate places, count, inside.
-type Told = (Vec<Symbol>, Vec<(u32, u64)>, u64, u64, u64);
-
-fn told(pattern: &Pattern) -> Told {
-    let [only] = &pattern.classes[..] else { panic!("more than one stream") };
-    let places = only.places.iter().map(|place| (place.start, place.times)).collect();
-    (pattern.symbols.clone(), places, pattern.places, pattern.count, pattern.inside)
-}
-
-/// A place without what it has of loops that it starts or ends in but does not lie in.
-fn uncut(collapsed: &LoopCollapsed, start: u32, end: u32) -> (u32, u32) {
-    let is_cut = |at: u32| {
-        collapsed.loops().iter().any(|found| {
-            let holds = (found.start..found.end).contains(&at);
-            let is_around = found.start <= start && found.end >= end;
-            let is_inside = found.start >= start && found.end <= end;
-            holds && !is_around && !is_inside
-        })
-    };
-    let whole: Vec<u32> = (start..end).filter(|&at| !is_cut(at)).collect();
-    match whole[..] {
-        [] => (0, 0),
-        [first, ..] => (first, whole[whole.len() - 1] + 1),
-    }
-}
-
-/// The same, by comparing every occurrence with all places of longer patterns.
-fn settled(collapsed: &LoopCollapsed, method: PatternMethod) -> Vec<Told> {
-    let all = collapsed.symbols();
-    let mut found: Vec<(usize, Vec<u32>)> = match method {
-        PatternMethod::Ngrams => {
-            let grown = Ngrams::of(all).unwrap().into_iter().map(|found| (found.length, found.positions));
-            with_loop_bodies(collapsed, grown.collect())
-        }
-        PatternMethod::Exact => {
-            let repeats = Repeats::of(all).unwrap();
-            repeats.all().iter().map(|repeat| (repeat.length, repeats.positions(repeat))).collect()
-        }
-    };
-    found.sort_by_key(|(length, starts)| (std::cmp::Reverse(*length), starts[0]));
-    let mut places: Vec<(u32, u32)> = Vec::new();
-    let mut own: Vec<(usize, Vec<u32>)> = Vec::new();
-    for (length, starts) in found {
-        let longer = places.clone();
-        let mut behind = 0;
-        let mut mine = Vec::new();
-        for start in starts {
-            let end = start + length as u32;
-            let is_part = longer.iter().any(|&(begin, behind)| begin <= start && end <= behind);
-            if !is_part && start >= behind {
-                places.push(uncut(collapsed, start, end));
-                mine.push(start);
-                behind = end;
-            }
-        }
-        own.push((length, mine));
-    }
-    let mut told: Vec<Told> = Vec::new();
-    for (length, starts) in own.iter().filter(|(_, starts)| !starts.is_empty()) {
-        let first = starts[0] as usize;
-        let symbols = all[first..first + length].to_vec();
-        let times = |start: u32| collapsed.times(start as usize, start as usize + length);
-        let with_times: Vec<(u32, u64)> = starts.iter().map(|&start| (start, times(start))).collect();
-        let separate = starts.windows(2).filter(|pair| pair[0] + *length as u32 != pair[1]).count() + 1;
-        let count: u64 = with_times.iter().map(|(_, times)| times).sum();
-        let mut behind = 0;
-        let mut inside = 0;
-        for start in 0..=(all.len() - length) as u32 {
-            let end = start + *length as u32;
-            let is_part = places.iter().any(|&(begin, behind)| begin <= start && end <= behind);
-            let is_part = is_part && !starts.contains(&start);
-            if all[start as usize..end as usize] == symbols && is_part && start >= behind {
-                inside += times(start);
-                behind = end;
-            }
-        }
-        told.push((symbols, with_times, separate as u64, count, inside));
-    }
-    told.sort();
-    told
-}
-
-/// Adds the bodies of loops that come again elsewhere. The streams are so short that a hundredth
-/// of one is less than any loop.
-fn with_loop_bodies(collapsed: &LoopCollapsed, grown: Vec<(usize, Vec<u32>)>) -> Vec<(usize, Vec<u32>)> {
-    let all = collapsed.symbols();
-    let mut found: BTreeMap<&[Symbol], Vec<u32>> = grown
-        .into_iter()
-        .map(|(length, starts)| (&all[starts[0] as usize..starts[0] as usize + length], starts))
-        .collect();
-    for body in collapsed.loops().iter().map(|found| &all[found.start as usize..found.end as usize]) {
-        let starts: Vec<u32> = (0..=all.len() - body.len())
-            .filter(|&start| all[start..].starts_with(body))
-            .map(|start| start as u32)
-            .collect();
-        let is_repeat = (starts[starts.len() - 1] - starts[0]) as usize >= body.len();
-        if body.len() >= 2 && (is_repeat || found.contains_key(body)) {
-            found.insert(body, starts);
-        }
-    }
-    found.into_iter().map(|(body, starts)| (body.len(), starts)).collect()
-}
 
 #[test]
 fn occurrences_belong_to_the_longest_pattern_that_has_them() {

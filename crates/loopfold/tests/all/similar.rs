@@ -2,6 +2,7 @@
 //! paper.
 
 use crate::support::fold_of;
+use crate::support::similar::{brute_force, brute_force_by, distance, distance_of_sets};
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::questions::communication::{KnownPattern, KnownVariant};
 use loopfold::questions::similar::{
@@ -14,64 +15,6 @@ use loopfold_testing::{Rng, streams};
 
 fn symbols(text: &[u8]) -> Vec<Symbol> {
     text.iter().map(|&letter| Symbol::new(letter.into()).unwrap()).collect()
-}
-
-/// The edit distance by its definition.
-fn distance(one: &[u8], other: &[u8]) -> usize {
-    let one: Vec<Vec<u8>> = one.iter().map(|&letter| vec![letter]).collect();
-    distance_of_sets(&one, other)
-}
-
-/// The same for events that each may be one of several.
-fn distance_of_sets(one: &[Vec<u8>], other: &[u8]) -> usize {
-    let mut table = vec![vec![0; other.len() + 1]; one.len() + 1];
-    for i in 0..=one.len() {
-        for j in 0..=other.len() {
-            table[i][j] = match (i, j) {
-                (0, _) => j,
-                (_, 0) => i,
-                _ => {
-                    let replaced = table[i - 1][j - 1] + usize::from(!one[i - 1].contains(&other[j - 1]));
-                    replaced.min(table[i - 1][j] + 1).min(table[i][j - 1] + 1)
-                }
-            };
-        }
-    }
-    table[one.len()][other.len()]
-}
-
-/// Every window, the best first, without overlaps.
-fn brute_force(stream: &[u8], pattern: &[u8], edits: usize) -> Vec<SimilarWindow> {
-    brute_force_by(stream, pattern.len(), edits, |window| distance(pattern, window))
-}
-
-fn brute_force_by(
-    stream: &[u8],
-    m: usize,
-    edits: usize,
-    distance: impl Fn(&[u8]) -> usize,
-) -> Vec<SimilarWindow> {
-    let mut all = Vec::new();
-    for length in m - edits..=m + edits {
-        for start in 0..(stream.len() + 1).saturating_sub(length) {
-            let distance = distance(&stream[start..start + length]);
-            if distance <= edits {
-                all.push(SimilarWindow { start, length, distance });
-            }
-        }
-    }
-    all.sort_by_key(|window| (window.distance, window.length.abs_diff(m), window.start, window.length));
-    let mut taken: Vec<SimilarWindow> = Vec::new();
-    for window in all {
-        let overlaps = |other: &SimilarWindow| {
-            window.start < other.start + other.length && other.start < window.start + window.length
-        };
-        if !taken.iter().any(overlaps) {
-            taken.push(window);
-        }
-    }
-    taken.sort();
-    taken
 }
 
 #[test]

@@ -1,16 +1,17 @@
 //! Sums of times against the obvious: adding up the unfolded events one by one.
 
+use crate::support::archive::{read_back, written};
+use crate::support::sums::{check_event_sums, check_rule_sums, check_summed_times};
 use loopfold::archive::{self, Archive, ReadConfig, SectionKind, SegmentWriter};
 use loopfold::fold::RuleSums;
-use loopfold::fold::{FoldBuilder, FoldedStream, Item, MetricSpread, Spread, Target, rule_uses};
+use loopfold::fold::{FoldBuilder, FoldedStream, Spread};
 use loopfold::folders::{self, Innermost, Outermost, fold_trace, refold};
-use loopfold::questions::iterations::{StreamTimes, loop_times, summed_times};
+use loopfold::questions::iterations::summed_times;
 use loopfold::questions::rule_sums::{rule_sums, summarize};
 use loopfold::questions::sums::EventSums;
-use loopfold::trace::{Alphabet, Collector, Event, Sink, Times, Timing};
-use loopfold::{Fold, RuleId, Trace};
+use loopfold::trace::{Alphabet, Collector, Event, Sink, Timing};
+use loopfold::{Fold, Trace};
 use loopfold_testing::{Rng, streams};
-use std::collections::BTreeMap;
 use std::io::Cursor;
 
 const METRICS: [&str; 2] = ["bytes", "misses"];
@@ -49,33 +50,6 @@ fn random_trace(rng: &mut Rng, longest: usize) -> Trace {
     collector.finish().unwrap()
 }
 
-/// Every event with its times, stream by stream: symbol, duration, metrics.
-struct Row {
-    symbol: usize,
-    duration: Option<i64>,
-    metrics: Vec<(String, f64)>,
-}
-
-fn unfolded(fold: &Fold) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for stream in fold.streams() {
-        let times = stream.times();
-        let durations = times.durations.as_ref().map(|column| column.values().unwrap());
-        let metrics: Vec<_> =
-            times.metrics.iter().map(|(name, column)| (name, column.values().unwrap())).collect();
-        for (position, symbol) in fold.unfold(stream.root()).enumerate() {
-            let duration = durations.as_ref().map(|values| values[position]);
-            let metrics = metrics.iter().map(|(name, values)| (name.to_string(), values[position]));
-            rows.push(Row {
-                symbol: symbol.index(),
-                duration: duration.filter(|&duration| duration != Times::UNKNOWN_DURATION),
-                metrics: metrics.filter(|(_, value)| !value.is_nan()).collect(),
-            });
-        }
-    }
-    rows
-}
-
 #[test]
 fn sums_of_events_are_those_of_the_unfolded_events() {
     let mut rng = Rng::new(71);
@@ -83,24 +57,7 @@ fn sums_of_events_are_those_of_the_unfolded_events() {
         let trace = random_trace(&mut rng, 60);
         let folder = &folders::all(loopfold::archive::coded_size)[round % 5];
         let fold = fold_trace(trace, &**folder, 1).unwrap();
-        let sums = fold.event_sums().unwrap();
-        let rows = unfolded(&fold);
-        assert_eq!(sums.durations.is_some(), fold.streams().iter().any(|s| s.times().durations.is_some()));
-        for symbol in 0..fold.alphabet().len() {
-            let own = || rows.iter().filter(|row| row.symbol == symbol);
-            if let Some(durations) = &sums.durations {
-                let known: Vec<i64> = own().filter_map(|row| row.duration).collect();
-                assert_eq!(durations[symbol].known, known.len() as u64);
-                assert_eq!(durations[symbol].total, known.iter().map(|&value| i128::from(value)).sum());
-            }
-            for (name, sums) in &sums.metrics {
-                let values = || own().flat_map(|row| &row.metrics).filter(|(other, _)| other == name);
-                assert_eq!(sums[symbol].known, values().count() as u64);
-                assert_eq!(sums[symbol].total, values().map(|(_, value)| value).sum::<f64>());
-            }
-        }
-        let names: Vec<&str> = sums.metrics.iter().map(|(name, _)| name.as_str()).collect();
-        assert!(rows.iter().flat_map(|row| &row.metrics).all(|(name, _)| names.contains(&name.as_str())));
+        check_event_sums(&fold);
     }
 }
 
@@ -122,137 +79,6 @@ fn sums_reach_over_chunks_and_hold_the_largest_durations() {
     assert_eq!((durations[0].known, durations[1].known), (count / 2, count / 2));
 }
 
-/// Where something happens in a stream: an occurrence of a rule, or an iteration.
-#[derive(Clone, Copy)]
-struct Stretch {
-    begin: usize,
-    end: usize,
-    /// Whether it is the last iteration of its loop.
-    last: bool,
-}
-
-/// All occurrences of rules and all iterations of loops of a stream, by unfolding.
-#[derive(Default)]
-struct Places {
-    rules: Vec<(RuleId, Stretch)>,
-    loops: Vec<((RuleId, usize), Stretch)>,
-}
-
-impl Places {
-    fn walk(&mut self, fold: &Fold, rule: RuleId, begin: usize) -> usize {
-        let mut at = begin;
-        for (index, &item) in fold.body(rule).iter().enumerate() {
-            at = self.walk_item(fold, (rule, index), item, at);
-        }
-        self.rules.push((rule, Stretch { begin, end: at, last: false }));
-        at
-    }
-
-    fn walk_item(&mut self, fold: &Fold, place: (RuleId, usize), item: Item, mut at: usize) -> usize {
-        for iteration in 1..=item.times() {
-            let begin = at;
-            at = match item.target() {
-                Target::Symbol(_) => at + 1,
-                Target::Rule(rule) => self.walk(fold, rule, at),
-            };
-            if item.times() > 1 {
-                self.loops.push((place, Stretch { begin, end: at, last: iteration == item.times() }));
-            }
-        }
-        at
-    }
-}
-
-/// The time of an iteration, if it is known.
-fn time_of(stream: &FoldedStream, events: usize, stretch: Stretch) -> Option<i128> {
-    let Stretch { begin, end, last } = stretch;
-    let values = |column: &loopfold::trace::Column<i64>| column.values().unwrap();
-    let durations = stream.times().durations.as_ref().map(values);
-    let Some(starts) = stream.times().starts.as_ref().map(values) else {
-        return durations.map(|durations| {
-            durations[begin..end].iter().filter(|&&value| value >= 0).map(|&value| i128::from(value)).sum()
-        });
-    };
-    let start = |at: usize| starts.get(at).copied().filter(|&start| start != Times::UNKNOWN_START);
-    let duration = durations.and_then(|durations| Some(durations[end - 1]).filter(|&value| value >= 0));
-    let finish = match (last, start(end - 1), duration) {
-        (true, Some(start), Some(duration)) => Some(start + duration),
-        (true, start, _) if end == events => start,
-        _ => start(end),
-    };
-    Some(i128::from(finish?) - i128::from(start(begin)?))
-}
-
-fn spread_of(numbers: impl IntoIterator<Item = i128>) -> Spread {
-    let numbers: Vec<i128> = numbers.into_iter().collect();
-    Spread {
-        count: numbers.len() as u64,
-        total: numbers.iter().sum(),
-        minimum: numbers.iter().min().copied().unwrap_or(0),
-        maximum: numbers.iter().max().copied().unwrap_or(0),
-        squares: Some(numbers.iter().map(|number| number.unsigned_abs().pow(2)).sum()),
-    }
-}
-
-fn metric_spread_of(values: impl IntoIterator<Item = f64>) -> MetricSpread {
-    let values: Vec<f64> = values.into_iter().collect();
-    MetricSpread {
-        count: values.len() as u64,
-        total: values.iter().sum(),
-        minimum: values.iter().copied().reduce(f64::min).unwrap_or(0.0),
-        maximum: values.iter().copied().reduce(f64::max).unwrap_or(0.0),
-    }
-}
-
-/// The sums of all rules, by the book.
-fn rule_sums_by_unfolding(fold: &Fold) -> RuleSums {
-    let (mut durations, mut metrics) = (BTreeMap::<_, Vec<i128>>::new(), BTreeMap::<_, Vec<f64>>::new());
-    let mut loops = BTreeMap::<_, Vec<i128>>::new();
-    let mut names: Vec<&String> = Vec::new();
-    for stream in fold.streams() {
-        let mut places = Places::default();
-        let events = places.walk(fold, stream.root(), 0);
-        for (rule, Stretch { begin, end, .. }) in places.rules {
-            if let Some(column) = &stream.times().durations {
-                let values = column.values().unwrap();
-                let known = values[begin..end].iter().filter(|&&value| value >= 0);
-                durations.entry(rule).or_default().push(known.map(|&value| i128::from(value)).sum());
-            }
-            for (name, column) in &stream.times().metrics {
-                let values = column.values().unwrap();
-                let known = values[begin..end].iter().filter(|value| !value.is_nan());
-                metrics.entry((name, rule)).or_default().push(known.sum());
-            }
-        }
-        for (place, stretch) in places.loops {
-            loops.entry(place).or_default().extend(time_of(stream, events, stretch));
-        }
-        names.extend(stream.times().metrics.iter().map(|(name, _)| name));
-    }
-    let mut seen = Vec::new();
-    names.retain(|name| {
-        !seen.contains(name) && {
-            seen.push(*name);
-            true
-        }
-    });
-    loops.retain(|_, times| !times.is_empty());
-    let any_durations = fold.streams().iter().any(|stream| stream.times().durations.is_some());
-    RuleSums {
-        durations: any_durations.then(|| {
-            fold.rules().map(|rule| spread_of(durations.remove(&rule).unwrap_or_default())).collect()
-        }),
-        metrics: names
-            .into_iter()
-            .map(|name| {
-                let spread = |rule| metric_spread_of(metrics.remove(&(name, rule)).unwrap_or_default());
-                (name.clone(), fold.rules().map(spread).collect())
-            })
-            .collect(),
-        loops: loops.into_iter().map(|(place, times)| (place, spread_of(times))).collect(),
-    }
-}
-
 fn random_fold(rng: &mut Rng, round: usize) -> Fold {
     fold_trace(random_trace(rng, 60), &*folders::all(loopfold::archive::coded_size)[round % 5], 1).unwrap()
 }
@@ -262,14 +88,7 @@ fn sums_of_rules_and_loops_are_those_of_their_occurrences() {
     let mut rng = Rng::new(72);
     for round in 0..1500 {
         let fold = random_fold(&mut rng, round);
-        let expected = rule_sums_by_unfolding(&fold);
-        let sums = rule_sums(&fold).unwrap();
-        assert_eq!(sums.is_none(), fold.streams().iter().all(|stream| stream.times().is_empty()));
-        assert_eq!(sums.unwrap_or_default(), expected, "round {round}");
-        if fold.streams().iter().all(|stream| stream.times().durations.is_some()) {
-            let counts = expected.durations.unwrap().into_iter().map(|spread| spread.count);
-            assert!(counts.eq(rule_uses(&fold).unwrap()));
-        }
+        check_rule_sums(&fold);
     }
 }
 
@@ -289,17 +108,6 @@ fn the_deviation_is_exact_far_from_zero() {
     let mut huge = Spread::of(i128::MAX);
     assert_eq!((huge.squares, huge.deviation()), (None, None));
     assert!(huge.add(1).unwrap_err().kind() == loopfold::ErrorKind::Limit);
-}
-
-fn written(fold: &Fold) -> Vec<u8> {
-    let mut file = Vec::new();
-    archive::write(fold, &mut file).unwrap();
-    file
-}
-
-fn read(file: &[u8]) -> loopfold::Result<Fold> {
-    let options = ReadConfig::new().times(true).lenient(false);
-    archive::read(Cursor::new(file), &options).map(|(fold, _)| fold)
 }
 
 fn has_times(fold: &Fold) -> bool {
@@ -329,7 +137,7 @@ fn a_summary_comes_back_from_an_archive() {
     for round in 0..1500 {
         let fold = random_fold(&mut rng, round);
         let file = written(&summarize(fold.clone()).unwrap());
-        let again = read(&file).unwrap();
+        let again = read_back(&file).unwrap();
         assert_eq!(again, summarize(fold.canonical()).unwrap(), "round {round}");
         assert_eq!(again, again.canonical());
         assert_eq!(written(&again), file);
@@ -390,7 +198,7 @@ fn what_changes_rules_or_streams_keeps_the_sums_of_events() {
         assert_eq!(again.event_sums().unwrap(), fold.event_sums().unwrap());
         assert!(again.rule_sums().is_none());
         assert!(!has_times(&fold) || rule_sums(&again).unwrap().is_none());
-        assert_eq!(read(&written(&again)).unwrap(), again.canonical());
+        assert_eq!(read_back(&written(&again)).unwrap(), again.canonical());
 
         let chosen = |stream: &FoldedStream| stream.name() == "stream 0";
         let (of_columns, of_sums) = (fold.with_streams(chosen), summary.with_streams(chosen));
@@ -443,7 +251,7 @@ fn segments_of_summaries_add_up() {
             }
             writer.finish().unwrap()
         };
-        let (of_columns, of_sums) = (read(&file(false)).unwrap(), read(&file(true)).unwrap());
+        let (of_columns, of_sums) = (read_back(&file(false)).unwrap(), read_back(&file(true)).unwrap());
         archive::verify(Cursor::new(file(true))).unwrap();
         assert_eq!(of_sums.event_sums().unwrap(), of_columns.event_sums().unwrap());
         let spans = |fold: &Fold| -> Vec<_> {
@@ -469,7 +277,7 @@ fn segments_of_summaries_add_up() {
         for (place, sum) in &sums.loops {
             assert!(sum.count <= expected.loops[place].count, "round {round}");
         }
-        assert_eq!(read(&written(&of_sums)).unwrap(), of_sums, "round {round}");
+        assert_eq!(read_back(&written(&of_sums)).unwrap(), of_sums, "round {round}");
     }
     assert!(known * 10 > all * 9, "{known} of {all}");
 }
@@ -486,14 +294,14 @@ fn segments_with_and_without_a_summary_are_one_trace() {
             columns.segment(&part).unwrap();
             writer.segment(&if index == 1 { summarize(part).unwrap() } else { part }).unwrap();
         }
-        let mixed = read(&writer.finish().unwrap()).unwrap();
-        let columns = read(&columns.finish().unwrap()).unwrap();
+        let mixed = read_back(&writer.finish().unwrap()).unwrap();
+        let columns = read_back(&columns.finish().unwrap()).unwrap();
         assert_eq!(mixed.event_sums().unwrap(), columns.event_sums().unwrap());
         let both = |stream: &FoldedStream| stream.sums().is_some() && !stream.times().is_empty();
         if mixed.streams().iter().any(both) {
             assert!(rule_sums(&mixed).unwrap().is_none());
         }
-        assert_eq!(read(&written(&mixed)).unwrap(), mixed);
+        assert_eq!(read_back(&written(&mixed)).unwrap(), mixed);
         assert_eq!(summarize(mixed).unwrap().event_sums().unwrap(), columns.event_sums().unwrap());
     }
 }
@@ -504,30 +312,7 @@ fn loops_of_a_summary_are_timed_as_far_as_it_goes() {
     let mut shared = 0;
     for round in 0..1000 {
         let fold = random_fold(&mut rng, round);
-        let summary = summarize(fold.clone()).unwrap();
-        for class in fold.classes().unwrap() {
-            let nest = fold.nest(class.root, 1000);
-            let times: Vec<StreamTimes> = class
-                .streams
-                .iter()
-                .filter_map(|&index| loop_times(&nest, fold.stream(index).times()).unwrap())
-                .collect();
-            let Some(summed) = summed_times(&summary, &class, 1000).unwrap() else { continue };
-            for own in &summed.all.loops {
-                let mut expected = Spread::default();
-                for times in
-                    times.iter().flat_map(|times| &times.loops).filter(|times| times.node == own.node)
-                {
-                    expected.join(&times.times).unwrap();
-                }
-                assert!(own.shared || own.times == expected, "round {round}");
-                assert!(own.times.count >= expected.count);
-                shared += usize::from(own.shared);
-            }
-            let loops = times.iter().flat_map(|times| &times.loops);
-            let is_there = |node: usize| summed.all.loops.iter().any(|times| times.node == node);
-            assert!(loops.map(|times| times.node).all(is_there));
-        }
+        shared += check_summed_times(&fold);
     }
     assert!(shared > 0);
 }
@@ -554,7 +339,7 @@ fn changed_summaries_never_panic() {
                 };
             }
             archive::reseal(&mut changed);
-            let Ok(fold) = read(&changed) else {
+            let Ok(fold) = read_back(&changed) else {
                 bad += 1;
                 continue;
             };
@@ -572,7 +357,7 @@ fn changed_summaries_never_panic() {
             let mut builder = FoldBuilder::default();
             let _ = (builder.join(&fold), builder.join(&fold));
             drop(builder.finish());
-            read(&written(&fold)).unwrap();
+            read_back(&written(&fold)).unwrap();
         }
     }
     assert!(good > 100 && bad > 100, "{good} good, {bad} bad");

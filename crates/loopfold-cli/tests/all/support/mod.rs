@@ -1,6 +1,10 @@
 //! Running the command and looking at what it says.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
+/// Cases of the corpus as traces: the same as for the tests of the library.
+#[path = "../../../../loopfold/tests/all/support/corpus.rs"]
+pub mod corpus;
+
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

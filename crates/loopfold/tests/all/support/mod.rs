@@ -1,10 +1,20 @@
 //! What tests of questions share: every folder, and folds of generated streams.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
+pub mod archive;
+pub mod corpus;
+pub mod export;
+pub mod find;
+pub mod hot;
+pub mod partners;
+pub mod paths;
+pub mod patterns;
 pub mod programs;
+pub mod similar;
+pub mod sums;
 
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
-use loopfold::folders::{Folder, MinTimes, Outermost, fold_trace};
+use loopfold::folders::{Folder, Halving, MinTimes, Outermost, fold_trace};
 use loopfold::trace::{Alphabet, Collector, Event, Sink};
 use loopfold::{Fold, RuleId, StreamId, Symbol};
 use loopfold_testing::{Rng, streams};
@@ -19,6 +29,7 @@ pub fn folders() -> Vec<Box<dyn Folder>> {
     let at_least_four = MinTimes::new(4).unwrap();
     let mut folders = loopfold::folders::all(loopfold::archive::coded_size);
     folders.push(Box::new(Outermost::default().min_times(at_least_four)));
+    folders.push(Box::new(Halving::default().min_times(MinTimes::new(3).unwrap())));
     folders
 }
 
@@ -42,6 +53,17 @@ pub fn fold_of(streams: &[Vec<u32>], folder: &dyn Folder) -> Fold {
     let mut trace = collector.finish().unwrap();
     trace.streams.remove(0);
     fold_trace(trace, folder, 1).unwrap()
+}
+
+/// The streams that a fold unfolds to, as numbers.
+pub fn unfolded(fold: &Fold) -> Vec<Vec<u32>> {
+    let unfold = |root: RuleId| fold.unfold(root).map(|symbol| symbol.raw()).collect();
+    fold.streams().iter().map(|stream| unfold(stream.root())).collect()
+}
+
+/// Numbers as symbols.
+pub fn symbols(stream: &[u32]) -> Vec<Symbol> {
+    stream.iter().map(|&symbol| Symbol::new(symbol as usize).unwrap()).collect()
 }
 
 /// One to three small streams; sometimes two of them are equal.
@@ -92,10 +114,6 @@ pub fn odd_fold_of(different: usize, rng: &mut Rng, longest: usize) -> (Fold, Ve
         builder.stream(FoldedStream::new(format!("s{index}"), "odd", root));
     }
     let fold = builder.finish();
-    let unfolded = fold
-        .streams()
-        .iter()
-        .map(|stream| fold.unfold(stream.root()).map(|symbol| symbol.raw()).collect())
-        .collect();
+    let unfolded = unfolded(&fold);
     (fold, unfolded)
 }

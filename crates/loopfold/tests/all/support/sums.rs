@@ -1,0 +1,238 @@
+//! Sums of times against the obvious: adding up the unfolded events one by one.
+
+use loopfold::fold::RuleSums;
+use loopfold::fold::{FoldedStream, Item, MetricSpread, Spread, Target, rule_uses};
+use loopfold::questions::iterations::{StreamTimes, loop_times, summed_times};
+use loopfold::questions::rule_sums::{rule_sums, summarize};
+use loopfold::trace::Times;
+use loopfold::{Fold, RuleId};
+use std::collections::BTreeMap;
+
+/// Every event with its times, stream by stream: symbol, duration, metrics.
+pub struct Row {
+    pub symbol: usize,
+    pub duration: Option<i64>,
+    pub metrics: Vec<(String, f64)>,
+}
+
+pub fn unfolded(fold: &Fold) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for stream in fold.streams() {
+        let times = stream.times();
+        let durations = times.durations.as_ref().map(|column| column.values().unwrap());
+        let metrics: Vec<_> =
+            times.metrics.iter().map(|(name, column)| (name, column.values().unwrap())).collect();
+        for (position, symbol) in fold.unfold(stream.root()).enumerate() {
+            let duration = durations.as_ref().map(|values| values[position]);
+            let metrics = metrics.iter().map(|(name, values)| (name.to_string(), values[position]));
+            rows.push(Row {
+                symbol: symbol.index(),
+                // Nothing takes less than no time.
+                duration: duration.filter(|&duration| duration >= 0),
+                metrics: metrics.filter(|(_, value)| !value.is_nan()).collect(),
+            });
+        }
+    }
+    rows
+}
+
+/// Where something happens in a stream: an occurrence of a rule, or an iteration.
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch {
+    pub begin: usize,
+    pub end: usize,
+    /// Whether it is the last iteration of its loop.
+    pub last: bool,
+}
+
+/// All occurrences of rules and all iterations of loops of a stream, by unfolding.
+#[derive(Default)]
+pub struct Places {
+    pub rules: Vec<(RuleId, Stretch)>,
+    pub loops: Vec<((RuleId, usize), Stretch)>,
+}
+
+impl Places {
+    fn walk(&mut self, fold: &Fold, rule: RuleId, begin: usize) -> usize {
+        let mut at = begin;
+        for (index, &item) in fold.body(rule).iter().enumerate() {
+            at = self.walk_item(fold, (rule, index), item, at);
+        }
+        self.rules.push((rule, Stretch { begin, end: at, last: false }));
+        at
+    }
+
+    fn walk_item(&mut self, fold: &Fold, place: (RuleId, usize), item: Item, mut at: usize) -> usize {
+        for iteration in 1..=item.times() {
+            let begin = at;
+            at = match item.target() {
+                Target::Symbol(_) => at + 1,
+                Target::Rule(rule) => self.walk(fold, rule, at),
+            };
+            if item.times() > 1 {
+                self.loops.push((place, Stretch { begin, end: at, last: iteration == item.times() }));
+            }
+        }
+        at
+    }
+}
+
+/// The time of an iteration, if it is known.
+pub fn time_of(stream: &FoldedStream, events: usize, stretch: Stretch) -> Option<i128> {
+    let Stretch { begin, end, last } = stretch;
+    let values = |column: &loopfold::trace::Column<i64>| column.values().unwrap();
+    let durations = stream.times().durations.as_ref().map(values);
+    let Some(starts) = stream.times().starts.as_ref().map(values) else {
+        return durations.map(|durations| {
+            durations[begin..end].iter().filter(|&&value| value >= 0).map(|&value| i128::from(value)).sum()
+        });
+    };
+    let start = |at: usize| starts.get(at).copied().filter(|&start| start != Times::UNKNOWN_START);
+    let duration = durations.and_then(|durations| Some(durations[end - 1]).filter(|&value| value >= 0));
+    let finish = match (last, start(end - 1), duration) {
+        (true, Some(start), Some(duration)) => Some(i128::from(start) + i128::from(duration)),
+        (true, start, _) if end == events => start.map(i128::from),
+        _ => start(end).map(i128::from),
+    };
+    Some(finish? - i128::from(start(begin)?))
+}
+
+pub fn spread_of(numbers: impl IntoIterator<Item = i128>) -> Spread {
+    let numbers: Vec<i128> = numbers.into_iter().collect();
+    Spread {
+        count: numbers.len() as u64,
+        total: numbers.iter().sum(),
+        minimum: numbers.iter().min().copied().unwrap_or(0),
+        maximum: numbers.iter().max().copied().unwrap_or(0),
+        // Not known if 128 bits are too few.
+        squares: numbers
+            .iter()
+            .map(|number| number.unsigned_abs())
+            .try_fold(0u128, |sum, number| sum.checked_add(number.checked_mul(number)?)),
+    }
+}
+
+pub fn metric_spread_of(values: impl IntoIterator<Item = f64>) -> MetricSpread {
+    let values: Vec<f64> = values.into_iter().collect();
+    MetricSpread {
+        count: values.len() as u64,
+        total: values.iter().sum(),
+        minimum: values.iter().copied().reduce(f64::min).unwrap_or(0.0),
+        maximum: values.iter().copied().reduce(f64::max).unwrap_or(0.0),
+    }
+}
+
+/// The sums of all rules, by the book.
+pub fn rule_sums_by_unfolding(fold: &Fold) -> RuleSums {
+    let (mut durations, mut metrics) = (BTreeMap::<_, Vec<i128>>::new(), BTreeMap::<_, Vec<f64>>::new());
+    let mut loops = BTreeMap::<_, Vec<i128>>::new();
+    let mut names: Vec<&String> = Vec::new();
+    for stream in fold.streams() {
+        let mut places = Places::default();
+        let events = places.walk(fold, stream.root(), 0);
+        for (rule, Stretch { begin, end, .. }) in places.rules {
+            if let Some(column) = &stream.times().durations {
+                let values = column.values().unwrap();
+                let known = values[begin..end].iter().filter(|&&value| value >= 0);
+                durations.entry(rule).or_default().push(known.map(|&value| i128::from(value)).sum());
+            }
+            for (name, column) in &stream.times().metrics {
+                let values = column.values().unwrap();
+                let known = values[begin..end].iter().filter(|value| !value.is_nan());
+                metrics.entry((name, rule)).or_default().push(known.sum());
+            }
+        }
+        for (place, stretch) in places.loops {
+            loops.entry(place).or_default().extend(time_of(stream, events, stretch));
+        }
+        names.extend(stream.times().metrics.iter().map(|(name, _)| name));
+    }
+    let mut seen = Vec::new();
+    names.retain(|name| {
+        !seen.contains(name) && {
+            seen.push(*name);
+            true
+        }
+    });
+    loops.retain(|_, times| !times.is_empty());
+    let any_durations = fold.streams().iter().any(|stream| stream.times().durations.is_some());
+    RuleSums {
+        durations: any_durations.then(|| {
+            fold.rules().map(|rule| spread_of(durations.remove(&rule).unwrap_or_default())).collect()
+        }),
+        metrics: names
+            .into_iter()
+            .map(|name| {
+                let spread = |rule| metric_spread_of(metrics.remove(&(name, rule)).unwrap_or_default());
+                (name.clone(), fold.rules().map(spread).collect())
+            })
+            .collect(),
+        loops: loops.into_iter().map(|(place, times)| (place, spread_of(times))).collect(),
+    }
+}
+
+/// Sums of events are those of the unfolded events.
+#[track_caller]
+pub fn check_event_sums(fold: &Fold) {
+    let sums = fold.event_sums().unwrap();
+    let rows = unfolded(fold);
+    assert_eq!(sums.durations.is_some(), fold.streams().iter().any(|s| s.times().durations.is_some()));
+    for symbol in 0..fold.alphabet().len() {
+        let own = || rows.iter().filter(|row| row.symbol == symbol);
+        if let Some(durations) = &sums.durations {
+            let known: Vec<i64> = own().filter_map(|row| row.duration).collect();
+            assert_eq!(durations[symbol].known, known.len() as u64);
+            assert_eq!(durations[symbol].total, known.iter().map(|&value| i128::from(value)).sum());
+        }
+        for (name, sums) in &sums.metrics {
+            let values = || own().flat_map(|row| &row.metrics).filter(|(other, _)| other == name);
+            assert_eq!(sums[symbol].known, values().count() as u64);
+            assert_eq!(sums[symbol].total, values().map(|(_, value)| value).sum::<f64>());
+        }
+    }
+    let names: Vec<&str> = sums.metrics.iter().map(|(name, _)| name.as_str()).collect();
+    assert!(rows.iter().flat_map(|row| &row.metrics).all(|(name, _)| names.contains(&name.as_str())));
+}
+
+/// Sums of rules and loops are those of their occurrences.
+#[track_caller]
+pub fn check_rule_sums(fold: &Fold) {
+    let expected = rule_sums_by_unfolding(fold);
+    let sums = rule_sums(fold).unwrap();
+    assert_eq!(sums.is_none(), fold.streams().iter().all(|stream| stream.times().is_empty()));
+    assert_eq!(sums.unwrap_or_default(), expected);
+    if fold.streams().iter().all(|stream| stream.times().durations.is_some()) {
+        let counts = expected.durations.into_iter().flatten().map(|spread| spread.count);
+        assert!(counts.eq(rule_uses(fold).unwrap()));
+    }
+}
+
+/// Loops of a summary are timed as far as it goes: those that stand in one place only have their
+/// own times. Returns how many stand in several.
+#[track_caller]
+pub fn check_summed_times(fold: &Fold) -> usize {
+    let mut shared = 0;
+    let summary = summarize(fold.clone()).unwrap();
+    for class in fold.classes().unwrap() {
+        let nest = fold.nest(class.root, 1000);
+        let times: Vec<StreamTimes> = class
+            .streams
+            .iter()
+            .filter_map(|&index| loop_times(&nest, fold.stream(index).times()).unwrap())
+            .collect();
+        let Some(summed) = summed_times(&summary, &class, 1000).unwrap() else { continue };
+        for own in &summed.all.loops {
+            let mut expected = Spread::default();
+            for times in times.iter().flat_map(|times| &times.loops).filter(|times| times.node == own.node) {
+                expected.join(&times.times).unwrap();
+            }
+            assert!(own.shared || own.times == expected);
+            assert!(own.times.count >= expected.count);
+            shared += usize::from(own.shared);
+        }
+        let loops = times.iter().flat_map(|times| &times.loops);
+        let is_there = |node: usize| summed.all.loops.iter().any(|times| times.node == node);
+        assert!(loops.map(|times| times.node).all(is_there));
+    }
+    shared
+}
