@@ -15,6 +15,8 @@ pub enum ErrorKind {
     Limit,
     /// A setting or a request makes no sense.
     Invalid,
+    /// Something that was named is not there.
+    NotFound,
     /// Stored data contradicts itself or its checksum.
     Damaged,
     /// Stored data is of a version of its format that this crate does not read.
@@ -42,6 +44,8 @@ enum Reason {
     Limit(String),
     #[error("{0}")]
     Invalid(String),
+    #[error("{0}")]
+    NotFound(String),
     #[error("{place}: {reason}")]
     Damaged { place: String, reason: String },
     #[error("{}", version_message(*.found, *.known))]
@@ -59,6 +63,11 @@ impl Error {
     /// A setting or a request makes no sense.
     pub fn invalid(message: impl fmt::Display) -> Self {
         Reason::Invalid(message.to_string()).into()
+    }
+
+    /// Something that was named is not there.
+    pub fn not_found(message: impl fmt::Display) -> Self {
+        Reason::NotFound(message.to_string()).into()
     }
 
     /// Stored data contradicts itself or its checksum. `place` says where.
@@ -93,6 +102,7 @@ impl Error {
         match self.0 {
             Reason::Limit(_) => ErrorKind::Limit,
             Reason::Invalid(_) => ErrorKind::Invalid,
+            Reason::NotFound(_) => ErrorKind::NotFound,
             Reason::Damaged { .. } => ErrorKind::Damaged,
             Reason::Version { .. } => ErrorKind::Version,
             Reason::Io(_) => ErrorKind::Io,

@@ -17,8 +17,12 @@
 //! * [`sections`]: what questions keep in an archive.
 //! * [`export`]: a fold in the forms of other tools and of people.
 //!
+//! From events to a file and back to an answer:
+//!
 //! ```
-//! use loopfold::folders::{Folder, Outermost};
+//! use loopfold::archive::{self, ReadConfig};
+//! use loopfold::folders::{Outermost, fold_trace};
+//! use loopfold::questions::query::Query;
 //! use loopfold::trace::{Collector, Event, Sink};
 //!
 //! let mut collector = Collector::default();
@@ -26,10 +30,28 @@
 //! for name in ["init", "read", "write", "read", "write", "read", "write", "close"] {
 //!     collector.push_event(stream, &Event::named(name))?;
 //! }
-//! let fold = loopfold::folders::fold_trace(collector.finish()?, &Outermost::default(), 1)?;
-//! assert_eq!(fold.nest_text(fold.streams()[0].root()), "init (read write)^3 close");
+//! let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
+//! assert_eq!(fold.to_string(), "main: init (read write)^3 close\n");
+//!
+//! let mut file = Vec::new(); // or std::fs::File::create("x.fold")?
+//! archive::write(&fold, &mut file)?;
+//! let (fold, _) = archive::read(std::io::Cursor::new(file), &ReadConfig::new())?;
+//! let found = fold.find(&Query::parse("write read", fold.alphabet())?)?;
+//! assert_eq!(found.count()?, 2);
+//! let place = found.first().expect("it occurs");
+//! assert_eq!((fold.stream(place.stream).name(), place.range()), ("main", 2..4));
 //! # Ok::<(), loopfold::Error>(())
 //! ```
+//!
+//! # Features
+//!
+//! | feature | what it adds | dependencies |
+//! | --- | --- | --- |
+//! | `archive` (default) | [`archive`], [`sections`], stored chunks of [`questions::path`]; times are compressed in memory | `pco`, `zstd` |
+//! | `mpi` (default) | [`questions::communication`], [`questions::similar`] | |
+//!
+//! Without them the library folds, unfolds and answers the other questions: enough for a
+//! recorder or a binding that only folds.
 #![forbid(unsafe_code)]
 // What only archives or messages need is there without them too: one code, not four.
 #![cfg_attr(not(all(feature = "archive", feature = "mpi")), allow(dead_code, unused_imports))]

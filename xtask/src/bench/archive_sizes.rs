@@ -76,7 +76,8 @@ impl Row {
         let fold = fold_trace(trace, &*folder(FOLDERS[0])?, 1)?;
         let (archive, write) = best(|| archive_of(&fold));
         let archive = archive?;
-        let (opened, open) = best(|| loopfold::archive::read(Cursor::new(&archive), &ReadConfig::new()));
+        let (opened, open) =
+            best(|| loopfold::archive::read(Cursor::new(&archive), &ReadConfig::new().times(false)));
         opened?;
         let sizes = loopfold::archive::sizes(Cursor::new(&archive))?;
         Ok(Self {

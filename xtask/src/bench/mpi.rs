@@ -252,7 +252,7 @@ pub(crate) fn child(mut arguments: Arguments) -> Result<()> {
     let file = arguments.word().context("an archive")?;
     arguments.finish()?;
     let mut archive = archive::Archive::open(std::io::BufReader::new(std::fs::File::open(file)?))?;
-    let (fold, _) = archive.read(&archive::ReadConfig::new())?;
+    let (fold, _) = archive.read(&archive::ReadConfig::new().times(false))?;
     drop(archive);
     let base = memory("VmRSS")?;
     let (first, time) = clock::timed(|| patterns_of(&fold));

@@ -158,7 +158,7 @@ fn trace_of(stream: &[u32]) -> Result<Trace> {
 fn folds_of(path: &Path) -> Result<Vec<Fold>> {
     let bytes = std::fs::read(path).with_context(|| format!("{}", path.display()))?;
     if archive::looks_like(&bytes) {
-        return Ok(vec![archive::read(std::io::Cursor::new(bytes), &ReadConfig::new())?.0]);
+        return Ok(vec![archive::read(std::io::Cursor::new(bytes), &ReadConfig::new().times(false))?.0]);
     }
     let Ok(Some(trace)) = recorded(path) else { return Ok(Vec::new()) };
     folders().iter().map(|folder| Ok(fold_trace(trace.clone(), &**folder, 1)?)).collect()

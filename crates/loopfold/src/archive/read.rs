@@ -30,9 +30,9 @@ pub struct ReadConfig {
 }
 
 impl ReadConfig {
-    /// The defaults.
+    /// With times, and an error where the archive is damaged.
     pub const fn new() -> Self {
-        Self { times: false, lenient: false }
+        Self { times: true, lenient: false }
     }
 
     setters! {

@@ -4,10 +4,20 @@ use super::cursor::{Cursor, Step};
 use super::{Fold, Target};
 use crate::RuleId;
 
+/// The nests of all streams, a line each, with their names. Meant for small folds.
+impl std::fmt::Display for Fold {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for stream in self.streams() {
+            writeln!(f, "{}: {}", stream.name(), self.nest_text(stream.root()))?;
+        }
+        Ok(())
+    }
+}
+
 impl Fold {
     /// The nest of a rule, such as `init (read write)^3 close`. Rules that do not
     /// repeat are written in place. Meant for small folds: its length is that of the
-    /// nest.
+    /// nest. A symbol that is not in the alphabet is written as its number, such as `#5`.
     pub fn nest_text(&self, rule: RuleId) -> String {
         let mut text = String::new();
         let mut cursor = Cursor::new(self, rule);
@@ -23,7 +33,10 @@ impl Fold {
                             cursor.enter();
                         }
                         Target::Symbol(symbol) => {
-                            text.push_str(&self.alphabet().label(symbol));
+                            match symbol.index() < self.alphabet().len() {
+                                true => text.push_str(&self.alphabet().label(symbol)),
+                                false => text.push_str(&format!("#{}", symbol.raw())),
+                            }
                             text.push(' ');
                             close(stretch.times, &mut text);
                             cursor.skip(stretch.times);

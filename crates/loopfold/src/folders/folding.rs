@@ -25,7 +25,40 @@ const WAITING: usize = 1 << 20;
 /// How many messages a worker may lag behind.
 const LAG: usize = 4;
 
-/// Folds events while they are pushed.
+/// Folds events while they are pushed, with all their times.
+///
+/// Threads share it behind a lock: each has a stream of its own, gathers symbols, and holds
+/// the lock while it pushes a batch.
+///
+/// ```
+/// use loopfold::folders::{Auto, Folding};
+/// use loopfold::trace::{Event, Sink};
+/// use std::sync::Mutex;
+///
+/// let folding = Mutex::new(Folding::new(Auto)?);
+/// std::thread::scope(|scope| {
+///     for worker in ["worker 0", "worker 1"] {
+///         let folding = &folding;
+///         scope.spawn(move || -> loopfold::Result<()> {
+///             let (stream, read, write) = {
+///                 let mut folding = folding.lock().unwrap();
+///                 let symbols = ["read", "write"].map(|name| folding.intern(&name.into()));
+///                 let [read, write] = symbols;
+///                 (folding.stream(worker)?, read?, write?)
+///             };
+///             for _ in 0..100 {
+///                 folding.lock().unwrap().push_symbols(stream, &[read, write, write])?;
+///             }
+///             Ok(())
+///         });
+///     }
+/// });
+/// let fold = folding.into_inner().unwrap().finish()?;
+/// assert!(fold.streams().iter().all(|stream| fold.nest_text(stream.root()) == "(read (write)^2)^100"));
+/// # Ok::<(), loopfold::Error>(())
+/// ```
+///
+/// With times:
 ///
 /// ```
 /// use loopfold::folders::{Folding, SequiturRuns};
@@ -57,8 +90,10 @@ pub struct Folding {
 opaque_debug!(Folding);
 
 impl Folding {
-    /// Folds with an online folder, in the thread that pushes. Fails for a folder that
-    /// must see a whole stream first.
+    /// Folds with an online folder, in the thread that pushes; events are taken as they are, with
+    /// all their times. Fails for a folder that must see a whole stream first: those that need
+    /// not are [`Auto`](super::Auto), [`SequiturRuns`](super::SequiturRuns),
+    /// [`Sequitur`](super::Sequitur) and [`Sequitur1`](super::Sequitur1).
     pub fn new(folder: impl Folder + 'static) -> Result<Self> {
         Self::with(Box::new(folder), Projection::default(), TimesKept::All, 1)
     }
@@ -91,6 +126,10 @@ impl Folding {
     }
 
     /// The fold of what came so far. Pushing can go on.
+    ///
+    /// Costs O(rules so far), and waits until threads have folded what was pushed.
+    /// [`Auto`](super::Auto) chooses only at the end, so that
+    /// [`finish`](Self::finish) may give other rules.
     pub fn so_far(&mut self) -> Result<Fold> {
         self.hand_over_all()?;
         let folds = match &self.executor {

@@ -2,6 +2,21 @@
 //!
 //! All are lossless, and all give the same fold for the same stream, on one thread or
 //! many. One file per folder.
+//!
+//! | folder | what it takes | online |
+//! | --- | --- | --- |
+//! | [`Outermost`] | the longest loop body first: the nest to show | |
+//! | [`Innermost`] | the shortest loop body first | |
+//! | [`Guarded`] | the shortest first, and rotates bodies to match earlier ones | |
+//! | [`Halving`] | the longest first, from left to right | |
+//! | [`Minimum`] | the smallest nest, for short streams | |
+//! | [`Repair`] | the most frequent pair of items first: small archives | |
+//! | [`Sequitur`], [`Sequitur1`] | a grammar without counts, symbol by symbol | yes |
+//! | [`SequiturRuns`] | a grammar with counts, symbol by symbol | yes |
+//! | [`Auto`] | `SequiturRuns`, or `Outermost` where rules beyond loops would not pay | yes |
+//! | [`Smallest`] | the smallest of `Repair`, `SequiturRuns` and `Outermost` | |
+//!
+//! [`fold_trace`] folds a trace in memory, [`Folding`] folds events as they are pushed.
 
 mod auto;
 mod boundaries;

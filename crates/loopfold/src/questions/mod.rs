@@ -6,7 +6,7 @@
 //! | question | module | on a fold |
 //! | --- | --- | --- |
 //! | Where does a sequence of events occur? | [`find`], [`query`] | [`Fold::find`](crate::Fold::find) |
-//! | Which of two comes first? | [`before`] | |
+//! | Which of two comes first? | [`before`] | [`Fold::order`](crate::Fold::order) |
 //! | What comes before and after an event? | [`context`] | [`Fold::context`](crate::Fold::context) |
 //! | Which sequences cost most? | [`hot`] | [`Fold::hot_subpaths`](crate::Fold::hot_subpaths) |
 //! | Where does a path of a function occur? | [`path`] | |

@@ -5,7 +5,7 @@
 //! whatever their fields.
 
 pub use super::names::{near_names, symbols_called};
-use crate::trace::Alphabet;
+use crate::trace::{Alphabet, Event, Meaning};
 use crate::{Error, Result, Symbol};
 
 /// A sequence of events to look for.
@@ -43,9 +43,27 @@ impl Query {
         Self::new(symbols.iter().map(|&symbol| vec![symbol]).collect())
     }
 
+    /// A query of exactly these events.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if the alphabet lacks one of them.
+    pub fn of_events(events: &[Event<'_>], alphabet: &Alphabet) -> Result<Self> {
+        let symbols = events.iter().map(|event| {
+            let meaning = Meaning { name: event.name, role: event.role, fields: event.fields.to_vec() };
+            let absent = || Error::not_found(format_args!("there is no event {meaning}"));
+            alphabet.symbol(event).ok_or_else(absent)
+        });
+        Self::of_symbols(&symbols.collect::<Result<Vec<Symbol>>>()?)
+    }
+
     /// A query as people write it: the names or labels of events with blanks between
-    /// them, those with blanks inside in quotes. A name means all events of that name;
-    /// numbers are decimal or hexadecimal.
+    /// them, those with blanks inside in single or double quotes. A name means all events of
+    /// that name; numbers are decimal or hexadecimal. There are no escapes: quoted parts that
+    /// touch are one name, so that a name may contain either kind of quote.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if no event has such a name,
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) if the text is no query.
     ///
     /// ```
     /// use loopfold::questions::query::Query;
@@ -137,7 +155,7 @@ fn unknown_event(text: &str, word: &str, alphabet: &Alphabet) -> Error {
         let verb = if near.len() == 1 { "is" } else { "are" };
         message.push_str(&format!("; near {verb}: {}", near.join(", ")));
     }
-    Error::invalid(message)
+    Error::not_found(message)
 }
 
 /// A word as it fits a message.

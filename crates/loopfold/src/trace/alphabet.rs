@@ -105,6 +105,15 @@ impl Alphabet {
         Ok(symbol)
     }
 
+    /// The symbol of an event, if it has one.
+    pub fn symbol(&self, event: &Event<'_>) -> Option<Symbol> {
+        let mut entry = Vec::new();
+        encode(event, &mut entry);
+        let hash = self.hasher.hash_one(&entry[..]);
+        let found = self.index.find(hash, |&known| self.entry_at(known as usize) == entry)?;
+        Some(Symbol::from_raw(*found))
+    }
+
     fn intern_any(&mut self, event: &Event<'_>, previous: Option<Symbol>) -> Result<Symbol> {
         let mut key = std::mem::take(&mut self.scratch);
         key.clear();

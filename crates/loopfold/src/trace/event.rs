@@ -49,6 +49,18 @@ pub enum Name<'a> {
     Integer(u64),
 }
 
+impl<'a> From<&'a str> for Event<'a> {
+    fn from(name: &'a str) -> Self {
+        Self::named(name)
+    }
+}
+
+impl From<u64> for Event<'_> {
+    fn from(number: u64) -> Self {
+        Self::integer(number)
+    }
+}
+
 impl Default for Name<'_> {
     fn default() -> Self {
         Name::Text(b"")

@@ -70,6 +70,12 @@ pub trait Sink: Send {
         self.push(stream, symbol, Timing::UNKNOWN)
     }
 
+    /// Appends occurrences of symbols whose times are not known, such as a batch that a thread
+    /// gathered.
+    fn push_symbols(&mut self, stream: StreamId, symbols: &[Symbol]) -> Result<()> {
+        symbols.iter().try_for_each(|&symbol| self.push(stream, symbol, Timing::UNKNOWN))
+    }
+
     /// What counts as the same event. Says which fields the user asked for, so that a
     /// source need not produce what would be thrown away: a source gives events its
     /// default fields unasked, and others only when they are wanted.
@@ -141,6 +147,26 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// A trace of one stream, whose events are integers.
+    ///
+    /// ```
+    /// use loopfold::Trace;
+    /// use loopfold::folders::{Outermost, fold_trace};
+    ///
+    /// let trace = Trace::of_integers("numbers", [0u32, 1, 2, 0, 1, 2, 0, 1, 2, 7])?;
+    /// let fold = fold_trace(trace, &Outermost::default(), 1)?;
+    /// assert_eq!(fold.to_string(), "numbers: (0 1 2)^3 7\n");
+    /// # Ok::<(), loopfold::Error>(())
+    /// ```
+    pub fn of_integers(name: &str, integers: impl IntoIterator<Item: Into<u64>>) -> Result<Self> {
+        let mut collector = Collector::default();
+        let stream = collector.stream(name)?;
+        for integer in integers {
+            collector.push_event(stream, &Event::integer(integer.into()))?;
+        }
+        collector.finish()
+    }
+
     /// The number of events in all streams together.
     pub fn events(&self) -> u64 {
         self.streams.iter().map(|stream| stream.symbols.len() as u64).sum()

@@ -7,7 +7,7 @@ use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::questions::context::{Context, Neighbour};
 use loopfold::questions::find::Place;
 use loopfold::questions::query::Query;
-use loopfold::trace::{Alphabet, Event};
+use loopfold::trace::{Alphabet, Event, Field, Role, Value};
 use loopfold_testing::{Rng, streams};
 
 /// A query that is likely to occur: a part of a stream, sometimes with a symbol changed,
@@ -222,4 +222,28 @@ fn context_of_claims_of_any_size() {
     assert_eq!(edge.neighbour, Neighbour::Edge);
     let too_deep = fold.context(&Query::parse("a", fold.alphabet()).unwrap(), 64).unwrap_err();
     assert!(too_deep.kind() == loopfold::ErrorKind::Limit, "{too_deep}");
+}
+
+#[test]
+fn queries_of_events_are_looked_up() {
+    let mut alphabet = Alphabet::default();
+    let fields = [Field { key: "dest", value: Value::Integer(1) }];
+    let send = Event { role: Role::Send, fields: &fields, ..Event::named("send") };
+    let odd = Event::named("it's \"odd\"");
+    let symbols =
+        [send, odd, Event::integer(7), Event::named("7")].map(|event| alphabet.intern(&event, None));
+    let symbols = symbols.map(Result::unwrap);
+    for (event, symbol) in [send, odd, 7.into(), "7".into()].iter().zip(symbols) {
+        assert_eq!(alphabet.symbol(event), Some(symbol));
+    }
+    assert_eq!(alphabet.symbol(&Event::named("send")), None);
+    let query = Query::of_events(&[odd, send], &alphabet).unwrap();
+    assert_eq!(query, Query::of_symbols(&[symbols[1], symbols[0]]).unwrap());
+    for error in [Query::of_events(&["x".into()], &alphabet), Query::parse("x", &alphabet)] {
+        assert_eq!(error.unwrap_err().kind(), loopfold::ErrorKind::NotFound);
+    }
+    assert_eq!(Query::parse("'x", &alphabet).unwrap_err().kind(), loopfold::ErrorKind::Invalid);
+    // Quoted parts that touch are one name.
+    let written = Query::parse("\"it's \"'\"odd\"'", &alphabet).unwrap();
+    assert_eq!(written, Query::of_symbols(&[symbols[1]]).unwrap());
 }

@@ -122,7 +122,7 @@ impl Subject {
         archive::write_with(&fold, &mut file, &options)?;
         let mut archive = Archive::open(Cursor::new(file))?;
         let sizes = archive.sizes();
-        let (fold, _) = archive.read(&ReadConfig::new())?;
+        let (fold, _) = archive.read(&ReadConfig::new().times(false))?;
         let index = sections::index(&mut archive, &fold)?;
         let chunks = sections::chunks(archive)?.context("the archive has no chunks")?;
         let mut symbols = Vec::new();

@@ -29,8 +29,15 @@ pub struct Place {
     pub stream: StreamId,
     /// The position of its first event in the stream, from 0.
     pub start: u64,
-    /// The position of its last event.
+    /// The position of its last event, which belongs to it.
     pub end: u64,
+}
+
+impl Place {
+    /// Its positions, as [`Fold::window`] takes them.
+    pub fn range(&self) -> std::ops::Range<u64> {
+        self.start..self.end + 1
+    }
 }
 
 /// The occurrences of a query in a fold.
