@@ -1,4 +1,4 @@
-//! The rules section: what the streams' roots are, and all rules below them.
+//! The rules section: the streams' roots, and all rules below them.
 //!
 //! The streams are walked in order, and a rule's body is written where the rule is first
 //! used, so neither rules nor symbols need numbers at first use ([`walk`](super::walk));
@@ -35,7 +35,7 @@ impl Settings {
 
     fn from_byte(byte: u8) -> Result<Self> {
         match byte & !PLAIN {
-            0 => Err(damaged("an unknown way of coding")),
+            0 => Err(damaged("an unknown coding")),
             eagerness => Ok(Self { plain: byte & PLAIN != 0, eagerness }),
         }
     }
@@ -164,9 +164,9 @@ fn damaged(reason: &str) -> Error {
     Error::damaged("rules", reason)
 }
 
-/// Where the parts of the rules come from, as far as versions of the format differ.
+/// Decodes the parts of the rules.
 pub(super) trait Parts {
-    /// The root of the next stream; nothing for a new one, whose length and body follow.
+    /// The root of the next stream. Returns `None` for a new one, whose length and body follow.
     fn root(&mut self) -> Result<Option<RuleId>>;
     /// The length of a root, when so many items are still to come.
     fn root_length(&mut self, items_left: u64) -> Result<u64>;

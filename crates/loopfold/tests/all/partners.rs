@@ -4,7 +4,7 @@ use crate::support::outermost;
 use crate::support::programs::fold;
 use loopfold::folders;
 use loopfold::questions::communication::{Partners, Processes};
-use loopfold::questions::patterns::{EventChoice, Room};
+use loopfold::questions::patterns::{EventChoice, MemoryBudget};
 use loopfold::trace::{Collector, Event, Field, Projection, Role, Sink, TimesKept, Value};
 use loopfold_testing::Rng;
 use loopfold_testing::mpi::{self, Call, Program};
@@ -68,7 +68,8 @@ fn every_message_finds_its_other_end_for_every_folder() {
             }
         }
         let fold = fold(&program, &*folders[round % folders.len()]);
-        let processes = Processes::of(&fold, &EventChoice::default(), Room::default(), &outermost).unwrap();
+        let processes =
+            Processes::of(&fold, &EventChoice::default(), MemoryBudget::default(), &outermost).unwrap();
         let partners = Partners::of(&processes).unwrap();
         let (pairs, unreceived, unsent) = mpi::partners(&program);
         let indices: Vec<_> =
@@ -128,7 +129,8 @@ fn members_that_disagree_on_an_operation_are_told() {
     let bcast = |root| Call::Collective("MPI_Bcast", Some(root));
     let check = |program: Program| {
         let fold = fold(&program, &folders::SequiturRuns);
-        let processes = Processes::of(&fold, &EventChoice::default(), Room::default(), &outermost).unwrap();
+        let processes =
+            Processes::of(&fold, &EventChoice::default(), MemoryBudget::default(), &outermost).unwrap();
         let partners = Partners::of(&processes).unwrap();
         let told: Vec<_> = partners
             .disagreements
@@ -223,7 +225,8 @@ fn receives_that_leave_something_open_find_what_they_can_mean() {
             }
         }
         let fold = fold_with_open_receives(&program, &open);
-        let processes = Processes::of(&fold, &EventChoice::default(), Room::default(), &outermost).unwrap();
+        let processes =
+            Processes::of(&fold, &EventChoice::default(), MemoryBudget::default(), &outermost).unwrap();
         let partners = Partners::of(&processes).unwrap();
         let indices: Vec<_> =
             program.iter().enumerate().map(|(rank, calls)| shown_indices(&processes, rank, calls)).collect();
@@ -271,7 +274,8 @@ fn members_that_take_part_in_nothing_are_told() {
     let barrier = Call::Collective("MPI_Barrier", None);
     let program = vec![vec![barrier; 3], vec![Call::Wait], vec![barrier; 3]];
     let fold = fold(&program, &folders::SequiturRuns);
-    let processes = Processes::of(&fold, &EventChoice::default(), Room::default(), &outermost).unwrap();
+    let processes =
+        Processes::of(&fold, &EventChoice::default(), MemoryBudget::default(), &outermost).unwrap();
     let partners = Partners::of(&processes).unwrap();
     let told: Vec<_> =
         partners.disagreements.iter().map(|found| (found.nth, found.seen.map(|seen| seen.0))).collect();

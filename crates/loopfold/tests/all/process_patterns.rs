@@ -5,14 +5,14 @@ use crate::support::outermost;
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::questions::communication::Processes;
 use loopfold::questions::patterns::{
-    self, EventChoice, LoopCollapsed, Ngrams, Pattern, PatternMethod, Patterns, RankBy, Repeats, Room,
+    self, EventChoice, LoopCollapsed, MemoryBudget, Ngrams, Pattern, PatternMethod, Patterns, RankBy, Repeats,
 };
 use loopfold::trace::{Alphabet, Collector, Event, Field, Role, Sink, Value};
 use loopfold::{Fold, Symbol};
 use loopfold_testing::{Rng, streams};
 use std::collections::BTreeMap;
 
-const ROOM: Room = Room { events: 1 << 20, symbols: 1 << 20, threads: 2 };
+const BUDGET: MemoryBudget = MemoryBudget { events: 1 << 20, symbols: 1 << 20, threads: 2 };
 
 fn symbols(stream: &[u32]) -> Vec<Symbol> {
     stream.iter().map(|&symbol| Symbol::new(symbol as usize).unwrap()).collect()
@@ -240,8 +240,8 @@ fn events_are_chosen_and_found_again() {
         let all_events = round % 3 == 0;
         let choice = EventChoice { all_events, ..EventChoice::default() };
         // Every other time the loops of the fold are taken as they are.
-        let room = if round % 2 == 0 { ROOM } else { Room { events: 0, ..ROOM } };
-        let streams = Processes::of(&fold, &choice, room, &outermost).unwrap();
+        let budget = if round % 2 == 0 { BUDGET } else { MemoryBudget { events: 0, ..BUDGET } };
+        let streams = Processes::of(&fold, &choice, budget, &outermost).unwrap();
         let positions = streams.positions();
         let communicates =
             fold.alphabet().symbols().any(|symbol| fold.alphabet().meaning(symbol).role != Role::Plain);
@@ -272,7 +272,7 @@ fn events_are_chosen_and_found_again() {
                 let before = kept.iter().filter(|&&position| position < at).count() as u64;
                 assert_eq!(positions.before(index, at), Some(before));
             }
-            let is_stored = room.events == 0 && !all.is_empty();
+            let is_stored = budget.events == 0 && !all.is_empty();
             assert_eq!(streams.stored().contains(&index), is_stored);
         }
     }

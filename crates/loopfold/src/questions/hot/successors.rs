@@ -6,8 +6,8 @@
 //! with the number of times that happens in all streams, so that a question can add up
 //! whole classes of successors without looking at each.
 //!
-//! Cost: a counting sort over the items; about 60 bytes an item. The search jumps
-//! from item to item all over the fold, so what it wants to know of one lies together.
+//! Cost: a counting sort over the items; about 60 bytes an item. The search accesses items in
+//! random order, so the data of one item lies together.
 
 use crate::fold::measure::bottom_up;
 use crate::fold::reach::node_uses;
@@ -25,7 +25,7 @@ use std::ops::Range;
 pub(super) struct Place {
     item: u32,
     /// Repetitions whose ends were passed, and [`LOOPED`].
-    turn: u32,
+    repetitions: u32,
     /// How often the rule that the item is in is unfolded.
     uses: u64,
 }
@@ -33,7 +33,7 @@ pub(super) struct Place {
 /// The subpath began in another repetition of the same item.
 const LOOPED: u32 = 1 << 31;
 
-/// Items beyond this number cannot be told from those with a mark.
+/// Larger item numbers cannot be distinguished from marked ones.
 const LARGEST_FOLD: usize = 1 << 31;
 
 impl Place {
@@ -48,16 +48,16 @@ impl Place {
     }
 
     fn is_looped(self) -> bool {
-        self.turn & LOOPED != 0
+        self.repetitions & LOOPED != 0
     }
 
     fn passed(self) -> u64 {
-        u64::from(self.turn & !LOOPED)
+        u64::from(self.repetitions & !LOOPED)
     }
 
     /// The same, one repetition on.
     fn again(self) -> Self {
-        Self { turn: self.turn + 1, ..self }
+        Self { repetitions: self.repetitions + 1, ..self }
     }
 }
 
@@ -74,7 +74,7 @@ struct Record {
 
 impl Record {
     fn place(self) -> Place {
-        Place { item: self.item & !LOOPED, turn: self.item & LOOPED, uses: self.uses }
+        Place { item: self.item & !LOOPED, repetitions: self.item & LOOPED, uses: self.uses }
     }
 }
 
@@ -352,7 +352,7 @@ impl<'a> SuccessorIndex<'a> {
     fn after_item(&self, place: Place, rule: u32) -> Next {
         match self.spots.get(place.item as usize + 1) {
             Some(next) if next.rule == rule => Next::Place {
-                place: Place { item: place.item + 1, turn: 0, uses: place.uses },
+                place: Place { item: place.item + 1, repetitions: 0, uses: place.uses },
                 node: next.node,
                 symbol: next.first,
                 count: place.uses,

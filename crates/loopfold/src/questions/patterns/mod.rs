@@ -1,17 +1,15 @@
-//! Patterns: sequences of events that repeat in a stream, though not one directly after the
-//! other.
+//! Finds patterns: sequences of events that repeat in a stream, but not contiguously.
 //!
-//! They are looked for in [collapsed](LoopCollapsed) streams, with each contiguous repetition
-//! written once, by one of two detectors: [`Ngrams`], in one pass, to which the bodies of the
-//! main loops are added if they come again elsewhere; or [`Repeats`], all there are. What
-//! either finds is settled in the same way: an occurrence that is part of one of a longer
-//! pattern belongs to that one, and of those that overlap each other the left one counts.
-//! Only what a pattern takes of a loop that it cuts through stays with others: it has one of
-//! the iterations, and they may have them all. Then repetitions are added back, equal patterns
-//! of several streams are put together, and all are ranked.
+//! They are searched in [collapsed](LoopCollapsed) streams, with each contiguous repetition
+//! written once, by one of two detectors: [`Ngrams`], in one pass, plus the bodies of the main
+//! loops if they recur elsewhere; or [`Repeats`], which finds all. The results of both are
+//! processed in the same way: an occurrence that is part of one of a longer pattern belongs to
+//! that one, and of overlapping ones the left one counts. A pattern that cuts through a loop
+//! takes only one of its iterations, so that part stays available to others. Then repetitions
+//! are added again, equal patterns of several streams are merged, and all are ranked.
 //!
-//! Streams with the same collapsed form are looked at once. Time: that of the detectors, which
-//! with n-grams is less than collapsing loops takes; memory in proportion to the loop-collapsed streams.
+//! Streams with the same collapsed form are processed once. Time: that of the detectors, which
+//! with n-grams is less than collapsing loops takes; memory is O(loop-collapsed streams).
 
 mod choice;
 mod covered;
@@ -22,7 +20,7 @@ mod loop_collapsed;
 mod ngram;
 mod suffixes;
 
-pub use choice::{ENVELOPE, EventChoice, Only, Room};
+pub use choice::{ENVELOPE, EventChoice, MemoryBudget, Only};
 pub use exact::{Repeat, Repeats};
 pub use holders::Holders;
 pub use kept::KeptPositions;
@@ -325,8 +323,8 @@ fn classes_of<'a>(streams: &[&'a LoopCollapsed]) -> Vec<Class<'a>> {
 }
 
 /// What the n-gram detector finds, and the bodies of the main loops that come again elsewhere.
-/// It would not see a loop for what it is: what has grown into the beginning of a loop has
-/// passed over its iterations.
+/// It does not detect these itself: a match that has grown into the beginning of a loop skips
+/// its iterations.
 fn grown_candidates(collapsed: &LoopCollapsed) -> Result<Vec<Candidate>> {
     let symbols = collapsed.symbols();
     let mut candidates: Vec<Candidate> = Vec::new();
@@ -412,8 +410,8 @@ struct Settled {
 }
 
 impl<'a> Class<'a> {
-    /// Gives a candidate what does not belong to a longer one: they come in that order.
-    /// Nothing if all of it does.
+    /// Gives a candidate what does not belong to a longer one: they come in that order. Returns
+    /// `None` if all of it does.
     fn settle(&mut self, candidate: Candidate) -> Option<Settled> {
         let Candidate { length, starts, is_supermaximal } = candidate;
         let is_inside = |&start: &u32| self.covered.cover(start, start + length);
@@ -522,8 +520,7 @@ impl Pattern {
         let (count, length, processes) =
             (u128::from(self.count), u128::from(self.most_events), self.processes as u128);
         let first = match by {
-            // Loops inside that repeat now more and now less often are no part of what is
-            // always the same.
+            // Inner loops whose counts vary are not part of the constant content.
             RankBy::Events if self.fewest_events < self.most_events => count * self.symbols.len() as u128,
             RankBy::Events => self.explained,
             RankBy::Count => count,

@@ -1,16 +1,15 @@
 //! Paths with gaps: `B1 .. B3`, where any blocks of the frame may come between.
 //!
-//! What is counted is distinct ends: the last blocks with which the path can end within one
-//! frame. A gap can be of any length, so only the parts between gaps matter: the first part
-//! is looked for until it is found once, then the second one behind it, and so on; of the
-//! last part all occurrences count. That is a small automaton. A state is a part and the
-//! suffix overlaps of what happened since, and the states that can be reached are made by the
-//! subset construction: as many as the path has blocks, unless `*` makes more of them, up to
-//! [`MOST_STATES`].
+//! Distinct ends are counted: the last blocks with which the path can end within one frame. A
+//! gap can be of any length, so only the parts between gaps matter: the first match of the
+//! first part, then the first match of the second part behind it, and so on; all matches of the
+//! last part count. This is a small automaton. A state is a part and the suffix overlaps of
+//! what happened since, and the reachable states are built by the subset construction: as many
+//! as the path has blocks, unless `*` makes more of them, up to [`MOST_STATES`].
 //!
-//! What a stretch does to a path is then a table: for each state the one behind it, and
-//! how many ends there were. Tables are joined state by state and repeated by squaring.
-//! Cost: 16 bytes a state for each table, and a look at each of them for a join.
+//! The summary of a stretch is then a table: for each state the one behind it, and the number
+//! of ends. Tables are joined state by state and repeated by squaring. Cost: 16 bytes a state
+//! for each table, and one look-up for each state in a join.
 
 use super::super::PathQuery;
 use super::frame::{FrameMonoid, FrameState, FrameSummary};
@@ -40,7 +39,7 @@ pub(in super::super) struct Automaton {
     matched: Vec<usize>,
 }
 
-/// Where a state leads, and how many ends there are on the way.
+/// The next state, and how many ends the transition has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Step {
     pub(in super::super) state: GapState,
@@ -78,7 +77,7 @@ impl Automaton {
             }
             if subsets.len() > MOST_STATES || by_state.len() > MOST_STEPS {
                 return Err(Error::limit(
-                    "this path with gaps can go on in too many ways at once; use fewer * or fewer blocks",
+                    "this path with gaps needs too many states; use fewer * or fewer blocks",
                 ));
             }
             at += 1;
