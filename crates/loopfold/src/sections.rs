@@ -1,9 +1,8 @@
-//! What questions keep in an archive beside the fold: the index of functions, and the events in
-//! chunks.
+//! The sections that questions store in an archive beside the fold: the index of functions, and
+//! the events in chunks.
 //!
-//! The archive stores the bytes of such sections without knowing what they are, and the question
-//! on paths makes and reads them without knowing where they are stored. The two meet here and
-//! nowhere else.
+//! The archive stores the bytes of a section without knowing their meaning; the path question
+//! writes and reads them without knowing where they are stored. Only this module knows both.
 //!
 //! ```
 //! use loopfold::archive::{self, Archive, ReadConfig};
@@ -52,9 +51,9 @@ pub const CHECKS: [SectionCheck<'static>; 2] = [
     (SectionKind::Index, &|fold, section| PathIndex::verify(&section.content()?, fold)),
 ];
 
-/// The index of the fold that was read from an archive. Returns `None` if none is stored for the
-/// whole of it. An index that is damaged or of another fold is an error; the fold is then as good
-/// without it.
+/// The index of the fold that was read from an archive. Returns `None` if none is stored for
+/// the whole of it. Fails if the index is damaged or belongs to another fold; the fold is still
+/// complete without it.
 pub fn index<R: Read + Seek>(archive: &mut Archive<R>, fold: &Fold) -> Result<Option<PathIndex>> {
     let Some(section) = archive.section(SectionKind::Index)? else { return Ok(None) };
     PathIndex::decode(&section.content()?, fold).map(Some)

@@ -1,7 +1,6 @@
-//! Folds in the forms of other tools and of people, one exporter per file.
+//! Writes folds in other formats, one exporter per file.
 //!
-//! An exporter takes a fold and writes it down; it asks no question of it. [`grammar`]
-//! can be read back as well.
+//! An exporter only writes a fold; it computes nothing. [`grammar`] can also be read back.
 //!
 //! All exporters write the [canonical form](crate::Fold::canonical), so that a rule has
 //! the same number in each of them: `R7` of a picture is `R7` of the text.

@@ -1,18 +1,18 @@
 //! Cursor: a position in a stream that moves by items instead of events.
 //!
-//! A cursor stands between two *stretches*: some iterations of an item lie before it and
-//! some behind it, on every level of the rules it is in. It moves forwards or backwards past
-//! any number of iterations at a time, or enters one; where to do which is for the caller to
-//! decide, mostly by a [measure](super::measure) of what is ahead. So a question goes down
-//! to the events it asks for and passes over all others.
+//! A cursor stands between two *stretches*: some iterations of an item lie before it and some
+//! behind it, on every level of the rules it is in. It moves forwards or backwards past any
+//! number of iterations at a time, or enters one; the caller decides which, mostly by a
+//! [measure](super::measure) of what is ahead. So a question enters only the rules that hold
+//! the events it asks for and skips all others.
 //!
-//! A move costs O(1). Standing at a position costs the depth of the rules times the
-//! logarithm of their bodies. Memory is O(depth). [`Cursor::locate`] is the search that
-//! finding sequences and paths have in common: the items of the rules it enters, and two
-//! joins for each doubling of a repeat.
+//! A move costs O(1). Moving to a position costs the depth of the rules times the logarithm of
+//! their bodies. Memory is O(depth). [`Cursor::locate`] is the search that sequences and paths
+//! share; it costs the items of the rules it enters, and two joins for each doubling of a
+//! repeat.
 //!
-//! [`Cursor::visit`] leads a [`Visitor`] along whole rules. [`Unfold`](super::Unfold) is the
-//! same for those who want every event.
+//! [`Cursor::visit`] leads a [`Visitor`] along whole rules. [`Unfold`](super::Unfold) visits
+//! every event.
 
 use super::{Located, Target};
 use crate::RuleId;
@@ -69,7 +69,7 @@ pub enum Move {
     Leave,
 }
 
-/// Who is led along a stream by [`Cursor::visit`], and says where to go.
+/// Receives what [`Cursor::visit`] meets along a stream, and decides where to go.
 pub trait Visitor<T> {
     /// What can go wrong.
     type Error;
@@ -231,8 +231,8 @@ impl<'a, L: Located> Cursor<'a, L> {
         Some(Step::End { rule, again, position })
     }
 
-    /// Leads a visitor to the end. The same as [`step`](Self::step) again and again, but in
-    /// half of the time for those who look at most items.
+    /// Leads a visitor to the end. The same as repeated [`step`](Self::step)s, but in half of
+    /// the time for visitors that look at most items.
     #[inline]
     pub fn visit<V: Visitor<L::Item>>(&mut self, visitor: &mut V) -> Result<(), V::Error> {
         let located = self.located;
@@ -383,8 +383,8 @@ impl<'a, L: Located> Cursor<'a, L> {
         }
     }
 
-    /// Moves on to a position, and calls `pass` with every stretch on the way, the last one
-    /// cut where the position is.
+    /// Moves on to a position, and calls `pass` with every stretch before it, the last one cut
+    /// at the position.
     pub fn advance_to(&mut self, position: u64, mut pass: impl FnMut(Stretch<L::Item>)) {
         loop {
             self.pass_items_until(position, &mut pass);
@@ -438,8 +438,8 @@ impl<'a, L: Located> Cursor<'a, L> {
     }
 }
 
-/// What a search carries along a stream: a state that says how many occurrences end in a
-/// stretch that comes next.
+/// The state of a search along a stream. It computes how many occurrences end in the next
+/// stretch.
 pub trait Guide<T> {
     /// The value of a stretch.
     type Value;
@@ -459,9 +459,9 @@ pub trait Guide<T> {
         }
     }
 
-    /// Passes over the first of these items and returns how many: for guides that know a
-    /// faster way than item by item. Together they have no more than `skip` occurrences,
-    /// which are taken off it.
+    /// Passes over the first of these items and returns how many: for guides that can do better
+    /// than item by item. Together they have no more than `skip` occurrences, which are taken
+    /// off it.
     fn pass_items(&mut self, _items: &[T], _skip: &mut u64) -> usize {
         0
     }
@@ -477,10 +477,9 @@ pub trait Guide<T> {
 }
 
 impl<L: Located> Cursor<'_, L> {
-    /// Passes over `skip` occurrences and returns the position of the event with which the
-    /// next one ends; the guide has not passed that event, the cursor has. When there are
-    /// not so many, the cursor ends up at the end, and `skip` is what there is still to pass
-    /// over.
+    /// Passes over `skip` occurrences and returns the position of the event with which the next
+    /// one ends; the guide has not passed that event, the cursor has. If there are fewer, the
+    /// cursor moves to the end, and `skip` is the number of occurrences that are missing.
     pub fn locate<G: Guide<L::Item>>(&mut self, guide: &mut G, skip: &mut u64) -> Option<(u64, L::Item)> {
         loop {
             self.pass_items(guide, skip);

@@ -1,8 +1,8 @@
 //! Measures: values that can be joined and repeated, computed once for each rule.
 //!
 //! The first of the five traversals of a fold, from symbols up to roots. One pass over the
-//! rules, each after the rules it is made of, computes any measure in O(items × the cost of
-//! a join) plus the logarithm of each count, however long the trace is.
+//! rules, each after the rules it is made of, computes any measure in O(items × the cost of a
+//! join) plus the logarithm of each count, independent of the length of the trace.
 //!
 //! Most callers have a [`Measure`] and take [`measure_rules`] or [`Measured`], which knows
 //! symbols, rules and items. A caller with a layout of its own (bits, an index into a table,

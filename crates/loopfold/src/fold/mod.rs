@@ -284,7 +284,7 @@ impl Fold {
         &self.streams[id.index()]
     }
 
-    /// The streams by what answers call them, in order.
+    /// The streams with their identifiers, in order.
     pub fn stream_ids(&self) -> impl DoubleEndedIterator<Item = StreamId> + ExactSizeIterator + use<> {
         // A stream takes more than a byte, so their number fits.
         (0..self.streams.len() as u32).map(StreamId::from_raw)
@@ -294,8 +294,8 @@ impl Fold {
         &mut self.streams
     }
 
-    /// The sums of the rules, over all streams that have [sums](FoldedStream::sums);
-    /// nothing when there are none, or when streams or rules have changed since.
+    /// The sums of the rules, over all streams that have [sums](FoldedStream::sums). Returns
+    /// `None` if there are none, or if streams or rules have changed since.
     pub fn rule_sums(&self) -> Option<&RuleSums> {
         self.rule_sums.as_ref()
     }
@@ -344,7 +344,7 @@ impl Fold {
         }
     }
 
-    /// The number of events in all streams; nothing when that passes 64 bits.
+    /// The number of events in all streams. Returns `None` when that passes 64 bits.
     pub fn events(&self) -> Option<u64> {
         self.streams.iter().try_fold(0u64, |sum, stream| sum.checked_add(self.length(stream.root)))
     }
@@ -356,8 +356,8 @@ impl Fold {
         Ok(builder.finish())
     }
 
-    /// The same fold with some of its streams only. Its rules stay; their sums do if all
-    /// streams do that have any.
+    /// The same fold with some of its streams only. All rules stay; their sums stay if all
+    /// streams that have sums stay.
     pub fn with_streams(&self, chosen: impl Fn(&FoldedStream) -> bool) -> Fold {
         let streams: Vec<_> = self.streams.iter().filter(|stream| chosen(stream)).cloned().collect();
         let all_sums = summed_streams(&streams) == summed_streams(&self.streams);

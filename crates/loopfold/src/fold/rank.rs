@@ -1,4 +1,5 @@
-//! Rank: the position of the k-th of something, and how many there are before a position.
+//! Rank and select by weight: the position of the k-th unit of weight, and the weight before a
+//! position.
 //!
 //! What is counted is a weight of symbols: 1 for those that match and 0 for others, or any
 //! number. [`Rank`] is for many look-ups: one pass and 8 bytes an item, then a look-up costs

@@ -1,14 +1,14 @@
-//! The sink that folds what is pushed into it, so that a trace longer than memory takes
-//! the same road as a short one.
+//! The sink that folds events as they are pushed, so that a trace longer than memory is folded
+//! like a short one.
 //!
-//! Each stream has an [`Online`] of its own. Symbols are handed over in batches, to
-//! worker threads when there are several, so that reading and folding, and streams among
-//! themselves, run side by side. Which thread does what changes nothing in the result.
-//! What a stream could not take is lost, so after a failure there is no fold: every call
-//! that would give one, or hand over more symbols, reports that failure again.
+//! Each stream has an [`Online`] of its own. Symbols are handed over in batches, to worker
+//! threads when there are several, so that reading and folding run in parallel, and so do
+//! streams. The result does not depend on the threads. Symbols are lost when a stream fails, so
+//! after a failure there is no fold: every call that would return one, or hand over more
+//! symbols, reports that failure again.
 //!
-//! Memory: the grammars; up to a million symbols that wait to be handed over and a few
-//! batches on their way; the alphabet; and times, if they are kept, as a trace keeps them.
+//! Memory: the grammars; up to a million symbols that wait to be handed over, and a few batches
+//! in flight; the alphabet; and times, if they are kept, as a trace keeps them.
 
 use super::{FoldedRoot, Folder, Online};
 use crate::fold::{FoldBuilder, FoldedStream};
@@ -246,8 +246,8 @@ enum Message {
     Ask(Sender<Result<Vec<(Fold, FoldedRoot)>>>),
 }
 
-/// A thread that folds. It ends at the first failure, so that whoever sends it more learns
-/// of it at once and not when everything was read.
+/// A thread that folds. It ends at the first failure, so that the sender learns of it at once
+/// and not when everything was read.
 struct Worker {
     messages: SyncSender<Message>,
     thread: JoinHandle<Result<Vec<(Fold, FoldedRoot)>>>,
@@ -279,7 +279,7 @@ fn work(inbox: Receiver<Message>, mut grammars: Grammars) -> Result<Vec<(Fold, F
             Message::Open(online) => grammars.streams.push(online),
             Message::Extend(place, symbols) => grammars.extend(place, &symbols)?,
             Message::Ask(answer) => {
-                // Whoever asked may have gone.
+                // The receiver may have been dropped.
                 let _ = answer.send(grammars.so_far());
             }
         }

@@ -1,15 +1,14 @@
 //! Outermost first: Xu's optimal order (section IV), and with leftmost ties Knödtel's
 //! halving.
 //!
-//! The longest loop body first; among equally long ones the one with the most
-//! iterations, then the leftmost; then the same inside one copy of the body and in each
-//! gap beside it, as if that were a stream of its own.
+//! Takes the longest loop body first; among equally long ones the one with the most iterations,
+//! then the leftmost. Then it recurses into one copy of the body and into each gap beside it.
 //!
-//! All of that is one sweep over the runs of the stream, the longest period first. A
-//! run clipped to an interval is a run of that interval as long as two periods remain,
-//! and every run of the interval arises so. So the sweep keeps the boundaries of the
-//! intervals still open, clips each run to those it meets, and takes what is left. The
-//! copies of a chosen body after the first are dead.
+//! All of that is one sweep over the runs of the stream, the longest period first. A run
+//! clipped to an interval is a run of that interval as long as two periods remain, and every
+//! run of the interval arises this way. So the sweep keeps the boundaries of the intervals
+//! still open, clips each run to those it meets, and takes what is left. The copies of a chosen
+//! body after the first are dead.
 //!
 //! Runs are handled by classes of periods, a power of two each. What [`Runs`] notes as
 //! copies inside a longer run is looked at only when that run's class is done, and then

@@ -1,4 +1,4 @@
-//! Choosing among repeats of one period that overlap.
+//! Chooses among overlapping repeats of one period.
 
 use super::Ties;
 use std::cmp::Reverse;

@@ -1,5 +1,5 @@
-//! Events as sources emit them: what happened ([`Event`]), which makes the symbol, and
-//! when ([`Timing`]), which differs from one occurrence to the next and never does.
+//! Events as sources emit them: what happened ([`Event`]), which determines the symbol, and
+//! when ([`Timing`]), which differs between occurrences and never does.
 
 /// What happened. Events that are equal have the same symbol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

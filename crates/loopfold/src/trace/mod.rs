@@ -70,12 +70,12 @@ pub trait Sink: Send {
         self.push(stream, symbol, Timing::UNKNOWN)
     }
 
-    /// What counts as the same event. Says which fields the user asked for, so that a
-    /// source need not produce what would be thrown away: a source gives events its
-    /// default fields unasked, and others only when they are wanted.
+    /// What counts as the same event. Says which fields the user asked for, so that a source
+    /// need not produce unused fields: a source always emits its default fields, and others
+    /// only on request.
     fn projection(&self) -> &Projection;
 
-    /// Whether starts, durations and metrics are of any use to the sink.
+    /// Whether the sink uses starts, durations and metrics.
     fn wants_times(&self) -> bool;
 
     /// How many streams were opened so far.

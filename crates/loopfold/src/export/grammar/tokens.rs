@@ -1,7 +1,7 @@
 //! The words of a grammar, read one line at a time.
 //!
-//! A statement is a line and the indented lines after it. Comments begin with `#` and
-//! end with the line; lines with nothing else in them mean nothing.
+//! A statement is a line and the indented lines after it. Comments begin with `#` and end with
+//! the line; empty lines are ignored.
 
 use super::{MAGIC, VERSION, begins_word, continues_word, quote};
 use crate::{Error, Result};
@@ -26,7 +26,7 @@ pub(super) enum Token {
     End,
 }
 
-/// Reads words. There always is a current one; at first that is an end.
+/// Reads words. There is always a current one, at first an end.
 pub(super) struct Tokens<R> {
     input: R,
     line: Vec<u8>,
@@ -87,8 +87,7 @@ impl<R: BufRead> Tokens<R> {
         Ok(true)
     }
 
-    /// Whether the text ends with this statement, of which the last word must have been
-    /// passed.
+    /// Whether the text ends with this statement, whose last word must have been passed.
     pub(super) fn is_over(&self) -> bool {
         self.ended
     }
@@ -169,7 +168,7 @@ impl<R: BufRead> Tokens<R> {
         }
     }
 
-    /// Goes on to the next line that says something.
+    /// Moves to the next line that is not empty.
     fn next_line(&mut self) -> Result<()> {
         while self.read_line()? {
             let indented = matches!(self.line.first(), Some(b' ' | b'\t'));

@@ -1,8 +1,8 @@
 //! The pairs around a new rule, as they are found.
 //!
-//! Nearly always the rule stands there once, and a table by the kind of its neighbour
-//! tells which pair it is; the rest are found by their hash. Takes 8 bytes a kind, and 8 a
-//! place until the pairs are complete.
+//! Nearly always the rule is not repeated, and a table indexed by the kind of its neighbour
+//! gives the pair; the rest are found by their hash. Takes 8 bytes a kind, and 8 a place until
+//! the pairs are complete.
 
 use super::sequence::END;
 use hashbrown::HashMap;

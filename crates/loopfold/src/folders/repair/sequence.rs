@@ -1,9 +1,8 @@
-//! The streams while pairs of items are replaced: one cell an item, and holes where items
-//! were.
+//! The streams during the replacement of pairs: one cell an item, and holes where items were.
 //!
-//! Positions stay what they are until [`Sequence::close_holes`], so that lists of them stay
-//! true. A hole tells its length in its first and in its last cell, so that either
-//! neighbour is one step away however long it is. A cell takes 4 bytes.
+//! Positions do not change until [`Sequence::close_holes`], so that lists of them stay valid. A
+//! hole stores its length in its first and in its last cell, so that either neighbour is one
+//! step away. A cell takes 4 bytes.
 
 /// Marks the cells of a hole; the rest of the cell is a length.
 const HOLE: u32 = 1 << 31;

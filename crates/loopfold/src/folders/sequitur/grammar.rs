@@ -5,8 +5,8 @@
 //! of its places; where places overlap, at the first of them.
 //!
 //! Whenever neighbours change, the place goes to a list of places to check, and
-//! [`Grammar::settle`] works it off. To check a place too often, or one that meanwhile is
-//! something else, does no harm.
+//! [`Grammar::settle`] works it off. Checking a place too often, or one that has changed
+//! meanwhile, does no harm.
 
 use crate::fold::{FoldBuilder, Item, Target};
 use crate::{Error, Result, RuleId, Symbol};
@@ -224,8 +224,8 @@ impl Grammar {
         self.previous(self.previous(START))
     }
 
-    /// The place of a digram: the first one, if there are several that overlap; nothing if
-    /// there is none here.
+    /// The place of a digram: the first one, if there are several that overlap. Returns `None`
+    /// if there is none here.
     fn first_of_overlapping(&self, mut place: Place) -> Option<Place> {
         let value = self.value(place);
         if value >= HEAD || self.value(self.next(place)) >= HEAD {
@@ -372,7 +372,7 @@ impl Grammar {
     }
 }
 
-/// The way out.
+/// Conversion to a fold.
 impl Grammar {
     /// Adds the rules to a builder and returns the start rule.
     pub(super) fn rules(&self, builder: &mut FoldBuilder) -> Result<RuleId> {

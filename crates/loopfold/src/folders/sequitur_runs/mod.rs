@@ -98,7 +98,7 @@ pub(super) fn begin() -> Box<dyn Online> {
     Box::new(Folding::new())
 }
 
-/// A stream on its way into a grammar.
+/// A stream that is being folded.
 #[derive(Clone)]
 struct Folding {
     grammar: Grammar,
