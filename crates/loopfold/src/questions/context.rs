@@ -1,14 +1,13 @@
 //! Context: what comes before and after an event or a sequence, with counts.
 //!
-//! For every occurrence of the query the events around it are looked at, up to a depth
-//! on either side. A stretch of up to w events (the query and its neighbours on one
-//! side) that occurs in the trace belongs to exactly one place in the rules: the lowest
-//! rule in which it reaches from one item into another, or the item that repeats in
-//! which it reaches from one iteration into another. So each rule is looked at once:
-//! its items, each cut down to its first and last w - 1 events, are written one after
-//! the other, and what reaches over a seam there counts as often as the rule is used.
-//! Of an item that repeats t times, what begins in the first of its iterations and
-//! reaches into the k-th one after it, occurs t - k times.
+//! For every occurrence of the query the events around it are counted, up to a depth on either
+//! side. A stretch of up to w events (the query and its neighbours on one side) that occurs in
+//! the trace belongs to exactly one place in the rules: the lowest rule in which it reaches
+//! from one item into another, or the item that repeats in which it reaches from one iteration
+//! into another. So each rule is processed once: its items, each cut to its first and last w -
+//! 1 events, are concatenated, and a stretch that crosses a seam counts as often as the rule is
+//! used. In an item that repeats t times, a stretch that begins in the first iteration and ends
+//! in the k-th one after it occurs t - k times.
 //!
 //! Cost: for each item that may hold the query about 2 w steps, and some more for each
 //! occurrence that is written; memory for the [borders](crate::fold::borders) of w - 1
@@ -205,7 +204,7 @@ impl Scan {
         self.places.get(event as usize).copied().unwrap_or(0)
     }
 
-    /// What reaches over a seam between items or iterations.
+    /// Counts the stretches that cross a seam between items or iterations.
     fn rules(&mut self, fold: &Fold, borders: &Borders<'_, Fold>) -> Result<()> {
         let uses = rule_uses(fold)?;
         let holds = holding(fold, |node| self.places_of(node.raw()) != 0);
@@ -234,7 +233,7 @@ impl Scan {
         Ok(())
     }
 
-    /// What reaches from the first iteration of an item into later ones.
+    /// Counts the stretches from the first iteration of an item into later ones.
     fn iterations(
         &mut self,
         item: Item,
@@ -260,7 +259,7 @@ impl Scan {
         })
     }
 
-    /// What reaches over the beginning or the end of a stream.
+    /// Counts the occurrences at the beginning or the end of a stream.
     fn streams(&mut self, fold: &Fold, borders: &Borders<'_, Fold>) -> Result<()> {
         let mut streams: HashMap<RuleId, u64> = HashMap::new();
         fold.streams().iter().for_each(|stream| *streams.entry(stream.root()).or_default() += 1);

@@ -1,4 +1,4 @@
-//! What is looked for in a trace.
+//! A query: a sequence of events to find in a trace.
 //!
 //! A query is a sequence of events, one directly after the other in a stream. Each of
 //! them may be one of several symbols: a bare name means all events of that name,

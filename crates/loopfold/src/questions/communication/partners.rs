@@ -1,14 +1,14 @@
-//! Partners: which send is which receive, and which calls are the same collective operation.
+//! Matches sends with receives, and the calls of a collective operation with each other.
 //!
-//! Messages from one process to another with the same communicator and tag are received in
-//! the order in which they are sent, so the n-th send belongs to the n-th receive; the n-th
+//! Messages from one process to another with the same communicator and tag are received in the
+//! order in which they are sent, so the n-th send belongs to the n-th receive; the n-th
 //! collective operation on a communicator is the same one for all of its members. A receive
-//! that leaves open from whom or with which tag takes what no other receive has taken; its
-//! partner is known only where one process alone can have sent it, and in one order.
+//! with a wildcard source or tag takes what no other receive has taken; its partner is known
+//! only if a single process can have sent it, in a single order.
 //!
-//! Both ends are compared with their loops ([`zip`]), so the cost goes with what is written;
-//! where loops do not go together, only the first messages are followed.
-//! What is left over at one end is communication that never came to an end: often the bug.
+//! Both ends are compared with their loops ([`zip`]), so the cost is O(written events). Where
+//! the lengths of loops do not fit each other, only the first messages are matched. Messages
+//! that remain at one end were never completed, which is often the bug.
 
 use super::call::{CommId, Message, Peer, WORLD};
 use super::processes::{DoneEvent, Processes};
@@ -18,12 +18,12 @@ use crate::{Error, Result, Symbol};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 
-/// What is between two processes.
+/// The messages between two processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// How many messages.
     pub messages: u64,
-    /// How many bytes, as far as events say so.
+    /// How many bytes, of the events that state it.
     pub bytes: u64,
 }
 
@@ -32,13 +32,13 @@ pub struct Traffic {
 pub struct Unmatched {
     /// Sends that nobody received, or receives that nobody sent to.
     pub sent: bool,
-    /// Who sends; nothing if it could be several.
+    /// Who sends. `None` if it could be several.
     pub from: Option<u32>,
     /// Who receives.
     pub to: u32,
     /// The communicator.
     pub comm: String,
-    /// The tag; nothing if it could be several.
+    /// The tag. `None` if it could be several.
     pub tag: Option<i64>,
     /// How many there are.
     pub count: u64,
@@ -53,7 +53,7 @@ pub struct Disagreement {
     pub comm: String,
     /// Which of its operations is the first that they disagree on, from 0.
     pub nth: u64,
-    /// For both, the stream, the position and the event; nothing where a stream has ended.
+    /// For both, the stream, the position and the event. `None` where a stream has ended.
     pub seen: [(usize, Option<(u64, Symbol)>); 2],
 }
 
@@ -75,7 +75,8 @@ pub struct Partners {
     pub absent: u64,
     /// Receives from whoever sends whose partner is not known.
     pub unresolved: u64,
-    /// True if some events have partners that are not known, as their loops do not go together.
+    /// True if some events have unknown partners, because the lengths of their loops do not fit
+    /// each other.
     pub is_cut: bool,
 }
 
@@ -180,7 +181,8 @@ struct Matching<'p, 'a> {
 }
 
 /// Ends of messages, and steps to match them, beyond a number for each written event. An event
-/// has one or two, unless it is a list; a pair of loops that go together takes a few steps.
+/// has one or two, unless it is a list; a pair of loops that iterate in lockstep takes a few
+/// steps.
 const MOST_MORE: u64 = 1 << 24;
 const MOST_EACH: u64 = 64;
 
@@ -534,8 +536,8 @@ impl<'p, 'a> Matching<'p, 'a> {
         self.result.unmatched.push(Unmatched { sent, from, to, comm, tag, count, first });
     }
 
-    /// The stream and position of the n-th message of a kind that a process sends or receives;
-    /// nothing if enough others have been looked for.
+    /// The stream and position of the n-th message of a kind that a process sends or receives.
+    /// Returns `None` if the limit of such searches is reached.
     fn find(
         &self,
         (own, comm): (u32, CommId),
@@ -582,7 +584,7 @@ impl<'p, 'a> Matching<'p, 'a> {
     }
 
     /// For each group the streams of processes that are members and do nothing there, one for
-    /// each of them, as far as it is known who is a member.
+    /// each of them, if the members are known.
     fn idle_members(&self) -> HashMap<usize, Vec<(usize, Vec<Node>)>> {
         let Processes { calls, communicators, .. } = self.processes;
         let mut ids: HashMap<&str, CommId> = HashMap::new();
@@ -611,8 +613,8 @@ impl<'p, 'a> Matching<'p, 'a> {
         idle
     }
 
-    /// Links what two members do together, and tells which operation is the first that they
-    /// disagree on.
+    /// Links the operations of two members, and returns the first operation on which they
+    /// disagree.
     fn match_collective(&mut self, first: &[Node], second: &[Node]) -> Option<u64> {
         let mut differs: Option<u64> = None;
         let mut steps = self.steps;

@@ -1,8 +1,8 @@
-//! All patterns of a trace in one list: what several processes do together first, then what
-//! single processes repeat; each in the order that was asked for, numbered from 1.
+//! Lists all patterns of a trace: those of several processes first, then those of single
+//! processes; each in the requested order, numbered from 1.
 //!
 //! Time and memory are those of [`Patterns::of`], [`Partners::of`] and
-//! [`communication_patterns`], which see. A trace without communication costs the first alone.
+//! [`communication_patterns`]. A trace without communication costs the first alone.
 
 use super::join::{CommunicationPattern, Part, communication_patterns};
 use super::partners::Partners;
@@ -78,8 +78,8 @@ impl TracePatterns {
         Some(FirstPlace::Process(Part { stream: stream as u32, start, end }))
     }
 
-    /// The number of the smallest pattern of several processes that such a pattern is a part of,
-    /// as far as its first place says. The first 100 are looked at.
+    /// The number of the smallest pattern of several processes that such a pattern is a part
+    /// of, judged by its first place. The first 100 are examined.
     pub fn within(&self, pattern: &CommunicationPattern) -> Option<usize> {
         let first = pattern.parts()[0];
         let mut smallest: Option<(u32, usize)> = None;

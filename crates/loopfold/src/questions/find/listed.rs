@@ -1,5 +1,5 @@
-//! Long queries that are rare: a part of the query is found first, and what stands
-//! around it is compared event by event.
+//! Finds long, rare queries: first a part of the query, then the events around it are compared
+//! one by one.
 //!
 //! A part of 64 events needs one machine word where the whole query needs many. It is
 //! taken from around the query's rarest event, so mostly little is left to compare. The
@@ -22,8 +22,8 @@ const PART: usize = 64;
 /// Items of the fold for each place that may be compared.
 const ITEMS_A_PLACE: u64 = 16;
 
-/// Rules nested deeper than this make it too long a way to a place: no folder makes
-/// such, but an archive can.
+/// Deeper rules make the descent to a place too long. No folder makes such rules, but an
+/// archive can contain them.
 const DEEPEST: u32 = 1000;
 
 impl Listed {

@@ -1,14 +1,13 @@
-//! Finding: how often a sequence of events occurs, and where, without unfolding.
+//! Finds how often a sequence of events occurs, and where, without unfolding.
 //!
-//! An occurrence is where the events of the query stand one directly after the other in
-//! one stream; occurrences may overlap, and all count. The answer does not depend on
-//! which folder made the fold.
+//! An occurrence is where the events of the query are consecutive in one stream; occurrences
+//! may overlap, and all count. The answer does not depend on which folder made the fold.
 //!
-//! Asking costs one pass over the items of the fold, a few nanoseconds each (see
-//! `summary`); after that a count costs nothing and a place one descent of the rules (see
-//! `matcher`). Memory: 4 bytes a node, and a summary for each rule that holds a symbol of
-//! the query. Queries of more than 64 events cost up to some nanoseconds an item for
-//! every 64 of them, unless they are rare (see `listed`).
+//! A query costs one pass over the items of the fold, a few nanoseconds each (see `summary`);
+//! after that a count costs nothing and a place one descent of the rules (see `matcher`).
+//! Memory: 4 bytes a node, and a summary for each rule that holds a symbol of the query.
+//! Queries of more than 64 events cost up to some nanoseconds an item for every 64 of them,
+//! unless they are rare (see `listed`).
 
 pub(super) mod bits;
 mod listed;

@@ -1,4 +1,4 @@
-//! Match summaries: what a stretch of a trace does to a query, as a monoid.
+//! Match summaries: the matches of a query in a stretch of a trace, as a monoid.
 //!
 //! For a query of m events, a stretch `u` is known by
 //! * its *suffix overlaps*: the k, 0 < k < m, for which the query's first k events end `u`;
@@ -23,7 +23,7 @@ use crate::{Result, Symbol};
 use hashbrown::HashMap;
 use std::convert::Infallible;
 
-/// What a stretch does to a query.
+/// The matches of a query in a stretch.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::questions) struct MatchSummary<B> {
     /// How often the query occurs. That is never more than the events of the stretch,
@@ -135,7 +135,7 @@ impl<B: Bits> MatchMonoid<B> {
         summary
     }
 
-    /// Turns the suffixes of what lies before a stretch into those behind it.
+    /// Converts the suffixes before a stretch to those behind it.
     #[inline]
     pub(in crate::questions) fn follow(&self, suffixes: &mut B, summary: &MatchSummary<B>) {
         suffixes.follow(&summary.infixes, summary.length as usize, &self.places, &summary.suffixes);

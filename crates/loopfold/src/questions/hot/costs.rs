@@ -1,4 +1,4 @@
-//! What events cost, and when a subpath costs enough.
+//! The costs of events, and the limit from which a subpath is hot.
 //!
 //! All costs are whole numbers of one small unit, so that whether a subpath is hot does
 //! not depend on the order in which anything is added. Whole costs are kept as they are;

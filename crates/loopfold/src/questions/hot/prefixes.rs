@@ -1,8 +1,7 @@
-//! The first events of rules, unfolded when they are first looked at and only as far.
+//! A cache of the first events of rules, unfolded lazily.
 //!
-//! What was unfolded stays where it is, so that whoever goes through a rule need not
-//! look it up at every event. When a limit of memory is reached, events of rules that
-//! are not known far enough are looked up one by one.
+//! Unfolded events do not move, so a walk through a rule does not look them up at every event.
+//! When the memory limit is reached, events that are not in the cache are looked up one by one.
 
 use crate::RuleId;
 use crate::fold::Fold;
@@ -76,8 +75,8 @@ impl<'a> PrefixCache<'a> {
         &self.events[known.start as usize..(known.start + known.length) as usize]
     }
 
-    /// The events of a rule from number `at` on, as many as are wanted or more; there must
-    /// be so many. Nothing when they cannot be kept.
+    /// The events of a rule from number `at` on, as many as are wanted or more; the rule must
+    /// have that many. Returns `None` if they cannot be kept.
     pub(super) fn from(&mut self, rule: RuleId, at: u32, wanted: u32) -> Option<Known> {
         if at + wanted > self.known[rule.index()].length && !self.unfold(rule, at + wanted) {
             return None;

@@ -1,16 +1,16 @@
-//! All subpaths that are hot, exactly, by growing each from its first event.
+//! Finds all hot subpaths exactly, by extending each from its first event.
 //!
-//! A subpath's continuations are looked at one event after the other, the longest first,
-//! with where their occurrences end (see [`Ends`]); nothing is ever unfolded but the
-//! beginnings of rules. A subpath whose count is too small for any continuation of at
-//! most the greatest length to be hot is left; so is a hot one, unless all are wanted.
+//! A depth-first search over continuations, with the ends of their occurrences (see [`Ends`]);
+//! only the first events of rules are unfolded. A subpath is pruned if its count is too small
+//! for any continuation of at most the greatest length to be hot; so is a hot one, unless all
+//! are wanted.
 //!
-//! Each rule is left at its end at most once for each length, so the cost is bounded by
-//! items times length, times how far inside a part subpaths are followed that began
-//! before it; with limits such as a thousandth of all events nearly everything is left
-//! after a few events. A fold without structure is sorted as a plain stream would be, by
-//! one event after another. Memory: that of [`SuccessorIndex`], and the ends of the subpaths
-//! on the way to the present one.
+//! Each rule is left at its end at most once for each length, so the cost is bounded by items
+//! times length, times how far subpaths are followed into a part that they did not begin in;
+//! with limits such as a thousandth of all events nearly everything is pruned after a few
+//! events. A fold without structure is sorted as a plain stream would be, by one event after
+//! another. Memory: that of [`SuccessorIndex`], and the ends of the prefixes of the current
+//! subpath.
 
 use super::best::Best;
 use super::costs::reaches;

@@ -1,12 +1,11 @@
 //! An upper bound on the cost of what follows the occurrences of a subpath within the
 //! greatest length.
 //!
-//! Where events differ in what they cost, one rare and very expensive event would make every
-//! subpath look as if it could become hot. So for every item it is known what the next
-//! events after it cost: the rest of its rule, and if that is not long enough, what
-//! follows the rule, averaged over its uses, since in the end the costs of all
-//! occurrences are added up anyway. What lies a little beyond the greatest length may be
-//! counted in; nothing within it is left out.
+//! Where events differ in cost, one rare and very expensive event would make every subpath look
+//! as if it could become hot. So for every item the cost of the next events is known: those of
+//! the rest of its rule, and if that is not long enough, of what follows the rule, averaged
+//! over its uses, since the costs of all occurrences are added anyway. The bound may include
+//! events a little beyond the greatest length; it omits none within it.
 //!
 //! Averages are floating-point numbers that are only added and multiplied, and rounded
 //! up in the end. Cost: two passes over the rules, each with a look at as many items as

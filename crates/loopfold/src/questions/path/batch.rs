@@ -1,14 +1,14 @@
-//! Many short paths of one function at once, for a function that never calls itself.
+//! Searches for many short paths of a non-recursive function in one pass.
 //!
-//! A path of such a function is a plain sequence of its own symbols, so an occurrence crosses
-//! a seam between items, or between iterations of one, in exactly one node of the function's
-//! slice: the lowest one that holds it. Around each seam lie a few windows as long as a path,
-//! and each is looked up in a table of all the paths. What is found counts
-//! as often as its node occurs, and the first of it is where its node first is.
+//! A path of such a function is a plain sequence of its own symbols, so an occurrence crosses a
+//! seam between items, or between iterations of one, in exactly one node of the function's
+//! slice: the lowest one that holds it. The few windows around each seam that are as long as a
+//! path are looked up in a hash table of all paths. A match counts as often as its node occurs,
+//! and its first occurrence is in the first occurrence of its node.
 //!
-//! One pass over the slice, some 20 ns for each seam, block and length of paths, however many
-//! paths there are; and one pass down it for each distinct stream. Memory: 8 bytes a rule and
-//! block, and 32 for each seam that holds a path.
+//! One pass over the slice, some 20 ns for each seam, block and length of paths, independent of
+//! the number of paths; and one top-down pass for each distinct stream. Memory: 8 bytes a rule
+//! and block, and 32 for each seam that holds a path.
 
 use super::slice::{FunctionSlice, SliceItem};
 use super::strategy::PathOccurrences;
@@ -21,7 +21,7 @@ use crate::{Error, Result, RuleId, StreamId, Symbol};
 use hashbrown::HashMap;
 use std::sync::Arc;
 
-/// The longest paths that are searched in this way.
+/// The longest paths that are searched together.
 const LONGEST: usize = 32;
 /// The most streams.
 const MOST_STREAMS: usize = 256;

@@ -1,5 +1,5 @@
-//! How calls nest in a stretch: the monoid of brackets, which is behind levels of entry, exit
-//! and return, what a stretch does to a path, and the scan back to where a call began.
+//! How calls nest in a stretch, as the monoid of brackets. The entry, exit and return levels,
+//! the path summaries and the reverse scan are based on it.
 //!
 //! A stretch leaves some frames that it did not enter, and enters some that it does not
 //! leave. Side by side, the frames that the second stretch leaves are first those that the
@@ -7,7 +7,7 @@
 //! whether the lowest frame has a block) is a [`LevelFact`], counted from the lowest level that
 //! the stretch reaches; joining and repeating stretches only raises facts and merges them.
 //!
-//! A few instructions for a join and for any repeat. For functions that are not recursive,
+//! A join and a repeat cost a few instructions. For functions that are not recursive,
 //! [`FrameBoundary`] is all of it in three bits.
 
 use super::functions::Step;

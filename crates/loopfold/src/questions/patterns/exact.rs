@@ -1,5 +1,5 @@
-//! All maximal repeats of a stream, and which of them are supermaximal: the check on the
-//! n-gram detector, and what to ask for when nothing may be missed.
+//! Finds all maximal repeats of a stream, and which of them are supermaximal: a check on the
+//! n-gram detector, and the method when nothing may be missed.
 //!
 //! A *repeat* is a sequence of two or more events with two occurrences that do not overlap. It
 //! is *maximal* if it occurs neither always with the same event before it nor always with the
@@ -149,7 +149,7 @@ fn maximal(stream: &[Symbol], suffixes: &Suffixes) -> Vec<Repeat> {
     repeats
 }
 
-/// Tells whether symbols are all different.
+/// Tests whether symbols are all different.
 #[derive(Default)]
 struct Different {
     /// The last question in which each symbol came.

@@ -1,8 +1,8 @@
-//! Which of many intervals of a stream hold a symbol.
+//! Finds which of many intervals of a stream contain a symbol.
 //!
-//! Intervals lie in each other or apart, as a rule, so that a symbol is in few; where they
-//! overlap without end, the last ones are left out. Time and memory go with the length of all
-//! that are kept.
+//! Intervals are mostly nested or disjoint, so that a symbol is in few; where too many overlap,
+//! the last ones are left out. Time and memory are O(total length of the intervals that are
+//! kept).
 
 /// Intervals of a stream, in an order of the caller's choice, each with something to know of it.
 #[derive(Clone, Debug, Default)]

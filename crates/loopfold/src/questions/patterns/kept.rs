@@ -1,5 +1,4 @@
-//! Where the events that patterns are made of are among all events of a stream, and the other
-//! way round.
+//! Converts positions between the events that patterns are made of and all events of a stream.
 //!
 //! A [`Rank`] of the fold: one pass over the items, 8 bytes each; then a look-up costs the
 //! depth of the rules times the logarithm of their bodies.

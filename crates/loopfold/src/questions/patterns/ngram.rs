@@ -1,5 +1,5 @@
-//! The n-gram detector of Alawneh and Hamou-Lhadj (section IV.B): patterns of a stream, in
-//! one pass, while it arrives.
+//! The n-gram detector of Alawneh and Hamou-Lhadj (section IV.B): finds patterns of a stream
+//! online, in one pass.
 //!
 //! A pointer goes over the stream. A bi-gram that was not seen before is noted, and the
 //! pointer moves on by one. One that was seen before grows, event by event, as long as what
@@ -358,7 +358,7 @@ impl Detector {
 }
 
 /// How often what begins at a position is there, one directly after the other; `same` events
-/// behind it are known to be the same. Nothing if that depends on events still to come.
+/// behind it are known to be the same. Returns `None` if that depends on events still to come.
 fn tandem(stream: &[Symbol], at: usize, length: usize, same: &mut usize, finished: bool) -> Option<usize> {
     let behind = stream.get(at + length..).unwrap_or_default();
     let compared = *same;

@@ -1,10 +1,9 @@
-//! What of a stream is compared with a pattern.
+//! Selects the events of a stream that are compared with a pattern.
 //!
 //! In a trace with communication that is communication only, without the envelope of its
-//! messages: name, peer and communicator of sends, receives and collectives. In any other
-//! trace every event is compared as it is. Patterns that are known by name have nothing but
-//! sends, receives and the processes at their other ends. Time and memory go with the
-//! alphabet.
+//! messages: name, peer and communicator of sends, receives and collectives. In any other trace
+//! every event is compared as it is. Patterns that are known by name have nothing but sends,
+//! receives and the processes at their other ends. Time and memory are O(alphabet).
 
 use crate::fold::Fold;
 use crate::questions::communication::{Call, Calls, Channel, Communicators, Peer};
@@ -70,7 +69,7 @@ impl Compared {
         self.only_communication
     }
 
-    /// What each symbol of the trace is compared as; nothing if it is passed over.
+    /// What each symbol of the trace is compared as. `None` if it is skipped.
     pub fn symbols(&self) -> &[Option<Symbol>] {
         &self.symbols
     }

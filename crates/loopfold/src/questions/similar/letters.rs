@@ -1,4 +1,4 @@
-//! The events of a pattern as small numbers of its own.
+//! Maps symbols to the letters of a pattern: small numbers.
 //!
 //! An event of a pattern may be one of several symbols, as a bare name is. All symbols that
 //! may be the same events of the pattern are one *letter*; all others are letter 0, which is
@@ -8,7 +8,7 @@
 use crate::{Error, Result, Symbol};
 use hashbrown::HashMap;
 
-/// What a symbol is to a pattern.
+/// The class of a symbol for a pattern.
 pub(super) type Letter = u16;
 
 /// Any symbol that is no event of the pattern.

@@ -1,10 +1,10 @@
-//! Looking for a pattern in all streams that it concerns: one sequence in every stream, or a
-//! sequence of its own in the stream of each process, whose windows are joined into occurrences.
+//! Searches for a pattern in all streams that it concerns: one sequence in every stream, or a
+//! separate sequence for each process, whose windows are joined to occurrences.
 //!
-//! Equal streams are searched once. Of a pattern that can be done in several ways each variant is
-//! looked for, and the one that fits best is taken. Time: that of [`find_similar`] for each
-//! distinct stream, and of [`join_similar`] for each variant, which [`MessagesInOrder`] are
-//! matched for once. Memory is O(similar windows), at most 2²⁴ for each process.
+//! Equal streams are searched once. Every variant of a pattern is searched, and the one that
+//! fits best is taken. Time: that of [`find_similar`] for each distinct stream, and of
+//! [`join_similar`] for each variant, which [`MessagesInOrder`] are matched for once. Memory is
+//! O(similar windows), at most 2²⁴ for each process.
 
 use super::{
     Compared, Filtered, LikePattern, Likeness, MessagesInOrder, ProcessStreams, RolesAndPeers,
@@ -25,14 +25,14 @@ pub type EventSequence = Vec<Vec<Symbol>>;
 pub enum SimilarPattern {
     /// In all streams the same.
     Everywhere(EventSequence),
-    /// In the stream of each process its own, in one of several ways.
+    /// A separate sequence for each process, in one of several variants.
     Processes(Vec<SimilarVariant>),
 }
 
-/// One of the ways to do the same thing.
+/// A variant of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimilarVariant {
-    /// What is done first, if there are other ways.
+    /// What is done first, if there are other variants.
     pub order: Option<String>,
     /// The events of each process.
     pub sequences: BTreeMap<usize, EventSequence>,
@@ -96,7 +96,7 @@ pub struct SimilarFound {
     pub filtered: Filtered,
     /// Of a pattern of several processes: what the windows are together.
     pub joined: Option<JoinedOccurrences>,
-    /// Other ways to do it that occur too, and how often.
+    /// Other variants that occur too, and how often.
     pub other_orders: Vec<(String, usize)>,
     /// How many processes of the pattern the trace does not have.
     pub absent_processes: usize,
@@ -105,7 +105,7 @@ pub struct SimilarFound {
 /// The occurrences of a pattern of several processes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JoinedOccurrences {
-    /// Which of several ways it is done in.
+    /// Which of several variants it is.
     pub order: Option<String>,
     /// How many events the pattern has, in all processes.
     pub pattern_events: u64,
@@ -118,7 +118,7 @@ pub struct JoinedOccurrences {
 /// More windows do not fit in memory together.
 const MOST_WINDOWS: usize = 1 << 24;
 
-/// More events cannot be looked at in anyone's time.
+/// More events would take too long.
 const MOST_EVENTS: u64 = 1 << 40;
 
 impl SimilarPattern {

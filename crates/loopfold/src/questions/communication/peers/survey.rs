@@ -1,8 +1,8 @@
-//! What traces and folds say of their communicators: the calls that made them, the messages
-//! that each process sends and receives in them.
+//! Collects the calls that create communicators, and the messages that each process sends and
+//! receives in them, from traces and folds.
 //!
-//! Folds are not unfolded: which rules hold what is looked for guides the walk, and there is
-//! an end to it, whatever a fold claims.
+//! Folds are not unfolded: the walk enters only rules that contain such events, and it is
+//! bounded, whatever a fold claims.
 
 use super::super::Creation;
 use super::super::call::text_of;
@@ -27,7 +27,7 @@ const MOST_STEPS: usize = 1 << 28;
 pub(in super::super) struct Creations {
     /// For each stream, in order.
     pub(in super::super) by_stream: Vec<Vec<Creation>>,
-    /// Those that are made in a way that does not say who is in them.
+    /// Those that are created by a call that does not state the members.
     pub(super) unclear: BTreeSet<String>,
 }
 
@@ -90,8 +90,8 @@ pub(super) fn used_comms(trace: &Trace, folds: &[Fold]) -> BTreeSet<String> {
     used
 }
 
-/// Calls `then` with the symbols outside of rules that do not hold what is wanted, and how often
-/// each repeats, in their order, until it has had enough or the steps are used up.
+/// Calls `then` with the symbols outside of rules that do not hold what is wanted, and how
+/// often each repeats, in their order, until it returns false or the steps are used up.
 fn in_order(
     fold: &Fold,
     holds: &[bool],

@@ -1,4 +1,4 @@
-//! What a search found: counts, places, and where each occurrence begins.
+//! The result of a search: counts, places, and where each occurrence begins.
 
 use super::super::PathQuery;
 use super::super::slice::FunctionSlice;

@@ -1,11 +1,11 @@
-//! Scanning back from a position: the blocks of the frame that is open there, and the calls
-//! that are.
+//! Scans backwards from a position: emits the blocks of the frame that is open there, and the
+//! open calls.
 //!
-//! The scan goes from item to item towards the beginning and knows how many frames have
-//! ended that must begin first: as long as there are any, or nothing happens in the frame
-//! it looks for, it passes over whole items and repeats, with a division instead of a step
-//! for each iteration. It enters what holds a block it looks for, or a call that is open: a
-//! descent of the rules for each of those.
+//! The scan moves from item to item towards the beginning and counts the frames whose end it
+//! has passed but not their begin. While there are any, or nothing happens in the frame it
+//! looks for, it skips whole items and repeats, with a division instead of a step for each
+//! iteration. It enters items with a block it looks for, or an open call: a descent of the
+//! rules for each of those.
 
 use super::super::brackets::{Brackets, HasBlock, LevelFact, Nesting};
 use crate::fold::cursor::Cursor;
@@ -127,8 +127,8 @@ impl<'a> CallStacks<'a> {
         stack
     }
 
-    /// How many calls are open where an event happens, as far as they are known: exits of
-    /// calls that were not seen to begin count for nothing.
+    /// How many known calls are open where an event happens: exits of calls that were not seen
+    /// to begin do not count.
     ///
     /// # Panics
     /// If there is no such stream.

@@ -1,10 +1,10 @@
-//! Where occurrences begin, from where they end.
+//! Finds where occurrences begin, given where they end.
 //!
 //! A [reverse scan](super::reverse_scan) emits the blocks of the frame in which an occurrence
 //! ends, from the last to the first, and the path is matched against them backwards. Without
 //! gaps the first block is as far back as the path is long. With gaps it is the last block with
-//! which the path can begin, and [`PathMemory`] keeps what earlier ends have seen, so that
-//! many ends of one path do not scan the same blocks again.
+//! which the path can begin, and [`PathMemory`] caches earlier results, so that many ends of
+//! one path do not scan the same blocks again.
 //!
 //! One pass over the rules for each function, with 24 bytes for each; then a descent of the
 //! rules for each block of a path.

@@ -1,11 +1,11 @@
 //! The functions of a trace of calls: which symbols enter them, leave them and are their
 //! blocks.
 //!
-//! A source qualifies its symbols: an exit and a block say in their field `function` whose
-//! they are. Then every symbol belongs to one function at the most, and all others can be
-//! passed over without a look when a path of that function is asked for. An exit without
-//! the field belongs to the function of its name, if there is one, and otherwise to a
-//! frame that the trace never saw entered: it closes no frame that is known.
+//! A source qualifies its symbols: an exit and a block say in their field `function` whose they
+//! are. Then every symbol belongs to at most one function, and a search for a path of a
+//! function can skip all other symbols. An exit without the field belongs to the function of
+//! its name, if there is one, and otherwise to a frame that the trace never saw entered: it
+//! closes no frame that is known.
 //!
 //! Where no exit or no block says whose it is (one `E` for all, as in the literature), each
 //! exit closes the innermost open frame, whatever its function, and blocks without the

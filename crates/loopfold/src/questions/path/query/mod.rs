@@ -1,4 +1,4 @@
-//! What is asked for: a path of a function, read from text if people wrote it.
+//! The query: a path of a function, parsed from text.
 //!
 //! [`functions`] says which symbols enter a function, leave it and are its blocks; [`syntax`]
 //! reads `F: B1 * .. B2`, where `F` may be a [`glob`].

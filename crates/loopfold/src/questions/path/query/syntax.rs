@@ -1,10 +1,10 @@
-//! Paths as people write them: `F1: B1 B2 B3`.
+//! Parses paths: `F1: B1 B2 B3`.
 //!
 //! The name of the function ends at the first colon that a blank follows, so names may have
-//! colons and blanks inside; in quotes they may have anything. A function that no trace
-//! calls so is a pattern if it has `*`, `?` or `[…]` outside of quotes: it stands for all
-//! functions that fit it and have the blocks. Behind it come blocks by their names, labels
-//! or numbers, `*` for any one block, and `..` for any blocks between two others, or none.
+//! colons and blanks inside; in quotes they may have anything. A name that no function has is a
+//! pattern if it has `*`, `?` or `[…]` outside of quotes: it stands for all functions that
+//! match it and have the blocks. Behind it come blocks by their names, labels or numbers, `*`
+//! for any one block, and `..` for any blocks between two others, or none.
 //!
 //! Cost: the blocks of a function are sorted by name when it is first asked for, then a
 //! path takes a look for each of its blocks.

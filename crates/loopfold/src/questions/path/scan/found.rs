@@ -1,8 +1,8 @@
-//! Schemes 1 and 3 of the paper: scanning a trace chunk by chunk, all chunks or only those
-//! that hold something of the function.
+//! Schemes 1 and 3 of the paper: scans a trace chunk by chunk, all chunks or only those that
+//! contain the function.
 //!
-//! Scanning counts; it remembers which chunks have occurrences, and the state of the search
-//! when it came to them, so that places are found by scanning those chunks again. Memory: the
+//! The scan counts; it records which chunks have occurrences, and the state of the search at
+//! their beginning, so that places are found by scanning those chunks again. Memory: the
 //! symbols of one chunk, and up to 32 MiB of such states.
 //!
 //! What is in a stored chunk is in the fold too. So a damaged chunk costs no answer: a

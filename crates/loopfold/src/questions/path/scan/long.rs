@@ -1,5 +1,5 @@
-//! Paths of many blocks, with gaps, or in which calls are blocks: any state of a frame, one
-//! symbol after the other.
+//! The scan for paths of many blocks, with gaps, or in which calls are blocks: symbol by
+//! symbol, with any state of a frame.
 
 use super::{BLOCK, Classes, ENTER, ENTER_OTHER, GROUP, LEAVE, NOTHING, Report};
 use crate::Symbol;

@@ -1,5 +1,5 @@
-//! Finding a path in symbols as they come: one state for each open frame, the innermost
-//! changes with each block, a call puts one on top and a return takes it off.
+//! Finds a path in a stream of symbols by an automaton with a stack: one state for each open
+//! frame. A block changes the innermost state, a call pushes one and a return pops it.
 //!
 //! Symbols are sorted into few *classes*, by a look into a table: those that do nothing,
 //! which are most, enter, leave, and one class for all blocks that stand for the same
@@ -223,7 +223,7 @@ impl PathScan {
         with_path!(&self.automaton, path => path.open_frames())
     }
 
-    /// Begins anew with another stream.
+    /// Starts again with another stream.
     pub(super) fn restart(&mut self) {
         with_path!(&mut self.automaton, path => path.restart());
         (self.position, self.count, self.first) = (0, 0, None);

@@ -1,6 +1,6 @@
-//! Paths of few blocks: the state of a frame is a machine word, and calls take the same way as
-//! blocks, without a branch. A group of symbols that do nothing costs about a nanosecond, any
-//! other symbol two.
+//! The scan for paths of few blocks: the state of a frame is a machine word, and calls are
+//! processed like blocks, without a branch. A group of symbols that do nothing costs about a
+//! nanosecond, any other symbol two.
 
 use super::{BLOCK, Classes, ENTER, ENTER_OTHER, GROUP, LEAVE, NOTHING, Report};
 use crate::Symbol;
@@ -173,8 +173,8 @@ impl ShortPath {
 
     /// Goes on through up to a group of symbols, whatever they are.
     ///
-    /// Whether a call comes next is hard to predict, so calls take the same way as blocks:
-    /// the state is always put on the stack, and stays there if it is a call.
+    /// Whether a call comes next is hard to predict, so calls are processed like blocks: the
+    /// state is always put on the stack, and stays there if it is a call.
     #[inline(never)]
     fn nest(&mut self, group: &[Symbol], offset: usize, report: &mut Report<'_>) -> bool {
         if self.below.len() <= self.open + GROUP {

@@ -1,9 +1,8 @@
-//! Where a scan gets its symbols: chunks that are stored, or ranges of the fold that are
-//! unfolded one after the other; all of them, or those that hold something of the function.
+//! The symbols of a scan: stored chunks, or ranges of the fold that are unfolded one after the
+//! other; all of them, or those that contain the function.
 //!
-//! Ranges without a symbol that matters are passed over by a cursor, guided by which rules
-//! hold one: a pass over the rules once, then O(depth × log body) and the items that hold
-//! nothing for each range that does.
+//! A cursor skips ranges without a symbol that matters, guided by which rules contain one: one
+//! pass over the rules, then for each other range O(depth × log body) and the items it skips.
 
 use super::PathScan;
 use crate::fold::cursor::Cursor;

@@ -1,4 +1,4 @@
-//! Making the slice of a function: rule by rule, each after the rules it is made of.
+//! Builds the slice of a function: rule by rule, each after the rules it is made of.
 
 use super::super::brackets::FrameBoundary;
 use super::super::functions::Step;

@@ -1,18 +1,17 @@
-//! The slice of a fold that one function has: the rules and items with a symbol of it, and
-//! nothing else.
+//! The slice of a fold for one function: only the rules and items that contain a symbol of it.
 //!
-//! Items without a symbol of the function do nothing to its paths, so a search leaves them
-//! out. Its *nodes* are the symbols of the function, then its distinct rules: a rule that
-//! holds a single item, once, is the node of that item, and with [`Dedup::Yes`] all rules that
-//! hold the same are one node. A slice depends on the function alone: many paths can be looked
-//! for in one, each at the cost of its nodes.
+//! Items without a symbol of the function do nothing to its paths, so a search leaves them out.
+//! Its *nodes* are the symbols of the function, then its distinct rules: a rule that holds a
+//! single item, once, is the node of that item, and with [`Dedup::Yes`] all rules that hold the
+//! same are one node. A slice depends on the function alone, so it serves many paths, each at
+//! the cost of its nodes.
 //!
-//! A slice is a [`Grammar`] by its nodes and [`Located`] by the rules of the fold, so that
-//! the traversals of a fold run on it.
+//! A slice is a [`Grammar`] by its nodes and [`Located`] by the rules of the fold, so that the
+//! traversals of a fold work on it.
 //!
-//! Made by one pass over all items, one to two nanoseconds each and some ten more for those
-//! that stay; or at the cost of what stays, from an index of uses or from the places that an
-//! index of the fold knows. Memory: 8 bytes an item that stays, 12 a rule.
+//! Built by one pass over all items, one to two nanoseconds each and some ten more for those
+//! that stay; or in O(items that stay), from an index of uses or from the index of functions.
+//! Memory: 8 bytes an item that stays, 12 a rule.
 
 mod build;
 

@@ -1,5 +1,5 @@
-//! Which functions each chunk contains: an entry, a block or an exit of it. One look at every
-//! symbol.
+//! Finds which functions each chunk contains: an entry, a block or an exit of it. One table
+//! look-up for every symbol.
 
 use crate::fold::Fold;
 use crate::questions::path::{Functions, Levels, NestingLevels};

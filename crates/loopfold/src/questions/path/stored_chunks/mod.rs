@@ -1,6 +1,6 @@
-//! The trace in chunks, for whoever stores it beside the fold: the symbols of all streams in
-//! order, cut into chunks that are compressed one by one, and an index of which functions each
-//! chunk contains.
+//! The trace in chunks, to be stored beside the fold: the symbols of all streams in order, cut
+//! into chunks that are compressed separately, and an index of the functions that each chunk
+//! contains.
 //!
 //! This is the trace as section 4.3 of the paper on paths stores it, so that a search can
 //! decompress what it needs and nothing else. Opening what was stored reads its directory

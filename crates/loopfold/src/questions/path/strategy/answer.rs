@@ -1,10 +1,10 @@
-//! What a search for a path gives, whichever way it went: the occurrences, the scheme, why it
-//! was chosen, and what was looked at.
+//! The result of a search for a path: the occurrences, the scheme, why it was chosen, and the
+//! work done.
 
 use crate::questions::path::{PathFound, PathPlace};
 use crate::{Error, Result, StreamId};
 
-/// A way to search for a path, as numbered in the paper.
+/// A search scheme, as numbered in the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scheme {
     /// Scheme 1: all symbols are unfolded or decompressed, and scanned.
@@ -68,9 +68,9 @@ pub struct PathAnswer<'a> {
     pub found: Box<dyn PathOccurrences + 'a>,
     /// How they were found.
     pub scheme: Scheme,
-    /// Why in this way.
+    /// Why this scheme was chosen.
     pub reason: String,
-    /// What was done for it. Listing places takes more of the same.
+    /// The work done. Listing places adds to it.
     pub effort: Effort,
     /// The chunks that were damaged, and how; their events were unfolded instead.
     pub damage: Vec<String>,
@@ -85,7 +85,7 @@ impl std::fmt::Debug for PathAnswer<'_> {
     }
 }
 
-/// The occurrences of a path, however they were found.
+/// The occurrences of a path, found by any scheme.
 pub trait PathOccurrences {
     /// How often it occurs in a stream.
     ///

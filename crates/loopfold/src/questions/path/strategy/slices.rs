@@ -1,7 +1,7 @@
-//! The slices of functions that a searcher keeps, so that later paths of a function cost only
-//! what the fold holds of it.
+//! A cache of the slices of functions, so that later paths of a function cost O(items of its
+//! slice).
 //!
-//! A slice is made once enough paths of its function were searched, and kept unless searching
+//! A slice is built after enough paths of its function were searched, and kept unless searching
 //! it takes as long as searching the fold. Memory: up to half a gigabyte of items.
 
 use super::Scheme;

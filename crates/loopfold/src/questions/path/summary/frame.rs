@@ -1,9 +1,9 @@
-//! What a frame knows of the path that is looked for in it, and what blocks do to that.
+//! The state of a path in one frame, and the effect of blocks on it.
 //!
-//! There are two kinds. For a path without gaps the state is a set of suffix overlaps, and
-//! what blocks do is a [`MatchSummary`], a few machine words however long the path. For a path
-//! with gaps the state is that of an automaton, and what blocks do is a table over all its
-//! states (see [`gaps`](super::gaps)). All else, from levels to guides, is the same for both.
+//! There are two kinds. For a path without gaps the state is a set of suffix overlaps, and the
+//! effect of blocks is a [`MatchSummary`], a few machine words. For a path with gaps the state
+//! is that of an automaton, and the effect is a table over all its states (see
+//! [`gaps`](super::gaps)). All else, from levels to guides, is the same for both.
 
 use super::super::PathQuery;
 use crate::Symbol;
@@ -55,7 +55,7 @@ pub(in super::super) trait FrameMonoid<S: FrameState>: Clone + Debug + Send + Sy
     /// Joins blocks to the end of others.
     fn append(&self, summary: &mut S::Summary, next: &S::Summary);
 
-    /// Turns the state before some blocks into that behind them.
+    /// Converts the state before some blocks to that behind them.
     fn follow(&self, state: &mut S, summary: &S::Summary);
 
     /// The summary of blocks repeated `times` times.

@@ -1,8 +1,7 @@
-//! What a stretch does to a short path of a function that is not recursive, in sixteen bytes.
+//! The match summary of a short path of a non-recursive function, in sixteen bytes.
 //!
-//! A [`MatchSummary`](crate::questions::find::summary) has places of the path as bits; here
-//! the bits that no place needs are marks for the frame's boundary, so that what is to be
-//! known of frames costs nothing more:
+//! A [`MatchSummary`](crate::questions::find::summary) has places of the path as bits; here the
+//! spare bits are marks for the frame's boundary, so that frames cost nothing more:
 //! * a stretch that ends inside of a frame has that among its suffixes, one that ends outside
 //!   of all has that;
 //! * among its prefixes is the one of these two behind which it cannot come. So where a
@@ -26,7 +25,7 @@ const PLACES: u16 = INSIDE - 2;
 /// Where these meet, the function is recursive.
 const CLASHES: u32 = (INSIDE | OUTSIDE) as u32;
 
-/// What a stretch does to a path.
+/// The match summary of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DirectSummary {
     /// How often the path occurs in it: never more than it has events, so no sum overflows.
