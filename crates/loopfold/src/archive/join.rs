@@ -1,5 +1,5 @@
-//! Joining segments into one fold: equal symbols and equal rules become one, and a
-//! stream goes on where the segment before left it.
+//! Joins segments to one fold: equal symbols and equal rules become one, and a stream continues
+//! that of the segment before.
 //!
 //! A stream that is in several segments gets a new root: the roots it had, one after
 //! the other. Joining costs a hash of every rule and entry; full chunks of times are
@@ -220,7 +220,7 @@ fn join_metrics(
     events: u64,
     filled: &mut Filled,
 ) -> Result<()> {
-    // Where no event is there is nothing to append to those that are there.
+    // Without events there is nothing to append.
     if parts.is_empty() && events == 0 {
         return Ok(());
     }
@@ -307,8 +307,8 @@ struct MetricsOfRules {
 }
 
 impl MetricsOfRules {
-    /// Adds those of a fold whose rules are called `rules` now, when there are so many
-    /// streams, each of which may get a root of its own. Fails if too many are filled up.
+    /// Adds those of a fold whose rules are now `rules`, with so many streams, each of which
+    /// may get a new root. Fails if too many are filled up.
     fn add(&mut self, fold: &Fold, rules: &[RuleId], streams: usize) -> Result<()> {
         let highest = rules.iter().map(|rule| rule.index() + 1).max().unwrap_or(0);
         self.rules = self.rules.max(highest);

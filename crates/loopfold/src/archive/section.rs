@@ -1,5 +1,5 @@
-//! A section whose content the archive does not know: it is stored and handed back as bytes, and
-//! checked by whoever knows what they mean.
+//! A section whose content the archive does not know: it is stored and returned as bytes, and
+//! checked by a function of the caller.
 
 use super::layout::{Section, SectionKind, read_section};
 use crate::{Fold, Result};

@@ -1,4 +1,4 @@
-//! Which member of a symbol an item is: the symbol itself or one of the rules that begin
+//! Codes which member of a symbol an item is: the symbol itself or one of the rules that begin
 //! with it.
 //!
 //! First comes whether it is the member that was used last. All others are weighed by
@@ -121,7 +121,7 @@ impl Model {
 }
 
 impl Latest {
-    /// Codes whether it is the member used last, of which the weights have an logit too.
+    /// Codes whether it is the member used last, for which the weights have a logit too.
     #[inline]
     fn code(
         &mut self,

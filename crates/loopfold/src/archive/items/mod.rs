@@ -1,9 +1,9 @@
-//! The model of the rules' items: everything that writer and reader learn while they
-//! walk the rules, and how an item is told by it.
+//! The model of the rules' items: the contexts that writer and reader learn during the walk
+//! over the rules, and how they code an item.
 //!
-//! A fold has squeezed out what repeats word for word: no pair of items occurs twice. What
-//! is left to learn is what its text tells. An item is coded in four parts, each given
-//! what lies before it:
+//! A fold has no exact repeats left: no pair of items occurs twice. The remaining redundancy is
+//! in the text that it unfolds to. An item is coded in four parts, each given the parts before
+//! it:
 //!
 //! 1. whether it is a new rule, whose body then follows, or a new symbol;
 //! 2. else the symbol it begins with ([`first`]), from the symbols that followed before:
@@ -29,7 +29,7 @@ use super::coder::{CERTAIN, Coder};
 use crate::fold::Target;
 use crate::{Error, Result, RuleId, Symbol};
 
-/// What a section of rules says about the way it is coded.
+/// The settings of the coding of a section of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Settings {
     /// Whether the symbol that an item begins with depends on nothing but how often each
@@ -47,7 +47,7 @@ pub(super) enum Place {
     Root = 2,
 }
 
-/// What an item turned out to be.
+/// A decoded item.
 pub(super) enum Step {
     /// Something known, a new symbol included.
     Known(Target),
@@ -204,7 +204,7 @@ impl Model {
         self.rules.len()
     }
 
-    /// The text begins anew.
+    /// The text starts again.
     pub(super) fn begin_stream(&mut self) {
         self.text = Text::default();
     }

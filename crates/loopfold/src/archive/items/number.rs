@@ -1,4 +1,4 @@
-//! A number of any size as a few yeses and noes.
+//! Codes a number of any size as a few binary decisions.
 //!
 //! The number plus one is written as many bits: whether there are more, bit by bit, then
 //! the bits themselves without the highest. Small numbers, which are the most, take few
@@ -13,7 +13,7 @@ pub(super) struct Number {
     bits: Vec<Flag>,
 }
 
-/// So many bits below the highest are learnt, the others are as good as random.
+/// So many bits below the highest are learnt, the others are coded as random.
 const LEARNT: u32 = 5;
 
 impl Default for Number {

@@ -1,7 +1,7 @@
-//! Letters, and their code: fewer bits for those that names are made of.
+//! A fixed Huffman code of letters, with fewer bits for those that are frequent in names.
 //!
-//! It is a fixed Huffman code. Its only purpose is to make few decisions of a letter, for
-//! the decisions are coded by what is learnt.
+//! It only reduces the number of decisions for a letter; the decisions themselves are coded
+//! adaptively.
 
 /// A byte of a name, or its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

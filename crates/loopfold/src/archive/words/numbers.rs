@@ -1,4 +1,4 @@
-//! Numbers: how many bits, and how far from the last one with as many.
+//! Codes a number by its number of bits and its difference from the last one with as many.
 //!
 //! Addresses and identifiers of one kind have the same number of bits and lie near each
 //! other. Each decision is coded by the levels of two models.
