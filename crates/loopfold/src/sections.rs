@@ -30,7 +30,8 @@ use crate::questions::path::{ChunkSize, Chunks, PathIndex};
 use crate::{Fold, Result};
 use std::io::{Read, Seek};
 
-/// Writes an index of about so many segments, where there can be one, and chunks of this size.
+/// Writes an index of about this many segments, where there can be one, and chunks of this
+/// size.
 pub fn options(index: Option<usize>, chunks: Option<ChunkSize>) -> WriteConfig<'static> {
     let mut options = WriteConfig::new();
     if let Some(segments) = index {

@@ -143,7 +143,7 @@ impl Coder for Encoder {
     }
 }
 
-/// Reads. Past the end of its bytes it goes on with zeros.
+/// Reads. Past the end of its bytes it continues with zeros.
 pub(super) struct Decoder<'a> {
     bytes: &'a [u8],
     /// Where what was coded lies, from the low end of the range.

@@ -27,7 +27,7 @@ pub(super) struct Joiner {
     metrics_of_rules: MetricsOfRules,
 }
 
-/// A stream that may go on.
+/// A stream that may continue.
 struct Joined {
     stream: FoldedStream,
     /// Where the notes with each key are.
@@ -98,7 +98,7 @@ impl Joiner {
     }
 }
 
-/// How a stream goes on in the next segment.
+/// How a stream continues in the next segment.
 struct Part<'a> {
     stream: &'a FoldedStream,
     root: RuleId,
@@ -108,7 +108,7 @@ struct Part<'a> {
 }
 
 impl Joined {
-    /// A stream of which no part is there yet.
+    /// A stream without parts so far.
     fn new(stream: &FoldedStream) -> Self {
         let stream = FoldedStream::new(stream.name.as_str(), stream.folder.as_str(), stream.root);
         Self {
@@ -211,8 +211,8 @@ fn join_times(times: &mut Times, before: u64, part: Times, events: u64, filled: 
     join_metrics(&mut times.metrics, before, part.metrics, events, filled)
 }
 
-/// The same for metrics. Should there be several of one name, the first goes on in the
-/// first. An archive may have any number of them, so they are not searched one by one.
+/// The same for metrics. If several have one name, the first continues in the first. An archive
+/// may have any number of them, so they are not searched one by one.
 fn join_metrics(
     metrics: &mut Vec<(String, Column<f64>)>,
     before: u64,
@@ -307,7 +307,7 @@ struct MetricsOfRules {
 }
 
 impl MetricsOfRules {
-    /// Adds those of a fold whose rules are now `rules`, with so many streams, each of which
+    /// Adds those of a fold whose rules are now `rules`, with this many streams, each of which
     /// may get a new root. Fails if too many are filled up.
     fn add(&mut self, fold: &Fold, rules: &[RuleId], streams: usize) -> Result<()> {
         let highest = rules.iter().map(|rule| rule.index() + 1).max().unwrap_or(0);

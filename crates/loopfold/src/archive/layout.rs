@@ -26,7 +26,7 @@ const CHECKSUM: usize = 4;
 const MARK: u64 = 1 + 10;
 /// No table is longer: there are few kinds of sections, each at most once.
 const TABLE: u64 = 4096;
-/// A kind with this bit may be passed over by a reader that does not know it.
+/// A kind with this bit may be skipped by a reader that does not know it.
 const OPTIONAL: u8 = 0x80;
 
 /// What a section holds.

@@ -120,8 +120,8 @@ fn ends(body: &[Item]) -> Option<(Target, Target)> {
     Some((body.first()?.target(), body.last()?.target()))
 }
 
-/// Codes the length of a root, of which no more is known than how many items are left:
-/// how many bits it has, then the bits below the highest.
+/// Codes the length of a root, which is at most the number of items left: how many bits it has,
+/// then the bits below the highest.
 fn code_root_length(coder: &mut impl super::coder::Coder, items_left: u64, length: u64) -> Result<u64> {
     let width = |number: u64| u64::BITS - number.leading_zeros();
     let bits = coder.flat(width(items_left) + 1, width(length))?;
@@ -168,7 +168,7 @@ fn damaged(reason: &str) -> Error {
 pub(super) trait Parts {
     /// The root of the next stream. Returns `None` for a new one, whose length and body follow.
     fn root(&mut self) -> Result<Option<RuleId>>;
-    /// The length of a root, when so many items are still to come.
+    /// The length of a root, when this many items are still to come.
     fn root_length(&mut self, items_left: u64) -> Result<u64>;
     /// What an item stands for.
     fn item(&mut self, place: Place) -> Result<Step>;

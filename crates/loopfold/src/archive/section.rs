@@ -6,7 +6,7 @@ use crate::{Fold, Result};
 use std::io::{self, Read, Seek, SeekFrom};
 
 /// A section of an archive as an input of its own, which begins at 0 and ends with the section.
-/// It is read from the file as it is asked for.
+/// It is read from the file as it is requested.
 #[derive(Debug)]
 pub struct SectionReader<R> {
     input: R,

@@ -319,12 +319,12 @@ pub(super) fn read(section: &[u8], fold: &mut Fold) -> Result<()> {
 /// The names of metrics that a section has.
 struct KnownNames {
     names: Vec<String>,
-    /// How many bytes of names may still be handed out: a number of few bytes stands for
-    /// a name of any length, again and again.
+    /// How many bytes of names may still be handed out: a number of few bytes stands for a name
+    /// of any length, any number of times.
     room: usize,
 }
 
-/// Bytes of names for each byte of a section, at the most.
+/// The most bytes of names for each byte of a section.
 const NAMES_PER_BYTE: usize = 1024;
 
 impl KnownNames {

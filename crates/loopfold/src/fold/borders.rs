@@ -144,8 +144,8 @@ impl<'a, G: Grammar> Borders<'a, G> {
     }
 }
 
-/// Appends a part again and again, but no more than `most` symbols. A part that is cut short
-/// has that many already, so it is never followed by itself.
+/// Appends a part repeatedly, but no more than `most` symbols. A part that is cut short has
+/// that many already, so it is never repeated.
 fn repeat(part: &[u32], times: u64, most: usize, text: &mut Vec<u32>) {
     let end = text.len() + most;
     for _ in 0..times {

@@ -444,12 +444,12 @@ pub trait Guide<T> {
     /// The value of a stretch.
     type Value;
 
-    /// The value of one iteration of an item; `None` if it changes nothing and holds no
+    /// The value of one iteration of an item. Returns `None` if it changes nothing and holds no
     /// occurrence.
     fn once(&self, item: T) -> Option<Self::Value>;
 
-    /// Passes over an item if it has no more than `skip` occurrences, which are taken off it;
-    /// returns whether it did.
+    /// Skips an item if it has no more than `skip` occurrences, which are taken off it; returns
+    /// whether it did.
     #[inline]
     fn pass_item(&mut self, item: T, times: u64, skip: &mut u64) -> bool {
         let Some(once) = self.once(item) else { return true };
@@ -459,26 +459,26 @@ pub trait Guide<T> {
         }
     }
 
-    /// Passes over the first of these items and returns how many: for guides that can do better
-    /// than item by item. Together they have no more than `skip` occurrences, which are taken
-    /// off it.
+    /// Skips the first of these items and returns how many: for guides that can do better than
+    /// item by item. Together they have no more than `skip` occurrences, which are taken off
+    /// it.
     fn pass_items(&mut self, _items: &[T], _skip: &mut u64) -> usize {
         0
     }
 
-    /// The value of several; `None` if that is too much to know.
+    /// The value of several. Returns `None` if that is too much to know.
     fn repeated(&self, once: &Self::Value, times: u64) -> Option<Self::Value>;
 
     /// How many occurrences end in a stretch with this value, if it comes next.
     fn count(&self, value: &Self::Value) -> u64;
 
-    /// Passes over a stretch with this value.
+    /// Advances the state past a stretch with this value.
     fn pass(&mut self, value: &Self::Value);
 }
 
 impl<L: Located> Cursor<'_, L> {
-    /// Passes over `skip` occurrences and returns the position of the event with which the next
-    /// one ends; the guide has not passed that event, the cursor has. If there are fewer, the
+    /// Skips `skip` occurrences and returns the position of the event with which the next one
+    /// ends; the guide has not passed that event, the cursor has. If there are fewer, the
     /// cursor moves to the end, and `skip` is the number of occurrences that are missing.
     pub fn locate<G: Guide<L::Item>>(&mut self, guide: &mut G, skip: &mut u64) -> Option<(u64, L::Item)> {
         loop {
@@ -518,7 +518,7 @@ impl<L: Located> Cursor<'_, L> {
     }
 }
 
-/// Passes over a stretch if it has no more than `skip` occurrences, which are taken off it.
+/// Skips a stretch if it has no more than `skip` occurrences, which are taken off it.
 #[inline]
 fn pass_value<T, G: Guide<T> + ?Sized>(guide: &mut G, value: &G::Value, skip: &mut u64) -> bool {
     let Some(rest) = skip.checked_sub(guide.count(value)) else { return false };
@@ -527,10 +527,9 @@ fn pass_value<T, G: Guide<T> + ?Sized>(guide: &mut G, value: &G::Value, skip: &m
     true
 }
 
-/// Passes over as many iterations of an item as have no more than `skip` occurrences, when
-/// some are done, and returns how many: the rest of them at once if it can be (a whole item
-/// has been tried already), else by the values of 1, 2, 4, … iterations, in two joins for
-/// each doubling.
+/// Skips as many iterations of an item as have no more than `skip` occurrences, when some are
+/// done, and returns how many: the rest of them at once if it can be (a whole item has been
+/// tried already), else by the values of 1, 2, 4, … iterations, in two joins for each doubling.
 #[inline]
 fn pass_iterations<T: Copy, G: Guide<T>>(
     guide: &mut G,

@@ -59,8 +59,8 @@ pub trait Grammar {
 
 /// Rules of counted items that have positions in the streams of a fold.
 ///
-/// Items are those of the fold, or only some of them: what lies between two items of a body
-/// is passed over.
+/// Items are those of the fold, or only some of them: what lies between two items of a body is
+/// skipped.
 pub trait Located {
     /// An item of a body.
     type Item: Copy;

@@ -87,8 +87,8 @@ impl Item {
     /// There are fewer rules and symbols together than this, as [`FoldBuilder`] checks.
     pub(crate) const MOST_SLOTS: usize = RULE_BIT as usize;
 
-    /// The node of its target, where so many symbols come before the rules. No branch:
-    /// which of the two it is, no processor can predict.
+    /// The node of its target, where this many symbols come before the rules. Without a branch,
+    /// since no processor can predict which of the two it is.
     #[inline]
     fn node(self, symbols: u32) -> Node {
         // Of the two numbers, the wrong one has the highest bit set.

@@ -233,8 +233,9 @@ impl UseIndex {
         self.rules[place as usize]
     }
 
-    /// The items that hold some of these nodes, directly or below, in order; `None` if they
-    /// are more than `most`. `is_new` marks a rule and returns whether it was not marked yet.
+    /// The items that hold some of these nodes, directly or below, in order. Returns `None` if
+    /// they are more than `most`. `is_new` marks a rule and returns whether it was not marked
+    /// yet.
     pub fn above(
         &self,
         fold: &Fold,

@@ -113,7 +113,7 @@ impl<'a> Unfold<'a> {
         page.filled
     }
 
-    /// Unfolds a rule from copies as far as there is room, and opens it for the rest.
+    /// Unfolds a rule from copies while there is room, and opens it for the rest.
     fn begin_rule(&mut self, rule: RuleId, times: u64, page: &mut Page<'_>) {
         let copied = page.copy(self.unfolded_at[rule.index()], self.fold.length(rule), times);
         if copied < times {
@@ -122,7 +122,7 @@ impl<'a> Unfold<'a> {
         }
     }
 
-    /// Goes on where a body has been unfolded: with the next time, or behind the rule.
+    /// Continues where a body has been unfolded: with the next time, or behind the rule.
     fn end_body(&mut self, page: &mut Page<'_>) {
         let Some(level) = self.stack.last_mut() else { return };
         self.unfolded_at[level.rule.index()] = level.began;

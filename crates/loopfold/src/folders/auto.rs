@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    /// Streams between one part again and again and new symbols only.
+    /// Streams between one repeated part and only new symbols.
     #[test]
     fn the_smaller_candidate_is_chosen_or_one_nearly_as_small() {
         let mut rng = Rng::new(33);

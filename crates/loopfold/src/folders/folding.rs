@@ -63,8 +63,8 @@ impl Folding {
         Self::with(Box::new(folder), Projection::default(), TimesKept::All, 1)
     }
 
-    /// Takes events as `projection` sees them and folds on `threads` threads: 1 is the
-    /// thread that pushes, more are besides it.
+    /// Takes events as `projection` sees them and folds on `threads` threads: 1 is the thread
+    /// that pushes, more are additional threads.
     pub fn with(
         folder: Box<dyn Folder>,
         projection: Projection,
@@ -90,7 +90,7 @@ impl Folding {
         })
     }
 
-    /// The fold of what came so far. Pushing can go on.
+    /// The fold of what came so far. Pushing can continue.
     pub fn so_far(&mut self) -> Result<Fold> {
         self.hand_over_all()?;
         let folds = match &self.executor {

@@ -1,9 +1,9 @@
 //! Innermost first: Xu's greedy order (figure 1), and the guarded order of section VII.
 //!
-//! The shortest loop body first: all loops with bodies of one length are replaced by
-//! one symbol per body and count, then it starts again from length 1, until no loop is left.
+//! Takes the shortest loop body first: all loops with bodies of one length are replaced by one
+//! symbol per body and count, then it starts again from length 1, until no loop is left.
 //!
-//! Done literally, every round looks at the whole stream once per body length. Here
+//! Literally, every round reads the whole stream once per body length. Here
 //! * a body length is tested at every `length`-th position only, since a loop covers at
 //!   least two of them;
 //! * lengths known to be done are tested again only around symbols that are new, since a

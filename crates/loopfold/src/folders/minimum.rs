@@ -65,7 +65,7 @@ struct Table {
     length: usize,
     /// The fewest events of `start..end`, row by row from `end = start`.
     least: Vec<u16>,
-    /// For each end the runs of which a loop of enough iterations ends there, shortest
+    /// For each end the runs that have a loop of enough iterations ending there, shortest
     /// period first.
     loops_ending: Vec<Vec<Ending>>,
     min_times: usize,

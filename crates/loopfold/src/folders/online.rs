@@ -21,8 +21,8 @@ pub trait Online: Send {
     /// How much memory it takes, in bytes.
     fn bytes(&self) -> usize;
 
-    /// Adds the rules of what came so far to the builder and returns the one that
-    /// unfolds to it. Pushing can go on afterwards.
+    /// Adds the rules of what came so far to the builder and returns the one that unfolds to
+    /// it. Pushing can continue afterwards.
     fn rules(&self, builder: &mut FoldBuilder) -> Result<RuleId>;
 
     /// The rules of what came so far as a fold of their own, without alphabet and streams.

@@ -10,12 +10,12 @@
 //! still open, clips each run to those it meets, and takes what is left. The copies of a chosen
 //! body after the first are dead.
 //!
-//! Runs are handled by classes of periods, a power of two each. What [`Runs`] notes as
-//! copies inside a longer run is looked at only when that run's class is done, and then
-//! only where it is not dead: in a loop nest nearly all copies are never looked at.
+//! Runs are handled by classes of periods, a power of two each. What [`Runs`] notes as copies
+//! inside a longer run is examined only when that run's class is done, and then only where it
+//! is not dead: in a loop nest nearly all copies are never looked at.
 //!
-//! Cost: about linear, dominated by finding the runs; 12 bytes for each run that is
-//! looked at and 12 for each loop found.
+//! Cost: about linear, dominated by finding the runs; 12 bytes for each run that is examined
+//! and 12 for each loop found.
 
 use super::boundaries::Intervals;
 use super::nest::{Loop, rules_of};
@@ -321,8 +321,8 @@ impl Sweep {
         }
     }
 
-    /// From where to where the copied entries reach. Copies within copies are looked at
-    /// again at each level, but a jump goes over several periods, so there are few levels.
+    /// From where to where the copied entries reach. Copies within copies are examined again at
+    /// each level, but a jump goes over several periods, so there are few levels.
     fn hull(&self, scan: u32, entries: std::ops::Range<u32>) -> Option<Stretch> {
         let mut hull: Option<Stretch> = None;
         for index in entries {

@@ -30,9 +30,9 @@ use crate::{Result, StreamId};
 /// ```
 pub struct EventClock<'a> {
     fold: &'a Fold,
-    /// The stream that was asked for last: places mostly come in order.
+    /// The stream that was requested last: places mostly come in order.
     reader: Option<(StreamId, ColumnReader<'a, i64>)>,
-    /// When the first event of the trace began, once that was asked for.
+    /// When the first event of the trace began, once that was requested.
     origin: Option<Option<i64>>,
 }
 

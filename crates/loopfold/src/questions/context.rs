@@ -10,8 +10,8 @@
 //! in the k-th one after it occurs t - k times.
 //!
 //! Cost: for each item that may hold the query about 2 w steps, and some more for each
-//! occurrence that is written; memory for the [borders](crate::fold::borders) of w - 1
-//! events, and for the tree that comes out, which is bounded.
+//! occurrence that is written; memory for the [borders](crate::fold::borders) of w - 1 events,
+//! and for the resulting tree, which is bounded.
 
 use super::query::Query;
 use crate::fold::borders::{Borders, GAP};
@@ -137,7 +137,7 @@ const EDGE: u32 = u32::MAX - 1;
 struct Text {
     events: Vec<u32>,
     units: Vec<u32>,
-    /// How many of them were looked at.
+    /// How many of them were examined.
     read: usize,
     /// The places of the query that the last of those can be, given the ones before it.
     matched: u64,
@@ -275,9 +275,9 @@ impl Scan {
         Ok(())
     }
 
-    /// Adds the neighbours of every occurrence in what was written, but for the last
-    /// `held` events, of which the neighbours are still to come. `weight` says how often
-    /// a stretch between two units is to be counted.
+    /// Adds the neighbours of every occurrence in what was written, except for the last `held`
+    /// events, whose neighbours are still to come. `weight` says how often a stretch between
+    /// two units is to be counted.
     fn scan(&mut self, text: &mut Text, held: usize, weight: impl Fn(u32, u32) -> Result<u64>) -> Result<()> {
         let complete = 1u64 << (self.query_length - 1);
         let from = text.read;
@@ -385,7 +385,7 @@ impl Growing {
         Ok(child)
     }
 
-    /// The tree with the children of each node side by side, the most frequent first.
+    /// The tree with the children of each node adjacent, the most frequent first.
     fn finish(self) -> ContextTree {
         let Self { nodes: grown, children } = self;
         drop(children);
@@ -417,8 +417,8 @@ impl Growing {
     }
 }
 
-/// The neighbours by how far they are from the query, the nearest first. Parents are made
-/// before their children.
+/// The neighbours by their distance from the query, the nearest first. Parents are made before
+/// their children.
 fn levels(nodes: &[Grown]) -> Vec<Vec<u32>> {
     let mut depths: Vec<usize> = vec![0];
     let mut levels: Vec<Vec<u32>> = Vec::new();

@@ -239,7 +239,7 @@ struct Samples {
     slowest: Slowest,
 }
 
-/// Times of a loop that are kept at the most.
+/// The most times that are kept of a loop.
 const MOST_SAMPLES: usize = 1 << 22;
 
 impl Samples {

@@ -1,4 +1,4 @@
-//! Resolves a word that a user gives to symbols, and suggests similar names if there are none.
+//! Resolves a user's word to symbols, and suggests similar names if none match.
 //!
 //! An event is called by its bare name, whatever its role and fields; by its label, as it is
 //! printed; and an integer by its value, decimal or hexadecimal. So a word may match several
@@ -57,7 +57,7 @@ pub fn symbols_called<W: AsRef<str>>(alphabet: &Alphabet, words: &[W]) -> Vec<Ve
     called
 }
 
-/// A number as people write it: decimal, or hexadecimal after `0x`.
+/// A number as users write it: decimal, or hexadecimal after `0x`.
 pub(super) fn integer(word: &str) -> Option<u64> {
     match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
         Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),
@@ -84,10 +84,10 @@ pub(super) fn printed(meaning: &Meaning<'_>) -> [String; 3] {
     [format!("{meaning:#}"), label, seen]
 }
 
-/// Names that are suggested at the most.
+/// The most names that are suggested.
 const MOST_NEAR: usize = 5;
 
-/// Characters of a name that are looked at, and shown: names may be of any length.
+/// Characters of a name that are examined, and shown: names may be of any length.
 const SHOWN: usize = 80;
 
 /// A few names of events that are similar to a word, the nearest first: equal except for case,

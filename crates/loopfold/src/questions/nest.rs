@@ -33,7 +33,7 @@ pub struct Nest {
     pub nodes: Vec<Node>,
 }
 
-/// A loop of a nest, and which item of which rule it is.
+/// A loop of a nest, with its rule and item.
 pub(super) struct OpenedLoop {
     pub(super) node: usize,
     pub(super) rule: RuleId,
@@ -118,7 +118,7 @@ impl<F: FnMut(OpenedLoop)> Visitor<Item> for NestWriter<F> {
 }
 
 impl Fold {
-    /// The loop nest of a rule, of about `limit` nodes at the most.
+    /// The loop nest of a rule, of about `limit` nodes at most.
     pub fn nest(&self, rule: RuleId, limit: usize) -> Nest {
         Nest::with_loops(self, rule, limit, |_| ())
     }

@@ -43,9 +43,9 @@ impl Query {
         Self::new(symbols.iter().map(|&symbol| vec![symbol]).collect())
     }
 
-    /// A query as people write it: the names or labels of events with blanks between
-    /// them, those with blanks inside in quotes. A name means all events of that name;
-    /// numbers are decimal or hexadecimal.
+    /// A query as users write it: the names or labels of events with blanks between them, those
+    /// with blanks inside in quotes. A name means all events of that name; numbers are decimal
+    /// or hexadecimal.
     ///
     /// ```
     /// use loopfold::questions::query::Query;
@@ -74,7 +74,7 @@ impl Query {
         words_of(text)
     }
 
-    /// How many events are looked for.
+    /// How many events are searched for.
     #[allow(clippy::len_without_is_empty, reason = "a query is never empty")]
     pub fn len(&self) -> usize {
         self.events.len()

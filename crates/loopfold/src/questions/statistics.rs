@@ -16,7 +16,7 @@ pub struct Statistics {
     pub rules: usize,
     /// Items of all rules.
     pub items: usize,
-    /// How deep loops are nested at the most.
+    /// How deep loops are nested at most.
     pub depth: u32,
     /// Each stream.
     pub streams: Vec<StreamStatistics>,

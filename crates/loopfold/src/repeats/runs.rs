@@ -448,8 +448,8 @@ impl<'a, const SHORT: usize, const WORTHWHILE: usize> Scan<'a, SHORT, WORTHWHILE
         self.jumps.push(Jump { target: root - period, period, start, end, mark, links });
     }
 
-    /// Jumps over all periods that repeat the one just done, and returns the position
-    /// where the scan goes on as if it had arrived there by steps.
+    /// Jumps over all periods that repeat the one just done, and returns the position where the
+    /// scan continues as if it had arrived there by steps.
     fn jump(&mut self, position: usize) -> Option<usize> {
         let jump = self.jumps.pop()?;
         debug_assert_eq!(jump.target, position, "an inner jump went past the target of an outer one");

@@ -278,8 +278,8 @@ const ROLE_BITS: u8 = 0x0f;
 const INTEGER_NAME: u8 = 0x10;
 const HAS_FIELDS: u8 = 0x20;
 
-/// Whether an entry with this first byte is nothing but a number besides: its bytes,
-/// low ones first, without zeros at the end.
+/// Whether an entry with this first byte has only a number after it: its bytes, low ones first,
+/// without zeros at the end.
 pub(crate) fn is_bare_integer(head: u8) -> bool {
     head & (INTEGER_NAME | HAS_FIELDS) == INTEGER_NAME
 }

@@ -271,7 +271,7 @@ pub struct ColumnReader<'a, T: Cell> {
     before: Option<(usize, T)>,
     /// The sum of all chunks before each chunk.
     sums: Vec<Sum>,
-    /// The index asked for last, and the sum before it: sums are mostly asked for in order.
+    /// The index requested last, and the sum before it: sums are mostly requested in order.
     last_sum: (usize, Sum),
 }
 

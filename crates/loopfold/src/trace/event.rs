@@ -72,7 +72,7 @@ pub enum Role {
     Block,
     /// A message is sent: fields `dest`, `tag`, `bytes`, `comm`.
     Send,
-    /// A message is received, or asked for: fields `src`, `tag`, `bytes`, `comm`.
+    /// A message is received, or requested: fields `src`, `tag`, `bytes`, `comm`.
     Receive,
     /// A collective operation: fields `root`, `bytes`, `comm`.
     Collective,

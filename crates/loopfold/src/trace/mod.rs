@@ -70,7 +70,7 @@ pub trait Sink: Send {
         self.push(stream, symbol, Timing::UNKNOWN)
     }
 
-    /// What counts as the same event. Says which fields the user asked for, so that a source
+    /// What counts as the same event. Says which fields the user requested, so that a source
     /// need not produce unused fields: a source always emits its default fields, and others
     /// only on request.
     fn projection(&self) -> &Projection;

@@ -126,7 +126,7 @@ impl End {
     }
 }
 
-/// What lies before the item at hand. At the start of a stream that is nothing.
+/// The context before the current item; empty at the start of a stream.
 struct Text {
     /// The item before it, and the last part of that if it is a rule.
     item: Code,
@@ -175,7 +175,7 @@ pub(super) struct Model {
 const SUREST_OF_NEW_RULES: u32 = CERTAIN - CERTAIN / 128;
 
 impl Model {
-    /// A model for so many items over so many symbols.
+    /// A model for this many items over this many symbols.
     pub(super) fn new(items: u64, alphabet: usize, settings: Settings) -> Self {
         let bits = u64::BITS - items.leading_zeros();
         Self {
@@ -251,7 +251,7 @@ impl Model {
         Ok(symbol)
     }
 
-    /// The text goes on behind this target.
+    /// The text continues behind this target.
     fn pass(&mut self, code: Code) {
         let (part, end) = match code & RULE {
             0 => (NOTHING, self.text.end.then(code)),

@@ -37,7 +37,7 @@ impl Number {
 /// What is decided next of a number plus one.
 #[derive(Clone, Copy)]
 pub(super) enum Decision {
-    /// Whether it has more than so many bits below the highest.
+    /// Whether it has more than this many bits below the highest.
     More { bits: u32 },
     /// The next bit, of so many below the highest; so many are known, and `high` is all of
     /// the number that is known.

@@ -41,7 +41,7 @@ impl From<u8> for Letter {
 /// the first is twice the number after the last one of the length before.
 const CODES: [u32; 12] = [0, 0, 0, 1, 3, 10, 11, 12, 16, 11, 17, 18];
 
-/// What they stand for, in order, but for two: the first code of all is the end, and the
+/// What they stand for, in order, except for two: the first code of all is the end, and the
 /// first of eight bits says that the eight bits of any other byte follow.
 const BYTES: &[u8; 97] = b" et0_acilnors\x00124dfgmpux./36789=bhvy',-5:EIMPSXkwz\xff\
     ()+ACDLNORj*<>BFGHKTUVWZ[\\]q!\"#$%&;?@JQY^`{|}~";

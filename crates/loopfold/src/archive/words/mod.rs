@@ -76,7 +76,7 @@ mod keys {
 }
 
 impl Words {
-    /// A model for about so many bytes.
+    /// A model for about this many bytes.
     pub(super) fn new(bytes: usize) -> Self {
         let bits = usize::BITS - bytes.leading_zeros();
         let slots = bits.clamp(6, 18);

@@ -58,7 +58,7 @@ struct Reader<R> {
     builder: FoldBuilder,
     /// What the names so far stand for.
     names: HashMap<Vec<u8>, Target>,
-    /// The items of the rule at hand.
+    /// The items of the current rule.
     body: Vec<Item>,
 }
 
@@ -254,7 +254,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// The current word, which must be of this kind; goes on to the next.
+    /// The current word, which must be of this kind; moves to the next.
     fn take(&mut self, token: Token, expected: &str) -> Result<Vec<u8>> {
         if self.tokens.token() != token {
             return Err(self.wrong(expected));

@@ -1,4 +1,4 @@
-//! The words of a grammar, read one line at a time.
+//! The tokenizer of grammars; it reads one line at a time.
 //!
 //! A statement is a line and the indented lines after it. Comments begin with `#` and end with
 //! the line; empty lines are ignored.
@@ -30,7 +30,7 @@ pub(super) enum Token {
 pub(super) struct Tokens<R> {
     input: R,
     line: Vec<u8>,
-    /// Where in the line to go on.
+    /// Where in the line to continue.
     at: usize,
     /// The number of the line, from 1.
     number: u64,
@@ -76,8 +76,8 @@ impl<R: BufRead> Tokens<R> {
         Ok(tokens)
     }
 
-    /// Goes on to the first word of the next statement, if there is one. The statement
-    /// before must have been read to its end.
+    /// Moves to the first word of the next statement, if there is one. The statement before
+    /// must have been read to its end.
     pub(super) fn begin(&mut self) -> Result<bool> {
         if !self.waiting {
             return Ok(false);
@@ -112,7 +112,7 @@ impl<R: BufRead> Tokens<R> {
         format!("line {}", self.place)
     }
 
-    /// Goes on to the next word of the statement.
+    /// Moves to the next word of the statement.
     pub(super) fn advance(&mut self) -> Result<()> {
         loop {
             self.skip_blanks();

@@ -92,7 +92,7 @@ pub(super) struct SymbolKinds {
 const UNKNOWN: u32 = u32::MAX;
 
 impl SymbolKinds {
-    /// For streams of so many events in all. Alphabets are rarely larger than streams; where
+    /// For streams of this many events in all. Alphabets are rarely larger than streams; where
     /// they are, most of their symbols would take memory for nothing.
     pub(super) fn new(streams: &[&[Symbol]]) -> Self {
         let events: usize = streams.iter().map(|stream| stream.len()).sum();

@@ -98,7 +98,7 @@ impl Uses {
         in_place
     }
 
-    /// The cost of an item that is used so often.
+    /// The cost of an item with this many uses.
     fn rarity(&self, uses: u64) -> i64 {
         logarithm(self.items) - logarithm(uses)
     }

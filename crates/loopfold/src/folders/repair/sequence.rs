@@ -10,7 +10,7 @@ const HOLE: u32 = 1 << 31;
 /// Stands before and after every stream, and is part of no pair.
 pub(super) const END: u32 = HOLE - 1;
 
-/// What is longer is written as several holes side by side. (In tests nothing is long.)
+/// A longer hole is written as several adjacent ones. (Tests use a small limit.)
 const LONGEST_HOLE: usize = if cfg!(test) { 5 } else { END as usize };
 
 /// The kinds of all items in order.
@@ -37,7 +37,7 @@ impl Sequence {
         self.cells.push(END);
     }
 
-    /// All cells, of which none is in a hole right after the holes were closed.
+    /// All cells. Right after the holes were closed, none is in a hole.
     pub(super) fn cells(&self) -> &[u32] {
         &self.cells
     }

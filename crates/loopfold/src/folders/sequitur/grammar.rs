@@ -327,7 +327,7 @@ impl Grammar {
         self.nodes[right as usize].previous = left;
     }
 
-    /// A ring with these two items, which are used once more thereby.
+    /// A ring with these two items, each with one more use.
     fn new_rule(&mut self, body: [Value; 2]) -> Result<u32> {
         let rule = match self.free_rules.pop() {
             Some(rule) => rule,

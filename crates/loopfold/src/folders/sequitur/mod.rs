@@ -5,9 +5,9 @@
 //! (two neighbours) occurs twice, or it becomes a rule; and no rule is used once, or its
 //! only use becomes its body. Digrams that overlap, as in `aaa`, count once.
 //!
-//! `sequitur1` looks at the next symbol before it introduces a rule for the last digram
-//! `xy` of the start rule: if that symbol and `y` are the body of a rule already, it waits
-//! and uses that one, so that equal stretches more often come out equal.
+//! `sequitur1` looks at the next symbol before it introduces a rule for the last digram `xy` of
+//! the start rule: if that symbol and `y` are the body of a rule already, it waits and uses
+//! that one, so that equal stretches are more often folded equally.
 //!
 //! Every item of such a fold has the count 1: equal neighbours form digrams like any others, so
 //! a loop of n iterations takes about log n rules. Folders with counted items need one.

@@ -1,7 +1,7 @@
 //! The cursor: a place in the grammar from which the next symbols are predicted.
 //!
-//! It stands at an item of which some repetitions have passed, inside the rules of the items on
-//! its stack. It never changes a rule; only a loop's count grows with each iteration. A step
+//! It stands at an item, some repetitions of which have passed, inside the rules of the items
+//! on its stack. It never changes a rule; only a loop's count grows with each iteration. A step
 //! takes constant time, apart from leaving rules, each of which was entered.
 
 use super::grammar::{Grammar, NodeId, Part};

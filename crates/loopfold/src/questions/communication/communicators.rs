@@ -230,7 +230,7 @@ impl Communicators {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Creation {
     parent: String,
-    /// What it is called. `None` for those that are not in it.
+    /// Its name. `None` for those that are not in it.
     made: Option<String>,
     /// Only those with the same color are in it. `None` if all are.
     color: Option<i64>,
@@ -301,7 +301,7 @@ impl Communicators {
             ordinals.push(own_ordinals);
             by_parent.push(parents);
         }
-        // Each call is looked at once for all that take part in it.
+        // Each call is examined once for all that take part in it.
         let mut divided: HashMap<(usize, &str, usize), Division<'_>> = HashMap::new();
         let mut effort = MOST_EFFORT;
         let rounds = creations.iter().map(Vec::len).max().unwrap_or(0);
@@ -388,7 +388,7 @@ type Division<'a> = HashMap<Said<'a>, Option<Arc<Members>>>;
 /// The color that a rank gives, and what it calls the communicator that is made.
 type Said<'a> = (Option<i64>, &'a str);
 
-/// How many members of all communicators together are looked at.
+/// How many members of all communicators together are examined.
 const MOST_EFFORT: u64 = 1 << 24;
 
 /// The rank in a stream's name, `rank 5` or `rank 5 thread 1`. Returns `None` if it is larger

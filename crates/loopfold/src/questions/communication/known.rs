@@ -98,7 +98,7 @@ impl KnownPattern {
         Ok(self)
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn layout(&self) -> Layout {
         self.layout
     }
@@ -122,7 +122,7 @@ impl KnownPattern {
                     (false, true) => flow.clone(),
                     (false, false) => format!("{flow}, {order}"),
                 };
-                // Where nobody both sends and receives in a stage, orders are the same.
+                // If no process both sends and receives in a stage, all orders are equal.
                 if !variants.iter().any(|known| known.events == events) {
                     variants.push(KnownVariant { order, events });
                 }
@@ -217,7 +217,7 @@ impl KnownPattern {
         (is_inside || wraps && side > 2).then_some(process - at * stride + there % side * stride)
     }
 
-    /// The orders in which dimensions are gone through, and what they are called.
+    /// The orders of the dimensions, with their names.
     fn dimension_orders(&self) -> Vec<(Vec<usize>, &'static str)> {
         let first: Vec<usize> = (0..self.shape.len()).collect();
         let last = first.iter().rev().copied().collect();

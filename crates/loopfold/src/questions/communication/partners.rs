@@ -30,7 +30,7 @@ pub struct Traffic {
 /// Messages of one kind that have no other end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmatched {
-    /// Sends that nobody received, or receives that nobody sent to.
+    /// Sends that were never received, or receives without a send.
     pub sent: bool,
     /// Who sends. `None` if it could be several.
     pub from: Option<u32>,
@@ -71,9 +71,9 @@ pub struct Partners {
     pub unmatched: Vec<Unmatched>,
     /// Collective operations that members disagree on, the first for each communicator and member.
     pub disagreements: Vec<Disagreement>,
-    /// Messages to or from processes of which there is no stream.
+    /// Messages to or from processes without a stream.
     pub absent: u64,
-    /// Receives from whoever sends whose partner is not known.
+    /// Receives from any source whose partner is unknown.
     pub unresolved: u64,
     /// True if some events have unknown partners, because the lengths of their loops do not fit
     /// each other.
@@ -457,7 +457,8 @@ impl<'p, 'a> Matching<'p, 'a> {
         }
     }
 
-    /// What one process has sent to another, with all tags that are left, where that is asked for.
+    /// What one process has sent to another, with all tags that are left, where that is
+    /// requested.
     fn sends_in_order(
         &self,
         left: &[Left<'_>],
@@ -652,7 +653,7 @@ impl<'p, 'a> Matching<'p, 'a> {
     }
 }
 
-/// Where the links of each of so many events begin, and where the last ones end.
+/// Where the links of each of this many events begin, and where the last ones end.
 fn starts(links: &[Link], events: usize) -> Vec<u32> {
     let mut starts = vec![0u32; events + 1];
     links.iter().for_each(|link| starts[link.index as usize + 1] += 1);
@@ -687,8 +688,8 @@ impl Left<'_> {
     }
 }
 
-/// For each process and communicator, messages that have been sent and are left, of which it is
-/// not known which they are: those that receives from anyone left, and those that others did.
+/// For each process and communicator, how many sent messages are left, but not which: those
+/// left by receives from any source, and those left by others.
 type Undecided = BTreeMap<(u32, CommId), [(Wanted, u64); 2]>;
 
 /// Which of what is left each kind of receive can mean.
@@ -700,7 +701,7 @@ fn fitting(left: &[Left<'_>]) -> HashMap<Wanted, Vec<usize>> {
     fitting
 }
 
-/// Those of them of which something is left.
+/// Those that have something left.
 fn candidates(left: &[Left<'_>], fitting: &HashMap<Wanted, Vec<usize>>, wanted: &Wanted) -> Vec<usize> {
     let all = fitting.get(wanted).into_iter().flatten().copied();
     all.filter(|&at| left[at].rest() > 0).collect()

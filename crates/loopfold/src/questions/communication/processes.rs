@@ -77,7 +77,7 @@ pub struct Processes<'a> {
     numbers: HashMap<String, u32>,
     /// The streams whose stored loops were taken.
     stored: Vec<usize>,
-    /// Which symbols of the fold are looked at.
+    /// Which symbols of the fold are examined.
     taken: Vec<bool>,
     all_events: bool,
 }
@@ -147,7 +147,7 @@ impl<'a> Processes<'a> {
         !self.calls.is_empty() && !self.all_events
     }
 
-    /// From positions among the events that are looked at to those of the streams.
+    /// From positions among the events that are examined to those of the streams.
     pub fn positions(&self) -> KeptPositions<'a> {
         KeptPositions::new(self.fold, &self.taken)
     }
@@ -173,8 +173,8 @@ impl<'a> Processes<'a> {
         self.functions.get(function as usize).map(String::as_str)
     }
 
-    /// How often a function is entered in a stream. It was counted while the stream was looked
-    /// at; not where all events are, as in a trace without communication.
+    /// How often a function is entered in a stream. It was counted while the stream was
+    /// examined; not where all events are, as in a trace without communication.
     pub fn calls(&self, stream: usize, function: &str) -> u64 {
         let Some(&number) = self.numbers.get(function) else { return 0 };
         let entered = &self.traces[stream].entered;

@@ -22,7 +22,7 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// No channels between so many processes.
+    /// No channels between this many processes.
     pub fn new(processes: usize) -> Self {
         Self { processes, ..Self::default() }
     }
@@ -340,7 +340,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// What people call it.
+    /// The usual name.
     pub fn name(self) -> &'static str {
         match self {
             Layout::Line => "line",
@@ -385,7 +385,7 @@ impl Direction {
 /// A topology, and the deviation of some channels from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
-    /// What it is called.
+    /// Its name.
     pub layout: Layout,
     /// The number of processes in each dimension.
     pub shape: Vec<usize>,

@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 /// The patterns of a trace.
 #[derive(Clone, Debug)]
 pub struct TracePatterns {
-    /// Those of several processes, in the order that was asked for.
+    /// Those of several processes, in the order that was requested.
     pub communication: Vec<CommunicationPattern>,
     /// Those of single processes.
     pub process: Patterns,
@@ -31,8 +31,8 @@ pub enum FirstPlace {
     Communication(Vec<Part>),
 }
 
-/// The first patterns that others may be a part of, and the occurrences of each that are looked
-/// at.
+/// The first patterns that others may be a part of, and the occurrences of each that are
+/// examined.
 const SURVEYED: usize = 100;
 const SURVEYED_OCCURRENCES: usize = 1000;
 
@@ -101,8 +101,8 @@ impl TracePatterns {
         smallest.map(|(_, number)| number)
     }
 
-    /// For each of so many streams the stretches of what is shown in which patterns are, with the
-    /// numbers of the patterns: the shortest first.
+    /// For each of this many streams the stretches of what is shown in which patterns are, with
+    /// the numbers of the patterns: the shortest first.
     pub fn stretches(&self, streams: usize) -> Vec<Vec<(u32, u32, usize)>> {
         let mut stretches = vec![Vec::new(); streams];
         for (pattern, number) in self.communication.iter().zip(1..) {

@@ -130,7 +130,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes over so many iterations of the loop ahead, or over the event.
+    /// Skips this many iterations of the loop ahead, or the event.
     fn skip(&mut self, iterations: u64) {
         let is_at_frame = self.is_at_frame();
         let Some(frame) = self.frames.last_mut() else { return };

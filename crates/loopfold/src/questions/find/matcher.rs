@@ -76,7 +76,7 @@ impl<'a, B: Bits> SummaryIndex<'a, B> {
 }
 
 impl<B: Bits> Summaries<B> {
-    /// The summary of a body; `None` if it is irrelevant.
+    /// The summary of a body. Returns `None` if it is irrelevant.
     #[inline]
     fn of_body(&self, body: &[Item], index_of: impl Fn(Item) -> u32) -> Option<MatchSummary<B>> {
         let Some(first) = body.iter().position(|&item| index_of(item) != IRRELEVANT) else {
@@ -111,9 +111,9 @@ pub(super) trait OccurrenceIndex: Send + Sync {
 
 /// A search through a rule from one occurrence to the next.
 pub(super) trait OccurrenceSearch {
-    /// Passes over `skip` occurrences and returns the position of the last event of the next
-    /// one. If there are fewer, it moves behind the last one, and `skip` is the number of
-    /// occurrences that are missing.
+    /// Skips `skip` occurrences and returns the position of the last event of the next one. If
+    /// there are fewer, it moves behind the last one, and `skip` is the number of occurrences
+    /// that are missing.
     fn next_end(&mut self, skip: &mut u64) -> Option<u64>;
 
     /// Moves to a position and returns how many occurrences end before it.

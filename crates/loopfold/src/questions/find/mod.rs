@@ -106,8 +106,8 @@ impl Found<'_> {
         self.places_in(stream).skip_to(self.count_in(stream).checked_sub(1)?)
     }
 
-    /// All occurrences, stream by stream, found as they are asked for. Passing over many
-    /// with [`Places::skip_to`] costs no more than passing over one.
+    /// All occurrences, stream by stream, found as they are requested. Skipping many with
+    /// [`Places::skip_to`] costs no more than skipping one.
     pub fn places(&self) -> Places<'_> {
         Places { found: self, streams: 0..self.fold.streams().len() as u32, search: None }
     }
@@ -161,7 +161,7 @@ pub struct Places<'f> {
 opaque_debug!(Places<'f>);
 
 impl Places<'_> {
-    /// Passes over `skip` occurrences and returns the next one.
+    /// Skips `skip` occurrences and returns the next one.
     pub fn skip_to(&mut self, mut skip: u64) -> Option<Place> {
         loop {
             if let Some((stream, search)) = &mut self.search

@@ -7,10 +7,10 @@
 //! * its length, which matters only while it has infix matches (else it counts as m);
 //! * how often the query occurs in it, overlaps included.
 //!
-//! `u` and `v` side by side: where a suffix overlap of `u` and a prefix overlap of `v` have
-//! the same k, there is one more occurrence; a suffix overlap of `u` goes on through `v` if `v`
-//! has it as an infix match, and likewise to the left. Repeating a stretch without infix matches
-//! changes nothing but the count, so a repeat costs O(log m) joins, whatever its times.
+//! `u` and `v` concatenated: where a suffix overlap of `u` and a prefix overlap of `v` have the
+//! same k, there is one more occurrence; a suffix overlap of `u` continues through `v` if `v`
+//! has it as an infix match, and likewise to the left. Repeating a stretch without infix
+//! matches changes nothing but the count, so a repeat costs O(log m) joins, whatever its times.
 //!
 //! A join is a dozen instructions for queries of up to 64 events, and m / 64 times that
 //! for longer ones.

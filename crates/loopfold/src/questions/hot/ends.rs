@@ -1,24 +1,24 @@
-//! Where the occurrences of a subpath end, and how they go on.
+//! Where the occurrences of a subpath end, and how they continue.
 //!
-//! An occurrence of a subpath of two events or more belongs to exactly one rule: the
-//! lowest one in which it lies in more than one item, or in more than one repetition of
-//! an item. So the occurrences are known by where they *end*: at which [`Place`]s, and
-//! how far inside the node there. To add an event, an occurrence inside a node takes the
-//! node's next event; one at the end of a node goes on to the next repetition or the
-//! next item; and one at the end of a rule goes on wherever that rule is used.
+//! An occurrence of a subpath of two events or more belongs to exactly one rule: the lowest one
+//! in which it lies in more than one item, or in more than one repetition of an item. So the
+//! occurrences are known by where they *end*: at which [`Place`]s, and how far inside the node
+//! there. To add an event, an occurrence inside a node takes the node's next event; one at the
+//! end of a node continues to the next repetition or the next item; and one at the end of a
+//! rule continues wherever that rule is used.
 //!
 //! Three things keep this cheap:
 //! * the repetitions of an item are one place, not one each;
-//! * all places of one node are one *ending*: they go on together until the node ends;
+//! * all places of one node are one *ending*: they continue together until the node ends;
 //! * endings equally far inside nodes whose next events are the same are one *bundle*. For as
 //!   many events as are known to be the same, a step costs the same for a bundle of any size;
 //!   then it is rebuilt.
 //!
-//! What lies after a node is known class by class, so that all continuations are
-//! counted before any place is looked at.
+//! What lies after a node is known class by class, so that all continuations are counted before
+//! any place is examined.
 //!
-//! The ends of a subpath stay in memory while subpaths that go on from it are looked at;
-//! like those, they are a stack.
+//! The ends of a subpath stay in memory while subpaths that continue from it are examined; like
+//! those, they are a stack.
 
 use super::prefixes::{Known, PrefixCache};
 use super::successors::{Next, Place, SuccessorIndex};
@@ -44,7 +44,7 @@ struct Ending {
     ahead: f64,
 }
 
-/// Endings that go on with the same events.
+/// Endings that continue with the same events.
 #[derive(Clone, Copy, Debug)]
 struct Bundle {
     endings: Span,
@@ -52,7 +52,7 @@ struct Bundle {
     inside: u32,
     /// How many of their next events are known to be the same.
     common: u32,
-    /// The next events of the first node, as far as they are unfolded.
+    /// The unfolded ones of the next events of the first node.
     next: Known,
     count: u64,
     ahead: f64,
@@ -66,12 +66,12 @@ impl Bundle {
     }
 }
 
-/// How some occurrences of a subpath go on.
+/// How some occurrences of a subpath continue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     /// The next event.
     pub(super) symbol: u32,
-    /// How many occurrences go on so.
+    /// How many occurrences continue this way.
     pub(super) count: u64,
     /// A bound on what comes with and after that event.
     pub(super) ahead: f64,
@@ -80,9 +80,9 @@ pub(super) struct Step {
 
 #[derive(Clone, Copy, Debug)]
 enum Continuation {
-    /// A bundle goes on as it is.
+    /// A bundle continues as it is.
     Together(u32),
-    /// An ending leaves its bundle; so many events of its node belong to the subpath.
+    /// An ending leaves its bundle; this many events of its node belong to the subpath.
     Alone { ending: u32, inside: u32 },
     /// Into the node at this place.
     Into(Place, Node),
@@ -101,7 +101,7 @@ struct Fresh {
     key: u64,
 }
 
-/// The ends of a subpath and of those it goes on from.
+/// The ends of a subpath and of those it continues from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     bundles: usize,
@@ -224,7 +224,7 @@ impl<'a> Ends<'a> {
         self.prefixes.first(bundle.next)
     }
 
-    /// An ending whose bundle is at its end goes on alone, or its node is at its end too.
+    /// An ending whose bundle is at its end continues alone, or its node is at its end too.
     fn leave_bundle(&mut self, at: u32, inside: u32) {
         let Ending { node, places, count, ahead } = self.endings[at as usize];
         match self.successors.rule(node) {
@@ -418,7 +418,7 @@ impl<'a> Ends<'a> {
         Some(Walk { bundle, node, place: alone.then(|| self.places[places.0 as usize]), moved: false })
     }
 
-    /// The next events of a walk, as many as are at hand; none when not all occurrences have
+    /// The next events of a walk, as many as are unfolded; none when not all occurrences have
     /// the same continuation.
     pub(super) fn events_of(&mut self, walk: &mut Walk) -> &[u32] {
         let bundle = &mut walk.bundle;

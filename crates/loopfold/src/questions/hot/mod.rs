@@ -29,7 +29,7 @@ use best::{Best, Candidate};
 use search::{Search, Wanted};
 use successors::SuccessorIndex;
 
-/// Which subpaths are looked for.
+/// Which subpaths are searched for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
@@ -80,7 +80,7 @@ impl Default for Config {
 /// Which of the hot subpaths are selected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Selection {
-    /// Those of which no shorter prefix is hot.
+    /// Those that have no shorter hot prefix.
     #[default]
     Minimal,
     /// All.

@@ -139,7 +139,7 @@ impl<'a> Reading<'a> {
         self.position = start + times * length;
     }
 
-    /// Reads the same events again and again.
+    /// Reads the same events repeatedly.
     fn repeat(&mut self, events: &[u32], times: u64) {
         let length = events.len() as u64;
         let mut ends: HashMap<usize, u64> = HashMap::new();

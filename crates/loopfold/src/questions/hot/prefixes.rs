@@ -6,16 +6,16 @@
 use crate::RuleId;
 use crate::fold::Fold;
 
-/// Events kept at the most, 4 bytes each.
+/// The most events that are kept, 4 bytes each.
 const LARGEST: usize = 1 << 26;
-/// Events unfolded at the least: looking at a rule at all has its price.
+/// The fewest events that are unfolded, since each access to a rule has a fixed cost.
 const LEAST: u32 = 16;
 
 /// The first events of rules.
 pub(super) struct PrefixCache<'a> {
     fold: &'a Fold,
     largest: usize,
-    /// No rule is looked at beyond this many events.
+    /// No rule is examined beyond this many events.
     most: u32,
     /// For each rule the events that are known.
     known: Vec<Known>,
@@ -43,7 +43,7 @@ impl Known {
 }
 
 impl<'a> PrefixCache<'a> {
-    /// For rules of which at most `most` events matter.
+    /// For rules whose first `most` events matter.
     pub(super) fn new(fold: &'a Fold, most: u32) -> Self {
         Self {
             fold,
@@ -54,13 +54,13 @@ impl<'a> PrefixCache<'a> {
         }
     }
 
-    /// Leaves room for so many events.
+    /// Leaves room for this many events.
     #[cfg(test)]
     pub(super) fn set_room(&mut self, largest: usize) {
         self.largest = largest;
     }
 
-    /// How many events of a rule matter at the most.
+    /// How many events of a rule matter at most.
     pub(super) fn most(&self) -> u32 {
         self.most
     }
@@ -89,7 +89,7 @@ impl<'a> PrefixCache<'a> {
         self.fold.symbol_at(rule, at.into()).map_or(0, |symbol| symbol.raw())
     }
 
-    /// Unfolds a rule further than it was; whether there was room.
+    /// Unfolds a rule further than it was. Returns whether there was room.
     fn unfold(&mut self, rule: RuleId, wanted: u32) -> bool {
         let length = self.fold.length(rule).min(self.most.into()) as u32;
         let wanted = wanted.saturating_mul(2).max(LEAST).min(length);

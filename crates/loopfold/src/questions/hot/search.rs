@@ -20,14 +20,14 @@ use super::upper_bound::UpperBound;
 use crate::fold::Grammar;
 use crate::{Result, RuleId};
 
-/// What is looked for.
+/// What is searched for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     pub(super) shortest: usize,
     pub(super) longest: usize,
     /// The least cost that is hot.
     pub(super) limit: u128,
-    /// Also those that go on from a hot one.
+    /// Also those that continue from a hot one.
     pub(super) all: bool,
     /// What the most expensive event costs.
     pub(super) max_event_cost: u64,
@@ -39,14 +39,15 @@ impl Wanted {
         length >= self.shortest && reaches(count, cost, self.limit)
     }
 
-    /// Whether a subpath that goes on from this one may be wanted: it occurs no more
-    /// often, and its further events cost no more than the most expensive one.
+    /// Whether a subpath that continues from this one may be wanted: it occurs no more often,
+    /// and its further events cost no more than the most expensive one.
     fn goes_on(&self, length: usize, count: u64, cost: u128) -> bool {
         let more = (self.longest - length) as u128 * u128::from(self.max_event_cost);
         length < self.longest && reaches(count, cost.saturating_add(more), self.limit)
     }
 
-    /// Offers a subpath if it is hot; whether those that go on from it are to be looked at.
+    /// Offers a subpath if it is hot. Returns whether those that continue from it are to be
+    /// examined.
     fn look_at(&self, events: &[u32], count: u64, cost: u128, best: &mut Best) -> bool {
         let hot = self.is_hot(events.len(), count, cost);
         if hot {
@@ -56,7 +57,7 @@ impl Wanted {
     }
 }
 
-/// A subpath whose continuations are still to be looked at.
+/// A subpath whose continuations are still to be examined.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     symbol: u32,
@@ -156,7 +157,7 @@ impl<'a> Search<'a> {
         Ok(located.iter().map(|&(rule, count)| count * self.successors.uses(RuleId::from_raw(rule))).sum())
     }
 
-    /// Looks at everything that goes on from the present subpath.
+    /// Looks at everything that continues from the present subpath.
     fn continue_from(&mut self, mut subpath: Open, wanted: &Wanted, best: &mut Best) -> Result<()> {
         if self.walk(&mut subpath, wanted, best)? {
             self.ends.gather(subpath.ends);
@@ -165,8 +166,8 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Takes the events that follow the present subpath in any case; whether to go on
-    /// after them.
+    /// Takes the events that follow the present subpath in any case. Returns whether to
+    /// continue after them.
     fn walk(&mut self, subpath: &mut Open, wanted: &Wanted, best: &mut Best) -> Result<bool> {
         let Some(mut walk) = self.ends.walk(subpath.ends) else { return Ok(true) };
         // Cheaper than to multiply at every event.
@@ -202,8 +203,8 @@ impl<'a> Search<'a> {
         Ok(wanted.goes_on(self.events.len(), count, subpath.cost))
     }
 
-    /// Looks at the present subpath, whose events cost `cost`, with each event that can
-    /// follow, and opens those from which to go on.
+    /// Looks at the present subpath, whose events cost `cost`, with each event that can follow,
+    /// and opens those from which to continue.
     fn branch(&mut self, wanted: &Wanted, cost: u128, best: &mut Best) -> Result<()> {
         for step in self.ends.steps() {
             let count = &mut self.counts[step.symbol as usize];

@@ -1,4 +1,4 @@
-//! What can come after a [`Node`] of a fold, wherever the node is used.
+//! An index of what can follow a [`Node`] of a fold, over all its uses.
 //!
 //! Where a node is used, one of three things follows it: the node again, if its item
 //! repeats; the next item of the rule; or, if it is the last item, whatever follows the
@@ -102,10 +102,11 @@ struct Spot {
 
 const MANY: u32 = u32::MAX;
 
-/// Where some occurrences go on after the end of a node.
+/// Where some occurrences continue after the end of a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Next {
-    /// At a place: the node there and its first event, and how many occurrences go on so.
+    /// At a place: the node there and its first event, and how many occurrences continue this
+    /// way.
     Place { place: Place, node: Node, symbol: u32, count: u64 },
     /// With whatever follows this node.
     After(Node),
@@ -337,7 +338,7 @@ impl<'a> SuccessorIndex<'a> {
             return (None, Some(self.after_item(place, spot.rule)));
         }
         let (occurrences, repeats) = self.left(place);
-        // One leaves; of those that began in the item itself, the others go on.
+        // One leaves; of those that began in the item itself, the others continue.
         let leaving = place.is_looped() || repeats == 0;
         let going_on = occurrences - u64::from(leaving);
         let again = (going_on > 0).then(|| Next::Place {

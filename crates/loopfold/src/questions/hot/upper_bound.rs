@@ -7,9 +7,9 @@
 //! over its uses, since the costs of all occurrences are added anyway. The bound may include
 //! events a little beyond the greatest length; it omits none within it.
 //!
-//! Averages are floating-point numbers that are only added and multiplied, and rounded
-//! up in the end. Cost: two passes over the rules, each with a look at as many items as
-//! the greatest length at the most; 8 bytes an item and each class of successors.
+//! Averages are floating-point numbers that are only added and multiplied, and rounded up in
+//! the end. Cost: two passes over the rules, each of at most as many items as the greatest
+//! length; 8 bytes an item and each class of successors.
 
 use super::successors::{Place, SuccessorIndex};
 use crate::fold::cursor::Cursor;
@@ -138,7 +138,7 @@ impl<'a> UpperBound<'a> {
     }
 }
 
-/// What the first events of each node cost, `longest` of them at the most.
+/// What the first events of each node cost, `longest` of them at most.
 fn prefix_costs(fold: &Fold, costs: &[u64], longest: u64) -> Result<Vec<u128>> {
     let mut of_symbols: Vec<u128> = costs.iter().map(|&cost| cost.into()).collect();
     of_symbols.resize(fold.symbol_count(), 0);

@@ -31,7 +31,7 @@ const MOST_SYMBOLS: usize = 1 << 29;
 const MOST_FOUND: usize = 1 << 26;
 
 /// A path that was searched together with others: how often it occurs and where first. The
-/// other places are searched when they are asked for.
+/// other places are searched when they are requested.
 #[derive(Clone)]
 pub(super) struct BatchFound<'a> {
     slice: Arc<FunctionSlice<'a>>,
@@ -70,8 +70,8 @@ pub(super) fn is_plain(query: &PathQuery) -> bool {
     (2..=LONGEST).contains(&query.len()) && !query.has_gaps() && query.blocks().iter().all(is_one)
 }
 
-/// Searches for plain paths of the function of a slice; `None` if that calls itself, or there
-/// is too much to keep.
+/// Searches for plain paths of the function of a slice. Returns `None` if that calls itself, or
+/// there is too much to keep.
 pub(super) fn search<'a>(
     slice: &Arc<FunctionSlice<'a>>,
     queries: &[&PathQuery],
@@ -243,7 +243,7 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// The occurrences of all nodes in a stream; `None` if the function is not in it.
+    /// The occurrences of all nodes in a stream. Returns `None` if the function is not in it.
     fn occurrences(&self, root: RuleId) -> Option<Vec<Occurrences>> {
         let root: Node = self.slice.node(root)?;
         let mut all = vec![Occurrences { count: 0, first: u64::MAX }; self.slice.node_count()];

@@ -232,8 +232,7 @@ pub struct Nesting<F> {
 /// The measure of [`NestingLevels`].
 pub type Levels = Nesting<LowestReturn>;
 
-/// The measure of how many calls are open at a time, at the most:
-/// [`deepest`](Brackets::deepest).
+/// The measure of how many calls are open at a time, at most: [`deepest`](Brackets::deepest).
 ///
 /// ```
 /// use loopfold::fold::Measure;
@@ -346,8 +345,8 @@ impl FrameBoundary {
         self.0 & (BEGINS_INSIDE | RECURSIVE) == 0
     }
 
-    /// The boundary of several stretches one after the other, each of them once or repeated;
-    /// `None` if they do not agree.
+    /// The boundary of several stretches one after the other, each of them once or repeated.
+    /// Returns `None` if they do not agree.
     #[inline]
     pub(super) fn joined(mut boundaries: impl Iterator<Item = (Self, bool)>) -> Option<Self> {
         let (first, repeats) = boundaries.next()?;

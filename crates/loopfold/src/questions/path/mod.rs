@@ -9,7 +9,7 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | `query` | what a path is, whose symbols are whose, and how people write it |
+//! | `query` | what a path is, which symbols belong to which function, and the syntax of paths |
 //! | `strategy` | how a path is searched, and why |
 //! | `brackets` | how calls nest in a stretch: a monoid |
 //! | `summary` | the matches of a path in a stretch: a measure |

@@ -18,7 +18,7 @@ const MOST: usize = 1 << 26;
 const MOST_EACH: usize = 8;
 
 impl<T> Holders<T> {
-    /// Intervals, from a symbol to before another, of a stream of so many symbols.
+    /// Intervals, from a symbol to before another, of a stream of this many symbols.
     pub fn new(symbols: usize, mut all: Vec<(u32, u32, T)>) -> Self {
         let mut room = MOST + MOST_EACH * symbols;
         all.retain(|&(start, end, _)| {

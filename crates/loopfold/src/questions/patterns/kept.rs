@@ -22,8 +22,8 @@ impl<'a> KeptPositions<'a> {
         Self { fold, rank }
     }
 
-    /// The position in a stream of its event number `index` that counts; `None` if there are
-    /// not so many.
+    /// The position in a stream of its event number `index` that counts. Returns `None` if
+    /// there are fewer.
     pub fn of(&self, stream: usize, index: u64) -> Option<u64> {
         let root = self.fold.streams().get(stream)?.root();
         match &self.rank {

@@ -58,7 +58,7 @@ pub struct LoopCollapsed {
     added: Vec<(u32, u64)>,
 }
 
-/// What is known of a loop besides.
+/// Further data of a loop.
 #[derive(Clone, Copy, Debug)]
 struct Inner {
     /// The loop around it, or [`NONE`].
@@ -314,7 +314,8 @@ impl LoopCollapsed {
         Nest { nodes }
     }
 
-    /// The same, cut behind so many symbols; how many events the rest is, is in the last node.
+    /// The same, cut behind this many symbols; how many events the rest is, is in the last
+    /// node.
     pub fn nest_up_to(&self, start: usize, end: usize, longest: usize) -> Nest {
         let cut = end.min(start.saturating_add(longest));
         let mut nest = self.nest(start, cut);

@@ -37,7 +37,7 @@ use suffixes::Suffixes;
 /// How to look for patterns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PatternMethod {
-    /// In one pass, as in the paper; see [`Ngrams`] for what it passes over.
+    /// In one pass, as in the paper; see [`Ngrams`] for what it skips.
     #[default]
     Ngrams,
     /// All maximal repeats; see [`Repeats`].
@@ -137,7 +137,7 @@ pub struct Pattern {
     pub count: u64,
     /// At how many separate places; those directly after one another are one.
     pub places: u64,
-    /// How often besides inside longer patterns.
+    /// How often it also occurs inside longer patterns.
     pub inside: u64,
     /// The fewest events of an occurrence, with repetitions inside written out.
     pub fewest_events: u64,
@@ -147,20 +147,20 @@ pub struct Pattern {
     pub explained: u128,
     /// How many streams have it.
     pub processes: usize,
-    /// Whether no longer repeat contains it, where that was looked for.
+    /// Whether no longer repeat contains it, if that was computed.
     pub is_supermaximal: Option<bool>,
 }
 
 /// The patterns of several streams.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Patterns {
-    /// In the order that was asked for.
+    /// In the order that was requested.
     pub patterns: Vec<Pattern>,
     /// Streams that have the same collapsed form, by their indices.
     pub classes: Vec<Vec<usize>>,
     /// How many patterns were found; some may not have been kept.
     pub found: u64,
-    /// Whether there were so many repeats that not all were looked at.
+    /// Whether there were so many repeats that not all were examined.
     pub is_cut: bool,
 }
 
@@ -169,7 +169,7 @@ const MOST_REPEATS: usize = 1 << 20;
 const MOST_PLACES: usize = 1 << 25;
 /// The most symbols of all patterns together.
 const MOST_SYMBOLS: usize = 1 << 26;
-/// So many patterns are looked for one by one; for more, the suffixes are sorted.
+/// Up to this many patterns are searched for one by one; for more, the suffixes are sorted.
 const FEW: usize = 32;
 
 /// What a detector has found in a stream.
@@ -187,7 +187,7 @@ struct Class<'a> {
     /// The places of its patterns, and the length of the longest.
     covered: CoveredIntervals,
     longest: u32,
-    /// Where many patterns are looked for.
+    /// Where many patterns are searched for.
     suffixes: Option<Suffixes>,
 }
 
@@ -251,7 +251,7 @@ impl Patterns {
         })
     }
 
-    /// For each of so many streams the intervals in which patterns occur.
+    /// For each of this many streams the intervals in which patterns occur.
     pub fn places(&self, streams: usize) -> Vec<Vec<(u32, u32)>> {
         let mut places = vec![Vec::new(); streams];
         for pattern in &self.patterns {
@@ -514,8 +514,8 @@ impl Pattern {
         self.is_supermaximal = both.map(|(one, other)| one && other);
     }
 
-    /// The smaller, the earlier it comes: what was asked for first, then the others in the
-    /// order events, count, length, processes; and at last where it is.
+    /// The smaller, the earlier it comes: what was requested first, then the others in the
+    /// order events, count, length, processes; and finally its place.
     fn rank(&self, by: RankBy) -> impl Ord + use<> {
         let (count, length, processes) =
             (u128::from(self.count), u128::from(self.most_events), self.processes as u128);

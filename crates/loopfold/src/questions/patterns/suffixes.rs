@@ -3,7 +3,7 @@
 //!
 //! The array is built by induced sorting (Nong, Zhang and Chan), the prefixes by the algorithm
 //! of Kasai et al. Both are linear; the recursion halves the stream each time. Memory: 8 bytes
-//! an event, and while it is made about 24.
+//! an event, and during construction about 24.
 
 use crate::{Error, Result, Symbol};
 

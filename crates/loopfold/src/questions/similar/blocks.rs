@@ -155,7 +155,7 @@ impl Blocks<'_> {
                 filtered.verified = search.verified;
                 return filtered;
             }
-            // A block of which little is settled is looked at again, so there must be more of it.
+            // A block with few final windows is examined again, so it must become longer.
             if done <= all / 2 {
                 self.size = self.size.saturating_mul(2);
             }
@@ -181,7 +181,7 @@ mod tests {
     use crate::trace::{Collector, Event, Sink};
     use loopfold_testing::Rng;
 
-    /// Any symbol above the fifth is passed over.
+    /// Any symbol above the fifth is skipped.
     fn in_blocks(fold: &Fold, pattern: &LikePattern, size: usize) -> Vec<SimilarPlace> {
         let letters = fold.alphabet().symbols().map(|symbol| match fold.alphabet().label(symbol).as_str() {
             "-" => PASSED_OVER,

@@ -20,7 +20,7 @@ pub struct Compared {
     alphabet: Alphabet,
     /// For each symbol of the trace.
     symbols: Vec<Option<Symbol>>,
-    /// The same for all symbols of the trace, those included that are passed over.
+    /// The same for all symbols of the trace, those included that are skipped.
     renamed: Vec<Symbol>,
     only_communication: bool,
 }
@@ -64,7 +64,7 @@ impl Compared {
         &self.alphabet
     }
 
-    /// True if other events than those of communication are passed over.
+    /// True if other events than those of communication are skipped.
     pub fn only_communication(&self) -> bool {
         self.only_communication
     }
@@ -74,8 +74,8 @@ impl Compared {
         &self.symbols
     }
 
-    /// What each word means, as people call events of the trace or what is compared of them;
-    /// `alphabet` is that of the trace. Events that are passed over are not meant.
+    /// The symbols that each word matches, by the names of events of the trace or of their
+    /// compared form; `alphabet` is that of the trace. Skipped events do not match.
     pub fn called<W: AsRef<str>>(&self, alphabet: &Alphabet, words: &[W]) -> Vec<Vec<Symbol>> {
         let mut is_compared = vec![false; self.alphabet.len()];
         self.symbols.iter().flatten().for_each(|symbol| is_compared[symbol.index()] = true);
@@ -163,7 +163,7 @@ impl<'a> ProcessStreams<'a> {
                     let peer = self.peer(stream, call).map(|peer| peer as usize);
                     Some(numbers.symbol(role, peer)?)
                 }
-                // What goes to nobody is no message.
+                // A send without a receiver is no message.
                 _ => None,
             });
         }

@@ -1,7 +1,7 @@
-//! Which of the patterns of a trace a window lies within.
+//! Finds the pattern of a trace that contains a window.
 //!
 //! Made by one pass over the places of all patterns, which are sorted by length; then a window
-//! costs O(places in its stream) at the most, and two look-ups of positions.
+//! costs O(places in its stream) at most, and two look-ups of positions.
 
 use super::SimilarPlace;
 use crate::questions::communication::{Processes, TracePatterns};

@@ -42,8 +42,8 @@ impl SimilarOccurrence {
     }
 }
 
-/// The occurrences of a pattern whose processes have so many events each, from the windows
-/// that are like it in each process, in their order and without overlaps.
+/// The occurrences of a pattern whose processes have this many events each, from the similar
+/// windows in each process, in their order and without overlaps.
 pub fn join_similar(
     windows: &[Vec<SimilarPlace>],
     lengths: &[usize],

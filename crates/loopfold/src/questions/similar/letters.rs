@@ -29,7 +29,7 @@ pub(super) struct Letters {
 impl Letters {
     /// Of a pattern whose events each may be one of several symbols, in order.
     pub(super) fn of(pattern: &[Vec<Symbol>]) -> Result<Self> {
-        // Events that are written the same are looked at once.
+        // Events that are written the same are examined once.
         let mut places: HashMap<&[Symbol], Vec<usize>> = HashMap::new();
         for (place, symbols) in pattern.iter().enumerate() {
             places.entry(symbols).or_default().push(place);

@@ -6,11 +6,11 @@
 //! shorter; none overlaps another that was taken. The result is that of comparing every window,
 //! for any size n of the n-grams of the filter.
 //!
-//! **The filter** (`ngrams`). A window within k edits of the pattern has at least m − n + 1 − kn of
-//! the pattern's n-grams (Jokinen and Ukkonen), and each at most k places away from where
-//! the pattern has it. So every n-gram of the stream votes for the windows that it could be
-//! a part of, and only where there are enough votes an edit distance is computed. If
-//! m − n + 1 − kn is less than 1, every window is looked at.
+//! **The filter** (`ngrams`). A window within k edits of the pattern has at least m − n + 1 −
+//! kn of the pattern's n-grams (Jokinen and Ukkonen), and each at most k places away from where
+//! the pattern has it. So every n-gram of the stream votes for the windows that it could be a
+//! part of, and only where there are enough votes an edit distance is computed. If m − n + 1 −
+//! kn is less than 1, every window is examined.
 //!
 //! **The distance** (`distance`) of all windows that start at one place is one table, of
 //! which a column is a machine word if m is at most 64.
@@ -223,8 +223,8 @@ impl<'a> Search<'a> {
         self.pattern.len() + self.pattern.likeness.edits
     }
 
-    /// Finds the windows of a stretch. What lies between two places where the pattern itself
-    /// is can be looked at alone.
+    /// Finds the windows of a stretch. The stretch between two exact occurrences can be
+    /// examined alone.
     fn find(&mut self, stretch: &[Letter]) {
         self.taken.clear();
         self.settled = stretch.len().saturating_sub(self.longest());

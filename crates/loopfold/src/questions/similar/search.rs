@@ -245,7 +245,7 @@ impl Search<'_> {
     fn everywhere(&self, sequence: &EventSequence) -> Result<SimilarFound> {
         let pattern = LikePattern::of_events(sequence, self.settings.likeness)?;
         let mut found = SimilarFound::default();
-        // Equal streams are looked at once.
+        // Equal streams are examined once.
         let mut known: HashMap<RuleId, SimilarFound> = HashMap::new();
         for (stream, folded) in self.fold.streams().iter().enumerate() {
             let one = match known.remove(&folded.root()) {

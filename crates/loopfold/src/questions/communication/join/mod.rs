@@ -175,7 +175,7 @@ impl<'p, 'a> Joining<'p, 'a> {
     /// the partners of `part`. With how often it is repeated.
     fn answer(&mut self, part: Part, stream: u32, hull: Hull, seed: Seed) -> Option<(Part, u64)> {
         let places = &self.places[stream as usize];
-        // What another pattern has taken needs no look.
+        // A place that another pattern has taken is skipped.
         let found = places
             .candidates(hull, seed.times)
             .find(|&place| places.is_joined(place) || self.answers(places.part(place), seed));
@@ -190,8 +190,8 @@ impl<'p, 'a> Joining<'p, 'a> {
         })
     }
 
-    /// Whether at least half of what a place has to do with processes of the pattern is with
-    /// their stretches in it.
+    /// Whether at least half of a place's partners in processes of the pattern lie in their
+    /// stretches of it.
     fn answers(&self, place: Part, seed: Seed) -> bool {
         let (mut inside, mut to_pattern) = (0, 0);
         for link in self.partners.between(place.stream as usize, place.start, place.end) {

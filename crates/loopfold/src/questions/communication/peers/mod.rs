@@ -44,7 +44,7 @@ impl Peers {
     pub const NEEDS: [&'static str; 9] =
         ["name", "dest", "src", "comm", "newcomm", "color", "key", "dims", "periods"];
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Peers::Absolute => "absolute",

@@ -15,11 +15,11 @@ use crate::trace::{Alphabet, Trace};
 use crate::{Error, Fold, Result, RuleId, Symbol};
 use std::collections::BTreeSet;
 
-/// The calls of a stream that are looked at.
+/// The calls of a stream that are examined.
 const MOST_CREATIONS: usize = 1 << 12;
 /// The calls of all streams of a fold together.
 const MOST_IN_ALL: usize = 1 << 22;
-/// Items of folds that are looked at for them.
+/// Items of folds that are examined for them.
 const MOST_STEPS: usize = 1 << 28;
 
 /// Calls that make communicators.
@@ -114,7 +114,7 @@ fn in_order(
     }
 }
 
-/// Items that are looked at for all streams together.
+/// Items that are examined for all streams together.
 const MOST_ITEMS: usize = 1 << 28;
 
 /// Which rules with messages each stream reaches.

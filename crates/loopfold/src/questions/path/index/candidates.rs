@@ -5,7 +5,7 @@
 //! inside the range are taken. O(items found).
 //!
 //! Every function-bearing item of a rule lies in some range of the function, whichever
-//! occurrence of the rule is looked at; so the items of one occurrence stand for all.
+//! occurrence of the rule is examined; so the items of one occurrence stand for all.
 
 use super::{IndexRange, Roots};
 use crate::fold::cursor::Cursor;

@@ -62,7 +62,7 @@ pub type IndexRange = Range<u64>;
 pub struct PathIndex {
     /// Which fold it belongs to.
     fingerprint: u64,
-    /// How many ranges were asked for.
+    /// How many ranges were requested.
     asked: usize,
     /// Where each range ends.
     ends: Vec<u64>,
@@ -73,19 +73,19 @@ pub struct PathIndex {
 }
 
 impl PathIndex {
-    /// How many ranges there are unless something else is asked for.
+    /// How many ranges there are unless something else is requested.
     pub const RANGES: usize = 128;
     /// There are never more ranges than that.
     pub const MAX_RANGES: usize = 1 << 16;
 
-    /// True if there can be an index: there are functions, and symbols say whose they are.
+    /// True if there can be an index: there are functions, and symbols state their function.
     pub fn is_possible(fold: &Fold) -> Result<bool> {
         let functions = Functions::of(fold.alphabet())?;
         Ok(!functions.all().is_empty() && functions.is_qualified())
     }
 
-    /// The index of a fold with about so many ranges; `None` where it would be of no use:
-    /// there are no functions, or symbols do not say whose they are.
+    /// The index of a fold with about so many ranges; `None` where it would be of no use: there
+    /// are no functions, or symbols do not state their function.
     pub fn of(fold: &Fold, ranges: usize) -> Result<Option<Self>> {
         let functions = Functions::of(fold.alphabet())?;
         let roots = Roots::of(fold);

@@ -52,8 +52,8 @@ trait PathMatcher: Send + Sync {
 
 /// Occurrences of a path in a stream, in order.
 trait PathEnds {
-    /// Passes over `skip` occurrences and returns where the next one ends. If there are fewer,
-    /// `skip` is the number of occurrences that are missing.
+    /// Skips `skip` occurrences and returns where the next one ends. If there are fewer, `skip`
+    /// is the number of occurrences that are missing.
     fn next(&mut self, skip: &mut u64) -> Option<End>;
 }
 
@@ -88,8 +88,8 @@ impl<L: Located, G: PathGuide<L::Item>> PathEnds for Locator<'_, L, G> {
     }
 }
 
-/// Passes over the first items of a slice that have no more than `skip` occurrences, and
-/// returns how many: where they lie is not looked up.
+/// Skips the first items of a slice that have no more than `skip` occurrences, and returns how
+/// many: where they lie is not looked up.
 fn pass_slice_items<G: Guide<SliceItem>>(
     guide: &mut G,
     slice: &FunctionSlice<'_>,

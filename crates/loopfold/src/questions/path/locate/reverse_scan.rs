@@ -30,7 +30,7 @@ impl Pending {
         iterations
     }
 
-    /// Passes over iterations of a stretch, none of which begins a frame that is looked for.
+    /// Skips iterations of a stretch, none of which begins a frame that is searched for.
     fn take<F: LevelFact>(&mut self, once: Brackets<F>, iterations: u64) {
         self.0 = match once.leaves.checked_sub(once.enters) {
             Some(more) => self.0.saturating_add(more.saturating_mul(iterations)),
@@ -75,8 +75,8 @@ pub(in super::super) fn blocks_before<L: Located>(
 
 /// Which calls are open at a position, for any number of positions of a fold.
 ///
-/// Making it is one pass over the rules, with 16 bytes for each. A stack costs a descent of
-/// the rules for each open call.
+/// Building it takes one pass over the rules, with 16 bytes for each. A stack costs a descent
+/// of the rules for each open call.
 pub struct CallStacks<'a> {
     fold: &'a Fold,
     nesting: Measured<Nesting<()>>,

@@ -103,7 +103,7 @@ impl<'a> ScanFound<'a> {
     }
 
     /// Scheme 3: scans only chunks that hold something of the function. Where there are no
-    /// chunks, ranges of the fold without a symbol that matters are passed over.
+    /// chunks, ranges of the fold without a symbol that matters are skipped.
     pub(in crate::questions::path) fn of_holding(
         fold: &'a Fold,
         chunks: Option<&'a dyn TraceChunks>,
@@ -143,8 +143,8 @@ impl PathOccurrences for ScanFound<'_> {
 
     fn each_in(&self, stream: StreamId, skip: u64, visit: &mut dyn FnMut(PathPlace) -> bool) -> Result<()> {
         let (stops, count) = (&self.stops[stream.index()], self.counts[stream.index()]);
-        // The chunk of the first that is visited, and the last one from which a search can go
-        // on.
+        // The chunk of the first that is visited, and the last one from which a search can
+        // continue.
         let target = stops.partition_point(|stop| stop.before <= skip);
         if skip >= count || target == 0 {
             return Ok(());

@@ -9,7 +9,7 @@ use crate::questions::path::brackets::NestingLevels;
 use crate::questions::path::functions::Step;
 use hashbrown::HashMap;
 
-/// Symbols that are passed over together if none is near those that matter.
+/// Symbols that are skipped together if none is near those that matter.
 const PART: usize = 64;
 
 /// How far apart symbols may be for that.
@@ -171,7 +171,7 @@ impl ShortPath {
         report(offset, hits, &[1; GROUP])
     }
 
-    /// Goes on through up to a group of symbols, whatever they are.
+    /// Continues through up to a group of symbols, whatever they are.
     ///
     /// Whether a call comes next is hard to predict, so calls are processed like blocks: the
     /// state is always put on the stack, and stays there if it is a call.

@@ -62,8 +62,8 @@ impl<'a> FunctionSlice<'a> {
         Self::from_places(fold, steps, places, scratch, visited).map(Some)
     }
 
-    /// From the places of all items that may hold something, in order, and the rules that
-    /// they are in. `visited` rules were looked at for this.
+    /// From the places of all items that may hold something, in order, and the rules that they
+    /// are in. `visited` rules were examined for this.
     pub(in super::super) fn from_places(
         fold: &'a Fold,
         steps: &[(Symbol, Step)],

@@ -60,7 +60,7 @@ pub(super) struct FunctionSlice<'a> {
     /// For each node that is no symbol, the first rule that is it, by its index in `rules`.
     bodies: Vec<u32>,
     is_recursive: bool,
-    /// How many rules were looked at to make this.
+    /// How many rules were examined to make this.
     visited: u64,
 }
 
@@ -81,7 +81,7 @@ impl<'a> FunctionSlice<'a> {
         self.is_recursive
     }
 
-    /// How many rules were looked at to make this.
+    /// How many rules were examined to make this.
     pub(super) fn visited(&self) -> u64 {
         self.visited
     }
@@ -91,7 +91,7 @@ impl<'a> FunctionSlice<'a> {
         self.items.len()
     }
 
-    /// The node of a rule; `None` if the rule holds nothing of the function.
+    /// The node of a rule. Returns `None` if the rule holds nothing of the function.
     pub(super) fn node(&self, rule: RuleId) -> Option<Node> {
         self.rules.binary_search(&rule).ok().map(|index| self.nodes[index])
     }

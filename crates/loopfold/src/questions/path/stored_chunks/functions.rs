@@ -99,7 +99,7 @@ impl IndexBuilder {
                     see(caller);
                     match role {
                         Role::Enter => open.push(function),
-                        // A block that says whose it is.
+                        // A block that states its function.
                         Role::Block if function != NO_FUNCTION => see(function),
                         Role::Leave | Role::Block => {}
                         _ => continue,

@@ -27,7 +27,7 @@ impl Scheme {
         self as usize + 1
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Scheme::Unfolded => "unfolded",
@@ -38,10 +38,10 @@ impl Scheme {
     }
 }
 
-/// How much of something was looked at.
+/// How much of something was examined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
-    /// How many were looked at.
+    /// How many were examined.
     pub touched: u64,
     /// Of how many.
     pub all: u64,
@@ -101,8 +101,8 @@ pub trait PathOccurrences {
         (0..self.streams() as u32).map(StreamId::from_raw)
     }
 
-    /// Passes over `skip` occurrences of a stream, then visits each that follows, until
-    /// `visit` returns false.
+    /// Skips `skip` occurrences of a stream, then visits each that follows, until `visit`
+    /// returns false.
     fn each_in(&self, stream: StreamId, skip: u64, visit: &mut dyn FnMut(PathPlace) -> bool) -> Result<()>;
 
     /// How often it occurs in all streams together.
@@ -124,7 +124,7 @@ pub trait PathOccurrences {
         Ok(first)
     }
 
-    /// The occurrences as found on rules; `None` if they were found otherwise.
+    /// The occurrences as found on rules. Returns `None` if they were found otherwise.
     fn on_rules(&self) -> Option<&PathFound<'_>> {
         None
     }

@@ -39,7 +39,7 @@ use slices::{DIRECT, Kept, SliceCache};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// A function that is in more than one in so many items is common: going over all rules is
+/// A function that is in more than one in this many items is common: going over all rules is
 /// then faster than finding those that hold it.
 const COMMON: usize = 40;
 

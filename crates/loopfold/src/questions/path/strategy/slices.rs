@@ -59,7 +59,7 @@ impl<'a> SliceCache<'a> {
     }
 
     /// The slice of a path's function, if it was found by this scheme. The first time that it
-    /// is asked for, rules that hold the same become one.
+    /// is requested, rules that hold the same become one.
     pub(super) fn get(&self, query: &PathQuery, wanted: Option<Scheme>) -> Option<Kept<'a>> {
         let known = match self.lock().known.get(query.function()) {
             Some(Known::Kept(kept)) => Some(kept.clone()),
@@ -87,7 +87,7 @@ impl<'a> SliceCache<'a> {
         }
     }
 
-    /// Keeps the slice of a path's function, if that is worth it.
+    /// Keeps the slice of a path's function, if that pays.
     pub(super) fn keep(
         &self,
         query: &PathQuery,

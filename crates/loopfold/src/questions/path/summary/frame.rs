@@ -12,7 +12,7 @@ use crate::questions::find::bits::Bits;
 use crate::questions::find::summary::{MatchMonoid, MatchSummary};
 use std::fmt::Debug;
 
-/// The state of a path in a frame; the default is that of a frame just entered.
+/// The state of a path in a frame; the default is the initial state of a frame.
 pub(in super::super) trait FrameState:
     Clone + Debug + Default + PartialEq + Send + Sync
 {
@@ -48,7 +48,7 @@ pub(in super::super) trait FrameMonoid<S: FrameState>: Clone + Debug + Send + Sy
     /// The summary of one block.
     fn symbol(&self, symbol: Symbol) -> S::Summary;
 
-    /// The summary behind which every frame is as if just entered: what lies between two
+    /// The summary that resets every frame to its initial state: that of what lies between two
     /// frames.
     fn reset(&self) -> &S::Summary;
 
@@ -61,10 +61,10 @@ pub(in super::super) trait FrameMonoid<S: FrameState>: Clone + Debug + Send + Sy
     /// The summary of blocks repeated `times` times.
     fn repeated(&self, summary: &S::Summary, times: u64) -> S::Summary;
 
-    /// How many blocks of the path are matched in a state, at the most.
+    /// How many blocks of the path are matched in a state, at most.
     fn matched(&self, state: &S) -> usize;
 
-    /// Machine words of memory that a summary takes besides itself, at the most.
+    /// Machine words of memory that a summary takes besides itself, at most.
     fn most_heap_words(&self) -> usize;
 }
 

@@ -1,4 +1,5 @@
-//! Paths with gaps: `B1 .. B3`, where any blocks of the frame may come between.
+//! The automaton of a path with gaps, `B1 .. B3`, where any blocks of the frame may come
+//! between.
 //!
 //! Distinct ends are counted: the last blocks with which the path can end within one frame. A
 //! gap can be of any length, so only the parts between gaps matter: the first match of the
@@ -27,7 +28,7 @@ const MOST_STATES: usize = 4096;
 /// The most steps that all its states together can have: 64 MB.
 const MOST_STEPS: usize = 1 << 22;
 
-/// The automaton of a path with gaps. State 0 is that of a frame just entered.
+/// The automaton of a path with gaps. State 0 is the initial state of a frame.
 #[derive(Debug, Default, PartialEq)]
 pub(in super::super) struct Automaton {
     states: usize,
@@ -35,7 +36,7 @@ pub(in super::super) struct Automaton {
     classes: HashMap<Symbol, u32>,
     /// For each class and in it for each state where it leads.
     steps: Vec<Step>,
-    /// For each state how many blocks of the path are matched at the most.
+    /// For each state how many blocks of the path are matched at most.
     matched: Vec<usize>,
 }
 
@@ -125,7 +126,7 @@ pub(in super::super) fn parts_of(length: usize, gaps: &[usize]) -> Vec<Range<usi
     starts.zip(ends).map(|(start, end)| start..end).collect()
 }
 
-/// A state while it is made: the part that is looked for, and how many of its first blocks
+/// A state during construction: the part that is searched for, and how many of its first blocks
 /// end what has happened, in order; not none and not all.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Subset {

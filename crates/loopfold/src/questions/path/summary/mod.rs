@@ -11,7 +11,7 @@
 //!   leave;
 //! * how often the path occurs in frames that it enters itself, left or not.
 //!
-//! `u` and `v` side by side: what `v` does below lands in the open frames of `u`, the innermost
+//! `u` and `v` concatenated: what `v` does below lands in the open frames of `u`, the innermost
 //! first, and where such a frame is of the function, occurrences may end there. The rest goes
 //! to the levels below `u`. Blocks without a known frame never count: a path occurs only where
 //! the function was seen to be entered.
@@ -145,7 +145,7 @@ impl<S: FrameState> Frames<S> {
         count
     }
 
-    /// Passes over a stretch.
+    /// Advances the state past a stretch.
     #[inline]
     pub(super) fn follow(&mut self, next: SummaryView<'_, S>, monoid: &MonoidOf<S>) {
         self.leave(next.brackets.leaves);

@@ -33,8 +33,8 @@ pub(super) struct DirectMatcher<'a> {
 }
 
 impl<'a> DirectMatcher<'a> {
-    /// One pass over the rules; `None` if the function is recursive, or the path is long or
-    /// has gaps.
+    /// One pass over the rules. Returns `None` if the function is recursive, or the path is
+    /// long or has gaps.
     pub(super) fn new(fold: &'a Fold, query: &PathQuery) -> Option<Self> {
         if query.len() > DirectSummary::LONGEST || query.has_gaps() {
             return None;
@@ -81,7 +81,7 @@ impl<'m> Known<'m> {
         self.of(self.fold.item_node(item))
     }
 
-    /// The summary of a body; `None` if the function is recursive.
+    /// The summary of a body. Returns `None` if the function is recursive.
     #[inline]
     fn of_body(self, body: &[Item], is_rare: bool) -> Option<DirectSummary> {
         // Most rules of most folds are pairs.

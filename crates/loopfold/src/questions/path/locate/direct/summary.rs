@@ -8,8 +8,8 @@
 //!   suffix meets a prefix, there is an occurrence, or else the function is recursive;
 //! * among its prefixes is also whether repeating it changes anything, which is met by
 //!   whatever repeats;
-//! * a stretch with nothing of the function has all marks and places as its infixes: what
-//!   lies before it goes on behind it.
+//! * a stretch with nothing of the function has all marks and places as its infixes: what lies
+//!   before it continues behind it.
 
 use super::super::super::PathQuery;
 use super::super::super::functions::Step;
@@ -45,7 +45,7 @@ impl DirectSummary {
     pub(super) const IRRELEVANT: Self =
         Self { count: 0, suffixes: 0, prefixes: 0, infixes: !CHANGES, length: 0 };
 
-    /// The summary of a symbol; `None` if a function with such symbols is recursive.
+    /// The summary of a symbol. Returns `None` if a function with such symbols is recursive.
     pub(super) fn of_symbol(query: &PathQuery, symbol: Symbol, step: Step) -> Option<Self> {
         let edge = |mark| Self { count: 0, suffixes: mark, prefixes: mark, infixes: 0, length: 0 }.marked();
         match step {
@@ -91,7 +91,7 @@ impl DirectSummary {
         u16::from(times != 1) & self.prefixes == 0
     }
 
-    /// The summary of a stretch and the next one; `None` if the function is recursive.
+    /// The summary of a stretch and the next one. Returns `None` if the function is recursive.
     #[inline]
     pub(super) fn then(&self, next: &Self) -> Option<Self> {
         let met = u32::from(self.suffixes & next.prefixes);
@@ -124,7 +124,8 @@ impl DirectSummary {
         self.count.wrapping_add(occurrences(suffixes & u32::from(self.prefixes)))
     }
 
-    /// The summary of a stretch repeated `times` times; `None` if the function is recursive.
+    /// The summary of a stretch repeated `times` times. Returns `None` if the function is
+    /// recursive.
     pub(super) fn repeated(&self, times: u64) -> Option<Self> {
         if self.is_same(times) {
             return Some(*self);
@@ -193,7 +194,7 @@ impl Growing {
         (infixes == 0).then_some(Self { prefixes, suffixes: suffixes.into(), count, met: 0 })
     }
 
-    /// Joins a stretch, repeated so often, to the end. One branch, which is seldom taken.
+    /// Joins a repeated stretch to the end. One branch, which is seldom taken.
     #[inline(always)]
     pub(super) fn append(&mut self, next: &DirectSummary, times: u64) {
         // A sum is one instruction less than a union.
@@ -219,7 +220,7 @@ impl Growing {
         self.suffixes = next.follow(self.suffixes);
     }
 
-    /// All of it; `None` if the function is recursive.
+    /// All of it. Returns `None` if the function is recursive.
     pub(super) fn finish(self) -> Option<DirectSummary> {
         let Self { prefixes, suffixes, count, met } = self;
         let summary = DirectSummary { count, suffixes: suffixes as u16, prefixes, infixes: 0, length: 0 };
