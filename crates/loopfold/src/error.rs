@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// What every fallible function of this crate returns.
+/// The result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What kind of error it is.

@@ -203,8 +203,8 @@ fn push_item(body: &mut Vec<Item>, item: Item) -> Result<()> {
     Ok(())
 }
 
-/// Appends the times of the `events` events that follow the `before` events so far.
-/// What one of the two does not know is filled up.
+/// Appends the times of the `events` events that follow the `before` events so far. Times that
+/// one of the two lacks are filled up as unknown.
 fn join_times(times: &mut Times, before: u64, part: Times, events: u64, filled: &mut Filled) -> Result<()> {
     join_column(&mut times.starts, before, part.starts, events, Times::UNKNOWN_START, filled)?;
     join_column(&mut times.durations, before, part.durations, events, Times::UNKNOWN_DURATION, filled)?;

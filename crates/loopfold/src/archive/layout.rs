@@ -29,13 +29,13 @@ const TABLE: u64 = 4096;
 /// A kind with this bit may be skipped by a reader that does not know it.
 const OPTIONAL: u8 = 0x80;
 
-/// What a section holds.
+/// The kind of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum SectionKind {
     /// Names, notes and folders of the streams.
     Streams,
-    /// What the symbols mean.
+    /// The meanings of the symbols.
     Alphabet,
     /// The rules and which of them are the roots of the streams.
     Rules,
@@ -126,7 +126,7 @@ pub struct Section {
 }
 
 impl Section {
-    /// What it holds.
+    /// Its kind.
     pub fn kind(&self) -> SectionKind {
         self.kind
     }

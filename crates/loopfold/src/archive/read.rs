@@ -133,7 +133,7 @@ pub struct Sizes {
     pub total: u64,
     /// Names, notes and folders of the streams.
     pub streams: u64,
-    /// What the symbols mean.
+    /// The meanings of the symbols.
     pub alphabet: u64,
     /// The rules.
     pub rules: u64,

@@ -53,7 +53,7 @@ impl<R: Read + Seek> Seek for SectionReader<R> {
     }
 }
 
-/// What an archive is read from, whatever it is.
+/// Any input of an archive.
 pub trait ReadSeek: Read + Seek {}
 
 impl<T: Read + Seek + ?Sized> ReadSeek for T {}

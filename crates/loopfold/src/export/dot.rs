@@ -17,7 +17,7 @@ use std::io::Write;
 
 /// Names are cut after this many characters.
 const LONGEST_NAME: usize = 40;
-/// Of many streams with the same rule, so many are named.
+/// At most this many streams with the same rule are named.
 const MOST_NAMES: usize = 3;
 
 /// Writes the graph of a fold. Fails if it has more than `limit` nodes and edges in all.

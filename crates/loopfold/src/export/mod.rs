@@ -10,12 +10,12 @@ pub mod grammar;
 
 use crate::{RuleId, Symbol};
 
-/// What a rule is called in every form: counted from 1, each after the rules it is made of.
+/// The name of a rule in every format: counted from 1, each after the rules it is made of.
 fn rule_name(rule: RuleId) -> String {
     format!("R{}", rule.index() + 1)
 }
 
-/// What an event is called where its name cannot stand for it, counted from 1.
+/// The short name of an event where its own name cannot be used, counted from 1.
 fn event_name(symbol: Symbol) -> String {
     format!("E{}", symbol.index() + 1)
 }

@@ -22,7 +22,7 @@ use crate::RuleId;
 pub struct Stretch<T> {
     /// The item.
     pub item: T,
-    /// What it repeats.
+    /// Its target.
     pub target: Target,
     /// How many iterations these are.
     pub times: u64,
@@ -71,7 +71,7 @@ pub enum Move {
 
 /// Receives what [`Cursor::visit`] meets along a stream, and decides where to go.
 pub trait Visitor<T> {
-    /// What can go wrong.
+    /// The error type.
     type Error;
 
     /// Iterations come next, of the item with this index in this rule.

@@ -37,7 +37,7 @@ use crate::trace::{Alphabet, Times};
 use crate::{Result, RuleId, StreamId, Symbol};
 use std::sync::OnceLock;
 
-/// What an item stands for.
+/// The target of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// An event.
@@ -75,7 +75,7 @@ impl Item {
         Self::new(Target::Symbol(symbol), 1)
     }
 
-    /// What repeats.
+    /// Its target.
     pub fn target(self) -> Target {
         if self.target & RULE_BIT == 0 {
             Target::Symbol(Symbol::from_raw(self.target))
@@ -133,7 +133,7 @@ impl FoldedStream {
         Self { name, notes: Vec::new(), folder, root, times: Times::default(), sums: None }
     }
 
-    /// What the source calls the stream.
+    /// The name that the source gives the stream.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -143,7 +143,7 @@ impl FoldedStream {
         self.note("title").unwrap_or(&self.name)
     }
 
-    /// What the source noted under this key.
+    /// The note of the source with this key.
     pub fn note(&self, key: &str) -> Option<&str> {
         self.notes.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
@@ -163,7 +163,7 @@ impl FoldedStream {
         self.root
     }
 
-    /// What is known of the times of its events.
+    /// The known times of its events.
     pub fn times(&self) -> &Times {
         &self.times
     }
@@ -266,7 +266,7 @@ impl Fold {
         self.rule_sums = Some(sums);
     }
 
-    /// What the symbols mean.
+    /// The alphabet: the meanings of the symbols.
     pub fn alphabet(&self) -> &Alphabet {
         &self.alphabet
     }

@@ -203,8 +203,8 @@ impl Sink for Folding {
     }
 }
 
-/// Who folds: the pushing thread, or workers. Of n workers, number w has the streams w,
-/// w + n, w + 2n and so on, at the places 0, 1, 2.
+/// The threads that fold: the pushing one, or workers. Of n workers, number w has the streams
+/// w, w + n, w + 2n and so on, at the places 0, 1, 2.
 enum Executor {
     Inline(Grammars),
     Pool(Vec<Worker>),
@@ -272,7 +272,7 @@ impl Worker {
     }
 }
 
-/// What a worker does until there is nothing more to come.
+/// The loop of a worker thread.
 fn work(inbox: Receiver<Message>, mut grammars: Grammars) -> Result<Vec<(Fold, FoldedRoot)>> {
     for message in inbox {
         match message {

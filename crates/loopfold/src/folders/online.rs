@@ -45,7 +45,7 @@ pub trait Online: Send {
 pub struct FoldedRoot {
     /// The rule that unfolds to the stream.
     pub root: RuleId,
-    /// What a folder that chooses among others chose.
+    /// The choice of a folder that chooses among others.
     pub choice: Option<Choice>,
 }
 

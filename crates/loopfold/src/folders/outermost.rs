@@ -128,7 +128,7 @@ struct Sweep {
     short: [Vec<Stretch>; SHORT],
 }
 
-/// What there is of the periods from one power of two to the next.
+/// The runs with periods from one power of two to the next.
 #[derive(Default)]
 struct Class {
     runs: Vec<Run>,

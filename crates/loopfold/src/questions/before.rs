@@ -102,7 +102,7 @@ pub struct OrderTotal {
 }
 
 impl OrderTotal {
-    /// Of the orders in all streams.
+    /// Adds up the orders in all streams.
     pub fn of(orders: &[Order]) -> Result<Self> {
         let sum = |part: fn(&Order) -> u64| {
             let sum = orders.iter().map(part).try_fold(0u64, u64::checked_add);

@@ -32,7 +32,7 @@ pub struct Context {
     pub after: ContextTree,
 }
 
-/// What stands beside an occurrence.
+/// A neighbour of an occurrence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Neighbour {
     /// An event.
@@ -44,7 +44,7 @@ pub enum Neighbour {
 /// A neighbour, given the ones between it and the query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextNode {
-    /// What stands there.
+    /// The neighbour.
     pub neighbour: Neighbour,
     /// How many occurrences of the query have it there.
     pub count: u64,

@@ -21,8 +21,7 @@ pub struct LoopTimes {
     pub node: usize,
     /// The times of those iterations that have one, in nanoseconds.
     pub times: Spread,
-    /// Of the times of its iterations, the one in the middle (the lower of two). `None` where
-    /// only sums are known.
+    /// The median time of its iterations (the lower of two). `None` where only sums are known.
     pub median: Option<i64>,
     /// Which iteration was slowest. `None` where only sums are known.
     pub slowest: Option<Slowest>,

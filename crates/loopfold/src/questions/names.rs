@@ -75,7 +75,7 @@ fn is_printed_as_it_is(meaning: &Meaning<'_>) -> bool {
         && std::str::from_utf8(text).is_ok_and(plain)
 }
 
-/// What a terminal may show for an event: its label, in decimal and in hexadecimal,
+/// The texts that a terminal may show for an event: its label, in decimal and in hexadecimal,
 /// without the end of a line of Windows, and a mark where there is nothing to see.
 pub(super) fn printed(meaning: &Meaning<'_>) -> [String; 3] {
     let label = meaning.to_string();

@@ -5,7 +5,7 @@ use super::sums::first_and_last;
 use crate::fold::{Depth, Fold, measure_rules, symbol_counts};
 use crate::{Result, Symbol};
 
-/// What a fold holds.
+/// Sizes and counts of a fold.
 #[derive(Clone, Debug)]
 pub struct Statistics {
     /// Events of all streams. `None` when more than 64 bits can count.
@@ -25,7 +25,7 @@ pub struct Statistics {
     pub counts: Option<Vec<(Symbol, u64)>>,
 }
 
-/// What a stream holds.
+/// Sizes of a stream.
 #[derive(Clone, Debug)]
 pub struct StreamStatistics {
     /// Its events.

@@ -14,7 +14,7 @@ use hashbrown::HashTable;
 use std::fmt;
 use std::hash::BuildHasher;
 
-/// What the symbols of a trace mean.
+/// The meanings of the symbols of a trace.
 #[derive(Clone, Default)]
 pub struct Alphabet {
     /// The entries, end to end.
@@ -155,7 +155,7 @@ impl Alphabet {
         slice_of(&self.bytes, &self.ends, index)
     }
 
-    /// What a symbol means.
+    /// The meaning of a symbol.
     ///
     /// # Panics
     /// If the symbol is of another alphabet and out of range here.
@@ -193,7 +193,7 @@ fn slice_of<'a>(bytes: &'a [u8], ends: &[usize], index: usize) -> &'a [u8] {
 pub struct Meaning<'a> {
     /// What happened.
     pub name: Name<'a>,
-    /// What kind of thing that is.
+    /// Its role.
     pub role: Role,
     /// The fields that make the symbol.
     pub fields: Vec<Field<'a>>,

@@ -6,7 +6,7 @@
 pub struct Event<'a> {
     /// What happened.
     pub name: Name<'a>,
-    /// What kind of thing that is.
+    /// Its role.
     pub role: Role,
     /// More about it. Well-known keys are listed at [`Field`].
     pub fields: &'a [Field<'a>],
@@ -40,7 +40,7 @@ impl Timing<'_> {
     pub const UNKNOWN: Self = Self { start: None, duration: None, metrics: &[] };
 }
 
-/// What an event is called. Text is any bytes; traces do not promise UTF-8.
+/// The name of an event. Text is any bytes; traces do not promise UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Name<'a> {
     /// Bytes as the source has them.
@@ -55,7 +55,7 @@ impl Default for Name<'_> {
     }
 }
 
-/// What kind of thing an event is.
+/// The role of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Nothing more is known than the name.
@@ -97,7 +97,7 @@ impl Role {
 /// `tag`, `bytes`, `comm` (of a message; ranks are those of the communicator), `root` (of a collective).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
-    /// What the value is.
+    /// The key.
     pub key: &'a str,
     /// The value.
     pub value: Value<'a>,

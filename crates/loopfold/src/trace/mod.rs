@@ -70,9 +70,9 @@ pub trait Sink: Send {
         self.push(stream, symbol, Timing::UNKNOWN)
     }
 
-    /// What counts as the same event. Says which fields the user requested, so that a source
-    /// need not produce unused fields: a source always emits its default fields, and others
-    /// only on request.
+    /// The projection: what counts as the same event. It states which fields the user
+    /// requested, so that a source need not produce unused fields: a source always emits its
+    /// default fields, and others only on request.
     fn projection(&self) -> &Projection;
 
     /// Whether the sink uses starts, durations and metrics.
@@ -88,8 +88,8 @@ pub trait Sink: Send {
     fn unseen_fields(&self) -> &[String];
 }
 
-/// What is known of the times of a stream's events, in nanoseconds. Kept beside the
-/// symbols: an event's time never changes which symbol it is.
+/// The known times of a stream's events, in nanoseconds. Kept beside the symbols: an event's
+/// time never changes which symbol it is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Times {
     /// When each event began; [`Times::UNKNOWN_START`] where that is not known.
@@ -121,7 +121,7 @@ impl Times {
 /// The events of one thread, rank, process or GPU queue, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stream {
-    /// What the source calls the stream; unique within a trace.
+    /// The name that the source gives the stream; unique within a trace.
     pub name: String,
     /// Notes of the source (`title`, …), in the order they were first made.
     pub notes: Vec<(String, String)>,
@@ -134,7 +134,7 @@ pub struct Stream {
 /// An alphabet and its streams.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
-    /// What the symbols mean.
+    /// The meanings of the symbols.
     pub alphabet: Alphabet,
     /// The streams, in the order in which the source opened them.
     pub streams: Vec<Stream>,

@@ -8,7 +8,7 @@ use super::{Alphabet, Meaning};
 use crate::{Error, Result, Symbol};
 use hashbrown::HashMap;
 
-/// What counts as the same event.
+/// A projection: what counts as the same event.
 #[derive(Clone, Debug, Default)]
 pub struct Projection {
     /// What determines the symbol: `name` and keys of fields, or `all`. `None` for the name and

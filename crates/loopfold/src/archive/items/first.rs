@@ -78,7 +78,7 @@ const PROPOSERS: usize = 4;
 /// How far trust matters.
 const TRUSTS: usize = 4;
 
-/// What is known of first symbols in general.
+/// The model of first symbols.
 pub(super) struct Firsts {
     /// What followed the last three symbols.
     after_three: Vec<Followers>,

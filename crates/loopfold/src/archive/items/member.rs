@@ -43,7 +43,7 @@ impl Member {
 }
 
 impl Members {
-    /// Those of a new symbol: only itself.
+    /// The members of a new symbol: only itself.
     pub(super) fn new(symbol: Code, clock: u32) -> Self {
         let all = vec![Member { code: symbol, uses: 1 }];
         Self { all, latest: 0, clock, weights: Weights::default() }
@@ -82,7 +82,7 @@ impl Members {
     }
 }
 
-/// What is known of members used last in general.
+/// The model of whether a member is the one used last.
 pub(super) struct Latest {
     mixer: Mixer<2>,
     /// By the uses of the member, how long ago the last one was, and whether it is a rule.

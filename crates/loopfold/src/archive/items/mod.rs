@@ -83,7 +83,7 @@ mod keys {
     pub(super) const THREE_SYMBOLS: u64 = 0x94d0_49bb_1331_11eb;
 }
 
-/// What is known of a symbol.
+/// The state of a symbol.
 struct KnownSymbol {
     followers: Followers,
     members: Members,
@@ -92,8 +92,8 @@ struct KnownSymbol {
     before_new: BitModel,
 }
 
-/// What is known of a rule that was used. Rules are many and met in any order: two share
-/// a cache line.
+/// The state of a rule that was used. Rules are many and accessed in any order: two share a
+/// cache line.
 #[repr(align(32))]
 struct KnownRule {
     followers: Followers,
@@ -103,13 +103,13 @@ struct KnownRule {
     repeats: Repeats,
 }
 
-/// What a rule begins with: a symbol, and which of its members it is.
+/// The beginning of a rule: a symbol, and which of its members it is.
 struct Beginning {
     first: Code,
     index: u32,
 }
 
-/// What the text ends with: its last symbol, and a number for the last three.
+/// The end of the text: its last symbol, and a number for the last three.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct End {
     symbol: Code,

@@ -26,7 +26,7 @@ impl Repeats {
     }
 }
 
-/// What is known of repeating in general.
+/// The model of repeats.
 pub(super) struct Times {
     /// By the history of the target, rules behind symbols, and the level of its model.
     repeats: [[Flag; LEVELS]; 64],

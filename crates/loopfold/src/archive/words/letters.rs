@@ -68,7 +68,7 @@ static TABLE: [(u32, u32); 258] = {
     table
 };
 
-/// What the code at this index stands for.
+/// The letter of the code at this index.
 const fn letter_at(index: u32) -> usize {
     match index {
         END => Letter::END.0 as usize,
@@ -78,7 +78,7 @@ const fn letter_at(index: u32) -> usize {
     }
 }
 
-/// What is known of a code.
+/// The known part of a code.
 #[derive(Default)]
 pub(super) struct Known {
     bits: u32,

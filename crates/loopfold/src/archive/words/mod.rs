@@ -20,14 +20,14 @@ use super::bit_model::{BitModels, Flag, LEVELS, Mixer, context};
 use super::coder::Coder;
 use crate::{Error, Result};
 
-/// What is learnt of names and numbers.
+/// The model of names and numbers.
 pub(super) struct Words {
     models: BitModels,
     names: Names,
     numbers: Numbers,
 }
 
-/// What is learnt of names.
+/// The model of names.
 struct Names {
     /// What followed five bytes, and three.
     after_five: Vec<Expected>,
@@ -43,7 +43,7 @@ struct Names {
     above: Vec<u8>,
 }
 
-/// What is expected in one context.
+/// The expected letter in one context.
 #[derive(Clone, Copy, Default)]
 struct Expected {
     /// The letter, if there is trust.

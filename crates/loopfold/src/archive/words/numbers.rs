@@ -7,7 +7,7 @@ use crate::archive::bit_model::{BitModels, Flag, LEVELS, context};
 use crate::archive::coder::Coder;
 use crate::{Error, Result};
 
-/// What is learnt of numbers.
+/// The model of numbers.
 pub(super) struct Numbers {
     flags: Vec<[[Flag; LEVELS]; LEVELS]>,
     /// The last number with this many bits.

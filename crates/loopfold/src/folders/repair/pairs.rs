@@ -42,7 +42,7 @@ pub(super) struct Pairs {
     positions: Vec<u32>,
     /// How much of that is used.
     used: usize,
-    /// What each pair claims to be its count, with its number.
+    /// The upper bound on the count of each pair, with its number.
     claims: BinaryHeap<u64>,
 }
 

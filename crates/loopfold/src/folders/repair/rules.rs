@@ -35,7 +35,7 @@ pub(super) fn add(mut sequence: Sequence, kinds: &Kinds, builder: &mut FoldBuild
 
 struct Writer<'a> {
     kinds: &'a Kinds,
-    /// What the rules so far are in the fold. `None` where they are written in place.
+    /// The rules so far as rules of the fold. `None` where they are inlined.
     added: Vec<Option<RuleId>>,
     /// Kinds that are still to be written, the next one last.
     open: Vec<u32>,

@@ -14,7 +14,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use std::hash::BuildHasher;
 
-/// What is known of the symbol that comes next.
+/// The symbol that comes next, if it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LookAhead {
     /// It does not matter, or there is none.
@@ -43,7 +43,7 @@ const NUMBER: u32 = !HEAD;
 const START_RULE: u32 = 0;
 const START: Place = 0;
 
-/// Who comes after whom in which ring.
+/// A node of a ring.
 #[derive(Clone, Copy)]
 struct Node {
     value: Value,

@@ -7,7 +7,7 @@
 use super::grammar::{Grammar, NodeId, Part};
 use crate::Symbol;
 
-/// What the cursor's predictions are about.
+/// What the cursor predicts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Mode {
     /// There is no cursor.

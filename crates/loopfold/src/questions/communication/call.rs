@@ -42,9 +42,9 @@ pub(in crate::questions) struct Channel {
 pub struct Call {
     /// The communicator, as [`Calls::comm`] calls it.
     pub comm: CommId,
-    /// What is sent.
+    /// The messages sent.
     pub sends: Vec<Message>,
-    /// What is received.
+    /// The messages received.
     pub receives: Vec<Message>,
     /// The root of a collective operation, or that there is none. `None` for other calls.
     pub collective: Option<Option<i64>>,
@@ -81,7 +81,7 @@ impl Calls {
         self.by_symbol.iter().all(Option::is_none)
     }
 
-    /// What a communicator is called in the events.
+    /// The name of a communicator in the events.
     pub fn comm(&self, comm: CommId) -> &str {
         &self.comms[comm.0 as usize]
     }

@@ -116,7 +116,7 @@ pub struct Communicators {
 }
 
 impl Communicators {
-    /// What the names and notes of the streams say.
+    /// From the names and notes of the streams.
     pub fn new<'a>(streams: impl Iterator<Item = (&'a str, &'a [(String, String)])>) -> Self {
         let mut result = Self::default();
         let mut named = Vec::new();
@@ -161,7 +161,7 @@ impl Communicators {
         result
     }
 
-    /// What a fold says: its streams, and the calls that make communicators.
+    /// From a fold: its streams, and the calls that create communicators.
     pub fn of(fold: &Fold) -> Self {
         let mut result = Self::new(fold.streams().iter().map(|stream| (stream.name(), stream.notes())));
         let made = survey::creations(&Trace::default(), std::slice::from_ref(fold));
@@ -347,7 +347,7 @@ impl Communicators {
         }
     }
 
-    /// Who is with whom after a call that divides a communicator, by what each rank says.
+    /// The groups after a call that splits a communicator, by the color and key of each rank.
     fn divide<'a>(&mut self, calls: impl Iterator<Item = (u32, &'a Creation)>) -> Division<'a> {
         let mut groups: HashMap<Said<'_>, Vec<(i64, u32)>> = HashMap::new();
         for (rank, call) in calls {

@@ -272,7 +272,7 @@ impl KnownPattern {
         flows
     }
 
-    /// Who sends to whom in a variant.
+    /// The channels of a variant.
     pub fn channels(&self, variant: &KnownVariant) -> Channels {
         let mut channels = Channels::new(self.processes()).in_stages(self.layout == Layout::Butterfly);
         for (process, events) in variant.events.iter().enumerate() {
@@ -287,7 +287,7 @@ impl KnownPattern {
     }
 }
 
-/// What a process does between two others.
+/// A stage: what a process receives and sends.
 #[derive(Clone, Debug)]
 struct Stage {
     sends: Vec<usize>,

@@ -32,9 +32,9 @@ pub struct Traffic {
 pub struct Unmatched {
     /// Sends that were never received, or receives without a send.
     pub sent: bool,
-    /// Who sends. `None` if it could be several.
+    /// The sender. `None` if it could be several.
     pub from: Option<u32>,
-    /// Who receives.
+    /// The receiver.
     pub to: u32,
     /// The communicator.
     pub comm: String,
@@ -57,7 +57,7 @@ pub struct Disagreement {
     pub seen: [(usize, Option<(u64, Symbol)>); 2],
 }
 
-/// Who communicates with whom, event by event.
+/// The partners of every event.
 #[derive(Clone, Debug, Default)]
 pub struct Partners {
     /// For each stream: shown events, and the stream and shown event at the other end;
@@ -125,7 +125,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Those that leave less open take first.
+    /// Receives with fewer wildcards take first.
     fn openness(&self) -> Openness {
         match (self.from, self.tag) {
             (_, Some(_)) => Openness::Sender,
@@ -134,7 +134,7 @@ impl Wanted {
         }
     }
 
-    /// What is open in one of the two.
+    /// The wildcards of either.
     fn or(self, other: Self) -> Self {
         let from = self.from.filter(|_| self.from == other.from);
         Self { from, tag: self.tag.filter(|_| self.tag == other.tag), ..self }
@@ -663,7 +663,7 @@ fn starts(links: &[Link], events: usize) -> Vec<u32> {
     starts
 }
 
-/// What was sent, and how much of it receives have taken.
+/// Sent messages, and how many of them receives have taken.
 struct Left<'a> {
     channel: Channel,
     sent: &'a [Node],
@@ -707,5 +707,5 @@ fn candidates(left: &[Left<'_>], fitting: &HashMap<Wanted, Vec<usize>>, wanted: 
     all.filter(|&at| left[at].rest() > 0).collect()
 }
 
-/// Of more channels it is not said where their first message without another end is.
+/// For more channels than this, the first unmatched message is not located.
 const MOST_LOCATED: usize = 1000;

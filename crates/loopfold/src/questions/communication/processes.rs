@@ -21,7 +21,7 @@ use crate::{Result, RuleId, Symbol};
 use hashbrown::HashMap;
 use std::sync::Arc;
 
-/// What one stream does.
+/// The communication of one stream.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessTrace {
     shown: LoopCollapsed,
@@ -62,13 +62,13 @@ impl ProcessTrace {
     }
 }
 
-/// What all streams of a trace do.
+/// The communication of all streams of a trace.
 #[derive(Clone, Debug)]
 pub struct Processes<'a> {
     pub(super) fold: &'a Fold,
     pub(super) calls: Calls,
     pub(super) communicators: Communicators,
-    /// What shown symbols mean, and what they say of communication.
+    /// The meanings of shown symbols, and their communication.
     alphabet: Alphabet,
     pub(super) shown_calls: Calls,
     traces: Vec<Arc<ProcessTrace>>,
@@ -152,7 +152,7 @@ impl<'a> Processes<'a> {
         KeptPositions::new(self.fold, &self.taken)
     }
 
-    /// What shown symbols mean.
+    /// The meanings of shown symbols.
     pub fn alphabet(&self) -> &Alphabet {
         &self.alphabet
     }
@@ -162,7 +162,7 @@ impl<'a> Processes<'a> {
         &self.communicators
     }
 
-    /// What each stream does.
+    /// The communication of each stream.
     pub fn traces(&self) -> &[Arc<ProcessTrace>] {
         &self.traces
     }
@@ -182,7 +182,7 @@ impl<'a> Processes<'a> {
     }
 }
 
-/// What is done with each symbol.
+/// The treatment of each symbol.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     LeftOut,

@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Who sends to whom: channels between processes `0..processes`, each from one to another.
+/// The channels between processes `0..processes`, each from a sender to a receiver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Channels {
     processes: usize,
@@ -312,7 +312,7 @@ impl Grid<'_> {
     }
 }
 
-/// What a topology is called.
+/// The kind of a topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
     /// Each with the next one.

@@ -12,7 +12,7 @@
 pub(super) enum Node {
     /// An event, by its index among those that are written.
     Event(u32),
-    /// What is repeated; in a box, as most nodes are events.
+    /// A loop; boxed, as most nodes are events.
     Loop(Box<Loop>),
 }
 
@@ -58,7 +58,7 @@ struct Frame<'a> {
     is_entered: bool,
 }
 
-/// What is ahead.
+/// The next node.
 #[derive(Clone, Copy)]
 enum Head {
     Event(u32),

@@ -48,7 +48,7 @@ impl EventCosts {
         Ok(Self { units: costs.iter().map(|cost| (cost * scale).round() as u64).collect(), scale })
     }
 
-    /// What an event costs.
+    /// The cost of an event.
     pub fn of(&self, symbol: Symbol) -> f64 {
         self.units[symbol.index()] as f64 / self.scale
     }
@@ -80,7 +80,7 @@ impl EventCosts {
     }
 }
 
-/// What a subpath must cost to be hot: its count times the cost of its events.
+/// The limit from which a subpath is hot; its cost is its count times the cost of its events.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
     /// This much.

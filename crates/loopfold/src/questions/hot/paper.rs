@@ -62,7 +62,7 @@ impl Border {
     }
 }
 
-/// What the figure prints.
+/// The output of the figure.
 fn prints(successors: &SuccessorIndex<'_>, costs: &[u64], wanted: &Wanted) -> Result<HashSet<Vec<u32>>> {
     let fold = successors.fold;
     let mut awaited = items_left(successors);

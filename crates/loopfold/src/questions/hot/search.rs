@@ -20,7 +20,7 @@ use super::upper_bound::UpperBound;
 use crate::fold::Grammar;
 use crate::{Result, RuleId};
 
-/// What is searched for.
+/// The parameters of the search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     pub(super) shortest: usize,
@@ -29,7 +29,7 @@ pub(super) struct Wanted {
     pub(super) limit: u128,
     /// Also those that continue from a hot one.
     pub(super) all: bool,
-    /// What the most expensive event costs.
+    /// The cost of the most expensive event.
     pub(super) max_event_cost: u64,
 }
 
@@ -62,7 +62,7 @@ impl Wanted {
 struct Open {
     symbol: u32,
     length: usize,
-    /// What its events cost.
+    /// The cost of its events.
     cost: u128,
     ends: Span,
     /// Where its ends end.
@@ -73,7 +73,7 @@ struct Open {
 pub(super) struct Search<'a> {
     successors: &'a SuccessorIndex<'a>,
     costs: &'a [u64],
-    /// What every event costs, if all cost the same.
+    /// The cost of every event, if all cost the same.
     each: Option<u64>,
     ends: Ends<'a>,
     /// The present subpath.

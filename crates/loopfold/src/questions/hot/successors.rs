@@ -88,7 +88,7 @@ struct Class {
     count: u64,
 }
 
-/// What the search wants to know of an item.
+/// The data of an item that the search needs.
 #[derive(Clone, Copy, Debug)]
 struct Spot {
     node: Node,

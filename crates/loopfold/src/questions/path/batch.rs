@@ -196,7 +196,7 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// What was found, in all streams.
+    /// The results, for all streams.
     fn summaries(&self, queries: &[&PathQuery], found: &[Found]) -> Vec<Summary> {
         let fold = self.slice.fold();
         let streams = fold.streams();

@@ -47,18 +47,18 @@ pub enum PatternMethod {
 /// Which patterns come first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RankBy {
-    /// Those that most events of the trace belong to.
+    /// By the events that belong to them.
     #[default]
     Events,
-    /// Those that occur most often.
+    /// By their count.
     Count,
-    /// The longest.
+    /// By their length.
     Length,
-    /// Those of the most processes.
+    /// By the number of processes.
     Processes,
 }
 
-/// What to look for, and how much of it to keep.
+/// Settings of the search for patterns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Config {

@@ -13,7 +13,7 @@ use crate::trace::{Alphabet, Projection, Role};
 use crate::{Result, Symbol};
 use hashbrown::HashMap;
 
-/// What each event of a trace is compared as.
+/// The compared form of each event of a trace.
 #[derive(Clone, Debug)]
 pub struct Compared {
     /// What is compared, as events of their own.
@@ -69,7 +69,7 @@ impl Compared {
         self.only_communication
     }
 
-    /// What each symbol of the trace is compared as. `None` if it is skipped.
+    /// The compared form of each symbol of the trace. `None` if it is skipped.
     pub fn symbols(&self) -> &[Option<Symbol>] {
         &self.symbols
     }

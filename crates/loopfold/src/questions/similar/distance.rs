@@ -6,7 +6,7 @@
 
 use super::letters::{Letter, Letters};
 
-/// What is needed for distances from many places.
+/// Tables for distances from many places.
 pub(super) struct Distances<'a> {
     letters: &'a Letters,
     edits: usize,

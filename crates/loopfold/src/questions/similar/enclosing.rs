@@ -18,7 +18,7 @@ pub struct EnclosingPatterns<'p, 'a> {
 opaque_debug!(EnclosingPatterns<'p, 'a>);
 
 impl<'p, 'a> EnclosingPatterns<'p, 'a> {
-    /// Of the patterns that were found in what these processes do.
+    /// From the patterns that were found in these processes.
     pub fn of(processes: &'p Processes<'a>, patterns: &TracePatterns) -> Self {
         let stretches = patterns.stretches(processes.traces().len());
         Self { processes, positions: processes.positions(), stretches }

@@ -27,7 +27,7 @@ pub(super) struct Letters {
 }
 
 impl Letters {
-    /// Of a pattern whose events each may be one of several symbols, in order.
+    /// The letters of a pattern whose events each may be one of several symbols, in order.
     pub(super) fn of(pattern: &[Vec<Symbol>]) -> Result<Self> {
         // Events that are written the same are examined once.
         let mut places: HashMap<&[Symbol], Vec<usize>> = HashMap::new();
@@ -73,7 +73,7 @@ impl Letters {
         Ok(letter)
     }
 
-    /// What a symbol is to the pattern.
+    /// The letter of a symbol.
     pub(super) fn of_symbol(&self, symbol: Symbol) -> Letter {
         self.of_symbols.get(&symbol).copied().unwrap_or(OTHER)
     }

@@ -203,7 +203,7 @@ struct Search<'a> {
     distances: Distances<'a>,
     votes: Vec<i32>,
     cluster: Cluster,
-    /// What was found, in order.
+    /// The windows found, in order.
     taken: Vec<SimilarWindow>,
     /// A place near the end up to which nothing that may follow the stretch matters.
     settled: usize,

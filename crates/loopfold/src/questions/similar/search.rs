@@ -38,7 +38,7 @@ pub struct SimilarVariant {
     pub sequences: BTreeMap<usize, EventSequence>,
 }
 
-/// What of the trace is compared with the pattern.
+/// The part of the trace that is compared with the pattern.
 #[derive(Clone, Debug)]
 pub enum ComparedEvents {
     /// Events by their names and fields.
@@ -47,7 +47,7 @@ pub enum ComparedEvents {
     RolesAndPeers(RolesAndPeers),
 }
 
-/// What counts as similar, and how much of it to keep.
+/// Settings of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
@@ -81,7 +81,7 @@ impl Default for Config {
     }
 }
 
-/// What was found of a pattern.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SimilarFound {
     /// Streams and windows, as many as are kept.
@@ -94,7 +94,7 @@ pub struct SimilarFound {
     pub streams: u64,
     /// How much the filter left to do.
     pub filtered: Filtered,
-    /// Of a pattern of several processes: what the windows are together.
+    /// For a pattern of several processes: the occurrences that the windows form.
     pub joined: Option<JoinedOccurrences>,
     /// Other variants that occur too, and how often.
     pub other_orders: Vec<(String, usize)>,
@@ -232,7 +232,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// What each symbol is compared as in a stream.
+    /// The compared form of each symbol in a stream.
     fn compared(&self, stream: usize) -> Result<Vec<Option<Symbol>>> {
         match self.events {
             ComparedEvents::Fields(compared) => Ok(compared.symbols().to_vec()),

@@ -37,7 +37,7 @@ struct End {
     depth: u64,
 }
 
-/// What is known of one path in all rules.
+/// The summaries of one path in all rules.
 trait PathMatcher: Send + Sync {
     /// How often the path occurs in a rule that is a whole stream.
     fn count(&self, rule: RuleId) -> u64;

@@ -39,7 +39,7 @@ impl Pending {
     }
 }
 
-/// What is called with the symbol and the position of a block; false if it needs no more.
+/// A visitor of the symbol and the position of a block; returns false to stop.
 pub(in super::super) type EmitBlock<'a> = dyn FnMut(Symbol, u64) -> bool + 'a;
 
 /// Emits the blocks that lie before a cursor in the frame that is innermost there, from the

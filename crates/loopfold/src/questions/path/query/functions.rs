@@ -33,7 +33,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// What it is called: text as the source has it, numbers in decimal.
+    /// Its name: text as in the source, numbers in decimal.
     pub fn name(&self) -> &[u8] {
         &self.name
     }
@@ -169,7 +169,7 @@ impl Functions {
         blocks
     }
 
-    /// What each symbol does to the frames of a function. Symbols that do nothing are left
+    /// The effect of each symbol on the frames of a function. Symbols without effect are left
     /// out.
     pub(in crate::questions::path) fn steps_of(&self, function: &Function) -> Vec<(Symbol, Step)> {
         let blocks = self.blocks_of(function);
@@ -196,7 +196,7 @@ impl Functions {
     }
 }
 
-/// What a symbol does to the frames of one function.
+/// The effect of a symbol on the frames of one function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::questions::path) enum Step {
     /// Opens a frame of it.

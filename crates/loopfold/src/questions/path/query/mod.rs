@@ -23,7 +23,7 @@ pub struct PathQuery(Arc<Path>);
 #[derive(Clone, Debug, PartialEq)]
 struct Path {
     function: Vec<u8>,
-    /// What symbols do to frames of the function; the others do nothing.
+    /// The effect of symbols on frames of the function; the others have none.
     steps: Vec<(Symbol, Step)>,
     pattern: Query,
     /// True if exits and blocks state their function.
@@ -54,7 +54,7 @@ impl PathQuery {
     /// The same path with gaps before some of its blocks, where any blocks of the function
     /// may come, or none. `before` are their places in the path, from 1, in order.
     ///
-    /// What counts then is distinct ends: the last blocks with which the path can end.
+    /// Then distinct ends count: the last blocks with which the path can end.
     pub fn with_gaps(self, before: &[usize]) -> Result<Self> {
         let fit = before.iter().all(|&place| 0 < place && place < self.len());
         if !fit || !before.is_sorted_by(|a, b| a < b) {

@@ -277,7 +277,7 @@ fn near(names: impl Iterator<Item = String>, word: &str) -> String {
     }
 }
 
-/// What a function is called where it is printed.
+/// The printed name of a function.
 fn label_of(function: &Function) -> String {
     bare_label(Name::Text(function.name()))
 }

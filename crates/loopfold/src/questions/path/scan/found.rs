@@ -47,7 +47,7 @@ struct Stop {
     state: Option<ScanState>,
 }
 
-/// What scanning all streams adds up.
+/// The totals of scanning all streams.
 struct Totals {
     effort: Effort,
     damage: Vec<String>,

@@ -15,7 +15,7 @@ use crate::questions::path::summary::frame::{
 pub(super) struct LongPath<S: FrameState> {
     classes: Classes<u32>,
     monoid: MonoidOf<S>,
-    /// What a block of each class does, from the first class of blocks on.
+    /// The effect of a block of each class, from the first class of blocks on.
     blocks: Vec<SummaryOf<S>>,
     length: usize,
     pub(super) frames: LongFrames<S>,

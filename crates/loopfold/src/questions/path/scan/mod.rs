@@ -26,7 +26,7 @@ use super::summary::gaps::GapState;
 use crate::Symbol;
 use crate::questions::find::bits::Wide;
 
-/// What a symbol is to the path.
+/// The class of a symbol for the path.
 const NOTHING: u8 = 0;
 const LEAVE: u8 = 1;
 const ENTER: u8 = 2;
@@ -276,6 +276,6 @@ impl Frames {
     }
 }
 
-/// What gets each group: where it is among the symbols, the places where paths end, and
-/// for these how many frames of the function are open.
+/// A visitor of groups: the position among the symbols, the places where paths end, and for
+/// these how many frames of the function are open.
 type Report<'t> = dyn FnMut(usize, u32, &[u64; GROUP]) -> bool + 't;

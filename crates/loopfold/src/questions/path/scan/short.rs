@@ -30,7 +30,7 @@ pub(super) struct ShortPath {
     classes: Classes<u8>,
     /// The first symbol that matters, and how far from it the last one is.
     near: (u32, u32),
-    /// What each class does.
+    /// The effect of each class.
     effects: Box<[Effect; 256]>,
     /// The state where no frame of the function is the innermost.
     outside: u64,

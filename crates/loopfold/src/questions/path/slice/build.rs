@@ -11,8 +11,8 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher as _;
 
-/// Whether rules that hold the same become one node. That takes about as long as a search,
-/// and later ones may take less.
+/// Whether rules with equal content become one node. That takes about as long as a search, and
+/// later searches may take less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Dedup {
     /// They do.

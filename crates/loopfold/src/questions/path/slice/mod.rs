@@ -48,7 +48,7 @@ impl SliceItem {
 #[derive(Debug)]
 pub(super) struct FunctionSlice<'a> {
     fold: &'a Fold,
-    /// What symbols do to frames of the function; the first nodes, in order.
+    /// The effect of symbols on frames of the function; the first nodes, in order.
     steps: Vec<(Symbol, Step)>,
     /// The rules that hold something, in order.
     rules: Vec<RuleId>,
@@ -70,7 +70,7 @@ impl<'a> FunctionSlice<'a> {
         self.fold
     }
 
-    /// What symbols do to frames of the function: the nodes that are symbols, in order.
+    /// The effect of symbols on frames of the function: the nodes that are symbols, in order.
     pub(super) fn steps(&self) -> &[(Symbol, Step)] {
         &self.steps
     }

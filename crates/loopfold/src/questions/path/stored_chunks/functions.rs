@@ -24,7 +24,7 @@ pub(super) struct IndexBuilder {
 /// The function of a symbol that has none.
 const NO_FUNCTION: u32 = u32::MAX;
 
-/// Whose the symbols are.
+/// The functions of the symbols.
 enum Owners {
     /// For each symbol its function, and the one that it is a call of.
     Known(Vec<Owner>),
@@ -32,7 +32,7 @@ enum Owners {
     ByOrder { roles: Vec<(Role, Owner)>, open: Vec<u32> },
 }
 
-/// Whose a symbol is.
+/// The function of a symbol.
 #[derive(Clone, Copy)]
 struct Owner {
     function: u32,

@@ -360,7 +360,7 @@ impl Directory {
         if fits { Ok(()) } else { Err(Error::damaged("chunks", "they are not those of this fold")) }
     }
 
-    /// What a chunk is called in errors.
+    /// The name of a chunk in errors.
     fn name_of(&self, chunk: usize) -> String {
         let Chunk { stream, first, symbols, .. } = self.chunks[chunk];
         let last = first + symbols - 1;

@@ -47,7 +47,7 @@ pub struct Share {
     pub all: u64,
 }
 
-/// What a search did; `None` for what its scheme does not have.
+/// The work of a search; `None` for what its scheme does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
     /// Ranges of the index.
@@ -62,7 +62,7 @@ pub struct Effort {
     pub decompressed_bytes: u64,
 }
 
-/// What a search found, and how.
+/// The result of a search.
 pub struct PathAnswer<'a> {
     /// The occurrences.
     pub found: Box<dyn PathOccurrences + 'a>,

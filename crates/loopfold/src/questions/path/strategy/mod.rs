@@ -113,11 +113,11 @@ enum Strategy<'a> {
     Batched(BatchFound<'a>),
     /// All rules, with nothing made beforehand.
     Direct(PathFound<'a>),
-    /// What the fold holds of the function.
+    /// The slice of the function.
     Slice(Kept<'a>),
 }
 
-/// What was chosen.
+/// A choice.
 struct Choice<'a> {
     strategy: Strategy<'a>,
     scheme: Scheme,

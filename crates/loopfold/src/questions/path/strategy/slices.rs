@@ -16,7 +16,7 @@ const MAX_ITEMS: usize = 1 << 26;
 /// So many paths of a function are searched over all rules before its slice is made.
 pub(super) const DIRECT: usize = 3;
 
-/// What is known of functions, by their names.
+/// The cache, by the names of functions.
 #[derive(Default)]
 pub(super) struct SliceCache<'a>(Mutex<Functions<'a>>);
 
@@ -27,7 +27,7 @@ struct Functions<'a> {
     items: usize,
 }
 
-/// What is known of a function.
+/// The entry of a function.
 enum Known<'a> {
     /// So many paths of it were searched.
     Searched(usize),
@@ -36,7 +36,7 @@ enum Known<'a> {
     Everywhere,
 }
 
-/// What is kept of a function.
+/// The cached slice of a function.
 #[derive(Clone)]
 pub(super) struct Kept<'a> {
     pub(super) slice: Arc<FunctionSlice<'a>>,

@@ -16,7 +16,7 @@ use std::fmt::Debug;
 pub(in super::super) trait FrameState:
     Clone + Debug + Default + PartialEq + Send + Sync
 {
-    /// What blocks of one frame do to the path.
+    /// The summary of blocks of one frame.
     type Summary: FrameSummary<Self>;
     /// How those are joined and repeated.
     type Monoid: FrameMonoid<Self>;
@@ -29,7 +29,7 @@ pub(in super::super) type SummaryOf<S> = <S as FrameState>::Summary;
 
 pub(in super::super) type MonoidOf<S> = <S as FrameState>::Monoid;
 
-/// What blocks of one frame do to a state.
+/// The effect of blocks of one frame on a state.
 pub(in super::super) trait FrameSummary<S>: Clone + Debug + PartialEq + Send + Sync {
     /// How many occurrences end in the blocks, if they follow on a state.
     fn count_after(&self, state: &S) -> u64;

@@ -163,7 +163,7 @@ impl FrameState for GapState {
     }
 }
 
-/// What blocks do to each state.
+/// The transition of each state.
 #[derive(Clone, Debug, PartialEq)]
 pub(in super::super) struct Table(Box<[Step]>);
 

@@ -75,7 +75,7 @@ impl<S: FrameState> Clone for SummaryView<'_, S> {
 impl<S: FrameState> Copy for SummaryView<'_, S> {}
 
 impl<S: FrameState> SummaryView<'_, S> {
-    /// That of no events.
+    /// The summary of no events.
     const NOTHING: Self = Self {
         brackets: Brackets { leaves: 0, enters: 0, fact: () },
         count: 0,
