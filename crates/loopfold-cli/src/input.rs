@@ -17,8 +17,8 @@ use loopfold::folders::{
     self, Auto, Folder, Folding, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Repair, Sequitur,
     Sequitur1, SequiturRuns, Smallest, Ties,
 };
-use loopfold::questions::communication::{Peers, PeersTold};
-use loopfold::questions::patterns::Room;
+use loopfold::questions::communication::{PeerRewrite, Peers};
+use loopfold::questions::patterns::MemoryBudget;
 use loopfold::trace::{Collector, NameMap, Projection, STREAM_LIMIT, Sink, TimesKept};
 use loopfold::{Fold, RuleId, StreamId, Symbol, Trace};
 use loopfold_sources::{Context, Damage, FunctionNames, Input, Options, Source};
@@ -521,7 +521,7 @@ impl Loaded {
         let is_folded = self.folded.is_some();
         let mut folds: Vec<Fold> = self.folded.take().into_iter().chain(self.folds.drain(..)).collect();
         match self.peers.apply(&mut self.trace, &mut folds) {
-            Ok(told) => self.notes.extend(notes_on_peers(&told)),
+            Ok(rewrite) => self.notes.extend(notes_on_peers(&rewrite)),
             // What was read before it was cut off is kept, if not as it was asked for.
             Err(error) => match self.cut.take() {
                 Some(cut) => self.cut = Some(anyhow!("{cut:#}; peers are told by rank: {error}")),
@@ -595,12 +595,12 @@ const MOST_NAMED: usize = 8;
 const LONGEST_NAME: usize = 40;
 
 /// What users should know of how peers are told.
-fn notes_on_peers(told: &PeersTold) -> Vec<String> {
+fn notes_on_peers(rewrite: &PeerRewrite) -> Vec<String> {
     let mut notes = Vec::new();
-    if !told.has_messages {
+    if !rewrite.has_messages {
         notes.push("no event says whom it sends to or receives from, so --peers changes nothing".to_string());
     }
-    let inferred: Vec<_> = told.grids.iter().filter(|grid| grid.is_inferred).collect();
+    let inferred: Vec<_> = rewrite.grids.iter().filter(|grid| grid.is_inferred).collect();
     for grid in inferred.iter().take(MOST_NAMED) {
         notes.push(format!("communicator {}: a grid of {grid}", show::shorten(&grid.comm, LONGEST_NAME)));
     }
@@ -613,13 +613,13 @@ fn notes_on_peers(told: &PeersTold) -> Vec<String> {
     let about = |comms: &[String], what: &str| {
         (!comms.is_empty()).then(|| format!("{}: {what}", some_communicators(comms)))
     };
-    notes.extend(about(&told.without_grid, "no grid is known, so its peers are told by their distance"));
+    notes.extend(about(&rewrite.without_grid, "no grid is known, so its peers are told by their distance"));
     notes.extend(about(
-        &told.unclear,
+        &rewrite.unclear,
         "the trace does not say who is in it, so it is taken for that of all processes",
     ));
     notes.extend(about(
-        &told.unplaced,
+        &rewrite.unplaced,
         "some processes use it and are not in it, as far as the trace says; their peers are told by rank",
     ));
     notes
@@ -661,11 +661,11 @@ pub(crate) fn outermost(stream: &[Symbol], builder: &mut FoldBuilder) -> loopfol
 }
 
 /// How much of streams can be held in memory.
-pub(crate) fn room(chosen: &FolderArgs) -> Room {
+pub(crate) fn memory_budget(chosen: &FolderArgs) -> MemoryBudget {
     let threads = threads(chosen);
     let events = events_in(available_memory(), threads);
     let symbols = usize::try_from(events).unwrap_or(usize::MAX).min(MOST_STORED);
-    Room { events, symbols, threads }
+    MemoryBudget { events, symbols, threads }
 }
 
 /// The longest stream that a folder can hold in this much memory, if each of the threads folds

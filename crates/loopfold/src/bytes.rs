@@ -1,13 +1,13 @@
-//! Numbers and texts as bytes, and reading them back without trusting a length, from memory or
-//! from a file.
+//! Encodes numbers and texts as bytes, and decodes them from memory or a file without trusting
+//! a length.
 //!
-//! A number is stored seven bits a byte, low bits first; all bytes but the last have
+//! A number is a LEB128 varint: seven bits a byte, low bits first; all bytes but the last have
 //! their high bit set. A text is its length as a number, then its bytes.
 
 use crate::{Error, Result};
 use std::io::{Read, Seek, SeekFrom};
 
-/// What is wrong where stored bytes and their checksum disagree.
+/// The message for stored bytes that do not match their checksum.
 pub(crate) const CHECKSUM_FAILS: &str = "its checksum does not fit its content";
 
 /// Appends a number.
@@ -30,7 +30,7 @@ pub(crate) fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(text);
 }
 
-/// What is still to be read of a section.
+/// The part of a section that is not read yet.
 #[derive(Clone, Copy)]
 pub(crate) struct Bytes<'a> {
     left: &'a [u8],

@@ -1,10 +1,10 @@
-//! The one error type of the crate: opaque, with a kind for what a caller may want to
-//! decide on, and the reason in words.
+//! The error type of the crate: opaque, with a kind that a caller can match on, and the reason
+//! as text.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// What every fallible function of this crate returns.
+/// The result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What kind of error it is.
@@ -25,7 +25,7 @@ pub enum ErrorKind {
     Io,
 }
 
-/// Something that could not be done, with the reason in words.
+/// An error, with the reason as text.
 ///
 /// ```
 /// use loopfold::{ErrorKind, archive::Archive};
@@ -55,7 +55,7 @@ enum Reason {
 }
 
 impl Error {
-    /// A size or a count went past what this crate can hold.
+    /// A size or a count exceeds what this crate can hold.
     pub fn limit(message: impl fmt::Display) -> Self {
         Reason::Limit(message.to_string()).into()
     }
@@ -79,8 +79,8 @@ impl Error {
         Reason::Version { found, known }.into()
     }
 
-    /// The same error as one of the stored data in which it came up: `outer` is put in
-    /// front of its place. Errors of input and output and of the version stay as they are.
+    /// The same error, with `outer` put in front of its place in the stored data. Errors of
+    /// input and output and of the version stay unchanged.
     pub(crate) fn within(self, outer: impl fmt::Display) -> Self {
         match self.0 {
             Reason::Damaged { place, reason } => Self::damaged(format_args!("{outer}, {place}"), reason),
@@ -89,7 +89,7 @@ impl Error {
         }
     }
 
-    /// Where stored data is damaged, and how; for other errors the place is not known.
+    /// Where stored data is damaged, and how. Other errors have no place.
     pub(crate) fn place_and_reason(&self) -> (String, String) {
         match &self.0 {
             Reason::Damaged { place, reason } => (place.clone(), reason.clone()),

@@ -1,5 +1,5 @@
-//! Identifiers as types of their own, so that a rule cannot be taken for a
-//! symbol. All are 32 bits wide; constructors are fallible instead of `as`.
+//! Typed identifiers, so that a rule cannot be confused with a symbol. All are 32 bits wide;
+//! constructors are fallible and replace `as`.
 
 use crate::{Error, Result};
 use std::fmt;

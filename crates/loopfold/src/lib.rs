@@ -1,7 +1,7 @@
 //! Loopfold folds the repetition out of an execution trace without losing an
 //! event, and answers questions on the folded form.
 //!
-//! Data flows one way through the crate:
+//! Data flows through the crate in one direction:
 //!
 //! ```text
 //! events → sink → trace → folder → fold → measure, question, archive
@@ -10,7 +10,7 @@
 //! * [`trace`]: events, the alphabet that gives each kind of event a [`Symbol`], and the
 //!   streams of symbols with their times.
 //! * [`repeats`]: all maximal repetitions of a stream, in near-linear time.
-//! * [`folders`]: the algorithms that turn a stream into rules of counted items.
+//! * [`folders`]: the algorithms that convert a stream to rules of counted items.
 //! * [`fold`]: those rules: unfolding, windows, random access, and measures.
 //! * [`questions`]: what can be asked of a fold.
 //! * [`archive`]: a fold as a file.
@@ -53,7 +53,8 @@
 //! Without them the library folds, unfolds and answers the other questions: enough for a
 //! recorder or a binding that only folds.
 #![forbid(unsafe_code)]
-// What only archives or messages need is there without them too: one code, not four.
+// Code that only archives or messages need is compiled without them too: one variant of the
+// code, not four.
 #![cfg_attr(not(all(feature = "archive", feature = "mpi")), allow(dead_code, unused_imports))]
 
 /// Methods that set the fields of a configuration, one after the other.
@@ -70,7 +71,8 @@ macro_rules! setters {
     };
 }
 
-/// `Debug` for a type with parts that have none, or far too many: its name.
+/// `Debug` that prints only the name of a type: some of its parts have no `Debug`, or are too
+/// large.
 macro_rules! opaque_debug {
     ($name:ident $(< $($parameter:tt),+ >)?) => {
         impl $(< $($parameter),+ >)? std::fmt::Debug for $name $(< $($parameter),+ >)? {

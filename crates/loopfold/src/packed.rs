@@ -1,15 +1,15 @@
-//! Text as it is or compressed by zstd at its best, whichever is smaller, with a first byte that
-//! says which.
+//! Stores text as it is or compressed by zstd at its highest level, whichever is smaller; the
+//! first byte says which.
 //!
-//! What is read back may be at most `expansion` times as long as what is stored: a small file
-//! cannot ask for much memory. The writer stores text as it is rather than pass that.
+//! The text may be at most `expansion` times as long as its stored form, so a small file cannot
+//! ask for much memory. The writer stores text as it is where compression would exceed that.
 
 use crate::bytes::Bytes;
 use crate::{Error, Result};
 use std::io::Read;
 
 const LEVEL: i32 = 19;
-/// What level 19 uses at most, as a power of two. A frame that asks for more is refused.
+/// The largest window of level 19, as a power of two. A frame that asks for more is refused.
 const WINDOW: u32 = 23;
 /// What every zstd frame begins with; not stored.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -38,7 +38,7 @@ pub(crate) fn unpack(packed: &[u8], place: &'static str, expansion: usize) -> Re
         STORED => Ok(bytes.rest().to_vec()),
         COMPRESSED => decompress(bytes.rest(), expansion)
             .map_err(|_| Error::damaged(place, "the compressed text is not valid")),
-        _ => Err(bytes.damaged("an unknown way of compression")),
+        _ => Err(bytes.damaged("an unknown compression")),
     }
 }
 

@@ -1,8 +1,8 @@
-//! A parallel map: the same work on every item of a slice, on several threads.
+//! A parallel map: applies a function to every item of a slice, on several threads.
 //!
-//! Threads take the next item from one shared counter, so items of unequal size balance. Results
-//! come in the order of the items, so they are the same on one thread or many. Cost: one thread
-//! less than asked for is spawned, and one lock that nobody else waits for is taken per item.
+//! Threads take the next item from one shared counter, so items of unequal size balance.
+//! Results come in the order of the items, so they are the same on one thread or many. Cost:
+//! one spawn for each thread but the first, and one uncontended lock per item.
 
 use crate::{Error, Result};
 use std::sync::Mutex;
@@ -32,7 +32,7 @@ pub(crate) fn parallel_map<T: Sync, R: Send>(
     });
     let result = |slot: Mutex<Option<Result<R>>>| {
         let result = slot.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-        result.unwrap_or_else(|| Err(Error::invalid("a stream was not worked on")))
+        result.unwrap_or_else(|| Err(Error::invalid("a stream was not processed")))
     };
     results.into_iter().map(result).collect()
 }

@@ -1,9 +1,8 @@
-//! What questions keep in an archive beside the fold: the index of functions, and the events in
-//! chunks.
+//! The sections that questions store in an archive beside the fold: the index of functions, and
+//! the events in chunks.
 //!
-//! The archive stores the bytes of such sections without knowing what they are, and the question
-//! on paths makes and reads them without knowing where they are stored. The two meet here and
-//! nowhere else.
+//! The archive stores the bytes of a section without knowing their meaning; the path question
+//! writes and reads them without knowing where they are stored. Only this module knows both.
 //!
 //! ```
 //! use loopfold::archive::{self, Archive, ReadConfig};
@@ -31,7 +30,8 @@ use crate::questions::path::{ChunkSize, Chunks, PathIndex};
 use crate::{Fold, Result};
 use std::io::{Read, Seek};
 
-/// Writes an index of about so many segments, where there can be one, and chunks of this size.
+/// Writes an index of about this many segments, where there can be one, and chunks of this
+/// size.
 pub fn options(index: Option<usize>, chunks: Option<ChunkSize>) -> WriteConfig<'static> {
     let mut options = WriteConfig::new();
     if let Some(segments) = index {
@@ -52,9 +52,9 @@ pub const CHECKS: [SectionCheck<'static>; 2] = [
     (SectionKind::Index, &|fold, section| PathIndex::verify(&section.content()?, fold)),
 ];
 
-/// The index of the fold that was read from an archive. Returns `None` if none is stored for the
-/// whole of it. An index that is damaged or of another fold is an error; the fold is then as good
-/// without it.
+/// The index of the fold that was read from an archive. Returns `None` if none is stored for
+/// the whole of it. Fails if the index is damaged or belongs to another fold; the fold is still
+/// complete without it.
 pub fn index<R: Read + Seek>(archive: &mut Archive<R>, fold: &Fold) -> Result<Option<PathIndex>> {
     let Some(section) = archive.section(SectionKind::Index)? else { return Ok(None) };
     PathIndex::decode(&section.content()?, fold).map(Some)

@@ -11,7 +11,7 @@ use crate::{Arguments, clock};
 use anyhow::{Context, Result, bail, ensure};
 use loopfold::folders::{Folder as _, Outermost, SequiturRuns};
 use loopfold::questions::communication::{Partners, Processes, communication_patterns};
-use loopfold::questions::patterns::{self, EventChoice, Patterns, Room};
+use loopfold::questions::patterns::{self, EventChoice, MemoryBudget, Patterns};
 use loopfold::questions::similar::{Compared, Filtered, LikePattern, Likeness, find_similar};
 use loopfold::trace::{Collector, Event, Field, Projection, Role, Sink as _, TimesKept, Value};
 use loopfold::{Fold, StreamId, Symbol, archive, folders};
@@ -265,9 +265,10 @@ pub(crate) fn child(mut arguments: Arguments) -> Result<()> {
 
 /// How many communication events there are, and how many patterns.
 fn patterns_of(fold: &Fold) -> Result<(u64, u64)> {
-    let processes = Processes::of(fold, &EventChoice::default(), Room::default(), &|stream, builder| {
-        Outermost::default().fold(stream, builder)
-    })?;
+    let processes =
+        Processes::of(fold, &EventChoice::default(), MemoryBudget::default(), &|stream, builder| {
+            Outermost::default().fold(stream, builder)
+        })?;
     let shown = processes.shown();
     let events = shown.iter().map(|stream| stream.length()).sum();
     // As many as the command shows.

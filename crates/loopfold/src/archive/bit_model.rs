@@ -23,13 +23,13 @@ impl Default for BitModel {
 }
 
 const EVEN: u16 = (CERTAIN / 2) as u16;
-/// Of the bits of a [`BitModel`] those that count answers; it never counts further.
+/// The bits of a [`BitModel`] that count answers; it never counts further.
 const ANSWERS: u16 = 15;
 /// A [`Flag`] never counts further.
 const ANSWERS_OF_FLAGS: u16 = 250;
 
 /// How far a probability moves towards an answer after so many others, in 65,536ths of the
-/// way: 1/1.5, 1/2.5, and so on.
+/// distance: 1/1.5, 1/2.5, and so on.
 static STEPS: [u32; ANSWERS_OF_FLAGS as usize + 1] = {
     let mut steps = [0; ANSWERS_OF_FLAGS as usize + 1];
     let mut answers = 0;
@@ -196,7 +196,7 @@ pub(super) struct Mixer<const N: usize> {
     pace: u32,
 }
 
-/// The weights of one situation, and of an logit that never changes.
+/// The weights of one situation, and of a logit that never changes.
 #[derive(Clone, Copy)]
 struct Weighing<const N: usize> {
     weights: [i32; N],
@@ -255,7 +255,7 @@ impl<const N: usize> Mixer<N> {
     }
 }
 
-/// Moves the weight of an logit, given by how much the mixed probability was too small.
+/// Moves the weight of a logit, given by how much the mixed probability was too small.
 #[inline]
 fn adjust(weight: &mut i32, logit: i32, error: i32, pace: u32) {
     *weight = weight.wrapping_add((logit * error + (1 << (pace - 1))) >> pace);

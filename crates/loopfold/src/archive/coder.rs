@@ -2,10 +2,9 @@
 //! of 32. A yes of probability `c` costs `log2(65536 / c)` bits, an alternative of weight
 //! `size` among `total` costs `log2(total / size)`.
 //!
-//! A model is written once for both directions: the encoder is told what to code, the
-//! decoder ignores that and finds out, and both return what was coded. So the two
-//! directions cannot drift apart. A yes or no costs 2 ns, a choice by weight two
-//! divisions.
+//! A model is written once for both directions: the encoder gets the value to code, the decoder
+//! ignores it and decodes it, and both return the value. So the two directions cannot differ. A
+//! yes or no costs 2 ns, a choice by weight two divisions.
 
 use crate::{Error, Result};
 
@@ -17,7 +16,7 @@ pub(super) struct Span<T> {
     pub(super) size: u32,
 }
 
-/// The probability of a certain yes. BitModels lie between 0 and this, both excluded.
+/// The probability of a certain yes. Probabilities lie between 0 and this, both excluded.
 pub(super) const CERTAIN: u32 = 1 << 16;
 
 /// One direction of coding.
@@ -34,7 +33,7 @@ pub(super) trait Coder {
         find: impl FnOnce(u32) -> Span<T>,
     ) -> Result<T>;
 
-    /// Codes one of `count` equally likely numbers; nothing if there is one only.
+    /// Codes one of `count` equally likely numbers. A choice of one costs nothing.
     fn flat(&mut self, count: u32, number: u32) -> Result<u32> {
         let span = |number| Span { what: number, start: number, size: 1 };
         if count <= 1 { Ok(0) } else { self.choose(count, || span(number), span) }
@@ -89,8 +88,8 @@ impl Encoder {
         }
     }
 
-    /// The bytes: all complete words, high byte first, then the fewest bytes that lie in
-    /// the range. Zeros at the end go without saying.
+    /// The bytes: all complete words, high byte first, then the fewest bytes that lie in the
+    /// range. Zeros at the end are not written.
     pub(super) fn finish(mut self) -> Vec<u8> {
         let (point, length) = shortest_point(self.low, self.range);
         if point < self.low {
@@ -144,7 +143,7 @@ impl Coder for Encoder {
     }
 }
 
-/// Reads. Past the end of its bytes it goes on with zeros.
+/// Reads. Past the end of its bytes it continues with zeros.
 pub(super) struct Decoder<'a> {
     bytes: &'a [u8],
     /// Where what was coded lies, from the low end of the range.

@@ -1,4 +1,4 @@
-//! How the rules of a fold are best coded, estimated before they are.
+//! Estimates which settings code the rules of a fold best.
 
 use super::items::Settings;
 use super::walk::{Event, walk};
@@ -8,7 +8,7 @@ use crate::fold::{Canonical, Item, Target};
 /// What a rule that was used once may weigh (see `items/member.rs`).
 const EAGERNESS: [u8; 8] = [1, 2, 3, 4, 6, 8, 12, 16];
 
-/// What the walk over the rules tells.
+/// The result of the walk over the rules.
 pub(super) struct Estimate {
     pub(super) eagerness: u8,
     /// About how many bytes the items take without context, counts left out.

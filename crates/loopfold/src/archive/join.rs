@@ -1,5 +1,5 @@
-//! Joining segments into one fold: equal symbols and equal rules become one, and a
-//! stream goes on where the segment before left it.
+//! Joins segments to one fold: equal symbols and equal rules become one, and a stream continues
+//! that of the segment before.
 //!
 //! A stream that is in several segments gets a new root: the roots it had, one after
 //! the other. Joining costs a hash of every rule and entry; full chunks of times are
@@ -27,7 +27,7 @@ pub(super) struct Joiner {
     metrics_of_rules: MetricsOfRules,
 }
 
-/// A stream that may go on.
+/// A stream that may continue.
 struct Joined {
     stream: FoldedStream,
     /// Where the notes with each key are.
@@ -98,7 +98,7 @@ impl Joiner {
     }
 }
 
-/// How a stream goes on in the next segment.
+/// How a stream continues in the next segment.
 struct Part<'a> {
     stream: &'a FoldedStream,
     root: RuleId,
@@ -108,7 +108,7 @@ struct Part<'a> {
 }
 
 impl Joined {
-    /// A stream of which no part is there yet.
+    /// A stream without parts so far.
     fn new(stream: &FoldedStream) -> Self {
         let stream = FoldedStream::new(stream.name.as_str(), stream.folder.as_str(), stream.root);
         Self {
@@ -203,16 +203,16 @@ fn push_item(body: &mut Vec<Item>, item: Item) -> Result<()> {
     Ok(())
 }
 
-/// Appends the times of the `events` events that follow the `before` events so far.
-/// What one of the two does not know is filled up.
+/// Appends the times of the `events` events that follow the `before` events so far. Times that
+/// one of the two lacks are filled up as unknown.
 fn join_times(times: &mut Times, before: u64, part: Times, events: u64, filled: &mut Filled) -> Result<()> {
     join_column(&mut times.starts, before, part.starts, events, Times::UNKNOWN_START, filled)?;
     join_column(&mut times.durations, before, part.durations, events, Times::UNKNOWN_DURATION, filled)?;
     join_metrics(&mut times.metrics, before, part.metrics, events, filled)
 }
 
-/// The same for metrics. Should there be several of one name, the first goes on in the
-/// first. An archive may have any number of them, so they are not searched one by one.
+/// The same for metrics. If several have one name, the first continues in the first. An archive
+/// may have any number of them, so they are not searched one by one.
 fn join_metrics(
     metrics: &mut Vec<(String, Column<f64>)>,
     before: u64,
@@ -220,7 +220,7 @@ fn join_metrics(
     events: u64,
     filled: &mut Filled,
 ) -> Result<()> {
-    // Where no event is there is nothing to append to those that are there.
+    // Without events there is nothing to append.
     if parts.is_empty() && events == 0 {
         return Ok(());
     }
@@ -307,8 +307,8 @@ struct MetricsOfRules {
 }
 
 impl MetricsOfRules {
-    /// Adds those of a fold whose rules are called `rules` now, when there are so many
-    /// streams, each of which may get a root of its own. Fails if too many are filled up.
+    /// Adds those of a fold whose rules are now `rules`, with this many streams, each of which
+    /// may get a new root. Fails if too many are filled up.
     fn add(&mut self, fold: &Fold, rules: &[RuleId], streams: usize) -> Result<()> {
         let highest = rules.iter().map(|rule| rule.index() + 1).max().unwrap_or(0);
         self.rules = self.rules.max(highest);

@@ -1,18 +1,18 @@
-//! How a file is divided: a head, then segments, each a table of sections followed by
-//! the sections. `docs/archive.md` has it byte by byte.
+//! The layout of a file: a head, then segments, each a table of sections followed by the
+//! sections. `docs/archive.md` specifies it byte by byte.
 //!
-//! A table says of each section its kind, length and checksum, and has a checksum of
-//! its own; so a file is listed by reading the tables alone, and no byte can change
-//! without a checksum, the magic or the version failing. The last segment is marked,
-//! so a file that was cut between two segments is known to be cut.
+//! A table lists the kind, length and checksum of each section, and has a checksum of its own;
+//! so a file is listed by reading the tables alone, and every changed byte makes a checksum,
+//! the magic or the version fail. The last segment is marked, so a file that was cut between
+//! two segments is detected.
 
 use crate::bytes::{Bytes, CHECKSUM_FAILS, put_number, read_at};
 use crate::{Error, Result};
 use std::fmt;
 use std::io::{Read, Seek};
 
-/// What every archive begins with. The first byte is no text and the line end gets
-/// damaged by what damages line ends, so that a mangled file is known at once.
+/// What every archive begins with. The first byte is not text, and a conversion of line ends
+/// changes the line end, so that a damaged file is detected at once.
 pub(super) const MAGIC: [u8; 7] = *b"\x89fold\r\n";
 pub(super) const HEAD: usize = MAGIC.len() + 1;
 
@@ -26,16 +26,16 @@ const CHECKSUM: usize = 4;
 const MARK: u64 = 1 + 10;
 /// No table is longer: there are few kinds of sections, each at most once.
 const TABLE: u64 = 4096;
-/// A kind with this bit may be passed over by a reader that does not know it.
+/// A kind with this bit may be skipped by a reader that does not know it.
 const OPTIONAL: u8 = 0x80;
 
-/// What a section holds.
+/// The kind of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum SectionKind {
     /// Names, notes and folders of the streams.
     Streams,
-    /// What the symbols mean.
+    /// The meanings of the symbols.
     Alphabet,
     /// The rules and which of them are the roots of the streams.
     Rules,
@@ -89,7 +89,7 @@ impl SectionKind {
         Self::KNOWN.into_iter().find(|kind| kind.code() == code).unwrap_or(Self::Unknown(code))
     }
 
-    /// True if it is stored for others: the archive does not know what it holds.
+    /// True if the archive does not know its content.
     pub(super) fn is_opaque(self) -> bool {
         matches!(self, Self::Index | Self::Chunks)
     }
@@ -126,7 +126,7 @@ pub struct Section {
 }
 
 impl Section {
-    /// What it holds.
+    /// Its kind.
     pub fn kind(&self) -> SectionKind {
         self.kind
     }

@@ -1,4 +1,4 @@
-//! A fold as a file: the archive, with the ending `.fold`.
+//! A fold as a file: the archive, with the extension `.fold`.
 //!
 //! An archive is a list of segments, each a fold that can be read alone; opening joins
 //! them. A recording appends segments as it goes, so one that was killed can be read
@@ -6,19 +6,18 @@
 //! rules, times), each with a checksum; one that would be empty is not there. The
 //! format is described byte by byte in `docs/archive.md`.
 //!
-//! Questions may want something stored beside the fold, such as an index. The archive does not
-//! know what that is: it takes the bytes of such a section from whoever writes
-//! ([`WriteConfig::with_section`]), keeps them under a checksum and hands them back
+//! Questions may store data beside the fold, such as an index. The archive does not know its
+//! meaning: it takes the bytes of such a section from the writer
+//! ([`WriteConfig::with_section`]), stores them with a checksum and returns them
 //! ([`Archive::section`]).
 //!
-//! The fixed cost of a file is about 30 bytes. Rules take 5 to 15 bits an item, and a
-//! few hundred nanoseconds an item to write or read. Reading takes memory for the fold and about
-//! half as much again while it runs; times that are not asked for are not read.
+//! The fixed cost of a file is about 30 bytes. Rules take 5 to 15 bits an item, and a few
+//! hundred nanoseconds an item to write or read. Reading takes memory for the fold and
+//! temporarily about half as much again; times that are not requested are not read.
 //!
-//! Files are trusted with nothing: no length is believed before the data is there, and
-//! what a section may unfold to is bounded by its size (1,024 items or bytes of text
-//! for each byte stored). The number of *events* is not bounded, as a few bytes can
-//! honestly repeat something 2⁶⁰ times.
+//! Files are not trusted: memory is allocated only for data that was read, and the content of a
+//! section is bounded by its size (1,024 items or bytes of text for each byte stored). The
+//! number of *events* is not bounded, as a few bytes can validly repeat something 2⁶⁰ times.
 
 mod bit_model;
 mod coder;
@@ -45,8 +44,8 @@ pub use read::{
 pub use section::{ReadSeek, SectionCheck, SectionReader};
 pub use write::{SegmentWriter, WriteConfig, write, write_with};
 
-/// How many bytes the rules below these roots take in an archive: what the folder
-/// [`Smallest`](crate::folders::Smallest) compares.
+/// How many bytes the rules below these roots take in an archive. The folder
+/// [`Smallest`](crate::folders::Smallest) compares these sizes.
 pub fn coded_size(fold: &crate::Fold, roots: &[crate::RuleId]) -> crate::Result<usize> {
     Ok(rules::write(&crate::fold::Canonical::of_roots(fold, roots))?.len())
 }

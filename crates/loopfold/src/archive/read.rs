@@ -1,9 +1,8 @@
-//! Reading archives: listing what is there, opening what is needed, checking all.
+//! Reads archives: lists, decodes and verifies their segments.
 //!
-//! Listing reads the head and the table of each segment and seeks past everything
-//! else. Reading decodes segment by segment and joins them; sections of times are
-//! sought past unless they are wanted. Memory is taken as data is really there, never
-//! because a length says so.
+//! Listing reads the head and the table of each segment and seeks past everything else. Reading
+//! decodes segment by segment and joins them; sections of times are sought past unless they are
+//! wanted. Memory grows with the data that was read, never with a claimed length.
 
 use super::join::Joiner;
 use super::layout::{
@@ -19,13 +18,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{Read, Seek, SeekFrom};
 
-/// What to read of an archive, and what to do about damage.
+/// What to read of an archive, and how to treat damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadConfig {
     /// Read the times too, and sums of times.
     pub times: bool,
-    /// Give what comes before the first damaged segment instead of an error.
+    /// Return the segments before the first damaged one instead of an error.
     pub lenient: bool,
 }
 
@@ -38,7 +37,7 @@ impl ReadConfig {
     setters! {
         /// Read the times too, and sums of times.
         times: bool,
-        /// Give what comes before the first damaged segment instead of an error.
+        /// Return the segments before the first damaged one instead of an error.
         lenient: bool,
     }
 }
@@ -83,7 +82,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// How reading went.
+/// The result of reading.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// How many segments were read.
@@ -92,7 +91,7 @@ pub struct Report {
     pub damage: Option<Damage>,
 }
 
-/// What [`verify`] found in an archive in which all is well.
+/// The counts of an archive that [`verify`] found valid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Verified {
@@ -100,7 +99,7 @@ pub struct Verified {
     pub segments: usize,
     /// Streams, once the segments are joined.
     pub streams: usize,
-    /// Events in all streams; nothing when that passes 64 bits.
+    /// Events in all streams. `None` when that passes 64 bits.
     pub events: Option<u64>,
     /// Symbols.
     pub symbols: usize,
@@ -134,7 +133,7 @@ pub struct Sizes {
     pub total: u64,
     /// Names, notes and folders of the streams.
     pub streams: u64,
-    /// What the symbols mean.
+    /// The meanings of the symbols.
     pub alphabet: u64,
     /// The rules.
     pub rules: u64,
@@ -278,8 +277,8 @@ impl<R: Read + Seek> Archive<R> {
         self.verify_with(&[])
     }
 
-    /// The same, and checks what sections hold that others know. Of opaque sections that no check
-    /// is given for, the checksum alone is.
+    /// The same, and checks opaque sections by the given checks. For opaque sections without a
+    /// check, only the checksum is checked.
     pub fn verify_with(&mut self, checks: &[SectionCheck<'_>]) -> Result<Verified> {
         self.check_opaque_sections(checks)?;
         let (fold, report) = self.read(&ReadConfig { times: true, lenient: false })?;
@@ -373,7 +372,7 @@ impl<R: Read + Seek> Archive<R> {
         fold.map_err(|error| error.within(format_args!("segment {}", index + 1)))
     }
 
-    /// The content of a section; nothing when there is no such section.
+    /// The content of a section; empty when there is no such section.
     fn content(&mut self, index: usize, kind: SectionKind) -> Result<Vec<u8>> {
         let section: Option<Section> = self.segments[index].section(kind).copied();
         section.map_or(Ok(Vec::new()), |section| read_section(&mut self.input, &section))
@@ -439,7 +438,7 @@ fn check_columns(times: &Times) -> Result<u64> {
     Ok(times.lengths().map(|length| length as u64).sum())
 }
 
-/// The damage that an error tells of; errors of input and output stay errors.
+/// Converts an error to the damage it reports; errors of input and output stay errors.
 fn not_io(error: Error) -> Result<Damage> {
     if error.io().is_some() { Err(error) } else { Ok(Damage::new(&error)) }
 }

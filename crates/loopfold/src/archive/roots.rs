@@ -1,4 +1,4 @@
-//! Which rule is the root of a stream: a new one, that of another stream, or any rule.
+//! Codes the root of a stream: a new rule, the root of another stream, or any rule.
 
 use super::bit_model::Flag;
 use super::coder::Coder;
@@ -17,8 +17,7 @@ pub(super) struct Roots {
 }
 
 impl Roots {
-    /// Codes the root of the next stream, one of so many known rules, or nothing for a
-    /// new one.
+    /// Codes the root of the next stream, one of so many known rules, or `None` for a new one.
     pub(super) fn code(
         &mut self,
         coder: &mut impl Coder,

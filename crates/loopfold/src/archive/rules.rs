@@ -1,4 +1,4 @@
-//! The rules section: what the streams' roots are, and all rules below them.
+//! The rules section: the streams' roots, and all rules below them.
 //!
 //! The streams are walked in order, and a rule's body is written where the rule is first
 //! used, so neither rules nor symbols need numbers at first use ([`walk`](super::walk));
@@ -35,7 +35,7 @@ impl Settings {
 
     fn from_byte(byte: u8) -> Result<Self> {
         match byte & !PLAIN {
-            0 => Err(damaged("an unknown way of coding")),
+            0 => Err(damaged("an unknown coding")),
             eagerness => Ok(Self { plain: byte & PLAIN != 0, eagerness }),
         }
     }
@@ -120,8 +120,8 @@ fn ends(body: &[Item]) -> Option<(Target, Target)> {
     Some((body.first()?.target(), body.last()?.target()))
 }
 
-/// Codes the length of a root, of which no more is known than how many items are left:
-/// how many bits it has, then the bits below the highest.
+/// Codes the length of a root, which is at most the number of items left: how many bits it has,
+/// then the bits below the highest.
 fn code_root_length(coder: &mut impl super::coder::Coder, items_left: u64, length: u64) -> Result<u64> {
     let width = |number: u64| u64::BITS - number.leading_zeros();
     let bits = coder.flat(width(items_left) + 1, width(length))?;
@@ -164,11 +164,11 @@ fn damaged(reason: &str) -> Error {
     Error::damaged("rules", reason)
 }
 
-/// Where the parts of the rules come from, as far as versions of the format differ.
+/// Decodes the parts of the rules.
 pub(super) trait Parts {
-    /// The root of the next stream; nothing for a new one, whose length and body follow.
+    /// The root of the next stream. Returns `None` for a new one, whose length and body follow.
     fn root(&mut self) -> Result<Option<RuleId>>;
-    /// The length of a root, when so many items are still to come.
+    /// The length of a root, when this many items are still to come.
     fn root_length(&mut self, items_left: u64) -> Result<u64>;
     /// What an item stands for.
     fn item(&mut self, place: Place) -> Result<Step>;

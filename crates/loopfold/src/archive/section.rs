@@ -1,12 +1,12 @@
-//! A section whose content the archive does not know: it is stored and handed back as bytes, and
-//! checked by whoever knows what they mean.
+//! A section whose content the archive does not know: it is stored and returned as bytes, and
+//! checked by a function of the caller.
 
 use super::layout::{Section, SectionKind, read_section};
 use crate::{Fold, Result};
 use std::io::{self, Read, Seek, SeekFrom};
 
 /// A section of an archive as an input of its own, which begins at 0 and ends with the section.
-/// It is read from the file as it is asked for.
+/// It is read from the file as it is requested.
 #[derive(Debug)]
 pub struct SectionReader<R> {
     input: R,
@@ -53,7 +53,7 @@ impl<R: Read + Seek> Seek for SectionReader<R> {
     }
 }
 
-/// What an archive is read from, whatever it is.
+/// Any input of an archive.
 pub trait ReadSeek: Read + Seek {}
 
 impl<T: Read + Seek + ?Sized> ReadSeek for T {}

@@ -1,11 +1,11 @@
-//! The section of sums: what is kept of times when not every event's are.
+//! The section of sums of times, for streams that do not keep every event's times.
 //!
-//! Sums by event for each stream, then those of the rules and of the loops. Little is
-//! stored that can be known: of how often something was measured only how often it was
-//! not, and of a spread only what the numbers before leave open. A rule takes some 10
-//! bytes, an event of a stream 5.
+//! Sums by event for each stream, then those of the rules and of the loops. Derivable values
+//! are not stored: in place of the number of measurements the number of missing ones, and of a
+//! spread only what the numbers before it do not determine. A rule takes some 10 bytes, an
+//! event of a stream 5.
 //!
-//! Whatever a section claims, a list grows as it is read, by at least a byte an entry.
+//! A list grows as it is read, by at least a byte an entry, whatever length a section claims.
 
 use crate::bytes::{Bytes, put_number, put_text, put_wide};
 use crate::fold::{
@@ -163,7 +163,7 @@ struct Stored {
 }
 
 impl Stored {
-    /// Nothing for what no spread of numbers can be.
+    /// Returns `None` for values that no spread can have.
     fn of(spread: &Spread) -> Option<Self> {
         let least = spread.minimum.checked_mul(spread.count.into())?;
         Some(Self {
@@ -319,12 +319,12 @@ pub(super) fn read(section: &[u8], fold: &mut Fold) -> Result<()> {
 /// The names of metrics that a section has.
 struct KnownNames {
     names: Vec<String>,
-    /// How many bytes of names may still be handed out: a number of few bytes stands for
-    /// a name of any length, again and again.
+    /// How many bytes of names may still be handed out: a number of few bytes stands for a name
+    /// of any length, any number of times.
     room: usize,
 }
 
-/// Bytes of names for each byte of a section, at the most.
+/// The most bytes of names for each byte of a section.
 const NAMES_PER_BYTE: usize = 1024;
 
 impl KnownNames {

@@ -1,10 +1,10 @@
 //! The two sections of text: the streams and the alphabet.
 //!
-//! Each is stored in the way that makes it smallest: as it is; laid out so that like
-//! follows like, and compressed by zstd at its best; or, if it is not long, under a
-//! [model of names and numbers](super::words). What is read back may be at most
-//! [`EXPANSION`] or [`STREAMS_EXPANSION`] times as long as what is stored; the writer
-//! stores text as it is rather than pass that.
+//! Each has the smallest of three encodings: as it is; in columns of similar values, compressed
+//! by zstd at its highest level; or, if it is not long, coded by a
+//! [model of names and numbers](super::words). The text may be at most [`EXPANSION`] or
+//! [`STREAMS_EXPANSION`] times as long as its stored form; the writer stores text as it is
+//! where it would exceed that.
 
 use super::bit_model::Flag;
 use super::coder::{Coder, Decoder, Encoder};
@@ -27,8 +27,8 @@ const MODELLED: u8 = 2;
 /// refuse more, or a small file could keep them busy for minutes.
 const MODELLED_LENGTH: usize = 1 << 15;
 
-/// The modelled text, if it saves at least a tenth of the packed one, since it takes longer
-/// to read, and is not too short to be believed; else the packed one.
+/// The modelled text, if it saves at least a tenth of the packed one, since it takes longer to
+/// read, and is not shorter than a reader accepts; else the packed one.
 fn better(packed: Vec<u8>, modelled: Option<Vec<u8>>, length: usize, expansion: usize) -> Vec<u8> {
     let pays = |modelled: &Vec<u8>| modelled.len() <= packed.len() - packed.len().div_ceil(10);
     match modelled.filter(pays) {
@@ -399,7 +399,7 @@ fn put_integer(entry: &mut Vec<u8>, number: u64) {
     entry.extend_from_slice(&number.to_le_bytes()[..used]);
 }
 
-/// Small differences of either sign as small numbers.
+/// Zigzag: small differences of either sign as small numbers.
 fn zigzag(difference: u64) -> u64 {
     (difference << 1) ^ ((difference as i64 >> 63) as u64)
 }

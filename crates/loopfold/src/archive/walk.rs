@@ -1,11 +1,11 @@
-//! The walk over the rules that gives everything its number: the streams' roots in turn,
-//! and the body of a rule where the rule is first used. It keeps its own stack.
+//! The walk over the rules that numbers them: the streams' roots in order, and the body of a
+//! rule where the rule is first used. It is iterative, with a stack of its own.
 
 use super::items::Place;
 use crate::fold::{Canonical, Item, Target};
 use crate::{Result, RuleId};
 
-/// What the walk comes past, in order.
+/// The steps of the walk, in order.
 pub(super) enum Event<'a> {
     /// The root of the next stream, which is known.
     KnownRoot(RuleId),

@@ -1,6 +1,5 @@
-//! Alternatives by index, each with a weight, which the owner knows: a Fenwick tree.
-//! Everything costs a logarithm of their number, and finding one does so without a branch
-//! to mispredict.
+//! A Fenwick tree over the weights of alternatives, which the owner knows. Every operation
+//! costs O(log n), and the search has no unpredictable branch.
 
 use super::coder::{Coder, Span};
 use crate::{Error, Result};

@@ -1,7 +1,7 @@
-//! Writing archives, one segment after the other.
+//! Writes archives, one segment after the other.
 //!
-//! A segment is made in memory before the first byte of it is written, so an error in
-//! making it leaves the output at the end of the segment before.
+//! A segment is encoded in memory before its first byte is written, so an error in encoding
+//! leaves the output at the end of the segment before.
 
 use super::layout::{SectionKind, head, table};
 use super::{rules, summary, text, times};
@@ -26,7 +26,7 @@ pub fn write(fold: &Fold, output: impl Write) -> Result<()> {
     write_with(fold, output, &WriteConfig::new())
 }
 
-/// What an archive holds besides the fold: sections that others know how to make.
+/// What an archive holds besides the fold: sections that the caller encodes.
 ///
 /// ```
 /// use loopfold::archive::{self, Archive, SectionKind, WriteConfig};
@@ -51,7 +51,7 @@ opaque_debug!(WriteConfig<'a>);
 type Encode<'a> = dyn Fn(&Fold) -> Result<Option<Vec<u8>>> + 'a;
 
 impl<'a> WriteConfig<'a> {
-    /// Nothing but the fold.
+    /// Only the fold.
     pub const fn new() -> Self {
         Self { sections: Vec::new() }
     }

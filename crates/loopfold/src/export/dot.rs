@@ -1,12 +1,12 @@
-//! The rules as a graph for Graphviz: what whole program paths are drawn as.
+//! Writes the rules as a graph for Graphviz, as whole program paths are drawn (Larus).
 //!
 //! Interior nodes are rules, leaves are events; a node's edges leave it in the order of
 //! the rule's items, with how often an item repeats where that is more than once. Each
 //! node says how often it is executed when all streams are unfolded. Rules from which
 //! streams unfold have a double border and the names of the streams.
 //!
-//! Costs one pass over the rules. A picture of thousands of nodes helps nobody and takes
-//! Graphviz forever, so there is a limit.
+//! Costs one pass over the rules. Graphviz takes very long on thousands of nodes, and the
+//! picture is unreadable, so there is a limit.
 
 use super::{event_name, rule_name};
 use crate::fold::{Target, rule_uses, symbol_counts};
@@ -17,7 +17,7 @@ use std::io::Write;
 
 /// Names are cut after this many characters.
 const LONGEST_NAME: usize = 40;
-/// Of many streams with the same rule, so many are named.
+/// At most this many streams with the same rule are named.
 const MOST_NAMES: usize = 3;
 
 /// Writes the graph of a fold. Fails if it has more than `limit` nodes and edges in all.

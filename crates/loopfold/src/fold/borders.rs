@@ -1,10 +1,9 @@
 //! Borders: the first and the last w symbols of every rule.
 //!
-//! Whatever reaches over a seam between two items, or between two iterations of one, and is
-//! no longer than w + 1 symbols lies in the borders of what is on both sides. An occurrence
-//! crosses a seam in exactly one rule, the lowest one that holds it; so a question that looks
-//! at the seams of each rule once, weighted by how often the rule is used, sees each
-//! occurrence once.
+//! A sequence of at most w + 1 symbols that crosses a seam (between two items, or between two
+//! iterations of one) lies in the borders of both sides. An occurrence crosses a seam in
+//! exactly one rule, the lowest one that contains it. So a question that examines the seams of
+//! each rule once, weighted by the uses of the rule, counts each occurrence once.
 //!
 //! One pass over the rules, O(items + w × rules); memory 8 bytes × w × rules.
 
@@ -31,8 +30,7 @@ pub struct Borders<'a, G> {
 }
 
 impl<'a, G: Grammar> Borders<'a, G> {
-    /// One pass over the rules; an error if all borders together are more than `most`
-    /// symbols.
+    /// One pass over the rules. Fails if all borders together are more than `most` symbols.
     pub fn new(grammar: &'a G, width: usize, most: usize) -> Result<Self> {
         let rules = grammar.rule_bodies().len();
         let places = rules.checked_mul(width).filter(|&places| places <= most / 2);
@@ -146,8 +144,8 @@ impl<'a, G: Grammar> Borders<'a, G> {
     }
 }
 
-/// Appends a part again and again, but no more than `most` symbols. A part that is cut short
-/// has that many already, so it is never followed by itself.
+/// Appends a part repeatedly, but no more than `most` symbols. A part that is cut short has
+/// that many already, so it is never repeated.
 fn repeat(part: &[u32], times: u64, most: usize, text: &mut Vec<u32>) {
     let end = text.len() + most;
     for _ in 0..times {

@@ -1,4 +1,4 @@
-//! Building folds: adding rules so that the fold's invariants hold, and joining folds.
+//! Builds folds: adds rules such that the fold's invariants hold, and joins folds.
 //!
 //! Adding a rule costs a hash of its items. Joining folds (of streams folded in
 //! parallel, of archives, of segments) costs that for every rule, and equal rules
@@ -17,7 +17,7 @@ pub struct FoldBuilder {
     rules: Rules,
     streams: Vec<FoldedStream>,
     rule_sums: Option<RuleSums>,
-    /// Whether there are streams with sums that the sums of the rules do not know.
+    /// Whether there are streams with sums that are not in the sums of the rules.
     lacks_rule_sums: bool,
     index: HashTable<u32>,
     hasher: foldhash::fast::RandomState,
@@ -144,7 +144,7 @@ impl FoldBuilder {
         self.streams.push(stream);
     }
 
-    /// Adds the rules of another fold and returns what its rules are called here.
+    /// Adds the rules of another fold and returns their new identifiers.
     pub fn append_rules(
         &mut self,
         fold: &Fold,
@@ -197,7 +197,7 @@ impl FoldBuilder {
         self.join_sums_of_rules(fold, |rule| rules.get(rule.index()).copied())
     }
 
-    /// The same for those rules that have a name here.
+    /// The same for those rules that have an identifier here.
     pub(crate) fn join_sums_of_rules(
         &mut self,
         fold: &Fold,
@@ -215,8 +215,8 @@ impl FoldBuilder {
         self.rule_sums.as_mut()
     }
 
-    /// Adds the rules of another fold and the symbols they need, and returns what they
-    /// are called here.
+    /// Adds the rules of another fold and the symbols they need, and returns their new
+    /// identifiers.
     pub(crate) fn join_rules(&mut self, fold: &Fold) -> Result<Renamed> {
         let mut alphabet = std::mem::take(&mut self.alphabet);
         let renamed: Result<Vec<Symbol>> = fold
@@ -259,7 +259,7 @@ impl FoldBuilder {
     }
 }
 
-/// What the symbols and rules of a fold are called in another one.
+/// The identifiers of a fold's symbols and rules in another fold.
 pub(crate) struct Renamed {
     symbols: Vec<Symbol>,
     pub(crate) rules: Vec<RuleId>,

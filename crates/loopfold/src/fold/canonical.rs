@@ -1,13 +1,12 @@
-//! The canonical form of a fold: what does not matter is gone, and every number is
-//! the one that walking the streams hands out.
+//! Computes the canonical form of a fold: unused parts are dropped, and symbols and rules are
+//! numbered in the order of a walk over the streams.
 //!
 //! Walking each stream's root in order, a symbol is numbered when it is first met and
 //! a rule when its body has been walked for the first time. Rules and symbols that no
 //! stream uses are dropped. Two folds with the same streams and bodies thus have the
 //! same canonical form, and the archive need not store a number at first use.
 //!
-//! Each rule is entered once: a few nanoseconds an item, and memory for a second set of
-//! rules.
+//! Cost: O(items), a few nanoseconds an item, and memory for a second set of rules.
 
 use super::cursor::{Cursor, Move, Stretch, Visitor};
 use super::{Fold, FoldedStream, Item, RuleSums, Rules, StreamSums, Target};
@@ -15,7 +14,7 @@ use crate::trace::Alphabet;
 use crate::{RuleId, Symbol};
 use std::convert::Infallible;
 
-/// The rules of a fold in canonical form, and how to get there.
+/// The rules of a fold in canonical form, and the mappings to it.
 pub(crate) struct Canonical {
     rules: Rules,
     /// For each new symbol the one of the fold.
@@ -74,13 +73,13 @@ impl Canonical {
         self.rules.body(rule)
     }
 
-    /// What a rule of the fold is called here, if some stream uses it.
+    /// The new identifier of a rule of the fold, if some stream uses it.
     pub(crate) fn new_rule(&self, rule: RuleId) -> Option<RuleId> {
         let number = self.new_rules[rule.index()];
         (number != UNSEEN).then(|| RuleId::from_raw(number))
     }
 
-    /// What a symbol of the fold is called here, if some stream uses it.
+    /// The new identifier of a symbol of the fold, if some stream uses it.
     pub(crate) fn new_symbol(&self, symbol: Symbol) -> Option<Symbol> {
         let number = self.new_symbols[symbol.index()];
         (number != UNSEEN).then(|| Symbol::from_raw(number))
@@ -92,7 +91,7 @@ impl Canonical {
         sums.renamed(|symbol| self.new_symbol(symbol)).ok()
     }
 
-    /// The sums of the rules by what they are called here.
+    /// The sums of the rules by their new identifiers.
     pub(crate) fn rule_sums(&self, sums: &RuleSums) -> Option<RuleSums> {
         let mut renamed = RuleSums::default();
         renamed.join(sums, |rule| self.new_rule(rule)).ok()?;
@@ -158,9 +157,8 @@ impl Numbering<'_> {
 }
 
 impl Fold {
-    /// The same streams with all that no stream uses left out, and symbols and rules
-    /// numbered in the order in which walking the streams meets them. This is what an
-    /// archive stores.
+    /// The same streams without unused rules and symbols; the others are numbered in the order
+    /// in which a walk over the streams meets them. An archive stores this form.
     ///
     /// ```
     /// use loopfold::fold::{FoldBuilder, FoldedStream, Item};
@@ -185,7 +183,7 @@ impl Fold {
         fold
     }
 
-    /// The same, for those who have no use for the times: columns may be long.
+    /// The same without the times, whose columns may be long.
     pub(crate) fn canonical_without_times(&self) -> Fold {
         let canonical = Canonical::of(self);
         let mut alphabet = Alphabet::default();

@@ -1,18 +1,18 @@
 //! Cursor: a position in a stream that moves by items instead of events.
 //!
-//! A cursor stands between two *stretches*: some iterations of an item lie before it and
-//! some behind it, on every level of the rules it is in. It moves forwards or backwards past
-//! any number of iterations at a time, or enters one; where to do which is for the caller to
-//! decide, mostly by a [measure](super::measure) of what is ahead. So a question goes down
-//! to the events it asks for and passes over all others.
+//! A cursor stands between two *stretches*: some iterations of an item lie before it and some
+//! behind it, on every level of the rules it is in. It moves forwards or backwards past any
+//! number of iterations at a time, or enters one; the caller decides which, mostly by a
+//! [measure](super::measure) of what is ahead. So a question enters only the rules that hold
+//! the events it asks for and skips all others.
 //!
-//! A move costs O(1). Standing at a position costs the depth of the rules times the
-//! logarithm of their bodies. Memory is O(depth). [`Cursor::locate`] is the search that
-//! finding sequences and paths have in common: the items of the rules it enters, and two
-//! joins for each doubling of a repeat.
+//! A move costs O(1). Moving to a position costs the depth of the rules times the logarithm of
+//! their bodies. Memory is O(depth). [`Cursor::locate`] is the search that sequences and paths
+//! share; it costs the items of the rules it enters, and two joins for each doubling of a
+//! repeat.
 //!
-//! [`Cursor::visit`] leads a [`Visitor`] along whole rules. [`Unfold`](super::Unfold) is the
-//! same for those who want every event.
+//! [`Cursor::visit`] leads a [`Visitor`] along whole rules. [`Unfold`](super::Unfold) visits
+//! every event.
 
 use super::{Located, Target};
 use crate::RuleId;
@@ -22,7 +22,7 @@ use crate::RuleId;
 pub struct Stretch<T> {
     /// The item.
     pub item: T,
-    /// What it repeats.
+    /// Its target.
     pub target: Target,
     /// How many iterations these are.
     pub times: u64,
@@ -69,9 +69,9 @@ pub enum Move {
     Leave,
 }
 
-/// Who is led along a stream by [`Cursor::visit`], and says where to go.
+/// Receives what [`Cursor::visit`] meets along a stream, and decides where to go.
 pub trait Visitor<T> {
-    /// What can go wrong.
+    /// The error type.
     type Error;
 
     /// Iterations come next, of the item with this index in this rule.
@@ -231,8 +231,8 @@ impl<'a, L: Located> Cursor<'a, L> {
         Some(Step::End { rule, again, position })
     }
 
-    /// Leads a visitor to the end. The same as [`step`](Self::step) again and again, but in
-    /// half of the time for those who look at most items.
+    /// Leads a visitor to the end. The same as repeated [`step`](Self::step)s, but in half of
+    /// the time for visitors that look at most items.
     #[inline]
     pub fn visit<V: Visitor<L::Item>>(&mut self, visitor: &mut V) -> Result<(), V::Error> {
         let located = self.located;
@@ -383,8 +383,8 @@ impl<'a, L: Located> Cursor<'a, L> {
         }
     }
 
-    /// Moves on to a position, and calls `pass` with every stretch on the way, the last one
-    /// cut where the position is.
+    /// Moves on to a position, and calls `pass` with every stretch before it, the last one cut
+    /// at the position.
     pub fn advance_to(&mut self, position: u64, mut pass: impl FnMut(Stretch<L::Item>)) {
         loop {
             self.pass_items_until(position, &mut pass);
@@ -438,18 +438,18 @@ impl<'a, L: Located> Cursor<'a, L> {
     }
 }
 
-/// What a search carries along a stream: a state that says how many occurrences end in a
-/// stretch that comes next.
+/// The state of a search along a stream. It computes how many occurrences end in the next
+/// stretch.
 pub trait Guide<T> {
     /// The value of a stretch.
     type Value;
 
-    /// The value of one iteration of an item; `None` if it changes nothing and holds no
+    /// The value of one iteration of an item. Returns `None` if it changes nothing and holds no
     /// occurrence.
     fn once(&self, item: T) -> Option<Self::Value>;
 
-    /// Passes over an item if it has no more than `skip` occurrences, which are taken off it;
-    /// returns whether it did.
+    /// Skips an item if it has no more than `skip` occurrences, which are taken off it; returns
+    /// whether it did.
     #[inline]
     fn pass_item(&mut self, item: T, times: u64, skip: &mut u64) -> bool {
         let Some(once) = self.once(item) else { return true };
@@ -459,28 +459,27 @@ pub trait Guide<T> {
         }
     }
 
-    /// Passes over the first of these items and returns how many: for guides that know a
-    /// faster way than item by item. Together they have no more than `skip` occurrences,
-    /// which are taken off it.
+    /// Skips the first of these items and returns how many: for guides that can do better than
+    /// item by item. Together they have no more than `skip` occurrences, which are taken off
+    /// it.
     fn pass_items(&mut self, _items: &[T], _skip: &mut u64) -> usize {
         0
     }
 
-    /// The value of several; `None` if that is too much to know.
+    /// The value of several. Returns `None` if that is too much to know.
     fn repeated(&self, once: &Self::Value, times: u64) -> Option<Self::Value>;
 
     /// How many occurrences end in a stretch with this value, if it comes next.
     fn count(&self, value: &Self::Value) -> u64;
 
-    /// Passes over a stretch with this value.
+    /// Advances the state past a stretch with this value.
     fn pass(&mut self, value: &Self::Value);
 }
 
 impl<L: Located> Cursor<'_, L> {
-    /// Passes over `skip` occurrences and returns the position of the event with which the
-    /// next one ends; the guide has not passed that event, the cursor has. When there are
-    /// not so many, the cursor ends up at the end, and `skip` is what there is still to pass
-    /// over.
+    /// Skips `skip` occurrences and returns the position of the event with which the next one
+    /// ends; the guide has not passed that event, the cursor has. If there are fewer, the
+    /// cursor moves to the end, and `skip` is the number of occurrences that are missing.
     pub fn locate<G: Guide<L::Item>>(&mut self, guide: &mut G, skip: &mut u64) -> Option<(u64, L::Item)> {
         loop {
             self.pass_items(guide, skip);
@@ -519,7 +518,7 @@ impl<L: Located> Cursor<'_, L> {
     }
 }
 
-/// Passes over a stretch if it has no more than `skip` occurrences, which are taken off it.
+/// Skips a stretch if it has no more than `skip` occurrences, which are taken off it.
 #[inline]
 fn pass_value<T, G: Guide<T> + ?Sized>(guide: &mut G, value: &G::Value, skip: &mut u64) -> bool {
     let Some(rest) = skip.checked_sub(guide.count(value)) else { return false };
@@ -528,10 +527,9 @@ fn pass_value<T, G: Guide<T> + ?Sized>(guide: &mut G, value: &G::Value, skip: &m
     true
 }
 
-/// Passes over as many iterations of an item as have no more than `skip` occurrences, when
-/// some are done, and returns how many: the rest of them at once if it can be (a whole item
-/// has been tried already), else by the values of 1, 2, 4, … iterations, in two joins for
-/// each doubling.
+/// Skips as many iterations of an item as have no more than `skip` occurrences, when some are
+/// done, and returns how many: the rest of them at once if it can be (a whole item has been
+/// tried already), else by the values of 1, 2, 4, … iterations, in two joins for each doubling.
 #[inline]
 fn pass_iterations<T: Copy, G: Guide<T>>(
     guide: &mut G,

@@ -1,10 +1,10 @@
-//! Rules as the traversals see them.
+//! The traits through which the traversals access rules.
 //!
 //! The traversals of [`measure`](super::measure), [`cursor`](super::cursor),
 //! [`rank`](super::rank), [`borders`](super::borders) and [`reach`](super::reach) work on a
-//! [`Fold`] and on whatever else is made of rules of counted items, such as the slice of a
-//! fold that one function has. What they need of it is in two traits: [`Grammar`] for
-//! passes over all rules, [`Located`] for walks along a stream.
+//! [`Fold`] and on any other rules of counted items, such as the slice of a fold that belongs
+//! to one function. They need two traits: [`Grammar`] for passes over all rules, [`Located`]
+//! for walks along a stream.
 
 use super::{Fold, Item, Target};
 use crate::RuleId;
@@ -12,8 +12,8 @@ use crate::RuleId;
 /// A symbol or a rule, numbered together: the symbols first, then the rules, each after the
 /// rules it is made of.
 ///
-/// Values of all nodes lie in one list, so that looking one up does not depend on which of
-/// the two an item is, which no processor could predict.
+/// Values of all nodes lie in one list, so that a look-up does not branch on whether an item is
+/// a symbol or a rule, which no processor could predict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node(u32);
 
@@ -59,14 +59,14 @@ pub trait Grammar {
 
 /// Rules of counted items that have positions in the streams of a fold.
 ///
-/// Items are those of the fold, or only some of them: what lies between two items of a body
-/// is passed over.
+/// Items are those of the fold, or only some of them: what lies between two items of a body is
+/// skipped.
 pub trait Located {
     /// An item of a body.
     type Item: Copy;
 
-    /// True if every item begins where the one before it ends, so that positions can be
-    /// counted along the way.
+    /// True if every item begins where the one before it ends, so that positions can be counted
+    /// during a walk.
     const CONTIGUOUS: bool;
 
     /// The items of a rule.

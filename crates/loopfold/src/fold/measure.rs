@@ -1,8 +1,8 @@
-//! Measures: values that can be joined and repeated, computed once for each rule.
+//! Measures: values of a monoid, computed once for each rule.
 //!
 //! The first of the five traversals of a fold, from symbols up to roots. One pass over the
-//! rules, each after the rules it is made of, computes any measure in O(items × the cost of
-//! a join) plus the logarithm of each count, however long the trace is.
+//! rules, each after the rules it is made of, computes any measure in O(items × the cost of a
+//! join) plus the logarithm of each count, independent of the length of the trace.
 //!
 //! Most callers have a [`Measure`] and take [`measure_rules`] or [`Measured`], which knows
 //! symbols, rules and items. A caller with a layout of its own (bits, an index into a table,
@@ -115,8 +115,8 @@ pub fn power<T: Clone, E>(
     power_until(empty, once, times, append, |_, _| None)
 }
 
-/// As [`power`], for values that stop changing: `settled` is asked for the power of each
-/// square, and when it has one, no more squares are made.
+/// As [`power`], for values that stop changing: `settled` gets each square, and when it returns
+/// the power, no more squares are computed.
 pub fn power_until<T: Clone, E>(
     empty: T,
     once: T,
@@ -194,7 +194,7 @@ pub fn measure_below<M: Measure>(
     Ok(values)
 }
 
-/// A measure of all rules, ready to be asked for symbols, rules and items.
+/// A measure of all rules, with the values of symbols, rules and items.
 ///
 /// ```
 /// use loopfold::fold::{FoldBuilder, Item, Length, Target, measure::Measured};

@@ -37,7 +37,7 @@ use crate::trace::{Alphabet, Times};
 use crate::{Result, RuleId, StreamId, Symbol};
 use std::sync::OnceLock;
 
-/// What an item stands for.
+/// The target of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// An event.
@@ -75,7 +75,7 @@ impl Item {
         Self::new(Target::Symbol(symbol), 1)
     }
 
-    /// What repeats.
+    /// Its target.
     pub fn target(self) -> Target {
         if self.target & RULE_BIT == 0 {
             Target::Symbol(Symbol::from_raw(self.target))
@@ -87,8 +87,8 @@ impl Item {
     /// There are fewer rules and symbols together than this, as [`FoldBuilder`] checks.
     pub(crate) const MOST_SLOTS: usize = RULE_BIT as usize;
 
-    /// The node of its target, where so many symbols come before the rules. No branch:
-    /// which of the two it is, no processor can predict.
+    /// The node of its target, where this many symbols come before the rules. Without a branch,
+    /// since no processor can predict which of the two it is.
     #[inline]
     fn node(self, symbols: u32) -> Node {
         // Of the two numbers, the wrong one has the highest bit set.
@@ -133,7 +133,7 @@ impl FoldedStream {
         Self { name, notes: Vec::new(), folder, root, times: Times::default(), sums: None }
     }
 
-    /// What the source calls the stream.
+    /// The name that the source gives the stream.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -143,7 +143,7 @@ impl FoldedStream {
         self.note("title").unwrap_or(&self.name)
     }
 
-    /// What the source noted under this key.
+    /// The note of the source with this key.
     pub fn note(&self, key: &str) -> Option<&str> {
         self.notes.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
@@ -163,7 +163,7 @@ impl FoldedStream {
         self.root
     }
 
-    /// What is known of the times of its events.
+    /// The known times of its events.
     pub fn times(&self) -> &Times {
         &self.times
     }
@@ -266,7 +266,7 @@ impl Fold {
         self.rule_sums = Some(sums);
     }
 
-    /// What the symbols mean.
+    /// The alphabet: the meanings of the symbols.
     pub fn alphabet(&self) -> &Alphabet {
         &self.alphabet
     }
@@ -284,7 +284,7 @@ impl Fold {
         &self.streams[id.index()]
     }
 
-    /// The streams by what answers call them, in order.
+    /// The streams with their identifiers, in order.
     pub fn stream_ids(&self) -> impl DoubleEndedIterator<Item = StreamId> + ExactSizeIterator + use<> {
         // A stream takes more than a byte, so their number fits.
         (0..self.streams.len() as u32).map(StreamId::from_raw)
@@ -294,8 +294,8 @@ impl Fold {
         &mut self.streams
     }
 
-    /// The sums of the rules, over all streams that have [sums](FoldedStream::sums);
-    /// nothing when there are none, or when streams or rules have changed since.
+    /// The sums of the rules, over all streams that have [sums](FoldedStream::sums). Returns
+    /// `None` if there are none, or if streams or rules have changed since.
     pub fn rule_sums(&self) -> Option<&RuleSums> {
         self.rule_sums.as_ref()
     }
@@ -344,7 +344,7 @@ impl Fold {
         }
     }
 
-    /// The number of events in all streams; nothing when that passes 64 bits.
+    /// The number of events in all streams. Returns `None` when that passes 64 bits.
     pub fn events(&self) -> Option<u64> {
         self.streams.iter().try_fold(0u64, |sum, stream| sum.checked_add(self.length(stream.root)))
     }
@@ -356,8 +356,8 @@ impl Fold {
         Ok(builder.finish())
     }
 
-    /// The same fold with some of its streams only. Its rules stay; their sums do if all
-    /// streams do that have any.
+    /// The same fold with some of its streams only. All rules stay; their sums stay if all
+    /// streams that have sums stay.
     pub fn with_streams(&self, chosen: impl Fn(&FoldedStream) -> bool) -> Fold {
         let streams: Vec<_> = self.streams.iter().filter(|stream| chosen(stream)).cloned().collect();
         let all_sums = summed_streams(&streams) == summed_streams(&self.streams);

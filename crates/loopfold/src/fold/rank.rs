@@ -1,4 +1,5 @@
-//! Rank: the position of the k-th of something, and how many there are before a position.
+//! Rank and select by weight: the position of the k-th unit of weight, and the weight before a
+//! position.
 //!
 //! What is counted is a weight of symbols: 1 for those that match and 0 for others, or any
 //! number. [`Rank`] is for many look-ups: one pass and 8 bytes an item, then a look-up costs
@@ -48,8 +49,8 @@ impl<'a> Rank<'a> {
         index.checked_sub(1).map_or(0, |before| self.ends[self.fold.item_range(rule).start + before])
     }
 
-    /// The position in a rule of the event that has the unit of weight number `k`, from 0;
-    /// `None` if there are not so many.
+    /// The position in a rule of the event that has the unit of weight number `k`, from 0.
+    /// Returns `None` if there are fewer.
     pub fn position(&self, mut rule: RuleId, mut k: u64) -> Option<u64> {
         let (fold, mut position) = (self.fold, 0);
         loop {
@@ -92,7 +93,7 @@ impl<'a> Rank<'a> {
 }
 
 /// The position in a rule of the event that has the unit of weight number `k`, from 0, where
-/// `weight` is that of one iteration of an item; `None` if there are not so many.
+/// `weight` is that of one iteration of an item. Returns `None` if there are fewer.
 pub fn select<L: Located>(
     located: &L,
     mut rule: RuleId,
@@ -108,7 +109,7 @@ pub fn select<L: Located>(
             let all = once.saturating_mul(times);
             if k >= all {
                 k -= all;
-                // Without a look at where items lie, which for a fold is a pass over all.
+                // Without the positions of items, which for a fold would take a pass over all.
                 offset += if L::CONTIGUOUS { times * located.iteration_length(item) } else { 0 };
                 continue;
             }

@@ -1,12 +1,12 @@
 //! Reach: what lies below and above symbols and rules.
 //!
-//! The traversal from the roots down. [`top_down`] is one pass over the rules, each after
-//! all rules that use it: O(items). [`rule_uses`] and [`symbol_counts`] count with it how
-//! often each is unfolded. [`below`] visits only the rules that some others are made of.
-//! [`UsesBelow`] counts uses below one rule after another, each in O(items of the rules
-//! below it). [`UseIndex`] goes the other way: it keeps where each node is used (8 bytes an item and 4
-//! a node, made by two passes), so that the rules above a few symbols are found in
-//! O(their items), however large the fold is.
+//! The traversal from the roots down. [`top_down`] is one pass over the rules, each after all
+//! rules that use it: O(items). [`rule_uses`] and [`symbol_counts`] use it to count how often
+//! each is unfolded. [`below`] visits only the rules that some others are made of.
+//! [`UsesBelow`] counts uses below one rule after another, each in O(items of the rules below
+//! it). [`UseIndex`] is the inverse: it lists where each node is used (8 bytes an item and 4 a
+//! node, two passes), so that the rules above a few symbols are found in O(their items),
+//! independent of the size of the fold.
 
 use super::measure::{add, multiply};
 use super::{Fold, Grammar, Node, Target};
@@ -139,8 +139,8 @@ pub fn below_marked(
     Ok(rules)
 }
 
-/// How often rules are unfolded when one rule is, for one rule after another. Memory is 8
-/// bytes a rule.
+/// How often rules are unfolded in one occurrence of a given rule, for one rule after another.
+/// Memory is 8 bytes a rule.
 #[derive(Clone, Debug)]
 pub struct UsesBelow<'a> {
     fold: &'a Fold,
@@ -155,7 +155,7 @@ impl<'a> UsesBelow<'a> {
         Self { fold, uses: vec![0; fold.rules().len()], reached: Vec::new() }
     }
 
-    /// How often a rule is unfolded when the one is that was counted last.
+    /// How often a rule is unfolded in one occurrence of the rule that was counted last.
     pub fn uses(&self, rule: RuleId) -> u64 {
         self.uses[rule.index()]
     }
@@ -168,7 +168,7 @@ impl<'a> UsesBelow<'a> {
         self.reached = below_marked(self.fold, vec![root], is_new)?;
         self.reached.iter().for_each(|rule| self.uses[rule.index()] = 0);
         self.uses[root.index()] = 1;
-        // Rules refer to earlier ones, so each is complete when it is its turn.
+        // Rules refer to earlier ones, so each is complete when it is visited.
         for &rule in self.reached.iter().rev() {
             let own = self.uses[rule.index()];
             for item in self.fold.body(rule) {
@@ -233,8 +233,9 @@ impl UseIndex {
         self.rules[place as usize]
     }
 
-    /// The items that hold some of these nodes, directly or below, in order; `None` if they
-    /// are more than `most`. `is_new` marks a rule and returns whether it was not marked yet.
+    /// The items that hold some of these nodes, directly or below, in order. Returns `None` if
+    /// they are more than `most`. `is_new` marks a rule and returns whether it was not marked
+    /// yet.
     pub fn above(
         &self,
         fold: &Fold,

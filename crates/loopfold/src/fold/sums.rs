@@ -1,5 +1,4 @@
-//! Sums of times and metrics: what is kept of them when the value of every single event
-//! is not.
+//! Sums of times and metrics, kept in place of the values of every event.
 //!
 //! A stream has sums by event ([`StreamSums`]), a fold has sums by rule and by loop
 //! ([`RuleSums`]). They are of what the columns do not hold: a stream either has columns
@@ -20,7 +19,7 @@ pub struct DurationSum {
 }
 
 impl DurationSum {
-    /// The mean of the known durations, in nanoseconds; nothing when none is known.
+    /// The mean of the known durations, in nanoseconds. Returns `None` when none is known.
     pub fn mean(&self) -> Option<f64> {
         (self.known > 0).then(|| self.total as f64 / self.known as f64)
     }
@@ -36,7 +35,7 @@ pub struct MetricSum {
 }
 
 impl MetricSum {
-    /// The mean of the known values; nothing when none is known.
+    /// The mean of the known values. Returns `None` when none is known.
     pub fn mean(&self) -> Option<f64> {
         (self.known > 0).then(|| self.total / self.known as f64)
     }
@@ -54,7 +53,7 @@ pub struct Spread {
     pub minimum: i128,
     /// The largest; 0 when there is none.
     pub maximum: i128,
-    /// The sum of their squares; nothing when 128 bits cannot hold it.
+    /// The sum of their squares. `None` when 128 bits cannot hold it.
     pub squares: Option<u128>,
 }
 
@@ -102,12 +101,12 @@ impl Spread {
         Ok(())
     }
 
-    /// The mean; nothing when there are no numbers.
+    /// The mean. Returns `None` when there are no numbers.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.total as f64 / self.count as f64)
     }
 
-    /// The standard deviation of the numbers from their mean; nothing when there are no
+    /// The standard deviation of the numbers from their mean. Returns `None` when there are no
     /// numbers or when they are too large.
     pub fn deviation(&self) -> Option<f64> {
         let (_, rest) = self.whole_mean()?;
@@ -122,16 +121,16 @@ impl Spread {
         Some((self.total.checked_div_euclid(count)?, self.total.checked_rem_euclid(count)?))
     }
 
-    /// The squares of the distances from the mean rounded down, together: what is left of
-    /// the sum of squares when all that the other numbers tell is taken away.
+    /// The squares of the distances from the mean rounded down, together: the sum of squares
+    /// minus the part that the count and the total determine.
     pub(crate) fn squared_distances(&self) -> Option<u128> {
         // Σ(x−m)² = Σx² − 2mΣx + nm², and nm = Σx − rest.
         let (mean, rest) = self.whole_mean()?;
-        let told = mean.checked_mul(self.total.checked_add(rest)?)?;
-        self.squares?.checked_add_signed(told.checked_neg()?)
+        let explained = mean.checked_mul(self.total.checked_add(rest)?)?;
+        self.squares?.checked_add_signed(explained.checked_neg()?)
     }
 
-    /// The other way round: the sum of squares from the squared distances.
+    /// The inverse: the sum of squares from the squared distances.
     pub(crate) fn squares_from(&self, distances: u128) -> Option<u128> {
         let (mean, rest) = self.whole_mean()?;
         distances.checked_add_signed(mean.checked_mul(self.total.checked_add(rest)?)?)
@@ -181,7 +180,7 @@ impl MetricSpread {
         Ok(())
     }
 
-    /// The mean; nothing when there are no values.
+    /// The mean. Returns `None` when there are no values.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.total / self.count as f64)
     }
@@ -231,7 +230,7 @@ pub struct StreamSums {
     pub began: Option<i64>,
     /// When its last event ended.
     pub ended: Option<i64>,
-    /// By symbol, in ascending order; nothing when the stream knows no durations.
+    /// By symbol, in ascending order. `None` when the stream knows no durations.
     pub durations: Option<Vec<(Symbol, DurationSum)>>,
     /// The same for each metric, by its name.
     pub metrics: Vec<(String, Vec<(Symbol, MetricSum)>)>,
@@ -243,7 +242,7 @@ impl StreamSums {
         self.ended?.checked_sub(self.began?)
     }
 
-    /// All durations together; nothing when the stream knows none.
+    /// All durations together. Returns `None` when the stream knows none.
     pub fn total_duration(&self) -> Result<Option<i128>> {
         let Some(durations) = &self.durations else { return Ok(None) };
         let mut all = DurationSum::default();
@@ -251,15 +250,15 @@ impl StreamSums {
         Ok(Some(all.total))
     }
 
-    /// The sums of the same stream, once its symbols are called `symbol`.
+    /// The sums of the same stream after its symbols are renamed to `symbol`.
     pub(crate) fn renamed(&self, mut symbol: impl FnMut(Symbol) -> Option<Symbol>) -> Result<Self> {
         let mut renamed = Self { began: self.began, ended: self.ended, ..Self::default() };
         renamed.join(self, &mut symbol)?;
         Ok(renamed)
     }
 
-    /// Takes the sums of another part of the stream, whose symbols are called `symbol`
-    /// here. When the whole begins and ends is for the caller to say.
+    /// Adds the sums of another part of the stream, whose symbols are `symbol` here. The caller
+    /// sets when the whole begins and ends.
     pub(crate) fn join(
         &mut self,
         part: &Self,
@@ -319,12 +318,12 @@ fn places_of<T: Default, O>(lists: &mut Vec<(String, T)>, others: &[(String, O)]
     places
 }
 
-/// The sums of the rules of a fold, over all their occurrences in all streams. What an
-/// occurrence does not know counts as nothing; streams that know nothing do not count.
+/// The sums of the rules of a fold, over all their occurrences in all streams. An unknown value
+/// counts as 0; streams without values do not count.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RuleSums {
     /// By the index of the rule: the durations of its events together, spread over its
-    /// occurrences. Nothing when no stream knows durations.
+    /// occurrences. `None` when no stream knows durations.
     pub durations: Option<Vec<Spread>>,
     /// The same for each metric, by its name.
     pub metrics: Vec<(String, Vec<MetricSpread>)>,
@@ -347,8 +346,8 @@ impl RuleSums {
         &mut self.metrics[index].1
     }
 
-    /// Takes the sums of other rules, which are called `rule` here; those that are not
-    /// here are left out. Equal rules become one, and their sums too.
+    /// Adds the sums of other rules, which are `rule` here; rules that are not here are left
+    /// out. Equal rules become one, and their sums are added.
     pub(crate) fn join(
         &mut self,
         other: &Self,
@@ -393,7 +392,7 @@ impl RuleSums {
         Ok(())
     }
 
-    /// Forgets a rule, not all of whose occurrences are still there.
+    /// Drops the sums of a rule that has lost some of its occurrences.
     pub(crate) fn forget(&mut self, rule: RuleId) {
         if let Some(durations) = &mut self.durations {
             *at(durations, rule) = Spread::default();

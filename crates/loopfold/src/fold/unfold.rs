@@ -1,9 +1,9 @@
-//! Unfolding: all events of a rule, a window of them, or one.
+//! Unfolds a rule: all of its events, a window of them, or one.
 //!
-//! The iterator costs a few nanoseconds an event and memory for the depth of the
-//! rules. Starting at a position costs the depth times the logarithm of the bodies.
-//! [`Unfold::fill`] unfolds many events at once, for a fraction of a nanosecond each
-//! where rules repeat: what a rule unfolded to a moment ago is copied.
+//! The iterator costs a few nanoseconds an event and memory for the depth of the rules.
+//! Starting at a position costs the depth times the logarithm of the bodies. [`Unfold::fill`]
+//! unfolds many events at once, for a fraction of a nanosecond each where rules repeat: what a
+//! rule unfolded to before is copied.
 
 use super::{Fold, Item, Target};
 use crate::{RuleId, Symbol};
@@ -35,7 +35,7 @@ struct Level<'a> {
     began: u64,
 }
 
-/// For what was not handed out by [`Unfold::fill`], so that there is nothing to copy.
+/// For events that [`Unfold::fill`] did not return, so that there is nothing to copy.
 const NOWHERE: u64 = u64::MAX;
 
 impl Fold {
@@ -59,15 +59,15 @@ impl Fold {
         unfold
     }
 
-    /// The event at a position, or nothing past the end.
+    /// The event at a position. Returns `None` past the end.
     pub fn symbol_at(&self, rule: RuleId, position: u64) -> Option<Symbol> {
         self.window(rule, position, position.checked_add(1)?).next()
     }
 }
 
 impl<'a> Unfold<'a> {
-    /// Goes to the events of a rule of the same fold from position `start` on. What is
-    /// known of where rules were unfolded takes no new memory.
+    /// Goes to the events of a rule of the same fold from position `start` on. The table of
+    /// where rules were unfolded is reused.
     pub(crate) fn seek(&mut self, rule: RuleId, start: u64) {
         self.stack.clear();
         self.symbol = None;
@@ -113,7 +113,7 @@ impl<'a> Unfold<'a> {
         page.filled
     }
 
-    /// Unfolds a rule from copies as far as there is room, and opens it for the rest.
+    /// Unfolds a rule from copies while there is room, and opens it for the rest.
     fn begin_rule(&mut self, rule: RuleId, times: u64, page: &mut Page<'_>) {
         let copied = page.copy(self.unfolded_at[rule.index()], self.fold.length(rule), times);
         if copied < times {
@@ -122,7 +122,7 @@ impl<'a> Unfold<'a> {
         }
     }
 
-    /// Goes on where a body has been unfolded: with the next time, or behind the rule.
+    /// Continues where a body has been unfolded: with the next time, or behind the rule.
     fn end_body(&mut self, page: &mut Page<'_>) {
         let Some(level) = self.stack.last_mut() else { return };
         self.unfolded_at[level.rule.index()] = level.began;

@@ -1,18 +1,19 @@
-//! `auto`: looks at a stream and picks a folder.
+//! `auto`: chooses a folder by the entropy of a stream.
 //!
-//! The stream is folded by `sequitur-runs` while it arrives, and at its end the grammar
-//! tells what kind of stream it was. As a rule it stays: on traces of real programs its
-//! archives are smaller than those of the folders that take loops only, and on loops they
-//! are as small. But where hardly anything repeats, or a stream is short, rules cost more than
-//! they save. That is seen by comparing what the items of the grammar and what the bare symbols
-//! would take, each at their entropy; such a stream is folded by `outermost` instead.
+//! The stream is folded by `sequitur-runs` while it arrives. This fold is normally kept: on
+//! traces of real programs its archives are smaller than those of the folders that take loops
+//! only, and on loops they are as small. But where hardly anything repeats, or a stream is
+//! short, rules cost more than they save. To decide, `auto` compares the entropy of the
+//! grammar's items with that of the bare symbols; where rules do not pay, it folds the stream
+//! by `outermost` instead.
 //!
-//! The reason that is noted says what was compared, and nothing of how much repeats that the
-//! comparison does not show: three iterations of a loop are most of a stream of seven events,
-//! though a rule for them does not pay.
+//! The stored reason states only the result of the comparison, not how much of the stream
+//! repeats: three iterations of a loop are most of a stream of seven events, though a rule for
+//! them does not pay.
 //!
-//! Cost: that of `sequitur-runs`; where rules do not pay at most as much again, and then the stream in memory, at up to 27 bytes an event. Streams longer than
-//! [`LONGEST_TRIED`] are not looked at again, so memory stays bounded.
+//! Cost: that of `sequitur-runs`. Where rules do not pay, at most twice that, and the stream in
+//! memory, at up to 27 bytes an event. Streams longer than [`LONGEST_TRIED`] are not folded
+//! again, so memory stays bounded.
 
 use super::{Choice, FoldedRoot, Folder, Online, Outermost, SequiturRuns};
 use crate::fold::{FoldBuilder, Target};
@@ -44,10 +45,10 @@ impl Folder for Auto {
     }
 
     fn fold(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<RuleId> {
-        self.fold_and_tell(stream, builder).map(|folded| folded.root)
+        self.fold_with_choice(stream, builder).map(|folded| folded.root)
     }
 
-    fn fold_and_tell(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<FoldedRoot> {
+    fn fold_with_choice(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<FoldedRoot> {
         let mut folding = Box::new(Choosing::new());
         folding.extend(stream)?;
         super::append(builder, folding.finish()?)
@@ -124,7 +125,7 @@ fn bits(targets: impl Iterator<Item = Target>) -> f64 {
         *counts.entry(target).or_default() += 1;
         length += 1;
     }
-    // In the order of their counts, so that the sum is the same on every run.
+    // In the order of their counts, so that the sum is the same in every execution.
     let mut counts: Vec<u32> = counts.into_values().collect();
     counts.sort_unstable();
     let of_counts: f64 = counts.iter().map(|&count| f64::from(count) * f64::from(count).log2()).sum();
@@ -144,7 +145,7 @@ mod tests {
 
     fn folded(stream: &[u32]) -> (Fold, FoldedRoot) {
         let mut builder = FoldBuilder::default();
-        let folded = Auto.fold_and_tell(&symbols(stream), &mut builder).unwrap();
+        let folded = Auto.fold_with_choice(&symbols(stream), &mut builder).unwrap();
         (builder.finish(), folded)
     }
 
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_lost_and_the_choice_is_told() {
+    fn nothing_is_lost_and_the_choice_is_reported() {
         let mut rng = Rng::new(31);
         for round in 0..2_000 {
             let stream = streams::small(&mut rng, if round % 10 == 0 { 3_000 } else { 100 });
@@ -173,7 +174,7 @@ mod tests {
         }
     }
 
-    /// Streams between one part again and again and new symbols only.
+    /// Streams between one repeated part and only new symbols.
     #[test]
     fn the_smaller_candidate_is_chosen_or_one_nearly_as_small() {
         let mut rng = Rng::new(33);

@@ -1,14 +1,14 @@
-//! The sink that folds what is pushed into it, so that a trace longer than memory takes
-//! the same road as a short one.
+//! The sink that folds events as they are pushed, so that a trace longer than memory is folded
+//! like a short one.
 //!
-//! Each stream has an [`Online`] of its own. Symbols are handed over in batches, to
-//! worker threads when there are several, so that reading and folding, and streams among
-//! themselves, run side by side. Which thread does what changes nothing in the result.
-//! What a stream could not take is lost, so after a failure there is no fold: every call
-//! that would give one, or hand over more symbols, reports that failure again.
+//! Each stream has an [`Online`] of its own. Symbols are handed over in batches, to worker
+//! threads when there are several, so that reading and folding run in parallel, and so do
+//! streams. The result does not depend on the threads. Symbols are lost when a stream fails, so
+//! after a failure there is no fold: every call that would return one, or hand over more
+//! symbols, reports that failure again.
 //!
-//! Memory: the grammars; up to a million symbols that wait to be handed over and a few
-//! batches on their way; the alphabet; and times, if they are kept, as a trace keeps them.
+//! Memory: the grammars; up to a million symbols that wait to be handed over, and a few batches
+//! in flight; the alphabet; and times, if they are kept, as a trace keeps them.
 
 use super::{FoldedRoot, Folder, Online};
 use crate::fold::{FoldBuilder, FoldedStream};
@@ -98,8 +98,8 @@ impl Folding {
         Self::with(Box::new(folder), Projection::default(), TimesKept::All, 1)
     }
 
-    /// Takes events as `projection` sees them and folds on `threads` threads: 1 is the
-    /// thread that pushes, more are besides it.
+    /// Takes events as `projection` sees them and folds on `threads` threads: 1 is the thread
+    /// that pushes, more are additional threads.
     pub fn with(
         folder: Box<dyn Folder>,
         projection: Projection,
@@ -125,7 +125,7 @@ impl Folding {
         })
     }
 
-    /// The fold of what came so far. Pushing can go on.
+    /// The fold of what came so far. Pushing can continue.
     ///
     /// Costs O(rules so far), and waits until threads have folded what was pushed.
     /// [`Auto`](super::Auto) chooses only at the end, so that
@@ -242,8 +242,8 @@ impl Sink for Folding {
     }
 }
 
-/// Who folds: the pushing thread, or workers. Of n workers, number w has the streams w,
-/// w + n, w + 2n and so on, at the places 0, 1, 2.
+/// The threads that fold: the pushing one, or workers. Of n workers, number w has the streams
+/// w, w + n, w + 2n and so on, at the places 0, 1, 2.
 enum Executor {
     Inline(Grammars),
     Pool(Vec<Worker>),
@@ -285,8 +285,8 @@ enum Message {
     Ask(Sender<Result<Vec<(Fold, FoldedRoot)>>>),
 }
 
-/// A thread that folds. It ends at the first failure, so that whoever sends it more learns
-/// of it at once and not when everything was read.
+/// A thread that folds. It ends at the first failure, so that the sender learns of it at once
+/// and not when everything was read.
 struct Worker {
     messages: SyncSender<Message>,
     thread: JoinHandle<Result<Vec<(Fold, FoldedRoot)>>>,
@@ -311,14 +311,14 @@ impl Worker {
     }
 }
 
-/// What a worker does until there is nothing more to come.
+/// The loop of a worker thread.
 fn work(inbox: Receiver<Message>, mut grammars: Grammars) -> Result<Vec<(Fold, FoldedRoot)>> {
     for message in inbox {
         match message {
             Message::Open(online) => grammars.streams.push(online),
             Message::Extend(place, symbols) => grammars.extend(place, &symbols)?,
             Message::Ask(answer) => {
-                // Whoever asked may have gone.
+                // The receiver may have been dropped.
                 let _ = answer.send(grammars.so_far());
             }
         }

@@ -1,15 +1,14 @@
 //! Innermost first: Xu's greedy order (figure 1), and the guarded order of section VII.
 //!
-//! The shortest loop body first: all loops with bodies of one length are replaced by
-//! one symbol per body and count, then it starts again from length 1, until no loop is left.
+//! Takes the shortest loop body first: all loops with bodies of one length are replaced by one
+//! symbol per body and count, then it starts again from length 1, until no loop is left.
 //!
-//! Done literally, every round looks at the whole stream once per body length. Here
+//! Literally, every round reads the whole stream once per body length. Here
 //! * a body length is tested at every `length`-th position only, since a loop covers at
 //!   least two of them;
 //! * lengths known to be done are tested again only around symbols that are new, since a
 //!   new loop must contain one;
-//! * when that has cost as much as finding all runs would, the runs tell which
-//!   length is next.
+//! * when that has cost as much as finding all runs would, the runs give the next length.
 //!
 //! The invariant: a loop whose body is no longer than `done` symbols contains a fresh
 //! symbol, and its body is longer than what that symbol was checked for.
@@ -65,9 +64,9 @@ impl Folder for Innermost {
     }
 }
 
-/// Takes the shortest loop body first, the leftmost of equally long ones, and turns a
-/// body that is a rotation of an earlier one to match it, so that an outer loop is not
-/// lost because its iterations were divided differently.
+/// Takes the shortest loop body first, the leftmost of equally long ones, and rotates a body
+/// that is a rotation of an earlier one to match it, so that an outer loop is not lost because
+/// its iterations were divided differently.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Guarded {
     min_times: MinTimes,
@@ -134,8 +133,8 @@ impl<'a> Reduction<'a> {
         Ok(self)
     }
 
-    /// The next body length to look at, and the stretches with that period that can be
-    /// loops; nothing when no length is left.
+    /// The next body length to look at, and the stretches with that period that can be loops.
+    /// Returns `None` when no length is left.
     fn next_length(&mut self) -> Option<(usize, Vec<Stretch>)> {
         if self.tests > 64 + 3 * self.current.len() {
             return self.shortest_of_runs();
@@ -237,9 +236,12 @@ impl<'a> Reduction<'a> {
         selection.choose(&mut found, |stretch| {
             let taken = match known {
                 None => stretch,
-                Some(known) => {
-                    turn(stretch, known.shift(&current[stretch.start as usize..][..body]), selection, current)
-                }
+                Some(known) => rotate(
+                    stretch,
+                    known.shift(&current[stretch.start as usize..][..body]),
+                    selection,
+                    current,
+                ),
             };
             chosen.push(taken);
             taken
@@ -339,10 +341,10 @@ impl<'a> Rewriting<'a> {
 }
 
 /// The stretch, beginning `shift` later, if enough iterations remain.
-fn turn(stretch: Stretch, shift: usize, selection: Selection, current: &[u32]) -> Stretch {
+fn rotate(stretch: Stretch, shift: usize, selection: Selection, current: &[u32]) -> Stretch {
     let body = selection.period as usize;
     let start = stretch.start as usize + shift;
-    // The part iteration behind the whole ones may complete another one when turned.
+    // The part iteration behind the whole ones may complete another one when rotated.
     let word = &current[start..start + body];
     let times = current[start..].chunks_exact(body).take_while(|chunk| *chunk == word).count();
     if times < selection.min_times as usize {

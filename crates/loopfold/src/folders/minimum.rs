@@ -1,5 +1,5 @@
-//! The smallest nest there is (Nakamura et al.'s minimum repetition representation):
-//! no way to write the stream as nested loops has fewer events written in it.
+//! The minimum repetition representation (Nakamura et al.): no nest of loops for the stream has
+//! fewer written events.
 //!
 //! Dynamic programming over all stretches. A nest of `start..end` ends in an event or
 //! in a loop, and a loop that ends at `end` lies in a run; so with `least[start][end]`
@@ -10,10 +10,10 @@
 //!                   least[s][e - k·p] + least[e-p][e]   for every run of period p there, k ≥ 2)
 //! ```
 //!
-//! The smallest `least[s][e - k·p]` over all k follows from the one for `e - p`, so each
-//! run costs one step, and at most logarithmically many runs have two periods that end
-//! at the same place. Time O(n² log n), memory n² bytes: a yardstick for the
-//! other folders on short streams.
+//! The smallest `least[s][e - k·p]` over all k follows from the one for `e - p`, so each run
+//! costs one step, and at most logarithmically many runs have two periods that end at the same
+//! place. Time O(n² log n), memory n² bytes: a reference for the other folders on short
+//! streams.
 
 use super::{Folder, MinTimes, Settings};
 use crate::fold::{FoldBuilder, Item};
@@ -65,7 +65,7 @@ struct Table {
     length: usize,
     /// The fewest events of `start..end`, row by row from `end = start`.
     least: Vec<u16>,
-    /// For each end the runs of which a loop of enough iterations ends there, shortest
+    /// For each end the runs that have a loop of enough iterations ending there, shortest
     /// period first.
     loops_ending: Vec<Vec<Ending>>,
     min_times: usize,

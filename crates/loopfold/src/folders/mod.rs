@@ -1,4 +1,4 @@
-//! Folders: the algorithms that turn a stream into rules of counted items.
+//! Folders: the algorithms that convert a stream to rules of counted items.
 //!
 //! All are lossless, and all give the same fold for the same stream, on one thread or
 //! many. One file per folder.
@@ -52,9 +52,9 @@ use hashbrown::HashMap;
 use std::borrow::Cow;
 use std::num::NonZeroU32;
 
-/// A way to fold a stream.
+/// An algorithm that folds a stream.
 pub trait Folder: Send + Sync {
-    /// What users call it.
+    /// The name that users give.
     fn name(&self) -> &'static str;
 
     /// Its name, and those of its settings that are not the default.
@@ -66,14 +66,13 @@ pub trait Folder: Send + Sync {
     /// the stream.
     fn fold(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<RuleId>;
 
-    /// The same, for a folder that may choose among others: with what it chose.
-    fn fold_and_tell(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<FoldedRoot> {
+    /// The same, with the choice of a folder that chooses among others.
+    fn fold_with_choice(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<FoldedRoot> {
         self.fold(stream, builder).map(FoldedRoot::from)
     }
 
-    /// Folds several streams with rules that they share, and tells of each;
-    /// nothing for a folder that looks at one stream at a time, or if they are too
-    /// long for that.
+    /// Folds several streams with shared rules and returns the root of each. Returns `None` for
+    /// a folder that takes one stream at a time, or if the streams are too long.
     fn fold_together(
         &self,
         _streams: &[&[Symbol]],
@@ -82,7 +81,7 @@ pub trait Folder: Send + Sync {
         None
     }
 
-    /// Begins to fold a stream whose symbols are still to come; nothing for a folder
+    /// Begins to fold a stream whose symbols are still to come. Returns `None` for a folder
     /// that must see the whole stream first.
     fn online(&self) -> Option<Box<dyn Online>> {
         None
@@ -188,7 +187,7 @@ pub fn fold_trace(trace: Trace, folder: &dyn Folder, threads: usize) -> Result<F
     let mut made: HashMap<usize, FoldedRoot> = HashMap::new();
     if let [only] = distinct[..] {
         // Straight into the builder: a fold of its own would be one copy more.
-        made.insert(only, folder.fold_and_tell(&streams[only].symbols, &mut builder)?);
+        made.insert(only, folder.fold_with_choice(&streams[only].symbols, &mut builder)?);
     } else if let Some(together) = fold_together(&distinct, &streams, folder, &mut builder) {
         made.extend(distinct.iter().copied().zip(together?));
     } else {
@@ -216,8 +215,8 @@ fn fold_together(
     folder.fold_together(&symbols, builder)
 }
 
-/// Folds the streams of a fold anew: each distinct one is unfolded into memory, folded
-/// and let go again.
+/// Folds the streams of a fold again: each distinct one is unfolded into memory, folded and
+/// freed.
 pub fn refold(fold: &Fold, folder: &dyn Folder, threads: usize) -> Result<Fold> {
     let mut distinct: Vec<RuleId> = fold.streams().iter().map(FoldedStream::root).collect();
     distinct.sort_unstable();
@@ -239,7 +238,7 @@ pub fn refold(fold: &Fold, folder: &dyn Folder, threads: usize) -> Result<Fold> 
     Ok(builder.finish())
 }
 
-/// Folds streams side by side; the results are in their order.
+/// Folds streams in parallel; the results are in their order.
 fn fold_all<'a, T: Sync>(
     streams: &[T],
     symbols: impl Fn(&T) -> Cow<'a, [Symbol]> + Sync,
@@ -252,7 +251,7 @@ fn fold_all<'a, T: Sync>(
 /// Folds one stream into a fold of its own, without alphabet and streams.
 fn fold_stream(symbols: &[Symbol], folder: &dyn Folder) -> Result<(Fold, FoldedRoot)> {
     let mut builder = FoldBuilder::default();
-    let folded = folder.fold_and_tell(symbols, &mut builder)?;
+    let folded = folder.fold_with_choice(symbols, &mut builder)?;
     Ok((builder.finish(), folded))
 }
 

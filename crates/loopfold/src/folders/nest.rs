@@ -1,4 +1,4 @@
-//! From loops over positions to rules.
+//! Converts loops over positions to rules.
 
 use crate::fold::{FoldBuilder, Item, Target};
 use crate::{Result, RuleId, Symbol};

@@ -1,11 +1,11 @@
-//! Folding while the symbols arrive.
+//! Online folding: symbol by symbol.
 
 use super::Folder;
 use crate::fold::{Fold, FoldBuilder, FoldedStream};
 use crate::{Result, RuleId, Symbol};
 
-/// A stream that is being folded one symbol at a time. It holds a grammar of what came
-/// so far, so its memory is O(rules), however many events there are.
+/// A stream that is being folded one symbol at a time. It holds a grammar of what came so far,
+/// so its memory is O(rules), independent of the number of events.
 pub trait Online: Send {
     /// Appends a symbol.
     fn push(&mut self, symbol: Symbol) -> Result<()>;
@@ -21,8 +21,8 @@ pub trait Online: Send {
     /// How much memory it takes, in bytes.
     fn bytes(&self) -> usize;
 
-    /// Adds the rules of what came so far to the builder and returns the one that
-    /// unfolds to it. Pushing can go on afterwards.
+    /// Adds the rules of what came so far to the builder and returns the one that unfolds to
+    /// it. Pushing can continue afterwards.
     fn rules(&self, builder: &mut FoldBuilder) -> Result<RuleId>;
 
     /// The rules of what came so far as a fold of their own, without alphabet and streams.
@@ -32,20 +32,20 @@ pub trait Online: Send {
         Ok((builder.finish(), root.into()))
     }
 
-    /// The rules of the whole stream, which ends here. They are not added to a builder of
-    /// the caller: a folder that chooses builds its candidates anyway, and each builder
-    /// that rules go through hashes all their items.
+    /// The rules of the whole stream, which ends here. They are not added to a builder of the
+    /// caller: a folder that chooses has built its candidates already, and adding rules to
+    /// another builder hashes all their items again.
     fn finish(self: Box<Self>) -> Result<(Fold, FoldedRoot)> {
         self.so_far()
     }
 }
 
-/// What came of folding a stream.
+/// The result of folding a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoldedRoot {
     /// The rule that unfolds to the stream.
     pub root: RuleId,
-    /// What a folder that chooses among others chose.
+    /// The choice of a folder that chooses among others.
     pub choice: Option<Choice>,
 }
 

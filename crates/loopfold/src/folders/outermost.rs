@@ -1,22 +1,21 @@
 //! Outermost first: Xu's optimal order (section IV), and with leftmost ties Knödtel's
 //! halving.
 //!
-//! The longest loop body first; among equally long ones the one with the most
-//! iterations, then the leftmost; then the same inside one copy of the body and in each
-//! gap beside it, as if that were a stream of its own.
+//! Takes the longest loop body first; among equally long ones the one with the most iterations,
+//! then the leftmost. Then it recurses into one copy of the body and into each gap beside it.
 //!
-//! All of that is one sweep over the runs of the stream, the longest period first. A
-//! run clipped to an interval is a run of that interval as long as two periods remain,
-//! and every run of the interval arises so. So the sweep keeps the boundaries of the
-//! intervals still open, clips each run to those it meets, and takes what is left. The
-//! copies of a chosen body after the first are dead.
+//! All of that is one sweep over the runs of the stream, the longest period first. A run
+//! clipped to an interval is a run of that interval as long as two periods remain, and every
+//! run of the interval arises this way. So the sweep keeps the boundaries of the intervals
+//! still open, clips each run to those it meets, and takes what is left. The copies of a chosen
+//! body after the first are dead.
 //!
-//! Runs are handled by classes of periods, a power of two each. What [`Runs`] notes as
-//! copies inside a longer run is looked at only when that run's class is done, and then
-//! only where it is not dead: in a loop nest nearly all copies are never looked at.
+//! Runs are handled by classes of periods, a power of two each. What [`Runs`] notes as copies
+//! inside a longer run is examined only when that run's class is done, and then only where it
+//! is not dead: in a loop nest nearly all copies are never looked at.
 //!
-//! Cost: about linear, dominated by finding the runs; 12 bytes for each run that is
-//! looked at and 12 for each loop found.
+//! Cost: about linear, dominated by finding the runs; 12 bytes for each run that is examined
+//! and 12 for each loop found.
 
 use super::boundaries::Intervals;
 use super::nest::{Loop, rules_of};
@@ -129,7 +128,7 @@ struct Sweep {
     short: [Vec<Stretch>; SHORT],
 }
 
-/// What there is of the periods from one power of two to the next.
+/// The runs with periods from one power of two to the next.
 #[derive(Default)]
 struct Class {
     runs: Vec<Run>,
@@ -322,8 +321,8 @@ impl Sweep {
         }
     }
 
-    /// From where to where the copied entries reach. Copies within copies are looked at
-    /// again at each level, but a jump goes over several periods, so there are few levels.
+    /// From where to where the copied entries reach. Copies within copies are examined again at
+    /// each level, but a jump goes over several periods, so there are few levels.
     fn hull(&self, scan: u32, entries: std::ops::Range<u32>) -> Option<Stretch> {
         let mut hull: Option<Stretch> = None;
         for index in entries {

@@ -1,4 +1,4 @@
-//! Telling whether a loop body is a rotation of one seen before.
+//! Finds whether a loop body is a rotation of one seen before.
 //!
 //! Rotations of a word share their smallest rotation, so a table of smallest rotations
 //! finds the known one in time linear in the body.
@@ -13,9 +13,9 @@ pub(super) struct KnownBodies {
 }
 
 impl KnownBodies {
-    /// By how many symbols `body` must be turned to the left to be the known body of
-    /// its class. A body without known rotations becomes known, and stays as it is.
-    /// The body must not be a repetition itself.
+    /// By how many symbols `body` must be rotated to the left to be the known body of its
+    /// class. A body without known rotations becomes known, and stays as it is. The body must
+    /// not be a repetition itself.
     pub(super) fn shift(&mut self, body: &[u32]) -> usize {
         let smallest = smallest_rotation(body);
         let mut key = body[smallest..].to_vec();

@@ -1,4 +1,4 @@
-//! Choosing among repeats of one period that overlap.
+//! Chooses among overlapping repeats of one period.
 
 use super::Ties;
 use std::cmp::Reverse;
@@ -11,7 +11,7 @@ pub(super) struct Stretch {
     pub(super) end: u32,
 }
 
-/// What every choice needs to know.
+/// The parameters of a choice.
 #[derive(Clone, Copy)]
 pub(super) struct Selection {
     pub(super) period: u32,

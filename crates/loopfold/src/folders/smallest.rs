@@ -1,12 +1,12 @@
-//! `smallest`: the smallest archive, whatever it takes.
+//! `smallest`: folds with several folders and keeps the smallest result.
 //!
-//! Every folder that may give the smallest archive folds the stream, and the one whose
-//! rules take the fewest bytes is kept: mostly `repair`, on loops often `outermost` or
-//! `sequitur-runs`. Several streams are also folded by `repair` with rules that they share,
-//! and the smaller of the two ways is kept.
+//! Every folder that may give the smallest archive folds the stream, and the one whose rules
+//! take the fewest bytes is kept: mostly `repair`, on loops often `outermost` or
+//! `sequitur-runs`. Several streams are also folded by `repair` with rules that they share, and
+//! the smaller result is kept.
 //!
-//! How many bytes rules take is for the archive to say, and a folder does not know the archive:
-//! the function that measures them is passed in.
+//! Only the archive knows how many bytes rules take, and a folder does not know the archive, so
+//! the function that measures them is a parameter.
 //!
 //! Time: the sum of the times of these folders, and of measuring the rules of each. Memory: that
 //! of one of them, and the rules of two.
@@ -53,10 +53,10 @@ impl Folder for Smallest {
     }
 
     fn fold(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<RuleId> {
-        self.fold_and_tell(stream, builder).map(|folded| folded.root)
+        self.fold_with_choice(stream, builder).map(|folded| folded.root)
     }
 
-    fn fold_and_tell(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<FoldedRoot> {
+    fn fold_with_choice(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<FoldedRoot> {
         let mut best = self.candidate(&Repair, stream)?;
         for other in [&SequiturRuns as &dyn Folder, &Outermost::default()] {
             let candidate = self.candidate(other, stream)?;
@@ -77,8 +77,10 @@ impl Folder for Smallest {
         let shared = Repair.fold_together(streams, &mut together)?;
         let choose = |shared: Vec<FoldedRoot>| {
             let mut apart = FoldBuilder::default();
-            let alone: Vec<FoldedRoot> =
-                streams.iter().map(|stream| self.fold_and_tell(stream, &mut apart)).collect::<Result<_>>()?;
+            let alone: Vec<FoldedRoot> = streams
+                .iter()
+                .map(|stream| self.fold_with_choice(stream, &mut apart))
+                .collect::<Result<_>>()?;
             let (together, apart) = (together.finish(), apart.finish());
             if self.size(&together, &shared)? < self.size(&apart, &alone)? {
                 let choice = Choice { folder: Repair.name(), why: WHY };
@@ -136,21 +138,21 @@ mod tests {
     #[test]
     fn streams_that_are_alike_share_rules() {
         let part = |seed| streams::random(200, 40, seed);
-        let alike: Vec<Vec<Symbol>> = (0..6)
+        let similar: Vec<Vec<Symbol>> = (0..6)
             .map(|stream| [part(1), part(10 + stream), part(2), part(20 + stream), part(1)].concat())
             .map(|stream| stream.into_iter().map(Symbol::from_raw).collect())
             .collect();
-        let slices: Vec<&[Symbol]> = alike.iter().map(Vec::as_slice).collect();
+        let slices: Vec<&[Symbol]> = similar.iter().map(Vec::as_slice).collect();
         let mut builder = FoldBuilder::default();
         let folded = SMALLEST.fold_together(&slices, &mut builder).unwrap().unwrap();
         let fold = builder.finish();
-        for (folded, stream) in folded.iter().zip(&alike) {
+        for (folded, stream) in folded.iter().zip(&similar) {
             assert!(fold.unfold(folded.root).eq(stream.iter().copied()));
             assert_eq!(folded.choice.as_ref().unwrap().folder, "repair");
         }
         let mut apart = FoldBuilder::default();
         let alone: Vec<FoldedRoot> =
-            slices.iter().map(|stream| SMALLEST.fold_and_tell(stream, &mut apart).unwrap()).collect();
+            slices.iter().map(|stream| SMALLEST.fold_with_choice(stream, &mut apart).unwrap()).collect();
         assert!(SMALLEST.size(&fold, &folded).unwrap() < SMALLEST.size(&apart.finish(), &alone).unwrap());
     }
 
@@ -161,7 +163,7 @@ mod tests {
             let stream = streams::small(&mut rng, 500);
             let symbols: Vec<Symbol> = stream.into_iter().map(Symbol::from_raw).collect();
             let mut builder = FoldBuilder::default();
-            let folded = SMALLEST.fold_and_tell(&symbols, &mut builder).unwrap();
+            let folded = SMALLEST.fold_with_choice(&symbols, &mut builder).unwrap();
             let fold = builder.finish();
             assert!(fold.unfold(folded.root).eq(symbols.iter().copied()));
             let bytes = archive::coded_size(&fold, &[folded.root]).unwrap();

@@ -1,10 +1,10 @@
-//! Turning loop bodies for reading, so that an iteration begins where a person would
-//! say it does: at a given event, at balanced calls, or after the longest pause.
+//! Rotates loop bodies so that an iteration begins where a reader expects it: at a given event,
+//! at balanced calls, or after the longest pause.
 //!
-//! `(uv)^n` is the same as `u (vu)^(n-1) v`, and `(uv)^n u` is the same as `u (vu)^n`.
-//! So nothing is lost. A loop of two iterations that is not followed by `u` would fall
-//! apart, and stays as it is. Cost: linear in what comes out, which is bounded by a few times the
-//! nest; for pauses, in the events.
+//! `(uv)^n` is the same as `u (vu)^(n-1) v`, and `(uv)^n u` is the same as `u (vu)^n`. So
+//! nothing is lost. A loop of two iterations that is not followed by `u` would no longer be a
+//! loop, and is not rotated. Cost: linear in the output, which is at most a few times the nest;
+//! for pauses, linear in the events.
 
 use super::nest::{Nest, Node, Visit};
 use crate::trace::{Alphabet, Role, Times};
@@ -21,7 +21,7 @@ pub enum Align {
     Gap,
 }
 
-/// The nest with its loops turned. `times` are those of one of its streams.
+/// The nest with its loops rotated. `times` are those of one of its streams.
 pub fn align(nest: &Nest, how: &Align, alphabet: &Alphabet, times: &Times) -> Result<Nest> {
     let pauses = match how {
         Align::Gap => pauses_before(nest, times)?,
@@ -35,12 +35,12 @@ pub fn align(nest: &Nest, how: &Align, alphabet: &Alphabet, times: &Times) -> Re
     let aligner = Aligner { nest, how, alphabet, pauses: &pauses, depths: &depths, largest };
     let mut out = Nest::default();
     aligner.copy(0..nest.nodes.len(), &mut out);
-    // Cut off: then rather as it is than not whole.
+    // The output was cut, so the unrotated nest is returned whole.
     Ok(if out.nodes.len() > largest { nest.clone() } else { out })
 }
 
-/// A turned loop is written up to twice, at every depth; a nest that would become larger
-/// than this and four times what it is stays as it is.
+/// A rotated loop is written up to twice, at every depth. A nest that would become larger than
+/// this and than four times its size is not rotated.
 const LARGEST: usize = 1 << 16;
 
 struct Aligner<'a> {
@@ -53,7 +53,7 @@ struct Aligner<'a> {
 }
 
 impl Aligner<'_> {
-    /// Writes the nodes of a range, its loops turned.
+    /// Writes the nodes of a range with its loops rotated.
     fn copy(&self, range: std::ops::Range<usize>, out: &mut Nest) {
         let mut at = range.start;
         while at < range.end && out.nodes.len() <= self.largest {
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_nest_that_would_grow_too_large_stays_as_it_is() {
-        // (a (a (… 50,000 events …)^3 b)^3 b)^3, twenty deep: turned, each depth would double it.
+        // (a (a (… 50,000 events …)^3 b)^3 b)^3, twenty deep: rotated, each depth would double it.
         let mut alphabet = Alphabet::default();
         let [a, b, c] =
             ["a", "b", "c"].map(|name| Item::once(alphabet.intern(&Event::named(name), None).unwrap()));
@@ -307,7 +307,7 @@ mod tests {
         builder.stream(FoldedStream::new("s", "x", root));
         let fold = builder.finish();
         let nest = fold.nest(fold.streams()[0].root(), 1 << 22);
-        let turned = align(&nest, &Align::Event(b"b".into()), fold.alphabet(), &Times::default()).unwrap();
-        assert_eq!(turned, nest);
+        let rotated = align(&nest, &Align::Event(b"b".into()), fold.alphabet(), &Times::default()).unwrap();
+        assert_eq!(rotated, nest);
     }
 }

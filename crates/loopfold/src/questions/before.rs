@@ -1,7 +1,7 @@
-//! Order: whether one thing happens before another, and when first.
+//! Order: whether one query occurs before another, and where first.
 //!
-//! An occurrence is before another when its last event comes before the first event of
-//! the other in the same stream. Streams have no order among each other.
+//! An occurrence is before another if its last event comes before the first event of the other
+//! in the same stream. Different streams are not ordered.
 //!
 //! Cost: what finding both queries costs, and a few walks down the rules for each
 //! distinct stream.
@@ -12,7 +12,7 @@ use crate::fold::Fold;
 use crate::{Error, Result, RuleId, StreamId};
 use hashbrown::HashMap;
 
-/// How the occurrences of a query A stand to those of a query B in one stream.
+/// The order of the occurrences of a query A and a query B in one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
     /// The stream.
@@ -86,7 +86,7 @@ fn in_stream(found: &Found<'_>, others: &Found<'_>, stream: StreamId) -> Order {
     }
 }
 
-/// What all streams together say of the order of two queries.
+/// The order of two queries over all streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OrderTotal {
     /// How often A occurs.
@@ -102,7 +102,7 @@ pub struct OrderTotal {
 }
 
 impl OrderTotal {
-    /// Of the orders in all streams.
+    /// Adds up the orders in all streams.
     pub fn of(orders: &[Order]) -> Result<Self> {
         let sum = |part: fn(&Order) -> u64| {
             let sum = orders.iter().map(part).try_fold(0u64, u64::checked_add);

@@ -1,6 +1,6 @@
-//! Classes: streams with equal nests, to be shown once.
+//! Classes: groups of streams with equal nests, each shown once.
 //!
-//! Equal rules are one rule, so streams are alike exactly when they have the same root.
+//! Equal rules are one rule, so streams are equal exactly when they have the same root.
 
 use super::nest::{Nest, Node};
 use crate::fold::{Coverage, Depth, Fold, NestLength, measure_rules};

@@ -1,7 +1,7 @@
-//! When events began.
+//! Looks up when events began.
 //!
-//! A look-up reads one chunk of a column unless it is the one that was read last, so places that
-//! come in order cost a few nanoseconds each.
+//! A look-up reads one chunk of a column, unless that chunk was read last; so places in order
+//! cost a few nanoseconds each.
 
 use super::find::{Found, Place};
 use crate::fold::Fold;
@@ -30,9 +30,9 @@ use crate::{Result, StreamId};
 /// ```
 pub struct EventClock<'a> {
     fold: &'a Fold,
-    /// The stream that was asked for last: places mostly come in order.
+    /// The stream that was requested last: places mostly come in order.
     reader: Option<(StreamId, ColumnReader<'a, i64>)>,
-    /// When the first event of the trace began, once that was asked for.
+    /// When the first event of the trace began, once that was requested.
     origin: Option<Option<i64>>,
 }
 
@@ -78,8 +78,8 @@ impl<'a> EventClock<'a> {
         Ok(origin)
     }
 
-    /// Of the first occurrences in these streams the one that began first. Returns `None` if that
-    /// is not known of one of them.
+    /// The earliest of the first occurrences in these streams. Returns `None` if the start of
+    /// one of them is unknown.
     pub fn earliest(&mut self, found: &Found<'_>, streams: &[StreamId]) -> Result<Option<Place>> {
         let mut earliest: Option<(i64, Place)> = None;
         for &stream in streams {

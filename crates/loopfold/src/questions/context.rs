@@ -1,18 +1,17 @@
 //! Context: what comes before and after an event or a sequence, with counts.
 //!
-//! For every occurrence of the query the events around it are looked at, up to a depth
-//! on either side. A stretch of up to w events (the query and its neighbours on one
-//! side) that occurs in the trace belongs to exactly one place in the rules: the lowest
-//! rule in which it reaches from one item into another, or the item that repeats in
-//! which it reaches from one iteration into another. So each rule is looked at once:
-//! its items, each cut down to its first and last w - 1 events, are written one after
-//! the other, and what reaches over a seam there counts as often as the rule is used.
-//! Of an item that repeats t times, what begins in the first of its iterations and
-//! reaches into the k-th one after it, occurs t - k times.
+//! For every occurrence of the query the events around it are counted, up to a depth on either
+//! side. A stretch of up to w events (the query and its neighbours on one side) that occurs in
+//! the trace belongs to exactly one place in the rules: the lowest rule in which it reaches
+//! from one item into another, or the item that repeats in which it reaches from one iteration
+//! into another. So each rule is processed once: its items, each cut to its first and last w -
+//! 1 events, are concatenated, and a stretch that crosses a seam counts as often as the rule is
+//! used. In an item that repeats t times, a stretch that begins in the first iteration and ends
+//! in the k-th one after it occurs t - k times.
 //!
 //! Cost: for each item that may hold the query about 2 w steps, and some more for each
-//! occurrence that is written; memory for the [borders](crate::fold::borders) of w - 1
-//! events, and for the tree that comes out, which is bounded.
+//! occurrence that is written; memory for the [borders](crate::fold::borders) of w - 1 events,
+//! and for the resulting tree, which is bounded.
 
 use super::query::Query;
 use crate::fold::borders::{Borders, GAP};
@@ -33,7 +32,7 @@ pub struct Context {
     pub after: ContextTree,
 }
 
-/// What stands beside an occurrence.
+/// A neighbour of an occurrence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Neighbour {
     /// An event.
@@ -45,7 +44,7 @@ pub enum Neighbour {
 /// A neighbour, given the ones between it and the query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextNode {
-    /// What stands there.
+    /// The neighbour.
     pub neighbour: Neighbour,
     /// How many occurrences of the query have it there.
     pub count: u64,
@@ -138,7 +137,7 @@ const EDGE: u32 = u32::MAX - 1;
 struct Text {
     events: Vec<u32>,
     units: Vec<u32>,
-    /// How many of them were looked at.
+    /// How many of them were examined.
     read: usize,
     /// The places of the query that the last of those can be, given the ones before it.
     matched: u64,
@@ -205,7 +204,7 @@ impl Scan {
         self.places.get(event as usize).copied().unwrap_or(0)
     }
 
-    /// What reaches over a seam between items or iterations.
+    /// Counts the stretches that cross a seam between items or iterations.
     fn rules(&mut self, fold: &Fold, borders: &Borders<'_, Fold>) -> Result<()> {
         let uses = rule_uses(fold)?;
         let holds = holding(fold, |node| self.places_of(node.raw()) != 0);
@@ -234,7 +233,7 @@ impl Scan {
         Ok(())
     }
 
-    /// What reaches from the first iteration of an item into later ones.
+    /// Counts the stretches from the first iteration of an item into later ones.
     fn iterations(
         &mut self,
         item: Item,
@@ -260,7 +259,7 @@ impl Scan {
         })
     }
 
-    /// What reaches over the beginning or the end of a stream.
+    /// Counts the occurrences at the beginning or the end of a stream.
     fn streams(&mut self, fold: &Fold, borders: &Borders<'_, Fold>) -> Result<()> {
         let mut streams: HashMap<RuleId, u64> = HashMap::new();
         fold.streams().iter().for_each(|stream| *streams.entry(stream.root()).or_default() += 1);
@@ -276,9 +275,9 @@ impl Scan {
         Ok(())
     }
 
-    /// Adds the neighbours of every occurrence in what was written, but for the last
-    /// `held` events, of which the neighbours are still to come. `weight` says how often
-    /// a stretch between two units is to be counted.
+    /// Adds the neighbours of every occurrence in what was written, except for the last `held`
+    /// events, whose neighbours are still to come. `weight` says how often a stretch between
+    /// two units is to be counted.
     fn scan(&mut self, text: &mut Text, held: usize, weight: impl Fn(u32, u32) -> Result<u64>) -> Result<()> {
         let complete = 1u64 << (self.query_length - 1);
         let from = text.read;
@@ -386,7 +385,7 @@ impl Growing {
         Ok(child)
     }
 
-    /// The tree with the children of each node side by side, the most frequent first.
+    /// The tree with the children of each node adjacent, the most frequent first.
     fn finish(self) -> ContextTree {
         let Self { nodes: grown, children } = self;
         drop(children);
@@ -418,8 +417,8 @@ impl Growing {
     }
 }
 
-/// The neighbours by how far they are from the query, the nearest first. Parents are made
-/// before their children.
+/// The neighbours by their distance from the query, the nearest first. Parents are made before
+/// their children.
 fn levels(nodes: &[Grown]) -> Vec<Vec<u32>> {
     let mut depths: Vec<usize> = vec![0];
     let mut levels: Vec<Vec<u32>> = Vec::new();

@@ -1,9 +1,8 @@
 //! The times of loops: how long their iterations took, and which was slowest.
 //!
-//! An iteration lasts from the start of its first event to the start of the next
-//! iteration; the last one to the end of its last event, so that a pause after the loop
-//! is not held against it. Where a source has durations but no starts, an iteration is
-//! the sum of its durations.
+//! An iteration lasts from the start of its first event to the start of the next iteration; the
+//! last one to the end of its last event, so that a pause after the loop does not count. Where
+//! a source has durations but no starts, an iteration is the sum of its durations.
 //!
 //! Cost: one look-up per iteration of every loop of the nest, at most the events; 8
 //! bytes for each iteration, for the median. Of a loop of more than four million
@@ -22,13 +21,11 @@ pub struct LoopTimes {
     pub node: usize,
     /// The times of those iterations that have one, in nanoseconds.
     pub times: Spread,
-    /// Of the times of its iterations, the one in the middle (the lower of two); nothing
-    /// where only sums are known.
+    /// The median time of its iterations (the lower of two). `None` where only sums are known.
     pub median: Option<i64>,
-    /// Which iteration was slowest; nothing where only sums are known.
+    /// Which iteration was slowest. `None` where only sums are known.
     pub slowest: Option<Slowest>,
-    /// Whether the times are of other places too where the same loop stands: sums do not
-    /// tell them apart.
+    /// Whether the times include other places of the same loop: sums do not distinguish them.
     pub shared: bool,
 }
 
@@ -50,8 +47,8 @@ pub struct StreamTimes {
     pub loops: Vec<LoopTimes>,
 }
 
-/// The times of the loops of a nest in one of its streams; nothing when the stream
-/// has no times.
+/// The times of the loops of a nest in one of its streams. Returns `None` when the stream has
+/// no times.
 pub fn loop_times(nest: &Nest, times: &Times) -> Result<Option<StreamTimes>> {
     let Some(mut stopwatch) = Stopwatch::new(times) else { return Ok(None) };
     let mut samples: Vec<Samples> = Vec::new();
@@ -83,7 +80,7 @@ pub fn loop_times(nest: &Nest, times: &Times) -> Result<Option<StreamTimes>> {
     Ok(Some(StreamTimes { total, loops }))
 }
 
-/// The times of a class as far as sums tell them, where there is no time for every event.
+/// The times of a class from sums, where there is no time for every event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SummedTimes {
     /// The streams of the class that have a time, and that time in nanoseconds.
@@ -92,8 +89,8 @@ pub struct SummedTimes {
     pub all: StreamTimes,
 }
 
-/// The times of the loops of the nest of a class, which is cut at `limit` nodes, from the
-/// sums of the fold; nothing when no stream of the class has any.
+/// The times of the loops of the nest of a class, which is cut at `limit` nodes, from the sums
+/// of the fold. Returns `None` when no stream of the class has any.
 pub fn summed_times(fold: &Fold, class: &Class, limit: usize) -> Result<Option<SummedTimes>> {
     let mut summed = SummedTimes::default();
     for &index in &class.streams {
@@ -241,7 +238,7 @@ struct Samples {
     slowest: Slowest,
 }
 
-/// Times of a loop that are kept at the most.
+/// The most times that are kept of a loop.
 const MOST_SAMPLES: usize = 1 << 22;
 
 impl Samples {

@@ -1,7 +1,7 @@
-//! What can be asked of a fold: a module for each question, with its own types.
+//! The questions on a fold: a module for each, with its own types.
 //!
-//! A question never knows which folder made the fold. What is asked most is also a method of
-//! [`Fold`](crate::Fold).
+//! A question never knows which folder made the fold. The most common questions are also
+//! methods of [`Fold`](crate::Fold).
 //!
 //! | question | module | on a fold |
 //! | --- | --- | --- |

@@ -1,8 +1,8 @@
-//! Which events a person means by a word, and which are near when no event is meant.
+//! Resolves a user's word to symbols, and suggests similar names if none match.
 //!
-//! An event is called by its bare name, whatever its role and fields; by its label, as
-//! it is printed; and an integer by its value, decimal or hexadecimal. So a word may
-//! mean several symbols. Cost: one pass over the alphabet for any number of words.
+//! An event is called by its bare name, whatever its role and fields; by its label, as it is
+//! printed; and an integer by its value, decimal or hexadecimal. So a word may match several
+//! symbols. Cost: one pass over the alphabet for any number of words.
 
 use crate::Symbol;
 use crate::trace::{Alphabet, Meaning, Name, Role, is_harmless};
@@ -57,7 +57,7 @@ pub fn symbols_called<W: AsRef<str>>(alphabet: &Alphabet, words: &[W]) -> Vec<Ve
     called
 }
 
-/// A number as people write it: decimal, or hexadecimal after `0x`.
+/// A number as users write it: decimal, or hexadecimal after `0x`.
 pub(super) fn integer(word: &str) -> Option<u64> {
     match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
         Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),
@@ -75,7 +75,7 @@ fn is_printed_as_it_is(meaning: &Meaning<'_>) -> bool {
         && std::str::from_utf8(text).is_ok_and(plain)
 }
 
-/// What a terminal may show for an event: its label, in decimal and in hexadecimal,
+/// The texts that a terminal may show for an event: its label, in decimal and in hexadecimal,
 /// without the end of a line of Windows, and a mark where there is nothing to see.
 pub(super) fn printed(meaning: &Meaning<'_>) -> [String; 3] {
     let label = meaning.to_string();
@@ -84,14 +84,14 @@ pub(super) fn printed(meaning: &Meaning<'_>) -> [String; 3] {
     [format!("{meaning:#}"), label, seen]
 }
 
-/// Names that are suggested at the most.
+/// The most names that are suggested.
 const MOST_NEAR: usize = 5;
 
-/// Characters of a name that are looked at, and shown: names may be of any length.
+/// Characters of a name that are examined, and shown: names may be of any length.
 const SHOWN: usize = 80;
 
-/// A few names of events that a word may have been meant for, the nearest first: equal
-/// but for upper and lower case, spelled nearly so, or with the word in them.
+/// A few names of events that are similar to a word, the nearest first: equal except for case,
+/// spelled similarly, or containing the word.
 pub fn near_names(alphabet: &Alphabet, word: &str) -> Vec<String> {
     nearest(alphabet.symbols().map(|symbol| bare_name(&alphabet.meaning(symbol))), word)
 }
@@ -134,8 +134,8 @@ fn contains(text: &[char], part: &[char]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// How many characters must be inserted, removed, replaced or swapped with their
-/// neighbour to get from one word to the other; nothing when more than `furthest`.
+/// How many characters must be inserted, removed, replaced or swapped with their neighbour to
+/// get from one word to the other. Returns `None` when more than `furthest`.
 fn edit_distance(left: &[char], right: &[char], furthest: usize) -> Option<usize> {
     if left.len().abs_diff(right.len()) > furthest {
         return None;

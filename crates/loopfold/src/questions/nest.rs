@@ -1,4 +1,4 @@
-//! The loop nest of a rule as a tree to look at: events, and loops with their bodies.
+//! The loop nest of a rule as a tree: events, and loops with their bodies.
 //!
 //! Rules that do not repeat are written in place. The tree is as long as the nest, so
 //! it is cut at a limit: an archive can claim any length.
@@ -33,14 +33,14 @@ pub struct Nest {
     pub nodes: Vec<Node>,
 }
 
-/// A loop of a nest, and which item of which rule it is.
+/// A loop of a nest, with its rule and item.
 pub(super) struct OpenedLoop {
     pub(super) node: usize,
     pub(super) rule: RuleId,
     pub(super) item: usize,
 }
 
-/// What a walk comes by.
+/// A step of a walk.
 pub(super) enum Visit {
     /// A node, whose first event has this position in the stream.
     Node { at: usize, position: u64 },
@@ -118,7 +118,7 @@ impl<F: FnMut(OpenedLoop)> Visitor<Item> for NestWriter<F> {
 }
 
 impl Fold {
-    /// The loop nest of a rule, of about `limit` nodes at the most.
+    /// The loop nest of a rule, of about `limit` nodes at most.
     pub fn nest(&self, rule: RuleId, limit: usize) -> Nest {
         Nest::with_loops(self, rule, limit, |_| ())
     }
@@ -223,8 +223,8 @@ impl Nest {
         }
     }
 
-    /// Walks through the stream that the nest unfolds to, loop by loop; returns its
-    /// length. Costs a step for each node, each time it comes.
+    /// Walks through the stream that the nest unfolds to, loop by loop; returns its length.
+    /// Costs a step for each occurrence of each node.
     pub(super) fn walk(&self, mut visit: impl FnMut(Visit) -> Result<()>) -> Result<u64> {
         // Open loops, outermost first, and the iteration that each is in.
         let mut open: Vec<(usize, u64)> = Vec::new();
@@ -252,8 +252,8 @@ impl Nest {
         }
     }
 
-    /// For each node how often it comes; for a loop, how many iterations. Nothing when
-    /// 64 bits cannot count that.
+    /// For each node how often it comes; for a loop, how many iterations. `None` when 64 bits
+    /// cannot count that.
     pub(super) fn repetitions(&self) -> Vec<Option<u64>> {
         let mut open: Vec<(usize, Option<u64>)> = Vec::new();
         let repetition = |(at, node): (usize, &Node)| {

@@ -1,4 +1,4 @@
-//! What is looked for in a trace.
+//! A query: a sequence of events to find in a trace.
 //!
 //! A query is a sequence of events, one directly after the other in a stream. Each of
 //! them may be one of several symbols: a bare name means all events of that name,
@@ -56,7 +56,7 @@ impl Query {
         Self::of_symbols(&symbols.collect::<Result<Vec<Symbol>>>()?)
     }
 
-    /// A query as people write it: the names or labels of events with blanks between
+    /// A query as users write it: the names or labels of events with blanks between
     /// them, those with blanks inside in single or double quotes. A name means all events of
     /// that name; numbers are decimal or hexadecimal. There are no escapes: quoted parts that
     /// touch are one name, so that a name may contain either kind of quote.
@@ -92,7 +92,7 @@ impl Query {
         words_of(text)
     }
 
-    /// How many events are looked for.
+    /// How many events are searched for.
     #[allow(clippy::len_without_is_empty, reason = "a query is never empty")]
     pub fn len(&self) -> usize {
         self.events.len()

@@ -1,15 +1,15 @@
-//! What rules and loops cost: the durations and metrics of a rule over all its
-//! occurrences, and the times of the iterations of a loop.
+//! Sums the durations and metrics of each rule over all its occurrences, and the times of the
+//! iterations of each loop.
 //!
-//! A rule is measured wherever it occurs, in whatever it lies; a loop is an item that
-//! repeats, in all occurrences of its rule. An iteration lasts as [`loop_times`] has it;
-//! what that tells for each place in a nest and each stream, these sums tell for the rule,
-//! over all places and streams.
+//! A rule is measured wherever it occurs, in whatever it lies; a loop is an item that repeats,
+//! in all occurrences of its rule. An iteration lasts as in [`loop_times`], which has the times
+//! for each place in a nest and each stream; here they are summed for the rule, over all places
+//! and streams.
 //!
-//! Cost: one [cursor](crate::fold::cursor) through each stream for its durations, its loops and each of its
-//! metrics: in proportion to the events, 20 to 50 nanoseconds each for durations and
-//! loops, a third of it decompression. Memory: for a chunk of a column, the depth of the
-//! rules, about 100 bytes for each rule and loop, and 4 for each item.
+//! Cost: one [cursor](crate::fold::cursor) through each stream for its durations, its loops and
+//! each of its metrics: O(events), 20 to 50 nanoseconds each for durations and loops, a third
+//! of it decompression. Memory: for a chunk of a column, the depth of the rules, about 100
+//! bytes for each rule and loop, and 4 for each item.
 //!
 //! [`loop_times`]: super::iterations::loop_times
 
@@ -20,9 +20,9 @@ use crate::fold::{Fold, FoldedStream, Item, MetricSpread, RuleSums, Spread, Targ
 use crate::trace::{CHUNK, Cell, ColumnReader, Times};
 use crate::{Error, Result, RuleId};
 
-/// The sums of all rules and loops, from the columns of times and from what is summed
-/// already; nothing when there are no times, or when the sums are not of the rules as
-/// they are now.
+/// The sums of all rules and loops, from the columns of times and from what is summed already.
+/// Returns `None` when there are no times, or when the sums are not of the rules as they are
+/// now.
 ///
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
@@ -79,7 +79,7 @@ pub fn summarize(mut fold: Fold) -> Result<Fold> {
     Ok(fold.with_rule_sums(rules))
 }
 
-/// Adds what the columns of a stream tell.
+/// Adds the columns of a stream.
 fn add_stream(
     fold: &Fold,
     loops: &Loops,

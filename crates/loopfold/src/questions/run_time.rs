@@ -1,4 +1,4 @@
-//! How long a run took.
+//! How long an execution took.
 //!
 //! Reads every start and duration once: a few nanoseconds an event that has times.
 
@@ -6,10 +6,10 @@ use crate::trace::{Column, Times};
 use crate::{Fold, Result};
 
 impl Fold {
-    /// How long the run took that a fold tells of, in nanoseconds: from the first start to
-    /// the last end of all events, where the streams are taken to share a clock. Streams that
-    /// have durations but no starts took the sum of these, those of which only sums are kept
-    /// as long as these say. Nothing when no times are known.
+    /// How long the recorded execution took, in nanoseconds: from the first start to the last
+    /// end of all events, if the streams share a clock. A stream with durations but no starts
+    /// took their sum, one with sums only as long as its sums say. Returns `None` if no times
+    /// are known.
     ///
     /// ```
     /// use loopfold::folders::{Outermost, fold_trace};
@@ -58,7 +58,7 @@ fn widen(
     durations: Option<&Column<i64>>,
 ) -> Result<()> {
     let mut starts_reader = starts.reader();
-    // A column that is shorter than it should be has nothing to say of the rest.
+    // In a column that is too short the other values are unknown.
     let mut durations = durations.map(|durations| (durations.reader(), durations.len()));
     for position in 0..starts.len() {
         let start = starts_reader.get(position)?;

@@ -5,10 +5,10 @@ use super::sums::first_and_last;
 use crate::fold::{Depth, Fold, measure_rules, symbol_counts};
 use crate::{Result, Symbol};
 
-/// What a fold holds.
+/// Sizes and counts of a fold.
 #[derive(Clone, Debug)]
 pub struct Statistics {
-    /// Events of all streams; nothing when more than 64 bits can count.
+    /// Events of all streams. `None` when more than 64 bits can count.
     pub events: Option<u64>,
     /// Distinct events.
     pub alphabet: usize,
@@ -16,16 +16,16 @@ pub struct Statistics {
     pub rules: usize,
     /// Items of all rules.
     pub items: usize,
-    /// How deep loops are nested at the most.
+    /// How deep loops are nested at most.
     pub depth: u32,
     /// Each stream.
     pub streams: Vec<StreamStatistics>,
-    /// How often each event occurs in all streams together, the most frequent first;
-    /// nothing when more than 64 bits can count.
+    /// How often each event occurs in all streams together, the most frequent first. `None`
+    /// when more than 64 bits can count.
     pub counts: Option<Vec<(Symbol, u64)>>,
 }
 
-/// What a stream holds.
+/// Sizes of a stream.
 #[derive(Clone, Debug)]
 pub struct StreamStatistics {
     /// Its events.
@@ -66,7 +66,7 @@ fn statistics(fold: &Fold) -> Result<Statistics> {
     })
 }
 
-/// What a trace of calls is like.
+/// Statistics of a trace of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallStatistics {
     /// How many functions there are.
@@ -76,7 +76,7 @@ pub struct CallStatistics {
 }
 
 impl Fold {
-    /// What a trace of calls is like; nothing of it where there are no functions. Costs one pass over
+    /// Statistics of a trace of calls; all 0 where there are no functions. Costs one pass over
     /// the rules.
     pub fn call_statistics(&self) -> Result<CallStatistics> {
         call_statistics(self)

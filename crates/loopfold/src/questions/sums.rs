@@ -1,8 +1,7 @@
-//! How long all events that count as the same took together, and likewise for metrics:
-//! what an event costs, over the whole trace.
+//! Sums the durations and metrics of each symbol over the whole trace.
 //!
-//! Cost: one pass over the columns of times, a chunk at a time, beside the events as
-//! they unfold; a few nanoseconds a value, and memory for a chunk and the alphabet.
+//! Cost: one pass over the columns of times, a chunk at a time, and over the unfolded events; a
+//! few nanoseconds a value, and memory for a chunk and the alphabet.
 
 use crate::fold::{Additive, DurationSum, Fold, FoldedStream, MetricSum, StreamSums};
 use crate::trace::{CHUNK, Column, Times};
@@ -11,7 +10,7 @@ use crate::{Error, Result, Symbol};
 /// The sums of every event over all streams. Lists are indexed by symbol.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EventSums {
-    /// Durations; nothing when no stream knows any.
+    /// Durations. `None` when no stream knows any.
     pub durations: Option<Vec<DurationSum>>,
     /// Each metric, by its name, in the order in which streams have them.
     pub metrics: Vec<(String, Vec<MetricSum>)>,
@@ -83,7 +82,7 @@ fn event_sums(fold: &Fold) -> Result<EventSums> {
     Ok(sums)
 }
 
-/// The sums of each stream; nothing for a stream without times.
+/// The sums of each stream. `None` for a stream without times.
 pub(super) fn stream_sums_of(fold: &Fold) -> Result<Vec<Option<StreamSums>>> {
     let mut summing = Summing::new(fold.alphabet().len());
     let sums_of = |stream: &FoldedStream| {

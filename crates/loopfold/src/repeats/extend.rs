@@ -1,4 +1,4 @@
-//! Extending matches by direct comparison, sixteen symbols a step.
+//! Extends matches by direct comparison, sixteen symbols a step.
 
 const STEP: usize = 16;
 

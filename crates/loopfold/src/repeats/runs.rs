@@ -1,4 +1,4 @@
-//! All runs of a stream, through Lyndon words.
+//! Finds all runs (maximal repetitions) of a stream by Lyndon words.
 //!
 //! Every run has, in one of the two orders of the alphabet (`<` or `>`), a *root*: a
 //! position where the longest Lyndon word is as long as the run's period (Bannai et
@@ -10,13 +10,12 @@
 //! comparing symbols. The end of the stream counts as smaller than any symbol in both
 //! orders, so runs that reach it appear in both scans; the second leaves them out.
 //!
-//! **Jumps.** Inside a long run of period `q` ending at `e`, let `i` be a root: the
-//! smallest rotation of the period starts there. For `x` within the period to its left,
-//! `i - q < x < i`, the suffix at `x` is larger than that at `i`, and that is decided
-//! within `q` symbols, since rotations of a primitive word differ within its length. So
-//! the scan over that period depends on nothing but the period itself: it will find the
-//! same runs in each period further left, shifted, as long as those and one period
-//! beyond lie in the run. At `i - q` two things can happen.
+//! **Jumps.** Inside a long run of period `q` ending at `e`, let `i` be a root: the smallest
+//! rotation of the period starts there. For `x` within the period to its left, `i - q < x < i`,
+//! the suffix at `x` is larger than that at `i`, and that is decided within `q` symbols, since
+//! rotations of a primitive word differ within its length. So the scan over that period depends
+//! only on the period itself: it will find the same runs in each period further left, shifted,
+//! as long as those and one period beyond lie in the run. At `i - q` two things can happen.
 //! * `e` is the end, or its symbol is smaller than that one period before: the suffix at
 //!   `i` is smaller than that at `i - q`, and the chain gets `i - q` in front of `i`.
 //!   Every further period adds one more link like it.
@@ -374,8 +373,8 @@ impl<'a, const SHORT: usize, const WORTHWHILE: usize> Scan<'a, SHORT, WORTHWHILE
         if close < SHORT || right + shared == length { shared } else { self.extend_far(left, right, shared) }
     }
 
-    /// The same for a long extension: where the stretch that was last found to have
-    /// this period lies ahead, only the way to it is compared.
+    /// The same for a long extension: where the stretch that was last found to have this period
+    /// lies ahead, only the symbols before it are compared.
     fn extend_far(&mut self, left: usize, right: usize, mut shared: usize) -> usize {
         let stream = self.stream;
         let period = right - left;
@@ -449,8 +448,8 @@ impl<'a, const SHORT: usize, const WORTHWHILE: usize> Scan<'a, SHORT, WORTHWHILE
         self.jumps.push(Jump { target: root - period, period, start, end, mark, links });
     }
 
-    /// Jumps over all periods that repeat the one just done, and returns the position
-    /// where the scan goes on as if it had arrived there by steps.
+    /// Jumps over all periods that repeat the one just done, and returns the position where the
+    /// scan continues as if it had arrived there by steps.
     fn jump(&mut self, position: usize) -> Option<usize> {
         let jump = self.jumps.pop()?;
         debug_assert_eq!(jump.target, position, "an inner jump went past the target of an outer one");

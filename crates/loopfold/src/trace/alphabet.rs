@@ -14,7 +14,7 @@ use hashbrown::HashTable;
 use std::fmt;
 use std::hash::BuildHasher;
 
-/// What the symbols of a trace mean.
+/// The meanings of the symbols of a trace.
 #[derive(Clone, Default)]
 pub struct Alphabet {
     /// The entries, end to end.
@@ -88,8 +88,8 @@ impl Alphabet {
         (0..self.ends.len() as u32).map(Symbol::from_raw)
     }
 
-    /// The symbol of this event. `previous` is the
-    /// symbol before it in its stream; it only makes the look-up faster.
+    /// The symbol of this event. `previous` is the symbol before it in its stream; it only
+    /// makes the look-up faster.
     pub fn intern(&mut self, event: &Event<'_>, previous: Option<Symbol>) -> Result<Symbol> {
         let Some((name, kind)) = short_name(event) else { return self.intern_any(event, previous) };
         if self.recent.is_empty() {
@@ -164,7 +164,7 @@ impl Alphabet {
         slice_of(&self.bytes, &self.ends, index)
     }
 
-    /// What a symbol means.
+    /// The meaning of a symbol.
     ///
     /// # Panics
     /// If the symbol is of another alphabet and out of range here.
@@ -202,7 +202,7 @@ fn slice_of<'a>(bytes: &'a [u8], ends: &[usize], index: usize) -> &'a [u8] {
 pub struct Meaning<'a> {
     /// What happened.
     pub name: Name<'a>,
-    /// What kind of thing that is.
+    /// Its role.
     pub role: Role,
     /// The fields that make the symbol.
     pub fields: Vec<Field<'a>>,
@@ -214,8 +214,8 @@ impl<'a> Meaning<'a> {
         Event { name: self.name, role: self.role, fields: &self.fields }
     }
 
-    /// Whether a field says nothing more to a reader: the function of its exit.
-    fn is_told_by_name(&self, field: &Field<'_>) -> bool {
+    /// Whether a field only repeats the name: the field `function` of an exit.
+    fn repeats_name(&self, field: &Field<'_>) -> bool {
         let name = match self.name {
             Name::Text(text) => text,
             Name::Integer(_) => return false,
@@ -243,7 +243,7 @@ impl fmt::Display for Meaning<'_> {
             Name::Integer(number) if f.alternate() => write!(f, "{number:#x}")?,
             Name::Integer(number) => write!(f, "{number}")?,
         }
-        for field in self.fields.iter().filter(|field| !self.is_told_by_name(field)) {
+        for field in self.fields.iter().filter(|field| !self.repeats_name(field)) {
             f.write_str(" ")?;
             write_escaped(f, field.key.as_bytes())?;
             f.write_str("=")?;
@@ -256,8 +256,8 @@ impl fmt::Display for Meaning<'_> {
     }
 }
 
-/// Writes text so that a terminal cannot be talked into anything: control characters
-/// and bytes that are not UTF-8 appear as escapes.
+/// Writes text that is safe in a terminal: control characters and bytes that are not UTF-8
+/// appear as escapes.
 fn write_escaped(f: &mut fmt::Formatter<'_>, text: &[u8]) -> fmt::Result {
     for chunk in text.utf8_chunks() {
         for character in chunk.valid().chars() {
@@ -287,8 +287,8 @@ const ROLE_BITS: u8 = 0x0f;
 const INTEGER_NAME: u8 = 0x10;
 const HAS_FIELDS: u8 = 0x20;
 
-/// Whether an entry with this first byte is nothing but a number besides: its bytes,
-/// low ones first, without zeros at the end.
+/// Whether an entry with this first byte has only a number after it: its bytes, low ones first,
+/// without zeros at the end.
 pub(crate) fn is_bare_integer(head: u8) -> bool {
     head & (INTEGER_NAME | HAS_FIELDS) == INTEGER_NAME
 }
@@ -330,7 +330,7 @@ fn encode(event: &Event<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// The reverse of [`encode`]; nothing when the bytes cannot be read so.
+/// The reverse of [`encode`]. Returns `None` if the bytes are malformed.
 fn decode(entry: &[u8]) -> Option<Meaning<'_>> {
     let mut bytes = Bytes::new(entry, "alphabet");
     let head = bytes.byte().ok()?;
@@ -361,8 +361,8 @@ fn decode(entry: &[u8]) -> Option<Meaning<'_>> {
     Some(Meaning { name, role, fields })
 }
 
-/// Whether these are the bytes that [`encode`] writes, and not another way to say the
-/// same: two symbols must not have one meaning.
+/// Whether these are the bytes that [`encode`] writes, and not another encoding of the same
+/// event: two symbols must not have one meaning.
 fn is_well_formed(entry: &[u8]) -> bool {
     let mut again = Vec::with_capacity(entry.len());
     decode(entry).is_some_and(|meaning| {

@@ -1,6 +1,5 @@
-//! Columns of numbers beside the events: compressed in chunks while they grow, so
-//! that a column takes what its content is worth, and read back in any order. Without the
-//! feature `archive` chunks are as long as their values.
+//! Columns of numbers beside the events, compressed in chunks while they grow and readable in
+//! any order. Without the feature `archive` chunks are not compressed.
 //!
 //! A chunk holds [`CHUNK`] values; reading a value decompresses its chunk, and a
 //! [`ColumnReader`] keeps the last one, so reading forwards costs a few nanoseconds a
@@ -251,8 +250,8 @@ fn decompress<T: Cell>(chunk: &Chunk) -> Result<Vec<T>> {
     Ok(values)
 }
 
-/// Makes `values` those of a chunk. Its room is used again: fresh memory for every
-/// chunk would cost about as much as decompressing it.
+/// Makes `values` those of a chunk. Its memory is reused: fresh memory for every chunk would
+/// cost about as much as decompressing it.
 fn decompress_into<T: Cell>(chunk: &Chunk, values: &mut Vec<T>) -> Result<()> {
     values.resize(chunk.values.min(CHUNK), T::default());
     match T::decode(&chunk.bytes, values) {
@@ -268,11 +267,11 @@ pub struct ColumnReader<'a, T: Cell> {
     loaded: usize,
     values: Vec<T>,
     /// The last value of the chunk before the one loaded, if that was loaded before it:
-    /// who asks for neighbours would else load both chunks again and again.
+    /// otherwise, reading neighbours would load both chunks again and again.
     before: Option<(usize, T)>,
     /// The sum of all chunks before each chunk.
     sums: Vec<Sum>,
-    /// The index asked for last, and the sum before it: sums are mostly asked for in order.
+    /// The index requested last, and the sum before it: sums are mostly requested in order.
     last_sum: (usize, Sum),
 }
 

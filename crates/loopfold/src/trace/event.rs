@@ -1,12 +1,12 @@
-//! Events as sources emit them: what happened ([`Event`]), which makes the symbol, and
-//! when ([`Timing`]), which differs from one occurrence to the next and never does.
+//! Events as sources emit them: what happened ([`Event`]), which determines the symbol, and
+//! when ([`Timing`]), which differs between occurrences and never does.
 
 /// What happened. Events that are equal have the same symbol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Event<'a> {
     /// What happened.
     pub name: Name<'a>,
-    /// What kind of thing that is.
+    /// Its role.
     pub role: Role,
     /// More about it. Well-known keys are listed at [`Field`].
     pub fields: &'a [Field<'a>],
@@ -40,7 +40,7 @@ impl Timing<'_> {
     pub const UNKNOWN: Self = Self { start: None, duration: None, metrics: &[] };
 }
 
-/// What an event is called. Text is any bytes; traces do not promise UTF-8.
+/// The name of an event. Text is any bytes; traces do not promise UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Name<'a> {
     /// Bytes as the source has them.
@@ -67,7 +67,7 @@ impl Default for Name<'_> {
     }
 }
 
-/// What kind of thing an event is.
+/// The role of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Nothing more is known than the name.
@@ -84,7 +84,7 @@ pub enum Role {
     Block,
     /// A message is sent: fields `dest`, `tag`, `bytes`, `comm`.
     Send,
-    /// A message is received, or asked for: fields `src`, `tag`, `bytes`, `comm`.
+    /// A message is received, or requested: fields `src`, `tag`, `bytes`, `comm`.
     Receive,
     /// A collective operation: fields `root`, `bytes`, `comm`.
     Collective,
@@ -109,7 +109,7 @@ impl Role {
 /// `tag`, `bytes`, `comm` (of a message; ranks are those of the communicator), `root` (of a collective).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
-    /// What the value is.
+    /// The key.
     pub key: &'a str,
     /// The value.
     pub value: Value<'a>,

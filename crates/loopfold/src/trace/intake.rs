@@ -1,5 +1,5 @@
-//! What every sink does with an event: gives it a symbol, finds its stream, keeps its
-//! times. What becomes of the symbols is the sink's own matter.
+//! The part that all sinks share: interns an event, finds its stream, stores its times. Each
+//! sink handles the symbols itself.
 
 use super::{Alphabet, Column, Event, Projection, Times, Timing};
 use crate::{Error, Result, StreamId, Symbol};

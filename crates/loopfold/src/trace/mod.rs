@@ -76,12 +76,12 @@ pub trait Sink: Send {
         symbols.iter().try_for_each(|&symbol| self.push(stream, symbol, Timing::UNKNOWN))
     }
 
-    /// What counts as the same event. Says which fields the user asked for, so that a
-    /// source need not produce what would be thrown away: a source gives events its
-    /// default fields unasked, and others only when they are wanted.
+    /// The projection: what counts as the same event. It states which fields the user
+    /// requested, so that a source need not produce unused fields: a source always emits its
+    /// default fields, and others only on request.
     fn projection(&self) -> &Projection;
 
-    /// Whether starts, durations and metrics are of any use to the sink.
+    /// Whether the sink uses starts, durations and metrics.
     fn wants_times(&self) -> bool;
 
     /// How many streams were opened so far.
@@ -94,8 +94,8 @@ pub trait Sink: Send {
     fn unseen_fields(&self) -> &[String];
 }
 
-/// What is known of the times of a stream's events, in nanoseconds. Kept beside the
-/// symbols: an event's time never changes which symbol it is.
+/// The known times of a stream's events, in nanoseconds. Kept beside the symbols: an event's
+/// time never changes which symbol it is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Times {
     /// When each event began; [`Times::UNKNOWN_START`] where that is not known.
@@ -127,7 +127,7 @@ impl Times {
 /// The events of one thread, rank, process or GPU queue, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stream {
-    /// What the source calls the stream; unique within a trace.
+    /// The name that the source gives the stream; unique within a trace.
     pub name: String,
     /// Notes of the source (`title`, …), in the order they were first made.
     pub notes: Vec<(String, String)>,
@@ -140,7 +140,7 @@ pub struct Stream {
 /// An alphabet and its streams.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
-    /// What the symbols mean.
+    /// The meanings of the symbols.
     pub alphabet: Alphabet,
     /// The streams, in the order in which the source opened them.
     pub streams: Vec<Stream>,

@@ -8,11 +8,11 @@ use super::{Alphabet, Meaning};
 use crate::{Error, Result, Symbol};
 use hashbrown::HashMap;
 
-/// What counts as the same event.
+/// A projection: what counts as the same event.
 #[derive(Clone, Debug, Default)]
 pub struct Projection {
-    /// What makes the symbol: `name` and keys of fields, or `all`. Nothing: the name
-    /// and what the source gives unasked.
+    /// What determines the symbol: `name` and keys of fields, or `all`. `None` for the name and
+    /// the default fields of the source.
     pub key: Option<Vec<String>>,
     /// Fields left out in any case.
     pub ignore: Vec<String>,
@@ -28,8 +28,8 @@ impl Projection {
         self.key.is_none() && self.ignore.is_empty() && self.map.is_empty()
     }
 
-    /// What can be left out of events already while something still needs these of their
-    /// parts; later the projection itself leaves out the rest. Names stay what they are.
+    /// A projection that drops all it can except these parts, which are still needed; the
+    /// projection itself drops them later. Names are not changed.
     pub fn keeping(&self, parts: &[&str]) -> Self {
         let keep = parts.iter().map(ToString::to_string).collect();
         Self { key: self.key.clone(), ignore: self.ignore.clone(), map: NameMap::default(), keep }
@@ -124,17 +124,17 @@ impl Projection {
     }
 }
 
-/// Classes for names: exact names, or a beginning followed by `*`.
+/// Classes for names: exact names, or a prefix followed by `*`.
 #[derive(Clone, Debug, Default)]
 pub struct NameMap {
     exact: HashMap<Vec<u8>, Vec<u8>>,
-    /// Longest beginning first, so that the most specific one wins.
-    beginnings: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Longest prefix first, so that the most specific one wins.
+    prefixes: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl NameMap {
-    /// Reads lines of a name, a tab (or ` -> `), and its class; `#` starts a comment
-    /// line. A name that ends in `*` stands for all names that begin so.
+    /// Reads lines of a name, a tab (or ` -> `), and its class; `#` starts a comment line. A
+    /// name that ends in `*` stands for all names with that prefix.
     pub fn parse(text: &[u8]) -> Result<Self> {
         let mut map = Self::default();
         for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
@@ -149,19 +149,19 @@ impl NameMap {
                 )));
             };
             match name.strip_suffix(b"*") {
-                Some(beginning) => map.beginnings.push((beginning.to_vec(), class.to_vec())),
+                Some(prefix) => map.prefixes.push((prefix.to_vec(), class.to_vec())),
                 None => {
                     map.exact.insert(name.to_vec(), class.to_vec());
                 }
             }
         }
-        map.beginnings.sort_by_key(|(beginning, _)| std::cmp::Reverse(beginning.len()));
+        map.prefixes.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
         Ok(map)
     }
 
     /// True when no name has a class.
     pub fn is_empty(&self) -> bool {
-        self.exact.is_empty() && self.beginnings.is_empty()
+        self.exact.is_empty() && self.prefixes.is_empty()
     }
 
     fn class_of(&self, name: Name<'_>) -> Option<&[u8]> {
@@ -176,10 +176,9 @@ impl NameMap {
                 number.as_bytes()
             }
         };
-        let by_beginning = || {
-            self.beginnings.iter().find(|(beginning, _)| name.starts_with(beginning)).map(|(_, class)| class)
-        };
-        self.exact.get(name).or_else(by_beginning).map(Vec::as_slice)
+        let by_prefix =
+            || self.prefixes.iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, class)| class);
+        self.exact.get(name).or_else(by_prefix).map(Vec::as_slice)
     }
 }
 

@@ -647,7 +647,7 @@ fn claims_are_not_believed() {
         let metrics = claim(&[0, 1, b'x']);
         refused(&[(1, one_stream), (3, empty), (6, &metrics)], "metrics: it ends too early");
     }
-    refused(&[(1, one_stream), (3, &[0, 0])], "an unknown way of coding");
+    refused(&[(1, one_stream), (3, &[0, 0])], "an unknown coding");
     refused(&[(1, &claim(&[2]))], "more text is claimed");
     refused(&[(2, &claim(&[2, 1]))], "more text is claimed");
     // No text of more than 2^15 bytes is modelled, whatever the length of the section.

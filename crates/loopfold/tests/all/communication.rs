@@ -5,7 +5,7 @@ use loopfold::folders::SequiturRuns;
 use loopfold::questions::communication::{
     CommunicationPattern, Description, Direction, Layout, Partners, Processes, communication_patterns,
 };
-use loopfold::questions::patterns::{self, EventChoice, LoopCollapsed, Patterns, Room};
+use loopfold::questions::patterns::{self, EventChoice, LoopCollapsed, MemoryBudget, Patterns};
 use loopfold_testing::mpi::{self, Program};
 
 /// Asks for the patterns of a program: from its loops alone, and from its process patterns as
@@ -23,7 +23,8 @@ fn check_with(
     then: &impl Fn(Vec<(CommunicationPattern, Description)>),
 ) {
     let fold = programs::fold(program, &SequiturRuns);
-    let processes = Processes::of(&fold, &EventChoice::default(), Room::default(), &outermost).unwrap();
+    let processes =
+        Processes::of(&fold, &EventChoice::default(), MemoryBudget::default(), &outermost).unwrap();
     let partners = Partners::of(&processes).unwrap();
     assert_eq!((&partners.unmatched[..], &partners.disagreements[..]), (&[][..], &[][..]));
     let places = places(&processes.shown());

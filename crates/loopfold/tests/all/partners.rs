@@ -5,7 +5,7 @@ use crate::support::partners::{check_partners, shown_indices};
 use crate::support::programs::fold;
 use loopfold::folders;
 use loopfold::questions::communication::{Partners, Processes};
-use loopfold::questions::patterns::{EventChoice, Room};
+use loopfold::questions::patterns::{EventChoice, MemoryBudget};
 use loopfold::trace::{Collector, Event, Field, Projection, Role, Sink, TimesKept, Value};
 use loopfold_testing::Rng;
 use loopfold_testing::mpi::{self, Call, Program};
@@ -42,7 +42,8 @@ fn members_that_disagree_on_an_operation_are_told() {
     let bcast = |root| Call::Collective("MPI_Bcast", Some(root));
     let check = |program: Program| {
         let fold = fold(&program, &folders::SequiturRuns);
-        let processes = Processes::of(&fold, &EventChoice::default(), Room::default(), &outermost).unwrap();
+        let processes =
+            Processes::of(&fold, &EventChoice::default(), MemoryBudget::default(), &outermost).unwrap();
         let partners = Partners::of(&processes).unwrap();
         let told: Vec<_> = partners
             .disagreements
@@ -137,7 +138,8 @@ fn receives_that_leave_something_open_find_what_they_can_mean() {
             }
         }
         let fold = fold_with_open_receives(&program, &open);
-        let processes = Processes::of(&fold, &EventChoice::default(), Room::default(), &outermost).unwrap();
+        let processes =
+            Processes::of(&fold, &EventChoice::default(), MemoryBudget::default(), &outermost).unwrap();
         let partners = Partners::of(&processes).unwrap();
         let indices: Vec<_> =
             program.iter().enumerate().map(|(rank, calls)| shown_indices(&processes, rank, calls)).collect();
@@ -185,7 +187,8 @@ fn members_that_take_part_in_nothing_are_told() {
     let barrier = Call::Collective("MPI_Barrier", None);
     let program = vec![vec![barrier; 3], vec![Call::Wait], vec![barrier; 3]];
     let fold = fold(&program, &folders::SequiturRuns);
-    let processes = Processes::of(&fold, &EventChoice::default(), Room::default(), &outermost).unwrap();
+    let processes =
+        Processes::of(&fold, &EventChoice::default(), MemoryBudget::default(), &outermost).unwrap();
     let partners = Partners::of(&processes).unwrap();
     let told: Vec<_> =
         partners.disagreements.iter().map(|found| (found.nth, found.seen.map(|seen| seen.0))).collect();

@@ -6,13 +6,13 @@ use crate::support::{outermost, symbols};
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::questions::communication::Processes;
 use loopfold::questions::patterns::{
-    self, EventChoice, LoopCollapsed, PatternMethod, Patterns, RankBy, Room,
+    self, EventChoice, LoopCollapsed, MemoryBudget, PatternMethod, Patterns, RankBy,
 };
 use loopfold::trace::{Alphabet, Collector, Event, Field, Role, Sink, Value};
 use loopfold::{Fold, Symbol};
 use loopfold_testing::{Rng, streams};
 
-const ROOM: Room = Room { events: 1 << 20, symbols: 1 << 20, threads: 2 };
+const ROOM: MemoryBudget = MemoryBudget { events: 1 << 20, symbols: 1 << 20, threads: 2 };
 
 #[test]
 fn occurrences_belong_to_the_longest_pattern_that_has_them() {
@@ -133,7 +133,7 @@ fn events_are_chosen_and_found_again() {
         let all_events = round % 3 == 0;
         let choice = EventChoice { all_events, ..EventChoice::default() };
         // Every other time the loops of the fold are taken as they are.
-        let room = if round % 2 == 0 { ROOM } else { Room { events: 0, ..ROOM } };
+        let room = if round % 2 == 0 { ROOM } else { MemoryBudget { events: 0, ..ROOM } };
         let streams = Processes::of(&fold, &choice, room, &outermost).unwrap();
         let positions = streams.positions();
         let communicates =

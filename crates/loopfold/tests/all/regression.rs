@@ -5,7 +5,7 @@ use loopfold::fold::FoldBuilder;
 use loopfold::folders::{Folder, Folding, Online, Outermost, SequiturRuns, fold_trace};
 use loopfold::questions::communication::Processes;
 use loopfold::questions::path::PathIndex;
-use loopfold::questions::patterns::{EventChoice, Room};
+use loopfold::questions::patterns::{EventChoice, MemoryBudget};
 use loopfold::trace::{Collector, Event, Field, Projection, Role, Sink, TimesKept, Timing, Value};
 use loopfold::{Error, Result, RuleId, Symbol};
 
@@ -55,8 +55,8 @@ fn count_calls_made_a_pass_for_each_function_stream_and_symbol() {
     }
     let fold = fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap();
     for events in [0, 1 << 20] {
-        let room = Room { events, ..Room::default() };
-        let processes = Processes::of(&fold, &EventChoice::default(), room, &outermost).unwrap();
+        let budget = MemoryBudget { events, ..MemoryBudget::default() };
+        let processes = Processes::of(&fold, &EventChoice::default(), budget, &outermost).unwrap();
         let calls = |stream| ["f", "7", "g"].map(|name| processes.calls(stream, name));
         assert_eq!((calls(0), calls(1)), ([3, 3, 0], [5, 5, 0]));
     }

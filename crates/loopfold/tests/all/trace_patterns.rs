@@ -5,7 +5,7 @@ use crate::support::{folders, outermost, programs};
 use loopfold::Fold;
 use loopfold::folders::SequiturRuns;
 use loopfold::questions::communication::{FirstPlace, Part, Processes, TracePatterns};
-use loopfold::questions::patterns::{self, EventChoice, RankBy, Room};
+use loopfold::questions::patterns::{self, EventChoice, MemoryBudget, RankBy};
 use loopfold::questions::similar::{EnclosingPatterns, SimilarPattern, SimilarPlace};
 use loopfold_testing::Rng;
 use loopfold_testing::mpi::{self, Call, Program};
@@ -28,8 +28,8 @@ fn random_program(rng: &mut Rng) -> Program {
     program
 }
 
-fn processes_of(fold: &Fold, room: Room) -> Processes<'_> {
-    Processes::of(fold, &EventChoice::default(), room, &outermost).unwrap()
+fn processes_of(fold: &Fold, budget: MemoryBudget) -> Processes<'_> {
+    Processes::of(fold, &EventChoice::default(), budget, &outermost).unwrap()
 }
 
 #[test]
@@ -41,8 +41,8 @@ fn calls_are_counted_as_events_are() {
         for folder in folders() {
             let fold = programs::fold(&program, &*folder);
             // Unfolded, and with the loops that the fold has.
-            for room in [Room::default(), Room { events: 0, ..Room::default() }] {
-                let processes = processes_of(&fold, room);
+            for budget in [MemoryBudget::default(), MemoryBudget { events: 0, ..MemoryBudget::default() }] {
+                let processes = processes_of(&fold, budget);
                 if !processes.communicate() {
                     continue;
                 }
@@ -80,7 +80,7 @@ fn windows_lie_within_the_smallest_pattern_that_holds_them() {
     for _ in 0..150 {
         let program = random_program(&mut rng);
         let fold = programs::fold(&program, &SequiturRuns);
-        let processes = processes_of(&fold, Room::default());
+        let processes = processes_of(&fold, MemoryBudget::default());
         let patterns = TracePatterns::of(&processes, &patterns::Config::new()).unwrap();
         let enclosing = EnclosingPatterns::of(&processes, &patterns);
         let positions = processes.positions();
@@ -120,7 +120,7 @@ fn the_list_is_ranked_and_numbered() {
     let mut both = 0;
     for _ in 0..100 {
         let fold = programs::fold(&random_program(&mut rng), &SequiturRuns);
-        let processes = processes_of(&fold, Room::default());
+        let processes = processes_of(&fold, MemoryBudget::default());
         for rank_by in [RankBy::Events, RankBy::Count, RankBy::Length, RankBy::Processes] {
             let settings = patterns::Config::new().rank_by(rank_by);
             let patterns = TracePatterns::of(&processes, &settings).unwrap();

@@ -24,7 +24,7 @@ const MOST_KEPT: usize = 100_000;
 pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
     let (fold, mut notes) = input::fold(&arguments.read, TimesKept::None, &arguments.folder)?;
     let processes =
-        Processes::of(&fold, &choice(arguments), input::room(&arguments.folder), &input::outermost)?;
+        Processes::of(&fold, &choice(arguments), input::memory_budget(&arguments.folder), &input::outermost)?;
     notes.extend(stored_note(&fold, &processes));
     let settings = settings(arguments);
     let found = TracePatterns::of(&processes, &settings)?;

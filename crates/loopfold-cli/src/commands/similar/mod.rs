@@ -75,8 +75,8 @@ impl<'a> Listed<'a> {
     fn of(arguments: &SimilarArgs, fold: &'a Fold) -> loopfold::Result<Self> {
         let left_out = if arguments.envelope { Vec::new() } else { ENVELOPE.map(String::from).to_vec() };
         let choice = EventChoice { all_events: arguments.all_events, left_out, ..EventChoice::default() };
-        let room = input::room(&arguments.folder);
-        let processes = Processes::of(fold, &choice, room, &input::outermost)?;
+        let budget = input::memory_budget(&arguments.folder);
+        let processes = Processes::of(fold, &choice, budget, &input::outermost)?;
         let settings = patterns::Config::new().keep(MOST_LISTED).look_inside(0);
         let patterns = TracePatterns::of(&processes, &settings)?;
         Ok(Self { processes, patterns })

@@ -1,10 +1,9 @@
-//! The symbol that an item begins with.
+//! Codes the symbol that an item begins with.
 //!
-//! What followed before is what will follow. So up to four guesses are asked for one by
-//! one: the symbols that followed the item before this one, that item's last part, the
-//! last three symbols, and the last symbol. If it is none of them it is told bit by bit.
-//! Symbols are numbered as they come up, so those near each other belong together, and
-//! the bits of the last symbol tell something about those of the next.
+//! Up to four guesses are coded one by one: the symbols that followed the item before this one,
+//! that item's last part, the last three symbols, and the last symbol. If all are wrong, the
+//! symbol is coded bit by bit. Symbols are numbered at first use, so those with near numbers
+//! are related, and the bits of the last symbol predict those of the next.
 
 use super::{Code, End, Model, NOTHING, RULE, Text, keys};
 use crate::Result;
@@ -79,7 +78,7 @@ const PROPOSERS: usize = 4;
 /// How far trust matters.
 const TRUSTS: usize = 4;
 
-/// What is known of first symbols in general.
+/// The model of first symbols.
 pub(super) struct Firsts {
     /// What followed the last three symbols.
     after_three: Vec<Followers>,
@@ -179,7 +178,7 @@ impl Model {
         }
     }
 
-    /// Codes whether it is a new symbol, as far as there is a choice.
+    /// Codes whether it is a new symbol, if there is a choice.
     fn code_new_symbol(&mut self, coder: &mut impl Coder, wanted: Code) -> bool {
         let known = self.symbols.len();
         if known == 0 || known == self.alphabet {
@@ -215,7 +214,7 @@ impl Model {
         value
     }
 
-    /// Codes a symbol bit by bit, the highest first, as far as there are symbols. It
+    /// Codes a symbol bit by bit, the highest first, without bits that no symbol can have. It
     /// matters whether it may still be one near the last symbol, or near the newest.
     fn code_rest(&mut self, coder: &mut impl Coder, wanted: Code) -> Code {
         let Self { symbols, models, firsts, text, .. } = self;

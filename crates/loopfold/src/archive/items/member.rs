@@ -1,4 +1,4 @@
-//! Which member of a symbol an item is: the symbol itself or one of the rules that begin
+//! Codes which member of a symbol an item is: the symbol itself or one of the rules that begin
 //! with it.
 //!
 //! First comes whether it is the member that was used last. All others are weighed by
@@ -43,7 +43,7 @@ impl Member {
 }
 
 impl Members {
-    /// Those of a new symbol: only itself.
+    /// The members of a new symbol: only itself.
     pub(super) fn new(symbol: Code, clock: u32) -> Self {
         let all = vec![Member { code: symbol, uses: 1 }];
         Self { all, latest: 0, clock, weights: Weights::default() }
@@ -82,7 +82,7 @@ impl Members {
     }
 }
 
-/// What is known of members used last in general.
+/// The model of whether a member is the one used last.
 pub(super) struct Latest {
     mixer: Mixer<2>,
     /// By the uses of the member, how long ago the last one was, and whether it is a rule.
@@ -121,7 +121,7 @@ impl Model {
 }
 
 impl Latest {
-    /// Codes whether it is the member used last, of which the weights have an logit too.
+    /// Codes whether it is the member used last, for which the weights have a logit too.
     #[inline]
     fn code(
         &mut self,

@@ -1,9 +1,9 @@
-//! The model of the rules' items: everything that writer and reader learn while they
-//! walk the rules, and how an item is told by it.
+//! The model of the rules' items: the contexts that writer and reader learn during the walk
+//! over the rules, and how they code an item.
 //!
-//! A fold has squeezed out what repeats word for word: no pair of items occurs twice. What
-//! is left to learn is what its text tells. An item is coded in four parts, each given
-//! what lies before it:
+//! A fold has no exact repeats left: no pair of items occurs twice. The remaining redundancy is
+//! in the text that it unfolds to. An item is coded in four parts, each given the parts before
+//! it:
 //!
 //! 1. whether it is a new rule, whose body then follows, or a new symbol;
 //! 2. else the symbol it begins with ([`first`]), from the symbols that followed before:
@@ -29,7 +29,7 @@ use super::coder::{CERTAIN, Coder};
 use crate::fold::Target;
 use crate::{Error, Result, RuleId, Symbol};
 
-/// What a section of rules says about the way it is coded.
+/// The settings of the coding of a section of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Settings {
     /// Whether the symbol that an item begins with depends on nothing but how often each
@@ -47,7 +47,7 @@ pub(super) enum Place {
     Root = 2,
 }
 
-/// What an item turned out to be.
+/// A decoded item.
 pub(super) enum Step {
     /// Something known, a new symbol included.
     Known(Target),
@@ -83,7 +83,7 @@ mod keys {
     pub(super) const THREE_SYMBOLS: u64 = 0x94d0_49bb_1331_11eb;
 }
 
-/// What is known of a symbol.
+/// The state of a symbol.
 struct KnownSymbol {
     followers: Followers,
     members: Members,
@@ -92,8 +92,8 @@ struct KnownSymbol {
     before_new: BitModel,
 }
 
-/// What is known of a rule that was used. Rules are many and met in any order: two share
-/// a cache line.
+/// The state of a rule that was used. Rules are many and accessed in any order: two share a
+/// cache line.
 #[repr(align(32))]
 struct KnownRule {
     followers: Followers,
@@ -103,13 +103,13 @@ struct KnownRule {
     repeats: Repeats,
 }
 
-/// What a rule begins with: a symbol, and which of its members it is.
+/// The beginning of a rule: a symbol, and which of its members it is.
 struct Beginning {
     first: Code,
     index: u32,
 }
 
-/// What the text ends with: its last symbol, and a number for the last three.
+/// The end of the text: its last symbol, and a number for the last three.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct End {
     symbol: Code,
@@ -126,7 +126,7 @@ impl End {
     }
 }
 
-/// What lies before the item at hand. At the start of a stream that is nothing.
+/// The context before the current item; empty at the start of a stream.
 struct Text {
     /// The item before it, and the last part of that if it is a rule.
     item: Code,
@@ -175,7 +175,7 @@ pub(super) struct Model {
 const SUREST_OF_NEW_RULES: u32 = CERTAIN - CERTAIN / 128;
 
 impl Model {
-    /// A model for so many items over so many symbols.
+    /// A model for this many items over this many symbols.
     pub(super) fn new(items: u64, alphabet: usize, settings: Settings) -> Self {
         let bits = u64::BITS - items.leading_zeros();
         Self {
@@ -204,7 +204,7 @@ impl Model {
         self.rules.len()
     }
 
-    /// The text begins anew.
+    /// The text starts again.
     pub(super) fn begin_stream(&mut self) {
         self.text = Text::default();
     }
@@ -251,7 +251,7 @@ impl Model {
         Ok(symbol)
     }
 
-    /// The text goes on behind this target.
+    /// The text continues behind this target.
     fn pass(&mut self, code: Code) {
         let (part, end) = match code & RULE {
             0 => (NOTHING, self.text.end.then(code)),

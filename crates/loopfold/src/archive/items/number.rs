@@ -1,4 +1,4 @@
-//! A number of any size as a few yeses and noes.
+//! Codes a number of any size as a few binary decisions.
 //!
 //! The number plus one is written as many bits: whether there are more, bit by bit, then
 //! the bits themselves without the highest. Small numbers, which are the most, take few
@@ -13,7 +13,7 @@ pub(super) struct Number {
     bits: Vec<Flag>,
 }
 
-/// So many bits below the highest are learnt, the others are as good as random.
+/// So many bits below the highest are learnt, the others are coded as random.
 const LEARNT: u32 = 5;
 
 impl Default for Number {
@@ -37,7 +37,7 @@ impl Number {
 /// What is decided next of a number plus one.
 #[derive(Clone, Copy)]
 pub(super) enum Decision {
-    /// Whether it has more than so many bits below the highest.
+    /// Whether it has more than this many bits below the highest.
     More { bits: u32 },
     /// The next bit, of so many below the highest; so many are known, and `high` is all of
     /// the number that is known.

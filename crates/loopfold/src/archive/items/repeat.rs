@@ -1,5 +1,6 @@
-//! How often an item repeats: whether at all, by what the target did before; then the
-//! count, by the counts of the target, those after the symbol before it, and all.
+//! Codes how often an item repeats: first whether it does, given the history of the target;
+//! then the count, given the counts of the target, those after the symbol before it, and all
+//! counts.
 
 use super::number::{Decision, code_number};
 use super::{Code, Model, RULE, code_of, keys};
@@ -25,7 +26,7 @@ impl Repeats {
     }
 }
 
-/// What is known of repeating in general.
+/// The model of repeats.
 pub(super) struct Times {
     /// By the history of the target, rules behind symbols, and the level of its model.
     repeats: [[Flag; LEVELS]; 64],

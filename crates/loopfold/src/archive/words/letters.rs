@@ -1,7 +1,7 @@
-//! Letters, and their code: fewer bits for those that names are made of.
+//! A fixed Huffman code of letters, with fewer bits for those that are frequent in names.
 //!
-//! It is a fixed Huffman code. Its only purpose is to make few decisions of a letter, for
-//! the decisions are coded by what is learnt.
+//! It only reduces the number of decisions for a letter; the decisions themselves are coded
+//! adaptively.
 
 /// A byte of a name, or its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl From<u8> for Letter {
 /// the first is twice the number after the last one of the length before.
 const CODES: [u32; 12] = [0, 0, 0, 1, 3, 10, 11, 12, 16, 11, 17, 18];
 
-/// What they stand for, in order, but for two: the first code of all is the end, and the
+/// What they stand for, in order, except for two: the first code of all is the end, and the
 /// first of eight bits says that the eight bits of any other byte follow.
 const BYTES: &[u8; 97] = b" et0_acilnors\x00124dfgmpux./36789=bhvy',-5:EIMPSXkwz\xff\
     ()+ACDLNORj*<>BFGHKTUVWZ[\\]q!\"#$%&;?@JQY^`{|}~";
@@ -68,7 +68,7 @@ static TABLE: [(u32, u32); 258] = {
     table
 };
 
-/// What the code at this index stands for.
+/// The letter of the code at this index.
 const fn letter_at(index: u32) -> usize {
     match index {
         END => Letter::END.0 as usize,
@@ -78,7 +78,7 @@ const fn letter_at(index: u32) -> usize {
     }
 }
 
-/// What is known of a code.
+/// The known part of a code.
 #[derive(Default)]
 pub(super) struct Known {
     bits: u32,

@@ -1,13 +1,12 @@
-//! Names and numbers, modelled: a short list of them becomes smaller than any compressor
-//! makes it, at many times its time. So long lists are better left to one.
+//! A context-mixing model of names and numbers. It makes a short list smaller than a general
+//! compressor does, but takes many times as long, so long lists are not modelled.
 //!
-//! A name is told letter by letter. What followed the last five bytes, or else the last
-//! three, is a guess; if that is wrong, the letter is told as the bits of a fixed code that
-//! is short for what names are made of ([`letters`]). On each bit there are three
-//! logits: what it was after the last byte, after the last two, and below the two bytes
-//! at this place of the name before, since names that are alike stand in the same columns.
-//! A number is told by how many bits it has, and how far it is from the last one with as
-//! many ([`numbers`]).
+//! A name is coded letter by letter. The letter that followed the last five bytes, or else the
+//! last three, is a guess; if that is wrong, the letter is coded as the bits of a fixed Huffman
+//! code ([`letters`]). Each bit has three logits: in the context of the last byte, of the last
+//! two, and of the two bytes at this place of the name before, since similar names are aligned
+//! in columns. A number is coded by its number of bits, and its difference from the last one
+//! with as many ([`numbers`]).
 //!
 //! A letter takes two to four decisions, 50 to 100 ns, a number about 200 ns. Memory is
 //! 200 to 500 bytes for a byte of text, and 2.5 MB at most, as no longer texts are modelled.
@@ -21,14 +20,14 @@ use super::bit_model::{BitModels, Flag, LEVELS, Mixer, context};
 use super::coder::Coder;
 use crate::{Error, Result};
 
-/// What is learnt of names and numbers.
+/// The model of names and numbers.
 pub(super) struct Words {
     models: BitModels,
     names: Names,
     numbers: Numbers,
 }
 
-/// What is learnt of names.
+/// The model of names.
 struct Names {
     /// What followed five bytes, and three.
     after_five: Vec<Expected>,
@@ -44,7 +43,7 @@ struct Names {
     above: Vec<u8>,
 }
 
-/// What is expected in one context.
+/// The expected letter in one context.
 #[derive(Clone, Copy, Default)]
 struct Expected {
     /// The letter, if there is trust.
@@ -77,7 +76,7 @@ mod keys {
 }
 
 impl Words {
-    /// A model for about so many bytes.
+    /// A model for about this many bytes.
     pub(super) fn new(bytes: usize) -> Self {
         let bits = usize::BITS - bytes.leading_zeros();
         let slots = bits.clamp(6, 18);

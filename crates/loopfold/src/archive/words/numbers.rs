@@ -1,4 +1,4 @@
-//! Numbers: how many bits, and how far from the last one with as many.
+//! Codes a number by its number of bits and its difference from the last one with as many.
 //!
 //! Addresses and identifiers of one kind have the same number of bits and lie near each
 //! other. Each decision is coded by the levels of two models.
@@ -7,10 +7,10 @@ use crate::archive::bit_model::{BitModels, Flag, LEVELS, context};
 use crate::archive::coder::Coder;
 use crate::{Error, Result};
 
-/// What is learnt of numbers.
+/// The model of numbers.
 pub(super) struct Numbers {
     flags: Vec<[[Flag; LEVELS]; LEVELS]>,
-    /// The last number with so many bits.
+    /// The last number with this many bits.
     last: [u64; 65],
     /// How many bits the last number had.
     width: u32,
@@ -91,7 +91,7 @@ impl Numbers {
         Ok(width)
     }
 
-    /// Codes a distance of so many bits. Its highest bits are learnt, and its lowest four,
+    /// Codes a distance of this many bits. Its highest bits are learnt, and its lowest four,
     /// given those of the number it starts from, since addresses are aligned.
     fn code_distance(
         &mut self,

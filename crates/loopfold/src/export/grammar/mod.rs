@@ -1,4 +1,4 @@
-//! The rules as text: for people to read and change, and to be read back.
+//! The rules as text, which people can read and edit and which can be read back.
 //!
 //! ```text
 //! loopfold grammar 1
@@ -11,14 +11,13 @@
 //! end
 //! ```
 //!
-//! Everything of a fold is in it but the times of events. What is read back is the same
-//! fold in [canonical form](crate::Fold::canonical). `docs/grammar.md` describes the
-//! form in full.
+//! The text holds all of a fold except the times of events. Reading it gives the same fold in
+//! [canonical form](crate::Fold::canonical). `docs/grammar.md` specifies the format.
 //!
-//! Writing and reading go through the text once: 50 to 100 ns an item either way, and
-//! memory for the rules, one line, and 60 bytes for the name of each rule. A file is
-//! trusted with nothing: what it takes to hold is what it really says, a rule refers
-//! only to rules above it, so there are no cycles, and lengths are checked in 64 bits.
+//! Writing and reading are one pass over the text: 50 to 100 ns an item each, and memory for
+//! the rules, one line, and 60 bytes for the name of each rule. A file is not trusted: memory
+//! grows with its content and not with the sizes it claims, a rule refers only to rules above
+//! it, so there are no cycles, and lengths are checked in 64 bits.
 
 mod quote;
 mod read;

@@ -1,4 +1,4 @@
-//! Names between quotes: any bytes as text that harms no terminal and no editor.
+//! Quoted names: any bytes as text that is safe in a terminal and an editor.
 
 use crate::trace::is_harmless;
 use std::fmt::Write as _;

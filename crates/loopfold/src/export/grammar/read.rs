@@ -1,4 +1,4 @@
-//! Reading a grammar: one statement after the other, each refers only to those above it.
+//! Reads a grammar, one statement at a time; each refers only to those above it.
 
 use super::tokens::{Token, Tokens};
 use super::{END, ROLES};
@@ -36,8 +36,8 @@ pub fn read(input: impl BufRead) -> Result<Fold> {
     }
 }
 
-/// Reads a grammar up to the first thing that is wrong with it: gives the streams that
-/// come before, and what is wrong. Fails if it is no grammar at all or cannot be read.
+/// Reads a grammar up to its first error. Returns the streams before the error, and the error.
+/// Fails if the text is no grammar at all or cannot be read.
 pub fn read_leniently(input: impl BufRead) -> Result<(Fold, Option<Error>)> {
     let mut reader = Reader {
         tokens: Tokens::new(input)?,
@@ -58,7 +58,7 @@ struct Reader<R> {
     builder: FoldBuilder,
     /// What the names so far stand for.
     names: HashMap<Vec<u8>, Target>,
-    /// The items of the rule at hand.
+    /// The items of the current rule.
     body: Vec<Item>,
 }
 
@@ -234,7 +234,7 @@ impl<R: BufRead> Reader<R> {
             }
         }
         if self.tokens.is_over() {
-            // Perhaps in the middle of a name: this stream is not to be relied on.
+            // The text may end within a name, so this stream is not reliable.
             return Err(self.cut());
         }
         let folder = folder.unwrap_or_else(|| NO_FOLDER.to_string());
@@ -254,7 +254,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// The current word, which must be of this kind; goes on to the next.
+    /// The current word, which must be of this kind; moves to the next.
     fn take(&mut self, token: Token, expected: &str) -> Result<Vec<u8>> {
         if self.tokens.token() != token {
             return Err(self.wrong(expected));

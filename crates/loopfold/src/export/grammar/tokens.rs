@@ -1,7 +1,7 @@
-//! The words of a grammar, read one line at a time.
+//! The tokenizer of grammars; it reads one line at a time.
 //!
-//! A statement is a line and the indented lines after it. Comments begin with `#` and
-//! end with the line; lines with nothing else in them mean nothing.
+//! A statement is a line and the indented lines after it. Comments begin with `#` and end with
+//! the line; empty lines are ignored.
 
 use super::{MAGIC, VERSION, begins_word, continues_word, quote};
 use crate::{Error, Result};
@@ -26,11 +26,11 @@ pub(super) enum Token {
     End,
 }
 
-/// Reads words. There always is a current one; at first that is an end.
+/// Reads words. There is always a current one, at first an end.
 pub(super) struct Tokens<R> {
     input: R,
     line: Vec<u8>,
-    /// Where in the line to go on.
+    /// Where in the line to continue.
     at: usize,
     /// The number of the line, from 1.
     number: u64,
@@ -76,8 +76,8 @@ impl<R: BufRead> Tokens<R> {
         Ok(tokens)
     }
 
-    /// Goes on to the first word of the next statement, if there is one. The statement
-    /// before must have been read to its end.
+    /// Moves to the first word of the next statement, if there is one. The statement before
+    /// must have been read to its end.
     pub(super) fn begin(&mut self) -> Result<bool> {
         if !self.waiting {
             return Ok(false);
@@ -87,8 +87,7 @@ impl<R: BufRead> Tokens<R> {
         Ok(true)
     }
 
-    /// Whether the text ends with this statement, of which the last word must have been
-    /// passed.
+    /// Whether the text ends with this statement, whose last word must have been passed.
     pub(super) fn is_over(&self) -> bool {
         self.ended
     }
@@ -113,7 +112,7 @@ impl<R: BufRead> Tokens<R> {
         format!("line {}", self.place)
     }
 
-    /// Goes on to the next word of the statement.
+    /// Moves to the next word of the statement.
     pub(super) fn advance(&mut self) -> Result<()> {
         loop {
             self.skip_blanks();
@@ -169,7 +168,7 @@ impl<R: BufRead> Tokens<R> {
         }
     }
 
-    /// Goes on to the next line that says something.
+    /// Moves to the next line that is not empty.
     fn next_line(&mut self) -> Result<()> {
         while self.read_line()? {
             let indented = matches!(self.line.first(), Some(b' ' | b'\t'));

@@ -1,4 +1,4 @@
-//! Writing a grammar.
+//! Writes a grammar.
 
 use super::{END, MAGIC, ROLES, VERSION, is_word, quote};
 use crate::export::{event_name, rule_name};

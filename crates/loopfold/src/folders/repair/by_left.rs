@@ -1,5 +1,5 @@
-//! All places of a sequence sorted by the kind there, from which the lists of pairs are
-//! made: the kind after it goes along, so that the sequence is read in order only.
+//! Sorts the places of a sequence by their kind, to build the lists of pairs. Each place
+//! carries the kind after it, so that the sequence is read in order only.
 //!
 //! Takes 8 bytes an item, which the caller lends, and 4 a kind; two passes over the
 //! sequence.

@@ -1,5 +1,4 @@
-//! What an item can be: the kinds of items, and the rules of two items each that were made
-//! so far.
+//! The kinds of items, and the rules of two items each that were made so far.
 //!
 //! Items with the same target and the same count are of one kind, and a pair of neighbours
 //! is a pair of kinds. A kind takes 8 bytes, a rule 8; while the streams are read, a
@@ -93,8 +92,8 @@ pub(super) struct SymbolKinds {
 const UNKNOWN: u32 = u32::MAX;
 
 impl SymbolKinds {
-    /// For streams of so many events in all. Alphabets are rarely larger than streams;
-    /// where they are, most of their symbols would take up room for nothing.
+    /// For streams of this many events in all. Alphabets are rarely larger than streams; where
+    /// they are, most of their symbols would take memory for nothing.
     pub(super) fn new(streams: &[&[Symbol]]) -> Self {
         let events: usize = streams.iter().map(|stream| stream.len()).sum();
         let last = streams.iter().flat_map(|stream| stream.iter()).max();

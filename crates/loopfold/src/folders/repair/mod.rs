@@ -1,23 +1,22 @@
-//! The most frequent pair first: Re-Pair (Larsson and Moffat) on counted items.
+//! Re-Pair (Larsson and Moffat) on counted items: replaces the most frequent pair first.
 //!
-//! Runs of one symbol become one counted item. Then, again and again, the pair of
-//! neighbours that occurs most often becomes a rule of two items, in all its places at
-//! once; where the rule stands side by side with itself, that is one counted item, so loops
-//! come out as loops. Among equally frequent pairs the one found last is taken. It ends
-//! when no pair occurs twice. At last rules that are not worth it are written in place.
+//! Runs of one symbol become one counted item. Then the most frequent pair of neighbours
+//! repeatedly becomes a rule of two items, in all its places at once; neighbouring uses of the
+//! rule become one counted item, so loops are found as loops. Among equally frequent pairs the
+//! one found last is taken. It ends when no pair occurs twice. Finally rules that do not pay
+//! are inlined.
 //!
 //! Neighbours never have the same target, so places of a pair cannot overlap, and a pair
 //! gets all its places when the newer of its kinds appears.
 //!
-//! Several streams of a trace are folded together: what they have in common is found
-//! once, whatever it is mixed with in each of them.
+//! Several streams of a trace are folded together, so a sequence that they share becomes one
+//! rule.
 //!
-//! Cost: near-linear, 30 to 70 ns an event of real traces, mostly waiting for memory, and
-//! 250 where there is nothing to find. Memory beside the streams: for every run of one
-//! symbol 4 bytes and 8 to 10 for where pairs are, in all up to 15 an event; 35 if all events
-//! are different.
-//! A count that fell is taken again when its pair comes first; streams made up so that
-//! many fall one by one could cost n^1.5.
+//! Cost: near-linear, 30 to 70 ns an event of real traces, mostly waiting for memory, and 250
+//! where there is nothing to find. Memory beside the streams: for every run of one symbol 4
+//! bytes and 8 to 10 for where pairs are, in all up to 15 an event; 35 if all events are
+//! different. A pair is counted again when it reaches the front of the queue; adversarial
+//! streams in which many counts fall one by one could cost n^1.5.
 
 mod by_left;
 mod kinds;

@@ -1,8 +1,8 @@
-//! The pairs around a new rule, as they are found.
+//! Collects the pairs around a new rule.
 //!
-//! Nearly always the rule stands there once, and a table by the kind of its neighbour
-//! tells which pair it is; the rest are found by their hash. Takes 8 bytes a kind, and 8 a
-//! place until the pairs are complete.
+//! Nearly always the rule is not repeated, and a table indexed by the kind of its neighbour
+//! gives the pair; the rest are found by their hash. Takes 8 bytes a kind, and 8 a place until
+//! the pairs are complete.
 
 use super::sequence::END;
 use hashbrown::HashMap;
@@ -82,7 +82,7 @@ impl Neighbours {
             }
         }
         for group in self.groups.drain(..) {
-            // One of the two is the rule, of which nothing is known here.
+            // One of the two is the rule, which has no entry here.
             for (table, kind) in [(&mut self.before, group.left), (&mut self.after, group.right)] {
                 if let Some(number) = table.get_mut(kind as usize) {
                     *number = NONE;

@@ -1,13 +1,13 @@
-//! Which pairs of neighbours there are, where, and which is the most frequent.
+//! A priority queue of the pairs of neighbours by frequency, with their positions.
 //!
-//! A pair is known with all its positions from the moment its newer kind appears; from
-//! then on it can only lose some. So its count is a claim that is checked when the pair
-//! comes first, and no pair needs to be found by its name: what is replaced elsewhere
-//! touches none of the lists. Pairs that occur once are not kept.
+//! A pair is known with all its positions from the moment its newer kind appears; from then on
+//! it can only lose some. So its count is an upper bound that is checked when the pair comes
+//! first, and a replacement elsewhere changes none of the lists. Pairs that occur once are not
+//! kept.
 //!
 //! A position takes 4 bytes, and as much again while the lists are made; a pair 32. A
-//! replacement adds at most two positions, and all lists are made anew, in the same room,
-//! when two thirds of the items are gone.
+//! replacement adds at most two positions, and all lists are rebuilt, in the same memory, when
+//! two thirds of the items are gone.
 
 use super::by_left::{ByLeft, Member};
 use super::neighbours::{Group, Neighbours};
@@ -42,7 +42,7 @@ pub(super) struct Pairs {
     positions: Vec<u32>,
     /// How much of that is used.
     used: usize,
-    /// What each pair claims to be its count, with its number.
+    /// The upper bound on the count of each pair, with its number.
     claims: BinaryHeap<u64>,
 }
 

@@ -1,6 +1,6 @@
-//! From pairs to the rules of a fold, with some of them written in place.
+//! Converts pairs to the rules of a fold, and inlines some of them.
 //!
-//! Time and memory go with the items of the fold, however deep the pairs are.
+//! Time and memory are O(items of the fold), independent of the depth of the pairs.
 
 use super::kinds::{Kinds, Repeated};
 use super::savings::written_in_place;
@@ -35,7 +35,7 @@ pub(super) fn add(mut sequence: Sequence, kinds: &Kinds, builder: &mut FoldBuild
 
 struct Writer<'a> {
     kinds: &'a Kinds,
-    /// What the rules so far are in the fold; nothing where they are written in place.
+    /// The rules so far as rules of the fold. `None` where they are inlined.
     added: Vec<Option<RuleId>>,
     /// Kinds that are still to be written, the next one last.
     open: Vec<u32>,

@@ -1,15 +1,14 @@
-//! Which rules save something in an archive, and which are better written in place.
+//! Decides which rules save bytes in an archive, and which are better inlined.
 //!
-//! A rule that a single item uses, once, saves nothing. A rule of two items that two items
-//! use saves no item either, but may save bytes: an archive pays about the logarithm of how
-//! rare an item is, and something for telling that a rule is new. Where two rare
-//! items become one the rule pays, where they are frequent it does not. On real control
-//! flow this leaves out up to a third of the rules and a few bytes in a thousand; the
-//! number of items stays. Writing some rules in place makes other items more frequent, so
-//! this is done a few times.
+//! A rule that a single item uses, once, saves nothing. A rule of two items that two items use
+//! saves no item either, but may save bytes: an item costs about the logarithm of how rare it
+//! is, and a new rule costs a flag. A rule pays where two rare items become one, not where they
+//! are frequent. On real control flow this leaves out up to a third of the rules and a few
+//! bytes in a thousand; the number of items stays. Writing some rules in place makes other
+//! items more frequent, so this is done a few times.
 //!
-//! Time and memory go with the items and rules. Logarithms are of whole numbers, so that
-//! the outcome is the same on every machine.
+//! Time and memory are O(items + rules). Logarithms are of integers, so that the outcome is the
+//! same on every machine.
 
 use super::kinds::{Kinds, Repeated};
 use super::sequence::{END, Sequence};
@@ -28,8 +27,8 @@ const ROUNDS: usize = 3;
 /// Costs are counted in parts of a bit.
 const BIT: i64 = 256;
 
-/// What a new rule costs beside telling that it is new: its length, and one more choice for
-/// items that begin alike. Tried out on real traces; twice or half as much makes little
+/// What a new rule costs beside its flag: its length, and one more choice for items that begin
+/// with the same symbol. Determined on real traces; twice or half as much makes little
 /// difference.
 const NEW_RULE: i64 = 4 * BIT;
 
@@ -99,7 +98,7 @@ impl Uses {
         in_place
     }
 
-    /// The cost of an item that is used so often.
+    /// The cost of an item with this many uses.
     fn rarity(&self, uses: u64) -> i64 {
         logarithm(self.items) - logarithm(uses)
     }

@@ -1,9 +1,8 @@
-//! The streams while pairs of items are replaced: one cell an item, and holes where items
-//! were.
+//! The streams during the replacement of pairs: one cell an item, and holes where items were.
 //!
-//! Positions stay what they are until [`Sequence::close_holes`], so that lists of them stay
-//! true. A hole tells its length in its first and in its last cell, so that either
-//! neighbour is one step away however long it is. A cell takes 4 bytes.
+//! Positions do not change until [`Sequence::close_holes`], so that lists of them stay valid. A
+//! hole stores its length in its first and in its last cell, so that either neighbour is one
+//! step away. A cell takes 4 bytes.
 
 /// Marks the cells of a hole; the rest of the cell is a length.
 const HOLE: u32 = 1 << 31;
@@ -11,7 +10,7 @@ const HOLE: u32 = 1 << 31;
 /// Stands before and after every stream, and is part of no pair.
 pub(super) const END: u32 = HOLE - 1;
 
-/// What is longer is written as several holes side by side. (In tests nothing is long.)
+/// A longer hole is written as several adjacent ones. (Tests use a small limit.)
 const LONGEST_HOLE: usize = if cfg!(test) { 5 } else { END as usize };
 
 /// The kinds of all items in order.
@@ -38,7 +37,7 @@ impl Sequence {
         self.cells.push(END);
     }
 
-    /// All cells, of which none is in a hole right after the holes were closed.
+    /// All cells. Right after the holes were closed, none is in a hole.
     pub(super) fn cells(&self) -> &[u32] {
         &self.cells
     }

@@ -5,8 +5,8 @@
 //! of its places; where places overlap, at the first of them.
 //!
 //! Whenever neighbours change, the place goes to a list of places to check, and
-//! [`Grammar::settle`] works it off. To check a place too often, or one that meanwhile is
-//! something else, does no harm.
+//! [`Grammar::settle`] works it off. Checking a place too often, or one that has changed
+//! meanwhile, does no harm.
 
 use crate::fold::{FoldBuilder, Item, Target};
 use crate::{Error, Result, RuleId, Symbol};
@@ -14,7 +14,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use std::hash::BuildHasher;
 
-/// What is known of the symbol that comes next.
+/// The symbol that comes next, if it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LookAhead {
     /// It does not matter, or there is none.
@@ -43,7 +43,7 @@ const NUMBER: u32 = !HEAD;
 const START_RULE: u32 = 0;
 const START: Place = 0;
 
-/// Who comes after whom in which ring.
+/// A node of a ring.
 #[derive(Clone, Copy)]
 struct Node {
     value: Value,
@@ -224,8 +224,8 @@ impl Grammar {
         self.previous(self.previous(START))
     }
 
-    /// The place of a digram: the first one, if there are several that overlap; nothing if
-    /// there is none here.
+    /// The place of a digram: the first one, if there are several that overlap. Returns `None`
+    /// if there is none here.
     fn first_of_overlapping(&self, mut place: Place) -> Option<Place> {
         let value = self.value(place);
         if value >= HEAD || self.value(self.next(place)) >= HEAD {
@@ -327,7 +327,7 @@ impl Grammar {
         self.nodes[right as usize].previous = left;
     }
 
-    /// A ring with these two items, which are used once more thereby.
+    /// A ring with these two items, each with one more use.
     fn new_rule(&mut self, body: [Value; 2]) -> Result<u32> {
         let rule = match self.free_rules.pop() {
             Some(rule) => rule,
@@ -372,7 +372,7 @@ impl Grammar {
     }
 }
 
-/// The way out.
+/// Conversion to a fold.
 impl Grammar {
     /// Adds the rules to a builder and returns the start rule.
     pub(super) fn rules(&self, builder: &mut FoldBuilder) -> Result<RuleId> {

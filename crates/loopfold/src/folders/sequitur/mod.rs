@@ -5,13 +5,12 @@
 //! (two neighbours) occurs twice, or it becomes a rule; and no rule is used once, or its
 //! only use becomes its body. Digrams that overlap, as in `aaa`, count once.
 //!
-//! `sequitur1` looks at the next symbol before it introduces a rule for the last digram
-//! `xy` of the start rule: if that symbol and `y` are the body of a rule already, it waits
-//! and uses that one, so that equal stretches more often come out equal.
+//! `sequitur1` looks at the next symbol before it introduces a rule for the last digram `xy` of
+//! the start rule: if that symbol and `y` are the body of a rule already, it waits and uses
+//! that one, so that equal stretches are more often folded equally.
 //!
-//! Every item of such a fold has the count 1, for neighbours that are equal are what
-//! these grammars are about: a loop of n iterations takes about log n rules. Folders that count
-//! say more in less.
+//! Every item of such a fold has the count 1: equal neighbours form digrams like any others, so
+//! a loop of n iterations takes about log n rules. Folders with counted items need one.
 //!
 //! Cost: amortised constant, 100 to 400 ns an event, most of it waiting for memory; about
 //! 30 bytes an item and a rule, whatever the number of events.

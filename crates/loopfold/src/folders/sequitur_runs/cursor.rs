@@ -1,19 +1,19 @@
 //! The cursor: a place in the grammar from which the next symbols are predicted.
 //!
-//! It stands at an item of which some repetitions have passed, inside the rules of the
-//! items on its stack. It never changes a rule; only a loop's count grows as it goes
-//! round. A step takes constant time, apart from leaving rules, each of which was entered.
+//! It stands at an item, some repetitions of which have passed, inside the rules of the items
+//! on its stack. It never changes a rule; only a loop's count grows with each iteration. A step
+//! takes constant time, apart from leaving rules, each of which was entered.
 
 use super::grammar::{Grammar, NodeId, Part};
 use crate::Symbol;
 
-/// What the cursor's predictions are about.
+/// What the cursor predicts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Mode {
     /// There is no cursor.
     #[default]
     None,
-    /// The last item is a rule, and another pass of it may be under way.
+    /// The last item is a rule, and another iteration of it may be in progress.
     Loop,
     /// A digram was found again, and taken off the start rule.
     Match,
@@ -157,7 +157,8 @@ impl Cursor {
         }
     }
 
-    /// At the end of a rule: goes round once more, or on behind the item that repeats it.
+    /// At the end of a rule: begins its next iteration, or moves behind the item that repeats
+    /// it.
     fn leave_rules(&mut self, grammar: &mut Grammar, most_times: u32) {
         while grammar.node(self.at.item).part.is_guard() {
             let head = grammar.node(self.at.item).next;
@@ -207,8 +208,8 @@ impl Cursor {
         self.frames.is_empty() && self.at.passed == 0
     }
 
-    /// The items behind the last whole one that matched in part, outermost first. Of a
-    /// loop, the whole items of the pass under way come first.
+    /// The items behind the last whole one that matched in part, outermost first. For a loop,
+    /// the whole items of the current iteration come first.
     pub(super) fn partial_items(&self, grammar: &Grammar, mode: Mode, items: &mut Vec<(Part, u32)>) {
         let bottom = self.bottom();
         if mode == Mode::Loop {

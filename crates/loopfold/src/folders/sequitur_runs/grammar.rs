@@ -26,7 +26,7 @@ impl Part {
     /// What a free node stands for: a guard of no rule.
     pub(super) const NOTHING: Part = Part(u32::MAX);
 
-    /// A symbol; nothing when its number is too large for the two bits that mark rules.
+    /// A symbol. Returns `None` when its number is too large for the two bits that mark rules.
     pub(super) fn symbol(symbol: Symbol) -> Option<Part> {
         (symbol.raw() < 1 << 30).then_some(Part(symbol.raw()))
     }
@@ -229,7 +229,7 @@ impl Grammar {
         self.append(old, 1);
     }
 
-    /// The rule whose whole body is `from..=to`; nothing if there is none.
+    /// The rule whose whole body is `from..=to`. Returns `None` if there is none.
     pub(super) fn whole_rule(&self, from: NodeId, to: NodeId) -> Option<Part> {
         let (before, after) = (self.node(from).previous, self.node(to).next);
         // Two guards around a list that has items are the same one.
@@ -539,7 +539,7 @@ impl Digrams {
     }
 
     fn grow(&mut self) {
-        // Past 2^32 slots tags could not tell them apart; long before, nodes run out.
+        // Past 2^32 slots tags could not distinguish them; nodes run out long before.
         let larger = vec![EMPTY; self.slots.len() * 2];
         let old = std::mem::replace(&mut self.slots, larger);
         self.shift = self.shift.saturating_sub(1);
@@ -555,7 +555,7 @@ impl Digrams {
 }
 
 /// The hints of symbols. A rule keeps its own; symbols share a table that grows with the
-/// grammar, where one may push out another: a lost hint costs a chance, not truth.
+/// grammar, where one may replace another: a lost hint may cost compression, never correctness.
 #[derive(Clone)]
 struct Hints {
     nodes: Vec<NodeId>,

@@ -24,19 +24,19 @@
 //! 1. s is what the last item repeats: it repeats once more.
 //! 2. The last item is open and is a rule that begins with s: a cursor enters the rule's
 //!    body, and each full pass adds one to the item ([`Mode::Loop`]).
-//! 3. The last item is open otherwise: it is closed. If its digram is known, both items
-//!    are taken off and a cursor goes on behind the place where it was found
-//!    ([`Mode::Match`]); then s is looked at again. If not, the digram is entered.
-//! 4. The last item is closed, and its part's *hint*, where a match began lately, is an
-//!    equal item whose successor begins with s: a cursor goes on there ([`Mode::Hinted`]).
+//! 3. The last item is open otherwise: it is closed. If its digram is known, both items are
+//!    taken off and a cursor continues behind the place where it was found ([`Mode::Match`]);
+//!    then s is examined again. If not, the digram is entered.
+//! 4. The last item is closed, and its part's *hint*, where a match began lately, is an equal
+//!    item whose successor begins with s: a cursor continues there ([`Mode::Hinted`]).
 //! 5. Otherwise s becomes the last item, open.
 //!
-//! When a prediction fails, what matched becomes a use of a rule: of the rule whose whole
-//! body it is, or of a new rule that takes the matched items over in constant time (the
-//! digrams inside it stay in the index as they are). Items of which only a part matched
-//! are *replayed*: that part's items go through the same five cases as symbols do. If the
-//! symbol that did not match could continue the match's last item as a loop, that item is
-//! replayed as well, unless only the first two matched, which would not come to an end.
+//! When a prediction fails, what matched becomes a use of a rule: of the rule whose whole body
+//! it is, or of a new rule that takes the matched items over in constant time (the digrams
+//! inside it stay in the index as they are). Items that matched only in part are *replayed*:
+//! the items of that part go through the same five cases as symbols do. If the symbol that did
+//! not match could continue the match's last item as a loop, that item is replayed as well,
+//! unless only the first two matched, which would not come to an end.
 //!
 //! # Cost
 //!
@@ -98,14 +98,14 @@ pub(super) fn begin() -> Box<dyn Online> {
     Box::new(Folding::new())
 }
 
-/// A stream on its way into a grammar.
+/// A stream that is being folded.
 #[derive(Clone)]
 struct Folding {
     grammar: Grammar,
     cursor: Cursor,
     /// Whether the start rule's last item may still grow: its digram is not in the index.
     open: bool,
-    /// The hint was just tried in vain.
+    /// The hint was just tried without success.
     hint_failed: bool,
     /// What must be replayed, the next one last. Each counts as a use of its rule.
     deferred: Vec<(Part, u32)>,
@@ -278,9 +278,9 @@ impl Folding {
         self.cursor.leave();
     }
 
-    /// Whether the last item that matched as a whole begins as `part` does, so that it
-    /// might be repeated instead. Never the second item of a match: its digram would be
-    /// found again, without end.
+    /// Whether the last item that matched as a whole begins as `part` does, so that it might be
+    /// repeated instead. Never the second item of a match: its digram would be found again,
+    /// forever.
     fn could_loop(&self, mode: Mode, end: u32, part: Option<Part>) -> bool {
         let Some(part) = part else { return false };
         let begin = self.cursor.begin;
@@ -317,7 +317,7 @@ impl Folding {
         self.grammar.inline_if_used_once(second);
     }
 
-    /// Brings everything into the grammar, as if the stream ended here. Pushing can go on.
+    /// Brings everything into the grammar, as if the stream ended here. Pushing can continue.
     fn settle(&mut self) {
         loop {
             if self.cursor.mode != Mode::None {

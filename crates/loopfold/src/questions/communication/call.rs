@@ -1,18 +1,18 @@
-//! What symbols say of communication: which messages an event sends and receives, and which
+//! The communication of each symbol: which messages an event sends and receives, and which
 //! collective operation it takes part in.
 //!
-//! Asked once for every symbol of an alphabet. Ranks are those of the communicator, as the
-//! fields have them; [`Communicators`](super::Communicators) knows whose they are.
+//! Computed once for every symbol of an alphabet. Ranks are those of the communicator, as in
+//! the fields; [`Communicators`](super::Communicators) maps them to processes.
 
 use crate::trace::{Alphabet, Meaning, Role, Value};
 use hashbrown::HashMap;
 
-/// A message, as the event at one of its ends tells it.
+/// A message, as described by the event at one of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Message {
     /// The process at the other end.
     pub peer: Peer,
-    /// The tag; nothing if any fits.
+    /// The tag. `None` if any fits.
     pub tag: Option<i64>,
     /// How many bytes it has, where the event says so.
     pub bytes: Option<u64>,
@@ -37,16 +37,16 @@ pub(in crate::questions) struct Channel {
     pub(in crate::questions) tag: Option<i64>,
 }
 
-/// What an event says of communication.
+/// The communication of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// The communicator, as [`Calls::comm`] calls it.
     pub comm: CommId,
-    /// What is sent.
+    /// The messages sent.
     pub sends: Vec<Message>,
-    /// What is received.
+    /// The messages received.
     pub receives: Vec<Message>,
-    /// The root of a collective operation, or that there is none; nothing for other calls.
+    /// The root of a collective operation, or that there is none. `None` for other calls.
     pub collective: Option<Option<i64>>,
 }
 
@@ -54,7 +54,7 @@ pub struct Call {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CommId(pub u32);
 
-/// What each symbol of an alphabet says of communication.
+/// The communication of each symbol of an alphabet.
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
     by_symbol: Vec<Option<Call>>,
@@ -62,7 +62,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Asks every symbol.
+    /// Decodes every symbol.
     pub fn of(alphabet: &Alphabet) -> Self {
         let meanings: Vec<Meaning<'_>> = alphabet.symbols().map(|symbol| alphabet.meaning(symbol)).collect();
         let nobody = Nobody::of(&meanings);
@@ -71,17 +71,17 @@ impl Calls {
         Self { by_symbol, comms: comms.names }
     }
 
-    /// What this symbol says; nothing if it has nothing to do with other processes.
+    /// The communication of this symbol. Returns `None` if it has none.
     pub fn get(&self, symbol: crate::Symbol) -> Option<&Call> {
         self.by_symbol.get(symbol.index())?.as_ref()
     }
 
-    /// True if no symbol has to do with other processes.
+    /// True if no symbol communicates.
     pub fn is_empty(&self) -> bool {
         self.by_symbol.iter().all(Option::is_none)
     }
 
-    /// What a communicator is called in the events.
+    /// The name of a communicator in the events.
     pub fn comm(&self, comm: CommId) -> &str {
         &self.comms[comm.0 as usize]
     }
@@ -121,13 +121,13 @@ pub(super) fn text_of(value: Value<'_>) -> String {
     }
 }
 
-/// Which negative number stands for no process at all. MPI leaves open which one it is:
-/// only a send tells, as nobody can send to whoever there is.
+/// Which negative number stands for no process at all. MPI leaves open which one it is: only a
+/// send shows it, because a send cannot have an arbitrary destination.
 #[derive(Clone, Copy)]
 pub(super) struct Nobody(i64);
 
 impl Nobody {
-    /// Where no send tells, as in Open MPI.
+    /// If no send shows it, as in Open MPI.
     const USUAL: i64 = -2;
 
     pub(super) fn of(meanings: &[Meaning<'_>]) -> Self {
@@ -230,8 +230,8 @@ fn values(value: Option<Value<'_>>) -> Vec<Number> {
     }
 }
 
-/// Whether these are peers as [`Peers`](super::Peers) tells them: `+1`, `-4,+4`, `(0,+1)`. A
-/// plain number is no text, whatever its sign.
+/// Whether these are peers as [`Peers`](super::Peers) writes them: `+1`, `-4,+4`, `(0,+1)`. A
+/// plain number is not text, whatever its sign.
 pub(super) fn is_relative(text: &[u8]) -> bool {
     let is_signed = |word: &[u8]| matches!(word.first(), Some(b'+' | b'-'));
     text.starts_with(b"(") || text.split(|&byte| byte == b',').all(is_signed)
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_told_by_their_fields() {
+    fn messages_are_recognized_by_their_fields() {
         let is = Value::Integer;
         let send = call_of(Role::Send, &[("dest", is(6)), ("tag", is(2)), ("bytes", is(8))]).unwrap();
         assert_eq!(send.sends, [message(Peer::Rank(6), Some(2), Some(8))]);
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_and_whoever_are_told_apart() {
+    fn nobody_and_whoever_are_distinguished() {
         let receive_from = |number, sends_to: Option<i64>| {
             let send = [("dest", Value::Integer(sends_to.unwrap_or(0)))];
             let receive = [("src", Value::Integer(number)), ("tag", Value::Integer(-1))];

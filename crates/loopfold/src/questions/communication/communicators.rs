@@ -1,10 +1,10 @@
-//! Who is who: which process a stream is, which processes a communicator has, in which order,
-//! and in which grid.
+//! Maps streams to processes, and communicators to their members, in their order, and to their
+//! grid.
 //!
-//! The notes of streams say so (`comm N`, `comm N shape`), or the calls that make
-//! communicators do, as far as they tell color and key. A communicator that nobody speaks of
-//! is that of all processes. Time and memory go with the streams, and the members of
-//! communicators that were made by calls.
+//! The sources are the notes of streams (`comm N`, `comm N shape`), and the calls that create
+//! communicators, if they record color and key. A communicator that neither describes is that
+//! of all processes. Time and memory are O(streams + members of communicators that calls
+//! created).
 
 use super::call::{WORLD, text_of};
 use super::peers::survey;
@@ -19,12 +19,12 @@ use std::sync::Arc;
 pub struct Grid {
     /// How many processes there are in each dimension; the last one varies fastest.
     pub sides: Vec<u32>,
-    /// In which dimensions the ends meet.
+    /// Which dimensions are periodic.
     pub periodic: Vec<bool>,
 }
 
 impl Grid {
-    /// Reads sides such as `4x4`, with a `p` after those whose ends meet.
+    /// Reads sides such as `4x4`, with a `p` after those that are periodic.
     pub fn parse(text: &str) -> Option<Self> {
         let mut grid = Grid { sides: Vec::new(), periodic: Vec::new() };
         for side in text.split(['x', ',']) {
@@ -56,8 +56,9 @@ impl Grid {
         place
     }
 
-    /// The way from one process to another: in each dimension how many steps up, or down if
-    /// it is negative; where the ends meet the shorter way, and up if both are as long.
+    /// The steps from one process to another: in each dimension how many steps up, or down if
+    /// negative. In a periodic dimension the shorter direction, and up if both are equally
+    /// long.
     pub fn way(&self, from: u32, to: u32) -> Vec<i64> {
         let dimensions = self.sides.iter().zip(&self.periodic);
         let places = self.place(from).into_iter().zip(self.place(to));
@@ -115,11 +116,11 @@ pub struct Communicators {
 }
 
 impl Communicators {
-    /// What the names and notes of the streams say.
+    /// From the names and notes of the streams.
     pub fn new<'a>(streams: impl Iterator<Item = (&'a str, &'a [(String, String)])>) -> Self {
         let mut result = Self::default();
         let mut named = Vec::new();
-        // What many streams say in the same words is read once.
+        // Notes that many streams share are read once.
         let mut lists: HashMap<&str, Option<Arc<Members>>> = HashMap::new();
         let mut room = MOST_RANKS;
         for (name, notes) in streams {
@@ -160,7 +161,7 @@ impl Communicators {
         result
     }
 
-    /// What a fold says: its streams, and the calls that make communicators.
+    /// From a fold: its streams, and the calls that create communicators.
     pub fn of(fold: &Fold) -> Self {
         let mut result = Self::new(fold.streams().iter().map(|stream| (stream.name(), stream.notes())));
         let made = survey::creations(&Trace::default(), std::slice::from_ref(fold));
@@ -172,8 +173,8 @@ impl Communicators {
         Arc::clone(self.known.entry(ranks).or_insert_with_key(|ranks| Members::new(ranks.clone())))
     }
 
-    /// How many processes there are, those included that only communicators name, and streams
-    /// that are none: these have numbers behind all ranks.
+    /// How many processes there are, including those that only communicators name, and streams
+    /// that are no processes: these have numbers behind all ranks.
     pub fn size(&self) -> u32 {
         self.size
     }
@@ -183,7 +184,7 @@ impl Communicators {
         self.ranks[stream]
     }
 
-    /// What a stream's process is called in a communicator; nothing if it is not in it.
+    /// The rank of a stream's process in a communicator. Returns `None` if it is not a member.
     pub fn own_rank(&self, stream: usize, comm: &str) -> Option<u32> {
         match self.members[stream].get(comm) {
             Some(members) => members.own.get(&self.ranks[stream]).copied(),
@@ -191,7 +192,7 @@ impl Communicators {
         }
     }
 
-    /// The process that a communicator of a stream calls so.
+    /// The process with this rank in a communicator of a stream.
     pub fn world_rank(&self, stream: usize, comm: &str, rank: u32) -> Option<u32> {
         match self.members[stream].get(comm) {
             Some(members) => members.ranks.get(rank as usize).copied(),
@@ -229,16 +230,16 @@ impl Communicators {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Creation {
     parent: String,
-    /// What it is called; nothing for those that are not in it.
+    /// Its name. `None` for those that are not in it.
     made: Option<String>,
-    /// Only those with the same color are in it; nothing if all are.
+    /// Only those with the same color are in it. `None` if all are.
     color: Option<i64>,
     key: i64,
     grid: Option<Grid>,
 }
 
 impl Creation {
-    /// What an event says of a new communicator, if it makes one and says of which kind.
+    /// The communicator that an event creates, if it creates one and states its kind.
     pub fn of(meaning: &Meaning<'_>) -> Option<Self> {
         let Name::Text(name) = meaning.name else { return None };
         let name = name.to_ascii_lowercase();
@@ -300,7 +301,7 @@ impl Communicators {
             ordinals.push(own_ordinals);
             by_parent.push(parents);
         }
-        // Each call is looked at once for all that take part in it.
+        // Each call is examined once for all that take part in it.
         let mut divided: HashMap<(usize, &str, usize), Division<'_>> = HashMap::new();
         let mut effort = MOST_EFFORT;
         let rounds = creations.iter().map(Vec::len).max().unwrap_or(0);
@@ -346,7 +347,7 @@ impl Communicators {
         }
     }
 
-    /// Who is with whom after a call that divides a communicator, by what each rank says.
+    /// The groups after a call that splits a communicator, by the color and key of each rank.
     fn divide<'a>(&mut self, calls: impl Iterator<Item = (u32, &'a Creation)>) -> Division<'a> {
         let mut groups: HashMap<Said<'_>, Vec<(i64, u32)>> = HashMap::new();
         for (rank, call) in calls {
@@ -364,7 +365,7 @@ impl Communicators {
     }
 
     /// The members of what is made of a whole communicator, or of as many as its grid has
-    /// places for; nothing if that is the world.
+    /// places for. Returns `None` if that is the world.
     fn copy_of(&mut self, stream: usize, creation: &Creation, effort: &mut u64) -> Option<Arc<Members>> {
         let parent = self.members[stream].get(&creation.parent).map(Arc::clone);
         let size = self.comm_size(stream, &creation.parent);
@@ -381,24 +382,24 @@ impl Communicators {
     }
 }
 
-/// The members of what a call makes, by color and what it is called; nothing for the world.
+/// The members of what a call makes, by color and what it is called. `None` for the world.
 type Division<'a> = HashMap<Said<'a>, Option<Arc<Members>>>;
 
 /// The color that a rank gives, and what it calls the communicator that is made.
 type Said<'a> = (Option<i64>, &'a str);
 
-/// How many members of all communicators together are looked at.
+/// How many members of all communicators together are examined.
 const MOST_EFFORT: u64 = 1 << 24;
 
-/// The rank in a stream's name, `rank 5` or `rank 5 thread 1`; nothing if it is larger than any
-/// machine has.
+/// The rank in a stream's name, `rank 5` or `rank 5 thread 1`. Returns `None` if it is larger
+/// than any machine has.
 pub fn rank_of(name: &str) -> Option<u32> {
     let rank = name.strip_prefix("rank ")?.split(' ').next()?.parse().ok();
     rank.filter(|&rank: &u32| (rank as usize) < MOST_RANKS)
 }
 
-/// Ranks such as `0-12:4,13`, in their order; nothing if they are more than there is room
-/// for, or larger than any machine has.
+/// Ranks such as `0-12:4,13`, in their order. Returns `None` if they are more than there is
+/// room for, or larger than any machine has.
 fn ranks_in(text: &str, room: usize) -> Option<Vec<u32>> {
     let mut ranks = Vec::new();
     for part in text.split(',') {
@@ -456,7 +457,7 @@ mod tests {
     fn a_split_is_known_by_color_and_key() {
         let names = ["rank 0", "rank 1", "rank 2", "rank 3"];
         let mut comms = Communicators::new(names.iter().map(|&name| (name, &[][..])));
-        // Rows, turned around, and then a copy of them; columns are called as rows are.
+        // Rows, reversed, and then a copy of them; columns have the same names as rows.
         let calls = |rank: i64| {
             vec![
                 creation("0", "1", rank / 2, -rank),
@@ -480,7 +481,7 @@ mod tests {
     fn those_who_get_no_communicator_have_called_all_the_same() {
         let names = ["rank 0", "rank 1", "rank 2", "rank 3"];
         let mut comms = Communicators::new(names.iter().map(|&name| (name, &[][..])));
-        // Ranks 0 to 2, turned around; then two pairs.
+        // Ranks 0 to 2, reversed; then two pairs.
         let calls = |rank: i64| {
             let first = creation("0", "1", if rank < 3 { 0 } else { -32766 }, -rank);
             let first = if rank < 3 { first } else { Creation { made: None, ..first } };

@@ -1,7 +1,7 @@
-//! What there is to say of a communication pattern: who sends to whom, what that is called, and
-//! in which functions it happens.
+//! Describes a communication pattern: who sends to whom, the nearest topology, and the
+//! functions in which it happens.
 //!
-//! Time and memory go with the partners in one place of the pattern, and with its places.
+//! Time and memory are O(partners in one place of the pattern + its places).
 
 use super::call::{Message, Peer};
 use super::join::{CommunicationPattern, Part};
@@ -11,7 +11,7 @@ use super::topology::{Channels, Topology};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 
-/// What there is to say of a communication pattern.
+/// The description of a communication pattern.
 #[derive(Clone, Debug)]
 pub struct Description {
     /// Who sends to whom: processes are the positions of its parts.
@@ -97,8 +97,8 @@ impl Looking<'_, '_> {
         (call.sends.iter().any(is_other), call.receives.iter().any(is_other))
     }
 
-    /// Whether a process is done with one partner, having sent and received, before it turns
-    /// to the next.
+    /// Whether a process has sent to and received from one partner before it starts with the
+    /// next.
     fn is_in_stages(&self, part: Part) -> bool {
         let mut seen: HashSet<u32> = HashSet::new();
         // The partner it is with, and whether it has sent and received.

@@ -1,10 +1,10 @@
-//! Patterns of communication that are known by name: what each process sends and receives in
-//! one round, and from and to whom.
+//! Communication patterns with a name: the sends and receives of each process in one round,
+//! with their partners.
 //!
 //! Programs do the same thing in different orders: a stage of an exchange may send first or
-//! receive first, a program may ask for all messages before it sends any, a tree or a
-//! wavefront may flow the other way. All these are *variants* of the pattern. Time and memory
-//! go with the events of a variant.
+//! receive first, a program may post all receives before it sends any, a tree or a wavefront
+//! may have the opposite direction. All these are *variants* of the pattern. Time and memory
+//! are O(events of a variant).
 
 use super::topology::{Channels, Layout};
 use crate::trace::Role;
@@ -17,10 +17,10 @@ pub struct KnownPattern {
     shape: Vec<usize>,
 }
 
-/// One of the usual ways to do it.
+/// A usual implementation of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownVariant {
-    /// What is done first, and which way messages go.
+    /// The order of the events, and the direction of the messages.
     pub order: String,
     /// For each process its events: a send or a receive, and the process at the other end.
     pub events: Vec<Vec<(Role, usize)>>,
@@ -98,7 +98,7 @@ impl KnownPattern {
         Ok(self)
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn layout(&self) -> Layout {
         self.layout
     }
@@ -108,7 +108,7 @@ impl KnownPattern {
         self.shape.iter().product()
     }
 
-    /// The usual ways to do it, the most usual first.
+    /// The usual implementations, the most usual first.
     pub fn variants(&self) -> Vec<KnownVariant> {
         let mut variants: Vec<KnownVariant> = Vec::new();
         for (flow, rounds) in self.flows() {
@@ -122,7 +122,7 @@ impl KnownPattern {
                     (false, true) => flow.clone(),
                     (false, false) => format!("{flow}, {order}"),
                 };
-                // Where nobody both sends and receives in a stage, orders are the same.
+                // If no process both sends and receives in a stage, all orders are equal.
                 if !variants.iter().any(|known| known.events == events) {
                     variants.push(KnownVariant { order, events });
                 }
@@ -131,7 +131,7 @@ impl KnownPattern {
         variants
     }
 
-    /// Which way messages can go, and for each process the stages of a round.
+    /// The directions of the messages, and for each process the stages of a round.
     fn flows(&self) -> Vec<(String, Vec<Vec<Stage>>)> {
         let n = self.processes();
         let all = |stages: &dyn Fn(usize) -> Vec<Stage>| -> Vec<Vec<Stage>> { (0..n).map(stages).collect() };
@@ -193,13 +193,13 @@ impl KnownPattern {
                 ]
             }
             Layout::AllToAll => {
-                let turn = |process: usize| {
+                let in_turn = |process: usize| {
                     (1..n).map(|by| Stage::shift((process + n - by) % n, (process + by) % n)).collect()
                 };
                 let in_order =
                     |process: usize| (0..n).filter(|&other| other != process).map(Stage::exchange).collect();
                 vec![
-                    ("in turn".to_string(), all(&turn)),
+                    ("in turn".to_string(), all(&in_turn)),
                     ("in the order of ranks".to_string(), all(&in_order)),
                 ]
             }
@@ -217,7 +217,7 @@ impl KnownPattern {
         (is_inside || wraps && side > 2).then_some(process - at * stride + there % side * stride)
     }
 
-    /// The orders in which dimensions are gone through, and what they are called.
+    /// The orders of the dimensions, with their names.
     fn dimension_orders(&self) -> Vec<(Vec<usize>, &'static str)> {
         let first: Vec<usize> = (0..self.shape.len()).collect();
         let last = first.iter().rev().copied().collect();
@@ -226,19 +226,22 @@ impl KnownPattern {
 
     /// With one neighbour after the other.
     fn exchanges(&self, process: usize, dimensions: &[usize], wraps: bool) -> Vec<Stage> {
-        let ways = dimensions.iter().flat_map(|&dimension| [(dimension, false), (dimension, true)]);
-        let neighbours = ways.filter_map(|(dimension, up)| self.neighbour(process, dimension, up, wraps));
+        let directions = dimensions.iter().flat_map(|&dimension| [(dimension, false), (dimension, true)]);
+        let neighbours =
+            directions.filter_map(|(dimension, up)| self.neighbour(process, dimension, up, wraps));
         neighbours.map(Stage::exchange).collect()
     }
 
-    /// To the neighbour on one side and from that on the other, and then the other way.
+    /// To the neighbour on one side and from that on the other, and then in the opposite
+    /// direction.
     fn shifts(&self, process: usize, dimensions: &[usize], wraps: bool) -> Vec<Stage> {
-        let ways = dimensions.iter().flat_map(|&dimension| [(dimension, true), (dimension, false)]);
-        ways.map(|(dimension, up)| Stage {
-            sends: self.neighbour(process, dimension, up, wraps).into_iter().collect(),
-            receives: self.neighbour(process, dimension, !up, wraps).into_iter().collect(),
-        })
-        .collect()
+        let directions = dimensions.iter().flat_map(|&dimension| [(dimension, true), (dimension, false)]);
+        directions
+            .map(|(dimension, up)| Stage {
+                sends: self.neighbour(process, dimension, up, wraps).into_iter().collect(),
+                receives: self.neighbour(process, dimension, !up, wraps).into_iter().collect(),
+            })
+            .collect()
     }
 
     /// From each corner: what comes from the neighbours before goes to those behind.
@@ -269,7 +272,7 @@ impl KnownPattern {
         flows
     }
 
-    /// Who sends to whom in a variant.
+    /// The channels of a variant.
     pub fn channels(&self, variant: &KnownVariant) -> Channels {
         let mut channels = Channels::new(self.processes()).in_stages(self.layout == Layout::Butterfly);
         for (process, events) in variant.events.iter().enumerate() {
@@ -284,7 +287,7 @@ impl KnownPattern {
     }
 }
 
-/// What a process does between two others.
+/// A stage: what a process receives and sends.
 #[derive(Clone, Debug)]
 struct Stage {
     sends: Vec<usize>,
@@ -338,8 +341,8 @@ fn tree(processes: usize, parent: fn(usize) -> usize) -> Vec<Vec<Stage>> {
     stages
 }
 
-/// The same with all messages the other way, from the last to the first.
+/// The same with all messages reversed, from the last to the first.
 fn reversed(processes: &[Vec<Stage>]) -> Vec<Vec<Stage>> {
-    let turned = |stage: &Stage| Stage { sends: stage.receives.clone(), receives: stage.sends.clone() };
-    processes.iter().map(|stages| stages.iter().rev().map(turned).collect()).collect()
+    let reversed = |stage: &Stage| Stage { sends: stage.receives.clone(), receives: stage.sends.clone() };
+    processes.iter().map(|stages| stages.iter().rev().map(reversed).collect()).collect()
 }

@@ -1,5 +1,4 @@
-//! Communication between processes: what traces of messages and collective operations say
-//! about a program.
+//! Communication between processes, from traces of messages and collective operations.
 
 mod call;
 mod communicators;
@@ -20,7 +19,7 @@ pub use description::Description;
 pub use join::{CommunicationPattern, Occurrence, Part, communication_patterns};
 pub use known::{KnownPattern, KnownVariant};
 pub use partners::{Disagreement, Link, Partners, Traffic, Unmatched};
-pub use peers::{GridTold, Peers, PeersTold};
+pub use peers::{PeerGrid, PeerRewrite, Peers};
 pub use processes::{ProcessTrace, Processes};
 pub use topology::{Channels, Direction, Layout, Topology};
 pub use trace_patterns::{FirstPlace, TracePatterns};

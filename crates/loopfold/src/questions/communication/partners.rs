@@ -1,14 +1,14 @@
-//! Partners: which send is which receive, and which calls are the same collective operation.
+//! Matches sends with receives, and the calls of a collective operation with each other.
 //!
-//! Messages from one process to another with the same communicator and tag are received in
-//! the order in which they are sent, so the n-th send belongs to the n-th receive; the n-th
+//! Messages from one process to another with the same communicator and tag are received in the
+//! order in which they are sent, so the n-th send belongs to the n-th receive; the n-th
 //! collective operation on a communicator is the same one for all of its members. A receive
-//! that leaves open from whom or with which tag takes what no other receive has taken; its
-//! partner is known only where one process alone can have sent it, and in one order.
+//! with a wildcard source or tag takes what no other receive has taken; its partner is known
+//! only if a single process can have sent it, in a single order.
 //!
-//! Both ends are compared with their loops ([`zip`]), so the cost goes with what is written;
-//! where loops do not go together, only the first messages are followed.
-//! What is left over at one end is communication that never came to an end: often the bug.
+//! Both ends are compared with their loops ([`zip`]), so the cost is O(written events). Where
+//! the lengths of loops do not fit each other, only the first messages are matched. Messages
+//! that remain at one end were never completed, which is often the bug.
 
 use super::call::{CommId, Message, Peer, WORLD};
 use super::processes::{DoneEvent, Processes};
@@ -18,27 +18,27 @@ use crate::{Error, Result, Symbol};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 
-/// What is between two processes.
+/// The messages between two processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// How many messages.
     pub messages: u64,
-    /// How many bytes, as far as events say so.
+    /// How many bytes, of the events that state it.
     pub bytes: u64,
 }
 
 /// Messages of one kind that have no other end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmatched {
-    /// Sends that nobody received, or receives that nobody sent to.
+    /// Sends that were never received, or receives without a send.
     pub sent: bool,
-    /// Who sends; nothing if it could be several.
+    /// The sender. `None` if it could be several.
     pub from: Option<u32>,
-    /// Who receives.
+    /// The receiver.
     pub to: u32,
     /// The communicator.
     pub comm: String,
-    /// The tag; nothing if it could be several.
+    /// The tag. `None` if it could be several.
     pub tag: Option<i64>,
     /// How many there are.
     pub count: u64,
@@ -53,11 +53,11 @@ pub struct Disagreement {
     pub comm: String,
     /// Which of its operations is the first that they disagree on, from 0.
     pub nth: u64,
-    /// For both, the stream, the position and the event; nothing where a stream has ended.
+    /// For both, the stream, the position and the event. `None` where a stream has ended.
     pub seen: [(usize, Option<(u64, Symbol)>); 2],
 }
 
-/// Who communicates with whom, event by event.
+/// The partners of every event.
 #[derive(Clone, Debug, Default)]
 pub struct Partners {
     /// For each stream: shown events, and the stream and shown event at the other end;
@@ -71,11 +71,12 @@ pub struct Partners {
     pub unmatched: Vec<Unmatched>,
     /// Collective operations that members disagree on, the first for each communicator and member.
     pub disagreements: Vec<Disagreement>,
-    /// Messages to or from processes of which there is no stream.
+    /// Messages to or from processes without a stream.
     pub absent: u64,
-    /// Receives from whoever sends whose partner is not known.
+    /// Receives from any source whose partner is unknown.
     pub unresolved: u64,
-    /// True if some events have partners that are not known, as their loops do not go together.
+    /// True if some events have unknown partners, because the lengths of their loops do not fit
+    /// each other.
     pub is_cut: bool,
 }
 
@@ -124,7 +125,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Those that leave less open take first.
+    /// Receives with fewer wildcards take first.
     fn openness(&self) -> Openness {
         match (self.from, self.tag) {
             (_, Some(_)) => Openness::Sender,
@@ -133,7 +134,7 @@ impl Wanted {
         }
     }
 
-    /// What is open in one of the two.
+    /// The wildcards of either.
     fn or(self, other: Self) -> Self {
         let from = self.from.filter(|_| self.from == other.from);
         Self { from, tag: self.tag.filter(|_| self.tag == other.tag), ..self }
@@ -180,7 +181,8 @@ struct Matching<'p, 'a> {
 }
 
 /// Ends of messages, and steps to match them, beyond a number for each written event. An event
-/// has one or two, unless it is a list; a pair of loops that go together takes a few steps.
+/// has one or two, unless it is a list; a pair of loops that iterate in lockstep takes a few
+/// steps.
 const MOST_MORE: u64 = 1 << 24;
 const MOST_EACH: u64 = 64;
 
@@ -455,7 +457,8 @@ impl<'p, 'a> Matching<'p, 'a> {
         }
     }
 
-    /// What one process has sent to another, with all tags that are left, where that is asked for.
+    /// What one process has sent to another, with all tags that are left, where that is
+    /// requested.
     fn sends_in_order(
         &self,
         left: &[Left<'_>],
@@ -534,8 +537,8 @@ impl<'p, 'a> Matching<'p, 'a> {
         self.result.unmatched.push(Unmatched { sent, from, to, comm, tag, count, first });
     }
 
-    /// The stream and position of the n-th message of a kind that a process sends or receives;
-    /// nothing if enough others have been looked for.
+    /// The stream and position of the n-th message of a kind that a process sends or receives.
+    /// Returns `None` if the limit of such searches is reached.
     fn find(
         &self,
         (own, comm): (u32, CommId),
@@ -582,7 +585,7 @@ impl<'p, 'a> Matching<'p, 'a> {
     }
 
     /// For each group the streams of processes that are members and do nothing there, one for
-    /// each of them, as far as it is known who is a member.
+    /// each of them, if the members are known.
     fn idle_members(&self) -> HashMap<usize, Vec<(usize, Vec<Node>)>> {
         let Processes { calls, communicators, .. } = self.processes;
         let mut ids: HashMap<&str, CommId> = HashMap::new();
@@ -611,8 +614,8 @@ impl<'p, 'a> Matching<'p, 'a> {
         idle
     }
 
-    /// Links what two members do together, and tells which operation is the first that they
-    /// disagree on.
+    /// Links the operations of two members, and returns the first operation on which they
+    /// disagree.
     fn match_collective(&mut self, first: &[Node], second: &[Node]) -> Option<u64> {
         let mut differs: Option<u64> = None;
         let mut steps = self.steps;
@@ -650,7 +653,7 @@ impl<'p, 'a> Matching<'p, 'a> {
     }
 }
 
-/// Where the links of each of so many events begin, and where the last ones end.
+/// Where the links of each of this many events begin, and where the last ones end.
 fn starts(links: &[Link], events: usize) -> Vec<u32> {
     let mut starts = vec![0u32; events + 1];
     links.iter().for_each(|link| starts[link.index as usize + 1] += 1);
@@ -660,7 +663,7 @@ fn starts(links: &[Link], events: usize) -> Vec<u32> {
     starts
 }
 
-/// What was sent, and how much of it receives have taken.
+/// Sent messages, and how many of them receives have taken.
 struct Left<'a> {
     channel: Channel,
     sent: &'a [Node],
@@ -685,8 +688,8 @@ impl Left<'_> {
     }
 }
 
-/// For each process and communicator, messages that have been sent and are left, of which it is
-/// not known which they are: those that receives from anyone left, and those that others did.
+/// For each process and communicator, how many sent messages are left, but not which: those
+/// left by receives from any source, and those left by others.
 type Undecided = BTreeMap<(u32, CommId), [(Wanted, u64); 2]>;
 
 /// Which of what is left each kind of receive can mean.
@@ -698,11 +701,11 @@ fn fitting(left: &[Left<'_>]) -> HashMap<Wanted, Vec<usize>> {
     fitting
 }
 
-/// Those of them of which something is left.
+/// Those that have something left.
 fn candidates(left: &[Left<'_>], fitting: &HashMap<Wanted, Vec<usize>>, wanted: &Wanted) -> Vec<usize> {
     let all = fitting.get(wanted).into_iter().flatten().copied();
     all.filter(|&at| left[at].rest() > 0).collect()
 }
 
-/// Of more channels it is not said where their first message without another end is.
+/// For more channels than this, the first unmatched message is not located.
 const MOST_LOCATED: usize = 1000;

@@ -1,27 +1,27 @@
-//! What the processes of a trace do: of each stream the events that have to do with other
-//! processes, with their repetitions written once, in two forms. The *exact* form has them as
-//! they are, so that messages can be matched by their tags; the *shown* form leaves out what
-//! does not count (the envelope of messages), and is what patterns are looked for in. The two
-//! have different loops; both at once are a nest of pairs ([`Joint`]).
+//! Extracts the communication of each stream as a loop nest, in two forms. The *exact* form
+//! keeps all fields, so that messages can be matched by their tags; the *shown* form omits the
+//! envelope of messages, and patterns are searched in it. The two have different loops;
+//! together they are a nest of pairs ([`Joint`]).
 //!
-//! In both, events in different functions are different while loops are looked for, so that a
-//! repetition never hides in which functions it happened.
+//! In both, the search for loops treats events in different functions as different, so that a
+//! repetition lies in one function.
 //!
-//! Streams that are the same are looked at once. Time: that of unfolding and of folding twice. Memory: 8 bytes for each event of the stream that is being
-//! looked at, and that of the folder; what is kept goes with what is written.
+//! Equal streams are processed once. Time: that of unfolding and of folding twice. Memory: 8
+//! bytes for each event of the current stream, and that of the folder; the result is O(written
+//! events).
 
 use super::call::{Call, Calls};
 use super::communicators::Communicators;
 use super::zip::{Joint, Node, Sequence};
 use crate::fold::{Fold, FoldedStream};
 use crate::parallel::parallel_map;
-use crate::questions::patterns::{EventChoice, FoldStream, KeptPositions, LoopCollapsed, Only, Room};
+use crate::questions::patterns::{EventChoice, FoldStream, KeptPositions, LoopCollapsed, MemoryBudget, Only};
 use crate::trace::{Alphabet, Name, Projection, Role};
 use crate::{Result, RuleId, Symbol};
 use hashbrown::HashMap;
 use std::sync::Arc;
 
-/// What one stream does.
+/// The communication of one stream.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessTrace {
     shown: LoopCollapsed,
@@ -62,13 +62,13 @@ impl ProcessTrace {
     }
 }
 
-/// What all streams of a trace do.
+/// The communication of all streams of a trace.
 #[derive(Clone, Debug)]
 pub struct Processes<'a> {
     pub(super) fold: &'a Fold,
     pub(super) calls: Calls,
     pub(super) communicators: Communicators,
-    /// What shown symbols mean, and what they say of communication.
+    /// The meanings of shown symbols, and their communication.
     alphabet: Alphabet,
     pub(super) shown_calls: Calls,
     traces: Vec<Arc<ProcessTrace>>,
@@ -77,7 +77,7 @@ pub struct Processes<'a> {
     numbers: HashMap<String, u32>,
     /// The streams whose stored loops were taken.
     stored: Vec<usize>,
-    /// Which symbols of the fold are looked at.
+    /// Which symbols of the fold are examined.
     taken: Vec<bool>,
     all_events: bool,
 }
@@ -88,7 +88,12 @@ const NOWHERE: u32 = u32::MAX;
 impl<'a> Processes<'a> {
     /// Looks at all streams, with the loops that `fold_stream` finds, such as those of the folder
     /// `outermost`.
-    pub fn of(fold: &'a Fold, choice: &EventChoice, room: Room, fold_stream: FoldStream<'_>) -> Result<Self> {
+    pub fn of(
+        fold: &'a Fold,
+        choice: &EventChoice,
+        budget: MemoryBudget,
+        fold_stream: FoldStream<'_>,
+    ) -> Result<Self> {
         let calls = Calls::of(fold.alphabet());
         let communicators = Communicators::of(fold);
         let ignore = if calls.is_empty() { Vec::new() } else { choice.left_out.clone() };
@@ -98,10 +103,10 @@ impl<'a> Processes<'a> {
         let mut roots: Vec<RuleId> = fold.streams().iter().map(FoldedStream::root).collect();
         roots.sort_unstable();
         roots.dedup();
-        let is_long = |root: RuleId| fold.length(root) > room.events;
-        let distinct = parallel_map(&roots, room.threads, |&root| {
+        let is_long = |root: RuleId| fold.length(root) > budget.events;
+        let distinct = parallel_map(&roots, budget.threads, |&root| {
             let trace = match is_long(root) {
-                true => doing_as_stored(fold, root, &kinds, &shown, room.symbols),
+                true => doing_as_stored(fold, root, &kinds, &shown, budget.symbols),
                 false => process_trace(fold, root, &kinds, &shown, fold_stream),
             };
             trace.map(Arc::new)
@@ -142,12 +147,12 @@ impl<'a> Processes<'a> {
         !self.calls.is_empty() && !self.all_events
     }
 
-    /// From positions among the events that are looked at to those of the streams.
+    /// From positions among the events that are examined to those of the streams.
     pub fn positions(&self) -> KeptPositions<'a> {
         KeptPositions::new(self.fold, &self.taken)
     }
 
-    /// What shown symbols mean.
+    /// The meanings of shown symbols.
     pub fn alphabet(&self) -> &Alphabet {
         &self.alphabet
     }
@@ -157,7 +162,7 @@ impl<'a> Processes<'a> {
         &self.communicators
     }
 
-    /// What each stream does.
+    /// The communication of each stream.
     pub fn traces(&self) -> &[Arc<ProcessTrace>] {
         &self.traces
     }
@@ -168,8 +173,8 @@ impl<'a> Processes<'a> {
         self.functions.get(function as usize).map(String::as_str)
     }
 
-    /// How often a function is entered in a stream. It was counted while the stream was looked
-    /// at; not where all events are, as in a trace without communication.
+    /// How often a function is entered in a stream. It was counted while the stream was
+    /// examined; not where all events are, as in a trace without communication.
     pub fn calls(&self, stream: usize, function: &str) -> u64 {
         let Some(&number) = self.numbers.get(function) else { return 0 };
         let entered = &self.traces[stream].entered;
@@ -177,7 +182,7 @@ impl<'a> Processes<'a> {
     }
 }
 
-/// What is done with each symbol.
+/// The treatment of each symbol.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     LeftOut,

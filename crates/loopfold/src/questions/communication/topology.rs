@@ -1,5 +1,5 @@
-//! Communication by its shape: which of the well-known topologies it is, and how far it
-//! departs from that.
+//! Classifies communication: finds the nearest of the well-known topologies, and the deviation
+//! from it.
 //!
 //! A topology is a set of channels, each from a process to another; those of a pattern are
 //! compared with those that each topology would have. Processes are taken in the order of
@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Who sends to whom: channels between processes `0..processes`, each from one to another.
+/// The channels between processes `0..processes`, each from a sender to a receiver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Channels {
     processes: usize,
@@ -22,7 +22,7 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// No channels between so many processes.
+    /// No channels between this many processes.
     pub fn new(processes: usize) -> Self {
         Self { processes, ..Self::default() }
     }
@@ -34,7 +34,7 @@ impl Channels {
         }
     }
 
-    /// Says that exchanges come in stages: this tells a butterfly from a hypercube.
+    /// Sets that exchanges come in stages: this distinguishes a butterfly from a hypercube.
     #[must_use]
     pub fn in_stages(mut self, in_stages: bool) -> Self {
         self.in_stages = in_stages;
@@ -51,8 +51,8 @@ impl Channels {
         self.pairs.iter().copied()
     }
 
-    /// The well-known topology that these channels are nearest to; none if they are near
-    /// to none, or hardly any process takes part.
+    /// The nearest well-known topology. Returns `None` if none is near, or hardly any process
+    /// takes part.
     ///
     /// ```
     /// use loopfold::questions::communication::{Channels, Direction, Layout};
@@ -107,11 +107,11 @@ impl Channels {
     /// A line, ring, mesh, torus or wavefront of this shape.
     fn grid(&self, shape: &[usize]) -> Option<Topology> {
         let grid = Grid { shape };
-        let (mut steps, mut wraps) = (Ways::default(), Ways::default());
+        let (mut steps, mut wraps) = (DirectionCounts::default(), DirectionCounts::default());
         for (from, to) in self.pairs() {
-            match grid.way(from, to) {
-                Some(Way { dimension, up, wraps: false }) => steps[dimension][usize::from(up)] += 1,
-                Some(Way { dimension, up, wraps: true }) => wraps[dimension][usize::from(up)] += 1,
+            match grid.neighbour_step(from, to) {
+                Some(NeighbourStep { dimension, up, wraps: false }) => steps[dimension][usize::from(up)] += 1,
+                Some(NeighbourStep { dimension, up, wraps: true }) => wraps[dimension][usize::from(up)] += 1,
                 None => {}
             }
         }
@@ -121,16 +121,17 @@ impl Channels {
         let (mut wrapping, mut open) = (0, 0);
         for (dimension, &length) in shape.iter().enumerate() {
             let rows = self.processes / length;
-            let used = [0, 1].map(|way| 2 * steps[dimension][way] > rows * (length - 1));
+            let used = [0, 1].map(|side| 2 * steps[dimension][side] > rows * (length - 1));
             directions.push(Direction::of(used)?);
-            let in_use =
-                |counts: &Ways| (0..2).filter(|&way| used[way]).map(|way| counts[dimension][way]).sum();
-            let ways = usize::from(used[0]) + usize::from(used[1]);
+            let in_use = |counts: &DirectionCounts| {
+                (0..2).filter(|&side| used[side]).map(|side| counts[dimension][side]).sum()
+            };
+            let sides = usize::from(used[0]) + usize::from(used[1]);
             let (stepping, wrapped): (usize, usize) = (in_use(&steps), in_use(&wraps));
-            ideal += ways * rows * (length - 1);
+            ideal += sides * rows * (length - 1);
             present += stepping;
-            if length > 2 && 2 * wrapped > ways * rows {
-                ideal += ways * rows;
+            if length > 2 && 2 * wrapped > sides * rows {
+                ideal += sides * rows;
                 present += wrapped;
                 wrapping += 1;
             } else if length > 2 {
@@ -165,7 +166,7 @@ impl Channels {
         let (centre, counts) = touching.iter().enumerate().max_by_key(|(_, [into, out])| into + out)?;
         let rays = self.processes - 1;
         let used = counts.map(|count| 2 * count > rays);
-        let present = (0..2).filter(|&way| used[way]).map(|way| counts[way]).sum();
+        let present = (0..2).filter(|&side| used[side]).map(|side| counts[side]).sum();
         let ideal = rays * (usize::from(used[0]) + usize::from(used[1]));
         let directions = vec![Direction::of(used)?];
         let star = self.compared(Layout::Star, vec![self.processes], directions, ideal, present)?;
@@ -185,8 +186,8 @@ impl Channels {
         self.compared(layout, shape, vec![Direction::Both; bits], self.processes * bits, present)
     }
 
-    /// The best tree of a kind, which is told by the parent of each process when 0 is the
-    /// root; if another is, the numbers count from there, around.
+    /// The best tree of a kind, which is given by the parent of each process when 0 is the
+    /// root; for another root the numbers count from there, modulo the number of processes.
     fn trees(&self, layout: Layout, parent: fn(usize) -> usize) -> Option<Topology> {
         let n = self.processes;
         let root_degree = (1..n).filter(|&process| parent(process) == 0).count();
@@ -239,7 +240,7 @@ fn nearest(candidates: Vec<Topology>) -> Option<Topology> {
     best
 }
 
-/// Channels that depart by a larger share have no name.
+/// Channels with a larger deviation have no name.
 const FARTHEST: f64 = 0.2;
 /// Roots that are tried.
 const MOST_ROOTS: usize = 1024;
@@ -272,7 +273,7 @@ fn high_binomial_parent(process: usize) -> usize {
 }
 
 /// Channels by dimension, and by whether they lead up.
-type Ways = [[usize; 2]; 3];
+type DirectionCounts = [[usize; 2]; 3];
 
 /// Processes in row-major order.
 struct Grid<'a> {
@@ -280,7 +281,7 @@ struct Grid<'a> {
 }
 
 /// A channel between neighbours.
-struct Way {
+struct NeighbourStep {
     dimension: usize,
     up: bool,
     /// True if it leads from one end to the other.
@@ -288,9 +289,9 @@ struct Way {
 }
 
 impl Grid<'_> {
-    /// How a channel leads to a neighbour, if it does.
-    fn way(&self, mut from: usize, mut to: usize) -> Option<Way> {
-        let mut way = None;
+    /// The step of a channel between neighbours. Returns `None` for other channels.
+    fn neighbour_step(&self, mut from: usize, mut to: usize) -> Option<NeighbourStep> {
+        let mut step = None;
         for (dimension, &length) in self.shape.iter().enumerate().rev() {
             let (here, there) = (from % length, to % length);
             (from, to) = (from / length, to / length);
@@ -302,16 +303,16 @@ impl Grid<'_> {
             let is_near = apart == 1 || apart == length - 1;
             // Around the end the next one has a smaller number.
             let up = (here < there) != wraps;
-            if way.is_some() || !is_near {
+            if step.is_some() || !is_near {
                 return None;
             }
-            way = Some(Way { dimension, up, wraps });
+            step = Some(NeighbourStep { dimension, up, wraps });
         }
-        way
+        step
     }
 }
 
-/// What a topology is called.
+/// The kind of a topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
     /// Each with the next one.
@@ -339,7 +340,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// What people call it.
+    /// The usual name.
     pub fn name(self) -> &'static str {
         match self {
             Layout::Line => "line",
@@ -357,7 +358,7 @@ impl Layout {
     }
 }
 
-/// Which way messages go in a dimension: up is towards larger numbers, or away from the
+/// The direction of messages in a dimension: up is towards larger numbers, or away from the
 /// root of a tree and the centre of a star.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
@@ -365,7 +366,7 @@ pub enum Direction {
     Up,
     /// Only down.
     Down,
-    /// Both ways.
+    /// Both directions.
     Both,
 }
 
@@ -381,14 +382,14 @@ impl Direction {
     }
 }
 
-/// A topology, and how far some channels depart from it.
+/// A topology, and the deviation of some channels from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
-    /// What it is called.
+    /// Its name.
     pub layout: Layout,
     /// The number of processes in each dimension.
     pub shape: Vec<usize>,
-    /// Which way messages go in each dimension.
+    /// The direction of messages in each dimension.
     pub directions: Vec<Direction>,
     /// The root of a tree or the centre of a star.
     pub root: Option<usize>,

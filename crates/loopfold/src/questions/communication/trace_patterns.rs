@@ -1,8 +1,8 @@
-//! All patterns of a trace in one list: what several processes do together first, then what
-//! single processes repeat; each in the order that was asked for, numbered from 1.
+//! Lists all patterns of a trace: those of several processes first, then those of single
+//! processes; each in the requested order, numbered from 1.
 //!
 //! Time and memory are those of [`Patterns::of`], [`Partners::of`] and
-//! [`communication_patterns`], which see. A trace without communication costs the first alone.
+//! [`communication_patterns`]. A trace without communication costs the first alone.
 
 use super::join::{CommunicationPattern, Part, communication_patterns};
 use super::partners::Partners;
@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 /// The patterns of a trace.
 #[derive(Clone, Debug)]
 pub struct TracePatterns {
-    /// Those of several processes, in the order that was asked for.
+    /// Those of several processes, in the order that was requested.
     pub communication: Vec<CommunicationPattern>,
     /// Those of single processes.
     pub process: Patterns,
@@ -31,8 +31,8 @@ pub enum FirstPlace {
     Communication(Vec<Part>),
 }
 
-/// The first patterns that others may be a part of, and the occurrences of each that are looked
-/// at.
+/// The first patterns that others may be a part of, and the occurrences of each that are
+/// examined.
 const SURVEYED: usize = 100;
 const SURVEYED_OCCURRENCES: usize = 1000;
 
@@ -78,8 +78,8 @@ impl TracePatterns {
         Some(FirstPlace::Process(Part { stream: stream as u32, start, end }))
     }
 
-    /// The number of the smallest pattern of several processes that such a pattern is a part of,
-    /// as far as its first place says. The first 100 are looked at.
+    /// The number of the smallest pattern of several processes that such a pattern is a part
+    /// of, judged by its first place. The first 100 are examined.
     pub fn within(&self, pattern: &CommunicationPattern) -> Option<usize> {
         let first = pattern.parts()[0];
         let mut smallest: Option<(u32, usize)> = None;
@@ -101,8 +101,8 @@ impl TracePatterns {
         smallest.map(|(_, number)| number)
     }
 
-    /// For each of so many streams the stretches of what is shown in which patterns are, with the
-    /// numbers of the patterns: the shortest first.
+    /// For each of this many streams the stretches of what is shown in which patterns are, with
+    /// the numbers of the patterns: the shortest first.
     pub fn stretches(&self, streams: usize) -> Vec<Vec<(u32, u32, usize)>> {
         let mut stretches = vec![Vec::new(); streams];
         for (pattern, number) in self.communication.iter().zip(1..) {

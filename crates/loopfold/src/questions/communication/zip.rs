@@ -1,18 +1,18 @@
-//! Two sequences in nested loops, event by event: the n-th of one belongs to the n-th of the
-//! other. This is how messages find each other, and calls of a collective operation.
+//! Pairs the events of two loop nests by position: the n-th event of one with the n-th of the
+//! other. It matches messages, and the calls of a collective operation.
 //!
-//! Loops that go together are passed over together: where one has `a` events an iteration and
-//! the other `b`, a stretch of lcm(a, b) events is compared once and stands for all of its
-//! repetitions. So the cost goes with what is written, not with how often it is repeated; where
-//! loops do not go together it goes with the events of the shorter one, at worst, and so there
-//! are only so many steps.
+//! Loops iterate in lockstep: where one has `a` events an iteration and the other `b`, a
+//! stretch of lcm(a, b) events is compared once and stands for all of its repetitions. So the
+//! cost is O(written events), independent of the repetitions. Where the lengths of loops do not
+//! fit each other, it is O(events of the shorter one) in the worst case, so the number of steps
+//! is limited.
 
 /// An event, or a loop of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Node {
     /// An event, by its index among those that are written.
     Event(u32),
-    /// What is repeated; in a box, as most nodes are events.
+    /// A loop; boxed, as most nodes are events.
     Loop(Box<Loop>),
 }
 
@@ -58,7 +58,7 @@ struct Frame<'a> {
     is_entered: bool,
 }
 
-/// What is ahead.
+/// The next node.
 #[derive(Clone, Copy)]
 enum Head {
     Event(u32),
@@ -130,7 +130,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes over so many iterations of the loop ahead, or over the event.
+    /// Skips this many iterations of the loop ahead, or the event.
     fn skip(&mut self, iterations: u64) {
         let is_at_frame = self.is_at_frame();
         let Some(frame) = self.frames.last_mut() else { return };
@@ -165,46 +165,46 @@ pub(super) struct Pair {
     pub(super) nth: u64,
 }
 
-/// Who is told which events belong together.
-pub(super) trait Tell {
-    /// These do.
+/// Receives the pairs of events that belong together.
+pub(super) trait PairSink {
+    /// A pair.
     fn pair(&mut self, pair: Pair);
 
-    /// What is told until the end is repeated so often.
+    /// The pairs up to the end are repeated this often.
     fn begin(&mut self, _times: u64) {}
 
     /// The end of what is repeated.
     fn end(&mut self) {}
 }
 
-impl<F: FnMut(Pair)> Tell for F {
+impl<F: FnMut(Pair)> PairSink for F {
     fn pair(&mut self, pair: Pair) {
         self(pair);
     }
 }
 
-/// Tells which events belong together. What one sequence has more than the other belongs to
-/// nothing. Pairs are told in the order of their first occurrences, until the steps are used up.
-pub(super) fn zip(left: &[Node], right: &[Node], steps: &mut u64, tell: &mut impl Tell) {
+/// Emits the pairs of events, in the order of their first occurrences, until the steps are used
+/// up. The rest of the longer sequence has no partners.
+pub(super) fn zip(left: &[Node], right: &[Node], steps: &mut u64, sink: &mut impl PairSink) {
     let (a, b) = (Cursor::new(left, 1, events(left)), Cursor::new(right, 1, events(right)));
-    zip_at(a, b, (0, 1), steps, tell);
+    zip_at(a, b, (0, 1), steps, sink);
 }
 
-/// Goes to where both are empty or one is. Each level of the recursion is half as long as the
-/// one above it, at most, so there are no more than 64.
+/// Stops when one of the two is empty. Each level of the recursion is at most half as long as
+/// the one above it, so there are at most 64.
 fn zip_at(
     mut a: Cursor<'_>,
     mut b: Cursor<'_>,
     (mut nth, times): (u64, u64),
     steps: &mut u64,
-    tell: &mut impl Tell,
+    sink: &mut impl PairSink,
 ) {
     while let (Some(left), Some(right)) = (a.head(), b.head()) {
         let Some(left_over) = steps.checked_sub(1) else { return };
         *steps = left_over;
         match (left, right) {
             (Head::Event(left), Head::Event(right)) => {
-                tell.pair(Pair { left, right, times, nth });
+                sink.pair(Pair { left, right, times, nth });
                 nth = nth.saturating_add(1);
                 a.skip(1);
                 b.skip(1);
@@ -219,9 +219,9 @@ fn zip_at(
                         let (left_times, right_times) = (stretch / in_left, stretch / in_right);
                         let once_left = Cursor::new(a.body(), left_times, in_left);
                         let once_right = Cursor::new(b.body(), right_times, in_right);
-                        tell.begin(stretches);
-                        zip_at(once_left, once_right, (nth, times.saturating_mul(stretches)), steps, tell);
-                        tell.end();
+                        sink.begin(stretches);
+                        zip_at(once_left, once_right, (nth, times.saturating_mul(stretches)), steps, sink);
+                        sink.end();
                         // An event can be many messages, which can then be more than 2^64.
                         nth = nth.saturating_add(stretch * stretches);
                         a.skip(left_times * stretches);
@@ -292,14 +292,15 @@ pub(super) struct Joint {
 impl Joint {
     pub(super) fn of(left: &[Node], right: &[Node]) -> (Vec<(u32, u32)>, Vec<Node>) {
         let mut joint = Self::default();
-        // Both have the events of a stream that was held in memory, so there is an end to it.
+        // Both have the events of a stream that was held in memory, so the number of steps is
+        // bounded.
         let mut steps = u64::MAX;
         zip(left, right, &mut steps, &mut joint);
         (joint.pairs, joint.sequence.finish())
     }
 }
 
-impl Tell for Joint {
+impl PairSink for Joint {
     fn pair(&mut self, pair: Pair) {
         let number = self.pairs.len() as u32;
         self.pairs.push((pair.left, pair.right));
@@ -389,11 +390,11 @@ mod tests {
                     first.push((pair, nth as u64));
                 }
             }
-            let mut told: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+            let mut counts: BTreeMap<(u32, u32), u64> = BTreeMap::new();
             let mut order = Vec::new();
             let mut steps = 1 << 20;
             zip(&left, &right, &mut steps, &mut |pair: Pair| {
-                let sum = told.entry((pair.left, pair.right)).or_default();
+                let sum = counts.entry((pair.left, pair.right)).or_default();
                 if *sum == 0 {
                     order.push(((pair.left, pair.right), pair.nth));
                 }
@@ -404,7 +405,7 @@ mod tests {
             written_out(&joint, &mut both);
             let both: Vec<(u32, u32)> = both.into_iter().map(|pair| pairs[pair as usize]).collect();
             assert_eq!(both, a.iter().copied().zip(b.iter().copied()).collect::<Vec<_>>());
-            assert_eq!(told, expected, "{left:?}\n{right:?}");
+            assert_eq!(counts, expected, "{left:?}\n{right:?}");
             assert_eq!(order, first, "{left:?}\n{right:?}");
         }
     }
@@ -415,33 +416,33 @@ mod tests {
         // Loops of four events beside loops of two, and a nest beside a plain loop.
         let left = [many(1 << 40, vec![many(2, body(0))]), many(1 << 50, body(2))];
         let right = [many(1 << 41, body(5)), many(1 << 51, vec![Node::Event(9)])];
-        let mut told = Vec::new();
+        let mut pairs = Vec::new();
         let mut steps = 100;
-        zip(&left, &right, &mut steps, &mut |pair: Pair| told.push((pair.left, pair.right, pair.times)));
-        assert_eq!(told, [(0, 5, 1 << 41), (1, 6, 1 << 41), (2, 9, 1 << 50), (3, 9, 1 << 50)]);
+        zip(&left, &right, &mut steps, &mut |pair: Pair| pairs.push((pair.left, pair.right, pair.times)));
+        assert_eq!(pairs, [(0, 5, 1 << 41), (1, 6, 1 << 41), (2, 9, 1 << 50), (3, 9, 1 << 50)]);
     }
 
     #[test]
-    fn there_is_an_end_where_loops_do_not_go_together() {
+    fn the_steps_end_where_loops_are_not_in_lockstep() {
         // 2^60 events each, in iterations of which only one in 2^30 begins with another.
         let body = |events: u64| vec![many(events, vec![Node::Event(0)]), Node::Event(1)];
         let (left, right) = ([many(1 << 30, body(1 << 30))], [many(1 << 30, body((1 << 30) - 2))]);
-        let (mut steps, mut told) = (10_000, 0);
-        zip(&left, &right, &mut steps, &mut |_: Pair| told += 1);
+        let (mut steps, mut pairs) = (10_000, 0);
+        zip(&left, &right, &mut steps, &mut |_: Pair| pairs += 1);
         assert_eq!(steps, 0);
-        assert!(told > 1000, "{told}");
+        assert!(pairs > 1000, "{pairs}");
     }
 
     #[test]
     fn more_than_can_be_counted_is_no_harm() {
         let many_messages = |first| many(1 << 60, (first..first + 64).map(Node::Event).collect());
         let (left, right) = ([many_messages(0), Node::Event(70)], [many_messages(100), Node::Event(170)]);
-        let mut told = Vec::new();
-        zip(&left, &right, &mut 100_000, &mut |pair: Pair| told.push((pair.left, pair.right)));
-        told.sort_unstable();
-        told.dedup();
+        let mut pairs = Vec::new();
+        zip(&left, &right, &mut 100_000, &mut |pair: Pair| pairs.push((pair.left, pair.right)));
+        pairs.sort_unstable();
+        pairs.dedup();
         let expected = (0..64).map(|index| (index, 100 + index)).chain([(70, 170)]);
-        assert!(told.into_iter().eq(expected));
+        assert!(pairs.into_iter().eq(expected));
     }
 
     #[test]

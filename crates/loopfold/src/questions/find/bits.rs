@@ -100,7 +100,7 @@ impl Wide {
         self.0.get(index).copied().unwrap_or(0)
     }
 
-    /// Pairs of words of two sets, as far as both have any.
+    /// Pairs of words of two sets, up to the end of the shorter one.
     fn pairs<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = (u64, u64)> + 'a {
         self.0.iter().copied().zip(other.0.iter().copied())
     }

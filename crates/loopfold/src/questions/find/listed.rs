@@ -1,5 +1,5 @@
-//! Long queries that are rare: a part of the query is found first, and what stands
-//! around it is compared event by event.
+//! Searches for long, rare queries: first for a part of the query, then compares the events
+//! around it one by one.
 //!
 //! A part of 64 events needs one machine word where the whole query needs many. It is
 //! taken from around the query's rarest event, so mostly little is left to compare. The
@@ -22,12 +22,12 @@ const PART: usize = 64;
 /// Items of the fold for each place that may be compared.
 const ITEMS_A_PLACE: u64 = 16;
 
-/// Rules nested deeper than this make it too long a way to a place: no folder makes
-/// such, but an archive can.
+/// Deeper rules make the descent to a place too long. No folder makes such rules, but an
+/// archive can contain them.
 const DEEPEST: u32 = 1000;
 
 impl Listed {
-    /// All occurrences of a query of more events than a part; `None` if there is too
+    /// All occurrences of a query of more events than a part. Returns `None` if there is too
     /// much to compare.
     pub(super) fn of(fold: &Fold, query: &Query) -> Result<Option<Self>> {
         let Some(start) = start_of_part(fold, query) else { return Ok(None) };
@@ -71,7 +71,7 @@ struct Comparing<'a> {
 }
 
 impl Comparing<'_> {
-    /// Where the query ends in a rule; `None` if that is too much to compare.
+    /// Where the query ends in a rule. Returns `None` if that is too much to compare.
     fn ends_in(&mut self, rule: RuleId, parts: &impl OccurrenceIndex) -> Option<Vec<u64>> {
         let mut search = parts.search(rule);
         let mut ends = Vec::new();

@@ -1,9 +1,9 @@
 //! The match summaries of all rules, and the cursor that they guide to where the query occurs.
 //!
-//! One pass over the rules makes the summaries. A rule without a symbol of the query costs
-//! one look at each of its items and has no summary of its own; the others have one of 40
-//! bytes, and for queries of more than 64 events up to three eighths of a byte for each event
-//! besides. A node refers to its summary by 4 bytes, so that the pass stays in the cache.
+//! One pass over the rules makes the summaries. A rule without a symbol of the query costs one
+//! test of each of its items and has no summary of its own; the others have one of 40 bytes,
+//! and for queries of more than 64 events up to three eighths of a byte for each event besides.
+//! A node refers to its summary by 4 bytes, so that the pass stays in the cache.
 //!
 //! The search keeps the suffix overlaps of what lies behind it, so it knows for every stretch
 //! ahead how many occurrences end in it. Finding one occurrence costs at most the items of
@@ -76,7 +76,7 @@ impl<'a, B: Bits> SummaryIndex<'a, B> {
 }
 
 impl<B: Bits> Summaries<B> {
-    /// The summary of a body; `None` if it is irrelevant.
+    /// The summary of a body. Returns `None` if it is irrelevant.
     #[inline]
     fn of_body(&self, body: &[Item], index_of: impl Fn(Item) -> u32) -> Option<MatchSummary<B>> {
         let Some(first) = body.iter().position(|&item| index_of(item) != IRRELEVANT) else {
@@ -100,7 +100,7 @@ impl<B: Bits> Summaries<B> {
     }
 }
 
-/// Where a query occurs in each rule, however that is known.
+/// Where a query occurs in each rule.
 pub(super) trait OccurrenceIndex: Send + Sync {
     /// How often the query occurs in a rule.
     fn count(&self, rule: RuleId) -> u64;
@@ -111,12 +111,12 @@ pub(super) trait OccurrenceIndex: Send + Sync {
 
 /// A search through a rule from one occurrence to the next.
 pub(super) trait OccurrenceSearch {
-    /// Passes over `skip` occurrences and returns the position of the last event of the next
-    /// one. When there are not so many, it ends up behind the last one, and `skip` is what
-    /// there is still to pass over.
+    /// Skips `skip` occurrences and returns the position of the last event of the next one. If
+    /// there are fewer, it moves behind the last one, and `skip` is the number of occurrences
+    /// that are missing.
     fn next_end(&mut self, skip: &mut u64) -> Option<u64>;
 
-    /// Moves on to a position and returns how many occurrences ended on the way.
+    /// Moves to a position and returns how many occurrences end before it.
     fn advance_to(&mut self, position: u64) -> u64;
 }
 

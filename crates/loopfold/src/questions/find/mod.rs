@@ -1,14 +1,13 @@
-//! Finding: how often a sequence of events occurs, and where, without unfolding.
+//! Finds how often a sequence of events occurs, and where, without unfolding.
 //!
-//! An occurrence is where the events of the query stand one directly after the other in
-//! one stream; occurrences may overlap, and all count. The answer does not depend on
-//! which folder made the fold.
+//! An occurrence is where the events of the query are consecutive in one stream; occurrences
+//! may overlap, and all count. The answer does not depend on which folder made the fold.
 //!
-//! Asking costs one pass over the items of the fold, a few nanoseconds each (see
-//! `summary`); after that a count costs nothing and a place one descent of the rules (see
-//! `matcher`). Memory: 4 bytes a node, and a summary for each rule that holds a symbol of
-//! the query. Queries of more than 64 events cost up to some nanoseconds an item for
-//! every 64 of them, unless they are rare (see `listed`).
+//! A query costs one pass over the items of the fold, a few nanoseconds each (see `summary`);
+//! after that a count costs nothing and a place one descent of the rules (see `matcher`).
+//! Memory: 4 bytes a node, and a summary for each rule that holds a symbol of the query.
+//! Queries of more than 64 events cost up to some nanoseconds an item for every 64 of them,
+//! unless they are rare (see `listed`).
 
 pub(super) mod bits;
 mod listed;
@@ -114,8 +113,8 @@ impl Found<'_> {
         self.places_in(stream).skip_to(self.count_in(stream).checked_sub(1)?)
     }
 
-    /// All occurrences, stream by stream, found as they are asked for. Passing over many
-    /// with [`Places::skip_to`] costs no more than passing over one.
+    /// All occurrences, stream by stream, found as they are requested. Skipping many with
+    /// [`Places::skip_to`] costs no more than skipping one.
     pub fn places(&self) -> Places<'_> {
         Places { found: self, streams: 0..self.fold.streams().len() as u32, search: None }
     }
@@ -169,7 +168,7 @@ pub struct Places<'f> {
 opaque_debug!(Places<'f>);
 
 impl Places<'_> {
-    /// Passes over `skip` occurrences and returns the next one.
+    /// Skips `skip` occurrences and returns the next one.
     pub fn skip_to(&mut self, mut skip: u64) -> Option<Place> {
         loop {
             if let Some((stream, search)) = &mut self.search

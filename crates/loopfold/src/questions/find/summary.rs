@@ -1,4 +1,4 @@
-//! Match summaries: what a stretch of a trace does to a query, as a monoid.
+//! Match summaries: the matches of a query in a stretch of a trace, as a monoid.
 //!
 //! For a query of m events, a stretch `u` is known by
 //! * its *suffix overlaps*: the k, 0 < k < m, for which the query's first k events end `u`;
@@ -7,10 +7,10 @@
 //! * its length, which matters only while it has infix matches (else it counts as m);
 //! * how often the query occurs in it, overlaps included.
 //!
-//! `u` and `v` side by side: where a suffix overlap of `u` and a prefix overlap of `v` have
-//! the same k, there is one more occurrence; a suffix overlap of `u` goes on through `v` if `v`
-//! has it as an infix match, and likewise to the left. Repeating a stretch without infix matches
-//! changes nothing but the count, so a repeat costs O(log m) joins, whatever its times.
+//! `u` and `v` concatenated: where a suffix overlap of `u` and a prefix overlap of `v` have the
+//! same k, there is one more occurrence; a suffix overlap of `u` continues through `v` if `v`
+//! has it as an infix match, and likewise to the left. Repeating a stretch without infix
+//! matches changes nothing but the count, so a repeat costs O(log m) joins, whatever its times.
 //!
 //! A join is a dozen instructions for queries of up to 64 events, and m / 64 times that
 //! for longer ones.
@@ -23,7 +23,7 @@ use crate::{Result, Symbol};
 use hashbrown::HashMap;
 use std::convert::Infallible;
 
-/// What a stretch does to a query.
+/// The matches of a query in a stretch.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::questions) struct MatchSummary<B> {
     /// How often the query occurs. That is never more than the events of the stretch,
@@ -135,7 +135,7 @@ impl<B: Bits> MatchMonoid<B> {
         summary
     }
 
-    /// Turns the suffixes of what lies before a stretch into those behind it.
+    /// Converts the suffixes before a stretch to those behind it.
     #[inline]
     pub(in crate::questions) fn follow(&self, suffixes: &mut B, summary: &MatchSummary<B>) {
         suffixes.follow(&summary.infixes, summary.length as usize, &self.places, &summary.suffixes);

@@ -1,4 +1,4 @@
-//! The costliest subpaths of all that are found, as many as are wanted.
+//! Keeps the k costliest of the subpaths found, in a heap.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

@@ -1,9 +1,9 @@
-//! What events cost, and when a subpath costs enough.
+//! The costs of events, and the limit from which a subpath is hot.
 //!
-//! All costs are whole numbers of one small unit, so that whether a subpath is hot does
-//! not depend on the order in which anything is added. Whole costs are kept as they are;
-//! if some cost is not whole, the unit is the power of ten that keeps fifteen digits of
-//! the most expensive event, so decimals as people write them are exact too.
+//! All costs are whole numbers of one small unit, so that whether a subpath is hot does not
+//! depend on the order in which anything is added. Whole costs are kept as they are; if some
+//! cost is not whole, the unit is the power of ten that keeps fifteen digits of the most
+//! expensive event, so decimals as users write them are exact too.
 
 use crate::fold::{Fold, symbol_counts};
 use crate::{Error, Result, Symbol};
@@ -48,7 +48,7 @@ impl EventCosts {
         Ok(Self { units: costs.iter().map(|cost| (cost * scale).round() as u64).collect(), scale })
     }
 
-    /// What an event costs.
+    /// The cost of an event.
     pub fn of(&self, symbol: Symbol) -> f64 {
         self.units[symbol.index()] as f64 / self.scale
     }
@@ -80,7 +80,7 @@ impl EventCosts {
     }
 }
 
-/// What a subpath must cost to be hot: its count times the cost of its events.
+/// The limit from which a subpath is hot; its cost is its count times the cost of its events.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
     /// This much.
@@ -114,7 +114,7 @@ impl Limit {
     }
 }
 
-/// The next whole number, but not the next one to a number that is whole but for rounding.
+/// Rounds up to a whole number, except for numbers that are whole up to rounding errors.
 fn rounded_up(number: f64) -> u128 {
     let nearest = number.round();
     if (number - nearest).abs() <= number * 4.0 * f64::EPSILON {

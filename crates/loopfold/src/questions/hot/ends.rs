@@ -1,24 +1,24 @@
-//! Where the occurrences of a subpath end, and how they go on.
+//! Where the occurrences of a subpath end, and how they continue.
 //!
-//! An occurrence of a subpath of two events or more belongs to exactly one rule: the
-//! lowest one in which it lies in more than one item, or in more than one repetition of
-//! an item. So the occurrences are known by where they *end*: at which [`Place`]s, and
-//! how far inside the node there. To add an event, an occurrence inside a node takes the
-//! node's next event; one at the end of a node goes on to the next repetition or the
-//! next item; and one at the end of a rule goes on wherever that rule is used.
+//! An occurrence of a subpath of two events or more belongs to exactly one rule: the lowest one
+//! in which it lies in more than one item, or in more than one repetition of an item. So the
+//! occurrences are known by where they *end*: at which [`Place`]s, and how far inside the node
+//! there. To add an event, an occurrence inside a node takes the node's next event; one at the
+//! end of a node continues to the next repetition or the next item; and one at the end of a
+//! rule continues wherever that rule is used.
 //!
 //! Three things keep this cheap:
 //! * the repetitions of an item are one place, not one each;
-//! * all places of one node are one *ending*: they go on together until the node ends;
-//! * endings equally far inside nodes whose next events are the same are one *bundle*.
-//!   For as many events as are known to be the same, going on costs the same for a
-//!   bundle of any size; then it is made up anew.
+//! * all places of one node are one *ending*: they continue together until the node ends;
+//! * endings equally far inside nodes whose next events are the same are one *bundle*. For as
+//!   many events as are known to be the same, a step costs the same for a bundle of any size;
+//!   then it is rebuilt.
 //!
-//! What lies after a node is known class by class, so that all continuations are
-//! counted before any place is looked at.
+//! What lies after a node is known class by class, so that all continuations are counted before
+//! any place is examined.
 //!
-//! The ends of a subpath stay in memory while subpaths that go on from it are looked at;
-//! like those, they are a stack.
+//! The ends of a subpath stay in memory while subpaths that continue from it are examined; like
+//! those, they are a stack.
 
 use super::prefixes::{Known, PrefixCache};
 use super::successors::{Next, Place, SuccessorIndex};
@@ -44,7 +44,7 @@ struct Ending {
     ahead: f64,
 }
 
-/// Endings that go on with the same events.
+/// Endings that continue with the same events.
 #[derive(Clone, Copy, Debug)]
 struct Bundle {
     endings: Span,
@@ -52,7 +52,7 @@ struct Bundle {
     inside: u32,
     /// How many of their next events are known to be the same.
     common: u32,
-    /// The next events of the first node, as far as they are unfolded.
+    /// The unfolded ones of the next events of the first node.
     next: Known,
     count: u64,
     ahead: f64,
@@ -66,23 +66,23 @@ impl Bundle {
     }
 }
 
-/// How some occurrences of a subpath go on.
+/// How some occurrences of a subpath continue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     /// The next event.
     pub(super) symbol: u32,
-    /// How many occurrences go on so.
+    /// How many occurrences continue this way.
     pub(super) count: u64,
     /// A bound on what comes with and after that event.
     pub(super) ahead: f64,
-    way: Way,
+    continuation: Continuation,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Way {
-    /// A bundle goes on as it is.
+enum Continuation {
+    /// A bundle continues as it is.
     Together(u32),
-    /// An ending leaves its bundle; so many events of its node belong to the subpath.
+    /// An ending leaves its bundle; this many events of its node belong to the subpath.
     Alone { ending: u32, inside: u32 },
     /// Into the node at this place.
     Into(Place, Node),
@@ -101,7 +101,7 @@ struct Fresh {
     key: u64,
 }
 
-/// The ends of a subpath and of those it goes on from.
+/// The ends of a subpath and of those it continues from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     bundles: usize,
@@ -169,7 +169,7 @@ impl<'a> Ends<'a> {
         self.places.truncate(mark.places);
     }
 
-    /// The ways on that were gathered last.
+    /// The continuations that were gathered last.
     pub(super) fn steps(&self) -> &[Step] {
         &self.steps
     }
@@ -184,7 +184,7 @@ impl<'a> Ends<'a> {
         self.steps.sort_unstable_by_key(|step| step.symbol);
     }
 
-    /// Forgets everything and gathers the ways on from a subpath of one event.
+    /// Forgets everything and gathers the continuations of a subpath of one event.
     pub(super) fn begin(&mut self, symbol: u32) {
         self.forget(Mark { bundles: 0, endings: 0, places: 0 });
         self.steps.clear();
@@ -192,7 +192,7 @@ impl<'a> Ends<'a> {
         self.leave_ended();
     }
 
-    /// Gathers the ways on from a subpath with these bundles.
+    /// Gathers the continuations of a subpath with these bundles.
     pub(super) fn gather(&mut self, bundles: Span) {
         self.steps.clear();
         for at in bundles.0..bundles.1 {
@@ -201,7 +201,7 @@ impl<'a> Ends<'a> {
                 let symbol = self.next_event(&mut bundle);
                 self.bundles[at as usize] = bundle;
                 let Bundle { count, ahead, .. } = bundle;
-                self.steps.push(Step { symbol, count, ahead, way: Way::Together(at) });
+                self.steps.push(Step { symbol, count, ahead, continuation: Continuation::Together(at) });
                 continue;
             }
             for ending in bundle.endings.0..bundle.endings.1 {
@@ -224,7 +224,7 @@ impl<'a> Ends<'a> {
         self.prefixes.first(bundle.next)
     }
 
-    /// An ending whose bundle is at its end goes on alone, or its node is at its end too.
+    /// An ending whose bundle is at its end continues alone, or its node is at its end too.
     fn leave_bundle(&mut self, at: u32, inside: u32) {
         let Ending { node, places, count, ahead } = self.endings[at as usize];
         match self.successors.rule(node) {
@@ -233,7 +233,12 @@ impl<'a> Ends<'a> {
                     Some(known) => self.prefixes.first(known),
                     None => self.prefixes.look_up(rule, inside),
                 };
-                self.steps.push(Step { symbol, count, ahead, way: Way::Alone { ending: at, inside } });
+                self.steps.push(Step {
+                    symbol,
+                    count,
+                    ahead,
+                    continuation: Continuation::Alone { ending: at, inside },
+                });
             }
             _ => (places.0..places.1).for_each(|place| self.leave_node(self.places[place as usize])),
         }
@@ -246,7 +251,12 @@ impl<'a> Ends<'a> {
                 Next::After(node) => self.ended.push(node),
                 Next::Place { place, node, symbol, count } => {
                     let ahead = self.ahead_of(place, node, count);
-                    self.steps.push(Step { symbol, count, ahead, way: Way::Into(place, node) });
+                    self.steps.push(Step {
+                        symbol,
+                        count,
+                        ahead,
+                        continuation: Continuation::Into(place, node),
+                    });
                 }
             }
         }
@@ -257,8 +267,9 @@ impl<'a> Ends<'a> {
             for class in self.successors.classes(node) {
                 let (symbol, count, only) = self.successors.class(class);
                 let ahead = self.bound.as_ref().map_or(0.0, |bound| bound.of_class(class));
-                let way = only.map_or(Way::Successors(class), |(place, node)| Way::Into(place, node));
-                self.steps.push(Step { symbol, count, ahead, way });
+                let continuation = only
+                    .map_or(Continuation::Successors(class), |(place, node)| Continuation::Into(place, node));
+                self.steps.push(Step { symbol, count, ahead, continuation });
             }
             self.ended.extend(self.successors.ended_by(node));
         }
@@ -274,14 +285,16 @@ impl<'a> Ends<'a> {
         let (start, successors) = (self.bundles.len(), self.successors);
         self.fresh.clear();
         for at in steps.clone() {
-            let Step { count, ahead, way, .. } = self.steps[at];
-            match way {
-                Way::Together(bundle) => self.bundles.push(self.bundles[bundle as usize].advanced(1)),
-                Way::Alone { ending, inside } => {
+            let Step { count, ahead, continuation, .. } = self.steps[at];
+            match continuation {
+                Continuation::Together(bundle) => {
+                    self.bundles.push(self.bundles[bundle as usize].advanced(1))
+                }
+                Continuation::Alone { ending, inside } => {
                     self.fresh.push(Fresh::new(self.endings[ending as usize], inside + 1));
                 }
-                Way::Into(_, node) => self.count_place(node, count, ahead),
-                Way::Successors(class) => {
+                Continuation::Into(_, node) => self.count_place(node, count, ahead),
+                Continuation::Successors(class) => {
                     for (place, node, count) in successors.places(class) {
                         self.count_place(node, count, self.ahead_of(place, node, count));
                     }
@@ -321,10 +334,10 @@ impl<'a> Ends<'a> {
         self.places.resize(end as usize, Place::default());
         let successors = self.successors;
         for at in steps {
-            match self.steps[at].way {
-                Way::Together(_) | Way::Alone { .. } => {}
-                Way::Into(place, node) => self.put_place(place, node),
-                Way::Successors(class) => {
+            match self.steps[at].continuation {
+                Continuation::Together(_) | Continuation::Alone { .. } => {}
+                Continuation::Into(place, node) => self.put_place(place, node),
+                Continuation::Successors(class) => {
                     successors.places(class).for_each(|(place, node, _)| self.put_place(place, node));
                 }
             }
@@ -383,7 +396,7 @@ impl<'a> Ends<'a> {
             (fresh.common, fresh.next) = (common, known);
             fresh.key = key_of(&self.prefixes.all(known)[..common as usize]);
         } else {
-            // Unfolded by nobody, it can be compared with none.
+            // It is not unfolded, so it cannot be compared.
             fresh.key = u64::MAX;
         }
     }
@@ -405,12 +418,12 @@ impl<'a> Ends<'a> {
         Some(Walk { bundle, node, place: alone.then(|| self.places[places.0 as usize]), moved: false })
     }
 
-    /// The next events of a walk, as many as are at hand; none when not all occurrences
-    /// go on the same way.
+    /// The next events of a walk, as many as are unfolded; none when not all occurrences have
+    /// the same continuation.
     pub(super) fn events_of(&mut self, walk: &mut Walk) -> &[u32] {
         let bundle = &mut walk.bundle;
         if bundle.common == 0 {
-            // One place has one way on, but for repetitions of which one is the last.
+            // One place has one continuation, except for repetitions of which one is the last.
             let Some((Some(next), None) | (None, Some(next))) =
                 walk.place.map(|place| self.successors.after(place))
             else {
@@ -464,7 +477,7 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// A bundle on its way.
+/// A bundle during a walk.
 pub(super) struct Walk {
     bundle: Bundle,
     node: Node,

@@ -1,5 +1,5 @@
-//! Hot subpaths: the sequences of consecutive events on which most of the cost falls
-//! (Larus, "Whole Program Paths", section 4).
+//! Hot subpaths: the most expensive sequences of consecutive events (Larus, "Whole Program
+//! Paths", section 4).
 //!
 //! A subpath is any sequence of events that occurs in a stream. Its *count* is the number
 //! of its occurrences in all streams, those that overlap included; its *cost* is the
@@ -8,8 +8,8 @@
 //! depends on the folder that made the fold.
 //!
 //! * [`search`](self) grows subpaths on the rules, each rule once, and is exact.
-//! * `paper` is figure 7 of the paper, which reads the rules from left to right and
-//!   begins anew after each find, so that its selection depends on the rules.
+//! * `paper` is figure 7 of the paper, which reads the rules from left to right and starts
+//!   again after each find, so that its selection depends on the rules.
 
 mod best;
 mod costs;
@@ -29,7 +29,7 @@ use best::{Best, Candidate};
 use search::{Search, Wanted};
 use successors::SuccessorIndex;
 
-/// Which subpaths are looked for.
+/// Which subpaths are searched for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
@@ -80,7 +80,7 @@ impl Default for Config {
 /// Which of the hot subpaths are selected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Selection {
-    /// Those of which no shorter prefix is hot.
+    /// Those that have no shorter hot prefix.
     #[default]
     Minimal,
     /// All.

@@ -1,21 +1,21 @@
 //! Figure 7 of the paper: hot subpaths by reading every rule from left to right.
 //!
-//! Each rule is read once, after the rules it is made of. While it is read, a string
-//! grows event by event; when the string is long enough and its cost times the number of
-//! uses of the rule reaches the limit, it is printed and begins anew. Of an inner rule
-//! only its *prefix* is read, then the string becomes its *suffix*: the first and the
-//! last events that are not part of a subpath found inside it, at most the greatest
-//! length of each. So a subpath is found only where it does not overlap an earlier find,
-//! and the selection depends on the rules.
+//! Each rule is read once, after the rules it is made of. While it is read, a string grows
+//! event by event; when the string is long enough and its cost times the number of uses of the
+//! rule reaches the limit, it is printed and starts again. Of an inner rule only its *prefix*
+//! is read, then the string becomes its *suffix*: the first and the last events that are not
+//! part of a subpath found inside it, at most the greatest length of each. So a subpath is
+//! found only where it does not overlap an earlier find, and the selection depends on the
+//! rules.
 //!
-//! What the figure leaves open is settled so:
+//! The figure leaves these points open:
 //! * a string that is as long as the greatest length drops its first event;
 //! * a prefix ends before the first event of a find, and where the prefix of an inner
 //!   rule ends before that rule does; then it does not cover the rule;
-//! * an item that repeats is read as if it were written out. After a repetition the
-//!   string is either the inner rule's suffix, or the last events of a periodic text, so
-//!   that its length is all that matters: as soon as a length comes again the rest of
-//!   the repetitions bring nothing new. The cost does not depend on their number.
+//! * an item that repeats is read as if it were written out. After a repetition the string is
+//!   either the inner rule's suffix, or the last events of a periodic text, so that its length
+//!   is all that matters: as soon as a length recurs, the other repetitions add nothing new.
+//!   The cost does not depend on their number.
 //!
 //! What is printed is counted by the exact search, and reported once. Cost: items times
 //! length, times length again in the worst case for items that repeat; memory for the
@@ -62,7 +62,7 @@ impl Border {
     }
 }
 
-/// What the figure prints.
+/// The output of the figure.
 fn prints(successors: &SuccessorIndex<'_>, costs: &[u64], wanted: &Wanted) -> Result<HashSet<Vec<u32>>> {
     let fold = successors.fold;
     let mut awaited = items_left(successors);
@@ -139,7 +139,7 @@ impl<'a> Reading<'a> {
         self.position = start + times * length;
     }
 
-    /// Reads the same events again and again.
+    /// Reads the same events repeatedly.
     fn repeat(&mut self, events: &[u32], times: u64) {
         let length = events.len() as u64;
         let mut ends: HashMap<usize, u64> = HashMap::new();

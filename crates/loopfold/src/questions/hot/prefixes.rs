@@ -1,22 +1,21 @@
-//! The first events of rules, unfolded when they are first looked at and only as far.
+//! A cache of the first events of rules, unfolded lazily.
 //!
-//! What was unfolded stays where it is, so that whoever goes through a rule need not
-//! look it up at every event. When a limit of memory is reached, events of rules that
-//! are not known far enough are looked up one by one.
+//! Unfolded events do not move, so a walk through a rule does not look them up at every event.
+//! When the memory limit is reached, events that are not in the cache are looked up one by one.
 
 use crate::RuleId;
 use crate::fold::Fold;
 
-/// Events kept at the most, 4 bytes each.
+/// The most events that are kept, 4 bytes each.
 const LARGEST: usize = 1 << 26;
-/// Events unfolded at the least: looking at a rule at all has its price.
+/// The fewest events that are unfolded, since each access to a rule has a fixed cost.
 const LEAST: u32 = 16;
 
 /// The first events of rules.
 pub(super) struct PrefixCache<'a> {
     fold: &'a Fold,
     largest: usize,
-    /// No rule is looked at beyond this many events.
+    /// No rule is examined beyond this many events.
     most: u32,
     /// For each rule the events that are known.
     known: Vec<Known>,
@@ -44,7 +43,7 @@ impl Known {
 }
 
 impl<'a> PrefixCache<'a> {
-    /// For rules of which at most `most` events matter.
+    /// For rules whose first `most` events matter.
     pub(super) fn new(fold: &'a Fold, most: u32) -> Self {
         Self {
             fold,
@@ -55,13 +54,13 @@ impl<'a> PrefixCache<'a> {
         }
     }
 
-    /// Leaves room for so many events.
+    /// Leaves room for this many events.
     #[cfg(test)]
     pub(super) fn set_room(&mut self, largest: usize) {
         self.largest = largest;
     }
 
-    /// How many events of a rule matter at the most.
+    /// How many events of a rule matter at most.
     pub(super) fn most(&self) -> u32 {
         self.most
     }
@@ -76,8 +75,8 @@ impl<'a> PrefixCache<'a> {
         &self.events[known.start as usize..(known.start + known.length) as usize]
     }
 
-    /// The events of a rule from number `at` on, as many as are wanted or more; there must
-    /// be so many. Nothing when they cannot be kept.
+    /// The events of a rule from number `at` on, as many as are wanted or more; the rule must
+    /// have that many. Returns `None` if they cannot be kept.
     pub(super) fn from(&mut self, rule: RuleId, at: u32, wanted: u32) -> Option<Known> {
         if at + wanted > self.known[rule.index()].length && !self.unfold(rule, at + wanted) {
             return None;
@@ -90,7 +89,7 @@ impl<'a> PrefixCache<'a> {
         self.fold.symbol_at(rule, at.into()).map_or(0, |symbol| symbol.raw())
     }
 
-    /// Unfolds a rule further than it was; whether there was room.
+    /// Unfolds a rule further than it was. Returns whether there was room.
     fn unfold(&mut self, rule: RuleId, wanted: u32) -> bool {
         let length = self.fold.length(rule).min(self.most.into()) as u32;
         let wanted = wanted.saturating_mul(2).max(LEAST).min(length);

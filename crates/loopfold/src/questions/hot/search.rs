@@ -1,16 +1,16 @@
-//! All subpaths that are hot, exactly, by growing each from its first event.
+//! Finds all hot subpaths exactly, by extending each from its first event.
 //!
-//! A subpath's continuations are looked at one event after the other, the longest first,
-//! with where their occurrences end (see [`Ends`]); nothing is ever unfolded but the
-//! beginnings of rules. A subpath whose count is too small for any continuation of at
-//! most the greatest length to be hot is left; so is a hot one, unless all are wanted.
+//! A depth-first search over continuations, with the ends of their occurrences (see [`Ends`]);
+//! only the first events of rules are unfolded. A subpath is pruned if its count is too small
+//! for any continuation of at most the greatest length to be hot; so is a hot one, unless all
+//! are wanted.
 //!
-//! Each rule is left at its end at most once for each length, so the cost is bounded by
-//! items times length, times how far inside a part subpaths are followed that began
-//! before it; with limits such as a thousandth of all events nearly everything is left
-//! after a few events. A fold without structure is sorted as a plain stream would be, by
-//! one event after another. Memory: that of [`SuccessorIndex`], and the ends of the subpaths
-//! on the way to the present one.
+//! Each rule is left at its end at most once for each length, so the cost is bounded by items
+//! times length, times how far subpaths are followed into a part that they did not begin in;
+//! with limits such as a thousandth of all events nearly everything is pruned after a few
+//! events. A fold without structure is sorted as a plain stream would be, by one event after
+//! another. Memory: that of [`SuccessorIndex`], and the ends of the prefixes of the current
+//! subpath.
 
 use super::best::Best;
 use super::costs::reaches;
@@ -20,16 +20,16 @@ use super::upper_bound::UpperBound;
 use crate::fold::Grammar;
 use crate::{Result, RuleId};
 
-/// What is looked for.
+/// The parameters of the search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     pub(super) shortest: usize,
     pub(super) longest: usize,
     /// The least cost that is hot.
     pub(super) limit: u128,
-    /// Also those that go on from a hot one.
+    /// Also those that continue from a hot one.
     pub(super) all: bool,
-    /// What the most expensive event costs.
+    /// The cost of the most expensive event.
     pub(super) max_event_cost: u64,
 }
 
@@ -39,14 +39,15 @@ impl Wanted {
         length >= self.shortest && reaches(count, cost, self.limit)
     }
 
-    /// Whether a subpath that goes on from this one may be wanted: it occurs no more
-    /// often, and its further events cost no more than the most expensive one.
+    /// Whether a subpath that continues from this one may be wanted: it occurs no more often,
+    /// and its further events cost no more than the most expensive one.
     fn goes_on(&self, length: usize, count: u64, cost: u128) -> bool {
         let more = (self.longest - length) as u128 * u128::from(self.max_event_cost);
         length < self.longest && reaches(count, cost.saturating_add(more), self.limit)
     }
 
-    /// Offers a subpath if it is hot; whether those that go on from it are to be looked at.
+    /// Offers a subpath if it is hot. Returns whether those that continue from it are to be
+    /// examined.
     fn look_at(&self, events: &[u32], count: u64, cost: u128, best: &mut Best) -> bool {
         let hot = self.is_hot(events.len(), count, cost);
         if hot {
@@ -56,12 +57,12 @@ impl Wanted {
     }
 }
 
-/// A subpath whose continuations are still to be looked at.
+/// A subpath whose continuations are still to be examined.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     symbol: u32,
     length: usize,
-    /// What its events cost.
+    /// The cost of its events.
     cost: u128,
     ends: Span,
     /// Where its ends end.
@@ -72,7 +73,7 @@ struct Open {
 pub(super) struct Search<'a> {
     successors: &'a SuccessorIndex<'a>,
     costs: &'a [u64],
-    /// What every event costs, if all cost the same.
+    /// The cost of every event, if all cost the same.
     each: Option<u64>,
     ends: Ends<'a>,
     /// The present subpath.
@@ -156,7 +157,7 @@ impl<'a> Search<'a> {
         Ok(located.iter().map(|&(rule, count)| count * self.successors.uses(RuleId::from_raw(rule))).sum())
     }
 
-    /// Looks at everything that goes on from the present subpath.
+    /// Looks at everything that continues from the present subpath.
     fn continue_from(&mut self, mut subpath: Open, wanted: &Wanted, best: &mut Best) -> Result<()> {
         if self.walk(&mut subpath, wanted, best)? {
             self.ends.gather(subpath.ends);
@@ -165,8 +166,8 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Takes the events that follow the present subpath in any case; whether to go on
-    /// after them.
+    /// Takes the events that follow the present subpath in any case. Returns whether to
+    /// continue after them.
     fn walk(&mut self, subpath: &mut Open, wanted: &Wanted, best: &mut Best) -> Result<bool> {
         let Some(mut walk) = self.ends.walk(subpath.ends) else { return Ok(true) };
         // Cheaper than to multiply at every event.
@@ -202,8 +203,8 @@ impl<'a> Search<'a> {
         Ok(wanted.goes_on(self.events.len(), count, subpath.cost))
     }
 
-    /// Looks at the present subpath, whose events cost `cost`, with each event that can
-    /// follow, and opens those from which to go on.
+    /// Looks at the present subpath, whose events cost `cost`, with each event that can follow,
+    /// and opens those from which to continue.
     fn branch(&mut self, wanted: &Wanted, cost: u128, best: &mut Best) -> Result<()> {
         for step in self.ends.steps() {
             let count = &mut self.counts[step.symbol as usize];

@@ -1,4 +1,4 @@
-//! In which streams subpaths occur, and how often in each.
+//! Counts the occurrences of subpaths in each stream.
 //!
 //! An occurrence belongs to one rule, so the count in a stream is the sum over rules of
 //! how often the rule has it and how often the stream unfolds the rule. Streams with one

@@ -1,4 +1,4 @@
-//! What can come after a [`Node`] of a fold, wherever the node is used.
+//! An index of what can follow a [`Node`] of a fold, over all its uses.
 //!
 //! Where a node is used, one of three things follows it: the node again, if its item
 //! repeats; the next item of the rule; or, if it is the last item, whatever follows the
@@ -6,8 +6,8 @@
 //! with the number of times that happens in all streams, so that a question can add up
 //! whole classes of successors without looking at each.
 //!
-//! Cost: a counting sort over the items; about 60 bytes an item. The search jumps
-//! from item to item all over the fold, so what it wants to know of one lies together.
+//! Cost: a counting sort over the items; about 60 bytes an item. The search accesses items in
+//! random order, so the data of one item lies together.
 
 use crate::fold::measure::bottom_up;
 use crate::fold::reach::node_uses;
@@ -25,7 +25,7 @@ use std::ops::Range;
 pub(super) struct Place {
     item: u32,
     /// Repetitions whose ends were passed, and [`LOOPED`].
-    turn: u32,
+    repetitions: u32,
     /// How often the rule that the item is in is unfolded.
     uses: u64,
 }
@@ -33,7 +33,7 @@ pub(super) struct Place {
 /// The subpath began in another repetition of the same item.
 const LOOPED: u32 = 1 << 31;
 
-/// Items beyond this number cannot be told from those with a mark.
+/// Larger item numbers cannot be distinguished from marked ones.
 const LARGEST_FOLD: usize = 1 << 31;
 
 impl Place {
@@ -48,16 +48,16 @@ impl Place {
     }
 
     fn is_looped(self) -> bool {
-        self.turn & LOOPED != 0
+        self.repetitions & LOOPED != 0
     }
 
     fn passed(self) -> u64 {
-        u64::from(self.turn & !LOOPED)
+        u64::from(self.repetitions & !LOOPED)
     }
 
     /// The same, one repetition on.
     fn again(self) -> Self {
-        Self { turn: self.turn + 1, ..self }
+        Self { repetitions: self.repetitions + 1, ..self }
     }
 }
 
@@ -74,7 +74,7 @@ struct Record {
 
 impl Record {
     fn place(self) -> Place {
-        Place { item: self.item & !LOOPED, turn: self.item & LOOPED, uses: self.uses }
+        Place { item: self.item & !LOOPED, repetitions: self.item & LOOPED, uses: self.uses }
     }
 }
 
@@ -88,7 +88,7 @@ struct Class {
     count: u64,
 }
 
-/// What the search wants to know of an item.
+/// The data of an item that the search needs.
 #[derive(Clone, Copy, Debug)]
 struct Spot {
     node: Node,
@@ -102,10 +102,11 @@ struct Spot {
 
 const MANY: u32 = u32::MAX;
 
-/// Where some occurrences go on after the end of a node.
+/// Where some occurrences continue after the end of a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Next {
-    /// At a place: the node there and its first event, and how many occurrences go on so.
+    /// At a place: the node there and its first event, and how many occurrences continue this
+    /// way.
     Place { place: Place, node: Node, symbol: u32, count: u64 },
     /// With whatever follows this node.
     After(Node),
@@ -337,7 +338,7 @@ impl<'a> SuccessorIndex<'a> {
             return (None, Some(self.after_item(place, spot.rule)));
         }
         let (occurrences, repeats) = self.left(place);
-        // One leaves; of those that began in the item itself, the others go on.
+        // One leaves; of those that began in the item itself, the others continue.
         let leaving = place.is_looped() || repeats == 0;
         let going_on = occurrences - u64::from(leaving);
         let again = (going_on > 0).then(|| Next::Place {
@@ -352,7 +353,7 @@ impl<'a> SuccessorIndex<'a> {
     fn after_item(&self, place: Place, rule: u32) -> Next {
         match self.spots.get(place.item as usize + 1) {
             Some(next) if next.rule == rule => Next::Place {
-                place: Place { item: place.item + 1, turn: 0, uses: place.uses },
+                place: Place { item: place.item + 1, repetitions: 0, uses: place.uses },
                 node: next.node,
                 symbol: next.first,
                 count: place.uses,

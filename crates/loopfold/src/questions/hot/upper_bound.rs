@@ -1,16 +1,15 @@
 //! An upper bound on the cost of what follows the occurrences of a subpath within the
 //! greatest length.
 //!
-//! Where events differ in what they cost, one rare and very expensive event would make every
-//! subpath look as if it could become hot. So for every item it is known what the next
-//! events after it cost: the rest of its rule, and if that is not long enough, what
-//! follows the rule, averaged over its uses, since in the end the costs of all
-//! occurrences are added up anyway. What lies a little beyond the greatest length may be
-//! counted in; nothing within it is left out.
+//! Where events differ in cost, one rare and very expensive event would make every subpath look
+//! as if it could become hot. So for every item the cost of the next events is known: those of
+//! the rest of its rule, and if that is not long enough, of what follows the rule, averaged
+//! over its uses, since the costs of all occurrences are added anyway. The bound may include
+//! events a little beyond the greatest length; it omits none within it.
 //!
-//! Averages are floating-point numbers that are only added and multiplied, and rounded
-//! up in the end. Cost: two passes over the rules, each with a look at as many items as
-//! the greatest length at the most; 8 bytes an item and each class of successors.
+//! Averages are floating-point numbers that are only added and multiplied, and rounded up in
+//! the end. Cost: two passes over the rules, each of at most as many items as the greatest
+//! length; 8 bytes an item and each class of successors.
 
 use super::successors::{Place, SuccessorIndex};
 use crate::fold::cursor::Cursor;
@@ -22,12 +21,12 @@ use crate::{Result, RuleId};
 /// More than all that rounding can take away from a sum.
 const SLACK: f64 = 1.0 + 1e-6;
 
-/// What can come after the items of a fold.
+/// Bounds on the cost of what follows the items of a fold.
 pub(super) struct UpperBound<'a> {
     successors: &'a SuccessorIndex<'a>,
     longest: u64,
     limit: f64,
-    /// What the first events of each node cost, as many as may matter.
+    /// The cost of the first events of each node, as many as may matter.
     prefixes: Vec<u128>,
     /// For each item, what the next events after it cost when its rule is unfolded once.
     after: Vec<f64>,
@@ -71,7 +70,7 @@ impl<'a> UpperBound<'a> {
         count as f64 * cost as f64 + ahead >= self.limit
     }
 
-    /// What a class of successors costs with all that comes after it.
+    /// The cost of a class of successors and of what follows it.
     pub(super) fn of_class(&self, class: u32) -> f64 {
         self.classes[class as usize]
     }
@@ -85,7 +84,7 @@ impl<'a> UpperBound<'a> {
         count as f64 * self.prefixes[node.index()] as f64 + place.uses() as f64 * (again + leaving)
     }
 
-    /// What the first events of a node that repeats cost.
+    /// The cost of the first events of a node that repeats.
     fn of_repeats(&self, node: Node, times: u64) -> u128 {
         self.prefixes[node.index()] * u128::from(times.min(self.in_reach(node)))
     }
@@ -139,7 +138,7 @@ impl<'a> UpperBound<'a> {
     }
 }
 
-/// What the first events of each node cost, `longest` of them at the most.
+/// The cost of the first events of each node, at most `longest` of them.
 fn prefix_costs(fold: &Fold, costs: &[u64], longest: u64) -> Result<Vec<u128>> {
     let mut of_symbols: Vec<u128> = costs.iter().map(|&cost| cost.into()).collect();
     of_symbols.resize(fold.symbol_count(), 0);

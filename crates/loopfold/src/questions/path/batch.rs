@@ -1,14 +1,14 @@
-//! Many short paths of one function at once, for a function that never calls itself.
+//! Searches for many short paths of a non-recursive function in one pass.
 //!
-//! A path of such a function is a plain sequence of its own symbols, so an occurrence crosses
-//! a seam between items, or between iterations of one, in exactly one node of the function's
-//! slice: the lowest one that holds it. Around each seam lie a few windows as long as a path,
-//! and each is looked up in a table of all the paths. What is found counts
-//! as often as its node occurs, and the first of it is where its node first is.
+//! A path of such a function is a plain sequence of its own symbols, so an occurrence crosses a
+//! seam between items, or between iterations of one, in exactly one node of the function's
+//! slice: the lowest one that holds it. The few windows around each seam that are as long as a
+//! path are looked up in a hash table of all paths. A match counts as often as its node occurs,
+//! and its first occurrence is in the first occurrence of its node.
 //!
-//! One pass over the slice, some 20 ns for each seam, block and length of paths, however many
-//! paths there are; and one pass down it for each distinct stream. Memory: 8 bytes a rule and
-//! block, and 32 for each seam that holds a path.
+//! One pass over the slice, some 20 ns for each seam, block and length of paths, independent of
+//! the number of paths; and one top-down pass for each distinct stream. Memory: 8 bytes a rule
+//! and block, and 32 for each seam that holds a path.
 
 use super::slice::{FunctionSlice, SliceItem};
 use super::strategy::PathOccurrences;
@@ -21,7 +21,7 @@ use crate::{Error, Result, RuleId, StreamId, Symbol};
 use hashbrown::HashMap;
 use std::sync::Arc;
 
-/// The longest paths that are searched in this way.
+/// The longest paths that are searched together.
 const LONGEST: usize = 32;
 /// The most streams.
 const MOST_STREAMS: usize = 256;
@@ -31,7 +31,7 @@ const MOST_SYMBOLS: usize = 1 << 29;
 const MOST_FOUND: usize = 1 << 26;
 
 /// A path that was searched together with others: how often it occurs and where first. The
-/// other places are searched when they are asked for.
+/// other places are searched when they are requested.
 #[derive(Clone)]
 pub(super) struct BatchFound<'a> {
     slice: Arc<FunctionSlice<'a>>,
@@ -70,8 +70,8 @@ pub(super) fn is_plain(query: &PathQuery) -> bool {
     (2..=LONGEST).contains(&query.len()) && !query.has_gaps() && query.blocks().iter().all(is_one)
 }
 
-/// Searches for plain paths of the function of a slice; `None` if that calls itself, or there
-/// is too much to keep.
+/// Searches for plain paths of the function of a slice. Returns `None` if that calls itself, or
+/// there is too much to keep.
 pub(super) fn search<'a>(
     slice: &Arc<FunctionSlice<'a>>,
     queries: &[&PathQuery],
@@ -196,7 +196,7 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// What was found, in all streams.
+    /// The results, for all streams.
     fn summaries(&self, queries: &[&PathQuery], found: &[Found]) -> Vec<Summary> {
         let fold = self.slice.fold();
         let streams = fold.streams();
@@ -243,7 +243,7 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// The occurrences of all nodes in a stream; `None` if the function is not in it.
+    /// The occurrences of all nodes in a stream. Returns `None` if the function is not in it.
     fn occurrences(&self, root: RuleId) -> Option<Vec<Occurrences>> {
         let root: Node = self.slice.node(root)?;
         let mut all = vec![Occurrences { count: 0, first: u64::MAX }; self.slice.node_count()];

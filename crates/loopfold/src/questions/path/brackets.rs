@@ -1,5 +1,5 @@
-//! How calls nest in a stretch: the monoid of brackets, which is behind levels of entry, exit
-//! and return, what a stretch does to a path, and the scan back to where a call began.
+//! How calls nest in a stretch, as the monoid of brackets. The entry, exit and return levels,
+//! the path summaries and the reverse scan are based on it.
 //!
 //! A stretch leaves some frames that it did not enter, and enters some that it does not
 //! leave. Side by side, the frames that the second stretch leaves are first those that the
@@ -7,7 +7,7 @@
 //! whether the lowest frame has a block) is a [`LevelFact`], counted from the lowest level that
 //! the stretch reaches; joining and repeating stretches only raises facts and merges them.
 //!
-//! A few instructions for a join and for any repeat. For functions that are not recursive,
+//! A join and a repeat cost a few instructions. For functions that are not recursive,
 //! [`FrameBoundary`] is all of it in three bits.
 
 use super::functions::Step;
@@ -43,7 +43,7 @@ pub struct Brackets<F = ()> {
     pub leaves: u64,
     /// Calls that are entered but not left.
     pub enters: u64,
-    /// What else is known of levels.
+    /// Another fact about levels.
     pub(super) fact: F,
 }
 
@@ -137,7 +137,7 @@ impl<F: LevelFact> Brackets<F> {
         Self { leaves, enters, fact }
     }
 
-    /// Those of one event that does this to the innermost frame.
+    /// The brackets of one event with this effect on the innermost frame.
     fn of(role: Role) -> Self {
         Self::new((role == Role::Leave).into(), (role == Role::Enter).into(), F::of(role))
     }
@@ -152,7 +152,7 @@ impl<F: LevelFact> Brackets<F> {
         self.enters.saturating_add(1)
     }
 
-    /// Those of two stretches, one after the other.
+    /// The brackets of two stretches, one after the other.
     #[inline]
     pub fn then(self, next: Self) -> Self {
         // By how much the lowest level of each lies above that of both.
@@ -165,8 +165,8 @@ impl<F: LevelFact> Brackets<F> {
         }
     }
 
-    /// Those of a stretch repeated so many times. One that leaves more than it enters is
-    /// lowest in its last iteration, one that enters more in its first.
+    /// The brackets of a repeated stretch. One that leaves more than it enters is lowest in its
+    /// last iteration, one that enters more in its first.
     #[inline]
     pub fn repeated(self, times: u64) -> Self {
         let Some(more) = times.checked_sub(1) else { return Self::default() };
@@ -232,8 +232,7 @@ pub struct Nesting<F> {
 /// The measure of [`NestingLevels`].
 pub type Levels = Nesting<LowestReturn>;
 
-/// The measure of how many calls are open at a time, at the most:
-/// [`deepest`](Brackets::deepest).
+/// The measure of how many calls are open at a time, at most: [`deepest`](Brackets::deepest).
 ///
 /// ```
 /// use loopfold::fold::Measure;
@@ -252,13 +251,13 @@ pub type Levels = Nesting<LowestReturn>;
 pub type Deepest = Nesting<DeepestLevel>;
 
 impl<F: LevelFact> Nesting<F> {
-    /// Of calls of all functions.
+    /// For calls of all functions.
     pub fn new(alphabet: &Alphabet) -> Self {
         let of = |symbol| Brackets::of(alphabet.meaning(symbol).role);
         Self { symbols: alphabet.symbols().map(of).collect() }
     }
 
-    /// Of symbols, one after the other.
+    /// For symbols, one after the other.
     pub(crate) fn of_symbols(&self, symbols: &[Symbol]) -> Brackets<F> {
         let mut all = Brackets::default();
         for &symbol in symbols {
@@ -272,7 +271,7 @@ impl<F: LevelFact> Nesting<F> {
 }
 
 impl Nesting<HasBlock> {
-    /// Of the frames that matter for one function.
+    /// For the frames that matter for one function.
     pub(super) fn of_steps(steps: &[(Symbol, Step)]) -> Self {
         let used = steps.iter().map(|(symbol, _)| symbol.index() + 1).max().unwrap_or(0);
         let mut symbols = vec![Brackets::default(); used];
@@ -284,7 +283,7 @@ impl Nesting<HasBlock> {
 }
 
 impl Brackets<HasBlock> {
-    /// Of a symbol that does this to frames of a function.
+    /// For a symbol with this effect on frames of a function.
     pub(super) fn of_step(step: Step) -> Self {
         Self::new((step == Step::Leave).into(), step.is_enter().into(), HasBlock(step.is_block()))
     }
@@ -346,8 +345,8 @@ impl FrameBoundary {
         self.0 & (BEGINS_INSIDE | RECURSIVE) == 0
     }
 
-    /// The boundary of several stretches one after the other, each of them once or repeated;
-    /// `None` if they do not agree.
+    /// The boundary of several stretches one after the other, each of them once or repeated.
+    /// Returns `None` if they do not agree.
     #[inline]
     pub(super) fn joined(mut boundaries: impl Iterator<Item = (Self, bool)>) -> Option<Self> {
         let (first, repeats) = boundaries.next()?;

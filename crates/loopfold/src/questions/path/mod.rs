@@ -1,32 +1,31 @@
-//! Finding a path of a function in a trace of calls, without unfolding: Zhang and Gupta's
-//! question, on any fold.
+//! Finds a path of a function in a trace of calls, without unfolding (Zhang and Gupta), on any
+//! fold.
 //!
-//! A path is a sequence of blocks that one invocation of a function runs through, one
-//! directly after the other there. In the trace other things may stand between them: the
-//! calls that the invocation makes, with all their events, which may be of the same
-//! function. Paths may overlap, and all count; the blocks of an invocation that was not
-//! seen to be entered do not. A path may have gaps, where any blocks of the invocation may
-//! come between.
+//! A path is a sequence of consecutive blocks of one invocation of a function. In the trace,
+//! calls may lie between them: those that the invocation makes, with all their events, which
+//! may be of the same function. Paths may overlap, and all count; the blocks of an invocation
+//! that was not seen to be entered do not. A path may have gaps, where any blocks of the
+//! invocation may come between.
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | `query` | what a path is, whose symbols are whose, and how people write it |
-//! | `strategy` | which way a path is searched, and why |
+//! | `query` | what a path is, which symbols belong to which function, and the syntax of paths |
+//! | `strategy` | how a path is searched, and why |
 //! | `brackets` | how calls nest in a stretch: a monoid |
-//! | `summary` | what a stretch does to a path: a measure |
+//! | `summary` | the matches of a path in a stretch: a measure |
 //! | `slice` | the part of a fold that one function has |
-//! | `locate` | where occurrences are: guides for a cursor, and a scan back to where they begin |
+//! | `locate` | where occurrences are: guides for a cursor, and a reverse scan to where they begin |
 //! | `batch` | many short paths of one function at once |
 //! | `index` | which ranges of the events hold which functions |
 //! | `scan` | the search in symbols as they come, and in the chunks of a trace |
 //!
-//! Asking for a short path of a function that is not recursive costs one pass over the items
-//! of the fold, 1 to 4 ns each, and 16 bytes a rule. Otherwise it costs one pass to make the
-//! slice of the function, and one over its items: a few nanoseconds each if the function is not
-//! recursive, some tens if it is, times the levels of recursion that differ. After that a count
-//! costs nothing and a place a descent of the rules. Memory: 4 bytes a rule, and 8 for each item
-//! and a summary for each rule that holds a symbol of the function. [`PathSearcher`] needs less
-//! than a full pass for each path; [`PathScan`] does the same on symbols as they come.
+//! A short path of a non-recursive function costs one pass over the items of the fold, 1 to 4
+//! ns each, and 16 bytes a rule. Other paths cost one pass to build the slice of the function,
+//! and one over its items: a few nanoseconds each if the function is not recursive, some tens
+//! if it is, times the levels of recursion that differ. After that a count costs nothing and a
+//! place a descent of the rules. Memory: 4 bytes a rule, and 8 for each item and a summary for
+//! each rule that holds a symbol of the function. [`PathSearcher`] needs less than a full pass
+//! for each path; [`PathScan`] does the same on symbols as they come.
 
 mod batch;
 mod brackets;

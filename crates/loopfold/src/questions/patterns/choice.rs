@@ -1,8 +1,9 @@
-//! Which events patterns are made of, and how much of a trace may be unfolded to find them.
+//! Selects the events that patterns are made of, and limits how much of a trace is unfolded to
+//! find them.
 //!
 //! In a trace with communication these are sends, receives and collectives, without their
-//! *envelope*: how much is sent, and how it is labelled, says nothing about who talks to whom.
-//! Elsewhere every event counts as it is.
+//! *envelope*: size and tag do not matter for who communicates with whom. In other traces every
+//! event counts unchanged.
 
 /// Fields of calls of MPI that do not say who communicates with whom.
 pub const ENVELOPE: [&str; 9] =
@@ -34,18 +35,18 @@ impl Default for EventChoice {
     }
 }
 
-/// How much may be unfolded.
+/// Limits on what is held in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct MemoryBudget {
     /// The most events of a stream that are held in memory.
     pub events: u64,
     /// The most symbols of a stream whose loops are taken as they are.
     pub symbols: usize,
-    /// How many streams are worked on at the same time.
+    /// How many streams are processed at the same time.
     pub threads: usize,
 }
 
-impl Default for Room {
+impl Default for MemoryBudget {
     /// What fits in a gigabyte or two.
     fn default() -> Self {
         Self { events: 1 << 25, symbols: 1 << 25, threads: 1 }

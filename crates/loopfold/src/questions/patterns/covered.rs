@@ -1,7 +1,7 @@
-//! Who an occurrence belongs to: one that is part of a longer pattern's occurrence is that
-//! pattern's, as in figure 8 of the paper.
+//! Assigns occurrences to patterns: one that is part of a longer pattern's occurrence belongs
+//! to that pattern, as in figure 8 of the paper.
 //!
-//! Time: a logarithm for each occurrence; memory 4 bytes a symbol of the loop-collapsed stream.
+//! Time: O(log n) for each occurrence; memory 4 bytes a symbol of the loop-collapsed stream.
 
 /// Intervals of a stream that were given to patterns.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ impl CoveredIntervals {
     }
 }
 
-/// Of sorted positions of a sequence those that do not overlap, from the left.
+/// The non-overlapping ones of sorted positions of a sequence, from the left.
 pub(super) fn apart(positions: impl Iterator<Item = u32>, length: u32) -> impl Iterator<Item = u32> {
     let mut behind = 0;
     positions.filter(move |&position| {

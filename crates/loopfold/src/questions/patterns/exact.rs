@@ -1,11 +1,11 @@
-//! All maximal repeats of a stream, and which of them are supermaximal: the check on the
-//! n-gram detector, and what to ask for when nothing may be missed.
+//! Finds all maximal repeats of a stream, and which of them are supermaximal: a check on the
+//! n-gram detector, and the method when nothing may be missed.
 //!
 //! A *repeat* is a sequence of two or more events with two occurrences that do not overlap. It
 //! is *maximal* if it occurs neither always with the same event before it nor always with the
 //! same event behind it, where the ends of the stream count as events of their own, and
-//! *supermaximal* if besides no longer sequence that occurs twice contains it: every
-//! occurrence has another event before it, and another behind it.
+//! *supermaximal* if also no longer sequence that occurs twice contains it: every occurrence
+//! has another event before it, and another behind it.
 //!
 //! They come from the suffix array: a maximal repeat is what neighbours share that differ
 //! behind it and before it. Of n events there are less than n maximal repeats. Time: linear,
@@ -149,7 +149,7 @@ fn maximal(stream: &[Symbol], suffixes: &Suffixes) -> Vec<Repeat> {
     repeats
 }
 
-/// Tells whether symbols are all different.
+/// Tests whether symbols are all different.
 #[derive(Default)]
 struct Different {
     /// The last question in which each symbol came.

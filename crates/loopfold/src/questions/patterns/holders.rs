@@ -1,8 +1,8 @@
-//! Which of many intervals of a stream hold a symbol.
+//! Finds which of many intervals of a stream contain a symbol.
 //!
-//! Intervals lie in each other or apart, as a rule, so that a symbol is in few; where they
-//! overlap without end, the last ones are left out. Time and memory go with the length of all
-//! that are kept.
+//! Intervals are mostly nested or disjoint, so that a symbol is in few; where too many overlap,
+//! the last ones are left out. Time and memory are O(total length of the intervals that are
+//! kept).
 
 /// Intervals of a stream, in an order of the caller's choice, each with something to know of it.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +18,7 @@ const MOST: usize = 1 << 26;
 const MOST_EACH: usize = 8;
 
 impl<T> Holders<T> {
-    /// Intervals, from a symbol to before another, of a stream of so many symbols.
+    /// Intervals, from a symbol to before another, of a stream of this many symbols.
     pub fn new(symbols: usize, mut all: Vec<(u32, u32, T)>) -> Self {
         let mut room = MOST + MOST_EACH * symbols;
         all.retain(|&(start, end, _)| {

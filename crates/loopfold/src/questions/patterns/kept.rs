@@ -1,5 +1,4 @@
-//! Where the events that patterns are made of are among all events of a stream, and the other
-//! way round.
+//! Converts positions between the events that patterns are made of and all events of a stream.
 //!
 //! A [`Rank`] of the fold: one pass over the items, 8 bytes each; then a look-up costs the
 //! depth of the rules times the logarithm of their bodies.
@@ -23,8 +22,8 @@ impl<'a> KeptPositions<'a> {
         Self { fold, rank }
     }
 
-    /// The position in a stream of its event number `index` that counts; `None` if there are
-    /// not so many.
+    /// The position in a stream of its event number `index` that counts. Returns `None` if
+    /// there are fewer.
     pub fn of(&self, stream: usize, index: u64) -> Option<u64> {
         let root = self.fold.streams().get(stream)?.root();
         match &self.rank {

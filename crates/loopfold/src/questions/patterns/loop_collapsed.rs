@@ -1,17 +1,16 @@
 //! A stream with each contiguous repetition written once: the symbols of its loop nest, and
 //! the loops as intervals of them.
 //!
-//! Patterns are looked for in this, so that a loop is not found as itself again and again;
-//! what repeats how often is added back by [`LoopCollapsed::times`] and [`LoopCollapsed::events`].
+//! Patterns are searched in this form, so that the iterations of a loop are not found as
+//! patterns; [`LoopCollapsed::times`] and [`LoopCollapsed::events`] add the repetitions again.
 //!
 //! An interval of the loop-collapsed stream that starts inside a loop and ends behind it is a
 //! stretch that starts in the last iteration; one that starts before a loop and ends inside
 //! it ends in the first iteration. So every interval stands for a contiguous stretch of the
 //! stream, at least once.
 //!
-//! Time: that of folding, and then a logarithm for each question: as every loop at least
-//! doubles what it holds, no more than 64 lie in each other. Memory: 4 bytes a symbol and
-//! 60 a loop.
+//! Time: that of folding, and then O(log n) for each question: as every loop at least doubles
+//! its content, at most 64 are nested. Memory: 4 bytes a symbol and 60 a loop.
 
 use crate::fold::cursor::{Cursor, Move, Stretch, Visitor};
 use crate::fold::{Fold, FoldBuilder, Item, NestLength, Target, measure_rules};
@@ -20,8 +19,8 @@ use crate::{Error, Result, RuleId, Symbol};
 use std::convert::Infallible;
 
 /// Folds a stream: adds its rules to a builder and returns the one that unfolds to it, as
-/// [`Folder::fold`](crate::folders::Folder::fold) does. Questions do not know the folders, so one
-/// that has to fold something is given the way to do it.
+/// [`Folder::fold`](crate::folders::Folder::fold) does. Questions do not know the folders, so a
+/// question that folds takes this function as a parameter.
 pub type FoldStream<'a> = &'a (dyn Fn(&[Symbol], &mut FoldBuilder) -> Result<RuleId> + Sync);
 
 /// A loop of a loop-collapsed stream.
@@ -59,7 +58,7 @@ pub struct LoopCollapsed {
     added: Vec<(u32, u64)>,
 }
 
-/// What is known of a loop besides.
+/// Further data of a loop.
 #[derive(Clone, Copy, Debug)]
 struct Inner {
     /// The loop around it, or [`NONE`].
@@ -217,7 +216,7 @@ impl LoopCollapsed {
         index as u64 + sum_before(&self.added, index as u32)
     }
 
-    /// The symbol that the event at a position of the stream is; nothing past its end.
+    /// The symbol of the event at a position of the stream. Returns `None` past its end.
     pub fn index_at(&self, position: u64) -> Option<usize> {
         if position >= self.length() {
             return None;
@@ -315,7 +314,8 @@ impl LoopCollapsed {
         Nest { nodes }
     }
 
-    /// The same, cut behind so many symbols; how many events the rest is, is in the last node.
+    /// The same, cut behind this many symbols; how many events the rest is, is in the last
+    /// node.
     pub fn nest_up_to(&self, start: usize, end: usize, longest: usize) -> Nest {
         let cut = end.min(start.saturating_add(longest));
         let mut nest = self.nest(start, cut);

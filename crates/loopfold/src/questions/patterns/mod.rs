@@ -1,17 +1,15 @@
-//! Patterns: sequences of events that repeat in a stream, though not one directly after the
-//! other.
+//! Finds patterns: sequences of events that repeat in a stream, but not contiguously.
 //!
-//! They are looked for in [collapsed](LoopCollapsed) streams, with each contiguous repetition
-//! written once, by one of two detectors: [`Ngrams`], in one pass, to which the bodies of the
-//! main loops are added if they come again elsewhere; or [`Repeats`], all there are. What
-//! either finds is settled in the same way: an occurrence that is part of one of a longer
-//! pattern belongs to that one, and of those that overlap each other the left one counts.
-//! Only what a pattern takes of a loop that it cuts through stays with others: it has one of
-//! the iterations, and they may have them all. Then repetitions are added back, equal patterns
-//! of several streams are put together, and all are ranked.
+//! They are searched in [collapsed](LoopCollapsed) streams, with each contiguous repetition
+//! written once, by one of two detectors: [`Ngrams`], in one pass, plus the bodies of the main
+//! loops if they recur elsewhere; or [`Repeats`], which finds all. The results of both are
+//! processed in the same way: an occurrence that is part of one of a longer pattern belongs to
+//! that one, and of overlapping ones the left one counts. A pattern that cuts through a loop
+//! takes only one of its iterations, so that part stays available to others. Then repetitions
+//! are added again, equal patterns of several streams are merged, and all are ranked.
 //!
-//! Streams with the same collapsed form are looked at once. Time: that of the detectors, which
-//! with n-grams is less than collapsing loops takes; memory in proportion to the loop-collapsed streams.
+//! Streams with the same collapsed form are processed once. Time: that of the detectors, which
+//! with n-grams is less than collapsing loops takes; memory is O(loop-collapsed streams).
 
 mod choice;
 mod covered;
@@ -22,7 +20,7 @@ mod loop_collapsed;
 mod ngram;
 mod suffixes;
 
-pub use choice::{ENVELOPE, EventChoice, Only, Room};
+pub use choice::{ENVELOPE, EventChoice, MemoryBudget, Only};
 pub use exact::{Repeat, Repeats};
 pub use holders::Holders;
 pub use kept::KeptPositions;
@@ -39,7 +37,7 @@ use suffixes::Suffixes;
 /// How to look for patterns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PatternMethod {
-    /// In one pass, as in the paper; see [`Ngrams`] for what it passes over.
+    /// In one pass, as in the paper; see [`Ngrams`] for what it skips.
     #[default]
     Ngrams,
     /// All maximal repeats; see [`Repeats`].
@@ -49,18 +47,18 @@ pub enum PatternMethod {
 /// Which patterns come first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RankBy {
-    /// Those that most events of the trace belong to.
+    /// By the events that belong to them.
     #[default]
     Events,
-    /// Those that occur most often.
+    /// By their count.
     Count,
-    /// The longest.
+    /// By their length.
     Length,
-    /// Those of the most processes.
+    /// By the number of processes.
     Processes,
 }
 
-/// What to look for, and how much of it to keep.
+/// Settings of the search for patterns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Config {
@@ -139,7 +137,7 @@ pub struct Pattern {
     pub count: u64,
     /// At how many separate places; those directly after one another are one.
     pub places: u64,
-    /// How often besides inside longer patterns.
+    /// How often it also occurs inside longer patterns.
     pub inside: u64,
     /// The fewest events of an occurrence, with repetitions inside written out.
     pub fewest_events: u64,
@@ -149,20 +147,20 @@ pub struct Pattern {
     pub explained: u128,
     /// How many streams have it.
     pub processes: usize,
-    /// Whether no longer repeat contains it, where that was looked for.
+    /// Whether no longer repeat contains it, if that was computed.
     pub is_supermaximal: Option<bool>,
 }
 
 /// The patterns of several streams.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Patterns {
-    /// In the order that was asked for.
+    /// In the order that was requested.
     pub patterns: Vec<Pattern>,
     /// Streams that have the same collapsed form, by their indices.
     pub classes: Vec<Vec<usize>>,
     /// How many patterns were found; some may not have been kept.
     pub found: u64,
-    /// Whether there were so many repeats that not all were looked at.
+    /// Whether there were so many repeats that not all were examined.
     pub is_cut: bool,
 }
 
@@ -171,7 +169,7 @@ const MOST_REPEATS: usize = 1 << 20;
 const MOST_PLACES: usize = 1 << 25;
 /// The most symbols of all patterns together.
 const MOST_SYMBOLS: usize = 1 << 26;
-/// So many patterns are looked for one by one; for more, the suffixes are sorted.
+/// Up to this many patterns are searched for one by one; for more, the suffixes are sorted.
 const FEW: usize = 32;
 
 /// What a detector has found in a stream.
@@ -189,7 +187,7 @@ struct Class<'a> {
     /// The places of its patterns, and the length of the longest.
     covered: CoveredIntervals,
     longest: u32,
-    /// Where many patterns are looked for.
+    /// Where many patterns are searched for.
     suffixes: Option<Suffixes>,
 }
 
@@ -253,7 +251,7 @@ impl Patterns {
         })
     }
 
-    /// For each of so many streams the intervals in which patterns occur.
+    /// For each of this many streams the intervals in which patterns occur.
     pub fn places(&self, streams: usize) -> Vec<Vec<(u32, u32)>> {
         let mut places = vec![Vec::new(); streams];
         for pattern in &self.patterns {
@@ -325,8 +323,8 @@ fn classes_of<'a>(streams: &[&'a LoopCollapsed]) -> Vec<Class<'a>> {
 }
 
 /// What the n-gram detector finds, and the bodies of the main loops that come again elsewhere.
-/// It would not see a loop for what it is: what has grown into the beginning of a loop has
-/// passed over its iterations.
+/// It does not detect these itself: a match that has grown into the beginning of a loop skips
+/// its iterations.
 fn grown_candidates(collapsed: &LoopCollapsed) -> Result<Vec<Candidate>> {
     let symbols = collapsed.symbols();
     let mut candidates: Vec<Candidate> = Vec::new();
@@ -412,8 +410,8 @@ struct Settled {
 }
 
 impl<'a> Class<'a> {
-    /// Gives a candidate what does not belong to a longer one: they come in that order.
-    /// Nothing if all of it does.
+    /// Gives a candidate what does not belong to a longer one: they come in that order. Returns
+    /// `None` if all of it does.
     fn settle(&mut self, candidate: Candidate) -> Option<Settled> {
         let Candidate { length, starts, is_supermaximal } = candidate;
         let is_inside = |&start: &u32| self.covered.cover(start, start + length);
@@ -516,14 +514,13 @@ impl Pattern {
         self.is_supermaximal = both.map(|(one, other)| one && other);
     }
 
-    /// The smaller, the earlier it comes: what was asked for first, then the others in the
-    /// order events, count, length, processes; and at last where it is.
+    /// The smaller, the earlier it comes: what was requested first, then the others in the
+    /// order events, count, length, processes; and finally its place.
     fn rank(&self, by: RankBy) -> impl Ord + use<> {
         let (count, length, processes) =
             (u128::from(self.count), u128::from(self.most_events), self.processes as u128);
         let first = match by {
-            // Loops inside that repeat now more and now less often are no part of what is
-            // always the same.
+            // Inner loops whose counts vary are not part of the constant content.
             RankBy::Events if self.fewest_events < self.most_events => count * self.symbols.len() as u128,
             RankBy::Events => self.explained,
             RankBy::Count => count,

@@ -1,13 +1,13 @@
-//! The n-gram detector of Alawneh and Hamou-Lhadj (section IV.B): patterns of a stream, in
-//! one pass, while it arrives.
+//! The n-gram detector of Alawneh and Hamou-Lhadj (section IV.B): finds patterns of a stream
+//! online, in one pass.
 //!
-//! A pointer goes over the stream. A bi-gram that was not seen before is noted, and the
-//! pointer moves on by one. One that was seen before grows, event by event, as long as what
-//! it has grown to also occurs at an earlier position; the earlier positions grow with it. It
-//! rests where no more fits, and the pointer goes on at the event that did not fit. Every
-//! position so rests at one n-gram, the longest it was ever seen to be; n-grams at which two
-//! or more rest are the patterns. Contiguous repetitions ("tandem") of a bi-gram or of what
-//! has grown from it are counted at once, and only the last of them grows further.
+//! A pointer goes over the stream. A bi-gram that was not seen before is noted, and the pointer
+//! moves on by one. One that was seen before grows, event by event, as long as what it has
+//! grown to also occurs at an earlier position; the earlier positions grow with it. It rests
+//! where no more fits, and the pointer continues at the event that did not fit. Every position
+//! so rests at one n-gram, the longest it was ever seen to be; n-grams at which two or more
+//! rest are the patterns. Contiguous repetitions ("tandem") of a bi-gram or of what has grown
+//! from it are counted at once, and only the last of them grows further.
 //!
 //! The paper keeps a list of patterns and compares every position of a prefix with every
 //! longer n-gram, which is quadratic. Here n-grams are the places of a compact trie, whose
@@ -19,19 +19,18 @@
 //! was chosen, and has the procedure as it is printed.
 //!
 //! **What it promises.** The paper calls what it finds maximal repeats. They are repeats, and
-//! right-maximal: events that follow their positions are pairwise different, but for positions
-//! that are directly followed by the pattern itself. They are parts of maximal repeats, though
-//! not always such, since nothing compares what lies before a position; and a bi-gram that was
-//! noted inside what became a longer pattern later stays where it is.
+//! right-maximal: events that follow their positions are pairwise different, except for
+//! positions that are directly followed by the pattern itself. They are parts of maximal
+//! repeats, though not always such, since nothing compares what lies before a position; and a
+//! bi-gram that was noted inside what became a longer pattern later stays where it is.
 //!
-//! **What it misses.** The pointer passes over what a match covers. In `abc … bcd … abcd` the
-//! second `bcd` begins inside the match of `abc`, where the pointer never stands, so that `bcd`
-//! is not found, though it is a supermaximal repeat. [`Repeats`](super::Repeats) finds all
-//! there are.
+//! **What it misses.** The pointer skips what a match covers. In `abc … bcd … abcd` the second
+//! `bcd` begins inside the match of `abc`, where the pointer never stands, so that `bcd` is not
+//! found, though it is a supermaximal repeat. [`Repeats`](super::Repeats) finds all there are.
 //!
-//! Time: linear but for comparisons of what may be a tandem repeat, which mostly differ at
-//! once. Memory: 4 bytes an event for the stream itself, and about 50 for each place where
-//! the pointer stood.
+//! Time: linear except for comparisons of what may be a tandem repeat, which mostly differ at
+//! once. Memory: 4 bytes an event for the stream itself, and about 50 for each place where the
+//! pointer stood.
 
 use crate::{Error, Result, Symbol};
 use hashbrown::HashMap;
@@ -179,7 +178,7 @@ fn child_key(node: u32, next: Symbol) -> u64 {
 }
 
 impl Detector {
-    /// Goes as far as the events allow; to the end if no more will come.
+    /// Continues until more events are needed; to the end if no more will come.
     fn run(&mut self, stream: &[Symbol], finished: bool) {
         while let Some(next) = self.step(stream, finished) {
             self.step = next;
@@ -358,7 +357,7 @@ impl Detector {
 }
 
 /// How often what begins at a position is there, one directly after the other; `same` events
-/// behind it are known to be the same. Nothing if that depends on events still to come.
+/// behind it are known to be the same. Returns `None` if that depends on events still to come.
 fn tandem(stream: &[Symbol], at: usize, length: usize, same: &mut usize, finished: bool) -> Option<usize> {
     let behind = stream.get(at + length..).unwrap_or_default();
     let compared = *same;

@@ -1,9 +1,9 @@
-//! The suffix array of a stream with the longest common prefixes of neighbours: from it come
-//! all repeats, and all places of a sequence.
+//! The suffix array of a stream with the longest common prefixes (LCP) of neighbours, which
+//! gives all repeats, and all places of a sequence.
 //!
-//! The array is made by induced sorting (Nong, Zhang and Chan), the prefixes by the method of
-//! Kasai and others. Both are linear; the recursion halves the stream each time. Memory: 8
-//! bytes an event, and while it is made about 24.
+//! The array is built by induced sorting (Nong, Zhang and Chan), the prefixes by the algorithm
+//! of Kasai et al. Both are linear; the recursion halves the stream each time. Memory: 8 bytes
+//! an event, and during construction about 24.
 
 use crate::{Error, Result, Symbol};
 

@@ -1,20 +1,20 @@
-//! Streams of any length, block by block.
+//! Searches streams of any length, block by block.
 //!
 //! Whether a window is taken depends on the windows that overlap it and are better, on those
 //! that overlap them and are better still, and so on: there are (k + 1)(k + 2) / 2 pairs of a
-//! distance and a difference of length, so what is that many windows further on does not
-//! matter. And it does not matter either what is behind a place that no window crosses. So
-//! of a block all windows are final that start so far before its end; the search goes on
-//! behind them, as if the stream began there. Time: that of the search in a slice, with the
-//! little that two blocks have in common; memory 10 bytes an event of a block, which has 64
-//! thousand events, or more where windows overlap for longer than that.
+//! distance and a difference of length, so windows further away than that many do not matter.
+//! Nor does anything behind a place that no window crosses. So the windows of a block that
+//! start that far before its end are final; the search continues behind them, as if the stream
+//! began there. Time: that of the search in a slice, with the little that two blocks have in
+//! common; memory 10 bytes an event of a block, which has 64 thousand events, or more where
+//! windows overlap for longer than that.
 
 use super::letters::Letter;
 use super::{Filtered, LikePattern, Search};
 use crate::fold::{Fold, Unfold};
 use crate::{RuleId, Symbol};
 
-/// A window of a stream that is like a pattern.
+/// A window of a stream that is similar to a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SimilarPlace {
     /// The position of its first event in the stream.
@@ -27,10 +27,9 @@ pub struct SimilarPlace {
     pub distance: usize,
 }
 
-/// The windows of a stream that are like a pattern, in their order, told one after the other
-/// until `tell` returns false. `root` is the rule that unfolds to the stream; `compared` says
-/// for each symbol of the fold what it is in the pattern, and nothing for events that are
-/// passed over.
+/// Reports the windows of a stream that are similar to a pattern, in their order, until
+/// `report` returns false. `root` is the rule that unfolds to the stream; `compared` has for
+/// each symbol of the fold its symbol in the pattern, or `None` for events that are skipped.
 ///
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
@@ -61,7 +60,7 @@ pub fn find_similar(
     root: RuleId,
     compared: &[Option<Symbol>],
     pattern: &LikePattern,
-    tell: &mut dyn FnMut(SimilarPlace) -> bool,
+    report: &mut dyn FnMut(SimilarPlace) -> bool,
 ) -> Filtered {
     let letter =
         |symbol: &Option<Symbol>| symbol.map_or(PASSED_OVER, |symbol| pattern.letters.of_symbol(symbol));
@@ -71,7 +70,7 @@ pub fn find_similar(
         page: vec![Symbol::from_raw(0); PAGE],
         position: 0,
     };
-    Blocks { pattern, events, block: Block::default(), size: BLOCK }.find(tell)
+    Blocks { pattern, events, block: Block::default(), size: BLOCK }.find(report)
 }
 
 /// An event that is not compared. No pattern has so many letters.
@@ -132,7 +131,7 @@ struct Blocks<'a> {
 }
 
 impl Blocks<'_> {
-    fn find(mut self, tell: &mut dyn FnMut(SimilarPlace) -> bool) -> Filtered {
+    fn find(mut self, report: &mut dyn FnMut(SimilarPlace) -> bool) -> Filtered {
         let mut search = Search::new(self.pattern);
         let mut filtered = Filtered::default();
         loop {
@@ -146,7 +145,7 @@ impl Blocks<'_> {
                 done = done.max(window.start + window.length);
                 let end = window.start + window.length - 1;
                 let (start, end) = (self.block.positions[window.start], self.block.positions[end]);
-                if !tell(SimilarPlace { start, end, length: window.length, distance: window.distance }) {
+                if !report(SimilarPlace { start, end, length: window.length, distance: window.distance }) {
                     filtered.verified = search.verified;
                     return filtered;
                 }
@@ -156,7 +155,7 @@ impl Blocks<'_> {
                 filtered.verified = search.verified;
                 return filtered;
             }
-            // A block of which little is settled is looked at again, so there must be more of it.
+            // A block with few final windows is examined again, so it must become longer.
             if done <= all / 2 {
                 self.size = self.size.saturating_mul(2);
             }
@@ -182,7 +181,7 @@ mod tests {
     use crate::trace::{Collector, Event, Sink};
     use loopfold_testing::Rng;
 
-    /// Any symbol above the fifth is passed over.
+    /// Any symbol above the fifth is skipped.
     fn in_blocks(fold: &Fold, pattern: &LikePattern, size: usize) -> Vec<SimilarPlace> {
         let letters = fold.alphabet().symbols().map(|symbol| match fold.alphabet().label(symbol).as_str() {
             "-" => PASSED_OVER,

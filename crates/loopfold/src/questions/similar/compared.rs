@@ -1,10 +1,9 @@
-//! What of a stream is compared with a pattern.
+//! Selects the events of a stream that are compared with a pattern.
 //!
 //! In a trace with communication that is communication only, without the envelope of its
-//! messages: name, peer and communicator of sends, receives and collectives. In any other
-//! trace every event is compared as it is. Patterns that are known by name have nothing but
-//! sends, receives and the processes at their other ends. Time and memory go with the
-//! alphabet.
+//! messages: name, peer and communicator of sends, receives and collectives. In any other trace
+//! every event is compared as it is. Patterns that are known by name have nothing but sends,
+//! receives and the processes at their other ends. Time and memory are O(alphabet).
 
 use crate::fold::Fold;
 use crate::questions::communication::{Call, Calls, Channel, Communicators, Peer};
@@ -14,14 +13,14 @@ use crate::trace::{Alphabet, Projection, Role};
 use crate::{Result, Symbol};
 use hashbrown::HashMap;
 
-/// What each event of a trace is compared as.
+/// The compared form of each event of a trace.
 #[derive(Clone, Debug)]
 pub struct Compared {
     /// What is compared, as events of their own.
     alphabet: Alphabet,
     /// For each symbol of the trace.
     symbols: Vec<Option<Symbol>>,
-    /// The same for all symbols of the trace, those included that are passed over.
+    /// The same for all symbols of the trace, those included that are skipped.
     renamed: Vec<Symbol>,
     only_communication: bool,
 }
@@ -65,18 +64,18 @@ impl Compared {
         &self.alphabet
     }
 
-    /// True if other events than those of communication are passed over.
+    /// True if other events than those of communication are skipped.
     pub fn only_communication(&self) -> bool {
         self.only_communication
     }
 
-    /// What each symbol of the trace is compared as; nothing if it is passed over.
+    /// The compared form of each symbol of the trace. `None` if it is skipped.
     pub fn symbols(&self) -> &[Option<Symbol>] {
         &self.symbols
     }
 
-    /// What each word means, as people call events of the trace or what is compared of them;
-    /// `alphabet` is that of the trace. Events that are passed over are not meant.
+    /// The symbols that each word matches, by the names of events of the trace or of their
+    /// compared form; `alphabet` is that of the trace. Skipped events do not match.
     pub fn called<W: AsRef<str>>(&self, alphabet: &Alphabet, words: &[W]) -> Vec<Vec<Symbol>> {
         let mut is_compared = vec![false; self.alphabet.len()];
         self.symbols.iter().flatten().for_each(|symbol| is_compared[symbol.index()] = true);
@@ -164,7 +163,7 @@ impl<'a> ProcessStreams<'a> {
                     let peer = self.peer(stream, call).map(|peer| peer as usize);
                     Some(numbers.symbol(role, peer)?)
                 }
-                // What goes to nobody is no message.
+                // A send without a receiver is no message.
                 _ => None,
             });
         }

@@ -1,4 +1,4 @@
-//! The edit distances of all windows that start at one place.
+//! Computes the edit distances of all windows that start at one place.
 //!
 //! Patterns of up to 64 events have a bit for each in a machine word: a column of the table
 //! is a few operations (Myers; Hyyrö's form for distances from a fixed start). Longer ones
@@ -6,7 +6,7 @@
 
 use super::letters::{Letter, Letters};
 
-/// What is needed for distances from many places.
+/// Tables for distances from many places.
 pub(super) struct Distances<'a> {
     letters: &'a Letters,
     edits: usize,
@@ -20,17 +20,17 @@ impl<'a> Distances<'a> {
         Self { letters, edits, band: vec![0; 2 * edits + 1] }
     }
 
-    /// Tells the lengths from m − k to m + k, at least 1, of the windows at the beginning of
+    /// Reports the lengths from m − k to m + k, at least 1, of the windows at the beginning of
     /// a stretch that are at most k edits away, and their distances.
-    pub(super) fn each(&mut self, stretch: &[Letter], tell: impl FnMut(usize, usize)) {
+    pub(super) fn each(&mut self, stretch: &[Letter], report: impl FnMut(usize, usize)) {
         let longest = (self.letters.events() + self.edits).min(stretch.len());
         match self.letters.single_words() {
-            Some(rows) => self.by_words(rows, &stretch[..longest], tell),
-            None => self.by_band(&stretch[..longest], tell),
+            Some(rows) => self.by_words(rows, &stretch[..longest], report),
+            None => self.by_band(&stretch[..longest], report),
         }
     }
 
-    fn by_words(&self, rows: &[u64], stretch: &[Letter], mut tell: impl FnMut(usize, usize)) {
+    fn by_words(&self, rows: &[u64], stretch: &[Letter], mut report: impl FnMut(usize, usize)) {
         let (m, k) = (self.letters.events(), self.edits);
         let last = 1u64 << (m - 1);
         // Where a column of the table is one more, or one less, than the entry above.
@@ -48,7 +48,7 @@ impl<'a> Distances<'a> {
             less = up & below;
             let length = at + 1;
             if distance <= k && length + k >= m {
-                tell(length, distance);
+                report(length, distance);
             }
             // Each event more can make it one less.
             if distance + length > m + 2 * k {
@@ -57,7 +57,7 @@ impl<'a> Distances<'a> {
         }
     }
 
-    fn by_band(&mut self, stretch: &[Letter], mut tell: impl FnMut(usize, usize)) {
+    fn by_band(&mut self, stretch: &[Letter], mut report: impl FnMut(usize, usize)) {
         let (m, k) = (self.letters.events(), self.edits);
         const FAR: usize = usize::MAX / 2;
         for (entry, distance) in self.band.iter_mut().enumerate() {
@@ -88,7 +88,7 @@ impl<'a> Distances<'a> {
         for (entry, &distance) in self.band.iter().enumerate() {
             let length = m + entry - k;
             if distance <= k && length > 0 && length <= stretch.len() {
-                tell(length, distance);
+                report(length, distance);
             }
         }
     }

@@ -1,7 +1,7 @@
-//! Which of the patterns of a trace a window lies within.
+//! Finds the pattern of a trace that contains a window.
 //!
 //! Made by one pass over the places of all patterns, which are sorted by length; then a window
-//! costs O(places in its stream) at the most, and two look-ups of positions.
+//! costs O(places in its stream) at most, and two look-ups of positions.
 
 use super::SimilarPlace;
 use crate::questions::communication::{Processes, TracePatterns};
@@ -18,7 +18,7 @@ pub struct EnclosingPatterns<'p, 'a> {
 opaque_debug!(EnclosingPatterns<'p, 'a>);
 
 impl<'p, 'a> EnclosingPatterns<'p, 'a> {
-    /// Of the patterns that were found in what these processes do.
+    /// From the patterns that were found in these processes.
     pub fn of(processes: &'p Processes<'a>, patterns: &TracePatterns) -> Self {
         let stretches = patterns.stretches(processes.traces().len());
         Self { processes, positions: processes.positions(), stretches }

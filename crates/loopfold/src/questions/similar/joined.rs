@@ -1,20 +1,20 @@
-//! Windows of several processes that are one occurrence of a communication pattern.
+//! Joins windows of several processes to occurrences of a communication pattern.
 //!
 //! Two windows belong together if one has a send and the other the receive of its message.
-//! Those with the most messages between them are joined first, as long as an occurrence has
-//! no more than one window of each process. A process without a window counts all its events
-//! as edits; an occurrence whose edits are too large a share of the pattern's events is none.
+//! Those with the most messages between them are joined first, as long as an occurrence has no
+//! more than one window of each process. A process without a window counts all its events as
+//! edits; an occurrence whose edits are too large a share of the pattern's events is none.
 //! Time: one look-up of a partner for each event of the windows, and sorting the pairs of
-//! windows; memory in proportion to the windows and these pairs.
+//! windows; memory is O(windows + pairs).
 
 use super::blocks::SimilarPlace;
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
 
-/// Who knows the other end of messages.
+/// Finds the other end of a message.
 pub trait SimilarPartners {
-    /// The process and position of the event at the other end of the message that an event
-    /// of this process at this position sends or receives; nothing if it does neither.
+    /// The process and position of the event at the other end of the message that an event of
+    /// this process at this position sends or receives. Returns `None` if it does neither.
     fn partner(&self, process: usize, position: u64) -> Option<(usize, u64)>;
 }
 
@@ -24,7 +24,7 @@ impl<F: Fn(usize, u64) -> Option<(usize, u64)>> SimilarPartners for F {
     }
 }
 
-/// Where a communication pattern occurs, more or less.
+/// An approximate occurrence of a communication pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimilarOccurrence {
     /// The windows of its processes, in the order of these.
@@ -42,8 +42,8 @@ impl SimilarOccurrence {
     }
 }
 
-/// The occurrences of a pattern whose processes have so many events each, from the windows
-/// that are like it in each process, in their order and without overlaps.
+/// The occurrences of a pattern whose processes have this many events each, from the similar
+/// windows in each process, in their order and without overlaps.
 pub fn join_similar(
     windows: &[Vec<SimilarPlace>],
     lengths: &[usize],

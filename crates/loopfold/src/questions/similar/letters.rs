@@ -1,4 +1,4 @@
-//! The events of a pattern as small numbers of its own.
+//! Maps symbols to the letters of a pattern: small numbers.
 //!
 //! An event of a pattern may be one of several symbols, as a bare name is. All symbols that
 //! may be the same events of the pattern are one *letter*; all others are letter 0, which is
@@ -8,7 +8,7 @@
 use crate::{Error, Result, Symbol};
 use hashbrown::HashMap;
 
-/// What a symbol is to a pattern.
+/// The class of a symbol for a pattern.
 pub(super) type Letter = u16;
 
 /// Any symbol that is no event of the pattern.
@@ -27,9 +27,9 @@ pub(super) struct Letters {
 }
 
 impl Letters {
-    /// Of a pattern whose events each may be one of several symbols, in order.
+    /// The letters of a pattern whose events each may be one of several symbols, in order.
     pub(super) fn of(pattern: &[Vec<Symbol>]) -> Result<Self> {
-        // Events that are written the same are looked at once.
+        // Events that are written the same are examined once.
         let mut places: HashMap<&[Symbol], Vec<usize>> = HashMap::new();
         for (place, symbols) in pattern.iter().enumerate() {
             places.entry(symbols).or_default().push(place);
@@ -73,7 +73,7 @@ impl Letters {
         Ok(letter)
     }
 
-    /// What a symbol is to the pattern.
+    /// The letter of a symbol.
     pub(super) fn of_symbol(&self, symbol: Symbol) -> Letter {
         self.of_symbols.get(&symbol).copied().unwrap_or(OTHER)
     }

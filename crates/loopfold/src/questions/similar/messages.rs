@@ -1,8 +1,8 @@
-//! The two ends of messages, matched in order.
+//! Matches the sends and receives of messages by their order.
 //!
 //! The n-th send from one process to another with a communicator and a tag is received by the
-//! n-th receive from it there. Receives from whoever sends, or of any tag, have no partner
-//! here. Time and memory go with the messages.
+//! n-th receive from it there. Receives with a wildcard source or tag have no partner here.
+//! Time and memory are O(messages).
 
 use super::compared::ProcessStreams;
 use super::joined::SimilarPartners;

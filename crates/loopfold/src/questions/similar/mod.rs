@@ -1,25 +1,24 @@
-//! Windows of a stream that are like a pattern, within an edit distance.
+//! Approximate matching: finds the windows of a stream within an edit distance of a pattern.
 //!
-//! The pattern has m events, and up to k of them may be inserted, lost or other ones; so a
-//! window that is like it has m − k to m + k events. Of all such windows those with the
-//! smallest distance are taken first, then those whose length is nearest to m, then the
-//! leftmost ones, then the shorter; none overlaps another that was taken. That is what looking at every
-//! window would give, whatever the size n of the n-grams by which most are passed over.
+//! The pattern has m events, and up to k may be inserted, deleted or replaced; so a similar
+//! window has m − k to m + k events. Of all such windows those with the smallest distance are
+//! taken first, then those whose length is nearest to m, then the leftmost ones, then the
+//! shorter; none overlaps another that was taken. The result is that of comparing every window,
+//! for any size n of the n-grams of the filter.
 //!
-//! **The filter** (`ngrams`). A window within k edits of the pattern has at least m − n + 1 − kn of
-//! the pattern's n-grams (Jokinen and Ukkonen), and each at most k places away from where
-//! the pattern has it. So every n-gram of the stream votes for the windows that it could be
-//! a part of, and only where there are enough votes an edit distance is computed. If
-//! m − n + 1 − kn is less than 1, every window is looked at.
+//! **The filter** (`ngrams`). A window within k edits of the pattern has at least m − n + 1 −
+//! kn of the pattern's n-grams (Jokinen and Ukkonen), and each at most k places away from where
+//! the pattern has it. So every n-gram of the stream votes for the windows that it could be a
+//! part of, and only where there are enough votes an edit distance is computed. If m − n + 1 −
+//! kn is less than 1, every window is examined.
 //!
 //! **The distance** (`distance`) of all windows that start at one place is one table, of
 //! which a column is a machine word if m is at most 64.
 //!
-//! Where the pattern itself occurs, again and again as in loops, nothing else is looked at:
-//! those windows are taken first and found by one scan. Time: some nanoseconds an event,
-//! and for each place with enough votes about m steps, or m(2k + 1) of a long pattern; memory
-//! 6 bytes an event that is looked at, and 24 for each window that is like the pattern.
-//! Streams of any length are searched in blocks (`blocks`).
+//! Exact occurrences, as in loops, are taken first and found by one scan; nothing that overlaps
+//! them is compared. Time: some nanoseconds an event, and for each place with enough votes
+//! about m steps, or m(2k + 1) of a long pattern; memory 6 bytes an event that is examined, and
+//! 24 for each similar window. Streams of any length are searched in blocks (`blocks`).
 
 mod blocks;
 mod compared;
@@ -46,12 +45,12 @@ use distance::Distances;
 use letters::{Letter, Letters};
 use ngrams::Ngrams;
 
-/// What counts as alike.
+/// What counts as similar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Likeness {
     /// How many edits there may be.
     pub edits: usize,
-    /// The size of the n-grams by which windows are passed over.
+    /// The size of the n-grams of the filter.
     pub ngram: usize,
 }
 
@@ -65,7 +64,7 @@ impl Default for Likeness {
     }
 }
 
-/// A window that is like the pattern.
+/// A window that is similar to the pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SimilarWindow {
     /// Where it starts in the stream.
@@ -137,8 +136,8 @@ impl LikePattern {
         self.letters.events()
     }
 
-    /// The fewest n-grams that a window which is like the pattern has in common with it.
-    /// Below 1 it says nothing.
+    /// The fewest n-grams that a similar window shares with the pattern. Below 1 it is no
+    /// bound.
     pub fn threshold(&self) -> i64 {
         let (m, n, k) = (self.len() as i64, self.likeness.ngram as i64, self.likeness.edits as i64);
         m.saturating_add(1).saturating_sub(n).saturating_sub(k.saturating_mul(n))
@@ -172,7 +171,7 @@ impl LikePattern {
         stream.iter().map(|&symbol| self.letters.of_symbol(symbol)).collect()
     }
 
-    /// The windows of a stream that are like the pattern, in their order.
+    /// The windows of a stream that are similar to the pattern, in their order.
     ///
     /// ```
     /// use loopfold::Symbol;
@@ -195,7 +194,7 @@ impl LikePattern {
     }
 }
 
-/// More edits than these make everything alike, and tables wide.
+/// With more edits everything would be similar, and tables wide.
 const MOST_EDITS: usize = 1000;
 
 /// The search in a stretch, and what it needs again in the next one.
@@ -204,7 +203,7 @@ struct Search<'a> {
     distances: Distances<'a>,
     votes: Vec<i32>,
     cluster: Cluster,
-    /// What was found, in order.
+    /// The windows found, in order.
     taken: Vec<SimilarWindow>,
     /// A place near the end up to which nothing that may follow the stretch matters.
     settled: usize,
@@ -224,8 +223,8 @@ impl<'a> Search<'a> {
         self.pattern.len() + self.pattern.likeness.edits
     }
 
-    /// Finds the windows of a stretch. What lies between two places where the pattern itself
-    /// is can be looked at alone.
+    /// Finds the windows of a stretch. The stretch between two exact occurrences can be
+    /// examined alone.
     fn find(&mut self, stretch: &[Letter]) {
         self.taken.clear();
         self.settled = stretch.len().saturating_sub(self.longest());
@@ -239,7 +238,7 @@ impl<'a> Search<'a> {
         self.look_between(stretch, begin, stretch.len());
     }
 
-    /// Takes windows that are like the pattern but not the same.
+    /// Takes windows that are similar to the pattern but not equal.
     fn look_between(&mut self, stretch: &[Letter], begin: usize, end: usize) {
         let (m, k) = (self.pattern.len(), self.pattern.likeness.edits);
         if k == 0 || end - begin + k < m {
@@ -279,8 +278,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Windows that overlap each other, or are held together by others that do; so which of
-/// them are taken has nothing to do with the rest.
+/// Windows that overlap each other, directly or through others; so the choice among them does
+/// not depend on the rest.
 #[derive(Default)]
 struct Cluster {
     /// In order.
@@ -297,8 +296,8 @@ impl Cluster {
         self.windows.push(window);
     }
 
-    /// Takes windows, the best first, as long as they overlap none that was taken, adds them
-    /// in order, and begins anew.
+    /// Takes windows, the best first, as long as they overlap none that was taken, adds them in
+    /// order, and starts again.
     fn take(&mut self, m: usize, taken: &mut Vec<SimilarWindow>) {
         let windows = &mut self.windows;
         if let [only] = windows[..] {

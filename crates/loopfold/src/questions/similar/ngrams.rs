@@ -1,7 +1,7 @@
-//! The n-grams of a pattern, and where a stretch has enough of them.
+//! The n-gram filter: finds where a stretch has enough n-grams of a pattern.
 //!
-//! Every n-gram is one number that rolls along the stretch. Two different n-grams could have
-//! the same number; then a window more is looked at, and none is missed.
+//! Every n-gram is one number, a rolling hash. Two different n-grams could have the same
+//! number; then one more window is compared, and none is missed.
 
 use super::letters::{Letter, Letters, OTHER};
 
@@ -96,8 +96,9 @@ impl Ngrams {
         number.wrapping_mul(FACTOR).wrapping_add(self.added[usize::from(letter)].0)
     }
 
-    /// Tells where the n-grams of a stretch begin that the pattern has, and where it has them.
-    pub(super) fn each(&self, stretch: &[Letter], mut tell: impl FnMut(usize, &[u32])) {
+    /// Reports where the n-grams of a stretch that the pattern has begin, and where the pattern
+    /// has them.
+    pub(super) fn each(&self, stretch: &[Letter], mut report: impl FnMut(usize, &[u32])) {
         let mut number = 0u64;
         // Events since the last that is none of the pattern's.
         let mut known = 0;
@@ -115,7 +116,7 @@ impl Ngrams {
             if known >= self.size {
                 let places = self.places(number);
                 if !places.is_empty() {
-                    tell(at + 1 - self.size, places);
+                    report(at + 1 - self.size, places);
                 }
             }
         }

@@ -1,10 +1,10 @@
-//! Looking for a pattern in all streams that it concerns: one sequence in every stream, or a
-//! sequence of its own in the stream of each process, whose windows are joined into occurrences.
+//! Searches for a pattern in all streams that it concerns: one sequence in every stream, or a
+//! separate sequence for each process, whose windows are joined to occurrences.
 //!
-//! Equal streams are searched once. Of a pattern that can be done in several ways each variant is
-//! looked for, and the one that fits best is taken. Time: that of [`find_similar`] for each
-//! distinct stream, and of [`join_similar`] for each variant, which [`MessagesInOrder`] are
-//! matched for once. Memory is O(similar windows), at most 2²⁴ for each process.
+//! Equal streams are searched once. Every variant of a pattern is searched, and the one that
+//! fits best is taken. Time: that of [`find_similar`] for each distinct stream, and of
+//! [`join_similar`] for each variant, which [`MessagesInOrder`] are matched for once. Memory is
+//! O(similar windows), at most 2²⁴ for each process.
 
 use super::{
     Compared, Filtered, LikePattern, Likeness, MessagesInOrder, ProcessStreams, RolesAndPeers,
@@ -25,20 +25,20 @@ pub type EventSequence = Vec<Vec<Symbol>>;
 pub enum SimilarPattern {
     /// In all streams the same.
     Everywhere(EventSequence),
-    /// In the stream of each process its own, in one of several ways.
+    /// A separate sequence for each process, in one of several variants.
     Processes(Vec<SimilarVariant>),
 }
 
-/// One of the ways to do the same thing.
+/// A variant of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimilarVariant {
-    /// What is done first, if there are other ways.
+    /// What is done first, if there are other variants.
     pub order: Option<String>,
     /// The events of each process.
     pub sequences: BTreeMap<usize, EventSequence>,
 }
 
-/// What of the trace is compared with the pattern.
+/// The part of the trace that is compared with the pattern.
 #[derive(Clone, Debug)]
 pub enum ComparedEvents {
     /// Events by their names and fields.
@@ -47,7 +47,7 @@ pub enum ComparedEvents {
     RolesAndPeers(RolesAndPeers),
 }
 
-/// What counts as similar, and how much of it to keep.
+/// Settings of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
@@ -81,7 +81,7 @@ impl Default for Config {
     }
 }
 
-/// What was found of a pattern.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SimilarFound {
     /// Streams and windows, as many as are kept.
@@ -94,9 +94,9 @@ pub struct SimilarFound {
     pub streams: u64,
     /// How much the filter left to do.
     pub filtered: Filtered,
-    /// Of a pattern of several processes: what the windows are together.
+    /// For a pattern of several processes: the occurrences that the windows form.
     pub joined: Option<JoinedOccurrences>,
-    /// Other ways to do it that occur too, and how often.
+    /// Other variants that occur too, and how often.
     pub other_orders: Vec<(String, usize)>,
     /// How many processes of the pattern the trace does not have.
     pub absent_processes: usize,
@@ -105,7 +105,7 @@ pub struct SimilarFound {
 /// The occurrences of a pattern of several processes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JoinedOccurrences {
-    /// Which of several ways it is done in.
+    /// Which of several variants it is.
     pub order: Option<String>,
     /// How many events the pattern has, in all processes.
     pub pattern_events: u64,
@@ -118,7 +118,7 @@ pub struct JoinedOccurrences {
 /// More windows do not fit in memory together.
 const MOST_WINDOWS: usize = 1 << 24;
 
-/// More events cannot be looked at in anyone's time.
+/// More events would take too long.
 const MOST_EVENTS: u64 = 1 << 40;
 
 impl SimilarPattern {
@@ -232,7 +232,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// What each symbol is compared as in a stream.
+    /// The compared form of each symbol in a stream.
     fn compared(&self, stream: usize) -> Result<Vec<Option<Symbol>>> {
         match self.events {
             ComparedEvents::Fields(compared) => Ok(compared.symbols().to_vec()),
@@ -245,7 +245,7 @@ impl Search<'_> {
     fn everywhere(&self, sequence: &EventSequence) -> Result<SimilarFound> {
         let pattern = LikePattern::of_events(sequence, self.settings.likeness)?;
         let mut found = SimilarFound::default();
-        // Equal streams are looked at once.
+        // Equal streams are examined once.
         let mut known: HashMap<RuleId, SimilarFound> = HashMap::new();
         for (stream, folded) in self.fold.streams().iter().enumerate() {
             let one = match known.remove(&folded.root()) {

@@ -7,7 +7,7 @@ use crate::support::similar::brute_force;
 use loopfold::Symbol;
 use loopfold::fold::FoldedStream;
 use loopfold::questions::communication::{Peers, Processes, TracePatterns};
-use loopfold::questions::patterns::{self, EventChoice, PatternMethod, Room};
+use loopfold::questions::patterns::{self, EventChoice, MemoryBudget, PatternMethod};
 use loopfold::questions::similar::{
     self, Compared, ComparedEvents, Likeness, ProcessStreams, SimilarPattern, search_similar,
 };
@@ -98,7 +98,7 @@ pub(super) fn peers(Folded { trace, fold, .. }: &Folded<'_>) {
 
 /// Every occurrence lies in its stream and is one.
 pub(super) fn trace_patterns(Folded { fold, .. }: &Folded<'_>) {
-    for room in [Room::default(), Room { events: 0, ..Room::default() }] {
+    for room in [MemoryBudget::default(), MemoryBudget { events: 0, ..MemoryBudget::default() }] {
         let processes = Processes::of(fold, &EventChoice::default(), room, &outermost).unwrap();
         for method in [PatternMethod::Ngrams, PatternMethod::Exact] {
             let settings = patterns::Config::new().method(method);

@@ -3,7 +3,7 @@
 use super::outermost;
 use loopfold::Fold;
 use loopfold::questions::communication::{Partners, Processes};
-use loopfold::questions::patterns::{EventChoice, Room};
+use loopfold::questions::patterns::{EventChoice, MemoryBudget};
 use loopfold::trace::Role;
 use loopfold_testing::mpi::{self, Call, Program};
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +51,8 @@ pub fn shown_indices(processes: &Processes<'_>, rank: usize, calls: &[Call]) -> 
 /// Every message finds its other end as by looking for each send's receive, and what finds none
 /// is listed. Returns the number of links and of messages that found none.
 pub fn check_partners(fold: &Fold, program: &Program) -> (usize, usize) {
-    let processes = Processes::of(fold, &EventChoice::default(), Room::default(), &outermost).unwrap();
+    let processes =
+        Processes::of(fold, &EventChoice::default(), MemoryBudget::default(), &outermost).unwrap();
     let partners = Partners::of(&processes).unwrap();
     let (pairs, mut unreceived, mut unsent) = mpi::partners(program);
     // Whoever is not there is counted apart.

@@ -1,4 +1,4 @@
-//! Occurrences in which every process does the same are one pattern.
+//! Groups occurrences in which every process does the same into one pattern.
 
 use super::{CommunicationPattern, Occurrence, Part};
 use crate::Symbol;

@@ -1,18 +1,18 @@
 //! Communication patterns (the paper's algorithm 4): stretches of several processes that
-//! belong together because what one sends the other receives.
+//! exchange messages with each other.
 //!
-//! One begins with a stretch of one process that repeats, a *place*. The partners of its
-//! events lie in stretches of other processes, and theirs in others again, until no process
-//! is added. Each process is in a pattern with one stretch: of the places that hold all partners
-//! and repeat as often as the first one does the largest, if it answers to what is in the
-//! pattern more than to anything else of the same processes; or else the smallest that does and
-//! is not repeated more often; else the partners alone if they lie next to each other, which is
-//! how the paper adds single events; else the process stays out. A place is in one pattern
-//! only: the one that begins with the place whose repetitions are most events. Patterns in
-//! which every process does the same are one pattern that occurs several times.
+//! A pattern begins with a repeated stretch of one process, a *place*. The partners of its
+//! events lie in stretches of other processes, and so on, until no process is added. Each
+//! process has one stretch in a pattern, the first of these that exists: the largest place that
+//! contains all partners and repeats as often as the first place, if at least half of its
+//! partners in these processes are in the pattern; the smallest such place that is not repeated
+//! more often; the partners alone if they are adjacent, which is how the paper adds single
+//! events. Otherwise the process is left out. A place is in one pattern only: the one that
+//! begins with the place whose repetitions are most events. Patterns in which every process
+//! does the same are one pattern that occurs several times.
 //!
-//! Time and memory go with the partners of all events in all places. Places are nested as
-//! loops are, or lie apart, so this is what is written times the depth of loops.
+//! Time and memory are O(partners of all events in all places). Places are nested like loops,
+//! or disjoint, so this is O(written events × depth of loops).
 
 mod distinct;
 mod places;
@@ -42,7 +42,7 @@ pub struct Occurrence {
     pub times: u64,
 }
 
-/// What several processes do together, again and again.
+/// A repeated exchange of several processes.
 #[derive(Clone, Debug)]
 pub struct CommunicationPattern {
     /// Where it occurs, first places first. What the processes do is the same in all.
@@ -53,8 +53,7 @@ pub struct CommunicationPattern {
     pub events: u64,
     /// How many events all of its occurrences are.
     pub explains: u64,
-    /// The same, but for loops inside that repeat now more and now less often: they are no part
-    /// of what is always the same, and count once.
+    /// The same, but inner loops whose counts vary count once.
     pub weight: u64,
 }
 
@@ -176,7 +175,7 @@ impl<'p, 'a> Joining<'p, 'a> {
     /// the partners of `part`. With how often it is repeated.
     fn answer(&mut self, part: Part, stream: u32, hull: Hull, seed: Seed) -> Option<(Part, u64)> {
         let places = &self.places[stream as usize];
-        // What another pattern has taken needs no look.
+        // A place that another pattern has taken is skipped.
         let found = places
             .candidates(hull, seed.times)
             .find(|&place| places.is_joined(place) || self.answers(places.part(place), seed));
@@ -191,8 +190,8 @@ impl<'p, 'a> Joining<'p, 'a> {
         })
     }
 
-    /// Whether at least half of what a place has to do with processes of the pattern is with
-    /// their stretches in it.
+    /// Whether at least half of a place's partners in processes of the pattern lie in their
+    /// stretches of it.
     fn answers(&self, place: Part, seed: Seed) -> bool {
         let (mut inside, mut to_pattern) = (0, 0);
         for link in self.partners.between(place.stream as usize, place.start, place.end) {

@@ -1,5 +1,4 @@
-//! The places of a stream: all of its loops, and the stretches in which something repeats
-//! besides.
+//! The places of a stream: all of its loops, and other stretches that repeat.
 
 use super::Part;
 use crate::questions::patterns::Holders;
@@ -27,7 +26,7 @@ impl Hull {
 /// Places that are tried, of those that may answer.
 const MOST_TRIED: usize = 4;
 
-/// Places that are looked at to find these: an event may lie in many.
+/// Places that are examined to find these: an event may lie in many.
 const MOST_SEEN: usize = 16;
 
 /// The places of a stream.
@@ -78,8 +77,9 @@ impl Places {
         !std::mem::replace(&mut self.is_joined[place as usize], true)
     }
 
-    /// The places that may answer to what is repeated so often: of those that hold the stretch
-    /// first the largest that are repeated as often, then the smallest that are less often.
+    /// The places that may match one with this many repetitions: of those that contain the
+    /// stretch first the largest that are repeated as often, then the smallest that are
+    /// repeated less often.
     pub(super) fn candidates(&self, hull: Hull, times: u64) -> impl Iterator<Item = u32> + '_ {
         let holding = self.holders.of(hull.first as usize);
         let more_often = holding.partition_point(|&place| self.times(place) > times);

@@ -1,7 +1,7 @@
-//! The grids of communicators: those that are told, and those that messages show.
+//! The grids of communicators: those that the trace states, and those inferred from messages.
 
 use super::super::{Call, Calls, Channels, Communicators, Grid, Layout, Peer, Topology};
-use super::GridTold;
+use super::PeerGrid;
 use super::survey::Reach;
 use crate::fold::Target;
 use crate::trace::Trace;
@@ -81,8 +81,8 @@ impl Grids {
         &mut sizes.entry(size).or_insert_with(new).channels
     }
 
-    /// A grid that is told counts, if it has as many places as there are processes; else the
-    /// one that the messages show.
+    /// Takes the stated grid if it has as many places as there are processes; else the one that
+    /// the messages show.
     fn decide(&mut self, comms: &Communicators) {
         for (comm, sizes) in &mut self.by_name {
             for (&size, known) in sizes {
@@ -101,18 +101,20 @@ impl Grids {
     }
 
     /// All grids, and the communicators that have none.
-    pub(super) fn told(&self) -> (Vec<GridTold>, Vec<String>) {
-        let (mut told, mut without) = (Vec::new(), Vec::new());
+    pub(super) fn known(&self) -> (Vec<PeerGrid>, Vec<String>) {
+        let (mut known, mut without) = (Vec::new(), Vec::new());
         for (comm, sizes) in &self.by_name {
             for OfSize { grid, is_inferred, .. } in sizes.values() {
                 match grid.clone() {
-                    Some(grid) => told.push(GridTold { comm: comm.clone(), grid, is_inferred: *is_inferred }),
+                    Some(grid) => {
+                        known.push(PeerGrid { comm: comm.clone(), grid, is_inferred: *is_inferred })
+                    }
                     None => without.push(comm.clone()),
                 }
             }
         }
         without.dedup();
-        (told, without)
+        (known, without)
     }
 }
 
@@ -120,7 +122,7 @@ impl Grids {
 fn grid_of(topology: &Topology) -> Option<Grid> {
     let ends_meet = match topology.layout {
         Layout::Line | Layout::Mesh | Layout::Wavefront => false,
-        // Of two, each is next to the other both ways.
+        // In a dimension of two, each is the other's neighbour in both directions.
         Layout::Ring | Layout::Torus | Layout::Hypercube | Layout::Butterfly => true,
         _ => return None,
     };

@@ -1,15 +1,15 @@
-//! Peers as a process sees them: instead of by its rank, the other end of a message is told
-//! by its distance from the own rank, `dest=+1`, or by the way to it in a grid of processes,
-//! `dest=(0,+1)`. So processes that do the same become the same stream.
+//! Rewrites peers relative to the process: the other end of a message is given by its distance
+//! from the own rank, `dest=+1`, or by its offset in a grid of processes, `dest=(0,+1)`,
+//! instead of its rank. So processes that do the same become equal streams.
 //!
-//! This is a projection that has to know the stream: ranks are those of the communicator of
-//! the event, and the own rank in it is known by [`Communicators`]. Only the ends of messages
-//! are told anew; the root of a collective operation is the same process for all.
-//! As `-1` now is the one before, whoever there is becomes `any`, and no process `none`.
+//! This is a projection that depends on the stream: ranks are those of the communicator of the
+//! event, and [`Communicators`] has the own rank in it. Only the ends of messages are
+//! rewritten; the root of a collective operation is the same process for all. As `-1` is now
+//! the previous process, the wildcard becomes `any`, and no process `none`.
 //!
-//! A trace takes a look at every event. Of a fold, each stream gets its own copy of those of
-//! its rules that hold a message, as equal rules are kept once: time and memory go with the
-//! items that each stream reaches, however many events they are.
+//! For a trace, the cost is O(events). In a fold, each stream gets its own copy of its rules
+//! that contain a message, and equal rules become one again: time and memory are O(items that
+//! each stream reaches), independent of the number of events.
 
 mod grids;
 mod rules;
@@ -22,21 +22,21 @@ use crate::{Error, Fold, Result};
 use grids::Grids;
 use symbols::Symbols;
 
-/// How the other ends of messages are told.
+/// How the other ends of messages are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Peers {
-    /// By rank, as it comes.
+    /// By rank, as in the trace.
     #[default]
     Absolute,
     /// By the distance from the own rank.
     Relative,
-    /// By the way in the grid of the communicator, as far as there is one: by the shape that
-    /// is noted of it, or that it was made with, or that the channels of its messages have.
-    /// Where the ends of a dimension meet, the shorter way counts. Without a grid, relative.
+    /// By the offset in the grid of the communicator. The grid is the one that its notes state,
+    /// or that it was created with, or that the channels of its messages form. In a periodic
+    /// dimension the shorter offset counts. Without a grid, relative.
     Cartesian,
 }
 
-/// The note of streams whose peers are told anew.
+/// The note of streams whose peers are rewritten.
 const NOTE: &str = "peers";
 
 impl Peers {
@@ -44,7 +44,7 @@ impl Peers {
     pub const NEEDS: [&'static str; 9] =
         ["name", "dest", "src", "comm", "newcomm", "color", "key", "dims", "periods"];
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Peers::Absolute => "absolute",
@@ -53,7 +53,7 @@ impl Peers {
         }
     }
 
-    /// How the peers of a stream are told already, by its notes.
+    /// How the peers of a stream are already written, according to its notes.
     pub fn noted(notes: &[(String, String)]) -> Self {
         let value = notes.iter().find(|(key, _)| key == NOTE).map(|(_, value)| value.as_str());
         match value {
@@ -63,9 +63,9 @@ impl Peers {
         }
     }
 
-    /// Tells the peers in a trace and in folds, which together have all processes. Streams
-    /// in which they are told so already stay as they are. Fails if there is no grid at all to
-    /// tell cartesian peers in, or if they are told in another way already.
+    /// Rewrites the peers in a trace and in folds, which together have all processes. Streams
+    /// that already have this form do not change. Fails if cartesian peers are wanted and there
+    /// is no grid at all, or if the peers already have another relative form.
     ///
     /// ```
     /// use loopfold::questions::communication::Peers;
@@ -78,33 +78,33 @@ impl Peers {
     ///     collector.push_event(stream, &Event { role: Role::Send, fields: &fields, ..Event::named("send") })?;
     /// }
     /// let mut trace = collector.finish()?;
-    /// let told = Peers::Cartesian.apply(&mut trace, &mut [])?;
-    /// assert_eq!(told.grids[0].to_string(), "4p, as its messages show");
+    /// let rewrite = Peers::Cartesian.apply(&mut trace, &mut [])?;
+    /// assert_eq!(rewrite.grids[0].to_string(), "4p, as its messages show");
     /// assert_eq!(trace.alphabet.label(trace.streams[3].symbols[0]), "send dest=(+1)");
     /// assert_eq!(trace.alphabet.len(), 1);
     /// # Ok::<(), loopfold::Error>(())
     /// ```
-    pub fn apply(self, trace: &mut Trace, folds: &mut [Fold]) -> Result<PeersTold> {
+    pub fn apply(self, trace: &mut Trace, folds: &mut [Fold]) -> Result<PeerRewrite> {
         if self == Peers::Absolute {
-            return Ok(PeersTold::default());
+            return Ok(PeerRewrite::default());
         }
-        let (places, mut told) = Places::find(self, trace, folds)?;
+        let (places, mut rewrite) = Places::find(self, trace, folds)?;
         // Nothing is changed before all is known to be possible.
         let mut related = Vec::new();
         let mut first = trace.streams.len();
         for fold in &*folds {
             let (fold, unplaced) = rules::relate(fold, &places, first)?;
             first += fold.streams().len();
-            told.unplaced.extend(unplaced);
+            rewrite.unplaced.extend(unplaced);
             related.push(fold);
         }
         let (changed, unplaced) = relate_trace(std::mem::take(trace), &places)?;
         *trace = changed;
         folds.iter_mut().zip(related).for_each(|(fold, related)| *fold = related);
-        told.unplaced.extend(unplaced);
-        told.unplaced.sort();
-        told.unplaced.dedup();
-        Ok(told)
+        rewrite.unplaced.extend(unplaced);
+        rewrite.unplaced.sort();
+        rewrite.unplaced.dedup();
+        Ok(rewrite)
     }
 
     fn note(self, notes: &mut Vec<(String, String)>) {
@@ -115,35 +115,35 @@ impl Peers {
     }
 }
 
-/// What came of telling peers anew.
+/// The result of rewriting peers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PeersTold {
+pub struct PeerRewrite {
     /// True if there are any: an event with the field `dest` or `src`.
     pub has_messages: bool,
-    /// The grids in which peers are told.
-    pub grids: Vec<GridTold>,
-    /// Communicators without a grid, whose peers are told by their distance instead.
+    /// The grids in which peers are written.
+    pub grids: Vec<PeerGrid>,
+    /// Communicators without a grid, whose peers are written by their distance instead.
     pub without_grid: Vec<String>,
-    /// Communicators that were used by processes which are not in them, as far as is known;
-    /// those have their peers told by rank.
+    /// Communicators that were used by processes which are not known to be members; the peers
+    /// there are written by rank.
     pub unplaced: Vec<String>,
-    /// Communicators that were made in a way that does not say who is in them. They are
-    /// taken for that of all processes.
+    /// Communicators that were created by a call that does not state the members. They are
+    /// treated as that of all processes.
     pub unclear: Vec<String>,
 }
 
-/// A grid in which peers are told.
+/// A grid in which peers are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GridTold {
+pub struct PeerGrid {
     /// The communicator.
     pub comm: String,
     /// Its grid.
     pub grid: Grid,
-    /// True if nobody says so, but its messages show it.
+    /// True if the trace does not state it, but the messages show it.
     pub is_inferred: bool,
 }
 
-impl std::fmt::Display for GridTold {
+impl std::fmt::Display for PeerGrid {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.grid.fmt(out)?;
         out.write_str(if self.is_inferred { ", as its messages show" } else { "" })
@@ -155,7 +155,7 @@ struct Places {
     peers: Peers,
     comms: Communicators,
     grids: Grids,
-    /// Streams that are as they shall be already.
+    /// Streams that already have the wanted form.
     is_done: Vec<bool>,
 }
 
@@ -166,7 +166,7 @@ struct Place<'a> {
 }
 
 impl Places {
-    fn find(peers: Peers, trace: &Trace, folds: &[Fold]) -> Result<(Self, PeersTold)> {
+    fn find(peers: Peers, trace: &Trace, folds: &[Fold]) -> Result<(Self, PeerRewrite)> {
         let in_trace = trace.streams.iter().map(|stream| (stream.name.as_str(), &stream.notes[..]));
         let in_folds = folds.iter().flat_map(Fold::streams).map(|stream| (stream.name(), stream.notes()));
         let streams: Vec<(&str, &[(String, String)])> = in_trace.chain(in_folds).collect();
@@ -178,27 +178,28 @@ impl Places {
         let used = survey::used_comms(trace, folds);
         let known = comms.with_members();
         let is_unclear = |comm: &&String| used.contains(*comm) && !known.contains(comm.as_str());
-        let mut told = PeersTold {
+        let mut rewrite = PeerRewrite {
             has_messages: !used.is_empty(),
             unclear: creations.unclear.iter().filter(is_unclear).cloned().collect(),
-            ..PeersTold::default()
+            ..PeerRewrite::default()
         };
         drop(known);
         let mut grids = Grids::default();
         if peers == Peers::Cartesian {
             grids = Grids::find(&comms, trace, folds)?;
-            (told.grids, told.without_grid) = grids.told();
-            if told.grids.is_empty() && !told.without_grid.is_empty() {
+            (rewrite.grids, rewrite.without_grid) = grids.known();
+            if rewrite.grids.is_empty() && !rewrite.without_grid.is_empty() {
                 return Err(Error::invalid(
                     "no communicator is known to be a grid of processes, and its messages do not show one; \
                      relative peers need none",
                 ));
             }
         }
-        Ok((Self { peers, comms, grids, is_done }, told))
+        Ok((Self { peers, comms, grids, is_done }, rewrite))
     }
 
-    /// Where the process of a stream is in a communicator; nothing if it is not in it.
+    /// Where the process of a stream is in a communicator. Returns `None` if it is not a
+    /// member.
     fn place(&self, stream: usize, comm: &str) -> Option<Place<'_>> {
         let own = self.comms.own_rank(stream, comm)?;
         let size = self.comms.comm_size(stream, comm);
@@ -206,20 +207,22 @@ impl Places {
     }
 }
 
-/// Whether the peers of a stream are told so already. Told in another way, there is no way back.
+/// Whether the peers of a stream already have this form. Fails if they have another relative
+/// form, which cannot be reversed.
 fn is_done(peers: Peers, name: &str, notes: &[(String, String)]) -> Result<bool> {
     match Peers::noted(notes) {
         Peers::Absolute => Ok(false),
         noted if noted == peers => Ok(true),
         noted => Err(Error::invalid(format_args!(
-            "the peers of {} are {} already; only the trace that it was made of can tell them otherwise",
+            "the peers of {} are {} already; only the trace that it was made of can be rewritten otherwise",
             name.escape_debug(),
             noted.name()
         ))),
     }
 }
 
-/// Tells the peers in a trace; also returns the communicators that streams use and are not in.
+/// Rewrites the peers in a trace; also returns the communicators that streams use and are not
+/// in.
 fn relate_trace(mut trace: Trace, places: &Places) -> Result<(Trace, Vec<String>)> {
     let mut symbols = Symbols::new(&trace.alphabet);
     for (index, stream) in trace.streams.iter_mut().enumerate() {

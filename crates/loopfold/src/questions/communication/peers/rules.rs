@@ -1,5 +1,5 @@
-//! The rules of a fold with the peers told anew: a copy for each stream of those that hold a
-//! message, and one of all others.
+//! Rewrites the peers in the rules of a fold: each stream gets a copy of the rules that contain
+//! a message; the others are shared.
 
 use super::Places;
 use super::survey::Reach;
@@ -7,7 +7,7 @@ use super::symbols::Symbols;
 use crate::fold::{FoldBuilder, FoldedStream, Item, Target};
 use crate::{Error, Fold, Result, RuleId};
 
-/// Tells the peers in a fold, whose streams have the numbers from `first` on; also returns
+/// Rewrites the peers in a fold, whose streams have the numbers from `first` on; also returns
 /// the communicators that streams use and are not in.
 pub(super) fn relate(fold: &Fold, places: &Places, first: usize) -> Result<(Fold, Vec<String>)> {
     let mut copies = Copies::new(fold, places);
@@ -24,21 +24,22 @@ struct Copies<'a> {
     reach: Reach<'a>,
     symbols: Symbols<'a>,
     builder: FoldBuilder,
-    /// What each rule is called in the stream at hand; nothing for what it did not reach.
+    /// The new identifier of each rule in the current stream. `None` for rules that it did not
+    /// reach.
     made: Vec<Option<RuleId>>,
-    /// What each rule is called in all streams, for the sums of rules.
+    /// The new identifier of each rule in all streams, for the sums of rules.
     names: Vec<Names>,
     /// Copies of rules that have several.
     divided: Vec<RuleId>,
     body: Vec<Item>,
 }
 
-/// What a rule is called in all streams.
+/// The new identifier of a rule in all streams.
 #[derive(Clone, Copy)]
 enum Names {
     None,
     One(RuleId),
-    /// Whose sums are those of which copy, nobody knows.
+    /// The sums cannot be divided among the copies.
     Several,
 }
 

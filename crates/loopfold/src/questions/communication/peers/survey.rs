@@ -1,8 +1,8 @@
-//! What traces and folds say of their communicators: the calls that made them, the messages
-//! that each process sends and receives in them.
+//! Collects the calls that create communicators, and the messages that each process sends and
+//! receives in them, from traces and folds.
 //!
-//! Folds are not unfolded: which rules hold what is looked for guides the walk, and there is
-//! an end to it, whatever a fold claims.
+//! Folds are not unfolded: the walk enters only rules that contain such events, and it is
+//! bounded, whatever a fold claims.
 
 use super::super::Creation;
 use super::super::call::text_of;
@@ -15,11 +15,11 @@ use crate::trace::{Alphabet, Trace};
 use crate::{Error, Fold, Result, RuleId, Symbol};
 use std::collections::BTreeSet;
 
-/// The calls of a stream that are looked at.
+/// The calls of a stream that are examined.
 const MOST_CREATIONS: usize = 1 << 12;
 /// The calls of all streams of a fold together.
 const MOST_IN_ALL: usize = 1 << 22;
-/// Items of folds that are looked at for them.
+/// Items of folds that are examined for them.
 const MOST_STEPS: usize = 1 << 28;
 
 /// Calls that make communicators.
@@ -27,7 +27,7 @@ const MOST_STEPS: usize = 1 << 28;
 pub(in super::super) struct Creations {
     /// For each stream, in order.
     pub(in super::super) by_stream: Vec<Vec<Creation>>,
-    /// Those that are made in a way that does not say who is in them.
+    /// Those that are created by a call that does not state the members.
     pub(super) unclear: BTreeSet<String>,
 }
 
@@ -90,8 +90,8 @@ pub(super) fn used_comms(trace: &Trace, folds: &[Fold]) -> BTreeSet<String> {
     used
 }
 
-/// Calls `then` with the symbols outside of rules that do not hold what is wanted, and how often
-/// each repeats, in their order, until it has had enough or the steps are used up.
+/// Calls `then` with the symbols outside of rules that do not hold what is wanted, and how
+/// often each repeats, in their order, until it returns false or the steps are used up.
 fn in_order(
     fold: &Fold,
     holds: &[bool],
@@ -114,7 +114,7 @@ fn in_order(
     }
 }
 
-/// Items that are looked at for all streams together.
+/// Items that are examined for all streams together.
 const MOST_ITEMS: usize = 1 << 28;
 
 /// Which rules with messages each stream reaches.

@@ -1,4 +1,4 @@
-//! Symbols told anew for a stream, each when it is first met there.
+//! Rewrites symbols for a stream, each when it first occurs there.
 
 use super::super::call::{Nobody, WORLD, is_relative, text_of};
 use super::{Place, Places};
@@ -28,11 +28,11 @@ pub(super) struct Symbols<'a> {
     unplaced: BTreeSet<String>,
 }
 
-/// What a symbol is called.
+/// The new symbol of a symbol.
 #[derive(Clone, Copy)]
 enum Known {
     NotYet,
-    /// In this stream so, and in others not known.
+    /// Known for this stream only.
     In(usize, Symbol),
     /// In all streams: it is not about a message.
     Always(Symbol),
@@ -50,7 +50,7 @@ impl<'a> Symbols<'a> {
         }
     }
 
-    /// What a symbol is called in a stream.
+    /// The new symbol of a symbol in a stream.
     #[inline]
     pub(super) fn renamed(&mut self, symbol: Symbol, stream: usize, places: &Places) -> Result<Symbol> {
         match self.known[symbol.index()] {
@@ -67,13 +67,13 @@ impl<'a> Symbols<'a> {
             new = self.new.intern_entry(self.old.entry(symbol), None)?;
             Known::Always(new)
         } else {
-            new = self.tell(symbol, &meaning, stream, places)?;
+            new = self.rewrite(symbol, &meaning, stream, places)?;
             Known::In(stream, new)
         };
         Ok(new)
     }
 
-    fn tell(
+    fn rewrite(
         &mut self,
         symbol: Symbol,
         meaning: &Meaning<'_>,
@@ -88,26 +88,27 @@ impl<'a> Symbols<'a> {
             }
             return self.new.intern_entry(self.old.entry(symbol), None);
         };
-        let told = |field: &Field<'_>| {
+        let rewritten = |field: &Field<'_>| {
             ENDS.contains(&field.key).then(|| peers_from(&place, field.value, self.nobody)).flatten()
         };
-        let told: Vec<Option<String>> = meaning.fields.iter().map(told).collect();
+        let rewritten: Vec<Option<String>> = meaning.fields.iter().map(rewritten).collect();
         let mut fields: Vec<Field<'_>> = meaning.fields.clone();
-        for (field, told) in fields.iter_mut().zip(&told) {
-            if let Some(text) = told {
+        for (field, rewritten) in fields.iter_mut().zip(&rewritten) {
+            if let Some(text) = rewritten {
                 field.value = Value::Text(text.as_bytes());
             }
         }
         self.new.intern(&Event { fields: &fields, ..meaning.event() }, None)
     }
 
-    /// The new alphabet, and the communicators that were used by who is not in them.
+    /// The new alphabet, and the communicators that were used by processes that are not
+    /// members.
     pub(super) fn finish(self) -> (Alphabet, Vec<String>) {
         (self.new, self.unplaced.into_iter().collect())
     }
 }
 
-/// Peers as they are seen from a place; nothing if they stay as they are.
+/// Peers relative to a place. Returns `None` if they do not change.
 fn peers_from(place: &Place<'_>, value: Value<'_>, nobody: Nobody) -> Option<String> {
     let text = match value {
         Value::Integer(number) => return Some(peer_from(place, number, nobody)),
@@ -122,7 +123,7 @@ fn peers_from(place: &Place<'_>, value: Value<'_>, nobody: Nobody) -> Option<Str
 
 fn peer_from(place: &Place<'_>, number: i64, nobody: Nobody) -> String {
     match u32::try_from(number) {
-        Ok(rank) => place.way_to(rank),
+        Ok(rank) => place.offset_to(rank),
         Err(_) if number > 0 => number.to_string(),
         Err(_) if nobody.is(number) => "none".to_string(),
         Err(_) => "any".to_string(),
@@ -130,8 +131,8 @@ fn peer_from(place: &Place<'_>, number: i64, nobody: Nobody) -> String {
 }
 
 impl Place<'_> {
-    /// The way to a rank: `(0,+1)` in a grid, `+1` else.
-    fn way_to(&self, rank: u32) -> String {
+    /// The offset to a rank: `(0,+1)` in a grid, `+1` else.
+    fn offset_to(&self, rank: u32) -> String {
         let is_inside = |size: u32| self.own < size && rank < size;
         let Some(grid) = self.grid.filter(|grid| grid.size().is_some_and(is_inside)) else {
             return format!("{:+}", i64::from(rank) - i64::from(self.own));

@@ -1,11 +1,11 @@
-//! From index ranges to the items that can hold something of a function.
+//! Finds the items that can contain a symbol of a function, from its index ranges.
 //!
-//! A cursor goes along the events of the ranges. What lies wholly in them is passed over, and
-//! looked at below with all rules that it is made of; what an end of a range cuts is entered,
-//! and of such a rule only the items on the way are looked at. O(items found).
+//! A cursor moves along the events of the ranges. A rule that lies wholly in a range is taken
+//! with all rules below it; a rule that an end of a range cuts is entered, and only its items
+//! inside the range are taken. O(items found).
 //!
 //! Every function-bearing item of a rule lies in some range of the function, whichever
-//! occurrence of the rule is looked at; so the items of one occurrence stand for all.
+//! occurrence of the rule is examined; so the items of one occurrence stand for all.
 
 use super::{IndexRange, Roots};
 use crate::fold::cursor::Cursor;

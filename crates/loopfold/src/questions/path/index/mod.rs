@@ -6,11 +6,11 @@
 //! the set of ranges with an enter, a block or an exit of it. A search looks only at the
 //! ranges of its function, and at every rule that they are made of.
 //!
-//! There is an index only where symbols say whose they are: otherwise every exit matters to
-//! every function.
+//! There is an index only if symbols are qualified: otherwise every exit matters to every
+//! function.
 //!
-//! Making it is one pass down the rules with a bit a range, some ten nanoseconds an item
-//! for each 64 ranges. Memory while it is made: a bit for each rule and range.
+//! Building it is one top-down pass over the rules with a bit a range, some ten nanoseconds an
+//! item for each 64 ranges. Memory during that: a bit for each rule and range.
 
 mod candidates;
 mod ranges;
@@ -62,7 +62,7 @@ pub type IndexRange = Range<u64>;
 pub struct PathIndex {
     /// Which fold it belongs to.
     fingerprint: u64,
-    /// How many ranges were asked for.
+    /// How many ranges were requested.
     asked: usize,
     /// Where each range ends.
     ends: Vec<u64>,
@@ -73,19 +73,19 @@ pub struct PathIndex {
 }
 
 impl PathIndex {
-    /// How many ranges there are unless something else is asked for.
+    /// How many ranges there are unless something else is requested.
     pub const RANGES: usize = 128;
     /// There are never more ranges than that.
     pub const MAX_RANGES: usize = 1 << 16;
 
-    /// True if there can be an index: there are functions, and symbols say whose they are.
+    /// True if there can be an index: there are functions, and symbols state their function.
     pub fn is_possible(fold: &Fold) -> Result<bool> {
         let functions = Functions::of(fold.alphabet())?;
         Ok(!functions.all().is_empty() && functions.is_qualified())
     }
 
-    /// The index of a fold with about so many ranges; `None` where it would be of no use:
-    /// there are no functions, or symbols do not say whose they are.
+    /// The index of a fold with about so many ranges; `None` where it would be of no use: there
+    /// are no functions, or symbols do not state their function.
     pub fn of(fold: &Fold, ranges: usize) -> Result<Option<Self>> {
         let functions = Functions::of(fold.alphabet())?;
         let roots = Roots::of(fold);
@@ -119,7 +119,7 @@ impl PathIndex {
         Self { fingerprint, asked, ends, functions: sets, places }
     }
 
-    /// True if it was made for this fold, as far as a fingerprint shows. One nanosecond an item.
+    /// True if its fingerprint is that of this fold. One nanosecond an item.
     pub fn fits(&self, fold: &Fold) -> Result<bool> {
         let functions = Functions::of(fold.alphabet())?;
         Ok(self.is_of_size(fold) && self.fingerprint == fingerprint(fold, &functions))
@@ -130,7 +130,7 @@ impl PathIndex {
         self.ends.last() == Some(&Roots::of(fold).events())
     }
 
-    /// True if it is what making it anew gives.
+    /// True if it equals an index that is built again.
     pub fn is_right(&self, fold: &Fold) -> Result<bool> {
         Ok(Self::of(fold, self.asked)?.as_ref() == Some(self))
     }

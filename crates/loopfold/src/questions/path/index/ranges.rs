@@ -1,4 +1,4 @@
-//! Where index ranges end, and which symbols each holds.
+//! Divides a fold into index ranges, and finds the symbols of each.
 //!
 //! A range is made of *pieces*: whole iterations of items, found by a cursor that enters only
 //! what a range's end cuts. O(pieces + ranges × depth of the rules). The symbols of all ranges

@@ -1,8 +1,8 @@
-//! The index as bytes, for whoever stores it beside the fold.
+//! Encodes the index as bytes, to be stored beside the fold.
 //!
-//! Sets of ranges are stored in the portable form of roaring bitmaps, each different one
-//! once, and all of it is packed as text is. A few hundred functions and 128 ranges take
-//! some kilobytes. Time: a few nanoseconds a byte.
+//! Sets of ranges are stored in the portable form of roaring bitmaps, each different one once,
+//! and all of it is compressed like text. A few hundred functions and 128 ranges take some
+//! kilobytes. Time: a few nanoseconds a byte.
 
 use super::PathIndex;
 use crate::bytes::{Bytes, put_number};
@@ -74,7 +74,7 @@ impl PathIndex {
         if index.fits(fold)? { Ok(index) } else { Err(bytes.damaged(DOES_NOT_FIT)) }
     }
 
-    /// Makes the index anew and compares; returns how many ranges it has.
+    /// Builds the index again and compares; returns how many ranges it has.
     pub fn verify(stored: &[u8], fold: &Fold) -> Result<u64> {
         let index = Self::decode(stored, fold)?;
         match index.is_right(fold)? {

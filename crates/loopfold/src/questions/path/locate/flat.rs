@@ -1,7 +1,7 @@
-//! Functions that are not recursive, as most: their frames need no levels.
+//! Finds paths of non-recursive functions, whose frames need no levels.
 //!
-//! One summary of blocks is all there is to know of a node of the slice: the symbols of other
-//! functions do nothing, and an enter or a leave resets the path.
+//! A node of the slice has one summary of blocks: the symbols of other functions do nothing,
+//! and an enter or a leave resets the path.
 //!
 //! One pass over the items of the slice, a few nanoseconds each. Memory: a summary for each
 //! node, of 24 bytes for paths of up to 32 blocks, of 40 for up to 64.

@@ -1,4 +1,4 @@
-//! What a search found: counts, places, and where each occurrence begins.
+//! The result of a search: counts, places, and where each occurrence begins.
 
 use super::super::PathQuery;
 use super::super::slice::FunctionSlice;
@@ -112,9 +112,8 @@ impl PathFound<'_> {
         self.places().next()
     }
 
-    /// All occurrences, stream by stream in the order of their last blocks, found as they
-    /// are asked for. Passing over many with [`PathPlaces::skip_to`] costs no more than
-    /// passing over one.
+    /// All occurrences, stream by stream in the order of their last blocks, found as they are
+    /// requested. Skipping many with [`PathPlaces::skip_to`] costs no more than skipping one.
     pub fn places(&self) -> PathPlaces<'_> {
         PathPlaces { found: self, streams: 0..self.fold.streams().len() as u32, ends: None }
     }
@@ -146,14 +145,14 @@ pub struct PathPlaces<'f> {
     found: &'f PathFound<'f>,
     /// The streams that are still to come.
     streams: std::ops::Range<u32>,
-    /// The stream that is looked at.
+    /// The stream that is examined.
     ends: Option<(StreamId, Box<dyn PathEnds + 'f>)>,
 }
 
 opaque_debug!(PathPlaces<'f>);
 
 impl PathPlaces<'_> {
-    /// Passes over `skip` occurrences and returns the next one.
+    /// Skips `skip` occurrences and returns the next one.
     pub fn skip_to(&mut self, mut skip: u64) -> Option<PathPlace> {
         loop {
             if let Some((stream, ends)) = &mut self.ends

@@ -1,9 +1,9 @@
-//! Where a path occurs: a cursor along a stream, guided by what is known of each stretch
-//! ahead.
+//! Finds where a path occurs, by a cursor along a stream that is guided by the summaries of the
+//! stretches ahead.
 //!
-//! A [guide](PathGuide) has the state of the path behind the cursor, so it knows for every
-//! stretch ahead how many occurrences end in it. What holds none is passed over, repeats are
-//! bisected, and the rest is entered. Finding one occurrence costs at most the items of the
+//! A [guide](PathGuide) has the state of the path before the cursor, so it knows for every
+//! stretch ahead how many occurrences end in it. Stretches without any are skipped, repeats are
+//! bisected, and the others are entered. Finding one occurrence costs at most the items of the
 //! rules that are entered, and the logarithm of each repeat.
 
 //!
@@ -37,7 +37,7 @@ struct End {
     depth: u64,
 }
 
-/// What is known of one path in all rules.
+/// The summaries of one path in all rules.
 trait PathMatcher: Send + Sync {
     /// How often the path occurs in a rule that is a whole stream.
     fn count(&self, rule: RuleId) -> u64;
@@ -52,8 +52,8 @@ trait PathMatcher: Send + Sync {
 
 /// Occurrences of a path in a stream, in order.
 trait PathEnds {
-    /// Passes over `skip` occurrences and returns where the next one ends. When there are
-    /// not so many, `skip` is what there is still to pass over.
+    /// Skips `skip` occurrences and returns where the next one ends. If there are fewer, `skip`
+    /// is the number of occurrences that are missing.
     fn next(&mut self, skip: &mut u64) -> Option<End>;
 }
 
@@ -88,8 +88,8 @@ impl<L: Located, G: PathGuide<L::Item>> PathEnds for Locator<'_, L, G> {
     }
 }
 
-/// Passes over the first items of a slice that have no more than `skip` occurrences, and
-/// returns how many: where they lie is not looked up.
+/// Skips the first items of a slice that have no more than `skip` occurrences, and returns how
+/// many: where they lie is not looked up.
 fn pass_slice_items<G: Guide<SliceItem>>(
     guide: &mut G,
     slice: &FunctionSlice<'_>,

@@ -1,9 +1,9 @@
-//! Any function: the summaries of all nodes of a slice by levels of calls, and the guide that
-//! they make.
+//! Finds paths of any function, by summaries of the nodes of a slice with a level for each
+//! call.
 //!
-//! Making the summaries is one pass over the items of the slice, some tens of nanoseconds each,
-//! times the levels of recursion that differ. The guide has the frames that are open; passing
-//! over a stretch costs the levels of its summary.
+//! The summaries take one pass over the items of the slice, some tens of nanoseconds each,
+//! times the levels of recursion that differ. The guide keeps the open frames; skipping a
+//! stretch costs the levels of its summary.
 
 use super::super::PathQuery;
 use super::super::slice::{FunctionSlice, SliceItem};

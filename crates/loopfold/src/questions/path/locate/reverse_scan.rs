@@ -1,11 +1,11 @@
-//! Scanning back from a position: the blocks of the frame that is open there, and the calls
-//! that are.
+//! Scans backwards from a position: emits the blocks of the frame that is open there, and the
+//! open calls.
 //!
-//! The scan goes from item to item towards the beginning and knows how many frames have
-//! ended that must begin first: as long as there are any, or nothing happens in the frame
-//! it looks for, it passes over whole items and repeats, with a division instead of a step
-//! for each iteration. It enters what holds a block it looks for, or a call that is open: a
-//! descent of the rules for each of those.
+//! The scan moves from item to item towards the beginning and counts the frames whose end it
+//! has passed but not their begin. While there are any, or nothing happens in the frame it
+//! looks for, it skips whole items and repeats, with a division instead of a step for each
+//! iteration. It enters items with a block it looks for, or an open call: a descent of the
+//! rules for each of those.
 
 use super::super::brackets::{Brackets, HasBlock, LevelFact, Nesting};
 use crate::fold::cursor::Cursor;
@@ -30,7 +30,7 @@ impl Pending {
         iterations
     }
 
-    /// Passes over iterations of a stretch, none of which begins a frame that is looked for.
+    /// Skips iterations of a stretch, none of which begins a frame that is searched for.
     fn take<F: LevelFact>(&mut self, once: Brackets<F>, iterations: u64) {
         self.0 = match once.leaves.checked_sub(once.enters) {
             Some(more) => self.0.saturating_add(more.saturating_mul(iterations)),
@@ -39,7 +39,7 @@ impl Pending {
     }
 }
 
-/// What is called with the symbol and the position of a block; false if it needs no more.
+/// A visitor of the symbol and the position of a block; returns false to stop.
 pub(in super::super) type EmitBlock<'a> = dyn FnMut(Symbol, u64) -> bool + 'a;
 
 /// Emits the blocks that lie before a cursor in the frame that is innermost there, from the
@@ -75,8 +75,8 @@ pub(in super::super) fn blocks_before<L: Located>(
 
 /// Which calls are open at a position, for any number of positions of a fold.
 ///
-/// Making it is one pass over the rules, with 16 bytes for each. A stack costs a descent of
-/// the rules for each open call.
+/// Building it takes one pass over the rules, with 16 bytes for each. A stack costs a descent
+/// of the rules for each open call.
 pub struct CallStacks<'a> {
     fold: &'a Fold,
     nesting: Measured<Nesting<()>>,
@@ -127,8 +127,8 @@ impl<'a> CallStacks<'a> {
         stack
     }
 
-    /// How many calls are open where an event happens, as far as they are known: exits of
-    /// calls that were not seen to begin count for nothing.
+    /// How many known calls are open where an event happens: exits of calls that were not seen
+    /// to begin do not count.
     ///
     /// # Panics
     /// If there is no such stream.

@@ -1,10 +1,10 @@
-//! Where occurrences begin, from where they end.
+//! Finds where occurrences begin, given where they end.
 //!
 //! A [reverse scan](super::reverse_scan) emits the blocks of the frame in which an occurrence
 //! ends, from the last to the first, and the path is matched against them backwards. Without
 //! gaps the first block is as far back as the path is long. With gaps it is the last block with
-//! which the path can begin, and [`PathMemory`] keeps what earlier ends have seen, so that
-//! many ends of one path do not scan the same blocks again.
+//! which the path can begin, and [`PathMemory`] caches earlier results, so that many ends of
+//! one path do not scan the same blocks again.
 //!
 //! One pass over the rules for each function, with 24 bytes for each; then a descent of the
 //! rules for each block of a path.
@@ -40,8 +40,8 @@ impl<'a> PathStarts<'a> {
         self.start_of(query, place, &mut PathMemory::default())
     }
 
-    /// The same with a memory of other places of this path: what was looked at for the
-    /// place before is not looked at again, however far the gaps of the path reach.
+    /// The same with a memory of other places of this path: blocks that were examined for the
+    /// place before are not examined again, whatever the length of the gaps.
     pub fn start_of(&self, query: &PathQuery, place: &PathPlace, memory: &mut PathMemory) -> Option<u64> {
         let root = self.fold.streams().get(place.stream.index())?.root();
         let last = self.fold.symbol_at(root, place.end)?;
@@ -83,12 +83,12 @@ pub(super) fn start_of(
     search.finish()
 }
 
-/// Where one path with gaps was known to begin, seen from the blocks before which a part of
-/// it is looked for. Up to a few megabytes.
+/// Where one path with gaps was known to begin, seen from the blocks before which a part of it
+/// is searched for. Up to a few megabytes.
 #[derive(Debug, Default)]
 pub struct PathMemory {
     stream: Option<StreamId>,
-    /// By the part and the position of the block before which it is looked for.
+    /// By the part and the position of the block before which it is searched for.
     starts: HashMap<(usize, u64), Option<u64>>,
 }
 
@@ -115,7 +115,7 @@ struct StartSearch<'m> {
 }
 
 impl StartSearch<'_> {
-    /// A part is looked for before a position, and nothing of it has been seen.
+    /// A part is searched for before a position, and nothing of it has been seen.
     fn wait(&mut self, part: usize, position: u64) {
         self.start = self.memory.starts.get(&(part, position)).copied();
         if self.waited.last().is_none_or(|&(before, _)| before != part) {
@@ -137,7 +137,7 @@ struct BackwardsMatch<'q> {
     blocks: &'q [Vec<Symbol>],
     /// The parts between gaps.
     parts: Vec<Range<usize>>,
-    /// The part that is looked for.
+    /// The part that is searched for.
     part: usize,
     /// How many of its blocks are still missing, for each match of it that has begun.
     missing: Vec<usize>,
@@ -152,7 +152,7 @@ impl<'q> BackwardsMatch<'q> {
         Self { blocks: query.blocks(), parts, part, missing }
     }
 
-    /// The part that is looked for, if nothing of it has been seen.
+    /// The part that is searched for, if nothing of it has been seen.
     fn waiting(&self) -> Option<usize> {
         (self.missing.is_empty() && self.part + 1 < self.parts.len()).then_some(self.part)
     }

@@ -1,21 +1,20 @@
 //! The functions of a trace of calls: which symbols enter them, leave them and are their
 //! blocks.
 //!
-//! A source qualifies its symbols: an exit and a block say in their field `function` whose
-//! they are. Then every symbol belongs to one function at the most, and all others can be
-//! passed over without a look when a path of that function is asked for. An exit without
-//! the field belongs to the function of its name, if there is one, and otherwise to a
-//! frame that the trace never saw entered: it closes no frame that is known.
+//! A source qualifies its symbols: an exit and a block say in their field `function` whose they
+//! are. Then every symbol belongs to at most one function, and a search for a path of a
+//! function can skip all other symbols. An exit without the field belongs to the function of
+//! its name, if there is one, and otherwise to a frame that the trace never saw entered: it
+//! closes no frame that is known.
 //!
-//! Where no exit or no block says whose it is (one `E` for all, as in the literature), each
-//! exit closes the innermost open frame, whatever its function, and blocks without the
-//! field belong to that frame. Such traces are *unqualified*: their nesting is that of all
-//! functions.
+//! Where no exit or no block states its function (one `E` for all, as in the literature), each
+//! exit closes the innermost open frame, whatever its function, and blocks without the field
+//! belong to that frame. Such traces are *unqualified*: their nesting is that of all functions.
 //!
-//! Where a trace shows calls and nothing else, an entry says in its field `caller` whose
-//! block it is besides: the calls that a function makes are its blocks, called by what they
-//! enter. Such an entry belongs to two functions, or does two things to one that calls
-//! itself.
+//! Where a trace shows calls and nothing else, an entry names in its field `caller` the
+//! function whose block it also is: the calls that a function makes are its blocks, named after
+//! the function they enter. Such an entry belongs to two functions, or does two things to one
+//! that calls itself.
 //!
 //! One pass over the alphabet, with memory for each name and each symbol once.
 
@@ -34,7 +33,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// What it is called: text as the source has it, numbers in decimal.
+    /// Its name: text as in the source, numbers in decimal.
     pub fn name(&self) -> &[u8] {
         &self.name
     }
@@ -80,11 +79,11 @@ impl Function {
 pub struct Functions {
     all: Vec<Function>,
     by_name: HashMap<Vec<u8>, usize>,
-    /// Exits that do not say whose they are.
+    /// Exits that do not state their function.
     plain_leaves: Vec<Symbol>,
-    /// Blocks that do not say whose they are.
+    /// Blocks that do not state their function.
     plain_blocks: Vec<Symbol>,
-    /// True if any block says whose it is.
+    /// True if any block states its function.
     owned_blocks: bool,
 }
 
@@ -151,7 +150,7 @@ impl Functions {
         self.by_name.get(name).copied()
     }
 
-    /// True if exits and blocks say whose they are. Otherwise they belong to the innermost
+    /// True if exits and blocks state their function. Otherwise they belong to the innermost
     /// frame.
     pub fn is_qualified(&self) -> bool {
         let owned_leaves = || self.all.iter().any(|function| !function.leaves.is_empty());
@@ -159,8 +158,8 @@ impl Functions {
             && (self.plain_blocks.is_empty() || self.owned_blocks)
     }
 
-    /// The symbols that can be blocks of a function: its own, and in an unqualified trace
-    /// also those that do not say whose they are. In order of the symbols.
+    /// The symbols that can be blocks of a function: its own, and in an unqualified trace also
+    /// those that do not state their function. In order of the symbols.
     pub fn blocks_of(&self, function: &Function) -> Vec<Symbol> {
         let mut blocks = function.blocks.clone();
         if !self.is_qualified() {
@@ -170,7 +169,7 @@ impl Functions {
         blocks
     }
 
-    /// What each symbol does to the frames of a function. Symbols that do nothing are left
+    /// The effect of each symbol on the frames of a function. Symbols without effect are left
     /// out.
     pub(in crate::questions::path) fn steps_of(&self, function: &Function) -> Vec<(Symbol, Step)> {
         let blocks = self.blocks_of(function);
@@ -197,7 +196,7 @@ impl Functions {
     }
 }
 
-/// What a symbol does to the frames of one function.
+/// The effect of a symbol on the frames of one function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::questions::path) enum Step {
     /// Opens a frame of it.

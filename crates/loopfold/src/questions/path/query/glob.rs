@@ -1,5 +1,6 @@
-//! Names by pattern: `*` is any characters, `?` any one, `[a-z]` one of those, `[!a-z]` one
-//! that is none of those. A bracket that is not closed is a character like any other.
+//! Matches names against glob patterns: `*` is any characters, `?` any one, `[a-z]` one of
+//! those, `[!a-z]` one that is none of those. A bracket that is not closed is a character like
+//! any other.
 //!
 //! Time: at most the product of both lengths.
 
@@ -71,7 +72,7 @@ impl Glob {
     pub fn fits(&self, text: &str) -> bool {
         let text: Vec<char> = text.chars().collect();
         let (mut part, mut at) = (0, 0);
-        // Behind the last `*`, and where what it stands for ends as far as was tried.
+        // The position behind the last `*`, and the longest match of that `*` so far.
         let mut retry: Option<(usize, usize)> = None;
         loop {
             match (self.0.get(part), text.get(at)) {

@@ -1,4 +1,4 @@
-//! What is asked for: a path of a function, read from text if people wrote it.
+//! The query: a path of a function, parsed from text.
 //!
 //! [`functions`] says which symbols enter a function, leave it and are its blocks; [`syntax`]
 //! reads `F: B1 * .. B2`, where `F` may be a [`glob`].
@@ -23,10 +23,10 @@ pub struct PathQuery(Arc<Path>);
 #[derive(Clone, Debug, PartialEq)]
 struct Path {
     function: Vec<u8>,
-    /// What symbols do to frames of the function; the others do nothing.
+    /// The effect of symbols on frames of the function; the others have none.
     steps: Vec<(Symbol, Step)>,
     pattern: Query,
-    /// True if exits and blocks say whose they are.
+    /// True if exits and blocks state their function.
     qualified: bool,
     /// Which of all functions it is.
     number: usize,
@@ -54,7 +54,7 @@ impl PathQuery {
     /// The same path with gaps before some of its blocks, where any blocks of the function
     /// may come, or none. `before` are their places in the path, from 1, in order.
     ///
-    /// What counts then is distinct ends: the last blocks with which the path can end.
+    /// Then distinct ends count: the last blocks with which the path can end.
     pub fn with_gaps(self, before: &[usize]) -> Result<Self> {
         let fit = before.iter().all(|&place| 0 < place && place < self.len());
         if !fit || !before.is_sorted_by(|a, b| a < b) {
@@ -77,7 +77,7 @@ impl PathQuery {
         self.0.gaps.is_some()
     }
 
-    /// How many blocks of a frame are looked at for the beginning of a path with gaps.
+    /// How many blocks of a frame are examined for the beginning of a path with gaps.
     pub const FURTHEST: u64 = 1 << 16;
 
     /// The name of the function.
@@ -90,18 +90,18 @@ impl PathQuery {
         self.0.pattern.events()
     }
 
-    /// How many blocks are looked for.
+    /// How many blocks are searched for.
     #[allow(clippy::len_without_is_empty, reason = "a path is never empty")]
     pub fn len(&self) -> usize {
         self.0.pattern.len()
     }
 
-    /// The symbols that matter for the path: what holds none of them can be passed over.
+    /// The symbols that matter for the path: what holds none of them can be skipped.
     pub fn symbols(&self) -> impl Iterator<Item = Symbol> {
         self.0.steps.iter().map(|&(symbol, _)| symbol)
     }
 
-    /// True if exits and blocks say whose they are, so that other functions do not matter.
+    /// True if exits and blocks state their function, so that other functions do not matter.
     pub(super) fn is_qualified(&self) -> bool {
         self.0.qualified
     }
@@ -127,7 +127,7 @@ impl PathQuery {
 
 impl Eq for Path {}
 
-/// By what was asked for; the rest follows from it.
+/// By what was requested; the rest follows from it.
 impl Hash for PathQuery {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.function(), self.blocks(), self.gaps()).hash(state);

@@ -1,13 +1,13 @@
-//! Paths as people write them: `F1: B1 B2 B3`.
+//! Parses paths: `F1: B1 B2 B3`.
 //!
 //! The name of the function ends at the first colon that a blank follows, so names may have
-//! colons and blanks inside; in quotes they may have anything. A function that no trace
-//! calls so is a pattern if it has `*`, `?` or `[…]` outside of quotes: it stands for all
-//! functions that fit it and have the blocks. Behind it come blocks by their names, labels
-//! or numbers, `*` for any one block, and `..` for any blocks between two others, or none.
+//! colons and blanks inside; in quotes they may have anything. A name that no function has is a
+//! pattern if it has `*`, `?` or `[…]` outside of quotes: it stands for all functions that
+//! match it and have the blocks. Behind it come blocks by their names, labels or numbers, `*`
+//! for any one block, and `..` for any blocks between two others, or none.
 //!
-//! Cost: the blocks of a function are sorted by name when it is first asked for, then a
-//! path takes a look for each of its blocks.
+//! Cost: the blocks of a function are sorted by name when it is first requested, then a path
+//! costs one look-up for each of its blocks.
 
 use super::PathQuery;
 use super::functions::{Function, Functions};
@@ -48,7 +48,7 @@ impl<'t> Written<'t> {
             [only] if only.quoted => {
                 Some(Self { function: only.text.clone(), quoted: true, blocks: blocks.trim() })
             }
-            // A sequence of events, one of which ends in a colon.
+            // A sequence of events that contains one ending in a colon.
             words if words.iter().any(|word| word.quoted) => None,
             _ => Some(Self { function: function.to_string(), quoted: false, blocks: blocks.trim() }),
         }
@@ -101,7 +101,7 @@ fn blocks_of(text: &str) -> Result<(Vec<Block>, Vec<usize>)> {
     Ok((blocks, gaps))
 }
 
-/// Reads paths as people write them, for one alphabet.
+/// Reads paths as users write them, for one alphabet.
 ///
 /// ```
 /// use loopfold::questions::path::PathReader;
@@ -124,9 +124,9 @@ fn blocks_of(text: &str) -> Result<(Vec<Block>, Vec<usize>)> {
 pub struct PathReader<'a> {
     alphabet: &'a Alphabet,
     functions: Functions,
-    /// The functions by what is printed for them, once that was asked for.
+    /// The functions by what is printed for them, once that was requested.
     by_label: Option<HashMap<String, usize>>,
-    /// The blocks of the functions that were asked for.
+    /// The blocks of the functions that were requested.
     blocks: HashMap<usize, BlockNames>,
 }
 
@@ -277,7 +277,7 @@ fn near(names: impl Iterator<Item = String>, word: &str) -> String {
     }
 }
 
-/// What a function is called where it is printed.
+/// The printed name of a function.
 fn label_of(function: &Function) -> String {
     bare_label(Name::Text(function.name()))
 }

@@ -1,8 +1,8 @@
-//! Schemes 1 and 3 of the paper: scanning a trace chunk by chunk, all chunks or only those
-//! that hold something of the function.
+//! Schemes 1 and 3 of the paper: scans a trace chunk by chunk, all chunks or only those that
+//! contain the function.
 //!
-//! Scanning counts; it remembers which chunks have occurrences, and the state of the search
-//! when it came to them, so that places are found by scanning those chunks again. Memory: the
+//! The scan counts; it records which chunks have occurrences, and the state of the search at
+//! their beginning, so that places are found by scanning those chunks again. Memory: the
 //! symbols of one chunk, and up to 32 MiB of such states.
 //!
 //! What is in a stored chunk is in the fold too. So a damaged chunk costs no answer: a
@@ -47,7 +47,7 @@ struct Stop {
     state: Option<ScanState>,
 }
 
-/// What scanning all streams adds up.
+/// The totals of scanning all streams.
 struct Totals {
     effort: Effort,
     damage: Vec<String>,
@@ -103,7 +103,7 @@ impl<'a> ScanFound<'a> {
     }
 
     /// Scheme 3: scans only chunks that hold something of the function. Where there are no
-    /// chunks, ranges of the fold without a symbol that matters are passed over.
+    /// chunks, ranges of the fold without a symbol that matters are skipped.
     pub(in crate::questions::path) fn of_holding(
         fold: &'a Fold,
         chunks: Option<&'a dyn TraceChunks>,
@@ -143,8 +143,8 @@ impl PathOccurrences for ScanFound<'_> {
 
     fn each_in(&self, stream: StreamId, skip: u64, visit: &mut dyn FnMut(PathPlace) -> bool) -> Result<()> {
         let (stops, count) = (&self.stops[stream.index()], self.counts[stream.index()]);
-        // The chunk of the first that is visited, and the last one from which a search can go
-        // on.
+        // The chunk of the first that is visited, and the last one from which a search can
+        // continue.
         let target = stops.partition_point(|stop| stop.before <= skip);
         if skip >= count || target == 0 {
             return Ok(());

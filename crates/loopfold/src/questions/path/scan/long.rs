@@ -1,5 +1,5 @@
-//! Paths of many blocks, with gaps, or in which calls are blocks: any state of a frame, one
-//! symbol after the other.
+//! The scan for paths of many blocks, with gaps, or in which calls are blocks: symbol by
+//! symbol, with any state of a frame.
 
 use super::{BLOCK, Classes, ENTER, ENTER_OTHER, GROUP, LEAVE, NOTHING, Report};
 use crate::Symbol;
@@ -15,7 +15,7 @@ use crate::questions::path::summary::frame::{
 pub(super) struct LongPath<S: FrameState> {
     classes: Classes<u32>,
     monoid: MonoidOf<S>,
-    /// What a block of each class does, from the first class of blocks on.
+    /// The effect of a block of each class, from the first class of blocks on.
     blocks: Vec<SummaryOf<S>>,
     length: usize,
     pub(super) frames: LongFrames<S>,

@@ -1,14 +1,14 @@
-//! Finding a path in symbols as they come: one state for each open frame, the innermost
-//! changes with each block, a call puts one on top and a return takes it off.
+//! Finds a path in a stream of symbols by an automaton with a stack: one state for each open
+//! frame. A block changes the innermost state, a call pushes one and a return pops it.
 //!
-//! Symbols are sorted into few *classes*, by a look into a table: those that do nothing,
-//! which are most, enter, leave, and one class for all blocks that stand for the same
-//! places of the path. Sixteen symbols that do nothing are passed over together, and so
-//! are 64 where the symbols that matter are few and lie together: about half a nanosecond
-//! each. As long as the function has not called itself, the others go through the automaton
-//! without a branch, in one to two nanoseconds; what nests takes a stack, and branches for
-//! returns. Memory: 64 KiB for the table and a machine word for each open frame; for paths
-//! of more than 62 blocks 256 KiB and a set for each.
+//! Symbols are sorted into few *classes*, by a look into a table: those that do nothing, which
+//! are most, enter, leave, and one class for all blocks that stand for the same places of the
+//! path. Sixteen symbols that do nothing are skipped together, and so are 64 where the symbols
+//! that matter are few and lie together: about half a nanosecond each. As long as the function
+//! has not called itself, the others go through the automaton without a branch, in one to two
+//! nanoseconds; what nests takes a stack, and branches for returns. Memory: 64 KiB for the
+//! table and a machine word for each open frame; for paths of more than 62 blocks 256 KiB and a
+//! set for each.
 
 mod found;
 mod long;
@@ -26,7 +26,7 @@ use super::summary::gaps::GapState;
 use crate::Symbol;
 use crate::questions::find::bits::Wide;
 
-/// What a symbol is to the path.
+/// The class of a symbol for the path.
 const NOTHING: u8 = 0;
 const LEAVE: u8 = 1;
 const ENTER: u8 = 2;
@@ -37,7 +37,7 @@ const BLOCK: u8 = 4;
 /// The fewest symbols that a table has classes for.
 const TABLE: usize = 1 << 16;
 
-/// Symbols that are looked at together.
+/// Symbols that are examined together.
 const GROUP: usize = 16;
 
 /// A search for a path in the symbols of one stream.
@@ -62,7 +62,7 @@ const GROUP: usize = 16;
 #[derive(Clone, Debug)]
 pub struct PathScan {
     automaton: Automaton,
-    /// True if exits say whose they are, so that other functions do not matter.
+    /// True if exits state their function, so that other functions do not matter.
     qualified: bool,
     position: u64,
     count: u64,
@@ -115,7 +115,7 @@ macro_rules! with_path {
     };
 }
 
-/// Where a search is, to go on from there another time.
+/// Where a search is, to continue from there another time.
 #[derive(Clone, Debug)]
 pub(super) struct ScanState {
     automaton: Frames,
@@ -140,7 +140,7 @@ impl PathScan {
         Self { automaton, qualified: query.is_qualified(), position: 0, count: 0, first: None }
     }
 
-    /// Goes on through the next symbols of the stream.
+    /// Continues through the next symbols of the stream.
     pub fn feed(&mut self, symbols: &[Symbol]) {
         self.feed_groups(symbols, |_, _, _| true);
     }
@@ -155,7 +155,7 @@ impl PathScan {
     }
 
     /// As [`feed_each`](Self::feed_each), until `found` is false. Then the search cannot
-    /// go on.
+    /// continue.
     pub(super) fn feed_while(&mut self, symbols: &[Symbol], mut found: impl FnMut(u64, u64) -> bool) -> bool {
         self.feed_groups(symbols, |position, hits, depths| {
             let mut ends = depths.iter().enumerate().filter(|(place, _)| hits >> place & 1 == 1);
@@ -163,8 +163,8 @@ impl PathScan {
         })
     }
 
-    /// Goes on while `found` is true, which gets the groups with occurrences: the position
-    /// of the group, the places where paths end, and for these how many frames are open.
+    /// Continues while `found` is true, which gets the groups with occurrences: the position of
+    /// the group, the places where paths end, and for these how many frames are open.
     #[inline]
     fn feed_groups(
         &mut self,
@@ -186,9 +186,9 @@ impl PathScan {
         goes_on
     }
 
-    /// Passes over so many events, which hold nothing of the function: no entry, no exit
-    /// and no block. Where exits do not say whose they are, calls that are left there are
-    /// closed, and those that are entered there are open.
+    /// Skips this many events, which hold nothing of the function: no entry, no exit and no
+    /// block. Where exits do not state their function, calls that are left there are closed,
+    /// and those that are entered there are open.
     pub fn pass_over(&mut self, events: u64, calls: &NestingLevels) {
         self.position += events;
         if !self.qualified {
@@ -211,9 +211,9 @@ impl PathScan {
         self.first
     }
 
-    /// The state of the search: for each open frame, from the outermost, how many blocks
-    /// of the path have been matched there, `None` if it is of another function. In a
-    /// trace whose exits say whose they are, frames of other functions do not appear.
+    /// The state of the search: for each open frame, from the outermost, how many blocks of the
+    /// path have been matched there, `None` if it is of another function. In a trace whose
+    /// exits state their function, frames of other functions do not appear.
     pub fn states(&self) -> Vec<Option<usize>> {
         with_path!(&self.automaton, path => path.states())
     }
@@ -223,7 +223,7 @@ impl PathScan {
         with_path!(&self.automaton, path => path.open_frames())
     }
 
-    /// Begins anew with another stream.
+    /// Starts again with another stream.
     pub(super) fn restart(&mut self) {
         with_path!(&mut self.automaton, path => path.restart());
         (self.position, self.count, self.first) = (0, 0, None);
@@ -239,7 +239,7 @@ impl PathScan {
         ScanState { automaton, position: self.position }
     }
 
-    /// Goes on from where a search for the same path was.
+    /// Continues from where a search for the same path was.
     pub(super) fn go_back(&mut self, state: &ScanState) {
         match (&mut self.automaton, &state.automaton) {
             (Automaton::Narrow(path), Frames::Narrow(frames)) => path.set_frames(frames),
@@ -276,6 +276,6 @@ impl Frames {
     }
 }
 
-/// What gets each group: where it is among the symbols, the places where paths end, and
-/// for these how many frames of the function are open.
+/// A visitor of groups: the position among the symbols, the places where paths end, and for
+/// these how many frames of the function are open.
 type Report<'t> = dyn FnMut(usize, u32, &[u64; GROUP]) -> bool + 't;

@@ -1,6 +1,6 @@
-//! Paths of few blocks: the state of a frame is a machine word, and calls take the same way as
-//! blocks, without a branch. A group of symbols that do nothing costs about a nanosecond, any
-//! other symbol two.
+//! The scan for paths of few blocks: the state of a frame is a machine word, and calls are
+//! processed like blocks, without a branch. A group of symbols that do nothing costs about a
+//! nanosecond, any other symbol two.
 
 use super::{BLOCK, Classes, ENTER, ENTER_OTHER, GROUP, LEAVE, NOTHING, Report};
 use crate::Symbol;
@@ -9,7 +9,7 @@ use crate::questions::path::brackets::NestingLevels;
 use crate::questions::path::functions::Step;
 use hashbrown::HashMap;
 
-/// Symbols that are passed over together if none is near those that matter.
+/// Symbols that are skipped together if none is near those that matter.
 const PART: usize = 64;
 
 /// How far apart symbols may be for that.
@@ -30,7 +30,7 @@ pub(super) struct ShortPath {
     classes: Classes<u8>,
     /// The first symbol that matters, and how far from it the last one is.
     near: (u32, u32),
-    /// What each class does.
+    /// The effect of each class.
     effects: Box<[Effect; 256]>,
     /// The state where no frame of the function is the innermost.
     outside: u64,
@@ -171,10 +171,10 @@ impl ShortPath {
         report(offset, hits, &[1; GROUP])
     }
 
-    /// Goes on through up to a group of symbols, whatever they are.
+    /// Continues through up to a group of symbols, whatever they are.
     ///
-    /// Whether a call comes next is hard to predict, so calls take the same way as blocks:
-    /// the state is always put on the stack, and stays there if it is a call.
+    /// Whether a call comes next is hard to predict, so calls are processed like blocks: the
+    /// state is always put on the stack, and stays there if it is a call.
     #[inline(never)]
     fn nest(&mut self, group: &[Symbol], offset: usize, report: &mut Report<'_>) -> bool {
         if self.below.len() <= self.open + GROUP {

@@ -1,9 +1,8 @@
-//! Where a scan gets its symbols: chunks that are stored, or ranges of the fold that are
-//! unfolded one after the other; all of them, or those that hold something of the function.
+//! The symbols of a scan: stored chunks, or ranges of the fold that are unfolded one after the
+//! other; all of them, or those that contain the function.
 //!
-//! Ranges without a symbol that matters are passed over by a cursor, guided by which rules
-//! hold one: a pass over the rules once, then O(depth × log body) and the items that hold
-//! nothing for each range that does.
+//! A cursor skips ranges without a symbol that matters, guided by which rules contain one: one
+//! pass over the rules, then for each other range O(depth × log body) and the items it skips.
 
 use super::PathScan;
 use crate::fold::cursor::Cursor;
@@ -39,7 +38,7 @@ pub trait TraceChunks: Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScanConfig {
-    /// Unfold the range of a chunk that is damaged, and go on, instead of an error.
+    /// Unfold the range of a chunk that is damaged, and continue, instead of an error.
     pub lenient: bool,
     /// How many symbols a range of the fold has that takes the place of a chunk.
     pub range: u64,
@@ -54,7 +53,7 @@ impl ScanConfig {
     }
 
     setters! {
-        /// Unfold the range of a chunk that is damaged, and go on, instead of an error.
+        /// Unfold the range of a chunk that is damaged, and continue, instead of an error.
         lenient: bool,
         /// How many symbols a range of the fold has that takes the place of a chunk.
         range: u64,
@@ -175,7 +174,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Passes over chunks of a stream that hold nothing of the function.
+    /// Skips chunks of a stream that hold nothing of the function.
     fn pass_over(&self, stream: usize, chunks: std::ops::Range<u64>, scan: &mut PathScan) -> Result<()> {
         // What holds nothing that matters leaves the frames as they are.
         if let (Wanted::Stored(_), Some(stored)) = (&self.wanted, self.stored) {
@@ -233,8 +232,8 @@ impl<'s, 'a> Reader<'s, 'a> {
         (self.stream, self.next) = (stream, chunk);
     }
 
-    /// Reads the next chunk of the stream that is wanted, and takes a scan to where it begins;
-    /// `None` if there is none left.
+    /// Reads the next chunk of the stream that is wanted, and takes a scan to where it begins.
+    /// Returns `None` if there is none left.
     pub(super) fn advance(&mut self, scan: &mut PathScan) -> Result<Option<Loaded>> {
         let Some(chunk) = self.source.next(self.stream, self.next) else { return Ok(None) };
         self.source.pass_over(self.stream, self.next..chunk, scan)?;

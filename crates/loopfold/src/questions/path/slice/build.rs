@@ -1,4 +1,4 @@
-//! Making the slice of a function: rule by rule, each after the rules it is made of.
+//! Builds the slice of a function: rule by rule, each after the rules it is made of.
 
 use super::super::brackets::FrameBoundary;
 use super::super::functions::Step;
@@ -11,8 +11,8 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher as _;
 
-/// Whether rules that hold the same become one node. That takes about as long as a search,
-/// and later ones may take less.
+/// Whether rules with equal content become one node. That takes about as long as a search, and
+/// later searches may take less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Dedup {
     /// They do.
@@ -62,8 +62,8 @@ impl<'a> FunctionSlice<'a> {
         Self::from_places(fold, steps, places, scratch, visited).map(Some)
     }
 
-    /// From the places of all items that may hold something, in order, and the rules that
-    /// they are in. `visited` rules were looked at for this.
+    /// From the places of all items that may hold something, in order, and the rules that they
+    /// are in. `visited` rules were examined for this.
     pub(in super::super) fn from_places(
         fold: &'a Fold,
         steps: &[(Symbol, Step)],

@@ -1,18 +1,17 @@
-//! The slice of a fold that one function has: the rules and items with a symbol of it, and
-//! nothing else.
+//! The slice of a fold for one function: only the rules and items that contain a symbol of it.
 //!
-//! Items without a symbol of the function do nothing to its paths, so a search leaves them
-//! out. Its *nodes* are the symbols of the function, then its distinct rules: a rule that
-//! holds a single item, once, is the node of that item, and with [`Dedup::Yes`] all rules that
-//! hold the same are one node. A slice depends on the function alone: many paths can be looked
-//! for in one, each at the cost of its nodes.
+//! Items without a symbol of the function do nothing to its paths, so a search leaves them out.
+//! Its *nodes* are the symbols of the function, then its distinct rules: a rule that holds a
+//! single item, once, is the node of that item, and with [`Dedup::Yes`] all rules that hold the
+//! same are one node. A slice depends on the function alone, so it serves many paths, each at
+//! the cost of its nodes.
 //!
-//! A slice is a [`Grammar`] by its nodes and [`Located`] by the rules of the fold, so that
-//! the traversals of a fold run on it.
+//! A slice is a [`Grammar`] by its nodes and [`Located`] by the rules of the fold, so that the
+//! traversals of a fold work on it.
 //!
-//! Made by one pass over all items, one to two nanoseconds each and some ten more for those
-//! that stay; or at the cost of what stays, from an index of uses or from the places that an
-//! index of the fold knows. Memory: 8 bytes an item that stays, 12 a rule.
+//! Built by one pass over all items, one to two nanoseconds each and some ten more for those
+//! that stay; or in O(items that stay), from an index of uses or from the index of functions.
+//! Memory: 8 bytes an item that stays, 12 a rule.
 
 mod build;
 
@@ -49,7 +48,7 @@ impl SliceItem {
 #[derive(Debug)]
 pub(super) struct FunctionSlice<'a> {
     fold: &'a Fold,
-    /// What symbols do to frames of the function; the first nodes, in order.
+    /// The effect of symbols on frames of the function; the first nodes, in order.
     steps: Vec<(Symbol, Step)>,
     /// The rules that hold something, in order.
     rules: Vec<RuleId>,
@@ -61,7 +60,7 @@ pub(super) struct FunctionSlice<'a> {
     /// For each node that is no symbol, the first rule that is it, by its index in `rules`.
     bodies: Vec<u32>,
     is_recursive: bool,
-    /// How many rules were looked at to make this.
+    /// How many rules were examined to make this.
     visited: u64,
 }
 
@@ -71,7 +70,7 @@ impl<'a> FunctionSlice<'a> {
         self.fold
     }
 
-    /// What symbols do to frames of the function: the nodes that are symbols, in order.
+    /// The effect of symbols on frames of the function: the nodes that are symbols, in order.
     pub(super) fn steps(&self) -> &[(Symbol, Step)] {
         &self.steps
     }
@@ -82,7 +81,7 @@ impl<'a> FunctionSlice<'a> {
         self.is_recursive
     }
 
-    /// How many rules were looked at to make this.
+    /// How many rules were examined to make this.
     pub(super) fn visited(&self) -> u64 {
         self.visited
     }
@@ -92,7 +91,7 @@ impl<'a> FunctionSlice<'a> {
         self.items.len()
     }
 
-    /// The node of a rule; `None` if the rule holds nothing of the function.
+    /// The node of a rule. Returns `None` if the rule holds nothing of the function.
     pub(super) fn node(&self, rule: RuleId) -> Option<Node> {
         self.rules.binary_search(&rule).ok().map(|index| self.nodes[index])
     }

@@ -1,5 +1,5 @@
-//! Which functions each chunk contains: an entry, a block or an exit of it. One look at every
-//! symbol.
+//! Finds which functions each chunk contains: an entry, a block or an exit of it. One table
+//! look-up for every symbol.
 
 use crate::fold::Fold;
 use crate::questions::path::{Functions, Levels, NestingLevels};
@@ -24,7 +24,7 @@ pub(super) struct IndexBuilder {
 /// The function of a symbol that has none.
 const NO_FUNCTION: u32 = u32::MAX;
 
-/// Whose the symbols are.
+/// The functions of the symbols.
 enum Owners {
     /// For each symbol its function, and the one that it is a call of.
     Known(Vec<Owner>),
@@ -32,7 +32,7 @@ enum Owners {
     ByOrder { roles: Vec<(Role, Owner)>, open: Vec<u32> },
 }
 
-/// Whose a symbol is.
+/// The function of a symbol.
 #[derive(Clone, Copy)]
 struct Owner {
     function: u32,
@@ -99,7 +99,7 @@ impl IndexBuilder {
                     see(caller);
                     match role {
                         Role::Enter => open.push(function),
-                        // A block that says whose it is.
+                        // A block that states its function.
                         Role::Block if function != NO_FUNCTION => see(function),
                         Role::Leave | Role::Block => {}
                         _ => continue,

@@ -1,16 +1,16 @@
-//! The trace in chunks, for whoever stores it beside the fold: the symbols of all streams in
-//! order, cut into chunks that are compressed one by one, and an index of which functions each
-//! chunk contains.
+//! The trace in chunks, to be stored beside the fold: the symbols of all streams in order, cut
+//! into chunks that are compressed separately, and an index of the functions that each chunk
+//! contains.
 //!
 //! This is the trace as section 4.3 of the paper on paths stores it, so that a search can
 //! decompress what it needs and nothing else. Opening what was stored reads its directory
-//! alone; a chunk is read, checked against a checksum of its own and decompressed when it
-//! is asked for, at about a thousand million symbols a second. Writing unfolds the fold
-//! and compresses, some ten nanoseconds a symbol. Memory: one chunk, and about a hundred
-//! bytes for each in the directory.
+//! alone; a chunk is read, checked against a checksum of its own and decompressed when it is
+//! requested, at about a thousand million symbols a second. Writing unfolds the fold and
+//! compresses, some ten nanoseconds a symbol. Memory: one chunk, and about a hundred bytes for
+//! each in the directory.
 //!
-//! A chunk *contains* a function if it has an entry, a block or an exit of it. Where exits
-//! and blocks do not say whose they are, they belong to the innermost open call.
+//! A chunk *contains* a function if it has an entry, a block or an exit of it. Where exits and
+//! blocks do not state their function, they belong to the innermost open call.
 
 mod functions;
 
@@ -51,7 +51,7 @@ impl ChunkSize {
     /// The most symbols of a chunk: 256 MiB.
     pub const MOST: u64 = 1 << 26;
 
-    /// Chunks of so many symbols.
+    /// Chunks of this many symbols.
     pub fn of_symbols(symbols: u64) -> Result<Self> {
         match u32::try_from(symbols) {
             Ok(small) if small > 0 && symbols <= Self::MOST => Ok(Self(small)),
@@ -59,7 +59,7 @@ impl ChunkSize {
         }
     }
 
-    /// Chunks of so many bytes, four for each symbol.
+    /// Chunks of this many bytes, four for each symbol.
     pub fn of_bytes(bytes: u64) -> Result<Self> {
         Self::of_symbols(bytes / 4)
             .map_err(|_| Error::invalid(format_args!("a chunk has from 4 to {} bytes", 4 * Self::MOST)))
@@ -360,7 +360,7 @@ impl Directory {
         if fits { Ok(()) } else { Err(Error::damaged("chunks", "they are not those of this fold")) }
     }
 
-    /// What a chunk is called in errors.
+    /// The name of a chunk in errors.
     fn name_of(&self, chunk: usize) -> String {
         let Chunk { stream, first, symbols, .. } = self.chunks[chunk];
         let last = first + symbols - 1;
@@ -438,7 +438,7 @@ fn to_bytes(symbols: &mut [Symbol]) -> std::borrow::Cow<'_, [u8]> {
     }
 }
 
-/// Decompresses so many symbols, all of which are below `alphabet`.
+/// Decompresses this many symbols, all of which are below `alphabet`.
 fn decompress(
     compressed: &[u8],
     count: u64,

@@ -1,10 +1,10 @@
-//! What a search for a path gives, whichever way it went: the occurrences, the scheme, why it
-//! was chosen, and what was looked at.
+//! The result of a search for a path: the occurrences, the scheme, why it was chosen, and the
+//! work done.
 
 use crate::questions::path::{PathFound, PathPlace};
 use crate::{Error, Result, StreamId};
 
-/// A way to search for a path, as numbered in the paper.
+/// A search scheme, as numbered in the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scheme {
     /// Scheme 1: all symbols are unfolded or decompressed, and scanned.
@@ -27,7 +27,7 @@ impl Scheme {
         self as usize + 1
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Scheme::Unfolded => "unfolded",
@@ -38,16 +38,16 @@ impl Scheme {
     }
 }
 
-/// How much of something was looked at.
+/// How much of something was examined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
-    /// How many were looked at.
+    /// How many were examined.
     pub touched: u64,
     /// Of how many.
     pub all: u64,
 }
 
-/// What a search did; `None` for what its scheme does not have.
+/// The work of a search; `None` for what its scheme does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
     /// Ranges of the index.
@@ -62,15 +62,15 @@ pub struct Effort {
     pub decompressed_bytes: u64,
 }
 
-/// What a search found, and how.
+/// The result of a search.
 pub struct PathAnswer<'a> {
     /// The occurrences.
     pub found: Box<dyn PathOccurrences + 'a>,
     /// How they were found.
     pub scheme: Scheme,
-    /// Why in this way.
+    /// Why this scheme was chosen.
     pub reason: String,
-    /// What was done for it. Listing places takes more of the same.
+    /// The work done. Listing places adds to it.
     pub effort: Effort,
     /// The chunks that were damaged, and how; their events were unfolded instead.
     pub damage: Vec<String>,
@@ -85,7 +85,7 @@ impl std::fmt::Debug for PathAnswer<'_> {
     }
 }
 
-/// The occurrences of a path, however they were found.
+/// The occurrences of a path, found by any scheme.
 pub trait PathOccurrences {
     /// How often it occurs in a stream.
     ///
@@ -101,8 +101,8 @@ pub trait PathOccurrences {
         (0..self.streams() as u32).map(StreamId::from_raw)
     }
 
-    /// Passes over `skip` occurrences of a stream, then visits each that follows, until
-    /// `visit` returns false.
+    /// Skips `skip` occurrences of a stream, then visits each that follows, until `visit`
+    /// returns false.
     fn each_in(&self, stream: StreamId, skip: u64, visit: &mut dyn FnMut(PathPlace) -> bool) -> Result<()>;
 
     /// How often it occurs in all streams together.
@@ -124,7 +124,7 @@ pub trait PathOccurrences {
         Ok(first)
     }
 
-    /// The occurrences as found on rules; `None` if they were found otherwise.
+    /// The occurrences as found on rules. Returns `None` if they were found otherwise.
     fn on_rules(&self) -> Option<&PathFound<'_>> {
         None
     }

@@ -1,7 +1,7 @@
-//! How a path is searched: the one place that chooses, and says why.
+//! Chooses how a path is searched, and states why; no other module chooses.
 //!
-//! The paper has four schemes, and scheme 2 has several forms here. What is chosen when no
-//! scheme is asked for:
+//! The paper has four schemes, and scheme 2 has several forms here. If no scheme is requested,
+//! the choice is:
 //!
 //! | when | what is searched | cost |
 //! | --- | --- | --- |
@@ -15,11 +15,11 @@
 //! On a slice, how wide the summaries are, and whether they need levels of calls, follows from
 //! the path and the slice alone: see [`PathFound`].
 //!
-//! Schemes 1 and 3 [scan](super::scan) symbols, and are only searched by if asked for: on
-//! every trace that was measured the rules are faster.
+//! Schemes 1 and 3 [scan](super::scan) symbols, and are used only on request: on every trace
+//! that was measured the rules are faster.
 //!
-//! Memory: 8 bytes an item for the uses, which are found at the second search, and the slices
-//! that are kept.
+//! Memory: 8 bytes an item for the uses, which are computed at the second search, and the
+//! cached slices.
 
 mod answer;
 mod slices;
@@ -39,7 +39,7 @@ use slices::{DIRECT, Kept, SliceCache};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// A function that is in more than one in so many items is common: going over all rules is
+/// A function that is in more than one in this many items is common: going over all rules is
 /// then faster than finding those that hold it.
 const COMMON: usize = 40;
 
@@ -105,7 +105,7 @@ pub struct PathSearcher<'a> {
 
 opaque_debug!(PathSearcher<'a>);
 
-/// One way to search for a path, with what it searches.
+/// A search strategy, with the data it searches.
 enum Strategy<'a> {
     /// Symbols, of all chunks or of those with the function.
     Scan,
@@ -113,11 +113,11 @@ enum Strategy<'a> {
     Batched(BatchFound<'a>),
     /// All rules, with nothing made beforehand.
     Direct(PathFound<'a>),
-    /// What the fold holds of the function.
+    /// The slice of the function.
     Slice(Kept<'a>),
 }
 
-/// What was chosen.
+/// A choice.
 struct Choice<'a> {
     strategy: Strategy<'a>,
     scheme: Scheme,
@@ -189,8 +189,8 @@ impl<'a> PathSearcher<'a> {
         self.slices.clear();
     }
 
-    /// Searches for a path, by the scheme that is asked for or by the fastest way there is.
-    /// Scheme 4 goes over all rules where the function is in too many of them.
+    /// Searches for a path, by the requested scheme or by the fastest strategy. Scheme 4 goes
+    /// over all rules where the function is in too many of them.
     pub fn search(&self, query: &PathQuery, wanted: Option<Scheme>) -> Result<PathAnswer<'a>> {
         let Choice { strategy, scheme, reason } = self.choose(query, wanted)?;
         let rules = self.fold.rules().len() as u64;
@@ -217,10 +217,10 @@ impl<'a> PathSearcher<'a> {
         Ok(PathAnswer { found, scheme, reason, effort, damage: Vec::new() })
     }
 
-    /// Searches for many paths together, as far as they can be; [`search`](Self::search) then
-    /// looks them up unless a scheme is asked for. Paths of one function that never calls
-    /// itself share one pass if they are plain: no gaps, one block at each place, at least two
-    /// and not too many.
+    /// Searches together for those of many paths that allow it; [`search`](Self::search) then
+    /// looks them up unless a scheme is requested. Paths of one non-recursive function share
+    /// one pass if they are plain: no gaps, one block at each place, at least two and not too
+    /// many.
     pub fn search_together(&mut self, queries: &[PathQuery]) -> Result<()> {
         let mut groups: HashMap<&[u8], Vec<&PathQuery>> = HashMap::new();
         for query in queries.iter().filter(|query| batch::is_plain(query)) {

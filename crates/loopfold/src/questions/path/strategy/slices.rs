@@ -1,7 +1,7 @@
-//! The slices of functions that a searcher keeps, so that later paths of a function cost only
-//! what the fold holds of it.
+//! A cache of the slices of functions, so that later paths of a function cost O(items of its
+//! slice).
 //!
-//! A slice is made once enough paths of its function were searched, and kept unless searching
+//! A slice is built after enough paths of its function were searched, and kept unless searching
 //! it takes as long as searching the fold. Memory: up to half a gigabyte of items.
 
 use super::Scheme;
@@ -16,7 +16,7 @@ const MAX_ITEMS: usize = 1 << 26;
 /// So many paths of a function are searched over all rules before its slice is made.
 pub(super) const DIRECT: usize = 3;
 
-/// What is known of functions, by their names.
+/// The cache, by the names of functions.
 #[derive(Default)]
 pub(super) struct SliceCache<'a>(Mutex<Functions<'a>>);
 
@@ -27,7 +27,7 @@ struct Functions<'a> {
     items: usize,
 }
 
-/// What is known of a function.
+/// The entry of a function.
 enum Known<'a> {
     /// So many paths of it were searched.
     Searched(usize),
@@ -36,7 +36,7 @@ enum Known<'a> {
     Everywhere,
 }
 
-/// What is kept of a function.
+/// The cached slice of a function.
 #[derive(Clone)]
 pub(super) struct Kept<'a> {
     pub(super) slice: Arc<FunctionSlice<'a>>,
@@ -59,7 +59,7 @@ impl<'a> SliceCache<'a> {
     }
 
     /// The slice of a path's function, if it was found by this scheme. The first time that it
-    /// is asked for, rules that hold the same become one.
+    /// is requested, rules that hold the same become one.
     pub(super) fn get(&self, query: &PathQuery, wanted: Option<Scheme>) -> Option<Kept<'a>> {
         let known = match self.lock().known.get(query.function()) {
             Some(Known::Kept(kept)) => Some(kept.clone()),
@@ -87,7 +87,7 @@ impl<'a> SliceCache<'a> {
         }
     }
 
-    /// Keeps the slice of a path's function, if that is worth it.
+    /// Keeps the slice of a path's function, if that pays.
     pub(super) fn keep(
         &self,
         query: &PathQuery,

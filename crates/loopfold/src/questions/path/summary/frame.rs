@@ -1,9 +1,9 @@
-//! What a frame knows of the path that is looked for in it, and what blocks do to that.
+//! The state of a path in one frame, and the effect of blocks on it.
 //!
-//! There are two kinds. For a path without gaps the state is a set of suffix overlaps, and
-//! what blocks do is a [`MatchSummary`], a few machine words however long the path. For a path
-//! with gaps the state is that of an automaton, and what blocks do is a table over all its
-//! states (see [`gaps`](super::gaps)). All else, from levels to guides, is the same for both.
+//! There are two kinds. For a path without gaps the state is a set of suffix overlaps, and the
+//! effect of blocks is a [`MatchSummary`], a few machine words. For a path with gaps the state
+//! is that of an automaton, and the effect is a table over all its states (see
+//! [`gaps`](super::gaps)). All else, from levels to guides, is the same for both.
 
 use super::super::PathQuery;
 use crate::Symbol;
@@ -12,11 +12,11 @@ use crate::questions::find::bits::Bits;
 use crate::questions::find::summary::{MatchMonoid, MatchSummary};
 use std::fmt::Debug;
 
-/// The state of a path in a frame; the default is that of a frame just entered.
+/// The state of a path in a frame; the default is the initial state of a frame.
 pub(in super::super) trait FrameState:
     Clone + Debug + Default + PartialEq + Send + Sync
 {
-    /// What blocks of one frame do to the path.
+    /// The summary of blocks of one frame.
     type Summary: FrameSummary<Self>;
     /// How those are joined and repeated.
     type Monoid: FrameMonoid<Self>;
@@ -29,7 +29,7 @@ pub(in super::super) type SummaryOf<S> = <S as FrameState>::Summary;
 
 pub(in super::super) type MonoidOf<S> = <S as FrameState>::Monoid;
 
-/// What blocks of one frame do to a state.
+/// The effect of blocks of one frame on a state.
 pub(in super::super) trait FrameSummary<S>: Clone + Debug + PartialEq + Send + Sync {
     /// How many occurrences end in the blocks, if they follow on a state.
     fn count_after(&self, state: &S) -> u64;
@@ -48,23 +48,23 @@ pub(in super::super) trait FrameMonoid<S: FrameState>: Clone + Debug + Send + Sy
     /// The summary of one block.
     fn symbol(&self, symbol: Symbol) -> S::Summary;
 
-    /// The summary behind which every frame is as if just entered: what lies between two
+    /// The summary that resets every frame to its initial state: that of what lies between two
     /// frames.
     fn reset(&self) -> &S::Summary;
 
     /// Joins blocks to the end of others.
     fn append(&self, summary: &mut S::Summary, next: &S::Summary);
 
-    /// Turns the state before some blocks into that behind them.
+    /// Converts the state before some blocks to that behind them.
     fn follow(&self, state: &mut S, summary: &S::Summary);
 
     /// The summary of blocks repeated `times` times.
     fn repeated(&self, summary: &S::Summary, times: u64) -> S::Summary;
 
-    /// How many blocks of the path are matched in a state, at the most.
+    /// How many blocks of the path are matched in a state, at most.
     fn matched(&self, state: &S) -> usize;
 
-    /// Machine words of memory that a summary takes besides itself, at the most.
+    /// Machine words of memory that a summary takes besides itself, at most.
     fn most_heap_words(&self) -> usize;
 }
 

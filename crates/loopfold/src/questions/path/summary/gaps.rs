@@ -1,16 +1,16 @@
-//! Paths with gaps: `B1 .. B3`, where any blocks of the frame may come between.
+//! The automaton of a path with gaps, `B1 .. B3`, where any blocks of the frame may come
+//! between.
 //!
-//! What is counted is distinct ends: the last blocks with which the path can end within one
-//! frame. A gap can be of any length, so only the parts between gaps matter: the first part
-//! is looked for until it is found once, then the second one behind it, and so on; of the
-//! last part all occurrences count. That is a small automaton. A state is a part and the
-//! suffix overlaps of what happened since, and the states that can be reached are made by the
-//! subset construction: as many as the path has blocks, unless `*` makes more of them, up to
-//! [`MOST_STATES`].
+//! Distinct ends are counted: the last blocks with which the path can end within one frame. A
+//! gap can be of any length, so only the parts between gaps matter: the first match of the
+//! first part, then the first match of the second part behind it, and so on; all matches of the
+//! last part count. This is a small automaton. A state is a part and the suffix overlaps of
+//! what happened since, and the reachable states are built by the subset construction: as many
+//! as the path has blocks, unless `*` makes more of them, up to [`MOST_STATES`].
 //!
-//! What a stretch does to a path is then a table: for each state the one behind it, and
-//! how many ends there were. Tables are joined state by state and repeated by squaring.
-//! Cost: 16 bytes a state for each table, and a look at each of them for a join.
+//! The summary of a stretch is then a table: for each state the one behind it, and the number
+//! of ends. Tables are joined state by state and repeated by squaring. Cost: 16 bytes a state
+//! for each table, and one look-up for each state in a join.
 
 use super::super::PathQuery;
 use super::frame::{FrameMonoid, FrameState, FrameSummary};
@@ -28,7 +28,7 @@ const MOST_STATES: usize = 4096;
 /// The most steps that all its states together can have: 64 MB.
 const MOST_STEPS: usize = 1 << 22;
 
-/// The automaton of a path with gaps. State 0 is that of a frame just entered.
+/// The automaton of a path with gaps. State 0 is the initial state of a frame.
 #[derive(Debug, Default, PartialEq)]
 pub(in super::super) struct Automaton {
     states: usize,
@@ -36,11 +36,11 @@ pub(in super::super) struct Automaton {
     classes: HashMap<Symbol, u32>,
     /// For each class and in it for each state where it leads.
     steps: Vec<Step>,
-    /// For each state how many blocks of the path are matched at the most.
+    /// For each state how many blocks of the path are matched at most.
     matched: Vec<usize>,
 }
 
-/// Where a state leads, and how many ends there are on the way.
+/// The next state, and how many ends the transition has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Step {
     pub(in super::super) state: GapState,
@@ -78,7 +78,7 @@ impl Automaton {
             }
             if subsets.len() > MOST_STATES || by_state.len() > MOST_STEPS {
                 return Err(Error::limit(
-                    "this path with gaps can go on in too many ways at once; use fewer * or fewer blocks",
+                    "this path with gaps needs too many states; use fewer * or fewer blocks",
                 ));
             }
             at += 1;
@@ -126,7 +126,7 @@ pub(in super::super) fn parts_of(length: usize, gaps: &[usize]) -> Vec<Range<usi
     starts.zip(ends).map(|(start, end)| start..end).collect()
 }
 
-/// A state while it is made: the part that is looked for, and how many of its first blocks
+/// A state during construction: the part that is searched for, and how many of its first blocks
 /// end what has happened, in order; not none and not all.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Subset {
@@ -163,7 +163,7 @@ impl FrameState for GapState {
     }
 }
 
-/// What blocks do to each state.
+/// The transition of each state.
 #[derive(Clone, Debug, PartialEq)]
 pub(in super::super) struct Table(Box<[Step]>);
 

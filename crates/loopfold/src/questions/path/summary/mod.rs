@@ -1,25 +1,24 @@
-//! What a stretch of a trace does to a path of one function: the measure behind finding
-//! paths.
+//! Summarizes the matches of a path of one function in a stretch of a trace: the measure that
+//! finds paths.
 //!
-//! Calls interrupt a path and frames are told apart by nesting, so there is a summary for each
-//! level of it. A stretch is known by
+//! Calls interrupt a path and frames are distinguished by nesting, so there is a summary for
+//! each level. A stretch is described by
 //! * its [`Brackets`]: how many frames it leaves that it did not enter, and how many it enters
 //!   and does not leave;
 //! * what happens *below*: in the frames that it leaves and in the one below them, by level;
 //!   level 0 is the frame in which it begins. What function these belong to is not known;
-//! * the *states* of the path in the frames that it enters and does not leave, as far as they
-//!   are of the function;
+//! * the *states* of the path in those frames of the function that it enters and does not
+//!   leave;
 //! * how often the path occurs in frames that it enters itself, left or not.
 //!
-//! `u` and `v` side by side: what `v` does below lands in the open frames of `u`, the innermost
+//! `u` and `v` concatenated: what `v` does below lands in the open frames of `u`, the innermost
 //! first, and where such a frame is of the function, occurrences may end there. The rest goes
-//! to the levels below `u`. What never meets its frame never counts: a path is of a function
-//! only where the function was seen to be entered.
+//! to the levels below `u`. Blocks without a known frame never count: a path occurs only where
+//! the function was seen to be entered.
 //!
-//! Levels are run-length: neighbours with the same value are one. So n calls in a row are
-//! one run however large n is, and only nesting whose levels really differ takes memory;
-//! a summary has a limit on that, so a loop that enters more than it leaves cannot ask for
-//! any amount.
+//! Levels are run-length: neighbours with the same value are one. So n nested calls are one run
+//! for any n, and only levels that differ take memory. This is limited for each summary, so a
+//! loop that enters more than it leaves cannot exhaust memory.
 //!
 //! A join costs a dozen instructions for each run of the stretch on the right and for each
 //! one that it closes on the left.
@@ -48,7 +47,7 @@ pub(super) struct Frames<S> {
     states: Vec<Run<S>>,
 }
 
-/// What a stretch does to a path of a function.
+/// The matches of a path of a function in a stretch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct NestedSummary<S: FrameState> {
     /// Occurrences in frames that are entered.
@@ -76,7 +75,7 @@ impl<S: FrameState> Clone for SummaryView<'_, S> {
 impl<S: FrameState> Copy for SummaryView<'_, S> {}
 
 impl<S: FrameState> SummaryView<'_, S> {
-    /// That of no events.
+    /// The summary of no events.
     const NOTHING: Self = Self {
         brackets: Brackets { leaves: 0, enters: 0, fact: () },
         count: 0,
@@ -146,7 +145,7 @@ impl<S: FrameState> Frames<S> {
         count
     }
 
-    /// Passes over a stretch.
+    /// Advances the state past a stretch.
     #[inline]
     pub(super) fn follow(&mut self, next: SummaryView<'_, S>, monoid: &MonoidOf<S>) {
         self.leave(next.brackets.leaves);
@@ -314,7 +313,7 @@ pub(super) struct PathMonoid<S: FrameState> {
 const MOST_WORDS: usize = 1 << 25;
 
 impl<S: FrameState> PathMonoid<S> {
-    /// For a path that is no longer than its states can tell.
+    /// For a path that is no longer than its states can represent.
     pub(super) fn new(query: &PathQuery) -> Self {
         let blocks = MonoidOf::<S>::new(query);
         let empty = blocks.empty();
@@ -415,8 +414,8 @@ mod tests {
     use crate::trace::{Alphabet, Event, Field, Role, Value as FieldValue};
     use loopfold_testing::Rng;
 
-    /// Symbols 0 enter f, 1 leave, 2 to 4 blocks; 5 enters g where frames are told apart
-    /// by order; 6 and 7 enter f and g, called by f.
+    /// Symbols 0 enter f, 1 leave, 2 to 4 blocks; 5 enters g where frames are distinguished by
+    /// order; 6 and 7 enter f and g, called by f.
     fn alphabet(qualified: bool) -> Alphabet {
         let mut alphabet = Alphabet::default();
         let owner = [Field { key: "function", value: FieldValue::Text(b"f") }];

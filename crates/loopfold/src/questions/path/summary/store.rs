@@ -1,10 +1,9 @@
-//! Keeping the summaries of all rules.
+//! Stores the summaries of all rules compactly.
 //!
-//! What does not fit the processor's caches costs more than joining it, so most summaries are
-//! kept small: 40 bytes for blocks of one frame and nothing else, 64 for a few levels, one of
-//! them with blocks and one with a state. The others take 40 bytes, 56 more for each run of
-//! blocks and 24 for each run of states. For paths of more than 64 blocks each set takes
-//! memory besides.
+//! A cache miss costs more than a join, so most summaries are small: 40 bytes for blocks of one
+//! frame and nothing else, 64 for a few levels, one of them with blocks and one with a state.
+//! The others take 40 bytes, 56 more for each run of blocks and 24 for each run of states. For
+//! paths of more than 64 blocks each set takes memory besides.
 
 use super::super::brackets::Brackets;
 use super::frame::{FrameMonoid as _, FrameState, FrameSummary as _, MonoidOf, SummaryOf};

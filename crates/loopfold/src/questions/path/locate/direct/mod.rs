@@ -1,11 +1,11 @@
-//! A first short path of a function that is not recursive: straight over all rules, with no
-//! slice made of the function beforehand.
+//! Finds a short path of a non-recursive function in one pass over all rules, without a slice
+//! of the function.
 //!
-//! All [summaries](summary) lie in one list, sixteen bytes for each node of the fold, and
-//! every item costs one look into it; which items hold something of the function is not asked
-//! where no processor could predict it. One pass over all items, 1 to 4 ns each, whatever the
-//! share that the function has of them. Once more paths of the function are asked for, a
-//! [slice](super::super::slice) is worth its while.
+//! All [summaries](summary) lie in one list, sixteen bytes for each node of the fold, and every
+//! item costs one look-up; there is no branch on whether an item contains a symbol of the
+//! function where no processor could predict it. One pass over all items, 1 to 4 ns each,
+//! independent of the function's share of them. For further paths of the function a
+//! [slice](super::super::slice) pays.
 
 mod summary;
 
@@ -22,7 +22,7 @@ use summary::{DirectSummary, Growing};
 /// A function is rare if it is in less than one in so many.
 const RARE: usize = 8;
 
-/// So many items of a long body are gone through in one way, by how so many of them look.
+/// This many items of a long body are processed by one method, chosen by a sample of this many.
 const STRETCH: usize = 1 << 12;
 const SAMPLE: usize = 1 << 6;
 
@@ -33,8 +33,8 @@ pub(super) struct DirectMatcher<'a> {
 }
 
 impl<'a> DirectMatcher<'a> {
-    /// One pass over the rules; `None` if the function is recursive, or the path is long or
-    /// has gaps.
+    /// One pass over the rules. Returns `None` if the function is recursive, or the path is
+    /// long or has gaps.
     pub(super) fn new(fold: &'a Fold, query: &PathQuery) -> Option<Self> {
         if query.len() > DirectSummary::LONGEST || query.has_gaps() {
             return None;
@@ -81,7 +81,7 @@ impl<'m> Known<'m> {
         self.of(self.fold.item_node(item))
     }
 
-    /// The summary of a body; `None` if the function is recursive.
+    /// The summary of a body. Returns `None` if the function is recursive.
     #[inline]
     fn of_body(self, body: &[Item], is_rare: bool) -> Option<DirectSummary> {
         // Most rules of most folds are pairs.

@@ -1,16 +1,15 @@
-//! What a stretch does to a short path of a function that is not recursive, in sixteen bytes.
+//! The match summary of a short path of a non-recursive function, in sixteen bytes.
 //!
-//! A [`MatchSummary`](crate::questions::find::summary) has places of the path as bits; here
-//! the bits that no place needs are marks for the frame's boundary, so that what is to be
-//! known of frames costs nothing more:
+//! A [`MatchSummary`](crate::questions::find::summary) has places of the path as bits; here the
+//! spare bits are marks for the frame's boundary, so that frames cost nothing more:
 //! * a stretch that ends inside of a frame has that among its suffixes, one that ends outside
 //!   of all has that;
 //! * among its prefixes is the one of these two behind which it cannot come. So where a
 //!   suffix meets a prefix, there is an occurrence, or else the function is recursive;
 //! * among its prefixes is also whether repeating it changes anything, which is met by
 //!   whatever repeats;
-//! * a stretch with nothing of the function has all marks and places as its infixes: what
-//!   lies before it goes on behind it.
+//! * a stretch with nothing of the function has all marks and places as its infixes: what lies
+//!   before it continues behind it.
 
 use super::super::super::PathQuery;
 use super::super::super::functions::Step;
@@ -26,7 +25,7 @@ const PLACES: u16 = INSIDE - 2;
 /// Where these meet, the function is recursive.
 const CLASHES: u32 = (INSIDE | OUTSIDE) as u32;
 
-/// What a stretch does to a path.
+/// The match summary of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DirectSummary {
     /// How often the path occurs in it: never more than it has events, so no sum overflows.
@@ -46,7 +45,7 @@ impl DirectSummary {
     pub(super) const IRRELEVANT: Self =
         Self { count: 0, suffixes: 0, prefixes: 0, infixes: !CHANGES, length: 0 };
 
-    /// The summary of a symbol; `None` if a function with such symbols is recursive.
+    /// The summary of a symbol. Returns `None` if a function with such symbols is recursive.
     pub(super) fn of_symbol(query: &PathQuery, symbol: Symbol, step: Step) -> Option<Self> {
         let edge = |mark| Self { count: 0, suffixes: mark, prefixes: mark, infixes: 0, length: 0 }.marked();
         match step {
@@ -92,7 +91,7 @@ impl DirectSummary {
         u16::from(times != 1) & self.prefixes == 0
     }
 
-    /// The summary of a stretch and the next one; `None` if the function is recursive.
+    /// The summary of a stretch and the next one. Returns `None` if the function is recursive.
     #[inline]
     pub(super) fn then(&self, next: &Self) -> Option<Self> {
         let met = u32::from(self.suffixes & next.prefixes);
@@ -125,7 +124,8 @@ impl DirectSummary {
         self.count.wrapping_add(occurrences(suffixes & u32::from(self.prefixes)))
     }
 
-    /// The summary of a stretch repeated `times` times; `None` if the function is recursive.
+    /// The summary of a stretch repeated `times` times. Returns `None` if the function is
+    /// recursive.
     pub(super) fn repeated(&self, times: u64) -> Option<Self> {
         if self.is_same(times) {
             return Some(*self);
@@ -194,7 +194,7 @@ impl Growing {
         (infixes == 0).then_some(Self { prefixes, suffixes: suffixes.into(), count, met: 0 })
     }
 
-    /// Joins a stretch, repeated so often, to the end. One branch, which is seldom taken.
+    /// Joins a repeated stretch to the end. One branch, which is seldom taken.
     #[inline(always)]
     pub(super) fn append(&mut self, next: &DirectSummary, times: u64) {
         // A sum is one instruction less than a union.
@@ -220,7 +220,7 @@ impl Growing {
         self.suffixes = next.follow(self.suffixes);
     }
 
-    /// All of it; `None` if the function is recursive.
+    /// All of it. Returns `None` if the function is recursive.
     pub(super) fn finish(self) -> Option<DirectSummary> {
         let Self { prefixes, suffixes, count, met } = self;
         let summary = DirectSummary { count, suffixes: suffixes as u16, prefixes, infixes: 0, length: 0 };
