@@ -1,9 +1,9 @@
-//! Where an archive is: its anchor file, which users name, or the folder in which it lies.
+//! Locates an archive: by its anchor file, which users name, or by the directory of that file.
 
 use std::path::{Path, PathBuf};
 
-/// What anchor files end in.
-const ENDING: &str = "otf2";
+/// The file name extension of anchor files.
+const EXTENSION: &str = "otf2";
 
 /// Whether these are the first bytes of an anchor file.
 pub(crate) fn looks_like(head: &[u8]) -> bool {
@@ -25,12 +25,12 @@ pub(crate) fn looks_like(head: &[u8]) -> bool {
 pub fn anchor_in(folder: &Path) -> Option<PathBuf> {
     let beside = || {
         let folder = folder.canonicalize().ok()?;
-        let anchor = folder.with_extension(ENDING);
+        let anchor = folder.with_extension(EXTENSION);
         if anchor.is_file() {
             return Some(anchor);
         }
         let holds_locations =
-            list(&folder).iter().any(|path| path.extension().is_some_and(|ending| ending == "evt"));
+            list(&folder).iter().any(|path| path.extension().is_some_and(|extension| extension == "evt"));
         holds_locations.then(|| only_anchor(folder.parent()?)).flatten()
     };
     only_anchor(folder).or_else(beside)
@@ -38,7 +38,7 @@ pub fn anchor_in(folder: &Path) -> Option<PathBuf> {
 
 fn only_anchor(folder: &Path) -> Option<PathBuf> {
     let is_anchor =
-        |path: &PathBuf| path.extension().is_some_and(|ending| ending == ENDING) && path.is_file();
+        |path: &PathBuf| path.extension().is_some_and(|extension| extension == EXTENSION) && path.is_file();
     let anchors: Vec<PathBuf> = list(folder).into_iter().filter(is_anchor).collect();
     match anchors.as_slice() {
         [only] => Some(only.clone()),
@@ -62,7 +62,7 @@ pub(crate) fn bytes_of(anchor: &Path) -> u64 {
         .sum()
 }
 
-/// Whether a location has definitions of its own in a file, as far as files tell.
+/// Whether there is a file with the local definitions of a location.
 pub(crate) fn lacks_definitions(anchor: &Path, location: u64) -> bool {
     !anchor.with_extension("").join(format!("{location}.def")).is_file()
 }

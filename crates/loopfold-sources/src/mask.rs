@@ -1,4 +1,4 @@
-//! Placeholders for what changes from line to line in a log, so that two lines of the
+//! Replaces what changes from line to line in a log by placeholders, so that two lines of the
 //! same statement become the same event.
 //!
 //! The scanner goes over a line once, word by word (letters, digits and bytes beyond
@@ -276,7 +276,7 @@ fn path_end(rest: &[u8], from: usize) -> Option<usize> {
     (end > 1).then_some(end)
 }
 
-/// The part of a line not yet recognised; a copy of it is a way back.
+/// The part of a line not yet recognised; a copy of it allows backtracking.
 #[derive(Clone, Copy)]
 struct Rest<'a>(&'a [u8]);
 
@@ -301,7 +301,7 @@ impl<'a> Rest<'a> {
         })
     }
 
-    /// Takes a decimal number of so many digits.
+    /// Takes a decimal number with this many digits.
     fn number(&mut self, lengths: RangeInclusive<usize>) -> Option<u64> {
         let digits = self.run(|byte| byte.is_ascii_digit(), lengths)?;
         Some(digits.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))

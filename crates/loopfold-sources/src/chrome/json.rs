@@ -1,7 +1,7 @@
-//! Just enough JSON to take events out of a trace: a window that slides over the
-//! input, and a cursor over what is in the window.
+//! Parses just enough JSON to extract events from a trace: a window that slides over the input, and
+//! a cursor over the bytes in the window.
 //!
-//! Values that nobody needs are skipped, not checked: a number may be any word, and a
+//! Unused values are skipped, not checked: a number may be any word, and a
 //! closing bracket closes whatever is open. Nesting is counted, never recursed into, so
 //! that no depth of it can exhaust the stack. Time is linear; memory is the window.
 
@@ -67,7 +67,7 @@ impl<'a> Window<'a> {
         Ok(())
     }
 
-    /// The next byte that is not blank, not consumed; nothing at the end of the input.
+    /// The next byte that is not blank, without consuming it. Returns `None` at the end of the input.
     pub(super) fn peek(&mut self) -> Result<Option<u8>> {
         loop {
             let blanks = self.rest().iter().position(|&byte| !is_blank(byte));

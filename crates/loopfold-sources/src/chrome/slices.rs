@@ -1,6 +1,6 @@
-//! What one thread did, slice by slice, and in which order it is told.
+//! The slices of one thread, and the order in which they are emitted.
 //!
-//! 24 bytes a slice. Ordering sorts, which is linear for slices that are in order.
+//! Memory is 24 bytes a slice. Sorting is linear for slices that are in order.
 
 use super::kinds::Kinds;
 use std::cmp::Reverse;
@@ -41,7 +41,7 @@ impl Slice {
 
 /// A slice that began and has not ended.
 struct Open {
-    /// Its index; nothing if its category is not wanted.
+    /// Its index; `None` if its category is not wanted.
     slice: Option<usize>,
     kind: u32,
 }
@@ -51,7 +51,7 @@ struct Open {
 pub(super) struct Slices {
     all: Vec<Slice>,
     open: Vec<Open>,
-    /// Some slices came whole, so only times tell how slices nest.
+    /// Some slices came as one event, so only times show how slices nest.
     by_time: bool,
     ends_without_begin: u64,
 }
@@ -88,7 +88,7 @@ impl Slices {
         self.add(kind, at, INSTANT);
     }
 
-    /// A slice begins; `wanted` tells whether to keep it.
+    /// A slice begins; `wanted` is whether to keep it.
     pub(super) fn begin(&mut self, kind: u32, start: i64, wanted: bool) {
         let slice = wanted.then_some(self.all.len());
         if wanted {
