@@ -1,4 +1,4 @@
-//! Ctrl-C and its like while a trace is read: what came before is not lost.
+//! Handles Ctrl-C and similar signals while a trace is read, so that what came before is not lost.
 //!
 //! The first signal makes reading fail, even while it waits for a pipe, so that the
 //! command can save what it has. The second ends the program at once.

@@ -1,4 +1,4 @@
-//! Writing a file so that the old one is untouched until the new one is complete.
+//! Writes a file so that the old one is untouched until the new one is complete.
 //!
 //! The new file is written beside the old one and renamed. Whether that is possible is known
 //! before anything is read: folding may take hours.
@@ -12,8 +12,8 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// Refuses to write where a trace is read from, since the archive would take its place, and
-/// where nothing can be written.
+/// Refuses to write over a trace that is an input, since the archive would replace it, and where
+/// nothing can be written.
 pub(crate) fn check_output(output: &Path, inputs: &ReadArgs) -> Result<()> {
     check_folder(output).with_context(|| output.display().to_string())?;
     let Ok(target) = output.canonicalize() else { return Ok(()) };
@@ -28,8 +28,8 @@ pub(crate) fn check_output(output: &Path, inputs: &ReadArgs) -> Result<()> {
     Ok(())
 }
 
-/// Refuses to write where anything is read from, for what is written is no archive, and where
-/// nothing can be written.
+/// Refuses to write over any input, since an export is not an archive, and where nothing can be
+/// written.
 pub(crate) fn check_export(output: &Path, inputs: &ReadArgs) -> Result<()> {
     check_folder(output).with_context(|| output.display().to_string())?;
     if output.canonicalize().is_ok_and(|target| is_input(&target, inputs)) {

@@ -1,4 +1,4 @@
-//! `loopfold context`: what comes before and after an event or a sequence.
+//! `loopfold context`: the events before and after an event or a sequence, with counts.
 
 use crate::args::ContextArgs;
 use crate::show::{self, Labels};

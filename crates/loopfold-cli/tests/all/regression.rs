@@ -237,16 +237,16 @@ fn similar_lost_its_matches_to_a_limit_of_patterns() {
     let found = run(&[&asked[..], &["--json"]].concat()).ok();
     assert_eq!(found.json()["matches"][0]["start"], 13);
     assert!(found.json()["matches"][0]["within"].is_null());
-    assert!(found.err.contains("is not known: events that are lists of so many messages"), "{}", found.err);
+    assert!(found.err.contains("are not known: events that are lists of so many messages"), "{}", found.err);
     let text = run(&asked).ok();
     assert!(text.text().contains("rank 0, events 13 to 15: the same\n"), "{}", text.text());
-    assert!(text.err.contains("is not known"), "{}", text.err);
+    assert!(text.err.contains("are not known"), "{}", text.err);
     // Where it is not printed, it is not looked for.
     let all = run(&[&asked[..], &["--all"]].concat()).ok();
     assert_eq!((all.text().as_str(), all.err.as_str()), ("rank 0\t13\t15\t3\t0\n", ""));
 }
 
-/// One pattern named the streams of the log and selected those of the archive, of which none has
+/// One pattern named the streams of the log and selected those of the archive, and none of these has
 /// such a name.
 #[test]
 fn naming_the_streams_of_a_log_leaves_those_of_an_archive() {

@@ -1,5 +1,5 @@
-//! The pattern that is looked for: written in the command or in a file, known by name, or
-//! one that `patterns` found.
+//! The pattern to search for: written in the command or in a file, known by name, or found by
+//! `patterns`.
 
 use super::Listed;
 use super::file::{self, Written};
@@ -14,7 +14,7 @@ use loopfold::questions::similar::{
 };
 use loopfold::trace::Role;
 
-/// What is looked for, and in which streams.
+/// A pattern, and the streams to search.
 pub(super) struct Asked<'a> {
     pub(super) pattern: SimilarPattern,
     pub(super) processes: ProcessStreams<'a>,
