@@ -67,7 +67,7 @@ fn run(mut arguments: Arguments) -> Result<()> {
     }
 }
 
-/// The top of the repository: the folder above this package.
+/// The top of the repository: the directory above this package.
 fn root() -> PathBuf {
     let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     let above = package.and_then(|package| package.parent().map(PathBuf::from));

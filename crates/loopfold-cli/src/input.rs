@@ -719,7 +719,7 @@ pub(crate) fn folder(arguments: &FolderArgs) -> Result<Box<dyn Folder>> {
     );
     if has_no_settings && (arguments.ties.is_some() || arguments.min_times.is_some()) {
         bail!(
-            "--ties and --min-times are for folders that look for loops, such as outermost; this one has no such choice"
+            "--ties and --min-times are for folders that search for loops, such as outermost; this one has no such choice"
         );
     }
     Ok(match name {

@@ -177,7 +177,7 @@ pub struct PathSearch<'a> {
     pub scheme: Scheme,
     /// Why this scheme was chosen.
     pub reason: &'a str,
-    /// What was looked at.
+    /// What was searched.
     pub effort: Effort,
     /// How long it took.
     pub took: Duration,

@@ -52,7 +52,7 @@ pub(crate) struct Oddities {
     pub(crate) unknown_records: u64,
     pub(crate) undefined_regions: u64,
     pub(crate) mpi_calls: u64,
-    /// Records that were looked at.
+    /// The number of records.
     pub(crate) records: u64,
 }
 

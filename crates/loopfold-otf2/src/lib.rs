@@ -79,7 +79,7 @@ impl Source for Otf2 {
         match context.path().map(Path::to_path_buf) {
             Some(anchor) => read_archive(&anchor, context),
             None => Err(Error::option(
-                "an OTF2 archive is a folder of files and cannot come through a pipe; name its anchor file",
+                "an OTF2 archive is a directory of files and cannot come through a pipe; name its anchor file",
             )),
         }
     }

@@ -14,10 +14,10 @@ use std::cell::RefCell;
 use std::ffi::{CStr, OsString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
-/// Names a library to load instead of those that are looked for.
+/// The variable that names a library to load instead of the usual ones.
 pub(crate) const VARIABLE: &str = "LOOPFOLD_OTF2_LIB";
 
-/// Where it is looked for, in this order: as Debian calls it, then as others do. The
+/// The names that are tried, in this order: Debian's, then others'. The
 /// numbers are those of versions 3 and 2; the last names need a development package.
 const NAMES: [&str; 7] = [
     "libopen-trace-format2.so.10",
@@ -137,7 +137,7 @@ impl Library {
         unsafe { self.handle.get(symbol.as_bytes()).ok().map(|found| *found) }
     }
 
-    /// Nothing, or why the last call failed: what the library said, or what its code means.
+    /// `Ok`, or why the last call failed: the library's message, or the meaning of its code.
     pub(crate) fn check(&self, code: Code) -> Result<(), String> {
         let said = SAID.take();
         if code == 0 {
@@ -156,7 +156,7 @@ impl Library {
         Err(said.map_or_else(|| "it cannot be read".to_string(), |said| self.message(said)))
     }
 
-    /// What the library said, with the meaning of the code that came with it.
+    /// The library's message, with the meaning of its code.
     fn message(&self, (code, text): (Code, String)) -> String {
         // The text of a system failure only has the place where it happened.
         let text = text.strip_prefix("POSIX: ").unwrap_or(&text);
@@ -187,8 +187,8 @@ unsafe fn text_at(text: *const c_char) -> Option<String> {
 }
 
 thread_local! {
-    /// The first thing that the library said in this thread since it was last asked. What
-    /// comes after it is how the failure went up through the library.
+    /// The first message of the library in this thread since the last check. Later ones only show
+    /// how the failure propagated through the library.
     static SAID: RefCell<Option<(Code, String)>> = const { RefCell::new(None) };
 }
 

@@ -180,7 +180,7 @@ impl<V> Drop for Events<V> {
     }
 }
 
-/// What callbacks are given: whoever takes the data, and a panic that must wait.
+/// The user data of callbacks: the receiver of the data, and a panic that must wait.
 struct Taken<T> {
     taker: T,
     panic: Option<Box<dyn Any + Send>>,

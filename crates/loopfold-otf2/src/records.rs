@@ -19,7 +19,7 @@ pub(crate) enum Record {
     Irecv(Message, u64),
     /// A nonblocking send completed.
     IsendComplete,
-    /// A request was looked at and is not complete.
+    /// A request was tested and is not complete.
     Test,
     /// A request was cancelled.
     Cancelled(u64),

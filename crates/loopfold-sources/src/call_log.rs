@@ -181,7 +181,7 @@ enum Parsed<'a> {
     Resumed { name: &'a [u8], rest: &'a [u8] },
     /// A signal or the end of a process.
     Other { mark: &'static [u8], word: &'a [u8] },
-    /// The tool speaks about itself.
+    /// A message of the tool itself.
     Message,
 }
 
@@ -343,7 +343,7 @@ struct CallLog {
     name: Vec<u8>,
     /// Processes that were attached while the log was running, so not the first one.
     attached: HashSet<u64>,
-    /// A call that a message interrupted: the next line goes on with it.
+    /// A call that a message interrupted: the next line continues it.
     interrupted: Option<(Option<u64>, Vec<u8>)>,
 }
 

@@ -206,7 +206,7 @@ impl Frames {
         Ok(symbol)
     }
 
-    /// Notes what was odd. An input without events has its stream all the same.
+    /// Notes what was odd. An input without events also has its stream.
     pub(crate) fn finish(mut self, context: &mut Context<'_>) -> Result<()> {
         if self.threads.is_empty() {
             self.first_thread(context)?;

@@ -130,7 +130,7 @@ pub(crate) fn each_line(
         begun.extend_from_slice(&buffer[start..]);
         if begun.len() > limit {
             return Err(Error::option(format_args!(
-                "line {}: longer than {limit} bytes; if this is binary data, say so with --format u8, u16, u32, u64 or bytes",
+                "line {}: longer than {limit} bytes; if this is binary data, use --format u8, u16, u32, u64 or bytes",
                 lines + 1
             )));
         }

@@ -2,7 +2,7 @@
 //! same statement become the same event.
 //!
 //! The scanner goes over a line once, word by word (letters, digits and bytes beyond
-//! ASCII make a word). Only a word that begins like something it knows is looked at
+//! ASCII make a word). Only a word that begins like something it knows is scanned
 //! again. No allocation but for the output; about 4 ns a byte.
 //!
 //! | placeholder | stands for |
@@ -93,7 +93,7 @@ impl Scanner<'_> {
         self.out.extend_from_slice(&self.line[self.copied..]);
     }
 
-    /// Writes a placeholder for the line from `start` to `end` and goes on there.
+    /// Writes a placeholder for the line from `start` to `end` and continues there.
     fn replace(&mut self, start: usize, end: usize, placeholder: &str) {
         let mut before = &self.line[self.copied..start];
         while let [rest @ .., b' ', b' '] = before {

@@ -32,8 +32,8 @@ pub struct Options {
     pub calls: bool,
     /// `chrome`: only slices of these categories.
     pub category: Vec<String>,
-    /// `calls-binary`: the file with the names of functions. Sources open no files: whoever does
-    /// reads it into `functions`.
+    /// `calls-binary`: the file with the names of functions. Sources open no files: the
+    /// caller reads it into `functions`.
     pub names: Option<PathBuf>,
     /// `calls-binary`: the names of functions.
     pub functions: Arc<FunctionNames>,

@@ -127,7 +127,7 @@ pub struct Found {
     pub depth: usize,
 }
 
-/// A path to look for.
+/// A path to search for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Path {
     /// For each block those that it may be.

@@ -81,7 +81,7 @@ impl PatternList {
         }
     }
 
-    /// The n-gram at a position grows as long as it has a match; returns where to go on.
+    /// The n-gram at a position grows as long as it has a match; returns where to continue.
     fn grow(&mut self, stream: &[u32], mut position: usize) -> usize {
         let mut length = 2;
         while position + length < stream.len() {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-/// What is looked for.
+/// The limits of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Hot {
     /// The fewest events.

@@ -63,7 +63,7 @@ impl Solver {
     }
 }
 
-/// The lengths at which memory is looked at: powers of ten.
+/// The lengths at which memory is measured: powers of ten.
 fn is_milestone(before: u64, after: u64) -> bool {
     (5..=9).map(|exponent| 10u64.pow(exponent)).any(|milestone| before < milestone && milestone <= after)
 }

@@ -108,7 +108,7 @@ impl Subject {
 }
 
 /// Measures all questions and prints them: on generated control flow, and on the traces
-/// and archives under a folder if one is given.
+/// and archives under a directory if one is given.
 pub(crate) fn run(settings: &Settings) -> Result<()> {
     let columns = [
         Column::Text("trace"),
@@ -273,5 +273,5 @@ fn search(events: &[Vec<u32>], sequence: &[u32]) -> u64 {
     events.iter().map(in_stream).sum()
 }
 
-/// Positions that are looked at together.
+/// Positions that are compared together.
 const BLOCK: usize = 64;

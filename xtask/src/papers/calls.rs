@@ -15,7 +15,7 @@ use std::path::Path;
 /// The sizes of chunks, in megabytes of symbols.
 const CHUNKS: [u64; 3] = [80, 40, 4];
 
-/// Prints both for the traces under a folder, or for generated programs.
+/// Prints both for the traces under a directory, or for generated programs.
 pub(super) fn print(traces: Option<&Path>) -> Result<()> {
     let columns = [
         Column::Text("trace"),

@@ -87,7 +87,7 @@ pub(crate) enum FindMethod {
 }
 
 impl FindMethod {
-    /// The scheme that is asked for; `None` if it is to be chosen.
+    /// The requested scheme. Returns `None` if it is to be chosen.
     pub(crate) fn wanted(self) -> Option<Scheme> {
         match self {
             FindMethod::Auto => None,

@@ -57,8 +57,8 @@ struct Side {
 const AFTER: Side = Side { arrow: " → ", edge: "end of stream" };
 const BEFORE: Side = Side { arrow: " ← ", edge: "start of stream" };
 
-/// Prints trees with a line for each node; a node with a single child goes on in its
-/// line.
+/// Prints trees with a line for each node; a node with a single child continues on
+/// its line.
 struct Printer<'a, W> {
     out: &'a mut W,
     labels: Labels<'a>,

@@ -197,8 +197,8 @@ fn print(
     show::more(out, order.len() - limit(order.len()))
 }
 
-/// What else is known of a stream: its folder where that is not said above or was chosen
-/// for a reason, and what the source noted.
+/// The other notes of a stream: its folder if it is not printed above or was chosen for a reason,
+/// and the notes of the source.
 fn print_notes(out: &mut impl Write, stream: &FoldedStream, several_folders: bool) -> Result<()> {
     let mut line = |key: &str, value: &str| {
         writeln!(out, "{:>15}         {}: {}", "", show::plain(key), show::plain(value))

@@ -1,4 +1,4 @@
-//! MPI traces: text with a file for each rank, and OTF2 archives by their anchors and folders.
+//! MPI traces: text with a file for each rank, and OTF2 archives by their anchor files and directories.
 //! That archives are read rightly is tested where they are read, in `loopfold-otf2`.
 
 use crate::support::{Folder, Run, binary, run, run_with_input};

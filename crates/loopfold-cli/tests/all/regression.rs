@@ -114,18 +114,18 @@ fn an_archive_in_a_folder_that_does_not_exist_names_the_folder() {
     let missing = folder.at("no");
     for command in ["fold", "merge"] {
         let nowhere = folder.at("no/such/x.fold");
-        let expected = [&nowhere, &format!("the folder {missing} does not exist; create it")[..]];
+        let expected = [&nowhere, &format!("the directory {missing} does not exist; create it")[..]];
         run(&[command, &trace, "-o", &nowhere]).fails_with(&expected);
     }
     let export = ["export", &trace, "--to", "grammar", "-o", &folder.at("no/x.grammar")];
-    run(&export).fails_with(&["no/x.grammar", &format!("the folder {missing} does not exist")]);
+    run(&export).fails_with(&["no/x.grammar", &format!("the directory {missing} does not exist")]);
     // Before anything is read, which may take hours.
     run(&["fold", &folder.at("absent"), "-o", &folder.at("no/x.fold")])
         .fails_with(&["does not exist; create it"]);
     let inside = folder.at("x.txt/x.fold");
-    run(&["fold", &trace, "-o", &inside]).fails_with(&[&inside, &format!("{trace} is not a folder")]);
+    run(&["fold", &trace, "-o", &inside]).fails_with(&[&inside, &format!("{trace} is not a directory")]);
     let path = folder.path().to_str().unwrap();
-    run(&["fold", &trace, "-o", path]).fails_with(&[path, "is a folder; name the file to write in it"]);
+    run(&["fold", &trace, "-o", path]).fails_with(&[path, "is a directory; name the file to write in it"]);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
@@ -153,7 +153,7 @@ fn an_archive_in_a_folder_without_permission_says_so() {
     }
     let archive = folder.at("closed/x.fold");
     let output = command.args(["fold", &trace, "-o", &archive]).current_dir("/").output().unwrap();
-    let expected = format!("no permission to create a file in the folder {closed}");
+    let expected = format!("no permission to create a file in the directory {closed}");
     crate::support::Run::from(output).fails_with(&[&archive, &expected]);
 }
 

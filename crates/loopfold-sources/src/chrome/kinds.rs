@@ -21,7 +21,7 @@ pub(super) struct Kinds {
 /// Which keys occur, and which of them are wanted.
 #[derive(Default)]
 struct Keys {
-    /// Most often none is, and then arguments are not looked at.
+    /// Usually none is, and then arguments are not parsed.
     wants_any: Option<bool>,
     wants_category: Option<bool>,
     /// For each key of the arguments seen: its number if it is wanted.

@@ -10,7 +10,7 @@ const UNKNOWN: i64 = -1;
 /// Not a slice but a point in time.
 const INSTANT: i64 = -2;
 
-/// How far down the open slices an end looks for its beginning.
+/// How many open slices are searched for the beginning of an end.
 const DEEPEST_MATCH: usize = 256;
 
 /// A stretch of time in which a thread did something.
@@ -20,7 +20,7 @@ pub(super) struct Slice {
     /// In nanoseconds, or one of the marks above.
     duration: i64,
     pub(super) kind: u32,
-    /// How many slices were open when this one began, where begin and end events say so.
+    /// How many slices were open when this one began, if begin and end events show that.
     depth: u32,
 }
 

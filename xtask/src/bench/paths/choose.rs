@@ -17,13 +17,13 @@ use std::collections::HashMap;
 pub(super) const CHUNK: usize = 1 << 20;
 const LONGEST: usize = 4;
 
-/// A path to look for.
+/// A path to search for.
 pub(super) struct Chosen {
     pub(super) kind: &'static str,
     pub(super) function: String,
     pub(super) query: PathQuery,
     pub(super) recurses: bool,
-    /// Chunks that hold something of the function.
+    /// Chunks that contain events of the function.
     pub(super) chunks: usize,
     /// The share of all events that are the function's own.
     pub(super) share: f64,

@@ -2,7 +2,7 @@
 //! Zhang and Gupta, many paths at once, growth with the length of the trace, and an FM
 //! index of the same events.
 //!
-//! The traces are those of control flow (`.bb`, `.trc`, `.calls`) under a folder, or
+//! The traces are those of control flow (`.bb`, `.trc`, `.calls`) under a directory, or
 //! generated ones: a program that loops over data, and an interpreter that recurses.
 
 mod choose;
@@ -209,7 +209,7 @@ impl Subject {
     }
 }
 
-/// Many paths looked for at once.
+/// The search for many paths at once.
 struct Batch {
     paths: usize,
     found: u64,

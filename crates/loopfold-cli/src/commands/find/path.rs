@@ -16,7 +16,7 @@ use loopfold_json::find::{PathAnswer, PathSearch};
 use std::io::{BufWriter, Write};
 use std::time::Duration;
 
-/// What is asked for.
+/// The paths of a query.
 pub(super) struct Question<'q> {
     pub(super) text: &'q str,
     /// One for each function.

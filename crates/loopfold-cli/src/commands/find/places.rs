@@ -10,7 +10,7 @@ use loopfold_json::find::{PathSpot, Stack};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// A path that was looked for, and what was found.
+/// A path and its occurrences.
 pub(super) struct Asked<'a> {
     pub(super) query: PathQuery,
     pub(super) answer: Answer<'a>,

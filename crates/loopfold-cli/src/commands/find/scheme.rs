@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Searches for any number of paths in one fold, on any number of threads.
 pub(super) struct Searcher<'a> {
     searcher: PathSearcher<'a>,
-    /// The scheme that is asked for, if it is not to be chosen.
+    /// The requested scheme; `None` if it is to be chosen.
     wanted: Option<Scheme>,
 }
 

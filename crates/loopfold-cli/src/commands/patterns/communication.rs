@@ -30,7 +30,7 @@ pub(super) struct Communication<'a> {
     fold: &'a Fold,
     processes: &'a Processes<'a>,
     found: &'a TracePatterns,
-    /// The events of all streams that are looked at.
+    /// The number of events that count, in all streams.
     events: u64,
 }
 
