@@ -1,4 +1,4 @@
-//! Which module of the library may use which, and which crate may use which.
+//! Checks which module of the library uses which, and which crate uses which.
 //!
 //! The sources are read, not compiled: modules are followed from the root of each crate through
 //! `mod` lines; in each file, comments, texts and what is only for tests are left out, and every
@@ -463,7 +463,7 @@ mod tests {
         check("use crate::fold::Item;", &["fold"]);
         check("pub use crate::questions::query::Query;", &["questions"]);
         check("pub(crate) use crate::questions::query::Query as Other;", &["questions"]);
-        check("use crate::{fold::{self, Item}, questions::path::{Levels, Way}};", &["fold", "questions"]);
+        check("use crate::{fold::{self, Item}, questions::path::{Levels, Scheme}};", &["fold", "questions"]);
         check("use crate::fold;", &["fold"]);
         check("use super::super::questions::Query;", &["questions"]);
         check("use self::super::super::fold::Item;", &["fold"]);

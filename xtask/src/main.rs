@@ -1,8 +1,8 @@
-//! Chores of the repository, run as `cargo xtask CHORE`.
+//! The chores of the repository: `cargo xtask CHORE`.
 //!
 //! * `test`: everything that must hold before a change is taken.
 //! * `bench`: time, memory and sizes, beside other tools and the papers' procedures.
-//! * `papers`: what the papers' tables and figures show, done again.
+//! * `papers`: reproduces the papers' tables and figures.
 //! * `generate`: the files in the repository that are made by a program.
 
 mod arguments;
@@ -36,7 +36,7 @@ usage: cargo xtask CHORE
                             of the traces and archives under DIR
   bench grammars [--quick]  online and offline grammars of 10^7 symbols (--quick: 10^6), some of
                             them recorded with valgrind
-  bench mpi [--quick]       patterns of communication, and reading OTF2 beside otf2-print
+  bench mpi [--quick]       communication patterns, and reading OTF2 beside otf2-print
   papers [--traces DIR]     the papers' tables and figures, beside the published values; figure 9 of
                             whole program paths also for the traces under DIR
   generate                  writes the files in the repository that a program makes";
@@ -67,7 +67,7 @@ fn run(mut arguments: Arguments) -> Result<()> {
     }
 }
 
-/// The top of the repository: the folder above this package.
+/// The top of the repository: the directory above this package.
 fn root() -> PathBuf {
     let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     let above = package.and_then(|package| package.parent().map(PathBuf::from));

@@ -83,7 +83,7 @@ pub(crate) fn grouped(number: impl Into<u128>) -> String {
     text
 }
 
-/// A number with three digits or so that tell something.
+/// A number with about three significant digits.
 pub(crate) fn short(number: f64) -> String {
     match number {
         number if !number.is_finite() => "-".to_string(),

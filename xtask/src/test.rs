@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must hold before a change is taken.
 //!
 //! Each step is a command, or a check of our own. Its output is shown only when it fails; the steps
-//! after a failure still run, so that one run shows all that is wrong.
+//! after a failure are still executed, so that one execution shows all that is wrong.
 
 use crate::{Arguments, generate, layers};
 use anyhow::{Context, Result, bail, ensure};

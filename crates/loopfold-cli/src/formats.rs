@@ -16,7 +16,7 @@ pub(crate) fn by_name(name: &str) -> Option<&'static dyn Source> {
 
 /// The format that fits the beginning and the name of an input best.
 pub(crate) fn guess(head: &[u8], file_name: &str) -> Option<&'static dyn Source> {
-    // What is called an archive and is none shall be told so, not read as something else.
+    // A file named .fold that is no archive gets an error, and is not read as another format.
     let is_archive = file_name.ends_with(".otf2") || Otf2.fits(head) > loopfold_sources::Fit::No;
     if is_archive {
         Some(&Otf2)
@@ -27,20 +27,20 @@ pub(crate) fn guess(head: &[u8], file_name: &str) -> Option<&'static dyn Source>
     }
 }
 
-/// A table needs the user's columns, so it is not guessed from its content, but its name may say it.
+/// A table needs the user's columns, so it is guessed from its name, not from its content.
 fn is_table(file_name: &str) -> bool {
-    let packed = [".gz", ".zst", ".xz"].iter().find_map(|ending| file_name.strip_suffix(ending));
+    let packed = [".gz", ".zst", ".xz"].iter().find_map(|extension| file_name.strip_suffix(extension));
     let name = packed.unwrap_or(file_name);
     name.ends_with(".csv") || name.ends_with(".tsv")
 }
 
-/// The file to begin with, if a folder is a trace.
+/// The file to open, if a directory is a trace.
 pub(crate) fn file_of_folder(folder: &Path) -> Option<PathBuf> {
     loopfold_otf2::anchor_in(folder)
 }
 
-/// Which rank each input is of: the last number in its name, if each has another one, or
-/// its place.
+/// The rank of each input: the last number in its name if these are distinct, its position
+/// otherwise.
 pub(crate) fn ranks(inputs: &[PathBuf]) -> Vec<u64> {
     let numbers: Option<Vec<u64>> = inputs.iter().map(|input| last_number(input)).collect();
     let distinct = |numbers: &Vec<u64>| {

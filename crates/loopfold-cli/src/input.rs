@@ -1,6 +1,5 @@
-//! From the command line to a fold: opening inputs, guessing their formats, reading
-//! them into one trace, and folding that, or folding them while they are read; archives
-//! come as folds already.
+//! Reads the inputs of a command into one fold: opens them, guesses their formats, and folds traces
+//! while they are read, or after that if the folder needs whole streams. Archives are folds already.
 
 use crate::args::{FolderArgs, FolderName, PeersName, ReadArgs, TiesName, UselessOption};
 use crate::formats;
@@ -31,7 +30,7 @@ use std::path::{Path, PathBuf};
 /// streams: so the sum over all streams is that of all inputs, also once they are joined.
 pub(crate) const BYTES_NOTE: &str = "bytes";
 
-/// What to say when an archive had chunks and the one that is written has none.
+/// The note for an archive that had chunks, written to one that has none.
 pub(crate) const CHUNKS_LEFT_OUT: &str =
     "the chunks of the events are left out; `fold --chunks` makes new ones";
 
@@ -44,7 +43,7 @@ pub(crate) struct Loaded {
     folded: Option<Fold>,
     /// The archives.
     pub(crate) folds: Vec<Fold>,
-    /// What users should know, for standard error.
+    /// Notes for the user, on standard error.
     pub(crate) notes: Vec<String>,
     /// The names of the formats that were read.
     pub(crate) formats: Vec<&'static str>,
@@ -52,31 +51,31 @@ pub(crate) struct Loaded {
     pub(crate) archive_bytes: Option<u64>,
     /// The archive, if nothing else was read and it is a file: for what it has beside the fold.
     pub(crate) archive: Option<Archive<BufReader<File>>>,
-    /// How many bytes of archives are chunks of their events.
+    /// The bytes of the chunks of events in the archives.
     pub(crate) chunk_bytes: u64,
-    /// How many bytes of archives are indexes of functions.
+    /// The bytes of the indexes of functions in the archives.
     pub(crate) index_bytes: u64,
-    /// How many archives have no such index.
+    /// The number of archives without such an index.
     without_index: usize,
     /// Whether traces of slices were read as calls.
     slices_are_calls: bool,
-    /// Why reading ended early, where what came before is kept all the same.
+    /// Why reading ended early, if what came before is kept.
     pub(crate) cut: Option<anyhow::Error>,
     projection: Projection,
     peers: Peers,
     /// Whether an archive has sums of its rules instead of times.
     has_rule_sums: bool,
-    /// Which streams are taken, as users write it; all if there is none.
+    /// The values of `--stream`; all streams are selected if there is none.
     pub(crate) selectors: Vec<String>,
 }
 
 /// Reads all inputs; traces are kept in memory.
 pub(crate) fn load(arguments: &ReadArgs, times: TimesKept) -> Result<Loaded> {
     let collector = Collector::new(taken_in(arguments)?, times);
-    read_all(arguments, times, Gathering::Trace(collector), false)
+    read_all(arguments, times, Intake::Trace(collector), false)
 }
 
-/// All inputs as one fold, archives as they are; without a folder named, `auto` chooses.
+/// Reads all inputs into one fold, archives as they are. The default folder is `auto`.
 pub(crate) fn fold(
     arguments: &ReadArgs,
     times: TimesKept,
@@ -88,24 +87,19 @@ pub(crate) fn fold(
 
 /// Reads all inputs; traces are folded while they are read if the folder can do that.
 pub(crate) fn load_for(arguments: &ReadArgs, times: TimesKept, chosen: &FolderArgs) -> Result<Loaded> {
-    read_all(arguments, times, Gathering::by(chosen, taken_in(arguments)?, times)?, false)
+    read_all(arguments, times, Intake::by(chosen, taken_in(arguments)?, times)?, false)
 }
 
-/// The same; what cannot be read again is kept when reading ends early.
+/// The same, but keeps input that cannot be read again when reading ends early.
 pub(crate) fn load_what_comes(arguments: &ReadArgs, times: TimesKept, chosen: &FolderArgs) -> Result<Loaded> {
-    read_all(arguments, times, Gathering::by(chosen, taken_in(arguments)?, times)?, true)
+    read_all(arguments, times, Intake::by(chosen, taken_in(arguments)?, times)?, true)
 }
 
-fn read_all(
-    arguments: &ReadArgs,
-    times: TimesKept,
-    gathering: Gathering,
-    keep_what_came: bool,
-) -> Result<Loaded> {
+fn read_all(arguments: &ReadArgs, times: TimesKept, intake: Intake, keep_what_came: bool) -> Result<Loaded> {
     let mut reader = Reader {
         arguments,
         options: Options { lenient: arguments.lenient, ..arguments.formats.options.clone() },
-        gathering,
+        intake,
         loaded: Loaded {
             projection: projection(arguments)?,
             peers: peers(arguments),
@@ -136,7 +130,7 @@ fn read_all(
         }
     }
     interrupt::let_go();
-    // A signal that came after the last read, while what was read was still looked at.
+    // A signal that came after the last read, while its bytes were still being parsed.
     if let Err(error) = interrupt::check()
         && reader.loaded.cut.is_none()
     {
@@ -145,43 +139,43 @@ fn read_all(
     if reader.loaded.cut.is_none() {
         reader.check_fields()?;
     }
-    let Reader { gathering, mut loaded, .. } = reader;
-    match gathering {
-        Gathering::Trace(collector) => loaded.trace = collector.finish()?,
-        Gathering::Fold(folding) => loaded.folded = Some(folding.finish()?),
+    let Reader { intake, mut loaded, .. } = reader;
+    match intake {
+        Intake::Trace(collector) => loaded.trace = collector.finish()?,
+        Intake::Fold(folding) => loaded.folded = Some(folding.finish()?),
     }
-    loaded.tell_peers()?;
+    loaded.rewrite_peers()?;
     loaded.note_what_is_missing();
     Ok(loaded)
 }
 
-/// Where the events of traces go.
-enum Gathering {
+/// The sink of the events of traces.
+enum Intake {
     Trace(Collector),
     Fold(Folding),
 }
 
-impl Gathering {
-    /// Folding on the way if the folder can, collecting if not.
+impl Intake {
+    /// Folds events as they are read if the folder can, and collects them otherwise.
     fn by(chosen: &FolderArgs, projection: Projection, times: TimesKept) -> Result<Self> {
         let folder = folder(chosen)?;
         if folder.online().is_none() {
-            return Ok(Gathering::Trace(Collector::new(projection, times)));
+            return Ok(Intake::Trace(Collector::new(projection, times)));
         }
-        Ok(Gathering::Fold(Folding::with(folder, projection, times, threads(chosen))?))
+        Ok(Intake::Fold(Folding::with(folder, projection, times, threads(chosen))?))
     }
 
     fn sink(&mut self) -> &mut dyn Sink {
         match self {
-            Gathering::Trace(collector) => collector,
-            Gathering::Fold(folding) => folding,
+            Intake::Trace(collector) => collector,
+            Intake::Fold(folding) => folding,
         }
     }
 
     fn sink_ref(&self) -> &dyn Sink {
         match self {
-            Gathering::Trace(collector) => collector,
-            Gathering::Fold(folding) => folding,
+            Intake::Trace(collector) => collector,
+            Intake::Fold(folding) => folding,
         }
     }
 }
@@ -228,8 +222,8 @@ fn peers(arguments: &ReadArgs) -> Peers {
     }
 }
 
-/// What is left of events while they are read: who is who in a communicator must still be
-/// known when peers are told, and then nobody needs it any more.
+/// The projection while traces are read: the members of communicators must still be known when
+/// peers are rewritten, and are dropped afterwards.
 fn taken_in(arguments: &ReadArgs) -> Result<Projection> {
     let projection = projection(arguments)?;
     match peers(arguments) {
@@ -241,7 +235,7 @@ fn taken_in(arguments: &ReadArgs) -> Result<Projection> {
 struct Reader<'a> {
     arguments: &'a ReadArgs,
     options: Options,
-    gathering: Gathering,
+    intake: Intake,
     loaded: Loaded,
     times: bool,
     several: bool,
@@ -252,9 +246,9 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reading ended early. Keeps what came before if `keep`, and if that is anything.
+    /// Handles an early end of reading: keeps what came before if `keep` and if there are events.
     fn cut(&mut self, error: anyhow::Error, keep: bool) -> Result<()> {
-        if !keep || self.gathering.sink_ref().events() == 0 {
+        if !keep || self.intake.sink_ref().events() == 0 {
             return Err(error);
         }
         self.loaded.cut = Some(error);
@@ -326,15 +320,15 @@ impl Reader<'_> {
         self.keep(fold)
     }
 
-    /// The input that is about to be read is of this format. Once the formats of all inputs are
-    /// known, an option that is for none of them is an error.
+    /// Records the format of the input to be read next. Once the formats of all inputs are known, an
+    /// option that is for none of them is an error.
     fn is_of_format(&mut self, format: &'static str) -> Result<()> {
         self.input_formats.push(format);
         let all_known = self.input_formats.len() == self.arguments.inputs.len();
         if all_known { Ok(self.arguments.formats.check(&self.input_formats)?) } else { Ok(()) }
     }
 
-    /// Keeps what was folded already, as the projection sees it.
+    /// Adds an input that is a fold already, after applying the projection.
     fn keep(&mut self, mut fold: Fold) -> Result<()> {
         if !self.loaded.projection.is_identity() {
             let alphabet = fold.alphabet();
@@ -342,7 +336,7 @@ impl Reader<'_> {
                 let fields = alphabet.meaning(symbol).fields;
                 self.archive_fields.extend(fields.iter().map(|field| field.key.to_string()));
             }
-            // Peers need to know all, and are told when everything is read.
+            // Peers depend on all processes, so they are rewritten when everything is read.
             if self.loaded.peers == Peers::Absolute {
                 fold = project(&fold, &self.loaded.projection)?;
             }
@@ -383,7 +377,7 @@ impl Reader<'_> {
         if source.name() == "calls-binary" {
             self.options.functions = self.function_names(path, base)?.into();
         }
-        let sink = self.gathering.sink();
+        let sink = self.intake.sink();
         let streams_before = sink.stream_count();
         let mut context = Context::new(&self.options, sink, base, self.several).at(path, interrupt::check);
         let outcome = source.read(&mut input, &mut context);
@@ -392,7 +386,7 @@ impl Reader<'_> {
             bytes => bytes,
         };
         let damage = context.into_damage();
-        let sink = self.gathering.sink();
+        let sink = self.intake.sink();
         for stream in streams_before..sink.stream_count() {
             sink.describe(StreamId::new(stream)?, "format", source.name())?;
         }
@@ -405,8 +399,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The names of functions that are given, or that lie beside a trace. Nobody asked for the
-    /// latter, so a file that is something else is no error.
+    /// The names of functions: from the file that the user names, or from one beside the trace. Nobody
+    /// asked for the latter, so it is no error if that file is something else.
     fn function_names(&mut self, path: Option<&Path>, base: &str) -> Result<FunctionNames> {
         if let Some(given) = &self.options.names {
             return names::read(given);
@@ -435,19 +429,19 @@ impl Reader<'_> {
         }
     }
 
-    /// A field that no event has would make all events equal, or change nothing.
+    /// Reports a field that no event has: it would make all events equal, or change nothing.
     fn check_fields(&mut self) -> Result<()> {
         let named: Vec<String> = self.loaded.projection.fields().map(String::from).collect();
         let archives_only = self.loaded.formats.is_empty();
         let absent = |field: &&String| {
-            let in_traces = !archives_only && !self.gathering.sink_ref().unseen_fields().contains(field);
+            let in_traces = !archives_only && !self.intake.sink_ref().unseen_fields().contains(field);
             !in_traces && !self.archive_fields.contains(*field)
         };
         let Some(absent) = named.iter().find(absent) else { return Ok(()) };
         let sources = self.loaded.formats.iter().filter_map(|format| formats::by_name(format));
         let known: Vec<&str> = sources.flat_map(|source| source.fields()).copied().collect();
         if known.contains(&absent.as_str())
-            || self.gathering.sink_ref().events() == 0 && self.loaded.folds.is_empty()
+            || self.intake.sink_ref().events() == 0 && self.loaded.folds.is_empty()
         {
             self.loaded.notes.push(format!("no event has the field {absent}"));
             return Ok(());
@@ -475,7 +469,7 @@ impl Reader<'_> {
     }
 }
 
-/// What inputs are called that are folds already.
+/// The format names of inputs that are folds already.
 const ARCHIVE: &str = "fold";
 const GRAMMAR: &str = "grammar";
 
@@ -483,8 +477,7 @@ const GRAMMAR: &str = "grammar";
 const CALLS: [&str; 3] = ["calls", "calls-binary", "finstrument"];
 
 impl Loaded {
-    /// True if all that was read are traces of calls, and archives that have an index of
-    /// functions.
+    /// True if all inputs are traces of calls, or archives that have an index of functions.
     pub(crate) fn is_indexed(&self) -> bool {
         let is_calls = |format: &&str| CALLS.contains(format) || *format == "chrome" && self.slices_are_calls;
         let something = self.index_bytes > 0 || !self.formats.is_empty();
@@ -493,12 +486,12 @@ impl Loaded {
 }
 
 impl Loaded {
-    /// Another trace, of which the same streams are taken.
+    /// Another trace, with the same selection of streams.
     pub(crate) fn with_trace(&self, trace: Trace) -> Self {
         Self { trace, selectors: self.selectors.clone(), ..Self::default() }
     }
 
-    /// Notes why there may be less than expected.
+    /// Adds notes on why there may be fewer events than expected.
     fn note_what_is_missing(&mut self) {
         let in_traces = self.trace.streams.iter().filter_map(|stream| left_out(&stream.notes));
         let streams = self.folded.iter().flat_map(Fold::streams);
@@ -512,9 +505,9 @@ impl Loaded {
         }
     }
 
-    /// Tells the peers of all that was read as the arguments ask for, and then leaves out what
-    /// does not count.
-    fn tell_peers(&mut self) -> Result<()> {
+    /// Rewrites the peers of all inputs as the arguments ask for, and then removes the fields
+    /// that do not count.
+    fn rewrite_peers(&mut self) -> Result<()> {
         if self.peers == Peers::Absolute {
             return Ok(());
         }
@@ -522,9 +515,9 @@ impl Loaded {
         let mut folds: Vec<Fold> = self.folded.take().into_iter().chain(self.folds.drain(..)).collect();
         match self.peers.apply(&mut self.trace, &mut folds) {
             Ok(rewrite) => self.notes.extend(notes_on_peers(&rewrite)),
-            // What was read before it was cut off is kept, if not as it was asked for.
+            // What was read before the end is kept, even if its peers are not rewritten.
             Err(error) => match self.cut.take() {
-                Some(cut) => self.cut = Some(anyhow!("{cut:#}; peers are told by rank: {error}")),
+                Some(cut) => self.cut = Some(anyhow!("{cut:#}; peers are written as ranks: {error}")),
                 None => return Err(error.into()),
             },
         }
@@ -541,8 +534,8 @@ impl Loaded {
         Ok(())
     }
 
-    /// Everything as one fold, made by this folder. Archives made by another one are
-    /// unfolded and folded again, unless they are too long for that.
+    /// Joins all inputs into one fold made by this folder. Archives made by another folder are
+    /// unfolded and folded again, unless they are too long for memory.
     pub(crate) fn fold(mut self, chosen: &FolderArgs) -> Result<(Fold, Vec<String>)> {
         let folder = folder(chosen)?;
         let wanted = folder.describe();
@@ -554,8 +547,8 @@ impl Loaded {
             if !changed && chosen.folder.is_none() && fold.rule_sums().is_some() {
                 let by = fold.streams().first().map_or("its folder", |stream| stream.folder());
                 self.notes.push(format!(
-                    "the archive has sums of times, which are those of its own loops; so these are the loops that \
-                     {by} found (--folder {wanted} shows others, without times)"
+                    "the archive has sums of times for its own loops only; so these are the loops that {by} found \
+                     (--folder {wanted} shows others, without times)"
                 ));
                 continue;
             }
@@ -570,7 +563,7 @@ impl Loaded {
         self.fold_as_stored(chosen)
     }
 
-    /// Everything as one fold, archives as they are.
+    /// Joins all inputs into one fold, archives as they are.
     pub(crate) fn fold_as_stored(self, chosen: &FolderArgs) -> Result<(Fold, Vec<String>)> {
         let Self { trace, folded, mut folds, mut notes, selectors, has_rule_sums, .. } = self;
         let folded = folded.filter(|fold| !fold.streams().is_empty());
@@ -581,8 +574,8 @@ impl Loaded {
         let fold = streams::choose(join(folds)?, &selectors)?;
         if has_rule_sums && fold.rule_sums().is_none() {
             notes.push(
-                "the archive has no times but sums, those of loops for its loops and streams as they are stored; \
-                 so the times of these loops are not known"
+                "the archive has sums instead of the times of every event, and only for its own loops and all of its \
+                 streams; so the times of these loops are not known"
                     .to_string(),
             );
         }
@@ -590,15 +583,15 @@ impl Loaded {
     }
 }
 
-/// Communicators that are named in notes.
+/// The most communicators that a note names.
 const MOST_NAMED: usize = 8;
 const LONGEST_NAME: usize = 40;
 
-/// What users should know of how peers are told.
+/// Notes for the user on how peers were rewritten.
 fn notes_on_peers(rewrite: &PeerRewrite) -> Vec<String> {
     let mut notes = Vec::new();
     if !rewrite.has_messages {
-        notes.push("no event says whom it sends to or receives from, so --peers changes nothing".to_string());
+        notes.push("no event has the rank of a peer, so --peers changes nothing".to_string());
     }
     let inferred: Vec<_> = rewrite.grids.iter().filter(|grid| grid.is_inferred).collect();
     for grid in inferred.iter().take(MOST_NAMED) {
@@ -606,26 +599,26 @@ fn notes_on_peers(rewrite: &PeerRewrite) -> Vec<String> {
     }
     if inferred.len() > MOST_NAMED {
         notes.push(format!(
-            "and {} communicators more whose messages show a grid",
+            "and {} more communicators whose messages show a grid",
             inferred.len() - MOST_NAMED
         ));
     }
     let about = |comms: &[String], what: &str| {
         (!comms.is_empty()).then(|| format!("{}: {what}", some_communicators(comms)))
     };
-    notes.extend(about(&rewrite.without_grid, "no grid is known, so its peers are told by their distance"));
+    notes.extend(about(&rewrite.without_grid, "no grid is known, so its peers are written as distances"));
     notes.extend(about(
         &rewrite.unclear,
-        "the trace does not say who is in it, so it is taken for that of all processes",
+        "the trace does not list its members, so it is assumed to contain all processes",
     ));
     notes.extend(about(
         &rewrite.unplaced,
-        "some processes use it and are not in it, as far as the trace says; their peers are told by rank",
+        "some processes use it, but the trace does not show them as members; their peers are written as ranks",
     ));
     notes
 }
 
-/// A few of them by name.
+/// The names of the first few communicators.
 fn some_communicators(comms: &[String]) -> String {
     let shown = comms.iter().take(MOST_NAMED);
     let mut names: Vec<String> = shown.map(|comm| show::shorten(comm, LONGEST_NAME)).collect();
@@ -635,7 +628,7 @@ fn some_communicators(comms: &[String]) -> String {
     format!("communicator {}", names.join(", "))
 }
 
-/// A fold as a projection sees it.
+/// Applies a projection to a fold.
 fn project(fold: &Fold, projection: &Projection) -> Result<Fold> {
     let (alphabet, renamed) = projection.of_alphabet(fold.alphabet())?;
     Ok(fold.with_alphabet(alphabet, &renamed)?)
@@ -646,7 +639,7 @@ fn left_out(notes: &[(String, String)]) -> Option<u64> {
     count.parse().ok()
 }
 
-/// Folds again what fits in memory. Returns `None` if it does not.
+/// Folds a fold again with another folder. Returns `None` if it does not fit in memory.
 fn refold(fold: &Fold, folder: &dyn Folder, threads: usize) -> Result<Option<Fold>> {
     let longest = fold.streams().iter().map(|stream| fold.length(stream.root())).max().unwrap_or(0);
     if longest > events_in(available_memory(), threads) {
@@ -655,12 +648,12 @@ fn refold(fold: &Fold, folder: &dyn Folder, threads: usize) -> Result<Option<Fol
     Ok(Some(folders::refold(fold, folder, threads)?))
 }
 
-/// The way to fold that questions with loops of their own are given.
+/// The folder passed to questions that find loops of their own.
 pub(crate) fn outermost(stream: &[Symbol], builder: &mut FoldBuilder) -> loopfold::Result<RuleId> {
     Outermost::default().fold(stream, builder)
 }
 
-/// How much of streams can be held in memory.
+/// How many events and symbols of streams fit in memory.
 pub(crate) fn memory_budget(chosen: &FolderArgs) -> MemoryBudget {
     let threads = threads(chosen);
     let events = events_in(available_memory(), threads);
@@ -726,7 +719,7 @@ pub(crate) fn folder(arguments: &FolderArgs) -> Result<Box<dyn Folder>> {
     );
     if has_no_settings && (arguments.ties.is_some() || arguments.min_times.is_some()) {
         bail!(
-            "--ties and --min-times are for folders that look for loops, such as outermost; this one has no such choice"
+            "--ties and --min-times are for folders that search for loops, such as outermost; this one has no such choice"
         );
     }
     Ok(match name {

@@ -1,4 +1,4 @@
-//! Ctrl-C and its like while a trace is read: what came before is not lost.
+//! Handles Ctrl-C and similar signals while a trace is read, so that what came before is not lost.
 //!
 //! The first signal makes reading fail, even while it waits for a pipe, so that the
 //! command can save what it has. The second ends the program at once.
@@ -33,7 +33,7 @@ mod signals {
         let (wake, signalled) = UnixStream::pair()?;
         let ends = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // In this order: the flag is looked at before it is set.
+            // In this order: the flag is checked before it is set.
             signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&ends))?;
             signal_hook::flag::register(signal, Arc::clone(&ends))?;
             signal_hook::low_level::pipe::register(signal, signalled.try_clone()?)?;

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 enum Outcome {
     Done,
     Nothing,
-    /// Parts failed, which has been told; the others are done.
+    /// Parts failed, and their errors are printed; the others are done.
     Failed,
 }
 
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Nothing) => ExitCode::from(1),
         Ok(Outcome::Failed) => ExitCode::from(2),
-        // Whoever reads our output has seen enough.
+        // The reader of our output closed the pipe.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let style = anstyle::AnsiColor::Red.on_default().bold();

@@ -1,6 +1,6 @@
-//! The names of functions for traces that have only their numbers: a JSON file with a list
-//! `functions`, each an object with `name` and maybe `module`, that lies beside the trace
-//! or that the user names. Cost: the whole file is held in memory while it is read.
+//! Reads the names of functions for traces that only have their numbers. The JSON file lies beside
+//! the trace, or the user names it. It has a list `functions`, each an object with `name` and maybe
+//! `module`. The whole file is held in memory while it is read.
 
 use anyhow::{Context as _, Result, bail};
 use loopfold_sources::{FunctionNames, Input};
@@ -22,7 +22,7 @@ fn parse(path: &Path) -> Result<FunctionNames> {
     Input::open(File::open(path)?, false)?.take(LONGEST).read_to_end(&mut text)?;
     let json: Value = serde_json::from_slice(&text)?;
     let Some(functions) = json.get("functions").and_then(Value::as_array) else {
-        bail!("expected a JSON object with a list \"functions\", each of which has a \"name\"");
+        bail!("expected a JSON object with a list \"functions\", each with a \"name\"");
     };
     let text_of =
         |function: &'_ Value, key: &str| function.get(key).and_then(Value::as_str).map(str::to_string);
@@ -39,7 +39,8 @@ fn parse(path: &Path) -> Result<FunctionNames> {
 /// The file of names beside a trace: `gzip.json` or `gzip.json.zst` beside `gzip.bb.zst`.
 pub(crate) fn beside(trace: &Path) -> Option<PathBuf> {
     const PACKED: [&str; 3] = ["gz", "zst", "xz"];
-    let is_packed = trace.extension().is_some_and(|ending| PACKED.iter().any(|packed| ending == *packed));
+    let is_packed =
+        trace.extension().is_some_and(|extension| PACKED.iter().any(|packed| extension == *packed));
     let stem = if is_packed { trace.with_extension("") } else { trace.to_path_buf() };
     let plain = stem.with_extension("json");
     let packed = PACKED.map(|packed| stem.with_extension(format!("json.{packed}")));

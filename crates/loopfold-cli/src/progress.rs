@@ -4,10 +4,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Read};
 use std::time::{Duration, Instant};
 
-/// Nobody needs a bar for what is over at once.
+/// Short inputs need no bar.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Reads on, and shows how far it is.
+/// A reader that shows its progress.
 pub(crate) struct Watched<R> {
     inner: R,
     read: u64,

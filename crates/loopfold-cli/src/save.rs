@@ -1,4 +1,4 @@
-//! Writing a file so that the old one is untouched until the new one is complete.
+//! Writes a file so that the old one is untouched until the new one is complete.
 //!
 //! The new file is written beside the old one and renamed. Whether that is possible is known
 //! before anything is read: folding may take hours.
@@ -12,10 +12,10 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// Refuses to write where a trace is read from, since the archive would take its place, and
-/// where nothing can be written.
+/// Refuses to write over a trace that is an input, since the archive would replace it, and where
+/// nothing can be written.
 pub(crate) fn check_output(output: &Path, inputs: &ReadArgs) -> Result<()> {
-    check_folder(output).with_context(|| output.display().to_string())?;
+    check_directory(output).with_context(|| output.display().to_string())?;
     let Ok(target) = output.canonicalize() else { return Ok(()) };
     let is_archive = |path: &Path| {
         let mut head = [0; 64];
@@ -28,10 +28,10 @@ pub(crate) fn check_output(output: &Path, inputs: &ReadArgs) -> Result<()> {
     Ok(())
 }
 
-/// Refuses to write where anything is read from, for what is written is no archive, and where
-/// nothing can be written.
+/// Refuses to write over any input, since an export is not an archive, and where nothing can be
+/// written.
 pub(crate) fn check_export(output: &Path, inputs: &ReadArgs) -> Result<()> {
-    check_folder(output).with_context(|| output.display().to_string())?;
+    check_directory(output).with_context(|| output.display().to_string())?;
     if output.canonicalize().is_ok_and(|target| is_input(&target, inputs)) {
         bail!("{}: is one of the inputs, which the export would replace", output.display());
     }
@@ -39,9 +39,9 @@ pub(crate) fn check_export(output: &Path, inputs: &ReadArgs) -> Result<()> {
 }
 
 /// Fails if no file can be created beside the output.
-fn check_folder(output: &Path) -> Result<()> {
+fn check_directory(output: &Path) -> Result<()> {
     match std::fs::metadata(output) {
-        Ok(about) if about.is_dir() => bail!("is a folder; name the file to write in it"),
+        Ok(about) if about.is_dir() => bail!("is a directory; name the file to write in it"),
         // A pipe or a device is written to as it is.
         Ok(about) if !about.is_file() => Ok(()),
         _ if output.as_os_str() == "-" => Ok(()),
@@ -108,9 +108,9 @@ fn replace(
     Ok(bytes)
 }
 
-/// A new file in the folder of `target`, which goes away unless it is renamed.
+/// A new file in the directory of `target`, which goes away unless it is renamed.
 fn create_beside(target: &Path, permissions: Option<Permissions>) -> Result<NamedTempFile> {
-    let folder = match target.parent() {
+    let directory = match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
@@ -122,25 +122,25 @@ fn create_beside(target: &Path, permissions: Option<Permissions>) -> Result<Name
         use std::os::unix::fs::PermissionsExt as _;
         builder.permissions(permissions.unwrap_or_else(|| Permissions::from_mode(0o666)));
     }
-    builder.tempfile_in(folder).map_err(|error| not_created(folder, error))
+    builder.tempfile_in(directory).map_err(|error| not_created(directory, error))
 }
 
-/// Why no file can be created in a folder, and what would help.
-fn not_created(folder: &Path, error: io::Error) -> anyhow::Error {
-    for part in folder.ancestors().collect::<Vec<_>>().into_iter().rev() {
+/// Why no file can be created in a directory, and what would help.
+fn not_created(directory: &Path, error: io::Error) -> anyhow::Error {
+    for part in directory.ancestors().collect::<Vec<_>>().into_iter().rev() {
         let name = part.display();
         match std::fs::metadata(part) {
             Err(error) if error.kind() == ErrorKind::NotFound && !part.as_os_str().is_empty() => {
-                return anyhow!("the folder {name} does not exist; create it, or name another one");
+                return anyhow!("the directory {name} does not exist; create it, or name another one");
             }
-            Ok(about) if !about.is_dir() => return anyhow!("{name} is not a folder; name another one"),
+            Ok(about) if !about.is_dir() => return anyhow!("{name} is not a directory; name another one"),
             _ => {}
         }
     }
-    let name = folder.display();
+    let name = directory.display();
     match error.kind() {
         ErrorKind::PermissionDenied => {
-            anyhow!("no permission to create a file in the folder {name}; name another one")
+            anyhow!("no permission to create a file in the directory {name}; name another one")
         }
         _ => anyhow::Error::new(without_path(error)).context(format!("no file can be created in {name}")),
     }

@@ -1,4 +1,4 @@
-//! Which streams are taken: those that `--stream` selects by name, title, glob or number.
+//! Selects the streams that `--stream` names by name, title, glob or number.
 
 use crate::input::BYTES_NOTE;
 use anyhow::{Result, bail};
@@ -20,7 +20,7 @@ pub(crate) fn choose(fold: Fold, selectors: &[String]) -> Result<Fold> {
     let next = Cell::new(0);
     // In canonical form, so that rules and symbols of other streams are gone.
     let some = fold.with_streams(|_| chosen[next.replace(next.get() + 1)]).canonical();
-    // Of a part of an input nobody knows how many bytes it had.
+    // The size in bytes of a part of an input is not known.
     Ok(if chosen.contains(&false) { some.without_notes(BYTES_NOTE) } else { some })
 }
 

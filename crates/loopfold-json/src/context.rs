@@ -1,6 +1,6 @@
-//! What comes before and after a query: trees of neighbours.
+//! The events before and after a query: trees of neighbours.
 //!
-//! Trees are walked with a stack of the lists that are open. Memory: O(depth).
+//! Trees are traversed with a stack of the open lists. Memory: O(depth).
 
 use crate::{JsonWriter, Labels};
 use loopfold::Fold;

@@ -1,4 +1,4 @@
-//! Where sequences of events and paths of functions occur.
+//! Occurrences of sequences of events and of paths of functions.
 //!
 //! Answers are written field by field: a sequence by [`sequence`], and paths by a [`PathAnswer`],
 //! whose methods are called in the order of the fields. Places are written as they are found.
@@ -57,7 +57,7 @@ pub struct Wanted {
     pub nth: Option<u64>,
     /// The first of each stream.
     pub per_stream: bool,
-    /// The first so many.
+    /// This many, from the first on.
     pub all: Option<u64>,
 }
 
@@ -110,7 +110,7 @@ pub fn sequence<W: Write>(
     Ok(out.end()?)
 }
 
-/// Writes the answer to a sequence that is one of many queries, which stood in line `line`.
+/// Writes the answer to a sequence that is one of many queries, the one in line `line`.
 pub fn sequence_of_many<W: Write>(
     out: &mut JsonWriter<W>,
     fold: &Fold,
@@ -173,11 +173,11 @@ pub struct Stack {
 pub struct PathSearch<'a> {
     /// The function.
     pub function: &'a [u8],
-    /// The way of searching.
+    /// The scheme of the search.
     pub scheme: Scheme,
-    /// Why in this way.
+    /// Why this scheme was chosen.
     pub reason: &'a str,
-    /// What was looked at.
+    /// What was searched.
     pub effort: Effort,
     /// How long it took.
     pub took: Duration,
@@ -228,7 +228,7 @@ impl<'w, 'a, W: Write> PathAnswer<'w, 'a, W> {
         Ok(answer)
     }
 
-    /// The place that was asked for by its number, if there are so many.
+    /// The place with the requested number, if there is one.
     pub fn nth(&mut self, spot: Option<&PathSpot<'_>>) -> io::Result<()> {
         self.out.key("nth")?;
         self.spot(spot)
@@ -304,7 +304,7 @@ impl<'w, 'a, W: Write> PathAnswer<'w, 'a, W> {
         Ok(self.out.end()?)
     }
 
-    /// In which line the query stood, where there are many.
+    /// The line of the query, if it is one of many.
     pub fn line(&mut self, line: usize) -> io::Result<()> {
         self.out.field("line", line)
     }

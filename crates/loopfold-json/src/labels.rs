@@ -1,7 +1,7 @@
 //! Labels of events and functions, none longer than [`LONGEST_LABEL`] bytes.
 //!
-//! A name can be megabytes long where an archive or a grammar says so, and a nest can show it
-//! millions of times: what is longer is cut at a character and ends in `…`, and the answer counts
+//! A name in an archive or a grammar can be megabytes long, and a nest can show it millions of
+//! times: a longer label is cut at a character and ends in `…`, and the answer counts
 //! the distinct labels that were cut. Formatting stops at the limit.
 //!
 //! Events repeat, so the JSON text of a label is kept in a direct-mapped cache: a symbol has one

@@ -32,7 +32,7 @@ pub struct Loops<'a, I> {
     pub classes: I,
 }
 
-/// Writes the classes of a fold, and those of the masked lines where there are such.
+/// Writes the classes of a fold, and those of the masked lines if there are any.
 pub fn loops<W: Write, E: From<Error>, I: Iterator<Item = Result<ClassNest, E>>>(
     out: &mut JsonWriter<W>,
     loops: Loops<'_, I>,

@@ -1,6 +1,6 @@
-//! Numbers as the answers have them.
+//! Rounded numbers and times.
 
-/// With so many decimals.
+/// Rounded to this many decimals.
 pub fn rounded(value: f64, decimals: i32) -> f64 {
     let factor = 10f64.powi(decimals);
     (value * factor).round() / factor

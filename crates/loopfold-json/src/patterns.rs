@@ -1,9 +1,9 @@
-//! Patterns of single processes and of several, who sends how much to whom, and what of it has no
-//! other end.
+//! Patterns of single processes, communication patterns, the communication matrix, and unmatched
+//! messages.
 //!
 //! Patterns come as iterators, and each is written before the next one is made. Of patterns of
 //! several processes, the nest of each process is made when it is written, so that memory is that
-//! of the longest one. Numbers of places are bounded, whatever an archive claims.
+//! of the longest one. Numbers of places are bounded, whatever sizes an archive declares.
 
 use crate::keys::distinct;
 use crate::labels::cut_field;

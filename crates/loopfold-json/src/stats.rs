@@ -1,4 +1,4 @@
-//! Sizes and counts of a fold, and what its events cost.
+//! Sizes and counts of a fold, and the costs of its events.
 
 use crate::keys::distinct;
 use crate::{JsonWriter, Labels, nanoseconds, rounded};
@@ -7,7 +7,7 @@ use loopfold::questions::statistics::{CallStatistics, Statistics};
 use loopfold::{Fold, StreamId, Symbol};
 use std::io::{Result, Write};
 
-/// What is written of a fold, but for the cost of its events.
+/// The statistics of a fold, without the costs of its events.
 #[derive(Debug)]
 pub struct Stats<'a> {
     /// The fold.
@@ -45,7 +45,7 @@ pub struct Sizes {
     pub rules_per_event: Option<f64>,
 }
 
-/// What an event costs.
+/// The cost of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct EventCost<S> {
     /// The event.

@@ -134,7 +134,7 @@ impl<W: Write> JsonWriter<W> {
 }
 
 fn string(out: &mut (impl Write + ?Sized), text: &str) -> Result<()> {
-    // The only public way to serde_json's escapes.
+    // The only public access to serde_json's escapes.
     Ok(serde_json::to_writer(out, text)?)
 }
 

@@ -1,9 +1,9 @@
-//! Where an archive is: its anchor file, which users name, or the folder in which it lies.
+//! Locates an archive: by its anchor file, which users name, or by the directory of that file.
 
 use std::path::{Path, PathBuf};
 
-/// What anchor files end in.
-const ENDING: &str = "otf2";
+/// The file name extension of anchor files.
+const EXTENSION: &str = "otf2";
 
 /// Whether these are the first bytes of an anchor file.
 pub(crate) fn looks_like(head: &[u8]) -> bool {
@@ -11,8 +11,8 @@ pub(crate) fn looks_like(head: &[u8]) -> bool {
     matches!(head, [3, b'B' | b'#', b'O', b'T', b'F', b'2', 0, ..])
 }
 
-/// The anchor file that a folder stands for: the only one in it, or the one called
-/// `traces.otf2`; for the folder with the locations' files, the one beside it.
+/// The anchor file that a directory stands for: the only one in it, or the one called
+/// `traces.otf2`; for the directory with the locations' files, the one beside it.
 ///
 /// ```
 /// let empty = tempfile::tempdir()?;
@@ -22,32 +22,32 @@ pub(crate) fn looks_like(head: &[u8]) -> bool {
 /// assert_eq!(loopfold_otf2::anchor_in(empty.path()), Some(anchor));
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub fn anchor_in(folder: &Path) -> Option<PathBuf> {
+pub fn anchor_in(directory: &Path) -> Option<PathBuf> {
     let beside = || {
-        let folder = folder.canonicalize().ok()?;
-        let anchor = folder.with_extension(ENDING);
+        let directory = directory.canonicalize().ok()?;
+        let anchor = directory.with_extension(EXTENSION);
         if anchor.is_file() {
             return Some(anchor);
         }
         let holds_locations =
-            list(&folder).iter().any(|path| path.extension().is_some_and(|ending| ending == "evt"));
-        holds_locations.then(|| only_anchor(folder.parent()?)).flatten()
+            list(&directory).iter().any(|path| path.extension().is_some_and(|extension| extension == "evt"));
+        holds_locations.then(|| only_anchor(directory.parent()?)).flatten()
     };
-    only_anchor(folder).or_else(beside)
+    only_anchor(directory).or_else(beside)
 }
 
-fn only_anchor(folder: &Path) -> Option<PathBuf> {
+fn only_anchor(directory: &Path) -> Option<PathBuf> {
     let is_anchor =
-        |path: &PathBuf| path.extension().is_some_and(|ending| ending == ENDING) && path.is_file();
-    let anchors: Vec<PathBuf> = list(folder).into_iter().filter(is_anchor).collect();
+        |path: &PathBuf| path.extension().is_some_and(|extension| extension == EXTENSION) && path.is_file();
+    let anchors: Vec<PathBuf> = list(directory).into_iter().filter(is_anchor).collect();
     match anchors.as_slice() {
         [only] => Some(only.clone()),
         several => several.iter().find(|path| path.file_stem().is_some_and(|stem| stem == "traces")).cloned(),
     }
 }
 
-fn list(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+fn list(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn bytes_of(anchor: &Path) -> u64 {
         .sum()
 }
 
-/// Whether a location has definitions of its own in a file, as far as files tell.
+/// Whether there is a file with the local definitions of a location.
 pub(crate) fn lacks_definitions(anchor: &Path, location: u64) -> bool {
     !anchor.with_extension("").join(format!("{location}.def")).is_file()
 }

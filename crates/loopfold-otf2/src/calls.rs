@@ -1,12 +1,12 @@
-//! From records to events: a call of MPI is one event with what its records say, any other
+//! Converts records to events: an MPI call is one event with the fields of its records, any other
 //! region is an enter and a leave.
 //!
 //! What a nonblocking call receives is known only when it completes, in another call. The
-//! event of the first call waits for that, and later events wait behind it: up to
+//! event of the first call waits for that, and later events queue behind it: up to
 //! [`MOST_HELD`]. After that it is emitted without, and what was received is a part of the
-//! call in which it completed. Nonblocking collectives wait in the same way.
+//! call in which it completed. Nonblocking collectives wait likewise.
 //!
-//! Constant time a record; memory is O(open regions + pending requests + events held).
+//! O(1) a record; memory is O(open regions + pending requests + events held).
 
 use crate::definitions::Definitions;
 use crate::kinds::{
@@ -32,11 +32,11 @@ const ROOT_NONE: u32 = u32::MAX;
 /// Which events to emit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wanted {
-    /// Only calls of MPI.
+    /// Only MPI calls.
     pub(crate) mpi_only: bool,
     /// Only regions whose names fit.
     pub(crate) regions: Globs,
-    /// Whether calls of MPI have the field `caller`.
+    /// Whether MPI calls have the field `caller`.
     pub(crate) caller: bool,
     /// Whether collectives have the fields `sent` and `received`.
     pub(crate) sizes: bool,
@@ -52,7 +52,7 @@ pub(crate) struct Oddities {
     pub(crate) unknown_records: u64,
     pub(crate) undefined_regions: u64,
     pub(crate) mpi_calls: u64,
-    /// Records that were looked at.
+    /// The number of records.
     pub(crate) records: u64,
 }
 
@@ -64,11 +64,11 @@ pub(crate) struct Calls<'d> {
     kinds: Rc<RefCell<KindTable>>,
     treatments: HashMap<u32, Treatment, foldhash::fast::RandomState>,
     open: Vec<Frame>,
-    /// The calls of MPI that are open: the first `depth`; the others are there to be used again.
+    /// The MPI calls that are open: the first `depth`; the others are there to be used again.
     calls: Vec<Call>,
     depth: usize,
     held: VecDeque<Held>,
-    /// How many held events were let go.
+    /// How many held events were emitted.
     released: u64,
     pending: HashMap<u64, Pending, foldhash::fast::RandomState>,
     /// The kind of the event in hand.
@@ -178,7 +178,7 @@ impl<'d> Calls<'d> {
         mem::replace(&mut self.events, Vec::with_capacity(room))
     }
 
-    /// There are no more records: calls that are open are emitted as far as they are known.
+    /// Handles the end of the records: emits the calls that are open with what is known of them.
     pub(crate) fn finish(&mut self) -> Oddities {
         self.odd.open_calls = self.open.iter().filter(|frame| frame.treatment.is_wanted).count() as u64;
         while let Some(frame) = self.open.pop() {
@@ -232,7 +232,7 @@ impl<'d> Calls<'d> {
         self.open.push(Frame { region, start: time, treatment });
     }
 
-    /// The innermost open region that is not a call of MPI and is of some kind.
+    /// The innermost open region that is not an MPI call and is of some kind.
     fn innermost(&self, is_such: impl Fn(Treatment) -> bool) -> Option<u32> {
         let mut frames = self.open.iter().rev().take(DEEPEST_JUMP);
         let found = frames.find(|frame| !frame.treatment.is_mpi && is_such(frame.treatment));
@@ -378,7 +378,7 @@ impl<'d> Calls<'d> {
         }
     }
 
-    /// Lets events go up to the first that still waits.
+    /// Emits events up to the first that still waits.
     fn release_ready(&mut self) {
         while let Some(first) = self.held.front() {
             if matches!(first, Held::Waiting(waiting) if waiting.missing > 0) {
@@ -408,14 +408,14 @@ impl<'d> Calls<'d> {
         }
     }
 
-    /// Nobody waits for this request any more, if it was asked for by this event.
+    /// Forgets this request if this event posted it.
     fn forget(&mut self, request: u64, event: u64) {
         if matches!(self.pending.get(&request), Some(Pending::Event { held, .. }) if *held == event) {
             self.pending.remove(&request);
         }
     }
 
-    /// Gives what completes a request to the event that waits for it; says whether that was
+    /// Gives what completes a request to the event that waits for it. Returns whether that was
     /// still to be emitted.
     fn complete(&mut self, request: u64, take: impl FnOnce(&mut Call, usize)) -> bool {
         match self.pending.remove(&request) {
@@ -435,8 +435,8 @@ impl<'d> Calls<'d> {
         }
     }
 
-    /// The innermost open call of MPI takes what a record says; without one, it is an event of
-    /// its own if it can be called something.
+    /// Adds a record to the innermost open MPI call; without one, the record is an event of its own
+    /// if it has a name.
     fn in_call(&mut self, stray: Option<u32>, time: Option<i64>, take: impl FnOnce(&mut Call)) {
         if let Some(depth) = self.depth.checked_sub(1) {
             return take(&mut self.calls[depth]);
@@ -508,7 +508,7 @@ impl Visitor for Calls<'_> {
 }
 
 /// The size of one process' buffer, as a program says it in the call: records have what goes
-/// to and comes from all processes together. Nothing where there is no data.
+/// to and comes from all processes together. Returns `None` if there is no data.
 fn buffer_of(collective: &Collective, ranks: Option<u64>) -> Option<u64> {
     let Collective { sent, received, .. } = *collective;
     match collective.operation {

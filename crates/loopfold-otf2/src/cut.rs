@@ -1,9 +1,9 @@
-//! How many records of a location are really in its file.
+//! Counts the records of a location that are really in its file.
 //!
 //! The library reads a file in chunks, and where a file was cut it takes what an earlier chunk
-//! left in its buffer for records, for ever if it comes to that. So the end of the file is looked
-//! at first: a whole one ends with a mark. In one that was cut, the records of the last chunk
-//! are counted up to the cut.
+//! left in its buffer for records, possibly forever. So the end of the file is checked first: a whole
+//! one ends with a mark. In one that was cut, the records of the last chunk are counted up to the
+//! cut.
 //!
 //! Time and memory: one chunk, of the size that the archive has (1 MB, as a rule).
 
@@ -22,8 +22,9 @@ const FIRST_EVENT: u8 = 10;
 /// Larger ones are no chunks.
 const LARGEST_CHUNK: u64 = 1 << 28;
 
-/// At most so many records can be read: those before the cut, or what the length of the file
-/// allows. Nothing if there is no such file, as in archives that are compressed or in one file.
+/// The most records that can be read: those before the cut, or what the length of the file
+/// allows. Returns `None` if there is no such file, as in archives that are compressed or in one
+/// file.
 pub(crate) fn most_records(file: &Path, chunk: u64) -> Option<u64> {
     let mut file = File::open(file).ok()?;
     let length = file.metadata().ok()?.len();
@@ -31,7 +32,7 @@ pub(crate) fn most_records(file: &Path, chunk: u64) -> Option<u64> {
     Some(before_cut(&mut file, length, chunk).unwrap_or(length / 2).min(length / 2))
 }
 
-/// The records before the cut. Nothing if the file is whole, or cannot be understood.
+/// The records before the cut. Returns `None` if the file is whole, or cannot be parsed.
 fn before_cut(file: &mut (impl Read + Seek), length: u64, chunk: u64) -> Option<u64> {
     if length == 0 {
         return Some(0);

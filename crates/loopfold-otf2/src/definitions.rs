@@ -1,8 +1,8 @@
-//! What the numbers in records mean: regions, communicators, and which location is which
-//! thread of which rank.
+//! Resolves the numbers in records: regions, communicators, and the rank and thread of each
+//! location.
 //!
-//! Numbers are looked up in maps, so what an archive claims of them costs nothing. Memory
-//! goes with the definitions that were really read.
+//! Numbers are looked up in maps, so a huge one in a damaged archive costs nothing: memory is
+//! O(definitions read).
 
 use hashbrown::HashMap;
 use loopfold_sources::Result;
@@ -34,7 +34,7 @@ pub(crate) struct Definitions {
     grids: BTreeMap<u32, Vec<u32>>,
 }
 
-/// A region of the program: a function, a loop, a call of MPI.
+/// A region of the program: a function, a loop, an MPI call.
 #[derive(Clone, Copy)]
 struct Region {
     name: u32,
@@ -64,7 +64,7 @@ pub(crate) struct Location {
     pub(crate) id: u64,
     name: u32,
     kind: u8,
-    /// How many records the archive says there are.
+    /// The number of records that the archive declares.
     pub(crate) records: u64,
     group: u32,
 }
@@ -73,12 +73,12 @@ pub(crate) struct Location {
 pub(crate) struct NamedLocation {
     pub(crate) location: Location,
     pub(crate) name: String,
-    /// What the archive calls it; nothing for the main thread of a rank.
+    /// Its name in the archive; empty for the main thread of a rank.
     pub(crate) title: String,
     pub(crate) rank: Option<u64>,
 }
 
-/// What the library tells.
+/// Definitions as the library reads them.
 impl Definitions {
     pub(crate) fn clock(&mut self, ticks: u64, offset: u64) {
         (self.ticks, self.offset) = (ticks, offset);
@@ -119,13 +119,13 @@ impl Definitions {
 
 /// What records need.
 impl Definitions {
-    /// The name of a region, `region 7` where the archive does not tell, and whether it does.
+    /// The name of a region, `region 7` if the archive has none, and whether it has one.
     pub(crate) fn region_name(&self, region: u32) -> (Vec<u8>, bool) {
         let name = self.regions.get(&region).and_then(|region| self.strings.get(&region.name));
         name.map_or_else(|| (format!("region {region}").into_bytes(), false), |name| (name.clone(), true))
     }
 
-    /// Whether a region is a call of MPI.
+    /// Whether a region is an MPI call.
     pub(crate) fn is_mpi(&self, region: u32) -> bool {
         self.regions.get(&region).is_some_and(|region| {
             let name = self.text(region.name);
@@ -148,7 +148,7 @@ impl Definitions {
         let ticks = time.abs_diff(self.offset);
         let nanoseconds = match self.ticks {
             SECOND => ticks,
-            // A clock that says nothing counts nanoseconds.
+            // A clock without a resolution counts nanoseconds.
             0 => ticks,
             // The rest is below `second`, so that times 10⁹ it fits 64 bits.
             second if second < u64::MAX / SECOND => {
@@ -224,7 +224,7 @@ impl Definitions {
         members.iter().zip(0..).map(|(&location, rank)| (location, rank)).collect()
     }
 
-    /// The ranks of processes. Where no group tells, their names may: `MPI Rank 3`.
+    /// The ranks of processes. Without a group that lists them, their names may: `MPI Rank 3`.
     fn ranks_by_group(&self, by_location: &HashMap<u64, u64>) -> HashMap<u32, u64> {
         let ranks = self
             .locations
@@ -384,7 +384,7 @@ mod tests {
             definitions.named_locations().into_iter().map(|named| named.name).collect::<Vec<_>>()
         };
         let expected = ["rank 0", "rank 0 thread 1", "rank 1", "GPU", "MPI Rank 1 GPU"];
-        // By the names of processes, then by a group that turns them around.
+        // By the names of processes, then by a group that reverses them.
         assert_eq!(names(&definitions), expected);
         definitions.group(0, GROUP_OF_LOCATIONS, PARADIGM_MPI, &[20, 11]);
         let expected = ["rank 0", "rank 1", "rank 1 thread 1", "GPU", "MPI Rank 1 GPU"];

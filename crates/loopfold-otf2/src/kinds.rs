@@ -1,10 +1,10 @@
-//! Kinds of events: numbered by the threads that read, interned by the one that pushes.
+//! Numbers kinds of events in the threads that read, and interns them in the one that pushes.
 //!
 //! The sink belongs to one thread, and in which order it gets its symbols must not depend on
 //! how many threads read. So a reading thread encodes a kind as words of 64 bits and numbers
 //! these on its own; traces repeat themselves, so most look-ups cost one comparison. With a
 //! batch of events it sends the kinds that are new; the pushing thread interns a kind when an
-//! event is first of it, and from then on an event costs a look at a table. Memory: every kind once for each thread.
+//! event is first of it, and from then on an event costs a table look-up. Memory: O(kinds × threads).
 
 use crate::definitions::Definitions;
 use hashbrown::HashMap;
@@ -36,7 +36,7 @@ impl EncodedEvent {
 pub(crate) enum Class {
     Enter = 0,
     Leave = 1,
-    /// A call of MPI, by its region.
+    /// An MPI call, by its region.
     Call = 2,
     /// A record of MPI outside of any call; instead of a region, one of [`STRAY`].
     Stray = 3,

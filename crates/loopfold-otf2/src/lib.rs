@@ -1,11 +1,10 @@
 //! The source `otf2`: archives of Score-P and other tracers of parallel programs.
 //!
 //! The OTF2 library itself reads them. It is loaded at run time, so that nothing is needed to
-//! build this, and a site's own library can be used. Everything that C has a hand in is in
-//! two files, `library` (its functions) and `reader` (what is safe to do with them); all
-//! others have no unsafe code: `definitions` (which location is which rank), `calls` (from
-//! records to events), `kinds` (what events are, by number), `read` (all
-//! locations at the same time), `cut` (where a file was cut).
+//! build this, and a site's own library can be used. All unsafe code is in two files, `library`
+//! (the C functions) and `reader` (a safe interface to them). The others are `definitions` (the
+//! rank of each location), `calls` (from records to events), `kinds` (kinds of events, by number),
+//! `read` (all locations in parallel), `cut` (where a file was cut).
 #![deny(unsafe_code)]
 
 mod anchor;
@@ -31,12 +30,12 @@ use std::path::Path;
 const OPTIONS: &[SourceOption] = &[
     SourceOption::new(
         "mpi-only",
-        "Only calls of MPI, each one event",
+        "Read only MPI calls, each as one event",
         Takes::Nothing(|options| options.mpi_only = true),
     ),
     SourceOption::new(
         "regions",
-        "Only regions whose names match this pattern with * and ?; can be given several times",
+        "Read only regions whose names match this pattern with * and ?; can be given several times",
         Takes::Repeated("GLOB", |options, glob| options.regions.push(glob)),
     ),
 ];
@@ -51,7 +50,7 @@ impl Source for Otf2 {
     }
 
     fn about(&self) -> &'static str {
-        "OTF2 archives, by the anchor file or its folder"
+        "OTF2 archives, by the anchor file or its directory"
     }
 
     fn fields(&self) -> &'static [&'static str] {
@@ -60,7 +59,7 @@ impl Source for Otf2 {
 
     fn description(&self) -> Description {
         Description {
-            event: "a call of MPI; an enter and a leave of any other region",
+            event: "an MPI call; an enter and a leave of any other region",
             stream: "a rank, or a thread",
             times: "start, duration",
             example: "loopfold loops scorep-run/traces.otf2 --mpi-only --ignore bytes,tag",
@@ -80,13 +79,13 @@ impl Source for Otf2 {
         match context.path().map(Path::to_path_buf) {
             Some(anchor) => read_archive(&anchor, context),
             None => Err(Error::option(
-                "an OTF2 archive is a folder of files and cannot come through a pipe; name its anchor file",
+                "an OTF2 archive is a directory of files and cannot come through a pipe; name its anchor file",
             )),
         }
     }
 }
 
-/// Whether the OTF2 library is there, for those who can do without; if not, why.
+/// Whether the OTF2 library can be loaded; if not, why.
 pub fn is_available() -> Result<()> {
     library::library().map(|_| ())
 }
@@ -110,7 +109,7 @@ fn read_archive(anchor: &Path, context: &mut Context<'_>) -> Result<()> {
     context.count_bytes(anchor::bytes_of(anchor));
     let found = read::read(library, anchor, &definitions, &locations, &wanted, &streams, context)?;
     if wanted.mpi_only && found.mpi_calls == 0 {
-        context.damaged("archive", "there are no calls of MPI; without --mpi-only all regions are read")?;
+        context.damaged("archive", "there are no MPI calls; without --mpi-only all regions are read")?;
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! The OTF2 library as it is found at run time: its functions, declared here as far as
-//! they are needed, and what it says when something fails.
+//! Loads the OTF2 library at run time: declares the functions that are used, and keeps the messages
+//! of failures.
 //!
 //! Versions 2 and 3 differ in two definitions that have an argument more in version 3.
 //! Callbacks take the arguments of version 2: a caller that passes more is fine in the
@@ -14,10 +14,10 @@ use std::cell::RefCell;
 use std::ffi::{CStr, OsString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
-/// Names a library to load instead of those that are looked for.
+/// The variable that names a library to load instead of the usual ones.
 pub(crate) const VARIABLE: &str = "LOOPFOLD_OTF2_LIB";
 
-/// Where it is looked for, in this order: as Debian calls it, then as others do. The
+/// The names that are tried, in this order: Debian's, then others'. The
 /// numbers are those of versions 3 and 2; the last names need a development package.
 const NAMES: [&str; 7] = [
     "libopen-trace-format2.so.10",
@@ -131,16 +131,20 @@ impl Library {
         Ok(Self { functions, handle })
     }
 
-    /// The function that sets a callback. Nothing when this version has no such records.
+    /// The function that sets a callback. Returns `None` if this version has no such records.
     pub(crate) fn setter(&self, symbol: &str) -> Option<unsafe extern "C" fn(Opaque, Callback) -> Code> {
         // SAFETY: all functions of this name pattern have this type; the handle stays open.
         unsafe { self.handle.get(symbol.as_bytes()).ok().map(|found| *found) }
     }
 
-    /// Nothing, or why the last call failed: what the library said, or what its code means.
+    /// `Ok`, or why the last call failed: the library's message, or the meaning of its code.
     pub(crate) fn check(&self, code: Code) -> Result<(), String> {
         let said = SAID.take();
-        if code == 0 { Ok(()) } else { Err(said.map_or_else(|| self.meaning(code), |said| self.told(said))) }
+        if code == 0 {
+            Ok(())
+        } else {
+            Err(said.map_or_else(|| self.meaning(code), |said| self.message(said)))
+        }
     }
 
     /// The object that the last call gave, or why it gave none.
@@ -149,12 +153,12 @@ impl Library {
         if !pointer.is_null() {
             return Ok(pointer);
         }
-        Err(said.map_or_else(|| "it cannot be read".to_string(), |said| self.told(said)))
+        Err(said.map_or_else(|| "it cannot be read".to_string(), |said| self.message(said)))
     }
 
-    /// What the library said, with the meaning of the code that came with it.
-    fn told(&self, (code, text): (Code, String)) -> String {
-        // Of failures of the system the text is only where they happened.
+    /// The library's message, with the meaning of its code.
+    fn message(&self, (code, text): (Code, String)) -> String {
+        // The text of a system failure only has the place where it happened.
         let text = text.strip_prefix("POSIX: ").unwrap_or(&text);
         format!("{}: {text}", self.meaning(code))
     }
@@ -183,8 +187,8 @@ unsafe fn text_at(text: *const c_char) -> Option<String> {
 }
 
 thread_local! {
-    /// The first thing that the library said in this thread since it was last asked. What
-    /// comes after it is how the failure went up through the library.
+    /// The first message of the library in this thread since the last check. Later ones only show
+    /// how the failure propagated through the library.
     static SAID: RefCell<Option<(Code, String)>> = const { RefCell::new(None) };
 }
 
@@ -212,8 +216,8 @@ unsafe extern "C" fn note_error(
             return;
         }
         let mut buffer = [0u8; 512];
-        // SAFETY: format and arguments belong together, says the library; the buffer is as
-        // long as is said, and vsnprintf ends it with NUL.
+        // SAFETY: the library passes arguments that fit the format; the length is that of the
+        // buffer, and vsnprintf ends it with NUL.
         unsafe { vsnprintf(buffer.as_mut_ptr().cast(), buffer.len(), format, arguments) };
         if let Ok(text) = CStr::from_bytes_until_nul(&buffer)
             && !text.is_empty()

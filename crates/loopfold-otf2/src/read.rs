@@ -1,10 +1,10 @@
-//! Reading all locations at the same time, and pushing their events in an order that does
-//! not depend on how many threads there are.
+//! Reads all locations in parallel, and pushes their events in an order that does not depend on
+//! the number of threads.
 //!
 //! Locations are dealt to [`SLOTS`] slots: slot s has the locations s, s + SLOTS and so on,
 //! one after the other. In each round every slot gives a batch of records' events. A thread
 //! reads some of the slots and sends its batches through a bounded channel in exactly the order
-//! in which the pushing thread asks for them; so nobody waits in a circle, and the events come
+//! in which the pushing thread asks for them; so there is no deadlock, and the events come
 //! in the same order on one thread or many.
 //!
 //! Time: the library's, on all threads, and what the sink takes on one. Memory: the library's
@@ -85,7 +85,7 @@ pub(crate) fn read(
             scope.spawn(move || task.run(thread, &batches));
             readers.push(Inbox { batches: inbox, kinds: Vec::new() });
         }
-        // Ends before the threads are joined; those that still send find nobody listening.
+        // Ends before the threads are joined; those that still send find the channel closed.
         push_all(task, readers, streams, context)
     })
 }
@@ -144,7 +144,7 @@ fn push_all(
     Ok(found)
 }
 
-/// Pushes the next batch of a location; at its end, says what was odd.
+/// Pushes the next batch of a location; at its end, reports what was odd.
 fn push_batch(
     reader: &mut Inbox,
     location: &NamedLocation,
@@ -179,12 +179,12 @@ fn push_batch(
 }
 
 impl Task<'_> {
-    /// What a thread does: reads its slots, round by round, until they are at their end or
-    /// nobody listens.
+    /// The loop of a thread: reads its slots, round by round, until they are at their end or
+    /// the channel is closed.
     fn run(&self, thread: usize, batches: &SyncSender<Result<Batch, String>>) {
         let outcome = self.read_slots(thread, batches);
         if let Err(reason) = outcome {
-            // Nobody may be there to hear it.
+            // The channel may be closed.
             let _ = batches.send(Err(reason));
         }
     }
@@ -196,7 +196,7 @@ impl Task<'_> {
         let ids: Vec<u64> = own.iter().map(|&location| self.locations[location].location.id).collect();
         let mut wrong: Vec<Option<String>> = vec![None; self.locations.len()];
         for (&location, damage) in own.iter().zip(reader.prepare(&ids)?) {
-            // Definitions that are not there at all were spoken of already.
+            // Missing definitions were reported already.
             let id = self.locations[location].location.id;
             wrong[location] = damage.filter(|_| !anchor::lacks_definitions(self.anchor, id));
         }

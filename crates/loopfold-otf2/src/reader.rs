@@ -1,8 +1,8 @@
-//! Reading an archive through the library, with nothing unsafe to the outside: definitions
-//! into [`Definitions`], the records of a location into a [`Visitor`].
+//! Reads an archive through the library, with a safe interface: definitions into [`Definitions`],
+//! the records of a location into a [`Visitor`].
 //!
 //! A reader belongs to one thread; several threads have a reader each, which share nothing
-//! in the library. A panic in a callback does not pass through C: it ends reading, and goes on
+//! in the library. A panic in a callback does not pass through C: it ends reading, and is resumed
 //! when the library has returned.
 #![allow(unsafe_code)]
 
@@ -149,7 +149,7 @@ pub(crate) struct Events<V> {
 }
 
 impl<V: Visitor> Events<V> {
-    /// Hands the next records to the visitor, at most so many; how many there were.
+    /// Passes the next records to the visitor, at most `most`. Returns how many there were.
     pub(crate) fn read(&mut self, most: u64) -> Result<u64, String> {
         let mut read = 0;
         // SAFETY: archive and reader are open. Nothing else refers to the visitor meanwhile.
@@ -180,7 +180,7 @@ impl<V> Drop for Events<V> {
     }
 }
 
-/// What callbacks are given: whoever takes the data, and a panic that must wait.
+/// The user data of callbacks: the receiver of the data, and a panic that must wait.
 struct Taken<T> {
     taker: T,
     panic: Option<Box<dyn Any + Send>>,
@@ -271,7 +271,7 @@ fn definition_callbacks() -> [(&'static str, Callback); 9] {
         let members = if members.is_null() {
             &[][..]
         } else {
-            // SAFETY: the library read so many.
+            // SAFETY: the library read this many.
             unsafe { std::slice::from_raw_parts(members, count as usize) }
         };
         // SAFETY: what was registered.
@@ -296,7 +296,7 @@ fn definition_callbacks() -> [(&'static str, Callback); 9] {
         let dimensions = if dimensions.is_null() {
             &[][..]
         } else {
-            // SAFETY: the library read so many.
+            // SAFETY: the library read this many.
             unsafe { std::slice::from_raw_parts(dimensions, count.into()) }
         };
         // SAFETY: what was registered.

@@ -17,9 +17,9 @@ pub(crate) enum Record {
     Request(u64),
     /// A message was received that was asked for before.
     Irecv(Message, u64),
-    /// A message that began to be sent is on its way.
+    /// A nonblocking send completed.
     IsendComplete,
-    /// A request was looked at and is not complete.
+    /// A request was tested and is not complete.
     Test,
     /// A request was cancelled.
     Cancelled(u64),
@@ -29,7 +29,7 @@ pub(crate) enum Record {
     CollectiveComplete(Collective, u64),
     /// A communicator was made.
     NewCommunicator(u32),
-    /// Something that belongs to a call and says nothing that an event has.
+    /// Something that belongs to a call and has no field of an event.
     Nothing,
     /// A record of a kind that the library does not know.
     Unknown,

@@ -1,5 +1,5 @@
-"""Writes a small archive with everything that is told, and tells the calls of any archive in
-a slow and obvious way, with the Python package of OTF2.
+"""Writes a small archive with every record that becomes an event, and prints the calls of any
+archive by a slow and obvious method, with the Python package of OTF2.
 
     archive.py write FOLDER      makes FOLDER with traces.otf2
     archive.py absent FOLDER     one with a communicator that names a rank that does not exist
@@ -158,7 +158,7 @@ def write(folder):
                 rank.call("MPI_Isend", rank.isend((own + 1) % 3, world, 5, 8 * step))
                 first, second = (arguments["request_id"] for _, arguments in posted)
                 peer = (own + 2) % 3
-                # The second completes first, after a look that was in vain.
+                # The second completes first, after an unsuccessful test.
                 rank.call("MPI_Test", ("mpi_request_test", {"request_id": first}))
                 rank.call("MPI_Wait", rank.irecv(peer, world, 6, 16, second))
                 done = ("mpi_isend_complete", {"request_id": rank.request})
@@ -259,7 +259,7 @@ def calls(anchor):
         for location, event in trace.events:
             locations[location].append(event)
         for location, events in locations.items():
-            told, is_open, asked = [], [], {}
+            calls, is_open, asked = [], [], {}
             for event in events:
                 kind = type(event).__name__
                 call = is_open[-1] if is_open else None
@@ -270,11 +270,11 @@ def calls(anchor):
                     call[2] = nanoseconds(event.time) - call[1]
                     if call[0].startswith(("MPI_Wait", "MPI_Test")):
                         call[3]["n"] = call[4]
-                    told.append(call)
+                    calls.append(call)
                 elif kind in ("MpiSend", "MpiIsend"):
                     fields = message(event, "dest", event.receiver)
                     if call is None:
-                        told.append(["MPI_Send", nanoseconds(event.time), None, fields, 0])
+                        calls.append(["MPI_Send", nanoseconds(event.time), None, fields, 0])
                     elif "dest" in call[3]:
                         for key, value in fields.items():
                             if call[3][key] != value:
@@ -304,8 +304,8 @@ def calls(anchor):
                     elif call[0] == "MPI_Bcast":
                         call[3]["bytes"] = event.size_received
                     call[3]["comm"] = event.communicator._ref
-            told.extend(is_open)
-            for name, start, duration, fields, _ in told:
+            calls.extend(is_open)
+            for name, start, duration, fields, _ in calls:
                 words = [name] + [f"{key}={value}" for key, value in fields.items()]
                 duration = "-" if duration is None else duration
                 print(location.group.name, start, duration, " ".join(words), sep="\t")

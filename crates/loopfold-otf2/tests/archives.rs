@@ -20,7 +20,8 @@ fn script(arguments: &[&str]) -> Option<String> {
     run(Command::new("/usr/bin/python3").arg(script).args(arguments), "python3-otf2")
 }
 
-/// What a program prints. Nothing if it is not there, which is an error where tests must run.
+/// The output of a program. Returns `None` if it is not installed, which is an error where tests
+/// must run.
 fn run(command: &mut Command, package: &str) -> Option<String> {
     let output = command.output().ok().filter(|output| {
         output.status.success() || !String::from_utf8_lossy(&output.stderr).contains("ModuleNotFoundError")
@@ -207,7 +208,7 @@ fn regions_and_messages_are_what_otf2_print_shows() {
             }
         }
         assert_eq!(our_regions, regions, "{name}");
-        // A receive is told where it was asked for, not where it completed.
+        // A receive is emitted where it was posted, not where it completed.
         our_messages.sort();
         messages.sort();
         assert_eq!(our_messages, messages, "{name}");
@@ -254,7 +255,7 @@ fn an_archive_without_mpi_has_its_threads() {
     assert_eq!(names, ["first", "second"]);
     assert_eq!(labels_of(&trace, "second"), ["enter main", "leave main"]);
     let error = read(&archive.anchor(), &mpi_only()).unwrap_err();
-    assert!(error.contains("no calls of MPI") && error.contains("--mpi-only"), "{error}");
+    assert!(error.contains("no MPI calls") && error.contains("--mpi-only"), "{error}");
     let (_, damage) = read(&archive.anchor(), &lenient(mpi_only())).unwrap();
     assert_eq!(damage.len(), 1);
 }

@@ -1,4 +1,4 @@
-//! The text that babeltrace and babeltrace2 print of LTTng and other CTF traces:
+//! Reads the text that babeltrace and babeltrace2 print for LTTng and other CTF traces:
 //! `[10:00:00.5] (+0.1) host provider:event: { cpu_id = 1 }, { vtid = 7 }, { size = 8 }`.
 //!
 //! The event is its name, `provider:event`. One stream per thread, `thread N`, where the
@@ -70,7 +70,7 @@ impl Source for Babeltrace {
     }
 }
 
-/// What babeltrace says about the trace, such as that events were discarded.
+/// True for messages of babeltrace about the trace, such as that events were discarded.
 fn is_message(line: &[u8]) -> bool {
     let line = line.trim_ascii_start();
     line.is_empty()
@@ -79,7 +79,7 @@ fn is_message(line: &[u8]) -> bool {
             .any(|start| line.starts_with(start))
 }
 
-/// What a line tells.
+/// A parsed line.
 struct Record<'a> {
     time: Option<Time>,
     host: &'a [u8],

@@ -1,8 +1,8 @@
-//! Every byte an event: traces of one letter per instruction, without separators.
+//! Reads every byte as an event: traces of one letter per instruction, without separators.
 //!
-//! Such files are often written by hand-made tools whose last act is to print a
-//! newline; that one is noted beside the stream, so that it is no event and yet
-//! writing the stream gives the file back. Memory: the buffer and a symbol for each byte.
+//! Such files are often written by hand-made tools that print a newline at the end; it is noted
+//! beside the stream, so that it is not an event, but writing the stream gives the file back.
+//! Memory: the buffer and a symbol for each byte value.
 
 use crate::guess::is_text;
 use crate::{Context, Description, Fit, Result, Source};

@@ -1,4 +1,4 @@
-//! Lines of calls with their arguments and results, as strace and ltrace write them:
+//! Reads lines of calls with their arguments and results, as strace and ltrace write them:
 //! `[pid 7] 12:00:00.5 read(3, "x", 1) = 1 <0.000012>`.
 //!
 //! There is one stream per thread, `process N`, or the only stream of the input when the
@@ -8,7 +8,7 @@
 //! signal is `--- SIGCHLD ---`, the end of a process `+++ exited +++` or `+++ killed +++`.
 //! A call that was interrupted in the log, `<unfinished ...>`, and its `resumed` line
 //! are one event where the call began. Fields: `errno` (a name such as `ENOENT`, `0`
-//! when the call went well), `result`, `args`, and `fd`, a first argument that is a small
+//! when the call succeeded), `result`, `args`, and `fd`, a first argument that is a small
 //! number.
 //!
 //! Linear time. Held in memory are calls that have not returned and, as events must stay
@@ -25,10 +25,10 @@ use std::collections::VecDeque;
 use std::io::BufRead;
 
 /// How many events of a thread wait for an earlier one to return. Beyond that, the
-/// earlier one is told without its duration.
+/// earlier one is emitted without its duration.
 const MOST_HELD: usize = 1 << 16;
 
-/// How many calls that were told before they returned are remembered.
+/// How many calls that were emitted before they returned are remembered.
 const MOST_REMEMBERED: usize = 64;
 
 /// Larger numbers than this are no process: Linux has at most 2^22 of them.
@@ -147,7 +147,7 @@ fn time_in(word: &[u8]) -> Option<Time<'_>> {
     nanoseconds(word, Unit::Seconds).map(|_| Time::Seconds(word))
 }
 
-/// Turns what the lines show into times since one origin.
+/// Converts the times in the lines to times since one origin.
 #[derive(Default)]
 struct Clock {
     day: DayClock,
@@ -173,7 +173,7 @@ impl Clock {
     }
 }
 
-/// What a line tells, without its prefix.
+/// A parsed line, without its prefix.
 enum Parsed<'a> {
     /// A call; `rest` begins after its opening parenthesis.
     Call { name: &'a [u8], rest: &'a [u8], returned: bool },
@@ -181,7 +181,7 @@ enum Parsed<'a> {
     Resumed { name: &'a [u8], rest: &'a [u8] },
     /// A signal or the end of a process.
     Other { mark: &'static [u8], word: &'a [u8] },
-    /// The tool speaks about itself.
+    /// A message of the tool itself.
     Message,
 }
 
@@ -231,7 +231,7 @@ fn is_message(text: &[u8]) -> bool {
 }
 
 /// Checks the name of a call; ltrace writes `libc.so.6->read` or `read@libc.so.6`, or with `-S`
-/// `read@SYS`, which is kept to tell it from the library's.
+/// `read@SYS`, which is kept to distinguish it from the library's.
 fn call_name(text: &[u8], tool: Tool) -> Option<&[u8]> {
     let mut name = text.trim_ascii();
     if tool == Tool::Ltrace
@@ -330,8 +330,8 @@ struct Thread {
     stream: StreamId,
     /// The first of them waits for its return; what happened since waits behind it.
     held: VecDeque<Held>,
-    /// Calls that were told before they returned: their return is no event.
-    told: Vec<Vec<u8>>,
+    /// Calls that were emitted before they returned: their return is no event.
+    emitted: Vec<Vec<u8>>,
 }
 
 struct CallLog {
@@ -343,7 +343,7 @@ struct CallLog {
     name: Vec<u8>,
     /// Processes that were attached while the log was running, so not the first one.
     attached: HashSet<u64>,
-    /// A call that a message interrupted: the next line goes on with it.
+    /// A call that a message interrupted: the next line continues it.
     interrupted: Option<(Option<u64>, Vec<u8>)>,
 }
 
@@ -382,7 +382,7 @@ impl CallLog {
             Some(number) => context.stream(&format!("process {number}"))?,
             None => context.only_stream()?,
         };
-        self.threads.push(Thread { stream, held: VecDeque::new(), told: Vec::new() });
+        self.threads.push(Thread { stream, held: VecDeque::new(), emitted: Vec::new() });
         self.by_process.insert(process, self.threads.len() - 1);
         Ok(self.threads.len() - 1)
     }
@@ -409,7 +409,7 @@ impl CallLog {
         }
     }
 
-    /// Takes a line that is the rest of an interrupted call; false if it is not.
+    /// Takes a line that is the rest of an interrupted call. Returns false if it is not.
     fn take_continuation(&mut self, line: &[u8], context: &mut Context<'_>) -> Result<bool> {
         let Some((process, name)) = self.interrupted.take() else { return Ok(false) };
         let line = line.trim_ascii_start();
@@ -463,7 +463,7 @@ impl CallLog {
         let rest = if wanted.text() { rest.to_vec() } else { Vec::new() };
         thread.held.push_back(Held { name: name.to_vec(), start: time, duration, rest, is_waiting });
         if thread.held.len() > MOST_HELD {
-            thread.tell_first(wanted, context)?;
+            thread.emit_first(wanted, context)?;
             thread.release(wanted, context)?;
         }
         Ok(())
@@ -478,13 +478,13 @@ impl CallLog {
 }
 
 impl Thread {
-    /// The innermost unfinished call of this name returns. False when there is none, as
-    /// when the log began inside it.
+    /// Handles the return of the innermost unfinished call of this name. Returns false if there is
+    /// none, as when the log began inside it.
     fn resume(&mut self, name: &[u8], time: Option<i64>, rest: &[u8]) -> bool {
         let unfinished = self.held.iter().rposition(|held| held.is_waiting && held.name == name);
         let Some(index) = unfinished else {
-            let told = self.told.iter().rposition(|told| told == name);
-            return told.map(|index| self.told.truncate(index)).is_some();
+            let emitted = self.emitted.iter().rposition(|emitted| emitted == name);
+            return emitted.map(|index| self.emitted.truncate(index)).is_some();
         };
         // What was called inside and has not returned never will: a long jump left it.
         for abandoned in self.held.iter_mut().skip(index) {
@@ -497,29 +497,29 @@ impl Thread {
         true
     }
 
-    /// Tells everything up to the first call that waits for its return.
+    /// Emits everything up to the first call that waits for its return.
     fn release(&mut self, wanted: &Wanted, context: &mut Context<'_>) -> Result<()> {
         while self.held.front().is_some_and(|held| !held.is_waiting) {
-            self.tell_first(wanted, context)?;
+            self.emit_first(wanted, context)?;
         }
         Ok(())
     }
 
-    /// Tells everything, whether it returned or not.
+    /// Emits everything, whether it returned or not.
     fn release_all(&mut self, wanted: &Wanted, context: &mut Context<'_>) -> Result<()> {
         while !self.held.is_empty() {
-            self.tell_first(wanted, context)?;
+            self.emit_first(wanted, context)?;
         }
         Ok(())
     }
 
-    fn tell_first(&mut self, wanted: &Wanted, context: &mut Context<'_>) -> Result<()> {
+    fn emit_first(&mut self, wanted: &Wanted, context: &mut Context<'_>) -> Result<()> {
         let Some(held) = self.held.pop_front() else { return Ok(()) };
         push(self.stream, &held.name, held.start, held.duration, &held.rest, wanted, context)?;
         if held.is_waiting {
-            self.told.push(held.name);
-            if self.told.len() > MOST_REMEMBERED {
-                self.told.remove(0);
+            self.emitted.push(held.name);
+            if self.emitted.len() > MOST_REMEMBERED {
+                self.emitted.remove(0);
             }
         }
         Ok(())
@@ -564,7 +564,7 @@ fn fields_of<'a>(rest: &'a [u8], wanted: &Wanted, fields: &mut [Field<'a>; 4]) -
 }
 
 /// The name in `-1 ENOENT (No such file or directory)` or `? ERESTARTSYS (…)`, `0` for
-/// a call that went well. Nothing when the result is not known.
+/// a call that succeeded. Returns `None` if the result is not known.
 fn errno_of(result: &[u8]) -> Option<&[u8]> {
     let (value, after) = split_word(result);
     let (name, _) = split_word(after);

@@ -1,4 +1,4 @@
-//! Control flow as text: `call NAME` enters a function, `return` leaves it, and any other
+//! Reads control flow as text: `call NAME` enters a function, `return` leaves it, and any other
 //! line is a block of the current function, by name or number. `thread ID` says in which
 //! thread the lines after it happen. Blanks around a line and empty lines do not count.
 //!
@@ -85,7 +85,7 @@ fn read_lines(input: &mut dyn BufRead, frames: &mut Frames, context: &mut Contex
     Ok(())
 }
 
-/// What a line tells.
+/// A parsed line.
 #[derive(PartialEq, Eq)]
 enum Step<'a> {
     Call(&'a [u8]),
@@ -131,7 +131,7 @@ mod tests {
     use loopfold::trace::Role;
 
     #[test]
-    fn events_are_told_with_their_functions() {
+    fn events_have_their_functions() {
         let text = "call main\n  1\n  call f\r\n    1\n\n    exit block\n  return\n  2\n007\nreturn\n";
         assert_eq!(Calls.fits(text.as_bytes()), Fit::Likely);
         let reading = read(&Calls, text, Reading::default());

@@ -1,4 +1,4 @@
-//! Control flow as 32-bit little-endian tokens, without a header:
+//! Reads control flow as 32-bit little-endian tokens, without a header:
 //!
 //! | token | meaning |
 //! | --- | --- |
@@ -7,9 +7,9 @@
 //! | `0xc0000000 + t` | what follows happens in thread t |
 //! | `0xffffffff` | the current function is left |
 //!
-//! Functions are called as the option `functions` says, else `f12`. Events, streams and
-//! notes are those of [`crate::calls`], of which this is the compact form. Linear time; a
-//! table of the functions seen.
+//! The names of functions come from the option `functions`, else they are `f12`. Events, streams
+//! and notes are those of [`crate::calls`]; this is its compact form. Linear time; memory is O(functions
+//! seen).
 
 use crate::frames::Frames;
 use crate::{Context, Description, Fit, Result, Source, SourceOption, Takes};
@@ -19,7 +19,7 @@ use std::io::BufRead;
 
 const OPTIONS: &[SourceOption] = &[SourceOption::new(
     "names",
-    "The JSON file with the names of functions, instead of the one beside the trace",
+    "Read the names of functions from this JSON file, instead of the one beside the trace",
     Takes::File("FILE", |options, file| options.names = Some(file)),
 )];
 
@@ -59,7 +59,7 @@ impl Source for CallsBinary {
         OPTIONS
     }
 
-    /// Numbers have no mark; such files are known by their endings.
+    /// Numbers have no magic bytes; such files are recognized by their file name extension.
     fn fits(&self, _head: &[u8]) -> Fit {
         Fit::No
     }

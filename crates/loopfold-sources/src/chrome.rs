@@ -1,4 +1,4 @@
-//! Chrome trace event JSON, as PyTorch's profiler (Kineto), uftrace, XRay, viztracer,
+//! Reads Chrome trace event JSON, as PyTorch's profiler (Kineto), uftrace, XRay, viztracer,
 //! node, clang's `-ftime-trace` and many others write it: an object with a list
 //! `traceEvents`, or the bare list, whose closing bracket may be missing.
 //!
@@ -36,12 +36,12 @@ use std::io::BufRead;
 const OPTIONS: &[SourceOption] = &[
     SourceOption::new(
         "calls",
-        "A slice is an enter and a leave, not one event",
+        "Read a slice as an enter and a leave, not as one event",
         Takes::Nothing(|options| options.calls = true),
     ),
     SourceOption::new(
         "category",
-        "Only slices of these categories",
+        "Read only slices of these categories",
         Takes::List("A,B", |options, category| options.category.push(category)),
     ),
 ];
@@ -105,15 +105,15 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const LARGEST_EVENT: usize = 64 * 1024 * 1024;
 
 /// How many bytes may be read again after damage, beyond a few times what was read so
-/// far. What seems to be an event without an end costs the rest of the file each time it
-/// is tried; a file made of such beginnings must not take forever.
+/// far. An apparent event without an end costs a scan of the rest of the file; a file full of
+/// them must not take quadratic time.
 const WASTE_ALLOWED: u64 = 256 * 1024 * 1024;
 
 /// Finds the events in the text.
 struct Reader<'a> {
     window: Window<'a>,
     trace: Threads,
-    /// How many bytes were read in vain.
+    /// The bytes that were scanned without finding an event.
     wasted: u64,
 }
 
@@ -204,8 +204,8 @@ impl Reader<'_> {
         Ok(if self.window.skip_value()? { Outer::Other } else { Outer::Cut })
     }
 
-    /// Consumes a key; says whether it is the one of the events. Nothing when the file
-    /// ends in it.
+    /// Consumes a key. Returns whether it is the one of the events, or `None` if the file ends in
+    /// it.
     fn outer_key(&mut self) -> Result<Option<bool>> {
         const KEY: &[u8] = b"\"traceEvents\"";
         while self.window.rest().len() < KEY.len() && !self.window.at_end() {
@@ -240,7 +240,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The event that begins here; false when it is damaged and no other follows.
+    /// Reads the event that begins here. Returns false if it is damaged and no other follows.
     fn event(&mut self, context: &mut Context<'_>) -> Result<bool> {
         loop {
             let mut cursor = Cursor::new(self.window.rest());
@@ -284,16 +284,16 @@ impl Reader<'_> {
         }
     }
 
-    /// Goes on after an event of which `wasted` bytes were read in vain, unless that has
-    /// become too much.
+    /// Continues after a damaged event that cost `wasted` bytes of scanning, unless the sum is too
+    /// large.
     fn skip_damage(&mut self, wasted: usize) -> Result<bool> {
         self.wasted += wasted as u64;
         let allowed = WASTE_ALLOWED.saturating_add(self.window.offset().saturating_mul(4));
         Ok(self.wasted <= allowed && self.seek_next_event()?)
     }
 
-    /// After damage: goes to what looks like the beginning of the next event. False when
-    /// there is none.
+    /// Skips damage, up to what looks like the beginning of the next event. Returns false if there
+    /// is none.
     fn seek_next_event(&mut self) -> Result<bool> {
         self.window.consume(1);
         while self.window.seek(b"}")? {
@@ -365,7 +365,7 @@ struct Thread {
 }
 
 impl Threads {
-    /// Takes what an event tells.
+    /// Adds an event.
     fn take(&mut self, event: &RawEvent<'_>, offset: u64, context: &mut Context<'_>) -> Result<()> {
         let place = || format!("byte {offset}");
         let &[phase] = event.phase.bytes else {
@@ -436,7 +436,7 @@ impl Threads {
         let key = &mut self.scratch.key;
         key.clear();
         key.extend_from_slice(event.process.bytes);
-        // No tool has such an identifier, so the two cannot run into each other.
+        // No tool has such an identifier, so the two cannot collide.
         key.push(0);
         key.extend_from_slice(event.thread.bytes);
         key.push(u8::from(is_gpu_work));
@@ -595,8 +595,8 @@ impl Titles {
         }
     }
 
-    /// What to show for a thread: `python 1234 / thread 7`. Nothing when no metadata
-    /// speaks of it.
+    /// The title of a thread: `python 1234 / thread 7`. Returns `None` if no metadata event names
+    /// it.
     fn of(&self, Thread { process, thread, .. }: &Thread) -> Option<String> {
         let process_title = self.processes.get(process).map(|name| {
             let title = with_identifier(name, process);
@@ -605,7 +605,7 @@ impl Titles {
                 None => title,
             }
         });
-        // uftrace speaks of every thread as if it were a process.
+        // uftrace describes every thread as a process.
         let of_its_own = || self.threads.get(&(thread.clone(), String::new()));
         let thread_title = self.threads.get(&(process.clone(), thread.clone())).or_else(of_its_own);
         let thread_title = match thread_title {
@@ -630,7 +630,7 @@ fn with_identifier(name: &str, identifier: &str) -> String {
     }
 }
 
-/// A text among the arguments of an event, trimmed; nothing when it is empty.
+/// A text among the arguments of an event, trimmed. Returns `None` if it is empty.
 fn argument(args: Value<'_>, wanted: &[u8]) -> Option<String> {
     let mut found = None;
     let each = |key: Value<'_>, value: Value<'_>| {

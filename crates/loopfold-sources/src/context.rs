@@ -1,5 +1,4 @@
-//! What a source is given besides the bytes: options, the sink, and a place to put
-//! what it found wrong.
+//! What a source gets besides the bytes: options, the sink, and a list for the damage it finds.
 
 use crate::{Error, Options, Result};
 use loopfold::trace::{Event, Sink, Timing};
@@ -27,7 +26,7 @@ impl Damage {
     }
 }
 
-/// The surroundings of a source while it reads one input.
+/// The environment of a source while it reads one input.
 pub struct Context<'a> {
     /// What the user asked for.
     pub options: &'a Options,
@@ -35,7 +34,7 @@ pub struct Context<'a> {
     sink: &'a mut dyn Sink,
     /// What the input is called, for streams that have no name of their own.
     input: &'a str,
-    /// Whether streams of different inputs must be told apart by the input's name.
+    /// Whether streams of different inputs are distinguished by the input's name.
     one_of_several: bool,
     /// Where the input is, for formats of several files.
     path: Option<&'a Path>,
@@ -72,7 +71,7 @@ impl<'a> Context<'a> {
         Self { path, interrupt, ..self }
     }
 
-    /// Where the input is. Nothing for what comes through a pipe.
+    /// The path of the input. Returns `None` for a pipe.
     pub fn path(&self) -> Option<&'a Path> {
         self.path
     }
@@ -145,7 +144,7 @@ impl<'a> Context<'a> {
         self.sink.projection().wants_any()
     }
 
-    /// Whether times are of any use.
+    /// Whether times are used.
     pub fn wants_times(&self) -> bool {
         self.sink.wants_times()
     }

@@ -1,11 +1,11 @@
-//! Tables: a row is an event, and the user says which columns make it.
+//! Reads tables: a row is an event, and the user names the columns that make it.
 //!
-//! Tables differ in everything, so nothing is taken for granted but a row of headings:
+//! Tables differ in everything, so only a row of headings is assumed:
 //! the separator is the one that the headings use, columns are chosen by heading or
 //! number, and the unit of a time is read from its heading where that has one.
 //!
-//! Time: that of the csv crate and one look at each cell that is used. Memory: one
-//! row; rows may be as long as they like, headings no longer than 1 MB.
+//! Linear time: that of the csv crate and one pass over each cell that is used. Memory: one
+//! row; rows can have any length, headings at most 1 MB.
 
 use crate::decimal::{Unit, nanoseconds, split_heading};
 use crate::streams::Streams;
@@ -28,36 +28,36 @@ const CELL_SHOWN: usize = 40;
 const OPTIONS: &[SourceOption] = &[
     SourceOption::new(
         "event",
-        "The columns that make the event, by heading or number; the first one is its name",
+        "Make the event of these columns, by heading or number; the first one is its name",
         Takes::List("COLUMN", |options, column| options.event.push(column)),
     )
     .implying_format(),
     SourceOption::new(
         "stream-by",
-        "The column that names the stream",
+        "Name the stream by this column",
         Takes::Text("COLUMN", |options, column| options.stream_by = Some(column)),
     ),
     SourceOption::new(
         "start",
-        "The column with the start of each event",
+        "Read the start of each event from this column",
         Takes::Text("COLUMN", |options, column| options.start = Some(column)),
     )
     .implying_format(),
     SourceOption::new(
         "duration",
-        "The column with the duration of each event",
+        "Read the duration of each event from this column",
         Takes::Text("COLUMN", |options, column| options.duration = Some(column)),
     )
     .implying_format(),
     SourceOption::new(
         "metric",
-        "Columns with further measurements",
+        "Read metrics from these columns",
         Takes::List("COLUMN", |options, column| options.metric.push(column)),
     )
     .implying_format(),
     SourceOption::new(
         "time-unit",
-        "The unit of times, where the heading does not have one [default: s]",
+        "Set the unit of times whose heading has none [default: s]",
         Takes::OneOf("UNIT", &["s", "ms", "us", "ns"], |options, unit| options.time_unit = Some(unit)),
     ),
 ];
@@ -74,7 +74,7 @@ impl Source for Csv {
         "a table with headings, every row an event"
     }
 
-    /// Without columns chosen a table says nothing, and then it is asked for by name.
+    /// A table needs columns, so it is never guessed from its content.
     fn fields(&self) -> &'static [&'static str] {
         &["*"]
     }
@@ -148,7 +148,7 @@ struct Place<'a> {
     row: &'a ByteRecord,
     /// The line that the reader is in after the row.
     line_after: u64,
-    /// Whether lines end in `\r\n`, of which the reader takes the `\n` with the next row.
+    /// Whether lines end in `\r\n`, where the reader takes the `\n` with the next row.
     crlf: bool,
 }
 
@@ -377,7 +377,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// The time in a cell; nothing if there is no such column or the cell is blank.
+/// The time in a cell. Returns `None` if there is no such column or the cell is blank.
 fn time_of(
     column: Option<TimeColumn<'_>>,
     place: Place<'_>,

@@ -1,7 +1,7 @@
-//! Decimal numbers as exact nanoseconds.
+//! Converts decimal numbers to exact nanoseconds.
 //!
 //! A clock that counts nanoseconds since 1970 has 19 digits; a double keeps 15. So
-//! times are converted digit by digit. Cost: one look at each digit.
+//! times are converted digit by digit, in linear time.
 
 /// The unit a time is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// The unit of this name, or one of the usual ways to write it.
+    /// The unit of this name, in any of the usual spellings.
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name {
             "s" | "sec" | "secs" | "second" | "seconds" => Some(Self::Seconds),
@@ -61,7 +61,7 @@ pub(crate) fn split_heading(heading: &str) -> Option<(&str, Unit)> {
 }
 
 /// A decimal number of `unit`s in nanoseconds, rounded to the nearest. Blanks around
-/// it, a sign, a fraction and an exponent are fine. Nothing if it is not a number or
+/// it, a sign, a fraction and an exponent are allowed. Returns `None` if it is not a number or
 /// does not fit: ±292 years, without the one value that stands for an unknown time.
 pub(crate) fn nanoseconds(text: &[u8], unit: Unit) -> Option<i64> {
     plain(text, unit).or_else(|| any(text, unit))
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_tell_their_unit() {
+    fn headings_have_their_unit() {
         for (heading, unit) in [
             ("Start (ns)", Some(Unit::Nanoseconds)),
             ("time[us]", Some(Unit::Microseconds)),

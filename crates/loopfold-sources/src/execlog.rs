@@ -1,4 +1,4 @@
-//! Logs of executed instructions as QEMU's plugin execlog writes them:
+//! Reads logs of executed instructions as QEMU's plugin execlog writes them:
 //! `0, 0x10564, 0x22000ef, "022000ef  jal ra,34", load, 0x4000800860`.
 //!
 //! One stream per virtual processor, `cpu N`; events and fields as
@@ -6,7 +6,7 @@
 //!
 //! QEMU writes an instruction and its line end one after the other, without a lock, so
 //! with several processors a line can hold two instructions and a later one be empty:
-//! `0, 0x…, 0x…, "…", load, 0x000a61c41, 0x…, 0x…, "…"`. They are told apart by where a
+//! `0, 0x…, 0x…, "…", load, 0x000a61c41, 0x…, 0x…, "…"`. They are separated by where a
 //! quote ends and how the next instruction begins. Only the digits before it can be
 //! doubtful: whether `c41` is an address that ends in `c4` and processor 1, or one that
 //! ends in `c` and processor 41. A processor that was seen before, and is not the one
@@ -65,7 +65,7 @@ impl Source for Execlog {
     }
 }
 
-/// What is on a line: one instruction, or several that ran into each other.
+/// Parses a line: one instruction, or several that were interleaved.
 fn read_line(line: Line<'_>, processors: &mut Processors, context: &mut Context<'_>) -> Result<()> {
     let Some((mut record, mut tail)) = Record::split(line.bytes) else {
         return context
@@ -79,7 +79,7 @@ fn read_line(line: Line<'_>, processors: &mut Processors, context: &mut Context<
         // A quote after the quotes of this instruction opens those of another.
         let Some(quote) = memchr::memchr(b'"', tail) else { return Ok(()) };
         let Some((digits, rest)) = split_before_record(tail, quote) else {
-            return context.damaged(line.place(), "two instructions that cannot be told apart");
+            return context.damaged(line.place(), "two instructions that cannot be separated");
         };
         let Some((next, next_tail)) = Record::after_processor(digits, rest) else {
             return context.damaged(line.place(), "the second instruction on the line is cut short");
@@ -109,8 +109,8 @@ fn split_before_record(text: &[u8], quote: usize) -> Option<(&[u8], &[u8])> {
     (digits > 0).then(|| (&text[end - digits..end], &text[end..]))
 }
 
-/// Which processor is meant at the end of `digits`, the first of which may belong to
-/// the address before them. If that is not clear, the one with the shortest number.
+/// The processor at the end of `digits`; the first digits may belong to the address before it.
+/// If that is ambiguous, the one with the shortest number.
 fn processor_in(digits: &[u8], tail: &[u8], is_other: impl Fn(u64) -> bool) -> Result<u64, u64> {
     let shortest = u64::from(digits[digits.len() - 1] - b'0');
     if tail.starts_with(digits) {

@@ -1,11 +1,11 @@
-//! Logs of functions compiled with `-finstrument-functions`, as the usual hooks print them:
+//! Reads logs of functions compiled with `-finstrument-functions`, as the usual hooks print them:
 //! `E0x404610` for an entry and `X0x404610` for an exit, one a line, maybe a blank before
 //! the address and the place of the call behind it.
 //!
 //! A function's blocks are the calls it makes: an entry has the field `caller`. An exit
 //! that is not that of the innermost call also leaves the calls inside, which a `longjmp`
 //! or an exception abandoned; they are counted in the note `abandoned-calls`. Until such
-//! an exit they cannot be told from calls that go on. Otherwise events, notes and costs
+//! an exit they cannot be distinguished from calls that go on. Otherwise events, notes and costs
 //! are those of [`crate::frames`]. One stream.
 
 use crate::frames::Frames;
@@ -73,7 +73,7 @@ fn read_lines(input: &mut dyn BufRead, frames: &mut Frames, context: &mut Contex
     Ok(())
 }
 
-/// What a line tells.
+/// A parsed line.
 enum Step<'a> {
     Enter(&'a [u8]),
     Leave(&'a [u8]),

@@ -1,4 +1,4 @@
-//! The calls that are open in each thread, and the events of calls.
+//! Keeps the call stack of each thread, and emits the events of calls.
 //!
 //! Every event has its function, because blocks and exits of different functions look the
 //! same in a trace and are not: an entry is an enter with the function's
@@ -11,7 +11,7 @@
 //! A trace may end inside calls and may return from calls it has not shown; both are
 //! counted in notes of the stream, `open-calls` and `unmatched-returns`.
 //!
-//! Constant time an event; four bytes an open call, every name once and about 30 bytes for
+//! O(1) an event; memory is four bytes an open call, every name once and about 30 bytes for
 //! each kind of event.
 
 use crate::interner::Interner;
@@ -206,7 +206,7 @@ impl Frames {
         Ok(symbol)
     }
 
-    /// Notes what was odd. An input without events has its stream all the same.
+    /// Notes what was odd. An input without events also has its stream.
     pub(crate) fn finish(mut self, context: &mut Context<'_>) -> Result<()> {
         if self.threads.is_empty() {
             self.first_thread(context)?;

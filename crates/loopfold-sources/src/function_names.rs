@@ -1,9 +1,8 @@
-//! What the functions of a binary trace are called, by number.
+//! The names of the functions of a binary trace, by number.
 //!
 //! Names come from outside, since the trace has none. Each function has a name of its own:
-//! programs have static functions of the same name in several modules. So the number can
-//! be told from the name again. A look-up costs an index or a hash; every name is kept
-//! twice.
+//! programs have static functions of the same name in several modules. So the name
+//! determines the number. A look-up costs O(1), an index or a hash; every name is kept twice.
 
 use hashbrown::{HashMap, HashSet};
 
@@ -28,7 +27,7 @@ pub struct FunctionNames {
 
 impl FunctionNames {
     /// Functions with their modules, in the order of their numbers. A name that several
-    /// have is told with the module, `bits.c:init`, and if that is not enough with marks.
+    /// have gets its module, `bits.c:init`, and if that is not enough, marks.
     pub fn new<'a>(functions: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let functions: Vec<(&str, &str)> = functions.into_iter().collect();
         let mut seen = HashSet::new();

@@ -1,7 +1,7 @@
-//! Patterns for names, as shells have them: `*` stands for anything, `?` for one byte.
-//! Time: the product of both lengths at worst, since one star is remembered.
+//! Matches names with patterns, as shells have them: `*` stands for anything, `?` for one byte.
+//! O(pattern × name) at worst, since one star is remembered.
 
-/// Patterns, of which one must fit; none at all fits everything.
+/// A set of patterns. A name fits if one of them does, or if there are none.
 #[derive(Clone, Debug, Default)]
 pub struct Globs {
     patterns: Vec<Vec<u8>>,

@@ -1,9 +1,8 @@
-//! Which source reads an input: by name, or by what its beginning looks like.
+//! Chooses the source of an input: by name, or by its first bytes.
 //!
-//! Guessing asks every source and takes the one that is surest. Text that nothing
-//! else knows is lines; binary data is not, because reading it as lines gives a trace
-//! that means nothing, and the user alone knows its width. Cost: some passes over the
-//! 64 kB of a head.
+//! Guessing asks every source and takes the best fit. Text that no other source knows is lines;
+//! binary data is not, because as lines it would be a meaningless trace, and only the user knows
+//! its width. Cost: some passes over the first 64 kB.
 
 use crate::{ALL, Fit, Source};
 
@@ -18,7 +17,7 @@ pub fn by_name(name: &str) -> Option<&'static dyn Source> {
 }
 
 /// The source that fits best to the first bytes (64 kB or so, decompressed) of an
-/// input of this name. Nothing for binary data of no known format.
+/// input of this name. Returns `None` for binary data of no known format.
 ///
 /// ```
 /// use loopfold_sources::guess;
@@ -28,19 +27,19 @@ pub fn by_name(name: &str) -> Option<&'static dyn Source> {
 /// assert_eq!(name_of(b"\x01\x00\x02\x00", Some("counters.u16le.zst")), Some("u16"));
 /// ```
 pub fn guess(head: &[u8], file_name: Option<&str>) -> Option<&'static dyn Source> {
-    file_name.and_then(|name| by_ending(name, head)).or_else(|| by_content(head))
+    file_name.and_then(|name| by_extension(name, head)).or_else(|| by_content(head))
 }
 
-/// Integers and tokens have no mark of their own, so files of them are known by their
-/// ending; so may be control flow that does not begin with a call.
-fn by_ending(file_name: &str, head: &[u8]) -> Option<&'static dyn Source> {
+/// Integers and tokens have no magic bytes, so such files are recognized by their extension, and so
+/// is control flow that does not begin with a call.
+fn by_extension(file_name: &str, head: &[u8]) -> Option<&'static dyn Source> {
     let unpacked =
         [".gz", ".zst", ".xz"].iter().find_map(|packed| file_name.strip_suffix(packed)).unwrap_or(file_name);
-    let (_, ending) = unpacked.rsplit_once('.')?;
-    let width = ending.strip_suffix("le").unwrap_or(ending);
+    let (_, extension) = unpacked.rsplit_once('.')?;
+    let width = extension.strip_suffix("le").unwrap_or(extension);
     match width {
         "u8" | "u16" | "u32" | "u64" => by_name(width),
-        // Other tools have texts with these endings.
+        // Other tools write text with these extensions.
         "bb" | "trc" if head.is_empty() || !is_text(head) => by_name("calls-binary"),
         "calls" => by_name("calls"),
         _ => None,
@@ -102,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ending_of_a_file_tells_what_its_numbers_are() {
+    fn the_extension_of_a_file_gives_the_width_of_its_numbers() {
         check(b"", Some("pc.u64le"), Some("u64"));
         check(b"text\n", Some("x.u8.gz"), Some("u8"));
         check(b"text\n", Some("x.u16"), Some("u16"));

@@ -1,5 +1,5 @@
-//! Opening an input: compressed data is recognised by its first bytes and
-//! decompressed on the way.
+//! Opens an input: compressed data is recognised by its first bytes and decompressed while it is
+//! read.
 //!
 //! Users keep traces as `.gz`, `.zst` and `.xz`, and traces get cut off: a full disk,
 //! a killed job. So an input knows the difference between its end and being cut off,
@@ -95,7 +95,7 @@ impl std::fmt::Debug for Input<'_> {
 }
 
 impl<'a> Input<'a> {
-    /// Looks at the first bytes and prepares to decompress if they tell so.
+    /// Looks at the first bytes and prepares to decompress if they are those of a compressor.
     /// When `lenient`, data that is cut off or damaged ends where it stops being
     /// readable, and [`Input::damage`] says so.
     pub fn open(mut bytes: impl Read + Send + 'a, lenient: bool) -> Result<Self> {
@@ -232,7 +232,7 @@ fn decoder<'a>(
     })
 }
 
-/// True if a decoder could not allocate what it needs. Each says so in its own way.
+/// True if a decoder could not allocate what it needs. Each has its own error for that.
 fn is_out_of_memory(error: &io::Error) -> bool {
     let Some(inner) = error.get_ref() else { return error.kind() == ErrorKind::OutOfMemory };
     // Codes of errors are negative numbers in unsigned ones.

@@ -1,5 +1,5 @@
-//! What logs of executed instructions have in common: an address, a mnemonic, and the
-//! processor that executed it.
+//! Emits executed instructions, for all logs of them: an address, a mnemonic, and the processor
+//! that executed it.
 //!
 //! The event is the address and the mnemonic, `0x80002318 slliw`. Fields: `pc`,
 //! `mnemonic`, and `class`, a letter for floating-point instructions. When `class` is
@@ -16,15 +16,15 @@
 //! | `x` | comparison, minimum, maximum, classification |
 //! | `v` | move, negation, absolute value, sign injection |
 //!
-//! RISC-V (with compressed instructions), AArch64, and SSE and AVX of x86 are known. An
-//! instruction costs one look at its text; nothing is kept but the streams.
+//! RISC-V (with compressed instructions), AArch64, and SSE and AVX of x86 are known. Time is
+//! linear in the text; memory is O(streams).
 
 use crate::{Context, Result};
 use hashbrown::HashMap;
 use loopfold::StreamId;
 use loopfold::trace::{Event, Field, Value};
 
-/// An executed instruction as a log tells it.
+/// An executed instruction, as a log has it.
 #[derive(Clone, Copy)]
 pub(crate) struct Instruction<'a> {
     /// The number of the processor.
@@ -60,7 +60,7 @@ impl Processors {
             wants_address: context.wants("pc"),
             wants_mnemonic: context.wants("mnemonic"),
             wants_class: context.wants("class"),
-            // Who asks for all fields did not ask for the class in particular.
+            // A request for all fields is not a request for the class.
             only_classes: context.wants("class") && !context.wants("all"),
         }
     }
@@ -157,7 +157,7 @@ fn is_prefix(word: &[u8]) -> bool {
     )
 }
 
-/// The letter of a floating-point instruction, nothing for any other.
+/// The letter of a floating-point instruction. Returns `None` for any other.
 pub(crate) fn floating_point_class(mnemonic: &[u8], operands: &[u8]) -> Option<&'static [u8]> {
     let letter = match mnemonic.strip_prefix(b"c.").unwrap_or(mnemonic) {
         base @ [b'f', ..] => of_f_family(base),
@@ -200,7 +200,7 @@ fn of_f_family(mnemonic: &[u8]) -> Option<char> {
     })
 }
 
-/// On AArch64 the register tells whether a load or store is one of floating point.
+/// On AArch64 the register shows whether a load or store is one of floating point.
 fn of_arm_memory(mnemonic: &[u8], operands: &[u8]) -> Option<char> {
     let is_memory =
         [&b"ldr"[..], b"ldp", b"ldur", b"ldnp", b"str", b"stp", b"stur", b"stnp"].contains(&mnemonic);

@@ -1,4 +1,4 @@
-//! Integers of 8, 16, 32 or 64 bits, little-endian, one after the other: program
+//! Reads integers of 8, 16, 32 or 64 bits, little-endian, one after the other: program
 //! counters, block numbers, the symbols of another tool.
 //!
 //! Time and memory: one pass over the buffer, nothing kept.
@@ -43,7 +43,7 @@ impl<const WIDTH: usize> Source for Integers<WIDTH> {
         }
     }
 
-    /// Bytes do not tell whether they are integers, or of which width.
+    /// Bytes do not show whether they are integers, nor their width.
     fn fits(&self, _head: &[u8]) -> Fit {
         Fit::No
     }

@@ -1,4 +1,4 @@
-//! Byte strings by number: each distinct one is kept once.
+//! Numbers byte strings: each distinct one is kept once.
 //!
 //! A look-up costs a hash of the bytes; an entry takes its bytes and about 16 more.
 

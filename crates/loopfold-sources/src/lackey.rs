@@ -1,10 +1,10 @@
-//! Traces of valgrind's tool lackey.
+//! Reads traces of valgrind's tool lackey.
 //!
 //! With `--trace-superblocks=yes` (`SB 0401ab70`) the event is the address of the
 //! block, a number. With `--trace-mem=yes` (`I  04001000,3`, ` L 1ffe80,8`) an
 //! instruction is the event `I 04001000`, and a load, store or modification its letter
 //! and size, `L8`: data addresses differ in every iteration, so that with them no loop would
-//! be seen. Field: `address`, of anything, for who wants to see them. Lines of valgrind
+//! be seen. The field `address` has them. Lines of valgrind
 //! itself (`==123== …`) are skipped.
 //!
 //! One stream. Linear time, no memory but a window.
@@ -93,7 +93,7 @@ impl Source for Lackey {
     }
 }
 
-/// What a line tells.
+/// A parsed line.
 enum Parsed<'a> {
     Block { address: &'a [u8], number: u64 },
     Access { letter: u8, address: &'a [u8], size: &'a [u8] },

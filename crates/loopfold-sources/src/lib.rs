@@ -1,5 +1,5 @@
-//! Sources: one file per format that other tools write. Each turns bytes into events
-//! pushed to a sink; none opens files itself, and none knows what becomes of the events.
+//! Sources: one file per format that other tools write. Each parses bytes and pushes events to a
+//! sink; none opens files itself, and none knows what the sink does with the events.
 //!
 //! To add a source: write its file, and list it in [`ALL`]. Its options, and what help says of it,
 //! are in its file as well.
@@ -54,7 +54,7 @@ use std::io::BufRead;
 
 /// A format of traces.
 pub trait Source: Sync {
-    /// What users call it after `--format`.
+    /// Its name after `--format`.
     fn name(&self) -> &'static str;
 
     /// One line for a list of formats.
@@ -99,11 +99,11 @@ pub struct Description {
 pub enum Fit {
     /// It is something else.
     No,
-    /// It can be read so, like anything else.
+    /// It can be read as this format, like anything else.
     Possible,
     /// It looks like it.
     Likely,
-    /// It bears the format's mark.
+    /// It has the format's magic bytes or an unmistakable form.
     Certain,
 }
 
@@ -127,6 +127,6 @@ pub static ALL: &[&dyn Source] = &[
     &integers::Integers::<2>,
     &integers::Integers::<4>,
     &integers::Integers::<8>,
-    // Last, for it takes any text.
+    // Last, because it takes any text.
     &lines::Lines,
 ];

@@ -1,4 +1,4 @@
-//! Lines of an input, one after the other, for sources whose format is lines of text.
+//! Reads an input line by line, for sources whose format is lines of text.
 //!
 //! A line is a slice of one sliding buffer: no allocation and no copy per line. Time is
 //! linear; memory is the buffer, which grows only for a line that does not fit it.
@@ -43,7 +43,7 @@ impl<'a> LineReader<'a> {
         Self { input, buffer: vec![0; WINDOW], start: 0, end: 0, number: 0, at_end: false }
     }
 
-    /// The next line, or nothing at the end.
+    /// The next line. Returns `None` at the end.
     pub(crate) fn next_line(&mut self) -> Result<Option<Line<'_>>> {
         let mut searched = self.start;
         let length = loop {
@@ -73,7 +73,7 @@ impl<'a> LineReader<'a> {
         Ok(Some(Line { bytes, number: self.number }))
     }
 
-    /// Reads more behind what is there; says by how much that moved to the front.
+    /// Reads more after the bytes in the buffer. Returns how far these moved to the front.
     fn refill(&mut self) -> Result<usize> {
         let moved = self.start;
         self.buffer.copy_within(self.start..self.end, 0);
@@ -108,7 +108,7 @@ impl<'a> LineReader<'a> {
     }
 }
 
-/// What one line says about whether an input fits a format.
+/// Whether a line fits a format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The line is as the format has it.
@@ -149,7 +149,7 @@ pub(crate) fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
     (&text[..end], text[end..].trim_ascii_start())
 }
 
-/// A number of decimal digits only. Nothing when it is none or does not fit.
+/// A number of decimal digits only. Returns `None` if it is none or does not fit.
 pub(crate) fn decimal(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
@@ -160,7 +160,7 @@ pub(crate) fn decimal(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// A number of hexadecimal digits only. Nothing when it is none or does not fit.
+/// A number of hexadecimal digits only. Returns `None` if it is none or does not fit.
 pub(crate) fn hexadecimal(text: &[u8]) -> Option<u64> {
     if text.is_empty() || text.len() > 16 {
         return None;

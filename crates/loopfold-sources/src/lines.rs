@@ -1,7 +1,6 @@
-//! Text, an event per line. A line is its bytes exactly as they are, so that writing
-//! the stream gives the file back; what a user knows better is said with options:
-//! which part of a line is the event, which names the stream, whether times and
-//! numbers count.
+//! Reads text, an event per line. The event is the bytes of the line, so that writing the stream
+//! gives the file back. Options select the part of a line that is the event and the part that
+//! names the stream, and replace times and numbers by placeholders.
 //!
 //! Time: one search for newlines, and a regular expression or mask per line if asked
 //! for. Memory: the buffer of the input, and a copy of a line only where the buffer
@@ -21,17 +20,17 @@ pub(crate) const LONGEST_LINE: usize = 1 << 31;
 const OPTIONS: &[SourceOption] = &[
     SourceOption::new(
         "select",
-        "The capture groups of this regular expression are the event; lines that do not match are left out",
+        "Make the event of the capture groups of this regular expression; leave out lines that do not match",
         Takes::Text("REGEX", |options, regex| options.select = Some(regex)),
     ),
     SourceOption::new(
         "stream-by",
-        "The capture groups of this regular expression name the stream",
+        "Name the stream by the capture groups of this regular expression",
         Takes::Text("REGEX", |options, regex| options.stream_by = Some(regex)),
     ),
     SourceOption::new(
         "mask",
-        "Write placeholders for times, numbers, hexadecimal, UUIDs, addresses and paths",
+        "Replace times, numbers, hexadecimal, UUIDs, addresses and paths by placeholders",
         Takes::Nothing(|options| options.mask = true),
     ),
 ];
@@ -131,7 +130,7 @@ pub(crate) fn each_line(
         begun.extend_from_slice(&buffer[start..]);
         if begun.len() > limit {
             return Err(Error::option(format_args!(
-                "line {}: longer than {limit} bytes; if this is binary data, say so with --format u8, u16, u32, u64 or bytes",
+                "line {}: longer than {limit} bytes; if this is binary data, use --format u8, u16, u32, u64 or bytes",
                 lines + 1
             )));
         }
@@ -148,7 +147,7 @@ pub(crate) fn each_line(
     Ok(Ending::NoNewline)
 }
 
-/// Reading lines the way the options ask.
+/// Reads lines as the options ask.
 struct Reading {
     select: Option<Pattern>,
     stream: Option<Pattern>,

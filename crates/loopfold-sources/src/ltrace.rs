@@ -1,4 +1,4 @@
-//! Calls of libraries as ltrace logs them, with or without `-f`, `-S`, `-t`, `-tt`,
+//! Reads library calls as ltrace logs them, with or without `-f`, `-S`, `-t`, `-tt`,
 //! `-ttt`, `-r`, `-T`, and with the library in front, `libc.so.6->read(…)`. A system
 //! call is `read@SYS` or `SYS_read`, as ltrace writes it.
 //!
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_is_told_before_it_returns_is_one_event() {
+    fn a_call_that_is_emitted_before_it_returns_is_one_event() {
         let mut log = String::from("main(1 <unfinished ...>\n");
         for _ in 0..70_000 {
             log.push_str("f() = 0\n");

@@ -1,8 +1,8 @@
-//! Placeholders for what changes from line to line in a log, so that two lines of the
+//! Replaces what changes from line to line in a log by placeholders, so that two lines of the
 //! same statement become the same event.
 //!
 //! The scanner goes over a line once, word by word (letters, digits and bytes beyond
-//! ASCII make a word). Only a word that begins like something it knows is looked at
+//! ASCII make a word). Only a word that begins like something it knows is scanned
 //! again. No allocation but for the output; about 4 ns a byte.
 //!
 //! | placeholder | stands for |
@@ -93,7 +93,7 @@ impl Scanner<'_> {
         self.out.extend_from_slice(&self.line[self.copied..]);
     }
 
-    /// Writes a placeholder for the line from `start` to `end` and goes on there.
+    /// Writes a placeholder for the line from `start` to `end` and continues there.
     fn replace(&mut self, start: usize, end: usize, placeholder: &str) {
         let mut before = &self.line[self.copied..start];
         while let [rest @ .., b' ', b' '] = before {
@@ -276,7 +276,7 @@ fn path_end(rest: &[u8], from: usize) -> Option<usize> {
     (end > 1).then_some(end)
 }
 
-/// The part of a line not yet recognised; a copy of it is a way back.
+/// The part of a line not yet recognised; a copy of it allows backtracking.
 #[derive(Clone, Copy)]
 struct Rest<'a>(&'a [u8]);
 
@@ -301,7 +301,7 @@ impl<'a> Rest<'a> {
         })
     }
 
-    /// Takes a decimal number of so many digits.
+    /// Takes a decimal number with this many digits.
     fn number(&mut self, lengths: RangeInclusive<usize>) -> Option<u64> {
         let digits = self.run(|byte| byte.is_ascii_digit(), lengths)?;
         Some(digits.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))

@@ -1,9 +1,9 @@
-//! What the calls of MPI are, by their names. All sources of MPI traces ask here, so that
-//! their events are the same.
+//! Classifies MPI calls by their names. All sources of MPI traces use it, so that their events
+//! are the same.
 
 use loopfold::trace::Role;
 
-/// What kind of event a call of MPI is: a send, a receive, a collective operation on data,
+/// What kind of event an MPI call is: a send, a receive, a collective operation on data,
 /// or something else. Names as C, Fortran and the profiling interface have them.
 ///
 /// ```

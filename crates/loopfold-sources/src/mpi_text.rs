@@ -1,8 +1,8 @@
-//! Calls of MPI as text, one a line: `MPI_Send dest=6 tag=2 bytes=212160 comm=0`; a file
+//! Reads MPI calls as text, one a line: `MPI_Send dest=6 tag=2 bytes=212160 comm=0`; a file
 //! for each rank.
 //!
-//! The name is the event's name, and what follows are its fields, all of which count unless
-//! the user says otherwise. A line that is not of this form, or that writing its fields again
+//! The name is the event's name, and what follows are its fields; all of them count unless
+//! the user chooses others. A line that is not of this form, or that writing its fields again
 //! would not give back byte for byte, is an event by its whole text, as in `lines`. So
 //! writing the stream gives the file back in any case.
 //!
@@ -26,7 +26,7 @@ impl Source for MpiText {
     }
 
     fn about(&self) -> &'static str {
-        "calls of MPI, one a line with its arguments, a file for each rank"
+        "MPI calls, one a line with its arguments, a file for each rank"
     }
 
     fn fields(&self) -> &'static [&'static str] {
@@ -35,7 +35,7 @@ impl Source for MpiText {
 
     fn description(&self) -> Description {
         Description {
-            event: "a call of MPI with its arguments",
+            event: "an MPI call with its arguments",
             stream: "a rank: the last number in the file name",
             times: "",
             example: "loopfold loops rank-*.txt --ignore bytes,tag",
@@ -119,7 +119,7 @@ struct Call<'a> {
 const MOST_FIELDS: usize = 16;
 
 impl<'a> Call<'a> {
-    /// Nothing if the line is not of that form.
+    /// Returns `None` if the line is not of that form.
     fn parse(line: &'a [u8]) -> Option<Self> {
         // Writing escapes what is not harmless, so such a line must stay as it is.
         let is_plain = line.iter().all(|byte| matches!(byte, b' '..=b'~'));

@@ -1,4 +1,4 @@
-//! Options of formats.
+//! The options of formats.
 //!
 //! A source lists its options with [`Source::options`](crate::Source::options), each with its name,
 //! its help and the function that sets it. Command lines, help and errors are derived from these
@@ -8,7 +8,7 @@ use crate::FunctionNames;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What a user can ask of sources.
+/// The values of the options of all sources.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// `lines`: a regular expression whose capture groups are the event.
@@ -32,12 +32,12 @@ pub struct Options {
     pub calls: bool,
     /// `chrome`: only slices of these categories.
     pub category: Vec<String>,
-    /// `calls-binary`: the file with the names of functions. Sources open no files: whoever does
-    /// reads it into `functions`.
+    /// `calls-binary`: the file with the names of functions. Sources open no files: the
+    /// caller reads it into `functions`.
     pub names: Option<PathBuf>,
-    /// `calls-binary`: what the functions are called.
+    /// `calls-binary`: the names of functions.
     pub functions: Arc<FunctionNames>,
-    /// `otf2`: only calls of MPI.
+    /// `otf2`: only MPI calls.
     pub mpi_only: bool,
     /// `otf2`: only regions whose names match one of these patterns with `*` and `?`.
     pub regions: Vec<String>,
@@ -58,7 +58,7 @@ pub struct SourceOption {
     pub help: &'static str,
     /// What stands behind it on a command line, and how it is set.
     pub takes: Takes,
-    /// True if giving it says that the input is of this format.
+    /// True if giving it implies that the input is of this format.
     pub implies_format: bool,
 }
 
@@ -92,7 +92,7 @@ impl SourceOption {
         Self { name, help, takes, implies_format: false }
     }
 
-    /// The same; giving it says that the input is of this format.
+    /// The same; giving it implies that the input is of this format.
     pub const fn implying_format(self) -> Self {
         Self { implies_format: true, ..self }
     }

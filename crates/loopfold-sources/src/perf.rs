@@ -1,10 +1,10 @@
-//! What `perf script` prints of tracepoints and of samples:
+//! Reads what `perf script` prints for tracepoints and samples:
 //! `comm 123 [001] 12.345678: raw_syscalls:sys_enter: NR 202 (…)`.
 //!
 //! One stream per thread, `comm TID` with the first name the thread had; a later name
-//! becomes the title. The idle tasks of all processors have the number 0 and are told
-//! apart by `cpu N`. The event is the name of the tracepoint or of the sampled event. By
-//! default it has a field `NR` for system calls that are told by number, and
+//! becomes the title. The idle tasks of all processors have the number 0 and are
+//! distinguished by `cpu N`. The event is the name of the tracepoint or of the sampled event. By
+//! default it has a field `NR` for system calls that are identified by number, and
 //! `symbol` for samples, the function that was hit, or the innermost of a call chain;
 //! without these every line would be the same. Fields when wanted: `args`, the text after
 //! the name, and `cpu`.
@@ -75,7 +75,7 @@ fn is_beside(line: &[u8]) -> bool {
     line.first().is_none_or(|&byte| byte == b'#' || byte.is_ascii_whitespace())
 }
 
-/// What a line tells.
+/// A parsed line.
 #[derive(Debug, PartialEq, Eq)]
 struct Record<'a> {
     command: &'a [u8],
@@ -221,7 +221,7 @@ impl Threads {
         push(stream, record.event, record.time, fields, context)
     }
 
-    /// Pushes the sample that waits, if the line that follows it says enough or nothing.
+    /// Pushes the pending sample once the next line shows its symbol, or shows that it has none.
     fn release(&mut self, line: &[u8], context: &mut Context<'_>) -> Result<()> {
         let Some(waiting) = self.waiting.take() else { return Ok(()) };
         let symbol = symbol_in(line.trim_ascii()).map(|symbol| ("symbol", Value::Text(symbol)));

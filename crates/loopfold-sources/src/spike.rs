@@ -1,9 +1,9 @@
-//! Logs of executed instructions as the RISC-V simulator Spike writes them with `-l`
+//! Reads logs of executed instructions as the RISC-V simulator Spike writes them with `-l`
 //! (`core   0: 0x… (0x…) slliw a0, a0, 1`) or `--log-commits`
 //! (`core   0: 3 0x… (0x…) x10 0x…`).
 //!
 //! One stream per core, `core N`; events and fields as [`crate::instructions`] says. A
-//! commit line of an instruction that has its own line tells nothing new and is
+//! commit line of an instruction that has its own line is redundant and is
 //! skipped; where there are only commit lines, there are no mnemonics. A trap is the
 //! event `0x… trap_…` at the address it was taken at. Lines of the simulator and of the
 //! simulated program's console are not damage: both end up in the same file.
@@ -95,7 +95,7 @@ impl Source for Spike {
 /// and messages may come before.
 const LINES_UNTIL_FIRST_COMMIT: u64 = 100_000;
 
-/// What a line tells.
+/// A parsed line.
 enum Parsed<'a> {
     Instruction(Instruction<'a>),
     Commit(Instruction<'a>),

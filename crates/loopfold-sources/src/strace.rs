@@ -1,4 +1,4 @@
-//! System calls as strace logs them, with or without `-f`, any of `-t`, `-tt`, `-ttt`,
+//! Reads system calls as strace logs them, with or without `-f`, any of `-t`, `-tt`, `-ttt`,
 //! `-r`, and `-T`, to a file (`7 12:00:00 read(…`) or the terminal (`[pid 7] 12:00:00 read(…`).
 //!
 //! Events, streams, fields and costs are those of [`crate::call_log`].

@@ -1,5 +1,5 @@
-//! Streams that are named by the data: found again without asking the sink each time.
-//! Cost: a hash of the name per event, and an entry per stream.
+//! Looks up streams that the data names, without asking the sink each time. O(1) an event, a hash of
+//! the name; memory is O(streams).
 
 use crate::{Context, Result};
 use hashbrown::HashMap;

@@ -1,4 +1,4 @@
-//! Reading small inputs in the tests of sources.
+//! Reads small inputs in the tests of sources.
 
 use crate::{Context, Options, Source};
 use loopfold::Trace;

@@ -1,4 +1,4 @@
-//! Generated traces of calls, and the slow, obvious way to find a path of a function in
+//! Generated traces of calls, and the slow, obvious search for a path of a function in
 //! them: every invocation's blocks as a list of its own.
 
 use crate::Rng;
@@ -93,7 +93,7 @@ fn looped(rng: &mut Rng, length: usize) -> Vec<Step> {
     trace
 }
 
-/// Functions that each run a few paths through their blocks, and call each other.
+/// Functions that each execute a few paths of blocks, and call each other.
 fn program(rng: &mut Rng, length: usize) -> Vec<Step> {
     let mut trace = vec![Step::Call(2)];
     let mut depth = 1;
@@ -127,7 +127,7 @@ pub struct Found {
     pub depth: usize,
 }
 
-/// A path to look for.
+/// A path to search for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Path {
     /// For each block those that it may be.

@@ -1,5 +1,5 @@
-//! The procedures that make grammars, word for word: everything is found by looking
-//! through all rules again.
+//! The procedures that make grammars, literally: everything is found by scanning all rules
+//! again.
 
 use crate::nest::{Nest, Node};
 use std::fmt;

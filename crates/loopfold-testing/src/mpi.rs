@@ -37,7 +37,7 @@ impl Call {
 /// What each process does.
 pub type Program = Vec<Vec<Call>>;
 
-/// Adds what is done once to what was done, so often.
+/// Appends `times` copies of what one iteration does.
 pub fn repeat(program: &mut Program, round: &Program, times: usize) {
     for (calls, round) in program.iter_mut().zip(round) {
         (0..times).for_each(|_| calls.extend_from_slice(round));
@@ -122,7 +122,7 @@ pub fn partners(program: &Program) -> (Vec<[Place; 2]>, Vec<Place>, Vec<Place>) 
 }
 
 /// As SP of the NAS benchmarks does with four processes: 24 messages for each process once,
-/// then so many times again after a barrier, and half of them at the end.
+/// then repeatedly after a barrier, and half of them at the end.
 pub fn sp(times: usize) -> Program {
     let mut faces = vec![Vec::new(); 4];
     let mut sweeps = vec![Vec::new(); 4];
@@ -156,7 +156,7 @@ pub fn sp(times: usize) -> Program {
     program
 }
 
-/// As LU of the NAS benchmarks does on a grid: in every iteration two sweeps over so many
+/// As LU of the NAS benchmarks does on a grid: in every iteration two sweeps over the
 /// planes, from the first corner to the last one and back, and an exchange with all neighbours.
 pub fn lu(rows: usize, columns: usize, planes: usize, times: usize) -> Program {
     let size = rows * columns;
@@ -243,7 +243,7 @@ pub fn weather(rows: usize, columns: usize, exchanges: usize) -> Program {
     program
 }
 
-/// As the paper's adaptive mesh does: so many rounds in phases of up to so many, each phase one
+/// As the paper's adaptive mesh does: rounds in phases of bounded length, each phase one
 /// of many patterns, and each pattern messages between random pairs of neighbours.
 pub fn adaptive(processes: usize, patterns: usize, rounds: usize, phase: usize, seed: u64) -> Program {
     let mut rng = Rng::new(seed);

@@ -1,5 +1,5 @@
 //! The papers' procedures, word for word where that is possible, and definitions
-//! turned into loops. Slow (quadratic to quartic) and short on purpose.
+//! made into loops. Slow (quadratic to quartic) and short on purpose.
 
 use crate::nest::{Nest, Node};
 use std::collections::HashMap;
@@ -143,7 +143,7 @@ pub fn innermost(stream: &[u32], ties: Ties, min_times: usize) -> Nest {
 }
 
 /// Section VII of the first paper: as innermost, leftmost first, and a loop whose body
-/// is a rotation of the body of an earlier loop is turned to match it.
+/// is a rotation of the body of an earlier loop is rotated to match it.
 pub fn guarded(stream: &[u32], min_times: usize) -> Nest {
     reduce(stream, Ties::Left, min_times, true)
 }
@@ -163,12 +163,12 @@ fn reduce(stream: &[u32], ties: Ties, min_times: usize, rotate: bool) -> Nest {
             if rotate {
                 let shift = shift_to_known(&current[start..start + body], &mut known);
                 let word = &current[start + shift..start + shift + body];
-                let turned = current[start + shift..gap.end]
+                let rotated = current[start + shift..gap.end]
                     .chunks_exact(body)
                     .take_while(|chunk| *chunk == word)
                     .count();
-                if turned >= min_times {
-                    (start, times) = (start + shift, turned);
+                if rotated >= min_times {
+                    (start, times) = (start + shift, rotated);
                 }
             }
             gaps.push(start + times * body..gap.end);
@@ -194,7 +194,7 @@ fn reduce(stream: &[u32], ties: Ties, min_times: usize, rotate: bool) -> Nest {
     Nest(current)
 }
 
-/// How far a body must be turned to be the first known one of its rotations; a body
+/// How far a body must be rotated to be the first known one of its rotations; a body
 /// with no known rotation becomes known.
 fn shift_to_known(word: &[Node], known: &mut Vec<Vec<Node>>) -> usize {
     for candidate in known.iter().filter(|candidate| candidate.len() == word.len()) {
@@ -455,8 +455,8 @@ pub fn order(stream: &[u32], query: &[Vec<u32>], other: &[Vec<u32>]) -> Order {
 }
 
 /// What stands beside every occurrence of a sequence, the nearest first, up to a depth,
-/// with counts: `None` is the beginning or the end of a stream. Each list is there with
-/// all its beginnings.
+/// with counts: `None` is the beginning or the end of a stream. Each list comes with all its
+/// prefixes.
 pub fn contexts(
     streams: &[Vec<u32>],
     query: &[Vec<u32>],

@@ -81,7 +81,7 @@ impl PatternList {
         }
     }
 
-    /// The n-gram at a position grows as long as it has a match; returns where to go on.
+    /// The n-gram at a position grows as long as it has a match; returns where to continue.
     fn grow(&mut self, stream: &[u32], mut position: usize) -> usize {
         let mut length = 2;
         while position + length < stream.len() {
@@ -128,8 +128,7 @@ impl PatternList {
     }
 }
 
-/// How often what begins at a position, of so many events, is there one directly after the
-/// other.
+/// How many times the `length` events at a position repeat, one directly after the other.
 fn tandem_repeats(stream: &[u32], position: usize, length: usize) -> usize {
     let pattern = &stream[position..position + length];
     stream[position..].chunks(length).take_while(|chunk| *chunk == pattern).count()
@@ -154,7 +153,7 @@ pub fn maximal_repeats(stream: &[u32]) -> Repeats {
     all
 }
 
-/// Those of which two occurrences do not overlap.
+/// The repeats with two occurrences that do not overlap.
 pub fn separate(mut repeats: Repeats) -> Repeats {
     repeats.retain(|repeat, starts| starts[starts.len() - 1] - starts[0] >= repeat.len());
     repeats

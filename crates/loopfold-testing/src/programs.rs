@@ -1,10 +1,10 @@
 //! The control flow of random programs, with calls: what benchmarks use when there is no
 //! recorded trace at hand.
 //!
-//! A program has functions of blocks, branches, loops and calls. A function behaves in one
-//! of a few ways, each of which decides all its branches, loops and how its callees behave;
-//! now and then, a callee behaves otherwise. So long stretches come again, as they do in
-//! real programs, but hardly ever for long at a time. The program does its work in phases:
+//! A program has functions of blocks, branches, loops and calls. A function has a
+//! few behaviours; each determines its branches, its loops and the behaviour of its callees. Now
+//! and then, a callee behaves otherwise. So long stretches occur repeatedly, as they do in real
+//! programs, but rarely many times in a row. The program does its work in phases:
 //! some functions are needed all the time, some in one phase only, some once.
 
 use crate::Rng;
@@ -29,8 +29,8 @@ pub enum Kind {
     Recursion,
 }
 
-/// The control flow of a program of this kind, of about so many events. The same seed is
-/// the same program, which runs longer when asked for more events. It ends inside of calls.
+/// The control flow of a program of this kind, of about `length` events. The same seed is
+/// the same program, which is executed longer for more events. It ends inside of calls.
 pub fn control_flow(kind: Kind, length: usize, seed: u64) -> Vec<Token> {
     let program = Program::new(kind, seed);
     let noise = Rng::new(seed ^ 1);
@@ -43,17 +43,17 @@ pub fn control_flow(kind: Kind, length: usize, seed: u64) -> Vec<Token> {
 const FUNCTIONS: usize = 60;
 /// The functions that each phase begins with.
 const PHASES: usize = 5;
-/// In how many ways a function behaves.
-const WAYS: u64 = 12;
+/// How many behaviours a function has.
+const BEHAVIOURS: u64 = 12;
 /// The functions of an interpreter that call each other.
 const EVALUATORS: std::ops::Range<usize> = PHASES..PHASES + 3;
-/// One in so many evaluations is the last of those that are inside each other.
+/// One in this many evaluations is the innermost.
 const EVALUATIONS: usize = 60;
 /// No program calls deeper.
 const DEEPEST: usize = 400;
 
 impl Kind {
-    /// One in so many branches and calls goes another way than expected: data decides.
+    /// One in this many branches and calls does not go as expected: data decides.
     fn seldom(self) -> usize {
         match self {
             Kind::Loops => 30,
@@ -69,7 +69,7 @@ struct Program {
 enum Statement {
     Block(u16),
     Branch(Vec<Statement>, Vec<Statement>),
-    /// At most so many times.
+    /// At most this many times.
     Loop(usize, Vec<Statement>),
     Call(u16),
 }
@@ -151,18 +151,18 @@ impl Run<'_> {
             let until = self.length * (phase - 1) / (PHASES - 2);
             while self.tokens.len() < until {
                 self.tokens.push(Token::Block(phase as u16));
-                let way = self.noise.below(WAYS as usize) as u64;
-                self.call(phase as u16, way);
+                let behaviour = self.noise.below(BEHAVIOURS as usize) as u64;
+                self.call(phase as u16, behaviour);
             }
         }
     }
 
-    fn call(&mut self, function: u16, way: u64) {
+    fn call(&mut self, function: u16, behaviour: u64) {
         self.tokens.push(Token::Call(function));
         if self.depth < DEEPEST {
             self.depth += 1;
             let program = self.program;
-            let mut decisions = Rng::new(u64::from(function) << 32 | way);
+            let mut decisions = Rng::new(u64::from(function) << 32 | behaviour);
             self.run(&program.functions[function as usize], &mut decisions);
             self.depth -= 1;
         }
@@ -184,8 +184,8 @@ impl Run<'_> {
                 Statement::Block(block) => self.tokens.push(Token::Block(*block)),
                 Statement::Branch(one, other) => {
                     let expected = decisions.one_in(3);
-                    let way = if expected != self.is_otherwise() { other } else { one };
-                    self.run(way, decisions);
+                    let branch = if expected != self.is_otherwise() { other } else { one };
+                    self.run(branch, decisions);
                 }
                 Statement::Loop(most, body) => {
                     for _ in 0..decisions.between(1, *most) {
@@ -193,12 +193,13 @@ impl Run<'_> {
                     }
                 }
                 Statement::Call(function) => {
-                    let expected = decisions.next_u64() % WAYS;
-                    let way = if self.is_otherwise() { self.noise.next_u64() % WAYS } else { expected };
+                    let expected = decisions.next_u64() % BEHAVIOURS;
+                    let behaviour =
+                        if self.is_otherwise() { self.noise.next_u64() % BEHAVIOURS } else { expected };
                     let is_last =
                         EVALUATORS.contains(&(*function as usize)) && self.noise.one_in(EVALUATIONS);
                     if !is_last {
-                        self.call(*function, way);
+                        self.call(*function, behaviour);
                     }
                 }
             }

@@ -60,7 +60,7 @@ pub fn random(length: usize, alphabet: usize, seed: u64) -> Vec<u32> {
     (0..length).map(|_| rng.below(alphabet) as u32).collect()
 }
 
-/// A random block of `period` symbols, again and again.
+/// A random block of `period` symbols, repeated.
 pub fn periodic(length: usize, period: usize, alphabet: usize, seed: u64) -> Vec<u32> {
     let block = random(period, alphabet, seed);
     (0..length).map(|index| block[index % period]).collect()
@@ -144,9 +144,9 @@ pub fn nests(length: usize, seed: u64) -> Vec<u32> {
 }
 
 /// The executed blocks of a random program: functions that call each other, loops of
-/// fixed and of varying counts, branches that nearly always go one way and a few that
-/// go either way. Long stretches repeat, but hardly ever for long at a time, as in the
-/// control flow of real programs.
+/// fixed and of varying counts, branches that are nearly always the same and a few that are
+/// not. Long stretches repeat, but rarely many times in a row, as in the control flow of real
+/// programs.
 pub fn control_flow(length: usize, seed: u64) -> Vec<u32> {
     let mut rng = Rng::new(seed);
     let mut blocks = 0;
@@ -170,9 +170,9 @@ const FUNCTIONS: usize = 40;
 
 enum Statement {
     Block(u32),
-    /// Takes the first way, but for once in so many times.
+    /// Takes the first branch, except once in this many times.
     Branch(usize, Vec<Statement>, Vec<Statement>),
-    /// At least and at most so many times.
+    /// At least and at most this many times.
     Loop(usize, usize, Vec<Statement>),
     Call(usize),
 }
@@ -214,8 +214,8 @@ fn run(functions: &[Vec<Statement>], body: &[Statement], rng: &mut Rng, out: &mu
         match statement {
             Statement::Block(block) => out.push(*block),
             Statement::Branch(seldom, then, otherwise) => {
-                let way = if rng.one_in(*seldom) { otherwise } else { then };
-                run(functions, way, rng, out, length);
+                let branch = if rng.one_in(*seldom) { otherwise } else { then };
+                run(functions, branch, rng, out, length);
             }
             Statement::Loop(least, most, body) => {
                 for _ in 0..rng.between(*least, *most) {
@@ -227,7 +227,7 @@ fn run(functions: &[Vec<Statement>], body: &[Statement], rng: &mut Rng, out: &mu
     }
 }
 
-/// The blocks of a stencil that is run to convergence: sweeps over the rows of a grid
+/// The blocks of a stencil that iterates to convergence: sweeps over the rows of a grid
 /// with an unrolled inner loop and its remainder, a norm every tenth sweep whose square
 /// root takes a varying number of steps, and now and then a line of output.
 pub fn stencil(length: usize, seed: u64) -> Vec<u32> {

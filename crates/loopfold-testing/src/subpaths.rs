@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-/// What is looked for.
+/// The limits of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Hot {
     /// The fewest events.
     pub min: usize,
     /// The most events.
     pub max: usize,
-    /// Count times cost from which on a subpath is hot.
+    /// The least count times cost of a hot subpath.
     pub limit: u128,
 }
 
@@ -30,7 +30,7 @@ fn counts(streams: &[Vec<u32>], max: usize) -> HashMap<&[u32], u64> {
     counts
 }
 
-/// All hot subpaths, or those of which no shorter prefix of at least `min` events is hot;
+/// All hot subpaths, or those without a shorter hot prefix of at least `min` events;
 /// the costliest first, then the shortest, then by their events.
 pub fn hot(streams: &[Vec<u32>], cost: impl Fn(u32) -> u64, hot: Hot, all: bool) -> Vec<Counted> {
     let counts = counts(streams, hot.max);

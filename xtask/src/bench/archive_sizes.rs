@@ -26,7 +26,7 @@ fn folder(name: &str) -> Result<Box<dyn Folder>> {
     known.with_context(|| format!("there is no folder {name}"))
 }
 
-/// Prints the sizes for generated traces, and for those under a folder if one is given.
+/// Prints the sizes for generated traces, and for those under a directory if one is given.
 pub(crate) fn run(settings: &Settings) -> Result<()> {
     let mut rows = Vec::new();
     let length = if settings.quick { 100_000 } else { 1_000_000 };
@@ -211,14 +211,14 @@ pub(crate) fn recorded(path: &Path) -> Result<Option<Trace>> {
     Ok(Some(collector.finish()?))
 }
 
-/// All files under a folder, in order of their names.
-pub(crate) fn files_under(folder: &Path) -> Vec<PathBuf> {
+/// All files under a directory, in order of their names.
+pub(crate) fn files_under(directory: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+    let mut directories = vec![directory.to_path_buf()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
             let path = entry.path();
-            if path.is_dir() { folders.push(path) } else { files.push(path) }
+            if path.is_dir() { directories.push(path) } else { files.push(path) }
         }
     }
     files.sort();

@@ -114,7 +114,7 @@ fn record(packed: &Path, length: usize) -> Result<Vec<u32>> {
     let mut child = command.spawn().context("valgrind, which records them, did not start")?;
     let log = child.stderr.take().context("valgrind has no output")?;
     let blocks = blocks_in(log, length);
-    // It may still be running, with nobody to listen to it.
+    // It may still be running, though its output is not read any more.
     let _ = child.kill();
     child.wait()?;
     blocks

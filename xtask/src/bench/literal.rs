@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const LENGTHS: [usize; 4] = [2_000, 5_000, 10_000, 20_000];
 
-/// A procedure that is expected to take longer than this is not run.
+/// A procedure that is expected to take longer than this is not executed.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// A paper's procedure, and the folder that gives the same.
@@ -70,7 +70,7 @@ pub(crate) fn run(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// Lengths, the literal procedure's times and ours, as far as patience goes.
+/// Lengths, the literal procedure's times and ours, up to the time limit.
 fn compare(
     procedure: &Procedure,
     make: impl Fn(usize) -> Vec<u32>,

@@ -107,7 +107,7 @@ fn bytes_of(cost: &Cost, length: usize) -> String {
     if length < SHORTEST_FOR_MEMORY { "-".to_string() } else { format!("{:.1}", cost.bytes()) }
 }
 
-/// From this length on, memory a symbol tells something.
+/// From this length on, memory a symbol is meaningful.
 pub(crate) const SHORTEST_FOR_MEMORY: usize = 1_000_000;
 
 /// Growth is counted from this length.

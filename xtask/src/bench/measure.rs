@@ -16,7 +16,7 @@ use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// The hidden chore that a child runs.
+/// The hidden chore of a child process.
 pub(crate) const CHILD: &str = "bench-one";
 
 /// The work that can be measured.

@@ -1,5 +1,5 @@
 //! `cargo xtask bench`: speed, memory and sizes, beside other tools and the papers' own
-//! procedures in the same run, and whether the targets are met.
+//! procedures in the same execution, and whether the targets are met.
 //!
 //! Times are CPU times of one core.
 

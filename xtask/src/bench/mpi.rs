@@ -1,8 +1,8 @@
-//! How fast patterns of communication are found, on generated programs of the shapes of the
+//! Measures how fast communication patterns are found, on generated programs of the shapes of the
 //! paper's three case studies and ten times as long: from an open fold to process patterns,
 //! partners and communication patterns, on one core, with the memory that it takes beside
-//! that of the fold. The paper's own procedure for process patterns runs beside it on one
-//! process, for it is quadratic.
+//! that of the fold. The paper's own procedure for process patterns is executed beside it on one
+//! process, because it is quadratic.
 
 use super::measure::memory;
 use super::{Settings, progress};
@@ -20,14 +20,14 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
-/// The hidden chore that a child runs.
+/// The hidden chore of a child process.
 pub(crate) const CHILD: &str = "bench-patterns";
 
 /// A program of one of the paper's shapes, some times as long.
 struct Case {
     name: &'static str,
-    /// What the paper says of its own run, in seconds; nothing for a case that is ours, and
-    /// of which nothing is asked.
+    /// The seconds that the paper reports for its own execution; `None` for a case of ours,
+    /// which has no target.
     paper_seconds: Option<f64>,
     make: fn(usize) -> Program,
 }
@@ -39,7 +39,7 @@ const CASES: [Case; 5] = [
         paper_seconds: Some(37.0),
         make: |times| mpi::weather(4, 4, 3510 * times),
     },
-    // The paper found 202 patterns; a longer run has longer phases.
+    // The paper found 202 patterns; a longer execution has longer phases.
     Case {
         name: "adaptive mesh, 16",
         paper_seconds: Some(228.0),
@@ -113,21 +113,22 @@ pub(super) fn run(settings: &Settings) -> Result<()> {
     similar(settings)
 }
 
-/// Millions of events a second that windows are looked at, at least.
+/// Millions of events a second that are searched for windows, at least.
 const SIMILAR_TARGET: f64 = 20.0;
 
-/// How fast windows like a pattern are found: the first events of the first process, as they
+/// Measures how fast windows similar to a pattern are found: the first events of the first process, as they
 /// are and with one of them changed, in the streams of all processes.
 fn similar(settings: &Settings) -> Result<()> {
     let columns = [
         Column::Text("program"),
         Column::Text("pattern"),
         Column::Number("events"),
-        Column::Number("windows alike"),
+        Column::Number("similar windows"),
         Column::Number("edit distance, %"),
         Column::Number("million events/s"),
     ];
-    let mut table = Table::new("Windows like a pattern of 24 events, n = 2, k = 1, on one core", &columns);
+    let mut table =
+        Table::new("Windows similar to a pattern of 24 events, n = 2, k = 1, on one core", &columns);
     let mut slowest = f64::INFINITY;
     let times = if settings.quick { 1 } else { 10 };
     for case in &CASES {

@@ -1,5 +1,5 @@
-//! Folding without end: a nested pattern of a thousand million events, pushed by a
-//! generator and piped through the command. Memory must stay where it is.
+//! Folds a nested pattern of 10⁹ events, pushed by a generator and piped through the command.
+//! Memory must not grow.
 
 use super::{Settings, measure, progress};
 use crate::clock::cpu_time;
@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 /// Events made at a time.
 const BATCH: usize = 1 << 14;
 
-/// Measures both ways.
+/// Measures both.
 pub(super) fn run(settings: &Settings) -> Result<()> {
     let most = if settings.quick { 100_000_000 } else { 1_000_000_000 };
     pushed(most)?;
@@ -63,7 +63,7 @@ impl Solver {
     }
 }
 
-/// The lengths at which memory is looked at: powers of ten.
+/// The lengths at which memory is measured: powers of ten.
 fn is_milestone(before: u64, after: u64) -> bool {
     (5..=9).map(|exponent| 10u64.pow(exponent)).any(|milestone| before < milestone && milestone <= after)
 }

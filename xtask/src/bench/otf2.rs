@@ -1,5 +1,5 @@
-//! How fast OTF2 archives are read, beside `otf2-print`, which goes through the same library:
-//! time of day, for reading on all cores is the point.
+//! Measures how fast OTF2 archives are read, beside `otf2-print`, which uses the same library: in
+//! elapsed time, because they are read on all cores.
 //!
 //! The archive is that of 16 ranks that send, receive and wait, written by the script of the
 //! tests of `loopfold-otf2`, which needs python3-otf2.
@@ -18,7 +18,7 @@ const ATTEMPTS: usize = 3;
 /// How much faster than otf2-print it should be.
 const TARGET: f64 = 5.0;
 
-/// Measures and prints the table; says why not where something is missing.
+/// Measures and prints the table; prints the reason if something is missing.
 pub(crate) fn run(settings: &Settings) -> Result<()> {
     if let Err(reason) = loopfold_otf2::is_available() {
         println!("Reading OTF2 is not measured: {reason}\n");

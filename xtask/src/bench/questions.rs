@@ -22,7 +22,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// A question: how the fold answers it, and how the unfolded events do. The answer is
-/// any number that tells whether both mean the same.
+/// any number that shows whether both mean the same.
 struct Question {
     name: &'static str,
     /// Whether it must be faster by a quarter of the events an item stands for.
@@ -108,7 +108,7 @@ impl Subject {
 }
 
 /// Measures all questions and prints them: on generated control flow, and on the traces
-/// and archives under a folder if one is given.
+/// and archives under a directory if one is given.
 pub(crate) fn run(settings: &Settings) -> Result<()> {
     let columns = [
         Column::Text("trace"),
@@ -154,7 +154,7 @@ fn trace_of(stream: &[u32]) -> Result<Trace> {
     Ok(collector.finish()?)
 }
 
-/// An archive as it is, or a trace as each folder folds it; nothing for other files.
+/// An archive as it is, or a trace as each folder folds it. Empty for other files.
 fn folds_of(path: &Path) -> Result<Vec<Fold>> {
     let bytes = std::fs::read(path).with_context(|| format!("{}", path.display()))?;
     if archive::looks_like(&bytes) {
@@ -259,7 +259,7 @@ fn search(events: &[Vec<u32>], sequence: &[u32]) -> u64 {
         let (starts, mut count) = (&stream[..ends.len()], 0);
         for (block, (starts, ends)) in starts.chunks(BLOCK).zip(ends.chunks(BLOCK)).enumerate() {
             let fits = |(start, end): (&u32, &u32)| (start == first) & (end == last);
-            // Without a way out of the loop, so that it becomes vector instructions.
+            // Without an early exit from the loop, so that it becomes vector instructions.
             if !starts.iter().zip(ends).fold(false, |any, pair| any | fits(pair)) {
                 continue;
             }
@@ -273,5 +273,5 @@ fn search(events: &[Vec<u32>], sequence: &[u32]) -> u64 {
     events.iter().map(in_stream).sum()
 }
 
-/// Positions that are looked at together.
+/// Positions that are compared together.
 const BLOCK: usize = 64;

@@ -1,4 +1,4 @@
-//! How fast sources read: CPU time from bytes in memory to a trace in memory.
+//! Measures how fast sources read: CPU time from bytes in memory to a trace in memory.
 //!
 //! The inputs are generated: the trace of LU with calls as an MPI tracer writes them, a
 //! line each; training steps on a GPU as the PyTorch profiler writes them; and calls,

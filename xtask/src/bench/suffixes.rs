@@ -1,5 +1,4 @@
-//! Hot subpaths as one would find them in the events themselves: by a suffix array and
-//! the lengths of common prefixes.
+//! Counts hot subpaths in the unfolded events, with a suffix array and its longest common prefixes.
 //!
 //! Neighbours in the suffix array that share a prefix are an interval; the intervals are
 //! a tree, and a subpath occurs as often as the interval of its suffixes is long. Along
@@ -52,7 +51,7 @@ fn joined(streams: &[Vec<u32>]) -> Result<(Vec<i32>, Vec<usize>)> {
     Ok((text, ends))
 }
 
-/// Suffixes with a common prefix, while they are gone through.
+/// An open interval of suffixes with a common prefix.
 #[derive(Clone, Copy, Default)]
 struct Interval {
     /// The length of the prefix.

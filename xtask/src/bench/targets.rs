@@ -117,7 +117,7 @@ fn worst(rows: &[Row], among: impl Fn(&Row) -> bool, value: impl Fn(&Row) -> f64
         .max_by(|left, right| left.1.total_cmp(&right.1))
 }
 
-/// Targets are about long streams; of shorter ones the memory cannot be told.
+/// Targets are about long streams; of shorter ones the memory cannot be measured.
 const SHORTEST: usize = loops::SHORTEST_FOR_MEMORY;
 
 fn is_loop_dominated(row: &Row) -> bool {

@@ -1,5 +1,5 @@
-//! Rust as a list of names and signs: comments, texts, characters and numbers are left out, as far
-//! as they could be taken for something else.
+//! Splits Rust into names and signs; comments, texts, characters and numbers that could be taken for
+//! names are left out.
 
 /// A name, a `::`, or a single sign.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! What the greedy order can lose: Xu's theorem A.4, and what becomes of it where more
-//! than one inner loop is reduced.
+//! Checks how many iterations the greedy order can lose: Xu's theorem A.4, and its generalization
+//! to more than one reduced inner loop.
 //!
 //! The theorem: reduce every repetition of one word β to a symbol; then a loop of m
 //! iterations over α, longer than β, is still found with at least m − 2 iterations, its
@@ -30,7 +30,7 @@ struct Tally {
     more: usize,
     /// No loop with such a body is there.
     gone: usize,
-    /// Found with a body that is not the same, but turned.
+    /// Found with a body that is not the same, but rotated.
     rotated: usize,
     /// Found, but only behind the first iteration.
     late: usize,
@@ -89,7 +89,7 @@ impl OuterLoop {
         let body = Nest(body.to_vec()).unfold();
         let twice = self.body.repeat(2);
         let shift = (body.len() == self.body.len())
-            .then(|| twice.windows(body.len()).position(|turned| turned == body.as_slice()))
+            .then(|| twice.windows(body.len()).position(|rotated| rotated == body.as_slice()))
             .flatten()?;
         Some(Found { start, times, rotated: shift > 0 })
     }

@@ -1,5 +1,5 @@
-//! Figures 11 and 12 of Zhang and Gupta's paper: what traces of control flow are like, and
-//! how large they are, in chunks of several sizes and as a fold, with their indexes.
+//! Figures 11 and 12 of Zhang and Gupta's paper: the properties of control flow traces, and their
+//! sizes in chunks of several sizes and as a fold, with their indexes.
 
 use crate::bench::{control_flow_traces, files_under};
 use crate::table::{Column, Table, grouped, short};
@@ -15,7 +15,7 @@ use std::path::Path;
 /// The sizes of chunks, in megabytes of symbols.
 const CHUNKS: [u64; 3] = [80, 40, 4];
 
-/// Prints both for the traces under a folder, or for generated programs.
+/// Prints both for the traces under a directory, or for generated programs.
 pub(super) fn print(traces: Option<&Path>) -> Result<()> {
     let columns = [
         Column::Text("trace"),

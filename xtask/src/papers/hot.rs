@@ -20,10 +20,10 @@ use std::path::Path;
 const COSTS: [u32; 2] = [10_000, 100_000];
 /// The limits on length.
 const LENGTHS: [usize; 5] = [100, 250, 500, 750, 1000];
-/// Traces of which figure 9 is drawn, in events.
+/// The lengths of the traces for figure 9, in events.
 const SIZES: std::ops::Range<u64> = 100_000..20_000_000;
 
-/// Prints the figure for a generated program, and for the traces under a folder if one
+/// Prints the figure for a generated program, and for the traces under a directory if one
 /// is given.
 pub(super) fn print(traces: Option<&Path>) -> Result<()> {
     let columns = [

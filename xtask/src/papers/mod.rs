@@ -1,5 +1,5 @@
-//! `cargo xtask papers`: what the papers' tables and figures show, done again and
-//! printed beside the published values. The key claims are unit tests as well.
+//! `cargo xtask papers`: reproduces the papers' tables and figures, printed beside the published
+//! values. The key claims are unit tests as well.
 //!
 //! * Xu, Subhlok, Hammen, "Efficient Discovery of Loop Nests in Execution Traces": tables
 //!   I, III, IV and V, and the bound on what the greedy order loses.

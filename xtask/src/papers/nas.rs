@@ -4,7 +4,7 @@
 //! The paper gives the trace of LU event by event (table I). Of the others it gives the
 //! length and the main loop. In all of those, the events outside the main loop are a few
 //! more than one iteration, which fits a first step that is not timed, something to set it
-//! apart, and then the loop. So are the streams here; all else is made up.
+//! apart, and then the loop. The streams here have that form; the rest is invented.
 
 use loopfold_testing::streams;
 
@@ -139,7 +139,7 @@ fn sp() -> Vec<u32> {
 /// spoils the last iteration: 25 remain, and 22 events follow them. The optimal order
 /// finds all 26, with 5 events before and 1 after, where the paper writes the sum, 6. With
 /// all 6 behind the inner loop we know of no stream with these greedy lengths: the first
-/// step would have to be spoiled in another way than the rest.
+/// step would have to be spoiled differently from the rest.
 fn cg() -> Vec<u32> {
     let mut events = Events::default();
     let before = events.fresh(5);

@@ -53,7 +53,7 @@ pub(super) fn letters(nodes: &[Node]) -> String {
 }
 
 /// The loop that spans most, in lengths. As in the paper's tables, a repeat of only two
-/// inside it is not told apart from the events around it.
+/// inside it is not distinguished from the events around it.
 pub(super) fn main_loop(nest: &Nest) -> Option<String> {
     let spans = nest.0.iter().filter(|node| matches!(node, Node::Loop(..)));
     let Node::Loop(body, times) = spans.max_by_key(|node| events_of(std::slice::from_ref(node)))? else {

@@ -6,10 +6,10 @@ use clap::Args;
 
 #[derive(Args, Debug)]
 pub(crate) struct CatArgs {
-    /// The first event to print, counted from 0
+    /// Start at this event, counted from 0
     #[arg(long, value_name = "POSITION", default_value_t = 0, help_heading = SHOWING)]
     pub(crate) from: u64,
-    /// The event to stop before
+    /// Stop before this event
     #[arg(long, value_name = "POSITION", help_heading = SHOWING)]
     pub(crate) to: Option<u64>,
     /// Print start and duration in nanoseconds before each event

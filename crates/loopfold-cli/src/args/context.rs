@@ -15,7 +15,7 @@ const EVENT_HELP: [&str; 2] = [
 #[command(mut_arg("inputs", |inputs| with_query(inputs, "EVENT", EVENT_HELP)))]
 #[command(mut_arg("top", Top::of_text("of the events that can follow, the most frequent first", "5")))]
 pub(crate) struct ContextArgs {
-    /// How many events to show on either side
+    /// Show this many events on either side
     #[arg(long, value_name = "N", default_value_t = 3, help_heading = SHOWING)]
     pub(crate) depth: usize,
     #[command(flatten)]

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct ExportArgs {
-    /// The form to write
+    /// Write this form
     #[arg(long, value_enum, value_name = "FORM")]
     pub(crate) to: ExportName,
-    /// The file to write [default: standard output]
+    /// Write to this file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// dot: the most nodes and edges to draw
+    /// dot: draw at most this many nodes and edges
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) limit: usize,
     #[command(flatten)]

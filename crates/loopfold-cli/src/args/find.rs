@@ -15,15 +15,14 @@ const QUERY_HELP: [&str; 2] = [
      hexadecimal.",
 ];
 const PATH_HELP: &str = "\
-Paths of functions: in a trace of calls, 'F: B1 B2 B3' are blocks that one invocation of the function F runs \
-through, one directly after the other there, whatever it calls in between. The name of the function ends at \
-the first colon with a blank behind it, and may be quoted; with *, ? or [a-z] it stands for all functions that match \
-and have the blocks. Blocks are names, labels or numbers; * is any one block, and B1 .. B3 leaves any blocks \
-between, or none: then distinct ends are counted. Where the trace has only calls, those that a function makes \
-are its blocks.
+Paths of functions: in a trace of calls, 'F: B1 B2 B3' finds blocks that one invocation of the function F executes \
+one directly after the other, whatever it calls in between. The name of the function ends at the first colon \
+followed by a blank, and may be quoted; with *, ? or [a-z] it stands for all functions that match and have the \
+blocks. Blocks are names, labels or numbers; * is any one block, and B1 .. B3 allows any blocks in between, or none: \
+then distinct ends are counted. If the trace has only calls, the calls that a function makes are its blocks.
 
 A query is a path if it has such a colon outside of quotes and the trace has functions, and a sequence of events \
-otherwise: an event whose name ends in a colon can be quoted.";
+otherwise. Quote an event whose name ends in a colon.";
 
 #[derive(Args, Debug)]
 #[command(
@@ -33,7 +32,7 @@ otherwise: an event whose name ends in a colon can be quoted.";
 #[command(mut_arg("inputs", |inputs| with_query(inputs, "QUERY", QUERY_HELP)))]
 #[command(mut_arg("top", Top::of("places or streams", "1000000")))]
 pub(crate) struct FindArgs {
-    /// Whether and when it first happens before this other query
+    /// Find whether and when it first happens before this other query
     #[arg(long, value_name = "QUERY", help_heading = FINDING)]
     pub(crate) before: Option<String>,
     /// Find all queries of a file, one a line, and print a line of JSON for each
@@ -46,15 +45,15 @@ pub(crate) struct FindArgs {
         help_heading = FINDING
     )]
     pub(crate) queries: Option<PathBuf>,
-    /// Paths: how they are searched. All methods give the same answer
+    /// Paths: search with this method. All methods give the same answer
     #[arg(long, value_enum, default_value_t, help_heading = FINDING)]
     pub(crate) method: FindMethod,
-    /// Paths: print how they were searched, and why so
+    /// Paths: print which method was used, and why
     #[arg(long, help_heading = FINDING)]
     pub(crate) explain: bool,
     #[command(flatten)]
     pub(crate) shown: FindShown,
-    /// Paths: print with each place the calls that are open there, the innermost last
+    /// Paths: print the call stack of each place, the innermost call last
     #[arg(long, help_heading = SHOWING)]
     pub(crate) stacks: bool,
     #[command(flatten)]
@@ -70,13 +69,13 @@ pub(crate) struct FindArgs {
 /// How paths are searched; the numbers are those of the schemes in the literature.
 #[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FindMethod {
-    /// Whichever is likely to be the fastest
+    /// Choose the method that is likely to be the fastest
     #[default]
     Auto,
     /// Scheme 1: unfold everything and scan it
     #[value(alias = "1")]
     Unfolded,
-    /// Scheme 2: every rule once, nothing is unfolded
+    /// Scheme 2: visit every rule once, without unfolding
     #[value(alias = "2")]
     Folded,
     /// Scheme 3: unfold and scan the chunks that contain the function
@@ -88,7 +87,7 @@ pub(crate) enum FindMethod {
 }
 
 impl FindMethod {
-    /// The scheme that is asked for; `None` if it is to be chosen.
+    /// The requested scheme. Returns `None` if it is to be chosen.
     pub(crate) fn wanted(self) -> Option<Scheme> {
         match self {
             FindMethod::Auto => None,

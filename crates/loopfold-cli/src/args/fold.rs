@@ -8,30 +8,30 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct FoldArgs {
-    /// The archive to write
+    /// Write this archive
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// Make the smallest archive, which takes several times longer: the same as --folder smallest
     #[arg(long, conflicts_with = "folder")]
     pub(crate) smallest: bool,
-    /// Which times to keep
+    /// Keep these times
     #[arg(long, value_enum, default_value_t)]
     pub(crate) times: TimesName,
-    /// Also store the events themselves, in compressed chunks [default without SIZE: 4M]
+    /// Also store the events themselves, in compressed chunks [without SIZE: 4M]
     ///
     /// SIZE is the number of bytes of a chunk before compression, such as 256k or 4M. Chunks are for
     /// the methods of `find` that scan.
     #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "4M")]
     #[arg(value_parser = chunk_size)]
     pub(crate) chunks: Option<ChunkSize>,
-    /// Also store which parts of the trace contain which functions [default without SEGMENTS: 128]
+    /// Also store an index of the parts of the trace that contain each function [without SEGMENTS: 128]
     ///
-    /// SEGMENTS is about the number of parts. `find` searches only the parts that contain a function.
-    /// Traces of calls get such an index without this option.
+    /// SEGMENTS is the approximate number of parts. `find` only searches the parts that contain a
+    /// function. Traces of calls get such an index by default.
     #[arg(long, value_name = "SEGMENTS", num_args = 0..=1, require_equals = true, default_missing_value = "128")]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=65536))]
     pub(crate) index: Option<usize>,
-    /// Do not store such an index
+    /// Do not store an index of functions
     #[arg(long, conflicts_with = "index")]
     pub(crate) no_index: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! How traces are folded.
+//! The options that choose how traces are folded.
 
 use clap::{Args, ValueEnum};
 
@@ -7,16 +7,16 @@ const FOLDING: &str = "Folding";
 /// How to fold.
 #[derive(Args, Debug, Clone, Copy, Default)]
 pub(crate) struct FolderArgs {
-    /// The algorithm [default: outermost for loops, auto for others]
+    /// Fold with this algorithm [default: outermost for `loops`, auto for other commands]
     #[arg(long, value_enum, value_name = "NAME", help_heading = FOLDING)]
     pub(crate) folder: Option<FolderName>,
-    /// Which of several equally long loop bodies is taken first
+    /// Choose between equally long loop bodies
     #[arg(long, value_enum, help_heading = FOLDING)]
     pub(crate) ties: Option<TiesName>,
-    /// Fold only what repeats at least this many times
+    /// Fold only loops with at least this many iterations
     #[arg(long, value_name = "N", help_heading = FOLDING)]
     pub(crate) min_times: Option<u32>,
-    /// How many threads to use [default: one per core]
+    /// Use this many threads [default: one per core]
     #[arg(long, value_name = "N", help_heading = FOLDING)]
     pub(crate) threads: Option<usize>,
 }
@@ -39,19 +39,19 @@ pub(crate) enum FolderName {
     Guarded,
     /// The longest first, from left to right
     Halving,
-    /// The smallest nest there is, for streams of up to 16,384 events
+    /// The smallest possible nest, for streams of up to 16,384 events
     Minimum,
     /// The most frequent pair of items first: the smallest archives
     Repair,
-    /// A grammar without counts, symbol by symbol
+    /// SEQUITUR: an online grammar without counts
     Sequitur,
     /// The same, with one symbol of look-ahead
     Sequitur1,
-    /// Rules for all that repeats, with counted loops, while the trace arrives
+    /// SEQUITUR with counted loops: online, so for traces of any length
     SequiturRuns,
-    /// Chooses for each stream: sequitur-runs, or outermost where rules would not pay
+    /// For each stream sequitur-runs, or outermost if rules would not make it smaller
     Auto,
-    /// Tries repair, sequitur-runs and outermost and keeps the smallest
+    /// The smallest result of repair, sequitur-runs and outermost
     Smallest,
 }
 

@@ -7,28 +7,28 @@ use clap::{Args, ValueEnum};
 #[derive(Args, Debug)]
 #[command(mut_arg("top", Top::of_text("subpaths, the most expensive first", "20")))]
 pub(crate) struct HotArgs {
-    /// The fewest events of a subpath
+    /// Find subpaths of at least this many events
     #[arg(long, value_name = "N", default_value_t = 2, help_heading = FINDING)]
     pub(crate) min_length: usize,
-    /// The most events of a subpath
+    /// Find subpaths of at most this many events
     #[arg(long, value_name = "N", default_value_t = 100, help_heading = FINDING)]
     pub(crate) max_length: usize,
-    /// The cost from which a subpath is hot: a number, a share or a time
+    /// Find subpaths that cost at least this: a number, a share or a time
     ///
     /// The cost of a subpath is its count times the cost of its events. The limit is a number, a
     /// share of the whole cost such as 0.1%, or with --cost duration a time such as 20ms.
     #[arg(long, value_name = "COST", default_value = "0.1%", allow_hyphen_values = true, help_heading = FINDING)]
     pub(crate) min_cost: String,
-    /// What an event costs: `duration`, a metric, or a file with costs [default: 1]
+    /// Set the cost of an event: `duration`, a metric, or a file with costs [default: 1]
     ///
     /// With `duration` or a metric, the cost is the mean over all events that count as the same. A
     /// file has an event and a number on each line.
     #[arg(long, value_name = "duration|METRIC|FILE", help_heading = FINDING)]
     pub(crate) cost: Option<String>,
-    /// Also find hot subpaths that begin with a shorter one
+    /// Also find hot subpaths with a shorter hot prefix
     #[arg(long, help_heading = FINDING)]
     pub(crate) all: bool,
-    /// How they are searched
+    /// Search with this method
     #[arg(long, value_enum, default_value_t, help_heading = FINDING)]
     pub(crate) method: HotMethod,
     #[command(flatten)]
@@ -47,9 +47,9 @@ pub(crate) struct HotArgs {
 
 #[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum HotMethod {
-    /// All there are, whatever folder made the rules
+    /// All hot subpaths, independent of the folder
     #[default]
     Exact,
-    /// What Larus' procedure prints for these rules: it restarts after each find
+    /// Those that Larus' procedure finds in these rules: it restarts after each find
     Paper,
 }

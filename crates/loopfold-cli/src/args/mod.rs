@@ -38,7 +38,7 @@ pub(crate) use verify::VerifyArgs;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
-/// Folds the repetition out of execution traces and shows the loops that made them.
+/// Folds the repetition in execution traces and shows their loop nests.
 #[derive(Parser, Debug)]
 #[command(name = "loopfold", version, max_term_width = 100, disable_help_subcommand = true)]
 #[command(
@@ -57,29 +57,29 @@ pub(crate) enum Command {
     Loops(LoopsArgs),
     /// Fold traces into an archive
     Fold(FoldArgs),
-    /// Show sizes and counts
+    /// Show sizes, counts and the most frequent and most costly events
     Stats(StatsArgs),
-    /// Unfold: print the events, all of them or a window
+    /// Print the events, all of them or a window
     Cat(CatArgs),
-    /// Find a sequence of events, or a path of a function: how often it occurs, and where
+    /// Count and locate a sequence of events, or a path of a function
     Find(FindArgs),
-    /// Show what comes before and after an event, with counts
+    /// Show the events before and after an event, with counts
     Context(ContextArgs),
-    /// Find places that are similar to a pattern, within an edit distance
+    /// Find event sequences within an edit distance of a pattern
     Similar(SimilarArgs),
     /// Find the most expensive event sequences
     Hot(HotArgs),
-    /// Find event sequences that occur repeatedly, though not one directly after the other
+    /// Find event sequences that occur repeatedly, and communication patterns
     Patterns(PatternsArgs),
     /// Check an archive from end to end
     Verify(VerifyArgs),
     /// Join archives and traces into one archive
     Merge(MergeArgs),
-    /// Write the rules in another form
+    /// Write the rules as a graph or as text
     Export(ExportArgs),
     /// List the formats of traces that can be read
     Formats,
-    /// Show the help of a command, or what a format is and which options it has
+    /// Show the help of a command, or the events and options of a format
     Help {
         /// A command or a format
         topic: Option<String>,
@@ -91,7 +91,7 @@ pub(crate) enum Command {
     },
     /// Write the manual pages
     Man {
-        /// The folder to write them to
+        /// Write them to this directory
         directory: PathBuf,
     },
 }

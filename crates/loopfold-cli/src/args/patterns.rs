@@ -11,35 +11,35 @@ In a trace with sends, receives and collectives, patterns consist of these, and 
 count (tag, bytes, and other fields that do not say who communicates with whom), unless --envelope or --key asks for \
 it. In other traces patterns consist of all events.
 
-Each contiguous repetition is looked at once: what `loops` shows as a loop is no pattern because of that. Its \
-iterations are added back where it is counted. An occurrence that is part of a longer pattern counts for that one.";
+Each loop is searched as one iteration, so a loop alone is not a pattern; `count` includes its iterations. An \
+occurrence that is part of a longer pattern counts for the longer one.";
 
 #[derive(Args, Debug)]
 #[command(after_long_help = PATTERNS_HELP)]
 #[command(mut_arg("top", Top::of_text("patterns", "20")))]
 pub(crate) struct PatternsArgs {
-    /// All events, not only sends, receives and collectives
+    /// Use all events, not only sends, receives and collectives
     #[arg(long, help_heading = EVENTS)]
     pub(crate) all_events: bool,
-    /// Tag, bytes and the other fields of calls count too
+    /// Also distinguish events by tag, bytes and the other fields of calls
     #[arg(long, help_heading = EVENTS)]
     pub(crate) envelope: bool,
-    /// Only messages, or only collective operations
+    /// Use only messages, or only collective operations
     #[arg(long, value_enum, help_heading = EVENTS)]
     pub(crate) kind: Option<KindName>,
-    /// How they are searched
+    /// Search with this method
     #[arg(long, value_enum, default_value_t, help_heading = FINDING)]
     pub(crate) method: PatternsMethod,
-    /// The fewest occurrences of a pattern, in all streams together
+    /// Find patterns with at least this many occurrences, in all streams together
     #[arg(long, value_name = "N", default_value_t = 2, help_heading = FINDING)]
     pub(crate) min_count: u64,
-    /// Which patterns come first
+    /// Order patterns by this
     #[arg(long, value_enum, default_value_t, help_heading = SHOWING)]
     pub(crate) rank_by: RankName,
-    /// Show the patterns of single processes as well, where there are communication patterns
+    /// Also show the patterns of single processes, if there are communication patterns
     #[arg(long, help_heading = SHOWING)]
     pub(crate) processes: bool,
-    /// Print how many messages and bytes each process sends to each other, as CSV, and nothing else
+    /// Print only the messages and bytes that each process sends to each other, as CSV
     #[arg(long, conflicts_with = "json", help_heading = SHOWING)]
     pub(crate) matrix: bool,
     #[command(flatten)]
@@ -66,7 +66,7 @@ pub(crate) enum KindName {
 
 #[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum PatternsMethod {
-    /// One pass with growing n-grams: most of them, fast
+    /// Most maximal repeats, in one pass with growing n-grams
     #[default]
     Ngrams,
     /// All maximal repeats
@@ -75,13 +75,13 @@ pub(crate) enum PatternsMethod {
 
 #[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum RankName {
-    /// Those that most events belong to
+    /// Those that cover the most events first
     #[default]
     Events,
-    /// Those that occur most often
+    /// The most frequent first
     Count,
-    /// The longest
+    /// The longest first
     Length,
-    /// Those of the most streams
+    /// Those in the most streams first
     Processes,
 }

@@ -1,4 +1,4 @@
-//! What is read, and what counts as the same event.
+//! The options that choose what is read, and what counts as the same event.
 
 use super::formats::FormatArgs;
 use anyhow::Context as _;
@@ -15,30 +15,30 @@ pub(crate) struct ReadArgs {
     /// Traces and archives; - is standard input
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// Only these streams: a name, a pattern with *, ? and [a-z], or a number of `stats --streams`
+    /// Select streams: by name, by a pattern with *, ? and [a-z], or by a number of `stats --streams`
     ///
-    /// Can be given several times. A stream that is called like a number is selected by its name.
+    /// Can be given several times. A stream whose name is a number is selected by that name.
     #[arg(long, value_name = "STREAM", help_heading = READING)]
     pub(crate) stream: Vec<String>,
-    /// The format of the traces, if not guessed; `loopfold help FORMAT` shows its options
+    /// Read traces as this format instead of guessing; `loopfold help FORMAT` shows its options
     ///
-    /// It is guessed from the content and the name of an input. `loopfold formats` lists the formats.
+    /// The format is guessed from the content and the name of an input. `loopfold formats` lists all.
     #[arg(long, value_name = "FORMAT", help_heading = READING)]
     pub(crate) format: Option<String>,
     /// Continue past damage in the input, and report it
     #[arg(long, help_heading = READING)]
     pub(crate) lenient: bool,
-    /// What makes events the same: `name` and fields of the format, or `all`
+    /// Compare events by these: `name` and fields of the format, or `all`
     #[arg(long, value_name = "A,B", value_delimiter = ',', help_heading = SAME_EVENT)]
     pub(crate) key: Option<Vec<String>>,
-    /// Fields that do not count
+    /// Ignore these fields
     #[arg(long, value_name = "A,B", value_delimiter = ',', help_heading = SAME_EVENT)]
     pub(crate) ignore: Vec<String>,
-    /// A file of names and their classes, separated by a tab; a name may end in *
+    /// Replace names by classes: a file of names and classes, separated by a tab; a name may end in *
     #[arg(long, value_name = "FILE", help_heading = SAME_EVENT)]
     pub(crate) map: Option<PathBuf>,
-    /// How the other end of a message is written: its rank, its distance from the own rank, or its
-    /// offset in the process grid
+    /// Write the other end of a message as its rank, its distance from the own rank, or its offset in
+    /// the process grid
     #[arg(long, value_enum, default_value_t, help_heading = SAME_EVENT)]
     pub(crate) peers: PeersName,
     #[command(flatten)]

@@ -14,7 +14,7 @@ const EVENTS_HELP: [&str; 2] = [
     "The pattern is written as for `find`, unless --pattern, --like or --number names it.",
 ];
 const SIMILAR_HELP: &str = "\
-In traces of MPI, sends, receives and collectives are compared, without tags and sizes. A pattern of several \
+In MPI traces, sends, receives and collectives are compared, without tags and sizes. A pattern of several \
 processes (a file with lines such as `rank 0:`, or --like) is searched in the stream of each, and windows that \
 exchange messages are one occurrence.";
 
@@ -26,15 +26,15 @@ exchange messages are one occurrence.";
 #[command(mut_arg("inputs", |inputs| with_query(inputs, "PATTERN", EVENTS_HELP)))]
 #[command(mut_arg("top", Top::of("places with --all or --json", "1000000")))]
 pub(crate) struct SimilarArgs {
-    /// A file with the pattern
+    /// Read the pattern from this file
     ///
-    /// It has an event a line, as `cat` prints it. A line such as `rank 0:` begins the events of a
+    /// Each line is an event, as `cat` prints it. A line such as `rank 0:` begins the events of a
     /// process. Empty lines and those that begin with # are ignored.
     #[arg(long, value_name = "FILE", group = "given", help_heading = PATTERN)]
     pub(crate) pattern: Option<PathBuf>,
-    /// A known communication pattern and its size, such as ring:8 or mesh:4x4
+    /// Find a known communication pattern of a size, such as ring:8 or mesh:4x4
     ///
-    /// There are line:8, ring:8, mesh:4x4, torus:4x4x4, wavefront:4x4, star:8, binary-tree:15,
+    /// Known are line:8, ring:8, mesh:4x4, torus:4x4x4, wavefront:4x4, star:8, binary-tree:15,
     /// binomial-tree:16, hypercube:16, butterfly:16, all-to-all:8.
     #[arg(
         long,
@@ -44,16 +44,16 @@ pub(crate) struct SimilarArgs {
         help_heading = PATTERN
     )]
     pub(crate) like: Option<String>,
-    /// The pattern of this number in the list of `patterns`
+    /// Find the pattern of this number in the list of `patterns`
     #[arg(long, value_name = "N", group = "given", help_heading = PATTERN)]
     pub(crate) number: Option<usize>,
-    /// The most insertions, deletions and substitutions of events, in each process
+    /// Allow this many insertions, deletions and substitutions of events, in each process
     #[arg(long, value_name = "K", default_value_t = 1, help_heading = SIMILARITY)]
     pub(crate) edits: usize,
-    /// The size of the n-grams that filter windows; it does not change the answer
+    /// Filter windows by n-grams of this size; it does not change the answer
     #[arg(long, value_name = "N", default_value_t = 2, help_heading = SIMILARITY)]
     pub(crate) ngram: usize,
-    /// Patterns of several processes: the most edits, as a share of the events of the pattern
+    /// Patterns of several processes: allow edits of this share of the events of the pattern
     #[arg(long, value_name = "SHARE", default_value = "10%", help_heading = SIMILARITY)]
     pub(crate) max_error: String,
     /// Compare all events, not only those of communication

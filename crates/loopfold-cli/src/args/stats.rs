@@ -7,7 +7,7 @@ use clap::Args;
 #[derive(Args, Debug)]
 #[command(mut_arg("top", Top::of("of the most frequent events and of the streams", "10")))]
 pub(crate) struct StatsArgs {
-    /// List all streams with their numbers, and nothing else
+    /// Only list all streams with their numbers
     #[arg(long, help_heading = SHOWING)]
     pub(crate) streams: bool,
     #[command(flatten)]

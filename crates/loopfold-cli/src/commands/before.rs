@@ -1,4 +1,4 @@
-//! `loopfold find A --before B`: whether and when one thing happens before another.
+//! `loopfold find A --before B`: whether and when A happens before B.
 
 use super::find::{limit, note_more, outcome};
 use crate::Outcome;
@@ -18,7 +18,7 @@ pub(super) fn run(
     other: &Query,
 ) -> Result<Outcome> {
     if arguments.shown.all || arguments.shown.nth.is_some() {
-        bail!("--before asks when something happens first; --all and --nth do not go with it");
+        bail!("--before finds what happens first; it cannot be used with --all or --nth");
     }
     let orders = fold.order(query, other)?;
     let total = OrderTotal::of(&orders)?;

@@ -1,5 +1,5 @@
-//! `loopfold cat`: unfolds. A stream of memory's size is enough for a trace of any
-//! length: events are written as they are unfolded.
+//! `loopfold cat`: prints the events. They are written as they are unfolded, so memory does not
+//! depend on the length of the trace.
 
 use crate::args::{CatArgs, FolderArgs, FolderName};
 use crate::show::calls::{self, Style};

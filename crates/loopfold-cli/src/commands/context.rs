@@ -1,4 +1,4 @@
-//! `loopfold context`: what comes before and after an event or a sequence.
+//! `loopfold context`: the events before and after an event or a sequence, with counts.
 
 use crate::args::ContextArgs;
 use crate::show::{self, Labels};
@@ -57,8 +57,8 @@ struct Side {
 const AFTER: Side = Side { arrow: " → ", edge: "end of stream" };
 const BEFORE: Side = Side { arrow: " ← ", edge: "start of stream" };
 
-/// Prints trees with a line for each node; a node with a single child goes on in its
-/// line.
+/// Prints trees with a line for each node; a node with a single child continues on
+/// its line.
 struct Printer<'a, W> {
     out: &'a mut W,
     labels: Labels<'a>,

@@ -32,7 +32,7 @@ pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
         return Err(save_partial(&fold, &arguments.output, &error));
     }
     if arguments.index.is_some() && !PathIndex::is_possible(&fold)? {
-        notes.push("there is no index: blocks and exits of functions do not say whose they are".to_string());
+        notes.push("there is no index: blocks and exits do not name their function".to_string());
     }
     let options = sections::options(index, arguments.chunks);
     let bytes = save::save_fold(&fold, &arguments.output, &options)?;
@@ -57,7 +57,7 @@ fn fold(loaded: Loaded, arguments: &FoldArgs) -> Result<(Fold, Vec<String>)> {
 }
 
 /// Reading ended early: saves what came before beside the archive that was asked for,
-/// and returns the error to tell.
+/// and returns the error to print.
 fn save_partial(fold: &Fold, output: &Path, error: &anyhow::Error) -> anyhow::Error {
     let kept = show::events(fold.events());
     let Some(partial) = partial_name(output) else {
@@ -72,13 +72,13 @@ fn save_partial(fold: &Fold, output: &Path, error: &anyhow::Error) -> anyhow::Er
     }
 }
 
-/// `x.partial.fold` for `x.fold`; nothing for what is no file.
+/// `x.partial.fold` for `x.fold`. Returns `None` for what is no file.
 fn partial_name(output: &Path) -> Option<PathBuf> {
     let is_file = std::fs::metadata(output).map_or(true, |about| about.is_file());
     if output.as_os_str() == "-" || !is_file {
         return None;
     }
-    let stem = if output.extension().is_some_and(|ending| ending == "fold") {
+    let stem = if output.extension().is_some_and(|extension| extension == "fold") {
         output.with_extension("")
     } else {
         output.to_path_buf()

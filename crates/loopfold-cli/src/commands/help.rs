@@ -1,4 +1,4 @@
-//! `loopfold help`: of a command, or of a format.
+//! `loopfold help`: prints the help of a command or of a format.
 
 use crate::Outcome;
 use crate::args::{self, Arguments};

@@ -15,8 +15,8 @@ use loopfold_json::loops::{ClassNest, Loops};
 use loopfold_sources::Mask;
 use std::io::Write;
 
-/// Nodes of a nest that are ever looked at: bounded, whatever an archive claims. What
-/// is shortened anyway needs fewer than what is printed whole.
+/// The most nodes of a nest that are visited, whatever sizes an archive declares. A shortened
+/// nest needs fewer than one that is printed whole.
 const LARGEST_SHOWN: usize = 1 << 20;
 const LARGEST_PRINTED: usize = 1 << 22;
 
@@ -77,37 +77,37 @@ struct Shown {
     nest: Nest,
     /// The class, with the numbers of that nest.
     class: Class,
-    /// Whether loops were turned.
-    is_turned: bool,
+    /// Whether loops were rotated.
+    is_rotated: bool,
     /// Nodes that the nest may have.
     largest: usize,
 }
 
 fn nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usize) -> Result<Shown> {
     let nest = fold.nest(class.root, largest);
-    let as_it_is = |nest| Shown { nest, class: class.clone(), is_turned: false, largest };
+    let as_it_is = |nest| Shown { nest, class: class.clone(), is_rotated: false, largest };
     let Some(how) = alignment(arguments) else { return Ok(as_it_is(nest)) };
     let nothing = Times::default();
     let first = class.streams.first().map_or(&nothing, |&stream| fold.stream(stream).times());
-    let turned = align(&nest, &how, fold.alphabet(), first)?;
-    if turned == nest {
+    let rotated = align(&nest, &how, fold.alphabet(), first)?;
+    if rotated == nest {
         return Ok(as_it_is(nest));
     }
-    Ok(Shown { class: class.with_nest(&turned), nest: turned, is_turned: true, largest })
+    Ok(Shown { class: class.with_nest(&rotated), nest: rotated, is_rotated: true, largest })
 }
 
-/// Says so when there was nothing to turn.
-fn note_unturned(arguments: &LoopsArgs, any_turned: bool) {
-    if any_turned {
+/// Notes that no loop was rotated.
+fn note_unrotated(arguments: &LoopsArgs, any_rotated: bool) {
+    if any_rotated {
         return;
     }
     let note = match alignment(arguments) {
         None => return,
-        Some(Align::Event(_)) => "no loop could be turned to begin at that event",
+        Some(Align::Event(_)) => "no loop could be rotated to begin at that event",
         Some(Align::Calls) => {
-            "no loop could be turned; are there calls? (--calls, or a format that has them)"
+            "no loop could be rotated; are there calls? (--calls, or a format that has them)"
         }
-        Some(Align::Gap) => "no loop could be turned; are there times?",
+        Some(Align::Gap) => "no loop could be rotated; are there times?",
     };
     show::notes(&[note.to_string()]);
 }
@@ -124,7 +124,7 @@ struct ClassTimes {
 /// With the loops of at most `most` streams.
 fn times_of(
     fold: &Fold,
-    Shown { nest, class, is_turned, largest }: &Shown,
+    Shown { nest, class, is_rotated, largest }: &Shown,
     most: usize,
 ) -> Result<ClassTimes> {
     let title = |index: StreamId| show::plain(fold.stream(index).title());
@@ -142,8 +142,8 @@ fn times_of(
     }
     if let Some(mut summed) = summed_times(fold, class, *largest)? {
         times.totals = summed.streams.iter().map(|&(index, total)| (title(index), total)).collect();
-        // Of loops that were turned, other iterations were measured.
-        if *is_turned {
+        // The sums are for the iterations of the loops before rotation.
+        if *is_rotated {
             summed.all.loops.clear();
         }
         times.loops.push((String::new(), summed.all));
@@ -159,23 +159,23 @@ fn print_json(arguments: &LoopsArgs, fold: &Fold, masked: Option<&Fold>) -> Resu
     show::print_json_line(|out| loopfold_json::loops::loops(out, loops, masked))
 }
 
-/// The classes one after the other; says so at their end when there was nothing to turn.
+/// Yields the classes one after the other; at their end, notes if no loop was rotated.
 fn class_nests<'a>(
     arguments: &'a LoopsArgs,
     fold: &'a Fold,
 ) -> Result<impl Iterator<Item = Result<ClassNest>> + 'a> {
     let mut classes = fold.classes()?.into_iter();
-    let mut any_turned = false;
+    let mut any_rotated = false;
     let mut is_done = false;
     Ok(std::iter::from_fn(move || {
         let Some(class) = classes.next() else {
             if !std::mem::replace(&mut is_done, true) {
-                note_unturned(arguments, any_turned);
+                note_unrotated(arguments, any_rotated);
             }
             return None;
         };
         let class_nest = nest_of(arguments, fold, &class, LARGEST_PRINTED).and_then(|shown| {
-            any_turned |= shown.is_turned;
+            any_rotated |= shown.is_rotated;
             let ClassTimes { totals, loops } = times_of(fold, &shown, 1)?;
             let times = loops.into_iter().next().map_or(Vec::new(), |(_, times)| times.loops);
             Ok(ClassNest { class: shown.class, nest: shown.nest, totals, times })
@@ -191,14 +191,14 @@ fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()>
     let shown = arguments.top.most().min(classes.len());
     let labels = Labels::new(fold, arguments.hex.on);
     let width = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).clamp(40, 200);
-    let mut any_turned = false;
+    let mut any_rotated = false;
     for (index, class) in classes[..shown].iter().enumerate() {
         if index > 0 {
             writeln!(out)?;
         }
         let largest = if arguments.full.on { LARGEST_PRINTED } else { LARGEST_SHOWN };
         let shown = nest_of(arguments, fold, class, largest)?;
-        any_turned |= shown.is_turned;
+        any_rotated |= shown.is_rotated;
         heading(out, fold, &shown.class, width)?;
         let times = times_of(fold, &shown, usize::MAX)?;
         let view = ClassView { nest: &shown.nest, events: class.events, times: &times.loops };
@@ -206,7 +206,7 @@ fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()>
         NestPrinter::new(&mut *out, view, &labels, NestSettings { width, full: arguments.full.on, depth })
             .print()?;
     }
-    note_unturned(arguments, any_turned);
+    note_unrotated(arguments, any_rotated);
     if shown < classes.len() {
         let rest = &classes[shown..];
         let streams: usize = rest.iter().map(|class| class.streams.len()).sum();

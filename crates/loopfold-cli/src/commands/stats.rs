@@ -14,7 +14,7 @@ use loopfold::sections;
 use loopfold::trace::TimesKept;
 use std::io::Write;
 
-/// The note of why a stream was given to its folder.
+/// The note on why its folder was chosen for a stream.
 const WHY_NOTE: &str = "why";
 
 pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
@@ -49,11 +49,11 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// What tables of whole program paths compare: the trace, the archive and the run.
+/// What tables of whole program paths compare: the trace, the archive and the execution.
 struct Sizes {
-    /// How long the run took, in nanoseconds.
+    /// The duration of the execution, in nanoseconds.
     time: Option<u64>,
-    /// The bytes of the traces, as far as they are noted.
+    /// The bytes of the traces, if they are noted.
     trace: Option<u64>,
     /// The bytes of the archive.
     archive: u64,
@@ -78,7 +78,7 @@ impl Sizes {
         Some(self.trace? as f64 / self.archive.max(1) as f64)
     }
 
-    /// How many of these bytes there are for each second of the run.
+    /// These bytes for each second of the execution.
     fn per_second(&self, bytes: Option<u64>) -> Option<f64> {
         let time = self.time.filter(|&time| time > 0)?;
         Some(bytes? as f64 / (time as f64 / 1e9))
@@ -89,7 +89,7 @@ fn rules_per_event(statistics: &Statistics) -> Option<f64> {
     (statistics.alphabet > 0).then(|| statistics.rules as f64 / statistics.alphabet as f64)
 }
 
-/// What the events cost; sizes and counts are shown even where there is too much to sum.
+/// The costs of events. Sizes and counts are shown even if the sums overflow.
 fn sums_of(fold: &Fold) -> Result<EventSums> {
     match fold.event_sums() {
         Err(error) if error.kind() == loopfold::ErrorKind::Limit => {
@@ -197,8 +197,8 @@ fn print(
     show::more(out, order.len() - limit(order.len()))
 }
 
-/// What else is known of a stream: its folder where that is not said above or was chosen
-/// for a reason, and what the source noted.
+/// The other notes of a stream: its folder if it is not printed above or was chosen for a reason,
+/// and the notes of the source.
 fn print_notes(out: &mut impl Write, stream: &FoldedStream, several_folders: bool) -> Result<()> {
     let mut line = |key: &str, value: &str| {
         writeln!(out, "{:>15}         {}: {}", "", show::plain(key), show::plain(value))

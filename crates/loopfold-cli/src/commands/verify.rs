@@ -1,5 +1,5 @@
-//! `loopfold verify`: checks archives from end to end, and grammars, which have no
-//! checksums but must make sense.
+//! `loopfold verify`: checks archives from end to end, and the syntax of grammars, which have no
+//! checksums.
 
 use crate::args::VerifyArgs;
 use crate::{Outcome, show};
@@ -71,7 +71,7 @@ fn print(name: &str, verified: &Result<Intact, String>) -> Result<()> {
     Ok(())
 }
 
-/// What was found, or what is wrong; an error when the file cannot be read at all.
+/// What was found, or what is wrong. Fails if the file cannot be read at all.
 fn verify(path: &Path) -> Result<Result<Intact, String>> {
     let mut input: Box<dyn Read + Send> =
         if path.as_os_str() == "-" { Box::new(std::io::stdin()) } else { Box::new(File::open(path)?) };

@@ -1,5 +1,5 @@
 //! Control flow as it was read: the text of the source `calls`, the log of `finstrument`,
-//! the tokens of `calls-binary`. What is written so can be read again as the same trace.
+//! the tokens of `calls-binary`. The output can be read again as the same trace.
 
 use anyhow::{Context as _, Result, bail};
 use loopfold::Fold;
@@ -29,7 +29,7 @@ impl Style {
         }
     }
 
-    /// The line of an event; nothing when this style has none for it.
+    /// The line of an event. Returns `None` if this style has none for it.
     pub(crate) fn line(self, meaning: &Meaning<'_>, hex: bool) -> Option<Vec<u8>> {
         let start: &[u8] = match (self, meaning.role) {
             (Style::Calls, Role::Leave) => return Some(b"return".to_vec()),
@@ -50,8 +50,8 @@ impl Style {
     }
 }
 
-/// What the threads of control flow are called; nothing for the stream of the input, which
-/// comes first. Nothing at all when the streams are not the threads of one such trace.
+/// The names of the threads of control flow; `None` for the stream of the input, which comes
+/// first. Returns `None` if the streams are not the threads of one such trace.
 pub(crate) fn threads(fold: &Fold) -> Option<Vec<Option<&str>>> {
     let id = |(index, stream): (usize, &'_ FoldedStream)| match stream.name().strip_prefix("thread ") {
         _ if Style::of(stream) != Style::Calls => None,
@@ -69,7 +69,7 @@ pub(crate) fn threads(fold: &Fold) -> Option<Vec<Option<&str>>> {
 /// The token that switches to a thread.
 pub(crate) fn thread_token(id: &str) -> Result<u32> {
     let number = id.parse().ok().filter(|&number: &u32| number < NUMBERS - 1);
-    let number = number.with_context(|| format!("--raw: {id} is no number of a thread"))?;
+    let number = number.with_context(|| format!("--raw: {id} is not the number of a thread"))?;
     Ok(THREAD | number)
 }
 
@@ -84,10 +84,10 @@ pub(crate) fn token(meaning: &Meaning<'_>, functions: &FunctionNames) -> Result<
         (Role::Enter, Name::Text(name)) => {
             let number = std::str::from_utf8(name).ok().and_then(|name| functions.number(name));
             let number = number.filter(|&number| number < NUMBERS);
-            let help = || format!("--raw: the number of {meaning} is not known; --names FILE tells it");
+            let help = || format!("--raw: the number of {meaning} is not known; --names FILE gives it");
             Ok(ENTER | number.with_context(help)?)
         }
-        _ => bail!("--raw: {meaning} is no event of control flow with numbers"),
+        _ => bail!("--raw: {meaning} is not a numbered event of control flow"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What events are called on a terminal.
+//! The labels of events on a terminal.
 
 use loopfold::trace::{Alphabet, is_harmless};
 use loopfold::{Fold, Symbol};
@@ -24,7 +24,7 @@ impl<'a> Labels<'a> {
     pub(crate) fn of(&self, symbol: Symbol) -> String {
         let meaning = self.alphabet.meaning(symbol);
         let label = if self.hex { format!("{meaning:#}") } else { meaning.to_string() };
-        // Lines that end as on Windows: the escape at each end would only be in the way.
+        // Lines that end as on Windows: an escape at the end of each would only be clutter.
         let label = label.strip_suffix("\\r").unwrap_or(&label);
         if label.trim().is_empty() { "␤".to_string() } else { label.to_string() }
     }

@@ -21,7 +21,7 @@ pub(crate) use sums::{duration_costs, metric_costs, print_sums};
 use anyhow::Result;
 use std::io::Write;
 
-/// Prints what is not a result.
+/// Prints notes, on standard error.
 pub(crate) fn notes(notes: &[String]) {
     let style = anstyle::AnsiColor::Yellow.on_default();
     for note in notes {
@@ -29,7 +29,7 @@ pub(crate) fn notes(notes: &[String]) {
     }
 }
 
-/// Says how many rows of a table are not shown.
+/// Prints how many rows of a table are not shown.
 pub(crate) fn more(out: &mut impl Write, left_out: usize) -> Result<()> {
     if left_out > 0 {
         writeln!(out, "{:>15}  … and {} more (--top 0 shows all)", "", count(left_out as u64))?;

@@ -1,4 +1,4 @@
-//! A nest on a terminal, made to be read.
+//! Prints a loop nest on a terminal.
 //!
 //! What fits on a line is written as in the papers, `(N K I D)^160`; a larger loop
 //! opens with its count and what it covers, and is indented. Long bodies are shortened
@@ -56,7 +56,7 @@ pub(crate) struct ClassView<'a> {
     pub(crate) nest: &'a Nest,
     /// The events of a stream.
     pub(crate) events: u64,
-    /// The times of the streams of the class, as far as they have any.
+    /// The times of the streams of the class that have times.
     pub(crate) times: &'a [(String, loopfold::questions::iterations::StreamTimes)],
 }
 
@@ -288,7 +288,7 @@ impl<'a, W: Write> NestPrinter<'a, W> {
         shown
     }
 
-    /// What is worth knowing of a loop: its size, its share, its times.
+    /// The remark on a loop: its size, its share, its times.
     fn remark(&self, at: usize, share: f64) -> String {
         let Node::Loop { times, length, .. } = self.view.nest.nodes[at] else { return String::new() };
         let mut parts = Vec::new();
@@ -316,7 +316,7 @@ impl<'a, W: Write> NestPrinter<'a, W> {
         let all: i128 = self.view.times.iter().map(|(_, times)| times.total).sum();
         let of_streams = self.times_of(at);
         let total: i128 = of_streams.iter().map(|(_, times)| times.times.total).sum();
-        // Where the same loop stands in other places too, its part of the time is not known.
+        // If the same loop also occurs elsewhere, its part of the time is not known.
         let known = all > 0 && of_streams.iter().all(|(_, times)| !times.shared);
         known.then(|| (total as f64 / all as f64).min(1.0))
     }

@@ -1,4 +1,4 @@
-//! Places in streams as text, and when it was.
+//! Places in streams as text, with their times.
 
 use super::{count, duration, plain};
 use anyhow::Result;
@@ -6,7 +6,7 @@ use loopfold::questions::clock::EventClock;
 use loopfold::questions::find::{Found, Place};
 use loopfold::{Fold, StreamId};
 
-/// Places with when they were.
+/// Formats places with their times.
 pub(crate) struct Clock<'a> {
     fold: &'a Fold,
     clock: EventClock<'a>,
@@ -27,7 +27,7 @@ impl<'a> Clock<'a> {
         Ok(self.clock.since_first(stream, position)?.map(duration))
     }
 
-    /// Of the first occurrences in these streams the one that began first, if that is known.
+    /// The earliest of the first occurrences in these streams, if their times are known.
     pub(crate) fn earliest(&mut self, found: &Found<'_>, streams: &[StreamId]) -> Result<Option<Place>> {
         Ok(self.clock.earliest(found, streams)?)
     }

@@ -1,4 +1,4 @@
-//! A sequence of events on a terminal: what repeats in it is written once, and lines are
+//! Prints a sequence of events on a terminal: each loop in it is written once, and lines are
 //! no wider than the terminal.
 
 use super::{Labels, plural, shorten};
@@ -7,8 +7,8 @@ use loopfold::fold::FoldBuilder;
 use loopfold::folders::{Folder as _, Outermost};
 use loopfold::questions::nest::{Nest, Node};
 
-/// The lines of a sequence, each at most `width` wide. Where there are many more than
-/// `most`, the others are a number of events.
+/// The lines of a sequence, each at most `width` wide. Of lines far beyond `most`, only the
+/// number of events is shown.
 pub(crate) fn subpath_lines(
     labels: &Labels<'_>,
     events: &[Symbol],
@@ -36,7 +36,7 @@ pub(crate) fn nest_lines(labels: &Labels<'_>, nest: &Nest, width: usize, most: u
         }
     }
     let mut shown: Vec<String> = Vec::new();
-    // A line or two are as good as what would stand for them.
+    // A line or two are no longer than the number of their events.
     let left_out = if lines.len() > most.saturating_add(2) { lines.split_off(most) } else { Vec::new() };
     shown.extend(lines.into_iter().map(|(line, _)| line));
     if !left_out.is_empty() {
@@ -48,7 +48,7 @@ pub(crate) fn nest_lines(labels: &Labels<'_>, nest: &Nest, width: usize, most: u
     shown
 }
 
-/// An event with the beginnings and the ends of loops at it.
+/// An event with the parentheses of the loops that start or end at it.
 struct Word {
     text: String,
     /// How many events of the sequence it stands for.

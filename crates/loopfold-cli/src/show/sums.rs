@@ -1,4 +1,4 @@
-//! What events cost: tables of their durations and metrics, on a terminal and for JSON.
+//! The costs of events: tables of their durations and metrics, on a terminal and for JSON.
 
 use super::{Labels, count, duration, percent, plain, shorten};
 use anyhow::Result;
@@ -8,7 +8,7 @@ use loopfold::questions::sums::EventSums;
 use loopfold_json::stats::{CostTable, EventCost};
 use std::io::Write;
 
-/// What a table shows of an event.
+/// A row of a table: one event.
 trait Cost: Copy {
     fn known(&self) -> u64;
     fn size(&self) -> f64;
@@ -108,7 +108,7 @@ pub(crate) fn print_sums(
     }
 }
 
-/// What the events cost by duration, for JSON.
+/// The durations of events, for JSON.
 pub(crate) fn duration_costs(fold: &Fold, sums: &EventSums) -> Option<CostTable<DurationSum, i128>> {
     let durations = sums.durations.as_ref()?;
     let Ranking { events, known, .. } = Ranking::of(fold, durations);
@@ -116,7 +116,7 @@ pub(crate) fn duration_costs(fold: &Fold, sums: &EventSums) -> Option<CostTable<
     Some(CostTable { known, total, events })
 }
 
-/// What the events cost by each metric, for JSON.
+/// The sums of each metric, for JSON.
 pub(crate) fn metric_costs<'a>(
     fold: &'a Fold,
     sums: &'a EventSums,

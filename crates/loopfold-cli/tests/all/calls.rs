@@ -1,5 +1,5 @@
 //! Control flow from the outside: nothing is lost between the trace and `cat`, functions
-//! get their names, and what is odd is told.
+//! get their names, and what is odd is reported.
 
 use crate::support::{Folder, run, run_with_input};
 use loopfold_testing::Rng;
@@ -45,7 +45,7 @@ fn threads_are_written_one_after_the_other() {
     assert_eq!(written, "1\nthread 7\ncall f\nreturn\nthread a b\nx\n");
     assert_eq!(run_with_input(&["cat", "--format", "calls", "-"], written.as_bytes()).ok().text(), written);
     assert_eq!(run(&["cat", &trace, "--stream", "thread 7"]).ok().text(), "thread 7\ncall f\nreturn\n");
-    // Several traces are told apart by their names, as everywhere.
+    // Several traces are distinguished by their names, as everywhere.
     let both = run(&["cat", &trace, &folder.file("y.calls", "thread 1\nx\n")]).ok().text();
     assert!(both.contains("y.calls: thread 1\tx\n"), "{both}");
 }
@@ -99,12 +99,12 @@ fn functions_have_names_from_beside_the_trace_or_as_asked() {
     let names = folder.file("names.json", NAMES);
     let piped = run_with_input(&["cat", "--format", "calls-binary", "--names", &names, "-"], &tokens).ok();
     assert_eq!(piped.text(), with);
-    // What lies beside the trace by chance is no error; what was asked for is.
-    let chance = folder.file("x.json", "[1, 2]");
+    // A wrong file beside the trace is no error; one that the user names is.
+    let other = folder.file("x.json", "[1, 2]");
     let run_on = cat(&[]);
     assert_eq!(run_on.text(), without);
     assert!(run_on.err.contains("functions have no names"), "{}", run_on.err);
-    run(&["cat", &trace, "--names", &chance]).fails_with(&["x.json", "a list \"functions\""]);
+    run(&["cat", &trace, "--names", &other]).fails_with(&["x.json", "a list \"functions\""]);
     let nameless = folder.file("nameless.json", r#"{"functions": [{"name": "a"}, {"id": 1}]}"#);
     run(&["cat", &trace, "--names", &nameless]).fails_with(&["function 1", "\"name\""]);
     run(&["cat", &trace, "--names", &folder.at("none.json")]).fails_with(&["none.json"]);

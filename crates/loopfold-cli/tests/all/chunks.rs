@@ -30,7 +30,7 @@ fn fold_stats_and_verify_know_chunks() {
     // 360 events, 16 a chunk.
     assert_eq!(verified["archives"][0]["chunks"], json!(23));
     assert_eq!(run(&["cat", &chunked]).ok().text(), run(&["cat", &plain]).ok().text());
-    // Other archives are written without, and that is told.
+    // Other archives are written without, with a note.
     let merged = folder.at("merged.fold");
     assert!(run(&["merge", &chunked, &plain, "-o", &merged]).ok().err.contains("chunks"));
     assert!(run(&["fold", &chunked, "-o", &merged]).ok().err.contains("chunks"));

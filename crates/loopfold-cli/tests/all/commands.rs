@@ -151,10 +151,10 @@ fn loops_show_times_and_the_slowest_iteration() {
 }
 
 #[test]
-fn loops_can_be_turned() {
+fn loops_can_be_rotated() {
     let lines = "x\n".to_string() + &"a\nb\nc\n".repeat(5) + "y\n";
-    let turned = run_with_input(&["loops", "-", "--align", "b"], lines.as_bytes()).ok().text();
-    assert!(turned.contains("(bca)^4"), "{turned}");
+    let rotated = run_with_input(&["loops", "-", "--align", "b"], lines.as_bytes()).ok().text();
+    assert!(rotated.contains("(bca)^4"), "{rotated}");
     let plain = run_with_input(&["loops", "-"], lines.as_bytes()).ok().text();
     assert!(plain.contains("(abc)^5"), "{plain}");
 }
@@ -207,7 +207,7 @@ fn an_archive_by_another_folder_is_folded_again() {
 }
 
 #[test]
-fn projections_apply_to_sources_and_archives_alike() {
+fn projections_apply_to_sources_and_to_archives() {
     let folder = Folder::new();
     let log =
         "1 1.0 open(\"a\") = -1 ENOENT (No such file)\n1 1.1 open(\"b\") = 3\n1 1.2 read(3, \"\", 9) = 0\n";
@@ -321,7 +321,7 @@ fn a_field_that_no_event_has_is_an_error() {
 }
 
 #[test]
-fn tables_are_known_by_their_ending() {
+fn tables_are_recognized_by_their_extension() {
     let folder = Folder::new();
     let table = folder.file("t.csv", "name,dur (us)\na,1\nb,2\na,1\nb,2\n");
     run(&["loops", &table]).fails_with(&["name", "dur (us)", "--event"]);
@@ -335,9 +335,10 @@ fn what_was_asked_for_and_not_found_is_noted() {
     let run_select = run_with_input(&["loops", "-", "--select", "nothing=(x)"], lines).ok();
     assert!(run_select.err.contains("2 lines do not match --select"), "{}", run_select.err);
     let aligned = run_with_input(&["loops", "-", "--align", "zzz"], b"a\nb\na\nb\na\nb\n").ok();
-    assert!(aligned.err.contains("could be turned"), "{}", aligned.err);
-    let turned = run_with_input(&["loops", "-", "--align", "b", "--json"], b"a\nb\na\nb\na\nb\n").ok().json();
-    assert_eq!(turned["classes"][0]["folded"], 4);
+    assert!(aligned.err.contains("could be rotated"), "{}", aligned.err);
+    let rotated =
+        run_with_input(&["loops", "-", "--align", "b", "--json"], b"a\nb\na\nb\na\nb\n").ok().json();
+    assert_eq!(rotated["classes"][0]["folded"], 4);
 }
 
 #[test]

@@ -16,11 +16,11 @@ use loopfold_testing::mpi::{self, Call, Program, repeat};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// A file of text for each process. Functions cannot be told in it.
+/// A file of text for each process. It has no functions.
 fn files(folder: &Folder, program: &Program) -> Vec<String> {
     let text = |calls: &Vec<Call>| -> String {
-        let is_told = |call: &&Call| !matches!(call, Call::Enter(_) | Call::Leave(_));
-        calls.iter().filter(is_told).map(|call| call.text() + "\n").collect()
+        let has_text = |call: &&Call| !matches!(call, Call::Enter(_) | Call::Leave(_));
+        calls.iter().filter(has_text).map(|call| call.text() + "\n").collect()
     };
     texts(folder, &program.iter().map(text).collect::<Vec<_>>())
 }
@@ -47,14 +47,14 @@ fn of_kind<'a>(json: &'a Value, kind: &str) -> Vec<&'a Value> {
 
 /// The name, shape, directions and departures of each topology, and how often it occurs.
 fn topologies(json: &Value) -> Vec<(String, Value, Value, [u64; 2], u64)> {
-    let told = |pattern: &&Value| {
+    let found = |pattern: &&Value| {
         let topology = Some(&pattern["topology"]).filter(|topology| !topology.is_null())?;
         let name = topology["name"].as_str()?.to_string();
-        let departs = [topology["missing"].as_u64()?, topology["extra"].as_u64()?];
+        let deviation = [topology["missing"].as_u64()?, topology["extra"].as_u64()?];
         let (shape, directions) = (topology["shape"].clone(), topology["directions"].clone());
-        Some((name, shape, directions, departs, pattern["count"].as_u64()?))
+        Some((name, shape, directions, deviation, pattern["count"].as_u64()?))
     };
-    of_kind(json, "communication").iter().filter_map(told).collect()
+    of_kind(json, "communication").iter().filter_map(found).collect()
 }
 
 /// The file of an archive that is made by the library.
@@ -93,19 +93,19 @@ fn sp_exchanges_with_all_others() {
     let text = patterns(&inputs, &[]).ok().text();
     assert!(text.contains("#1  all-to-all"), "{text}");
     assert!(text.contains("401 times in 2 places, 96 events of 4 processes each"), "{text}");
-    assert!(!text.contains("without another end"), "{text}");
+    assert!(!text.contains("unmatched"), "{text}");
 }
 
 #[test]
 fn lu_is_two_wavefronts_in_a_mesh() {
     let folder = Folder::new();
     let json = json_of(&files(&folder, &mpi::lu(4, 4, 31, 20)), &[]);
-    let told = topologies(&json);
-    let mesh = told.iter().find(|told| told.0 == "mesh").unwrap();
+    let found = topologies(&json);
+    let mesh = found.iter().find(|found| found.0 == "mesh").unwrap();
     assert_eq!((&mesh.1, mesh.3), (&json!([4, 4]), [0, 0]));
-    let mut waves: Vec<_> = told.iter().filter(|told| told.0 == "wavefront").collect();
+    let mut waves: Vec<_> = found.iter().filter(|found| found.0 == "wavefront").collect();
     waves.sort_by_key(|wave| wave.2[0] == "down");
-    assert_eq!(waves.len(), 2, "{told:?}");
+    assert_eq!(waves.len(), 2, "{found:?}");
     for (wave, direction) in waves.iter().zip(["up", "down"]) {
         assert_eq!((&wave.1, &wave.2), (&json!([4, 4]), &json!([direction, direction])));
         assert_eq!((wave.3, wave.4), ([0, 0], 20 * 31));
@@ -121,13 +121,13 @@ fn a_weather_model_has_collective_patterns_and_functions() {
     let collective = |json: &Value| -> Vec<(u64, usize, usize)> {
         let communication = of_kind(json, "communication");
         let all = communication.iter().filter(|pattern| pattern["collective"] == true);
-        let told = |pattern: &&&Value| {
+        let found = |pattern: &&&Value| {
             let events = pattern["events"]["rank 0"].as_array().unwrap().len();
             (pattern["count"].as_u64().unwrap(), events, pattern["processes"].as_array().unwrap().len())
         };
-        let mut told: Vec<_> = all.map(|pattern| told(&pattern)).collect();
-        told.sort_unstable();
-        told
+        let mut found: Vec<_> = all.map(|pattern| found(&pattern)).collect();
+        found.sort_unstable();
+        found
     };
     // Figure 8: the shorter one is how the longer one begins, and occurs elsewhere.
     let figure = [(60, 5, 16), (116, 3, 16)];
@@ -190,7 +190,7 @@ fn the_matrix_has_all_that_was_sent() {
 }
 
 #[test]
-fn messages_without_another_end_are_found() {
+fn unmatched_messages_are_found() {
     let folder = Folder::new();
     let program = mpi::sp(30);
     let lost_receive = {
@@ -245,10 +245,10 @@ fn messages_without_another_end_are_found() {
     let one = folder
         .file("rank-0.txt", std::fs::read_to_string(&inputs[0]).unwrap() + "MPI_Send dest=1 tag=9 comm=0\n");
     let text = patterns(&[&[one], &inputs[1..]].concat(), &[]).ok().text();
-    assert!(text.contains("\n1 message without another end\n    1 send is never received: "), "{text}");
+    assert!(text.contains("\n1 message unmatched\n    1 send is never received: "), "{text}");
     let two = folder.file("rank-0.txt", "MPI_Send dest=1 tag=9 comm=0\nMPI_Send dest=1 tag=9 comm=0\n");
     let text = patterns(&[&[two], &inputs[1..]].concat(), &[]).ok().text();
-    assert!(text.contains(" messages without another end\n"), "{text}");
+    assert!(text.contains(" messages unmatched\n"), "{text}");
 }
 
 #[test]
@@ -317,10 +317,10 @@ fn receives_from_anyone_are_matched_where_one_alone_can_have_sent() {
         // A master does not know whose answer comes first.
         let master = format!("MPI_Recv src={any} tag=1 comm=0\n").repeat(30);
         let worker = "MPI_Send dest=0 tag=1 comm=0\n".repeat(10);
-        let told = patterns(&texts(&folder, &[&master, &worker, &worker, &worker]), &["--json"]);
-        let json = told.json();
+        let found = patterns(&texts(&folder, &[&master, &worker, &worker, &worker]), &["--json"]);
+        let json = found.json();
         assert_eq!((&json["unmatched"], &json["unresolved"]), (&json!([]), &json!(30)));
-        assert!(told.err.contains("30 receives from anyone"), "{}", told.err);
+        assert!(found.err.contains("30 receives from anyone"), "{}", found.err);
         // One receive too many, and one too few.
         let more = master.clone() + &format!("MPI_Recv src={any} tag=1 comm=0\n").repeat(2);
         let json = patterns(&texts(&folder, &[&more, &worker, &worker, &worker]), &["--json"]).json();
@@ -374,9 +374,9 @@ fn to_and_fro_in_one_call_is_a_ring() {
             format!("MPI_Allreduce comm=0\n{shift}MPI_Wait\n{shift}").repeat(12)
         };
         let json = json_of(&texts(&folder, &(0..size).map(ring).collect::<Vec<_>>()), &[]);
-        let told = topologies(&json);
-        assert_eq!(told[0].0, "ring", "{told:?}");
-        assert_eq!((&told[0].1, &told[0].2, told[0].3), (&json!([size]), &json!(["up"]), [0, 0]));
+        let found = topologies(&json);
+        assert_eq!(found[0].0, "ring", "{found:?}");
+        assert_eq!((&found[0].1, &found[0].2, found[0].3), (&json!([size]), &json!(["up"]), [0, 0]));
         assert_eq!(json["matrix"].as_array().unwrap().len(), size);
         assert_eq!(
             (&json["matrix"][0]["messages"], &json["matrix"][0]["bytes"]),
@@ -386,7 +386,7 @@ fn to_and_fro_in_one_call_is_a_ring() {
 }
 
 #[test]
-fn messages_in_divided_communicators_are_told_in_ranks_of_the_world() {
+fn messages_in_divided_communicators_have_ranks_of_the_world() {
     let folder = Folder::new();
     // Columns of a grid of 3 by 4, in which ranks count from the last row on; rank 11 is in none
     // of the communicators that were made before.
@@ -422,7 +422,9 @@ fn messages_in_divided_communicators_are_told_in_ranks_of_the_world() {
     channels.sort_by_key(|channel| channel[0].as_u64());
     assert_eq!(json!(channels), json!(expected));
     assert!(
-        topologies(&json).iter().all(|told| (told.0.as_str(), &told.1, told.4) == ("ring", &json!([3]), 9))
+        topologies(&json)
+            .iter()
+            .all(|found| (found.0.as_str(), &found.1, found.4) == ("ring", &json!([3]), 9))
     );
     let text = patterns(&inputs, &[]).ok().text();
     assert!(text.contains("rank 0  S4R8 Barrier"), "{text}");
@@ -433,14 +435,14 @@ fn processes_without_a_file_are_no_error() {
     let folder = Folder::new();
     let program = mpi::lu(2, 3, 5, 6);
     let inputs = files(&folder, &program);
-    let told = patterns(&inputs[..5], &["--json"]).ok();
-    let json = told.json();
+    let found = patterns(&inputs[..5], &["--json"]).ok();
+    let json = found.json();
     let lost = program[5].iter().filter(|call| matches!(call, Call::Send(..) | Call::Receive(..))).count();
     assert_eq!((&json["unmatched"], &json["absent"]), (&json!([]), &json!(lost)));
     assert!(
-        told.err.contains(&format!("{lost} messages to or from processes of which there is no trace")),
+        found.err.contains(&format!("{lost} messages to or from processes that are not in the trace")),
         "{}",
-        told.err
+        found.err
     );
     let one = patterns(&inputs[2..3], &["--json"]).ok().json();
     assert_eq!((of_kind(&one, "communication").len(), &one["unmatched"]), (0, &json!([])));
@@ -564,8 +566,8 @@ fn hostile_names_do_no_harm() {
     let fold = folders::fold_trace(collector.finish().unwrap(), &SequiturRuns, 1).unwrap();
     let inputs = archive_of(&folder, &fold);
     for more in [&[][..], &["--json"], &["--full", "--processes"], &["--matrix"]] {
-        let told = patterns(&inputs, more).ok();
-        assert!(!told.out.contains(&0x1b) && !told.err.contains('\u{1b}'), "{more:?} {}", told.text());
+        let found = patterns(&inputs, more).ok();
+        assert!(!found.out.contains(&0x1b) && !found.err.contains('\u{1b}'), "{more:?} {}", found.text());
     }
     let text = patterns(&inputs, &[]).ok().text();
     assert!(text.contains("communicator \\u{1b}[2J"), "{text}");
@@ -588,8 +590,8 @@ fn hostile_names_do_no_harm() {
     assert!(!patterns(&archive, &["--json"]).ok().out.contains(&0x1b));
 }
 
-/// An archive of two streams that claims many events.
-fn claims(folder: &Folder, rounds: u64, list: usize) -> [String; 1] {
+/// An archive of two streams that declares many events.
+fn huge_archive(folder: &Folder, rounds: u64, list: usize) -> [String; 1] {
     let mut alphabet = Alphabet::default();
     let mut event = |role, key: &str, peer: usize| {
         let peers = vec![peer.to_string(); list].join(",");
@@ -618,17 +620,17 @@ fn whatever_an_archive_claims_there_is_an_end() {
     let folder = Folder::new();
     // Some million events; 2^60; and each of these 1000 messages.
     for (rounds, list) in [(1u64 << 11, 1), (1 << 11, 1000), (1 << 30, 1), (1 << 30, 1000)] {
-        let archive = claims(&folder, rounds, list);
-        let told = patterns(&archive, &["--json"]).ok();
-        let json = told.json();
+        let archive = huge_archive(&folder, rounds, list);
+        let found = patterns(&archive, &["--json"]).ok();
+        let json = found.json();
         let times = |messages: u64| messages.saturating_mul(list as u64);
         assert_eq!(json["matrix"][0]["messages"], json!(times(rounds * (rounds + 1))));
         assert_eq!(json["disagreements"], json!([]));
         if times(rounds * rounds) < u64::MAX {
             assert_eq!(json["unmatched"][0]["count"], json!(times(2 * rounds)));
         }
-        let is_cut = told.err.contains("do not go together");
-        assert_eq!(is_cut, rounds > 1 << 20, "{}", told.err);
+        let is_cut = found.err.contains("do not go together");
+        assert_eq!(is_cut, rounds > 1 << 20, "{}", found.err);
         patterns(&archive, &[]).ok();
     }
 }
@@ -707,10 +709,10 @@ fn known_topologies_are_called_by_their_names() {
         if ["hypercube", "butterfly"].contains(&layout) {
             shape = vec![2; shape[0].ilog2() as usize];
         }
-        let told = topologies(&json);
-        assert!(!told.is_empty(), "{name} {order}: {}", json["patterns"][0]["channels"]);
+        let found = topologies(&json);
+        assert!(!found.is_empty(), "{name} {order}: {}", json["patterns"][0]["channels"]);
         assert_eq!(
-            (told[0].0.replace(' ', "-").as_str(), &told[0].1, told[0].3, told[0].4),
+            (found[0].0.replace(' ', "-").as_str(), &found[0].1, found[0].3, found[0].4),
             (layout, &json!(shape), [0, 0], 8),
             "{name} {order}"
         );
@@ -735,9 +737,9 @@ fn a_channel_more_or_less_is_a_departure() {
             round[1].retain(|call| !matches!(call, Call::Send(0, ..)));
             round[0].retain(|call| !matches!(call, Call::Receive(1, ..)));
         });
-        let told = topologies(&json_of(&files(&folder, &lost), &[]));
+        let found = topologies(&json_of(&files(&folder, &lost), &[]));
         let (layout, _) = name.split_once(':').unwrap();
-        assert_eq!((told[0].0.as_str(), told[0].3, told[0].4), (layout, [1, 0], 8), "{name}");
+        assert_eq!((found[0].0.as_str(), found[0].3, found[0].4), (layout, [1, 0], 8), "{name}");
         if layout == "all-to-all" {
             continue;
         }
@@ -746,8 +748,8 @@ fn a_channel_more_or_less_is_a_departure() {
             round[0].push(Call::Send(far as u32, 2, 8));
             round[far].push(Call::Receive(0, 2, 8));
         });
-        let told = topologies(&json_of(&files(&folder, &added), &[]));
-        assert_eq!((told[0].0.as_str(), told[0].3, told[0].4), (layout, [0, 1], 8), "{name}");
+        let found = topologies(&json_of(&files(&folder, &added), &[]));
+        assert_eq!((found[0].0.as_str(), found[0].3, found[0].4), (layout, [0, 1], 8), "{name}");
     }
 }
 

@@ -96,13 +96,13 @@ fn costs_from_the_trace() {
         (&json!(["read", "write"]), &json!(5), &json!(225))
     );
     assert_eq!(duration.json()["total"], 300);
-    assert!(duration.err.contains("says nothing of close"), "{}", duration.err);
+    assert!(duration.err.contains("has no value for close"), "{}", duration.err);
     let text = ask(&["--cost", "duration", "--min-cost", "0.2us"]).ok().text();
     assert!(text.contains("at least 200 ns together, 66.7 % of 300 ns"), "{text}");
     let metric = ask(&["--cost", "pages", "--json"]).ok().json();
     assert_eq!((&metric["total"], &metric["cost_of"]), (&json!(20), &json!("pages")));
     ask(&["--cost", "pagse"]).fails_with(&["pagse", "pages", "no such file"]);
-    run_with_input(&["hot", "--cost", "duration", "-"], b"a\nb\n").fails_with(&["knows no durations"]);
+    run_with_input(&["hot", "--cost", "duration", "-"], b"a\nb\n").fails_with(&["has no durations"]);
     let negative = folder.file("n.csv", "name,score\na,1\nb,-2\na,1\n");
     let arguments = ["hot", &negative, "--event", "name", "--metric", "score", "--cost", "score"];
     run(&arguments).fails_with(&["score", "b cannot cost -2"]);
@@ -117,12 +117,12 @@ fn costs_from_a_file() {
     let given = run_with(&costs).ok();
     assert_eq!(given.json()["total"], 130);
     assert_eq!(given.json()["subpaths"][0]["cost"], 130);
-    assert!(given.err.contains("says nothing of d, which count as nothing"), "{}", given.err);
+    assert!(given.err.contains("has no value for d, which cost 0"), "{}", given.err);
     for (content, expected) in [
         ("a 1\nbx 3\n", &["line 2", "\"bx\""][..]),
         ("a 1\nB c 3\n", &["line 2", "\"B c\"", "near are: b c"]),
         ("a\n", &["line 1", "an event and a number"]),
-        ("a one\n", &["line 1", "\"one\" is no number"]),
+        ("a one\n", &["line 1", "\"one\" is not a number"]),
         ("a -1\n", &["line 1", "cannot cost -1"]),
         ("a nan\n", &["line 1", "cannot cost NaN"]),
         ("a inf\n", &["line 1", "cannot cost inf"]),
@@ -192,19 +192,19 @@ fn archive_of(folder: &Folder, times: u64, streams: usize) -> String {
     }
     let mut bytes = Vec::new();
     archive::write(&builder.finish(), &mut bytes).unwrap();
-    folder.file("claims.fold", bytes)
+    folder.file("huge.fold", bytes)
 }
 
 #[test]
 fn an_archive_that_claims_any_number_of_events() {
     let folder = Folder::new();
-    let claims = archive_of(&folder, 1 << 30, 1);
-    let hot = run(&["hot", &claims, "--json"]).ok().json();
+    let huge = archive_of(&folder, 1 << 30, 1);
+    let hot = run(&["hot", &huge, "--json"]).ok().json();
     assert_eq!(hot["subpaths"][0]["count"], (1u64 << 30) * ((1u64 << 30) - 1));
-    let text = run(&["hot", &claims]).ok().text();
+    let text = run(&["hot", &huge]).ok().text();
     assert!(text.contains("b^2") && !text.contains('\x1b'), "{text}");
-    run(&["hot", &claims, "--all", "--min-cost", "1", "--json"]).ok();
-    run(&["hot", &claims, "--method", "paper", "--min-cost", "1"]).ok();
+    run(&["hot", &huge, "--all", "--min-cost", "1", "--json"]).ok();
+    run(&["hot", &huge, "--method", "paper", "--min-cost", "1"]).ok();
     // Together they have more events than 64 bits can count.
     run(&["hot", &archive_of(&folder, 1 << 31, 9)]).fails_with(&["2^64"]);
 }

@@ -1,5 +1,5 @@
 //! The index of functions from the outside: written where it is of use, shown, checked, and
-//! made anew by `merge`.
+//! rebuilt by `merge`.
 
 use crate::support::{Folder, run};
 use loopfold::archive::{self, SectionKind};

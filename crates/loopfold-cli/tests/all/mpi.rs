@@ -1,4 +1,4 @@
-//! Traces of MPI: text with a file for each rank, and OTF2 archives by their anchors and folders.
+//! MPI traces: text with a file for each rank, and OTF2 archives by their anchor files and directories.
 //! That archives are read rightly is tested where they are read, in `loopfold-otf2`.
 
 use crate::support::{Folder, Run, binary, run, run_with_input};
@@ -72,7 +72,7 @@ fn an_archive_is_no_pipe_and_no_folder_without_an_anchor() {
     run(&["loops", "--format", "otf2", path]).fails_with(&[path, "is a directory", "OTF2"]);
 }
 
-/// An archive that the OTF2 library wrote; nothing if it is not there.
+/// An archive that the OTF2 library wrote. Returns `None` without the library.
 fn otf2_archive(folder: &Folder, kind: &str) -> Option<String> {
     let archive = folder.at(kind);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../loopfold-otf2/tests/archive.py");
@@ -122,7 +122,7 @@ fn bad_archives_are_an_error_or_the_rest_is_read() {
     let Some(archive) = otf2_archive(&folder, "write") else { return };
     let stats = |arguments: &[&str]| run(&[&["stats", "--json", "--mpi-only"], arguments].concat());
     let whole = stats(&[&archive]).ok().json()["events"].as_u64().unwrap();
-    // A rank that died in a call: what it did is told, and that it never came back.
+    // A rank that died in a call: its events are emitted, and the open call is noted.
     let odd = run(&["stats", &archive, "--top", "0"]).ok().text();
     assert!(odd.contains("open-calls: 2") && odd.contains("unfinished-requests: 1"), "{odd}");
     // A location that was cut.
@@ -147,14 +147,14 @@ fn bad_archives_are_an_error_or_the_rest_is_read() {
     assert_eq!(rest.json()["events"], 1);
     // No MPI at all.
     let Some(users) = otf2_archive(&folder, "users") else { return };
-    stats(&[&users]).fails_with(&["no calls of MPI", "--mpi-only"]);
+    stats(&[&users]).fails_with(&["no MPI calls", "--mpi-only"]);
     let rest = stats(&[&users, "--lenient"]).ok();
-    assert!(rest.err.contains("no calls of MPI"), "{}", rest.err);
+    assert!(rest.err.contains("no MPI calls"), "{}", rest.err);
     assert_eq!(run(&["stats", "--json", &users]).ok().json()["events"], 4);
 }
 
 #[test]
-fn peers_are_told_in_the_grid_of_an_archive() {
+fn peers_are_rewritten_in_the_grid_of_an_archive() {
     let folder = Folder::new();
     let Some(archive) = otf2_archive(&folder, "write") else { return };
     let sends = |peers: &str| {

@@ -1,5 +1,5 @@
 //! Paths of functions from the outside: what `find` prints for them, batches of queries,
-//! and what it makes of hostile names, bad queries and archives that claim anything.
+//! and how it handles hostile names, bad queries and archives that declare huge sizes.
 
 use crate::support::{Folder, Run, run, run_with_input, shell};
 use loopfold::archive;
@@ -7,7 +7,7 @@ use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::trace::{Alphabet, Event, Field, Role, Value};
 use serde_json::json;
 
-/// `f` runs through B1 B2 B3 twice, once interrupted by calls of `g` and of itself.
+/// `f` executes B1 B2 B3 twice, once interrupted by calls of `g` and of itself.
 const TRACE: &str = "call main\n1\ncall f\nB1\ncall g\nx\nreturn\nB2\ncall f\nB1\nB2\nB3\nreturn\nB3\nreturn\n2\n\
                      call f\nB1\nx\nB3\nreturn\nreturn\n";
 
@@ -47,7 +47,7 @@ fn a_path_is_counted_and_located() {
 }
 
 #[test]
-fn json_tells_the_same() {
+fn json_has_the_same_answer() {
     let folder = Folder::new();
     let trace = folder.file("t.calls", TRACE);
     let shown = run(&["find", &trace, "f: B1 B2 B3", "--json", "--nth", "2"]).ok().json();
@@ -73,15 +73,15 @@ fn json_tells_the_same() {
 fn what_was_done_is_explained() {
     let folder = Folder::new();
     let trace = folder.file("t.calls", TRACE);
-    let told = run(&["find", &trace, "f: B1", "--count", "--explain", "--method", "1"]).ok();
-    assert_eq!(told.text(), "3\n");
+    let found = run(&["find", &trace, "f: B1", "--count", "--explain", "--method", "1"]).ok();
+    assert_eq!(found.text(), "3\n");
     for part in ["opened in", "f: scheme 1 (unfolded), it was asked for", "; 22 events unfolded; searched in"]
     {
-        assert!(told.err.contains(part), "{part}: {}", told.err);
+        assert!(found.err.contains(part), "{part}: {}", found.err);
     }
-    let told = run(&["find", &trace, "f: B1", "--explain", "--json", "--method", "folded"]).ok().json();
-    assert!(told["open_ns"].is_u64() && told["searches"][0]["search_ns"].is_u64(), "{told}");
-    let search = &told["searches"][0];
+    let found = run(&["find", &trace, "f: B1", "--explain", "--json", "--method", "folded"]).ok().json();
+    assert!(found["open_ns"].is_u64() && found["searches"][0]["search_ns"].is_u64(), "{found}");
+    let search = &found["searches"][0];
     assert_eq!((&search["scheme"], &search["function"]), (&json!("folded"), &json!("f")));
     assert_eq!(search["rules"]["touched"], search["rules"]["all"]);
     run(&["find", &trace, "B1", "--explain"]).fails_with(&["--explain is for paths"]);
@@ -115,9 +115,9 @@ fn what_an_archive_has_beside_its_rules_is_used() {
     folder.file("other.fold", bytes);
     assert_eq!(asked(&other, "2").text(), expected);
     run(&["find", &other, "f: B1 B2", "--method", "1"]).fails_with(&["chunk 6 of 6"]);
-    let told = run(&["find", &other, "f: B1 B2", "--all", "--method", "1", "--lenient"]).ok();
-    assert_eq!(told.text(), expected);
-    assert!(told.err.contains("chunk 6 of 6") && told.err.contains("unfolded"), "{}", told.err);
+    let found = run(&["find", &other, "f: B1 B2", "--all", "--method", "1", "--lenient"]).ok();
+    assert_eq!(found.text(), expected);
+    assert!(found.err.contains("chunk 6 of 6") && found.err.contains("unfolded"), "{}", found.err);
 }
 
 #[test]
@@ -135,9 +135,9 @@ fn a_pattern_stands_for_all_functions_that_have_the_blocks() {
     assert_eq!(all, "t.calls\t18\t18\tf\tmain > f\nt.calls\t5\t5\tg\tmain > f > g\n");
     assert_eq!(run(&["find", &trace, "*: x", "--first"]).ok().text(), "t.calls\t5\t5\tg\n");
     assert_eq!(run(&["find", &trace, "*: x", "--nth", "2"]).ok().text(), "t.calls\t5\t5\tg\n");
-    let told = run(&["find", &trace, "*: x", "--json"]).ok().json();
-    assert_eq!(told["functions"], json!([{"function": "f", "count": 1}, {"function": "g", "count": 1}]));
-    assert_eq!(told["first"]["function"], "g");
+    let found = run(&["find", &trace, "*: x", "--json"]).ok().json();
+    assert_eq!(found["functions"], json!([{"function": "f", "count": 1}, {"function": "g", "count": 1}]));
+    assert_eq!(found["first"]["function"], "g");
     run(&["find", &trace, "'*': x"]).fails_with(&["no function is called *"]);
     run(&["find", &trace, "*: B1 nix"]).fails_with(&["none of the 3 functions"]);
 }
@@ -272,7 +272,7 @@ fn a_file_of_queries_is_answered_line_by_line() {
 }
 
 #[test]
-fn bad_lines_are_told_and_the_others_run() {
+fn bad_lines_are_reported_and_the_others_answered() {
     let folder = Folder::new();
     let trace = folder.file("t.calls", TRACE);
     let queries = folder.file("q.txt", b"f: B1\nf: B9\n\xff\n'open\n\x1b[2J: x\nmain: 2\n");

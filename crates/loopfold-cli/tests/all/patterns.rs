@@ -36,10 +36,7 @@ fn the_table_on_a_terminal() {
     // Nobody sends with the tags that are received.
     let (table, rest) = text.split_at(expected.len().min(text.len()));
     assert_eq!(table, expected);
-    assert!(
-        rest.starts_with("\n2,406 messages without another end\n    401 receives are never sent to: "),
-        "{rest}"
-    );
+    assert!(rest.starts_with("\n2,406 messages unmatched\n    401 receives are never sent to: "), "{rest}");
 }
 
 #[test]
@@ -119,7 +116,7 @@ fn hostile_names_and_claims_do_no_harm() {
     let names =
         run_with_input(&["patterns", "-", "--format", "lines"], b"\x1b[2J\na\n1\n\x1b[2J\na\n2\n").ok();
     assert!(!names.out.contains(&0x1b) && names.text().contains("\\u{1b}[2J"), "{}", names.text());
-    // 2^60 events: a step that comes once, and then again and again.
+    // 2^60 events: a step that occurs once, and then repeatedly.
     let mut alphabet = Alphabet::default();
     let symbols = ["a", "b", "c"].map(|name| alphabet.intern(&Event::named(name), None).unwrap());
     let [a, b, c] = symbols.map(Item::once);

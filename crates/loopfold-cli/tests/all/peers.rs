@@ -1,4 +1,4 @@
-//! `--peers`: ranks that do the same become one class, whichever way the trace takes.
+//! `--peers`: ranks that do the same become one class, in traces and in archives.
 
 use crate::support::{Folder, Run, run, run_with_input};
 use serde_json::{Value, json};
@@ -71,7 +71,7 @@ fn ranks_fall_into_classes_by_their_place() {
         assert_eq!(classes(inputs, &["--ignore", "bytes"]).as_array().unwrap().len(), 16);
         for peers in ["relative", "cartesian"] {
             assert_eq!(classes(inputs, &["--peers", peers, "--ignore", "bytes"]), by_place());
-            // What is not to count is needed all the same, to know who is who.
+            // Ignored fields are still needed, to know the members.
             let more = ["--peers", peers, "--key", "name,dest,src"];
             assert_eq!(classes(inputs, &more), by_place());
         }
@@ -108,7 +108,7 @@ fn archives_of_single_ranks_know_each_other() {
 }
 
 #[test]
-fn what_is_folded_on_the_way_is_the_same() {
+fn folding_while_reading_gives_the_same() {
     let folder = Folder::new();
     let traces = sweep(&folder, 4, 4, true);
     let expected = with("cat", &traces, &["--peers", "relative", "--ignore", "comm,bytes"]).ok().out;
@@ -120,7 +120,7 @@ fn what_is_folded_on_the_way_is_the_same() {
         assert_eq!(classes(&archive, &["--ignore", "color,key"]), by_place(), "{name}");
         with("verify", &archive, &[]).ok();
     }
-    // Joining tells them too, and archives of archives.
+    // Joining rewrites them too, and archives of archives.
     let plain = [folder.at("plain.fold")];
     with("fold", &traces, &["--times", "summary", "-o", &plain[0]]).ok();
     let merged = [folder.at("merged.fold")];
@@ -129,7 +129,7 @@ fn what_is_folded_on_the_way_is_the_same() {
 }
 
 #[test]
-fn an_archive_says_how_its_peers_are_told() {
+fn an_archive_notes_how_its_peers_are_written() {
     let folder = Folder::new();
     let traces = sweep(&folder, 2, 3, false);
     let archive = [folder.at("t.fold")];

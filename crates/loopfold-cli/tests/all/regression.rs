@@ -114,18 +114,18 @@ fn an_archive_in_a_folder_that_does_not_exist_names_the_folder() {
     let missing = folder.at("no");
     for command in ["fold", "merge"] {
         let nowhere = folder.at("no/such/x.fold");
-        let expected = [&nowhere, &format!("the folder {missing} does not exist; create it")[..]];
+        let expected = [&nowhere, &format!("the directory {missing} does not exist; create it")[..]];
         run(&[command, &trace, "-o", &nowhere]).fails_with(&expected);
     }
     let export = ["export", &trace, "--to", "grammar", "-o", &folder.at("no/x.grammar")];
-    run(&export).fails_with(&["no/x.grammar", &format!("the folder {missing} does not exist")]);
+    run(&export).fails_with(&["no/x.grammar", &format!("the directory {missing} does not exist")]);
     // Before anything is read, which may take hours.
     run(&["fold", &folder.at("absent"), "-o", &folder.at("no/x.fold")])
         .fails_with(&["does not exist; create it"]);
     let inside = folder.at("x.txt/x.fold");
-    run(&["fold", &trace, "-o", &inside]).fails_with(&[&inside, &format!("{trace} is not a folder")]);
+    run(&["fold", &trace, "-o", &inside]).fails_with(&[&inside, &format!("{trace} is not a directory")]);
     let path = folder.path().to_str().unwrap();
-    run(&["fold", &trace, "-o", path]).fails_with(&[path, "is a folder; name the file to write in it"]);
+    run(&["fold", &trace, "-o", path]).fails_with(&[path, "is a directory; name the file to write in it"]);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
@@ -153,7 +153,7 @@ fn an_archive_in_a_folder_without_permission_says_so() {
     }
     let archive = folder.at("closed/x.fold");
     let output = command.args(["fold", &trace, "-o", &archive]).current_dir("/").output().unwrap();
-    let expected = format!("no permission to create a file in the folder {closed}");
+    let expected = format!("no permission to create a file in the directory {closed}");
     crate::support::Run::from(output).fails_with(&[&archive, &expected]);
 }
 
@@ -237,16 +237,16 @@ fn similar_lost_its_matches_to_a_limit_of_patterns() {
     let found = run(&[&asked[..], &["--json"]].concat()).ok();
     assert_eq!(found.json()["matches"][0]["start"], 13);
     assert!(found.json()["matches"][0]["within"].is_null());
-    assert!(found.err.contains("is not known: events that are lists of so many messages"), "{}", found.err);
+    assert!(found.err.contains("are not known: events that are lists of so many messages"), "{}", found.err);
     let text = run(&asked).ok();
     assert!(text.text().contains("rank 0, events 13 to 15: the same\n"), "{}", text.text());
-    assert!(text.err.contains("is not known"), "{}", text.err);
+    assert!(text.err.contains("are not known"), "{}", text.err);
     // Where it is not printed, it is not looked for.
     let all = run(&[&asked[..], &["--all"]].concat()).ok();
     assert_eq!((all.text().as_str(), all.err.as_str()), ("rank 0\t13\t15\t3\t0\n", ""));
 }
 
-/// One pattern named the streams of the log and selected those of the archive, of which none has
+/// One pattern named the streams of the log and selected those of the archive, and none of these has
 /// such a name.
 #[test]
 fn naming_the_streams_of_a_log_leaves_those_of_an_archive() {

@@ -46,7 +46,7 @@ fn figure_6() {
 }
 
 #[test]
-fn what_is_not_alike_is_nothing_found() {
+fn without_similar_windows_nothing_is_found() {
     let folder = Folder::new();
     let trace = folder.file("t.txt", lines("abxyab"));
     let none = run(&["similar", &trace, "b a x x b y a b", "--json"]);
@@ -207,23 +207,23 @@ fn a_mutated_butterfly_is_found_with_its_distance_and_chance_is_not() {
     assert!(text.contains("8 processes, rank 0 at 8: 2 edits, 4.2 %"), "{text}");
 
     let mut rng = Rng::new(4);
-    let chance = |rank: usize, rng: &mut Rng| -> Vec<String> {
+    let random = |rank: usize, rng: &mut Rng| -> Vec<String> {
         let event = |rng: &mut Rng| match rng.below(2) {
             0 => format!("MPI_Send dest={} tag=1 bytes=8 comm=0", rng.below(8)),
             _ => format!("MPI_Recv src={} tag=1 bytes=8 comm=0", (rank + 1 + rng.below(7)) % 8),
         };
         (0..200).map(|_| event(rng)).collect()
     };
-    let ranks: Vec<Vec<String>> = (0..8).map(|rank| chance(rank, &mut rng)).collect();
+    let ranks: Vec<Vec<String>> = (0..8).map(|rank| random(rank, &mut rng)).collect();
     let trace = files(&folder, &ranks);
     let none = similar(&trace, &["--like", "butterfly:8", "--json"]);
     assert_eq!((none.code, &none.json()["occurrences"]), (Some(1), &json!([])));
 }
 
 #[test]
-fn orders_and_absent_processes_are_told() {
+fn orders_and_absent_processes_are_reported() {
     let folder = Folder::new();
-    // Everyone receives first, and half of them sent first: two variants of which one is nearer.
+    // Everyone receives first, and half of them sent first: two variants, and one is nearer.
     let mut ranks = butterfly(8, 2);
     for rank in &mut ranks {
         for pair in rank.chunks_mut(2).filter(|pair| pair[0].contains("dest")) {

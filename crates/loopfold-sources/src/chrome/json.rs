@@ -1,7 +1,7 @@
-//! Just enough JSON to take events out of a trace: a window that slides over the
-//! input, and a cursor over what is in the window.
+//! Parses just enough JSON to extract events from a trace: a window that slides over the input, and
+//! a cursor over the bytes in the window.
 //!
-//! Values that nobody needs are skipped, not checked: a number may be any word, and a
+//! Unused values are skipped, not checked: a number may be any word, and a
 //! closing bracket closes whatever is open. Nesting is counted, never recursed into, so
 //! that no depth of it can exhaust the stack. Time is linear; memory is the window.
 
@@ -48,7 +48,7 @@ impl<'a> Window<'a> {
     }
 
     /// Reads until the buffer is full, twice as large if it is full already. So a value
-    /// that needs many refills is looked at again only a logarithmic number of times.
+    /// that needs many refills is scanned only O(log size) times.
     pub(super) fn refill(&mut self) -> Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
@@ -67,7 +67,7 @@ impl<'a> Window<'a> {
         Ok(())
     }
 
-    /// The next byte that is not blank, not consumed; nothing at the end of the input.
+    /// The next byte that is not blank, without consuming it. Returns `None` at the end of the input.
     pub(super) fn peek(&mut self) -> Result<Option<u8>> {
         loop {
             let blanks = self.rest().iter().position(|&byte| !is_blank(byte));
@@ -164,7 +164,7 @@ impl Skipper {
     }
 }
 
-/// Why a cursor could not go on.
+/// Why a cursor stopped.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Stop {
     /// The bytes end inside a value.
@@ -213,7 +213,7 @@ impl<'b> Value<'b> {
     }
 }
 
-/// What an event may have that we look at.
+/// The keys of an event that are used.
 #[derive(Debug, Default)]
 pub(super) struct RawEvent<'b> {
     pub(super) phase: Value<'b>,
@@ -242,7 +242,7 @@ impl<'b> Cursor<'b> {
         self.at
     }
 
-    /// An object with what we look at taken out of it.
+    /// Parses an object and extracts the keys that are used.
     pub(super) fn event(&mut self) -> Result<RawEvent<'b>, Stop> {
         let mut event = RawEvent::default();
         // Patterns of single bytes become one decision tree; byte strings would be

@@ -1,5 +1,5 @@
-//! What makes an event of a trace the one it is: its name, and the fields that were
-//! asked for. Each distinct kind is kept once; an event refers to it by number.
+//! Numbers the kinds of events: a kind is a name and the values of the wanted fields. Each distinct
+//! kind is kept once; an event refers to it by number.
 
 use super::json::{Cursor, Kind, Value};
 use crate::frames::{UNKNOWN, text_field};
@@ -21,7 +21,7 @@ pub(super) struct Kinds {
 /// Which keys occur, and which of them are wanted.
 #[derive(Default)]
 struct Keys {
-    /// Most often none is, and then arguments are not looked at.
+    /// Usually none is, and then arguments are not parsed.
     wants_any: Option<bool>,
     wants_category: Option<bool>,
     /// For each key of the arguments seen: its number if it is wanted.

@@ -1,6 +1,6 @@
-//! What one thread did, slice by slice, and in which order it is told.
+//! The slices of one thread, and the order in which they are emitted.
 //!
-//! 24 bytes a slice. Ordering sorts, which is linear for slices that are in order.
+//! Memory is 24 bytes a slice. Sorting is linear for slices that are in order.
 
 use super::kinds::Kinds;
 use std::cmp::Reverse;
@@ -10,7 +10,7 @@ const UNKNOWN: i64 = -1;
 /// Not a slice but a point in time.
 const INSTANT: i64 = -2;
 
-/// How far down the open slices an end looks for its beginning.
+/// How many open slices are searched for the beginning of an end.
 const DEEPEST_MATCH: usize = 256;
 
 /// A stretch of time in which a thread did something.
@@ -20,7 +20,7 @@ pub(super) struct Slice {
     /// In nanoseconds, or one of the marks above.
     duration: i64,
     pub(super) kind: u32,
-    /// How many slices were open when this one began, where begin and end events say so.
+    /// How many slices were open when this one began, if begin and end events show that.
     depth: u32,
 }
 
@@ -41,7 +41,7 @@ impl Slice {
 
 /// A slice that began and has not ended.
 struct Open {
-    /// Its index; nothing if its category is not wanted.
+    /// Its index; `None` if its category is not wanted.
     slice: Option<usize>,
     kind: u32,
 }
@@ -51,7 +51,7 @@ struct Open {
 pub(super) struct Slices {
     all: Vec<Slice>,
     open: Vec<Open>,
-    /// Some slices came whole, so only times tell how slices nest.
+    /// Some slices came as one event, so only times show how slices nest.
     by_time: bool,
     ends_without_begin: u64,
 }
@@ -88,7 +88,7 @@ impl Slices {
         self.add(kind, at, INSTANT);
     }
 
-    /// A slice begins; `wanted` tells whether to keep it.
+    /// A slice begins; `wanted` is whether to keep it.
     pub(super) fn begin(&mut self, kind: u32, start: i64, wanted: bool) {
         let slice = wanted.then_some(self.all.len());
         if wanted {

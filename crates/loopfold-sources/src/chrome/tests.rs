@@ -21,7 +21,7 @@ fn lenient(text: &str) -> Outcome {
 }
 
 #[test]
-fn whole_slices_are_told_parent_first() {
+fn whole_slices_are_emitted_parent_first() {
     // In the order of ends, as some tools write them.
     let text = r#"{"other": {"traceEvents": [1]}, "traceEvents": [
         {"ph":"X","name":"child","pid":1,"tid":2,"ts":10.5,"dur":"1"},

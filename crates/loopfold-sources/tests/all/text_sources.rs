@@ -6,7 +6,7 @@ use loopfold_sources::{ALL, Context, Damage, Input, Mask, Options, Result, Sourc
 use loopfold_testing::Rng;
 use std::io::{Read, Write};
 
-/// Reads the way the command does; the damage of the input counts too.
+/// Reads as the command does; the damage of the input counts too.
 fn read(source: &dyn Source, bytes: &[u8], options: &Options) -> Result<(Trace, Damage)> {
     let mut input = Input::open(bytes, options.lenient)?;
     let mut collector = Collector::default();
@@ -181,7 +181,7 @@ fn compressors() -> [(&'static str, Compressor); 3] {
     ]
 }
 
-/// Below this no compression can be told, and the bytes are taken as they are.
+/// Shorter inputs show no compression, and the bytes are taken as they are.
 const LONGEST_MAGIC: usize = 6;
 
 #[test]

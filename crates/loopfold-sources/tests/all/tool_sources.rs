@@ -154,7 +154,7 @@ fn logs_cut_anywhere_are_read_leniently() {
     }
 }
 
-/// Pseudo-random numbers, the same in every run.
+/// Pseudo-random numbers, the same in every execution.
 struct Dice(u64);
 
 impl Dice {
@@ -167,7 +167,7 @@ impl Dice {
 }
 
 /// Bytes that mean something in one of the formats.
-const TELLING: &[u8] = b"\"\\{}[](),:;=<>+-.0123456789abcdefxXBEM \t\r\n\0\xff";
+const SIGNIFICANT: &[u8] = b"\"\\{}[](),:;=<>+-.0123456789abcdefxXBEM \t\r\n\0\xff";
 
 fn mutated(text: &[u8], dice: &mut Dice) -> Vec<u8> {
     let mut text = text.to_vec();
@@ -176,8 +176,8 @@ fn mutated(text: &[u8], dice: &mut Dice) -> Vec<u8> {
         let length = dice.below(20).min(text.len() - at);
         match dice.below(5) {
             0 => drop(text.drain(at..at + length)),
-            1 => text.insert(at, TELLING[dice.below(TELLING.len())]),
-            2 if at < text.len() => text[at] = TELLING[dice.below(TELLING.len())],
+            1 => text.insert(at, SIGNIFICANT[dice.below(SIGNIFICANT.len())]),
+            2 if at < text.len() => text[at] = SIGNIFICANT[dice.below(SIGNIFICANT.len())],
             3 => {
                 let piece = text[at..at + length].to_vec();
                 let to = dice.below(text.len());

@@ -1,8 +1,8 @@
-//! Which paths are looked for: of functions of low, middle and high coverage, as in the
-//! paper, and of the hottest one that calls itself.
+//! Chooses the paths to search for: of functions of low, middle and high coverage, as in the
+//! paper, and of the hottest recursive one.
 //!
-//! The coverage of a function is the share of chunks of a million symbols that hold
-//! something of it. Low is the least coverage, middle the one nearest to a half, high the
+//! The coverage of a function is the share of chunks of a million symbols that contain
+//! its symbols. Low is the least coverage, middle the one nearest to a half, high the
 //! greatest; among functions of the same coverage the one with most events is taken. The
 //! path is the first [`LONGEST`] blocks of the first invocation that has as many, or else of
 //! the longest one that has at least two.
@@ -17,13 +17,13 @@ use std::collections::HashMap;
 pub(super) const CHUNK: usize = 1 << 20;
 const LONGEST: usize = 4;
 
-/// A path to look for.
+/// A path to search for.
 pub(super) struct Chosen {
     pub(super) kind: &'static str,
     pub(super) function: String,
     pub(super) query: PathQuery,
     pub(super) recurses: bool,
-    /// Chunks that hold something of the function.
+    /// Chunks that contain events of the function.
     pub(super) chunks: usize,
     /// The share of all events that are the function's own.
     pub(super) share: f64,
@@ -113,7 +113,7 @@ fn owners(functions: &Functions) -> HashMap<Symbol, usize> {
     owner
 }
 
-/// One look at all events.
+/// One pass over all events.
 fn look(fold: &Fold, functions: &Functions, symbols: &[Symbol]) -> Vec<Seen> {
     let owner = owners(functions);
     let mut seen = vec![Seen::default(); functions.all().len()];

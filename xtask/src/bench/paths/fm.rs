@@ -1,6 +1,6 @@
-//! Beside a run-length FM index of the same events: its size, how long it takes to build,
-//! and how long a thousand sequences take. It counts plain sequences of events and knows
-//! nothing of functions: a path that calls interrupt is no sequence to it.
+//! Measures a run-length FM index of the same events: its size, the time to build it, and the time
+//! for a thousand sequences. It counts plain sequences of events and has no functions, so it cannot
+//! find a path that calls interrupt.
 
 use super::{Subject, milliseconds};
 use crate::clock::{best, timed};
@@ -23,10 +23,10 @@ pub(super) const COLUMNS: [Column; 9] = [
 
 pub(super) const TITLE: &str = "A run-length FM index of the events, which knows no functions, beside the archive with its index of functions";
 
-/// Sequences that are looked for.
+/// The number of sequences.
 const QUERIES: usize = 1_000;
 
-/// The FM index of a trace beside our archive, in which as many paths take so long.
+/// The FM index of a trace beside our archive and the time for as many paths.
 pub(super) fn row(subject: &Subject, searching: Duration) -> Result<Vec<String>> {
     // Zero is the end of the text.
     let events: Vec<u32> = subject.symbols.iter().map(|symbol| symbol.raw() + 1).chain([0]).collect();

@@ -2,7 +2,7 @@
 //! Zhang and Gupta, many paths at once, growth with the length of the trace, and an FM
 //! index of the same events.
 //!
-//! The traces are those of control flow (`.bb`, `.trc`, `.calls`) under a folder, or
+//! The traces are those of control flow (`.bb`, `.trc`, `.calls`) under a directory, or
 //! generated ones: a program that loops over data, and an interpreter that recurses.
 
 mod choose;
@@ -49,7 +49,7 @@ pub(crate) fn run(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// The traces of control flow among some files; if there are none, generated ones of so many
+/// The traces of control flow among some files; if there are none, generated ones of `length`
 /// events.
 pub(crate) fn control_flow_traces(files: &[PathBuf], length: usize) -> Result<Vec<(String, Trace)>> {
     let mut traces = Vec::new();
@@ -63,10 +63,10 @@ pub(crate) fn control_flow_traces(files: &[PathBuf], length: usize) -> Result<Ve
     Ok(traces)
 }
 
-/// A trace of control flow with functions, of one thread; nothing for other files.
+/// A trace of control flow with functions, of one thread. Returns `None` for other files.
 fn of_file(path: &Path) -> Result<Option<(String, Trace)>> {
-    let ending = path.extension().unwrap_or_default();
-    if !["bb", "trc", "calls"].iter().any(|known| ending == *known) {
+    let extension = path.extension().unwrap_or_default();
+    if !["bb", "trc", "calls"].iter().any(|known| extension == *known) {
         return Ok(None);
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -91,7 +91,7 @@ fn generated(kind: Kind, length: usize) -> Result<Trace> {
     Ok(collector.finish()?)
 }
 
-/// A trace to look for paths in, as it comes out of its archive.
+/// A trace to search for paths, as it comes out of its archive.
 struct Subject {
     name: String,
     fold: Fold,
@@ -209,7 +209,7 @@ impl Subject {
     }
 }
 
-/// Many paths looked for at once.
+/// The search for many paths at once.
 struct Batch {
     paths: usize,
     found: u64,
@@ -412,7 +412,7 @@ fn batch_table() -> Table {
     )
 }
 
-/// The same program run 1, 2, 4 and 8 times longer.
+/// The same program, executed 1, 2, 4 and 8 times longer.
 fn growth(length: usize) -> Result<Table> {
     let columns = [
         Column::Text("program"),
@@ -423,7 +423,7 @@ fn growth(length: usize) -> Result<Table> {
         Column::Number("scheme 2"),
         Column::Number("scheme 4"),
     ];
-    let title = "Growth: the same program run longer, in milliseconds; the time of schemes 2 and 4 grows with the\n\
+    let title = "Growth: the same program executed longer, in milliseconds; the time of schemes 2 and 4 grows with the\n\
                  items of the fold, not with the events";
     let mut table = Table::new(title, &columns);
     for (name, kind) in [("loops", Kind::Loops), ("recursion", Kind::Recursion)] {

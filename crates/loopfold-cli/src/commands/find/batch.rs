@@ -1,6 +1,6 @@
 //! `loopfold find --queries FILE`: many queries on one input, which is read once, on all
 //! cores. Each line has its answer, in the order of the file; a line that cannot be
-//! answered has its error, and the others run.
+//! answered has its error, and the others are answered.
 
 use super::Paths;
 use super::path::{begin_answer, search, searches, streams_of, total};

@@ -69,7 +69,7 @@ fn open(arguments: &FindArgs, read: &ReadArgs, times: TimesKept) -> Result<Opene
     Ok((fold, archive, notes))
 }
 
-/// Tells paths of functions from sequences of events, and reads them.
+/// Distinguishes paths of functions from sequences of events, and parses them.
 struct Paths<'a> {
     fold: &'a Fold,
     /// Made when the first path is read.
@@ -86,7 +86,7 @@ impl<'a> Paths<'a> {
         self.reader.as_mut().is_some_and(|reader| reader.is_pattern(text))
     }
 
-    /// Nothing if the text is not written as a path, or the trace has no functions.
+    /// Returns `None` if the text is not written as a path, or if the trace has no functions.
     fn read(&mut self, text: &str) -> Option<loopfold::Result<Vec<PathQuery>>> {
         if !is_path(text) {
             return None;

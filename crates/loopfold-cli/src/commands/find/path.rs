@@ -1,4 +1,5 @@
-//! Paths of functions: blocks that one invocation runs through, whatever it calls between.
+//! Paths of functions: blocks that one invocation executes one after the other, whatever it calls
+//! in between.
 
 use super::places::{Asked, Places, Shared, Spot, function_label, order};
 use super::scheme::{Answer, Searcher};
@@ -15,7 +16,7 @@ use loopfold_json::find::{PathAnswer, PathSearch};
 use std::io::{BufWriter, Write};
 use std::time::Duration;
 
-/// What is asked for.
+/// The paths of a query.
 pub(super) struct Question<'q> {
     pub(super) text: &'q str,
     /// One for each function.
@@ -52,7 +53,7 @@ pub(super) fn run(
     Ok(outcome)
 }
 
-/// Looks for paths, and notes what was damaged.
+/// Searches for paths, and notes what was damaged.
 pub(super) fn search<'a>(searcher: &'a Searcher<'_>, paths: &[PathQuery]) -> Result<Vec<Asked<'a>>> {
     let mut asked = Vec::with_capacity(paths.len());
     for path in paths {
@@ -79,7 +80,7 @@ fn never_entered(fold: &Fold, paths: &[PathQuery]) -> Result<Vec<String>> {
 
 fn explanation(asked: &[Asked<'_>], opened: Duration) -> Vec<String> {
     let mut notes = vec![format!("opened in {}", show::duration(opened.as_nanos() as i128))];
-    // As many as anyone reads; --json has them all.
+    // A readable number; --json lists all.
     const MOST: usize = 20;
     for Asked { query, answer } in asked.iter().take(MOST) {
         notes.push(format!("{}: {}", show::shorten(&function_label(query), 60), explain(answer)));
@@ -105,7 +106,7 @@ pub(super) fn streams_of(fold: &Fold, asked: &[Asked<'_>]) -> Vec<StreamId> {
     fold.stream_ids().filter(occurs).collect()
 }
 
-/// The occurrence of a path in a stream behind `skip` others.
+/// The occurrence of a path in a stream after the first `skip`.
 fn nth_of(asked: &[Asked<'_>], index: usize, stream: StreamId, skip: u64) -> Result<Option<Spot>> {
     let mut spot = None;
     asked[index].answer.found.each_in(stream, skip, &mut |place| {
@@ -151,9 +152,9 @@ impl Found<'_, '_> {
         Ok(last)
     }
 
-    /// The occurrences behind `skip` others, function by function and stream by stream,
-    /// until the answer is false.
-    fn each(&self, mut skip: u64, mut tell: impl FnMut(Spot) -> Result<bool>) -> Result<()> {
+    /// Visits the occurrences after the first `skip`, function by function and stream by stream,
+    /// until `visit` returns false.
+    fn each(&self, mut skip: u64, mut visit: impl FnMut(Spot) -> Result<bool>) -> Result<()> {
         for (index, Asked { answer, .. }) in self.asked.iter().enumerate() {
             for stream in self.fold.stream_ids() {
                 let count = answer.found.count_in(stream);
@@ -161,12 +162,12 @@ impl Found<'_, '_> {
                     skip = rest;
                     continue;
                 }
-                let mut told = Ok(true);
+                let mut go_on = Ok(true);
                 answer.found.each_in(stream, skip, &mut |place| {
-                    told = tell(Spot { asked: index, place });
-                    matches!(told, Ok(true))
+                    go_on = visit(Spot { asked: index, place });
+                    matches!(go_on, Ok(true))
                 })?;
-                if !told? {
+                if !go_on? {
                     return Ok(());
                 }
                 skip = 0;
@@ -279,8 +280,8 @@ impl Found<'_, '_> {
         note_more(out, occur.len() as u64 - shown)
     }
 
-    /// Of the first occurrences in these streams the one that began first; nothing when
-    /// that is not known of one of them.
+    /// The earliest of the first occurrences in these streams. Returns `None` if the time of one of
+    /// them is not known.
     fn earliest(&self, places: &mut Places<'_, '_>, streams: &[StreamId]) -> Result<Option<Spot>> {
         let mut earliest: Option<(i64, Spot)> = None;
         for &stream in streams {
@@ -371,7 +372,7 @@ impl Found<'_, '_> {
     }
 }
 
-/// Begins the answer with what is told of every query: what it is, how often, and where first,
+/// Begins the answer with what every query has: its text, its count, and its first place,
 /// with the stack if asked for.
 pub(super) fn begin_answer<'w, 'a, W: Write>(
     out: &'w mut JsonWriter<W>,

@@ -1,4 +1,4 @@
-//! Places of paths: where they begin and end, when, and which calls were open.
+//! Places of paths: their start and end, their times, and the call stack there.
 
 use super::scheme::Answer;
 use crate::show::{self, Clock};
@@ -10,7 +10,7 @@ use loopfold_json::find::{PathSpot, Stack};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// A path that was looked for, and what was found.
+/// A path and its occurrences.
 pub(super) struct Asked<'a> {
     pub(super) query: PathQuery,
     pub(super) answer: Answer<'a>,
@@ -73,7 +73,7 @@ fn made<T>(slot: &OnceLock<T>, make: impl FnOnce() -> loopfold::Result<T>) -> Re
     Ok(slot.get_or_init(|| new))
 }
 
-/// Looks up what there is to tell of places.
+/// Looks up start, time and stack of places.
 pub(super) struct Places<'s, 'a> {
     fold: &'a Fold,
     asked: &'s [Asked<'s>],
@@ -89,7 +89,7 @@ impl<'s, 'a> Places<'s, 'a> {
         Self { fold: shared.fold, asked, shared, clock: Clock::new(shared.fold), memories }
     }
 
-    /// Where the first block is; nothing if that is too far to look.
+    /// The position of the first block. Returns `None` if it is too far away to search for.
     pub(super) fn start(&mut self, spot: Spot) -> Result<Option<u64>> {
         let memory = &mut self.memories[spot.asked];
         self.shared.start(&self.asked[spot.asked].query, &spot.place, memory)

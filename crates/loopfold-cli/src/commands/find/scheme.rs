@@ -1,5 +1,5 @@
-//! Searching for paths by the scheme that is asked for. Which way to search is chosen in the
-//! library; what is printed of it, by those who print.
+//! Searches for paths with the scheme that the user asks for; if none is named, the library
+//! chooses one.
 
 use super::stored::Stored;
 use loopfold::questions::path::{
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Searches for any number of paths in one fold, on any number of threads.
 pub(super) struct Searcher<'a> {
     searcher: PathSearcher<'a>,
-    /// The scheme that is asked for, if it is not to be chosen.
+    /// The requested scheme; `None` if it is to be chosen.
     wanted: Option<Scheme>,
 }
 
@@ -22,13 +22,13 @@ pub(super) struct Answer<'a> {
     pub(super) reason: String,
     pub(super) effort: Effort,
     pub(super) took: Duration,
-    /// What of the chunks was damaged and had to be unfolded.
+    /// The chunks that were damaged, so that their events had to be unfolded.
     pub(super) damage: Vec<String>,
 }
 
 impl<'a> Searcher<'a> {
-    /// With what the archive has beside the rules, if it is one. A lenient search does without
-    /// what of that is damaged.
+    /// Also uses the index and the chunks of the archive, if there are any. A lenient search skips
+    /// those that are damaged.
     pub(super) fn new(
         fold: &'a Fold,
         wanted: Option<Scheme>,
@@ -41,7 +41,7 @@ impl<'a> Searcher<'a> {
         Ok(Self { searcher: searcher.with_chunks(chunks).with_scan_options(options), wanted })
     }
 
-    /// Searches for many paths together, as far as they can be.
+    /// Searches for many paths, together where possible.
     pub(super) fn search_together(&mut self, paths: &[PathQuery]) -> Result<()> {
         if self.wanted.is_none() {
             self.searcher.search_together(paths)?;

@@ -1,4 +1,4 @@
-//! What an archive has beside its rules that helps to find paths: the index of functions,
+//! The parts of an archive beside its rules that speed up path searches: the index of functions,
 //! and the events in chunks.
 
 use crate::args::{PeersName, ReadArgs};
@@ -9,7 +9,7 @@ use loopfold::sections;
 use std::fs::File;
 use std::io::BufReader;
 
-/// What there is; nothing of it where the input is no archive, or not one as a whole.
+/// The parts found; none if the input is not one whole archive.
 #[derive(Default)]
 pub(super) struct Stored {
     pub(super) index: Option<PathIndex>,
@@ -17,8 +17,8 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// What an archive has that fits the fold that was read from it, with notes on what does
-    /// not: the fold is as good without it.
+    /// Opens the parts that fit the fold read from the archive, with notes on those that do not:
+    /// the fold is valid without them.
     pub(super) fn of(
         archive: Option<Archive<BufReader<File>>>,
         arguments: &ReadArgs,

@@ -1,4 +1,4 @@
-//! What events cost, as the command line says it.
+//! The costs of events, as `--cost` gives them.
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use loopfold::fold::{DurationSum, MetricSum};
@@ -11,11 +11,11 @@ use std::path::Path;
 /// The word for the time that events take.
 const DURATION: &str = "duration";
 
-/// What events cost, and how costs are to be written.
+/// The costs of events, and their unit.
 pub(super) struct Costs {
     pub(super) of_events: EventCosts,
     pub(super) unit: Unit,
-    /// What users should know.
+    /// Notes for the user.
     pub(super) notes: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// What the user asked for.
+    /// The name of the unit, as the user wrote it.
     pub(super) fn name(&self) -> &str {
         match self {
             Unit::Events => "1",
@@ -55,7 +55,7 @@ impl Costs {
         }
         let sums = fold.event_sums()?;
         if asked == DURATION {
-            let sums = sums.durations.as_deref().context("--cost duration: this trace knows no durations")?;
+            let sums = sums.durations.as_deref().context("--cost duration: this trace has no durations")?;
             let means: Vec<Option<f64>> = sums.iter().map(DurationSum::mean).collect();
             return Self::of_means(fold, Unit::Time, &means);
         }
@@ -64,7 +64,7 @@ impl Costs {
         Self::of_means(fold, Unit::Other(asked.to_string()), &means)
     }
 
-    /// The costs of all events; those that are not known are nothing.
+    /// The costs of all events; unknown ones are 0.
     fn of_means(fold: &Fold, unit: Unit, means: &[Option<f64>]) -> Result<Self> {
         let mut costs = Vec::with_capacity(means.len());
         let mut unknown: Vec<Symbol> = Vec::new();
@@ -88,7 +88,7 @@ impl Costs {
                 count => format!(" and {} more", count - 1),
             };
             let (event, name) = (fold.alphabet().label(first), unit.name());
-            notes.push(format!("--cost {name} says nothing of {event}{others}, which count as nothing"));
+            notes.push(format!("--cost {name} has no value for {event}{others}, which cost 0"));
         }
         Ok(Self { of_events: EventCosts::new(&costs)?, unit, notes })
     }
@@ -97,7 +97,7 @@ impl Costs {
     pub(super) fn limit(&self, text: &str) -> Result<Limit> {
         let number = |text: &str| match text.trim().parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(number),
-            _ => Err(anyhow!("--min-cost {text}: this is neither a number nor a share such as 0.1%")),
+            _ => Err(anyhow!("--min-cost {text}: neither a number nor a share such as 0.1%")),
         };
         if let Some(percent) = text.strip_suffix('%') {
             let percent = number(percent)?;
@@ -139,9 +139,10 @@ fn read_file(fold: &Fold, path: &str) -> Result<Vec<Option<f64>>> {
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let number = index + 1;
         let (event, cost) = line.trim_end().rsplit_once([' ', '\t']).with_context(|| {
-            format!("line {number}: an event and a number belong here, a tab or a blank between")
+            format!("line {number}: expected an event and a number, separated by a tab or a blank")
         })?;
-        let cost: f64 = cost.parse().ok().with_context(|| format!("line {number}: {cost:?} is no number"))?;
+        let cost: f64 =
+            cost.parse().ok().with_context(|| format!("line {number}: {cost:?} is not a number"))?;
         if !cost.is_finite() || cost < 0.0 {
             bail!("line {number}: an event cannot cost {cost}");
         }

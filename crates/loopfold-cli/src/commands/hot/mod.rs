@@ -12,8 +12,8 @@ use loopfold::questions::hot::{self, HotSubpath, HotSubpaths, Limit, Selection};
 use loopfold::trace::TimesKept;
 use std::io::Write;
 
-/// Subpaths that are kept at the most, and events or streams of all of them together:
-/// bounded, whatever an archive claims.
+/// The most subpaths that are kept, and the most events or streams of all of them together,
+/// whatever sizes an archive declares.
 const MOST_KEPT: usize = 100_000;
 const MOST_NAMED: usize = 1 << 24;
 /// Subpaths that are kept however long they are.

@@ -1,5 +1,5 @@
-//! Patterns of several processes, who sends how much to whom, and what never came to an end;
-//! on a terminal and for JSON.
+//! Communication patterns, the communication matrix, and unmatched messages and collectives, on a
+//! terminal and for JSON.
 
 use crate::show;
 use anyhow::Result;
@@ -25,12 +25,12 @@ const MOST_SYMBOLS: usize = 1 << 22;
 /// What is unmatched, on a terminal.
 const MOST_UNMATCHED: usize = 10;
 
-/// All that is needed to print communication.
+/// Everything needed to print communication.
 pub(super) struct Communication<'a> {
     fold: &'a Fold,
     processes: &'a Processes<'a>,
     found: &'a TracePatterns,
-    /// The events of all streams that are looked at.
+    /// The number of events that count, in all streams.
     events: u64,
 }
 
@@ -138,7 +138,7 @@ impl Communication<'_> {
         let bold = anstyle::Style::new().bold();
         let about = Description::of(pattern, self.processes, &self.found.partners);
         let what = match &about.topology {
-            // A line of two is no shape.
+            // A line of two processes is not worth a name.
             Some(topology) if topology.departs() == 0 && about.channels.processes() == 2 => {
                 let both_ways = about.channels.pairs().len() == 2;
                 let what = if both_ways { "exchange between" } else { "messages between" };
@@ -263,14 +263,14 @@ impl Communication<'_> {
         show::plain(&(name + &root))
     }
 
-    /// What never came to an end.
+    /// Prints unmatched messages, and collectives that processes disagree on.
     pub(super) fn print_unmatched(&self, out: &mut impl Write, full: bool) -> Result<()> {
         let Partners { unmatched, disagreements, .. } = &self.found.partners;
         let most = if full { usize::MAX } else { MOST_UNMATCHED };
         let bold = anstyle::Style::new().bold();
         if !unmatched.is_empty() {
             let count = unmatched.iter().fold(0u64, |sum, found| sum.saturating_add(found.count));
-            writeln!(out, "\n{bold}{}{bold:#} without another end", show::plural(count, "message"))?;
+            writeln!(out, "\n{bold}{}{bold:#} unmatched", show::plural(count, "message"))?;
         }
         for found in unmatched.iter().take(most) {
             writeln!(out, "    {}", self.unmatched_text(found))?;
@@ -335,18 +335,18 @@ impl Communication<'_> {
     }
 }
 
-/// Notes on what could not be matched though nothing is wrong.
+/// Notes on messages that could not be matched although they may have been completed.
 pub(super) fn notes(partners: &Partners) -> Vec<String> {
     let mut notes = Vec::new();
     if partners.absent > 0 {
         notes.push(format!(
-            "{} to or from processes of which there is no trace",
+            "{} to or from processes that are not in the trace",
             show::plural(partners.absent, "message")
         ));
     }
     if partners.unresolved > 0 {
         notes.push(format!(
-            "{} from anyone: the trace does not say whom what was received came from",
+            "{} from anyone: the trace does not show the sender",
             show::plural(partners.unresolved, "receive")
         ));
     }
@@ -382,7 +382,7 @@ fn processes_text(count: usize) -> String {
     }
 }
 
-/// Words in lines of at most so many characters; what is more than `most` lines is counted.
+/// Words in lines of limited width; beyond `most` lines they are only counted.
 fn wrapped(words: &[String], width: usize, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for (at, word) in words.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! `loopfold patterns`: sequences of events that come again and again, ranked.
+//! `loopfold patterns`: event sequences that occur repeatedly, ranked.
 //!
-//! Patterns of single processes are in `process`; what several of them do together, and what
-//! of it never came to an end, is in `communication`.
+//! `process` prints patterns of single processes; `communication` those of several processes, and
+//! messages and collectives that were never completed.
 
 mod communication;
 mod process;
@@ -18,7 +18,7 @@ use loopfold::trace::TimesKept;
 use process::ProcessPatterns;
 use std::io::Write;
 
-/// Patterns that are kept at the most: bounded, whatever an archive claims.
+/// The most patterns that are kept, whatever sizes an archive declares.
 const MOST_KEPT: usize = 100_000;
 
 pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
@@ -29,7 +29,7 @@ pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
     let settings = settings(arguments);
     let found = TracePatterns::of(&processes, &settings)?;
     if found.process.is_cut {
-        notes.push("there are so many repeats that only those are told which may explain most events".into());
+        notes.push("there are too many repeats: only those that may cover the most events are listed".into());
     }
     notes.extend(communication::notes(&found.partners));
     show::notes(&notes);
@@ -101,7 +101,7 @@ fn print_json(
     })
 }
 
-/// Who sends how much to whom, as a table for other programs.
+/// The messages and bytes of each pair of processes, as a table for other programs.
 fn print_matrix(partners: &Partners) -> Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     writeln!(out, "from,to,messages,bytes")?;

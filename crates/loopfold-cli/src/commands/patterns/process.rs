@@ -16,14 +16,14 @@ const MOST_SYMBOLS: usize = 1 << 22;
 /// Lines of one pattern on a terminal.
 const LINES: usize = 12;
 
-/// All that is needed to tell of them.
+/// Everything needed to print them.
 pub(super) struct ProcessPatterns<'a> {
     fold: &'a Fold,
     streams: &'a Processes<'a>,
     patterns: &'a Patterns,
-    /// How many of them are told.
-    told: usize,
-    /// The events of all streams that count; nothing when that passes 64 bits.
+    /// How many of them are listed.
+    listed: usize,
+    /// The number of events that count, in all streams; `None` if it exceeds 64 bits.
     events: Option<u64>,
 }
 
@@ -34,18 +34,18 @@ impl<'a> ProcessPatterns<'a> {
             symbols += pattern.symbols.len().min(LONGEST);
             symbols <= MOST_SYMBOLS
         };
-        let told = patterns.patterns.iter().take_while(fits).count();
+        let listed = patterns.patterns.iter().take_while(fits).count();
         let events = streams.shown().iter().try_fold(0u64, |sum, stream| sum.checked_add(stream.length()));
-        Self { fold, streams, patterns, told, events }
+        Self { fold, streams, patterns, listed, events }
     }
 
-    /// The events of all streams that count; nothing when that passes 64 bits.
+    /// The number of events that count, in all streams; `None` if it exceeds 64 bits.
     pub(super) fn events(&self) -> Option<u64> {
         self.events
     }
 
     fn patterns(&self) -> &'a [Pattern] {
-        &self.patterns.patterns[..self.told]
+        &self.patterns.patterns[..self.listed]
     }
 
     /// The pattern as its first occurrence has it.
@@ -77,10 +77,10 @@ impl<'a> ProcessPatterns<'a> {
 
     /// How many of the first `most` there are for JSON.
     pub(super) fn entry_count(&self, most: usize) -> usize {
-        self.told.min(most)
+        self.listed.min(most)
     }
 
-    /// The first `most` for JSON, numbered from behind `before` on.
+    /// The first `most` for JSON, with numbers that continue after `before`.
     pub(super) fn entries(&self, before: usize, most: usize) -> impl Iterator<Item = ProcessEntry<'a>> {
         let patterns = self.patterns().iter().take(most).zip(before + 1..);
         patterns.map(|(pattern, id)| ProcessEntry {
@@ -92,7 +92,7 @@ impl<'a> ProcessPatterns<'a> {
         })
     }
 
-    /// Prints the first `most`, numbered from behind `before` on.
+    /// Prints the first `most`, with numbers that continue after `before`.
     pub(super) fn print(
         &self,
         out: &mut impl Write,
@@ -153,10 +153,9 @@ impl<'a> ProcessPatterns<'a> {
             show::plural(self.fold.streams().len() as u64, "stream")
         );
         match self.patterns.found {
-            0 => writeln!(
-                out,
-                "{bold}no patterns{bold:#} in {whole}: nothing comes again but in loops, which `loops` shows"
-            )?,
+            0 => {
+                writeln!(out, "{bold}no patterns{bold:#} in {whole}: only loops repeat, which `loops` shows")?
+            }
             found => {
                 writeln!(out, "{bold}{}{bold:#} of {made_of}, in {whole}", show::plural(found, "pattern"))?
             }

@@ -8,18 +8,18 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-/// What a file says.
+/// A parsed file.
 pub(super) struct Written {
     /// All events with the numbers of their lines, from 1.
     pub(super) events: Vec<(usize, String)>,
-    /// Where the events of each process are among them; nothing if the file names none.
+    /// The range of each process in `events`; `None` if the file names no process.
     pub(super) processes: Option<BTreeMap<usize, std::ops::Range<usize>>>,
 }
 
 /// A file that is longer is something else.
 const LONGEST: u64 = 1 << 26;
-/// Bad lines that are told.
-const MOST_TOLD: usize = 8;
+/// The most bad lines that an error lists.
+const MOST_LISTED: usize = 8;
 
 pub(super) fn read(path: &Path) -> Result<Written> {
     let name = path.display().to_string();
@@ -77,12 +77,12 @@ fn parse(bytes: &[u8]) -> Result<Written> {
         processes.insert(process, begin..end);
     }
     if !bad.is_empty() {
-        let more = bad.len().saturating_sub(MOST_TOLD);
-        bad.truncate(MOST_TOLD);
+        let more = bad.len().saturating_sub(MOST_LISTED);
+        bad.truncate(MOST_LISTED);
         if more > 0 {
             bad.push(format!("and {more} more like that"));
         }
-        bail!("this is no pattern\n{}", bad.join("\n"));
+        bail!("this is not a pattern\n{}", bad.join("\n"));
     }
     if events.is_empty() {
         bail!("there are no events in it");
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_are_told_with_their_numbers() {
+    fn bad_lines_are_listed_with_their_numbers() {
         let check = |text: &[u8], expected: &[&str]| {
             let error = format!("{:#}", parse(text).err().unwrap());
             expected.iter().for_each(|part| assert!(error.contains(part), "{part:?} is not in {error}"));

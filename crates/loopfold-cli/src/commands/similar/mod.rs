@@ -15,7 +15,7 @@ use loopfold::questions::similar::{self, EnclosingPatterns, Likeness, SimilarFou
 use loopfold::trace::TimesKept;
 use pattern::Asked;
 
-/// Patterns of the list that windows may lie in.
+/// The most patterns of the list that are searched for the windows.
 const MOST_LISTED: usize = 100_000;
 
 pub(super) fn run(arguments: &SimilarArgs) -> Result<Outcome> {
@@ -83,7 +83,7 @@ impl<'a> Listed<'a> {
     }
 }
 
-/// The list in which windows lie, if that is printed. What was found is as good without it.
+/// The list of patterns that contain windows, if it is printed. The answer is valid without it.
 fn listed_around<'a>(
     arguments: &SimilarArgs,
     fold: &'a Fold,
@@ -96,7 +96,7 @@ fn listed_around<'a>(
     match listed.map_or_else(|| Listed::of(arguments, fold), Ok) {
         Ok(listed) => Some(listed),
         Err(error) => {
-            show::notes(&[format!("within which patterns these windows lie is not known: {error}")]);
+            show::notes(&[format!("the patterns that contain these windows are not known: {error}")]);
             None
         }
     }

@@ -1,5 +1,5 @@
-//! The pattern that is looked for: written in the command or in a file, known by name, or
-//! one that `patterns` found.
+//! The pattern to search for: written in the command or in a file, known by name, or found by
+//! `patterns`.
 
 use super::Listed;
 use super::file::{self, Written};
@@ -14,7 +14,7 @@ use loopfold::questions::similar::{
 };
 use loopfold::trace::Role;
 
-/// What is looked for, and in which streams.
+/// A pattern, and the streams to search.
 pub(super) struct Asked<'a> {
     pub(super) pattern: SimilarPattern,
     pub(super) processes: ProcessStreams<'a>,
@@ -22,7 +22,7 @@ pub(super) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// Reads the pattern, with notes on it. `listed` is there if a number is asked for.
+    /// Reads the pattern, with notes on it. `listed` is given if the pattern is a number.
     pub(super) fn read(
         arguments: &SimilarArgs,
         text: Option<&str>,
@@ -97,7 +97,7 @@ fn from_file(written: &Written, compared: &Compared, fold: &Fold) -> Result<(Sim
         let near = if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) };
         bail!("the trace has no event of the pattern; line {number}: no event is called {text}{near}");
     }
-    // As many as anyone reads.
+    // A readable number.
     const MOST: usize = 8;
     let mut notes: Vec<String> = unknown
         .iter()

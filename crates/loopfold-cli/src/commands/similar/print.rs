@@ -1,4 +1,4 @@
-//! Printing what is like a pattern.
+//! Prints windows and occurrences that are similar to a pattern.
 
 use super::pattern::Asked;
 use crate::args::SimilarArgs;

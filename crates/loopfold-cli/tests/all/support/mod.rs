@@ -15,7 +15,7 @@ pub fn binary() -> &'static str {
     env!("CARGO_BIN_EXE_loopfold")
 }
 
-/// What a run of the command gave.
+/// The result of one execution of the command.
 pub struct Run {
     pub code: Option<i32>,
     pub out: Vec<u8>,
