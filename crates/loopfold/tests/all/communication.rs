@@ -35,8 +35,8 @@ fn check_with(
     then(communication_patterns(&processes, &partners, &places).into_iter().map(describe).collect());
 }
 
-fn told(patterns: &[(CommunicationPattern, Description)]) -> Vec<(u64, u64, usize, String)> {
-    let told = |(pattern, description): &(CommunicationPattern, Description)| {
+fn summaries(patterns: &[(CommunicationPattern, Description)]) -> Vec<(u64, u64, usize, String)> {
+    let summaries = |(pattern, description): &(CommunicationPattern, Description)| {
         let topology = description.topology.as_ref().map_or(String::new(), |topology| {
             format!(
                 "{} {:?} {:?} {}",
@@ -48,16 +48,16 @@ fn told(patterns: &[(CommunicationPattern, Description)]) -> Vec<(u64, u64, usiz
         });
         (pattern.count, pattern.events, pattern.parts().len(), topology)
     };
-    patterns.iter().map(told).collect()
+    patterns.iter().map(summaries).collect()
 }
 
 #[test]
 fn sp_exchanges_with_all_others() {
     check(&mpi::sp(400), |patterns| {
         // The first time lies before the loop, so it is found with process patterns only.
-        let (count, ..) = told(&patterns)[0];
+        let (count, ..) = summaries(&patterns)[0];
         assert!(count == 400 || count == 401);
-        assert_eq!(told(&patterns)[0], (count, 96, 4, "all-to-all [4] [Both] 0".to_string()));
+        assert_eq!(summaries(&patterns)[0], (count, 96, 4, "all-to-all [4] [Both] 0".to_string()));
     });
 }
 
@@ -85,8 +85,8 @@ fn a_weather_model_exchanges_in_a_mesh_in_two_functions() {
         assert_eq!(patterns[0].1.functions, functions);
         // Figure 8: the shorter one is how the longer one begins, and occurs elsewhere.
         let collective: Vec<_> = patterns.iter().filter(|pattern| pattern.1.is_collective).collect();
-        let told: Vec<_> =
+        let summaries: Vec<_> =
             collective.iter().map(|pattern| (pattern.0.count, pattern.0.parts().len())).collect();
-        assert_eq!(told, [(116, 16), (60, 16)]);
+        assert_eq!(summaries, [(116, 16), (60, 16)]);
     });
 }

@@ -281,7 +281,7 @@ fn loops_come_out_of_repair_as_loops() {
 
 const GRAMMARS: [&dyn Folder; 3] = [&Repair, &Sequitur, &Sequitur1];
 
-/// Long streams, so that holes are closed and lists made anew many times.
+/// Long streams, so that holes are closed and lists are rebuilt many times.
 #[test]
 fn grammars_of_long_streams_lose_nothing() {
     let kinds: [fn(usize, u64) -> Vec<u32>; 5] = [

@@ -109,7 +109,7 @@ fn hot_subpaths_equal_a_search_of_the_unfolded_streams() {
     }
 }
 
-/// Rules long enough that many of them begin alike and then differ.
+/// Rules long enough that many of them have equal beginnings and then differ.
 #[test]
 fn hot_subpaths_of_longer_streams() {
     let mut rng = Rng::new(75);

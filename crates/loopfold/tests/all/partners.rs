@@ -45,14 +45,14 @@ fn members_that_disagree_on_an_operation_are_told() {
         let processes =
             Processes::of(&fold, &EventChoice::default(), MemoryBudget::default(), &outermost).unwrap();
         let partners = Partners::of(&processes).unwrap();
-        let told: Vec<_> = partners
+        let given: Vec<_> = partners
             .disagreements
             .iter()
             .map(|found| {
                 (found.nth, found.seen.map(|(stream, at)| (stream, at.map(|(position, _)| position))))
             })
             .collect();
-        told
+        given
     };
     let agreed = vec![vec![barrier; 50], vec![barrier; 50]];
     assert_eq!(check(agreed.clone()), []);
@@ -163,20 +163,20 @@ fn receives_that_leave_something_open_find_what_they_can_mean() {
                 expected.extend([(ends[0], ends[1]), (ends[1], ends[0])]);
             }
         }
-        let mut told = BTreeSet::new();
+        let mut given = BTreeSet::new();
         for rank in 0..size {
             let all = processes.traces()[rank].shown().symbols().len() as u32;
             let links = partners.between(rank, 0, all).iter();
-            told.extend(links.map(|link| ((rank, link.index), (link.stream as usize, link.partner))));
+            given.extend(links.map(|link| ((rank, link.index), (link.stream as usize, link.partner))));
         }
-        assert_eq!(told, expected, "{program:?}");
+        assert_eq!(given, expected, "{program:?}");
         assert_eq!(partners.unresolved, unresolved as u64, "{program:?}");
         for (sent, count) in [true, false].into_iter().zip(unmatched) {
             let found = partners.unmatched.iter().filter(|unmatched| unmatched.sent == sent);
             assert_eq!(found.map(|unmatched| unmatched.count).sum::<u64>(), count as u64, "{program:?}");
         }
         assert!(lost || partners.unmatched.is_empty());
-        certain += told.len();
+        certain += given.len();
         uncertain += unresolved;
     }
     assert!(certain > 3000 && uncertain > 3000, "{certain} {uncertain}");
@@ -190,8 +190,8 @@ fn members_that_take_part_in_nothing_are_told() {
     let processes =
         Processes::of(&fold, &EventChoice::default(), MemoryBudget::default(), &outermost).unwrap();
     let partners = Partners::of(&processes).unwrap();
-    let told: Vec<_> =
+    let given: Vec<_> =
         partners.disagreements.iter().map(|found| (found.nth, found.seen.map(|seen| seen.0))).collect();
-    assert_eq!(told, [(0, [0, 1])]);
+    assert_eq!(given, [(0, [0, 1])]);
     assert_eq!(partners.disagreements[0].seen[1].1, None);
 }

@@ -127,15 +127,15 @@ fn check(answer: &PathAnswer<'_>, expected: &[Vec<PathPlace>], rng: &mut Rng) {
         assert_eq!(found.count_in(id(stream)), expected.len() as u64);
         let skip = if rng.one_in(2) { 0 } else { rng.between(0, expected.len() + 1) };
         let most = if rng.one_in(2) { usize::MAX } else { rng.between(1, 4) };
-        let mut told = Vec::new();
+        let mut given = Vec::new();
         found
             .each_in(id(stream), skip as u64, &mut |place| {
-                told.push(place);
-                told.len() < most
+                given.push(place);
+                given.len() < most
             })
             .unwrap();
         let wanted: Vec<_> = expected.iter().skip(skip).take(most).copied().collect();
-        assert_eq!(told, wanted, "{most} of {stream} after {skip}");
+        assert_eq!(given, wanted, "{most} of {stream} after {skip}");
     }
 }
 
@@ -415,11 +415,11 @@ fn folds_of_too_many_events() {
     let found = scan_chunks(&fold, None, &query, &options).unwrap();
     assert_eq!(found.found.count_all().unwrap(), 2);
     let mut ends = Vec::new();
-    let told = found.found.each_in(id(0), 0, &mut |place| {
+    let given = found.found.each_in(id(0), 0, &mut |place| {
         ends.push(place.end);
         true
     });
-    told.unwrap();
+    given.unwrap();
     assert_eq!(ends, [1, (1 << 60) + 5]);
     let effort = found.effort.chunks.unwrap();
     assert_eq!((effort.touched, effort.all), (2, (1 << 40) + 1));

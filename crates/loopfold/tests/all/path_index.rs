@@ -40,7 +40,7 @@ fn random_path(rng: &mut Rng) -> Vec<Vec<u8>> {
     (0..rng.between(1, longest)).map(|place| block(place, rng)).collect()
 }
 
-/// A trace in which the three functions have parts of their own, so that an index can tell
+/// A trace in which the three functions have parts of their own, so that an index can distinguish
 /// them apart.
 fn phases(rng: &mut Rng, longest: usize) -> Vec<Step> {
     let mut trace = Vec::new();

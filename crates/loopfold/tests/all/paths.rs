@@ -53,8 +53,8 @@ fn finding_equals_rebuilding_every_invocation_for_every_folder() {
 }
 
 /// A trace in which no function calls itself, and all calls are seen to begin.
-fn tamed(trace: &[Step]) -> Vec<Step> {
-    let (mut open, mut left_out, mut tamed) = (Vec::new(), 0, Vec::new());
+fn without_recursion(trace: &[Step]) -> Vec<Step> {
+    let (mut open, mut left_out, mut without_recursion) = (Vec::new(), 0, Vec::new());
     for &step in trace {
         match step {
             Step::Call(function) if left_out > 0 || open.contains(&function) => left_out += 1,
@@ -62,18 +62,18 @@ fn tamed(trace: &[Step]) -> Vec<Step> {
             _ if left_out > 0 => {}
             Step::Call(function) => {
                 open.push(function);
-                tamed.push(step);
+                without_recursion.push(step);
             }
-            Step::Return if open.pop().is_some() => tamed.push(step),
-            Step::Block(_) if !open.is_empty() => tamed.push(step),
+            Step::Return if open.pop().is_some() => without_recursion.push(step),
+            Step::Block(_) if !open.is_empty() => without_recursion.push(step),
             _ => {}
         }
     }
-    tamed
+    without_recursion
 }
 
 /// Many calls one after the other, some stretches of them without those of one function.
-fn long_tame_trace(rng: &mut Rng, length: usize) -> Vec<Step> {
+fn long_trace_without_recursion(rng: &mut Rng, length: usize) -> Vec<Step> {
     let mut all = Vec::new();
     while all.len() < length {
         let other = rng.one_in(2).then(|| rng.below(3) as u8);
@@ -85,7 +85,7 @@ fn long_tame_trace(rng: &mut Rng, length: usize) -> Vec<Step> {
                     step => step,
                 })
                 .collect();
-            let piece = tamed(&piece);
+            let piece = without_recursion(&piece);
             let depth = piece.iter().fold(0usize, |depth, step| match step {
                 Step::Call(_) => depth + 1,
                 Step::Return => depth - 1,
@@ -103,7 +103,7 @@ fn finding_in_functions_that_never_call_themselves() {
     let mut rng = Rng::new(92);
     for round in 0..1_000 {
         let traces = small_traces(&mut rng, if round % 10 == 0 { 400 } else { 50 });
-        let traces: Vec<Vec<Step>> = traces.iter().map(|trace| tamed(trace)).collect();
+        let traces: Vec<Vec<Step>> = traces.iter().map(|trace| without_recursion(trace)).collect();
         let form = Form::any(&mut rng);
         for folder in folders() {
             let fold = fold_of(&traces, form, &*folder);
@@ -114,7 +114,7 @@ fn finding_in_functions_that_never_call_themselves() {
     }
     // Bodies of many thousand items, in which a function may be rare.
     for _ in 0..6 {
-        let traces = [long_tame_trace(&mut rng, 30_000)];
+        let traces = [long_trace_without_recursion(&mut rng, 30_000)];
         for folder in [&Outermost::default() as &dyn Folder, &SequiturRuns] {
             let fold = fold_of(&traces, Form::Qualified, folder);
             let longest = fold.rules().map(|rule| fold.body(rule).len()).max().unwrap();
@@ -134,7 +134,7 @@ fn many_paths_at_once_equal_each_alone() {
     let mut together = 0;
     for round in 0..4_000 {
         let traces = small_traces(&mut rng, if round % 10 == 0 { 400 } else { 60 });
-        let traces: Vec<Vec<Step>> = traces.iter().map(|trace| tamed(trace)).collect();
+        let traces: Vec<Vec<Step>> = traces.iter().map(|trace| without_recursion(trace)).collect();
         let form = Form::any(&mut rng);
         let all = folders();
         let fold = fold_of(&traces, form, &*all[rng.below(all.len())]);

@@ -1,4 +1,4 @@
-//! Peers told relative to the own rank and in grids, against what the generator of the
+//! Peers rewritten relative to the own rank and in grids, against what the generator of the
 //! communication knows of every event; the same for traces, for folds and for both at once.
 
 use crate::support::folders;
@@ -15,12 +15,12 @@ use std::collections::BTreeMap;
 #[derive(Clone)]
 struct Line {
     text: String,
-    told: Option<String>,
+    rewritten: Option<String>,
 }
 
 fn same(text: impl Into<String>) -> Line {
     let text = text.into();
-    Line { told: Some(text.clone()), text }
+    Line { rewritten: Some(text.clone()), text }
 }
 
 /// Calls `then` with the event that a text such as `MPI_Send dest=1 comm=0` stands for.
@@ -195,9 +195,9 @@ impl Template {
             _ => format!("{:+}", to as i64 - own as i64),
         };
         let envelope = format!("tag={} comm={}", self.tag, self.comm);
-        let line = |text: String, told: String| Line {
+        let line = |text: String, rewritten: String| Line {
             text: format!("{text} {envelope}"),
-            told: known.then(|| format!("{told} {envelope}")),
+            rewritten: known.then(|| format!("{rewritten} {envelope}")),
         };
         match self.kind {
             0 | 1 => line(format!("MPI_Send dest={peer}"), format!("MPI_Send dest={}", way(peer))),
@@ -223,8 +223,8 @@ fn check(run: &Run, labels: &Labels, context: &str) {
         assert_eq!(labels[name].len(), lines.len(), "{context}");
         for (line, label) in lines.iter().zip(&labels[name]) {
             // In a communicator that is not said to be a grid, messages may show one.
-            if let Some(told) = &line.told {
-                assert_eq!(label, told, "{context}: {name}: {}", line.text);
+            if let Some(rewritten) = &line.rewritten {
+                assert_eq!(label, rewritten, "{context}: {name}: {}", line.text);
             }
         }
     }
@@ -233,7 +233,7 @@ fn check(run: &Run, labels: &Labels, context: &str) {
 #[test]
 fn every_peer_is_told_as_the_generator_knows_it() {
     let folders = folders();
-    let (mut told, mut inside) = (0, 0);
+    let (mut rewrite, mut inside) = (0, 0);
     for seed in 0..1500 {
         let mut rng = Rng::new(seed);
         let peers = if seed % 2 == 0 { Peers::Relative } else { Peers::Cartesian };
@@ -243,7 +243,7 @@ fn every_peer_is_told_as_the_generator_knows_it() {
             assert_eq!(peers, Peers::Cartesian);
             continue;
         };
-        told += 1;
+        rewrite += 1;
         inside += report.grids.iter().filter(|grid| !grid.is_inferred).count();
         assert_eq!((report.unplaced.len(), report.unclear.len()), (0, 0));
         check(&run, &labels_of(&trace, &[]), &format!("seed {seed}"));
@@ -260,7 +260,7 @@ fn every_peer_is_told_as_the_generator_knows_it() {
         assert_eq!(peers.apply(&mut trace, &mut folds).unwrap(), report);
         check(&run, &labels_of(&trace, &folds), &context);
     }
-    assert!(told > 1000 && inside > 300, "{told} {inside}");
+    assert!(rewrite > 1000 && inside > 300, "{rewrite} {inside}");
 }
 
 #[test]
@@ -345,9 +345,9 @@ fn ranks_of_a_sweep_are_alike_by_their_place() {
         assert_eq!(classes_of(&run, peers), by_place);
     }
     let mut trace = lu(3, 5).trace();
-    let told = Peers::Cartesian.apply(&mut trace, &mut []).unwrap();
-    let grid = &told.grids[0];
-    assert_eq!((grid.grid.to_string().as_str(), grid.is_inferred, told.grids.len()), ("3x5", true, 1));
+    let rewrite = Peers::Cartesian.apply(&mut trace, &mut []).unwrap();
+    let grid = &rewrite.grids[0];
+    assert_eq!((grid.grid.to_string().as_str(), grid.is_inferred, rewrite.grids.len()), ("3x5", true, 1));
     let labels = labels_of(&trace, &[]);
     assert_eq!(labels["rank 6"][1..3], ["MPI_Recv src=(-1,0) comm=0", "MPI_Recv src=(0,-1) comm=0"]);
 }
@@ -374,7 +374,7 @@ fn a_ring_is_one_class_in_its_grid() {
 
 #[test]
 fn rows_have_ranks_of_their_own() {
-    // Each row of 4 is a ring of its own, turned around by its key.
+    // Each row of 4 is a ring of its own, reversed by its key.
     let run = Run::new(12, |rank| {
         let (row, own) = (rank / 4, 3 - rank % 4);
         vec![
@@ -384,8 +384,8 @@ fn rows_have_ranks_of_their_own() {
         ]
     });
     let mut trace = run.trace();
-    let told = Peers::Cartesian.apply(&mut trace, &mut []).unwrap();
-    assert_eq!((told.grids.len(), told.grids[0].grid.to_string().as_str()), (1, "4p"));
+    let rewrite = Peers::Cartesian.apply(&mut trace, &mut []).unwrap();
+    assert_eq!((rewrite.grids.len(), rewrite.grids[0].grid.to_string().as_str()), (1, "4p"));
     let labels = labels_of(&trace, &[]);
     assert!(labels.values().all(|labels| labels[2] == "MPI_Send dest=(+1) comm=2"), "{labels:?}");
     let mut fold = [fold_trace(run.trace(), &SequiturRuns, 1).unwrap()];
@@ -406,10 +406,10 @@ fn a_grid_may_be_made_by_a_call_or_be_noted() {
         ]
     });
     let mut trace = made.trace();
-    let told = Peers::Cartesian.apply(&mut trace, &mut []).unwrap();
-    assert_eq!(told.without_grid, ["0"]);
+    let rewrite = Peers::Cartesian.apply(&mut trace, &mut []).unwrap();
+    assert_eq!(rewrite.without_grid, ["0"]);
     let grid = Grid::parse("2px3p").unwrap();
-    assert_eq!((&told.grids[0].grid, told.grids[0].is_inferred), (&grid, false));
+    assert_eq!((&rewrite.grids[0].grid, rewrite.grids[0].is_inferred), (&grid, false));
     let labels = labels_of(&trace, &[]);
     assert_eq!(labels["rank 4"][1..3], ["MPI_Send dest=(+1,0) comm=1", "MPI_Send dest=-3 comm=0"]);
     assert_eq!(labels["rank 3"][3], "MPI_Send dest=(0,-1) comm=1");
@@ -452,8 +452,8 @@ fn who_is_not_known_is_told() {
     let mut run = run;
     run.streams[1].1.push(("comm 8".into(), "0,2".into()));
     let mut trace = run.trace();
-    let told = Peers::Relative.apply(&mut trace, &mut []).unwrap();
-    assert_eq!((told.unclear, told.unplaced), (vec!["7".to_string()], vec!["8".to_string()]));
+    let rewrite = Peers::Relative.apply(&mut trace, &mut []).unwrap();
+    assert_eq!((rewrite.unclear, rewrite.unplaced), (vec!["7".to_string()], vec!["8".to_string()]));
     let labels = labels_of(&trace, &[]);
     assert_eq!(labels["rank 1"][1..], ["MPI_Send dest=+1 comm=7", "MPI_Send dest=0 comm=8"]);
 }
@@ -478,8 +478,8 @@ fn whatever_an_archive_claims_there_is_an_end() {
     let fold = builder.finish();
     for peers in [Peers::Relative, Peers::Cartesian] {
         let mut folds = [fold.clone()];
-        let told = peers.apply(&mut Trace::default(), &mut folds);
+        let rewrite = peers.apply(&mut Trace::default(), &mut folds);
         assert_eq!(folds[0].events(), fold.events());
-        assert_eq!(told.is_ok(), peers == Peers::Relative);
+        assert_eq!(rewrite.is_ok(), peers == Peers::Relative);
     }
 }

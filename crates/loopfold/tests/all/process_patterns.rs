@@ -1,7 +1,7 @@
 //! Patterns of several streams: which occurrence belongs to which, how often each occurs, and
 //! which events they are made of.
 
-use crate::support::patterns::{Told, settled, told};
+use crate::support::patterns::{Summary, settled, summary_of};
 use crate::support::{outermost, symbols};
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::questions::communication::Processes;
@@ -23,11 +23,11 @@ fn occurrences_belong_to_the_longest_pattern_that_has_them() {
         for method in [PatternMethod::Ngrams, PatternMethod::Exact] {
             let settings = patterns::Config::new().method(method).min_count(0);
             let patterns = Patterns::of(&[&collapsed], &settings).unwrap();
-            let mut all: Vec<Told> = patterns.patterns.iter().map(told).collect();
+            let mut all: Vec<Summary> = patterns.patterns.iter().map(summary_of).collect();
             all.sort();
             assert_eq!(all, settled(&collapsed, method), "{method:?} {collapsed:?}");
             found += all.len();
-            inside += all.iter().filter(|told| told.4 > 0).count();
+            inside += all.iter().filter(|found| found.4 > 0).count();
         }
     }
     assert!(found > 3_000 && inside > 300, "{found} {inside}");
@@ -56,15 +56,15 @@ fn repetitions_are_added_back_and_equal_patterns_put_together() {
     assert_eq!(of_streams, [(0, 2), (2, 2), (1, 2)]);
 }
 
-/// Figure 8, with occurrences inside the longer pattern told apart.
+/// Figure 8, with occurrences inside the longer pattern distinguished.
 #[test]
 fn figure_8() {
     let collapsed = LoopCollapsed::of(&letters("bgvgs1bgv2bgvgs3bgv4bgv5"), &outermost).unwrap();
     for method in [PatternMethod::Ngrams, PatternMethod::Exact] {
         let settings = patterns::Config::new().method(method);
         let patterns = Patterns::of(&[&collapsed], &settings).unwrap().patterns;
-        let told: Vec<_> = patterns.iter().map(|p| (p.symbols.clone(), p.count, p.inside)).collect();
-        assert_eq!(told, [(letters("bgvgs"), 2, 0), (letters("bgv"), 3, 2)]);
+        let found: Vec<_> = patterns.iter().map(|p| (p.symbols.clone(), p.count, p.inside)).collect();
+        assert_eq!(found, [(letters("bgvgs"), 2, 0), (letters("bgv"), 3, 2)]);
     }
 }
 

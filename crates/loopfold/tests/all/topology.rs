@@ -55,7 +55,7 @@ fn tree(processes: usize, parent: fn(usize) -> usize) -> Vec<(usize, usize)> {
 /// Channels, whether they come in stages, and the name and shape of what they are.
 type Known = (Vec<(usize, usize)>, bool, Layout, Vec<usize>);
 
-/// Every topology that can be told from the others with so many processes.
+/// Every topology that can be distinguished from the others with so many processes.
 fn known(processes: usize) -> Vec<Known> {
     let mut known = vec![
         (both_ways(grid(&[processes], false)), false, Layout::Line, vec![processes]),

@@ -1,7 +1,7 @@
 //! Patterns of single streams, which do not depend on a fold.
 
 use super::Unfolded;
-use crate::support::patterns::{Told, expected_repeats, repeats, settled, told};
+use crate::support::patterns::{Summary, expected_repeats, repeats, settled, summary_of};
 use crate::support::{outermost, patterns as support};
 use loopfold::questions::patterns::{self, LoopCollapsed, PatternMethod, Patterns};
 
@@ -24,7 +24,7 @@ pub(super) fn process_patterns(Unfolded { trace, .. }: &Unfolded<'_>) {
         for method in [PatternMethod::Ngrams, PatternMethod::Exact] {
             let settings = patterns::Config::new().method(method).min_count(0);
             let found = Patterns::of(&[&collapsed], &settings).unwrap();
-            let mut all: Vec<Told> = found.patterns.iter().map(told).collect();
+            let mut all: Vec<Summary> = found.patterns.iter().map(summary_of).collect();
             all.sort();
             assert_eq!(all, settled(&collapsed, method), "{method:?}");
         }

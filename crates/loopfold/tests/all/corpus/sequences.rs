@@ -46,7 +46,7 @@ pub(super) fn online(Folded { case, folder, fold, .. }: &Folded<'_>) {
     }
 }
 
-/// Folded anew by another folder, it is what that makes of the trace.
+/// Folded again by another folder, it is what that makes of the trace.
 pub(super) fn refolding(Folded { trace, fold, .. }: &Folded<'_>) {
     let other = Guarded::default();
     let again = refold(fold, &other, 1).unwrap();

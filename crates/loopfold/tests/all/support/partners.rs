@@ -8,7 +8,7 @@ use loopfold::trace::Role;
 use loopfold_testing::mpi::{self, Call, Program};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// For each event of a stream, its index in what is shown; nothing if it is left out.
+/// For each event of a stream, its index in what is shown; `None` if it is left out.
 pub fn shown_indices(processes: &Processes<'_>, rank: usize, calls: &[Call]) -> Vec<Option<u32>> {
     let shown = processes.traces()[rank].shown();
     let mut written_out: Vec<u32> = Vec::new();
@@ -71,18 +71,18 @@ pub fn check_partners(fold: &Fold, program: &Program) -> (usize, usize) {
         .flat_map(|&[a, b]| [(a, b), (b, a)])
         .map(|(a, b)| ((a.0, indices[a.0][a.1].unwrap()), (b.0, indices[b.0][b.1].unwrap())))
         .collect();
-    let mut told = BTreeSet::new();
+    let mut given = BTreeSet::new();
     for rank in 0..program.len() {
         let all = processes.traces()[rank].shown().symbols().len() as u32;
         for link in partners.between(rank, 0, all) {
             let symbol = processes.traces()[rank].shown().symbols()[link.index as usize];
             if processes.alphabet().meaning(symbol).role != Role::Collective {
-                told.insert(((rank, link.index), (link.stream as usize, link.partner)));
+                given.insert(((rank, link.index), (link.stream as usize, link.partner)));
             }
         }
     }
-    assert_eq!(told, expected, "{program:?}");
-    let linked = told.len();
+    assert_eq!(given, expected, "{program:?}");
+    let linked = given.len();
     let count = |sent: bool| -> u64 {
         partners.unmatched.iter().filter(|unmatched| unmatched.sent == sent).map(|u| u.count).sum()
     };
@@ -104,8 +104,8 @@ pub fn check_partners(fold: &Fold, program: &Program) -> (usize, usize) {
             }
         }
     }
-    let told: BTreeMap<_, _> =
+    let given: BTreeMap<_, _> =
         partners.matrix.iter().map(|(&pair, traffic)| (pair, (traffic.messages, traffic.bytes))).collect();
-    assert_eq!(told, matrix);
+    assert_eq!(given, matrix);
     (linked, unreceived.len() + unsent.len())
 }

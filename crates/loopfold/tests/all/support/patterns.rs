@@ -44,9 +44,9 @@ pub fn expected_repeats(stream: &[u32]) -> BTreeMap<Vec<u32>, (Vec<usize>, bool)
 }
 
 /// What is known of a pattern: symbols, places with times, separate places, count, inside.
-pub type Told = (Vec<Symbol>, Vec<(u32, u64)>, u64, u64, u64);
+pub type Summary = (Vec<Symbol>, Vec<(u32, u64)>, u64, u64, u64);
 
-pub fn told(pattern: &Pattern) -> Told {
+pub fn summary_of(pattern: &Pattern) -> Summary {
     let [only] = &pattern.classes[..] else { panic!("more than one stream") };
     let places = only.places.iter().map(|place| (place.start, place.times)).collect();
     (pattern.symbols.clone(), places, pattern.places, pattern.count, pattern.inside)
@@ -70,7 +70,7 @@ pub fn uncut(collapsed: &LoopCollapsed, start: u32, end: u32) -> (u32, u32) {
 }
 
 /// The same, by comparing every occurrence with all places of longer patterns.
-pub fn settled(collapsed: &LoopCollapsed, method: PatternMethod) -> Vec<Told> {
+pub fn settled(collapsed: &LoopCollapsed, method: PatternMethod) -> Vec<Summary> {
     let all = collapsed.symbols();
     let mut found: Vec<(usize, Vec<u32>)> = match method {
         PatternMethod::Ngrams => {
@@ -100,7 +100,7 @@ pub fn settled(collapsed: &LoopCollapsed, method: PatternMethod) -> Vec<Told> {
         }
         own.push((length, mine));
     }
-    let mut told: Vec<Told> = Vec::new();
+    let mut found: Vec<Summary> = Vec::new();
     for (length, starts) in own.iter().filter(|(_, starts)| !starts.is_empty()) {
         let first = starts[0] as usize;
         let symbols = all[first..first + length].to_vec();
@@ -119,10 +119,10 @@ pub fn settled(collapsed: &LoopCollapsed, method: PatternMethod) -> Vec<Told> {
                 behind = end;
             }
         }
-        told.push((symbols, with_times, separate as u64, count, inside));
+        found.push((symbols, with_times, separate as u64, count, inside));
     }
-    told.sort();
-    told
+    found.sort();
+    found
 }
 
 /// Adds the bodies of loops that come again elsewhere. The streams are so short that a hundredth
@@ -191,10 +191,10 @@ pub fn check_collapsed(collapsed: &LoopCollapsed, stream: &[Symbol]) {
             let once = written_out(start, end, &others);
             let found: Vec<usize> =
                 (0..=whole.len() - once.len()).filter(|&at| whole[at..at + once.len()] == once[..]).collect();
-            let told =
+            let counted =
                 (collapsed.times(start, end), collapsed.events(start, end), collapsed.first(start, end));
             assert_eq!(
-                told,
+                counted,
                 (found.len() as u64, once.len() as u64, found[0] as u64),
                 "{start} {end} {loops:?}"
             );
