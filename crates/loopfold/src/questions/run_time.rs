@@ -9,7 +9,7 @@ impl Fold {
     /// How long the recorded execution took, in nanoseconds: from the first start to the last
     /// end of all events, if the streams share a clock. A stream with durations but no starts
     /// took their sum, one with sums only as long as its sums say. Returns `None` if no times
-    /// are known.
+    /// are known, or the time exceeds 64 bits.
     ///
     /// ```
     /// use loopfold::folders::{Outermost, fold_trace};

@@ -29,7 +29,7 @@ impl<'a> Event<'a> {
 pub struct Timing<'a> {
     /// When it began, in nanoseconds from an origin of the source's choice.
     pub start: Option<i64>,
-    /// How long it took, in nanoseconds.
+    /// How long it took, in nanoseconds; unknown if negative.
     pub duration: Option<i64>,
     /// Further measurements, by name.
     pub metrics: &'a [(&'a str, f64)],

@@ -109,7 +109,8 @@ pub struct Times {
 impl Times {
     /// Marks an event whose start is not known.
     pub const UNKNOWN_START: i64 = i64::MIN;
-    /// Marks an event whose duration is not known.
+    /// Marks an event whose duration is not known. Any other negative duration counts as
+    /// unknown too.
     pub const UNKNOWN_DURATION: i64 = -1;
 
     /// True when nothing at all is known.
