@@ -5,7 +5,6 @@ use anyhow::{Result, bail};
 use loopfold::Fold;
 use loopfold::fold::FoldedStream;
 use loopfold::questions::path::Glob;
-use std::cell::Cell;
 
 /// A message lists no more streams than this.
 const MOST_LISTED: usize = 8;
@@ -16,10 +15,8 @@ pub(crate) fn choose(fold: Fold, selectors: &[String]) -> Result<Fold> {
         return Ok(fold);
     }
     let chosen = chosen(&fold, selectors)?;
-    // Streams are asked for in their order.
-    let next = Cell::new(0);
     // In canonical form, so that rules and symbols of other streams are gone.
-    let some = fold.with_streams(|_| chosen[next.replace(next.get() + 1)]).canonical();
+    let some = fold.with_streams(|stream| chosen[stream.index()]).canonical();
     // The size in bytes of a part of an input is not known.
     Ok(if chosen.contains(&false) { some.without_notes(BYTES_NOTE) } else { some })
 }

@@ -45,7 +45,7 @@ impl<'a, G: Grammar> Borders<'a, G> {
             first: Vec::with_capacity(places),
             last: Vec::with_capacity(places),
         };
-        borders.lengths = bottom_up(grammar, std::mem::take(&mut borders.lengths), |body, lengths| {
+        borders.lengths = bottom_up(grammar, std::mem::take(&mut borders.lengths), |_, body, lengths| {
             let of_item = |&item: &G::Item| {
                 lengths[grammar.item_node(item).index()].saturating_mul(grammar.item_times(item))
             };

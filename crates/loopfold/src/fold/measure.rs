@@ -248,18 +248,19 @@ impl<M: Measure> Measured<M> {
 }
 
 /// A value for every node, from the symbols up: `symbols` has those of the symbols, and
-/// `of_body` makes that of a rule from its body and the values of all nodes before it.
+/// `of_rule` makes that of a rule from its number, its body and the values of all nodes before
+/// it.
 pub fn bottom_up<G: Grammar, T>(
     grammar: &G,
     symbols: Vec<T>,
-    mut of_body: impl FnMut(&[G::Item], &[T]) -> Result<T>,
+    mut of_rule: impl FnMut(RuleId, &[G::Item], &[T]) -> Result<T>,
 ) -> Result<Vec<T>> {
     debug_assert_eq!(symbols.len(), grammar.symbol_count());
     let mut values = symbols;
     let bodies = grammar.rule_bodies();
     values.reserve_exact(bodies.len());
-    for body in bodies {
-        let value = of_body(body, &values)?;
+    for (rule, body) in (0..).map(RuleId::from_raw).zip(bodies) {
+        let value = of_rule(rule, body, &values)?;
         values.push(value);
     }
     Ok(values)
@@ -268,19 +269,19 @@ pub fn bottom_up<G: Grammar, T>(
 /// Which nodes are or hold a symbol that is wanted.
 pub fn holding<G: Grammar>(grammar: &G, is_wanted: impl Fn(Node) -> bool) -> Vec<bool> {
     let symbols = (0..grammar.symbol_count() as u32).map(|number| is_wanted(Node::new(number))).collect();
-    let of_body = |body: &[G::Item], holds: &[bool]| {
+    let of_rule = |_: RuleId, body: &[G::Item], holds: &[bool]| {
         Ok(body.iter().any(|&item| holds[grammar.item_node(item).index()]))
     };
-    bottom_up(grammar, symbols, of_body).unwrap_or_default()
+    bottom_up(grammar, symbols, of_rule).unwrap_or_default()
 }
 
 /// How deep rules are nested in rules below each node: 0 for a symbol.
 pub fn rule_depths<G: Grammar>(grammar: &G) -> Vec<u32> {
-    let of_body = |body: &[G::Item], depths: &[u32]| {
+    let of_rule = |_: RuleId, body: &[G::Item], depths: &[u32]| {
         let inner = body.iter().map(|&item| depths[grammar.item_node(item).index()]);
         Ok(inner.max().unwrap_or(0) + 1)
     };
-    bottom_up(grammar, vec![0; grammar.symbol_count()], of_body).unwrap_or_default()
+    bottom_up(grammar, vec![0; grammar.symbol_count()], of_rule).unwrap_or_default()
 }
 
 pub(super) fn add(left: u64, right: u64) -> Result<u64> {

@@ -358,8 +358,9 @@ impl Fold {
 
     /// The same fold with some of its streams only. All rules stay; their sums stay if all
     /// streams that have sums stay.
-    pub fn with_streams(&self, chosen: impl Fn(&FoldedStream) -> bool) -> Fold {
-        let streams: Vec<_> = self.streams.iter().filter(|stream| chosen(stream)).cloned().collect();
+    pub fn with_streams(&self, chosen: impl Fn(StreamId) -> bool) -> Fold {
+        let streams: Vec<_> =
+            self.stream_ids().filter(|&id| chosen(id)).map(|id| self.stream(id).clone()).collect();
         let all_sums = summed_streams(&streams) == summed_streams(&self.streams);
         let sums = self.rule_sums.as_ref().filter(|_| all_sums).cloned();
         Self::from_parts(self.alphabet.clone(), self.rules.clone(), streams).with_rule_sums(sums)

@@ -26,7 +26,7 @@ impl<'a> Rank<'a> {
     pub fn new(fold: &'a Fold, weight: impl Fn(Node) -> u64) -> Self {
         let mut ends: Vec<u64> = Vec::with_capacity(fold.items());
         let symbols = (0..fold.symbol_count() as u32).map(|number| weight(Node::new(number))).collect();
-        let weights = bottom_up(fold, symbols, |body, weights| {
+        let weights = bottom_up(fold, symbols, |_, body, weights| {
             let mut end = 0u64;
             for &item in body {
                 let once = weights[fold.item_node(item).index()];

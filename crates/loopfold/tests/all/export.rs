@@ -489,7 +489,7 @@ fn damage_leaves_the_streams_before_it() {
         );
         seen[part.streams().len()] = true;
         let names: Vec<&str> = part.streams().iter().map(FoldedStream::name).collect();
-        assert_eq!(part, fold.with_streams(|stream| names.contains(&stream.name())).canonical());
+        assert_eq!(part, fold.with_streams(|id| names.contains(&fold.stream(id).name())).canonical());
     }
     assert_eq!(seen, [true; 5]);
     assert!(grammar::read_leniently(&whole.as_bytes()[..10]).is_err());

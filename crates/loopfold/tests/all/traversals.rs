@@ -257,7 +257,8 @@ fn locating_finds_every_occurrence_in_order() {
             continue;
         }
         let of_symbols = (0..fold.symbol_count()).map(|node| u64::from(node == wanted.index())).collect();
-        let counts = bottom_up(&fold, of_symbols, |body, counts| {
+        let counts = bottom_up(&fold, of_symbols, |rule, body, counts| {
+            assert_eq!(body, fold.body(rule));
             let of_item = |item: &Item| counts[fold.item_node(*item).index()] * item.times();
             Ok(body.iter().map(of_item).sum())
         })
@@ -284,7 +285,7 @@ fn ranks_count_weights_and_find_them_again() {
         let (fold, rule, stream) = sample(&mut rng);
         let weights: Vec<u64> = (0..fold.symbol_count()).map(|_| rng.below(3) as u64).collect();
         let rank = Rank::new(&fold, |node| weights[node.index()]);
-        let measured: Vec<u64> = bottom_up(&fold, weights.clone(), |body, known| {
+        let measured: Vec<u64> = bottom_up(&fold, weights.clone(), |_, body, known| {
             Ok(body.iter().map(|item| known[fold.item_node(*item).index()] * item.times()).sum())
         })
         .unwrap();

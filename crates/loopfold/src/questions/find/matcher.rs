@@ -53,7 +53,7 @@ impl<'a, B: Bits> SummaryIndex<'a, B> {
             }
         }
         let mut words = 0;
-        let indices = bottom_up(fold, symbols, |body, indices| {
+        let indices = bottom_up(fold, symbols, |_, body, indices| {
             let index_of = |item: Item| indices[fold.item_node(item).index()];
             let Some(summary) = summaries.of_body(body, index_of) else { return Ok(IRRELEVANT) };
             words += summary.words();

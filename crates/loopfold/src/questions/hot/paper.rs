@@ -67,11 +67,9 @@ fn prints(successors: &SuccessorIndex<'_>, costs: &[u64], wanted: &Wanted) -> Re
     let fold = successors.fold;
     let mut awaited = items_left(successors);
     let mut found = HashSet::new();
-    let mut rules = fold.rules();
     let of_symbols = (0..fold.symbol_count() as u32).map(|symbol| RefCell::new(Border::of_symbol(symbol)));
-    bottom_up(fold, of_symbols.collect(), |body, borders| {
-        let rule = rules.next();
-        let uses = rule.map_or(0, |rule| successors.uses(rule));
+    bottom_up(fold, of_symbols.collect(), |rule, body, borders| {
+        let uses = successors.uses(rule);
         let mut reading = Reading::new(costs, wanted, uses, &mut found);
         for &item in if uses == 0 { &[] } else { body } {
             let node = fold.item_node(item).index();
@@ -82,7 +80,7 @@ fn prints(successors: &SuccessorIndex<'_>, costs: &[u64], wanted: &Wanted) -> Re
             }
         }
         // Nobody reads the border of a root.
-        let is_awaited = rule.is_some_and(|rule| awaited[fold.rule_node(rule).index()] > 0);
+        let is_awaited = awaited[fold.rule_node(rule).index()] > 0;
         Ok(if is_awaited { RefCell::new(reading.finish()) } else { RefCell::default() })
     })?;
     Ok(found)

@@ -155,14 +155,13 @@ impl<'a> SuccessorIndex<'a> {
 
     fn find_spots(&mut self) -> Result<()> {
         let fold = self.fold;
-        let mut rules = fold.rules().map(RuleId::raw);
         // The first event of each node.
-        bottom_up(fold, (0..fold.symbol_count() as u32).collect(), |body, first| {
-            let (start, rule) = (self.spots.len(), rules.next().unwrap_or_default());
+        bottom_up(fold, (0..fold.symbol_count() as u32).collect(), |rule, body, first| {
+            let start = self.spots.len();
             for &item in body {
                 let node = fold.item_node(item);
                 let times = u32::try_from(item.times()).unwrap_or(MANY);
-                self.spots.push(Spot { node, first: first[node.index()], rule, times });
+                self.spots.push(Spot { node, first: first[node.index()], rule: rule.raw(), times });
             }
             // Only the rule of an empty stream has no first event, and nothing contains it.
             Ok(self.spots.get(start).map_or(0, |spot| spot.first))

@@ -142,17 +142,15 @@ impl<'a> UpperBound<'a> {
 fn prefix_costs(fold: &Fold, costs: &[u64], longest: u64) -> Result<Vec<u128>> {
     let mut of_symbols: Vec<u128> = costs.iter().map(|&cost| cost.into()).collect();
     of_symbols.resize(fold.symbol_count(), 0);
-    let mut rules = fold.rules();
-    let Some(first) = rules.next() else { return Ok(of_symbols) };
+    let Some(first) = fold.rules().next() else { return Ok(of_symbols) };
+    // One cursor for all rules, so that its memory is used again.
     let mut cursor = Cursor::new(fold, first);
-    bottom_up(fold, of_symbols, |_, known| {
+    bottom_up(fold, of_symbols, |rule, _, known| {
+        cursor.restart(rule);
         let mut cost = 0;
         cursor.advance_to(longest, |stretch| {
             cost += u128::from(stretch.times) * known[fold.item_node(stretch.item).index()];
         });
-        if let Some(rule) = rules.next() {
-            cursor.restart(rule);
-        }
         Ok(cost)
     })
 }

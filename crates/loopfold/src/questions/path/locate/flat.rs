@@ -39,7 +39,7 @@ impl<'a, S: FrameState> FlatMatcher<'a, S> {
             _ => monoid.reset().clone(),
         });
         let (mut words, empty) = (0, monoid.empty());
-        let summaries = bottom_up(&**slice, symbols.collect(), |body, summaries| {
+        let summaries = bottom_up(&**slice, symbols.collect(), |_, body, summaries| {
             let mut all = empty.clone();
             for &item in body {
                 let once = &summaries[item.node().index()];

@@ -37,7 +37,7 @@ impl<'a, S: FrameState> NestedMatcher<'a, S> {
         let add = |&(symbol, _): &(_, _)| store.add(&monoid.symbol(symbol), &monoid.blocks);
         let symbols = slice.steps().iter().map(add).collect::<Result<_>>()?;
         let mut scratch = NestedSummary::default();
-        let indices = bottom_up(&**slice, symbols, |body, indices| {
+        let indices = bottom_up(&**slice, symbols, |_, body, indices| {
             let items = body.iter().map(|&item| (indices[item.node().index()], slice.item_times(item)));
             let index = store.add_joined(items, &monoid, &mut scratch)?;
             if store.memory() > MOST_WORDS {

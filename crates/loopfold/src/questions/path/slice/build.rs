@@ -36,11 +36,10 @@ impl<'a> FunctionSlice<'a> {
         for (number, (symbol, _)) in (0..).zip(steps) {
             symbols[symbol.index()] = Node::new(number);
         }
-        let (mut rules, mut place) = (fold.rules(), 0);
-        bottom_up(fold, symbols, |body, nodes| {
+        bottom_up(fold, symbols, |rule, body, nodes| {
+            let place = fold.item_range(rule).start;
             builder.hold(body, place, |item| nodes[fold.item_node(item).index()]);
-            place += body.len();
-            Ok(rules.next().map_or(NONE, |rule| builder.close(rule)))
+            Ok(builder.close(rule))
         })?;
         Ok(builder.finish(fold.rules().len() as u64))
     }

@@ -223,13 +223,13 @@ mod tests {
     }
 
     fn check(slice: &FunctionSlice<'_>, rng: &mut Rng) {
-        let of_body = |body: &[SliceItem], texts: &[Vec<Symbol>]| {
+        let of_rule = |_, body: &[SliceItem], texts: &[Vec<Symbol>]| {
             let of_item =
                 |&item: &SliceItem| texts[item.node().index()].repeat(slice.item_times(item) as usize);
             Ok(body.iter().flat_map(of_item).collect())
         };
         let symbols = slice.steps().iter().map(|&(symbol, _)| vec![symbol]).collect();
-        let texts = bottom_up(slice, symbols, of_body).unwrap();
+        let texts = bottom_up(slice, symbols, of_rule).unwrap();
         for stream in slice.fold().streams() {
             let expected = expected(slice, stream.root());
             let text = slice.node(stream.root()).map_or(&[][..], |node| &texts[node.index()]);

@@ -43,15 +43,14 @@ impl<'a> DirectMatcher<'a> {
         for &(symbol, step) in query.steps() {
             *symbols.get_mut(symbol.index())? = DirectSummary::of_symbol(query, symbol, step)?;
         }
-        let (mut rules, mut held) = (0, 0);
-        let of_body = |body: &[Item], known: &[DirectSummary]| {
-            let summary = Known { fold, summaries: known }.of_body(body, held < rules / RARE);
+        let mut held = 0;
+        let of_rule = |rule: RuleId, body: &[Item], known: &[DirectSummary]| {
+            let summary = Known { fold, summaries: known }.of_body(body, held < rule.index() / RARE);
             let summary = summary.ok_or_else(|| Error::invalid("the function is recursive"))?;
-            rules += 1;
             held += usize::from(!summary.is_irrelevant());
             Ok(summary)
         };
-        let summaries = bottom_up(fold, symbols, of_body).ok()?;
+        let summaries = bottom_up(fold, symbols, of_rule).ok()?;
         let matcher = Self { fold, summaries };
         let mut roots = fold.streams().iter().map(|stream| matcher.known().of(fold.rule_node(stream.root())));
         roots.all(|root| root.begins_outside()).then_some(matcher)
