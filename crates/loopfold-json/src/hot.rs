@@ -10,14 +10,14 @@ pub fn hot<W: Write>(
     out: &mut JsonWriter<W>,
     fold: &Fold,
     hot: &HotSubpaths,
-    settings: &hot::Config,
+    config: &hot::Config,
     cost_of: &str,
 ) -> Result<()> {
     let mut labels = Labels::new(fold.alphabet());
     out.begin_object()?;
-    out.field("selection", selection_name(settings.selection))?;
-    out.field("min_length", settings.min_length)?;
-    out.field("max_length", settings.max_length)?;
+    out.field("selection", selection_name(config.selection))?;
+    out.field("min_length", config.min_length)?;
+    out.field("max_length", config.max_length)?;
     out.field("cost_of", cost_of)?;
     cost(out, "total", hot.total)?;
     cost(out, "limit", hot.limit)?;

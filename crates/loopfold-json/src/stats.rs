@@ -103,16 +103,7 @@ pub fn stats<'a, W: Write>(
         None => out.value(None::<u64>)?,
         Some(table) => {
             out.begin_object()?;
-            costs(
-                out,
-                &mut labels,
-                &table,
-                |sum| sum.known,
-                |out, sum| {
-                    out.field("total_ns", nanoseconds(sum.total))?;
-                    out.field("mean_ns", sum.mean())
-                },
-            )?;
+            costs(out, &mut labels, &table)?;
             out.field("total_ns", nanoseconds(table.total))?;
             out.end()?;
         }
@@ -121,16 +112,7 @@ pub fn stats<'a, W: Write>(
     out.begin_array()?;
     for (name, table) in metrics {
         out.begin_object()?;
-        costs(
-            out,
-            &mut labels,
-            &table,
-            |sum| sum.known,
-            |out, sum| {
-                out.field("total", sum.total)?;
-                out.field("mean", sum.mean())
-            },
-        )?;
+        costs(out, &mut labels, &table)?;
         out.field("metric", name)?;
         out.field("total", table.total)?;
         out.end()?;
@@ -175,13 +157,42 @@ fn counts<W: Write>(out: &mut JsonWriter<W>, labels: &mut Labels<'_>, statistics
     out.end()
 }
 
+/// The sum of the costs of an event.
+trait CostSum {
+    /// How many values are known.
+    fn known(&self) -> u64;
+
+    /// Writes their sum and their mean.
+    fn fields<W: Write>(&self, out: &mut JsonWriter<W>) -> Result<()>;
+}
+
+impl CostSum for DurationSum {
+    fn known(&self) -> u64 {
+        self.known
+    }
+
+    fn fields<W: Write>(&self, out: &mut JsonWriter<W>) -> Result<()> {
+        out.field("total_ns", nanoseconds(self.total))?;
+        out.field("mean_ns", self.mean())
+    }
+}
+
+impl CostSum for MetricSum {
+    fn known(&self) -> u64 {
+        self.known
+    }
+
+    fn fields<W: Write>(&self, out: &mut JsonWriter<W>) -> Result<()> {
+        out.field("total", self.total)?;
+        out.field("mean", self.mean())
+    }
+}
+
 /// The fields that tables of durations and of metrics share.
-fn costs<W: Write, S, T>(
+fn costs<W: Write, S: CostSum, T>(
     out: &mut JsonWriter<W>,
     labels: &mut Labels<'_>,
     table: &CostTable<S, T>,
-    known: impl Fn(&S) -> u64,
-    sums: impl Fn(&mut JsonWriter<W>, &S) -> Result<()>,
 ) -> Result<()> {
     out.field("known", table.known)?;
     out.key("events")?;
@@ -190,9 +201,9 @@ fn costs<W: Write, S, T>(
         out.begin_object()?;
         out.key("event")?;
         labels.event(out, *symbol)?;
-        out.field("known", known(sum))?;
+        out.field("known", sum.known())?;
         out.field("share", *share)?;
-        sums(out, sum)?;
+        sum.fields(out)?;
         out.end()?;
     }
     out.end()

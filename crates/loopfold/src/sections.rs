@@ -15,9 +15,9 @@
 //! let stream = collector.stream("main")?;
 //! (0..5).try_for_each(|_| collector.push_event(stream, &Event::named("a")))?;
 //! let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
-//! let options = sections::options(None, Some(ChunkSize::of_symbols(2)?));
+//! let config = sections::write_config(None, Some(ChunkSize::of_symbols(2)?));
 //! let mut file = Vec::new();
-//! archive::write_with(&fold, &mut file, &options)?;
+//! archive::write_with(&fold, &mut file, &config)?;
 //! let mut archive = Archive::open(std::io::Cursor::new(file))?;
 //! let (fold, _) = archive.read(&ReadConfig::new())?;
 //! assert!(sections::index(&mut archive, &fold)?.is_none());
@@ -30,23 +30,23 @@ use crate::questions::path::{ChunkSize, Chunks, PathIndex};
 use crate::{Fold, Result};
 use std::io::{Read, Seek};
 
-/// Writes an index of about this many segments, where there can be one, and chunks of this
-/// size.
-pub fn options(index: Option<usize>, chunks: Option<ChunkSize>) -> WriteConfig<'static> {
-    let mut options = WriteConfig::new();
-    if let Some(segments) = index {
-        options = options.with_section(SectionKind::Index, move |fold| {
-            PathIndex::of(fold, segments)?.map(|index| index.encode()).transpose()
+/// A configuration that writes an index of about this many ranges, where there can be one, and
+/// chunks of this size.
+pub fn write_config(index: Option<usize>, chunks: Option<ChunkSize>) -> WriteConfig<'static> {
+    let mut config = WriteConfig::new();
+    if let Some(ranges) = index {
+        config = config.with_section(SectionKind::Index, move |fold| {
+            PathIndex::of(fold, ranges)?.map(|index| index.encode()).transpose()
         });
     }
     if let Some(size) = chunks {
-        options = options.with_section(SectionKind::Chunks, move |fold| size.encode(fold).map(Some));
+        config = config.with_section(SectionKind::Chunks, move |fold| size.encode(fold).map(Some));
     }
-    options
+    config
 }
 
 /// Checks for [`archive::verify_with`](crate::archive::verify_with): that the index and the
-/// chunks say what the fold does. They count segments of the index, and chunks.
+/// chunks say what the fold does. They count ranges of the index, and chunks.
 pub const CHECKS: [SectionCheck<'static>; 2] = [
     (SectionKind::Chunks, &|fold, section| Chunks::open(section)?.verify(fold)),
     (SectionKind::Index, &|fold, section| PathIndex::verify(&section.content()?, fold)),

@@ -72,7 +72,7 @@ fn sizes_of(name: &str, fold: &Fold) -> Result<Vec<String>> {
         index = totals.directory;
     }
     let mut file = Vec::new();
-    archive::write_with(fold, &mut file, &sections::options(Some(PathIndex::RANGES), None))?;
+    archive::write_with(fold, &mut file, &sections::write_config(Some(PathIndex::RANGES), None))?;
     let stored = archive::sizes(Cursor::new(&file))?;
     cells.extend([grouped(index), grouped(stored.total - stored.index), grouped(stored.index)]);
     Ok(cells)

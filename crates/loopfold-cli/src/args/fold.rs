@@ -24,11 +24,11 @@ pub(crate) struct FoldArgs {
     #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "4M")]
     #[arg(value_parser = chunk_size)]
     pub(crate) chunks: Option<ChunkSize>,
-    /// Also store an index of the parts of the trace that contain each function [without SEGMENTS: 128]
+    /// Also store an index of the parts of the trace that contain each function [without RANGES: 128]
     ///
-    /// SEGMENTS is the approximate number of parts. `find` only searches the parts that contain a
+    /// RANGES is the approximate number of parts. `find` only searches the parts that contain a
     /// function. Traces of calls get such an index by default.
-    #[arg(long, value_name = "SEGMENTS", num_args = 0..=1, require_equals = true, default_missing_value = "128")]
+    #[arg(long, value_name = "RANGES", num_args = 0..=1, require_equals = true, default_missing_value = "128")]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=65536))]
     pub(crate) index: Option<usize>,
     /// Do not store an index of functions

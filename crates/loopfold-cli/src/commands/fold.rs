@@ -34,8 +34,8 @@ pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
     if arguments.index.is_some() && !PathIndex::is_possible(&fold)? {
         notes.push("there is no index: blocks and exits do not name their function".to_string());
     }
-    let options = sections::options(index, arguments.chunks);
-    let bytes = save::save_fold(&fold, &arguments.output, &options)?;
+    let config = sections::write_config(index, arguments.chunks);
+    let bytes = save::save_fold(&fold, &arguments.output, &config)?;
     notes.extend(chunks_left_out.then(|| input::CHUNKS_LEFT_OUT.to_string()));
     show::notes(&notes);
     report(&fold, arguments, bytes)?;

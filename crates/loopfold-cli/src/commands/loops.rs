@@ -13,6 +13,7 @@ use loopfold::trace::{Times, TimesKept};
 use loopfold::{Fold, StreamId};
 use loopfold_json::loops::{ClassNest, Loops};
 use loopfold_sources::Mask;
+use std::cell::Cell;
 use std::io::Write;
 
 /// The most nodes of a nest that are visited, whatever sizes an archive declares. A shortened
@@ -153,34 +154,30 @@ fn times_of(
 
 fn print_json(arguments: &LoopsArgs, fold: &Fold, masked: Option<&Fold>) -> Result<()> {
     let folder = input::folder(&arguments.folder)?.name();
-    let loops_of = |fold| -> Result<_> { Ok(Loops { folder, fold, classes: class_nests(arguments, fold)? }) };
+    let any_rotated = Cell::new(false);
+    let loops_of = |fold| -> Result<_> {
+        Ok(Loops { folder, fold, classes: class_nests(arguments, fold, &any_rotated)? })
+    };
     let loops = loops_of(fold)?;
     let masked = masked.map(loops_of).transpose()?;
-    show::print_json_line(|out| loopfold_json::loops::loops(out, loops, masked))
+    show::print_json_line(|out| loopfold_json::loops::loops(out, loops, masked))?;
+    note_unrotated(arguments, any_rotated.get());
+    Ok(())
 }
 
-/// Yields the classes one after the other; at their end, notes if no loop was rotated.
+/// The classes with their nests, computed one after the other; sets `any_rotated` if a loop was
+/// rotated.
 fn class_nests<'a>(
     arguments: &'a LoopsArgs,
     fold: &'a Fold,
+    any_rotated: &'a Cell<bool>,
 ) -> Result<impl Iterator<Item = Result<ClassNest>> + 'a> {
-    let mut classes = fold.classes()?.into_iter();
-    let mut any_rotated = false;
-    let mut is_done = false;
-    Ok(std::iter::from_fn(move || {
-        let Some(class) = classes.next() else {
-            if !std::mem::replace(&mut is_done, true) {
-                note_unrotated(arguments, any_rotated);
-            }
-            return None;
-        };
-        let class_nest = nest_of(arguments, fold, &class, LARGEST_PRINTED).and_then(|shown| {
-            any_rotated |= shown.is_rotated;
-            let ClassTimes { totals, loops } = times_of(fold, &shown, 1)?;
-            let times = loops.into_iter().next().map_or(Vec::new(), |(_, times)| times.loops);
-            Ok(ClassNest { class: shown.class, nest: shown.nest, totals, times })
-        });
-        Some(class_nest)
+    Ok(fold.classes()?.into_iter().map(move |class| {
+        let shown = nest_of(arguments, fold, &class, LARGEST_PRINTED)?;
+        any_rotated.set(any_rotated.get() | shown.is_rotated);
+        let ClassTimes { totals, loops } = times_of(fold, &shown, 1)?;
+        let times = loops.into_iter().next().map_or(Vec::new(), |(_, times)| times.loops);
+        Ok(ClassNest { class: shown.class, nest: shown.nest, totals, times })
     }))
 }
 

@@ -17,8 +17,8 @@ pub(super) fn run(arguments: &MergeArgs) -> Result<Outcome> {
     let index = loaded.is_indexed().then_some(PathIndex::RANGES);
     let (fold, mut notes) = loaded.fold_as_stored(&folder)?;
     notes.extend(has_chunks.then(|| input::CHUNKS_LEFT_OUT.to_string()));
-    let options = sections::options(index, None);
-    let bytes = save::save_fold(&fold, &arguments.output, &options)?;
+    let config = sections::write_config(index, None);
+    let bytes = save::save_fold(&fold, &arguments.output, &config)?;
     show::notes(&notes);
     if arguments.json.on {
         let name = arguments.output.to_string_lossy();

@@ -26,11 +26,11 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     // The size is that of whole archives.
     let stored = loaded.archive_bytes.filter(|_| arguments.read.stream.is_empty());
     let (index, chunks) = (loaded.index_bytes, loaded.chunk_bytes);
-    let segments = loaded.is_indexed().then_some(PathIndex::RANGES);
+    let ranges = loaded.is_indexed().then_some(PathIndex::RANGES);
     let (fold, notes) = loaded.fold_as_stored(&folder)?;
     let statistics = fold.statistics()?;
-    let options = sections::options(segments, None);
-    let sizes = Sizes { index, chunks, ..Sizes::of(&fold, stored, &options)? };
+    let config = sections::write_config(ranges, None);
+    let sizes = Sizes { index, chunks, ..Sizes::of(&fold, stored, &config)? };
     show::notes(&notes);
     let sums = sums_of(&fold)?;
     if arguments.json.on {

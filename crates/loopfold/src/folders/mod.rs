@@ -140,6 +140,26 @@ impl Default for MinTimes {
     }
 }
 
+/// The setters of a folder that has [`Settings`].
+macro_rules! loop_setters {
+    () => {
+        /// Which of several equally long loop bodies is taken first.
+        #[must_use]
+        pub const fn ties(mut self, ties: Ties) -> Self {
+            self.settings.ties = ties;
+            self
+        }
+
+        /// How many iterations a loop must have.
+        #[must_use]
+        pub const fn min_times(mut self, min_times: MinTimes) -> Self {
+            self.settings.min_times = min_times;
+            self
+        }
+    };
+}
+use loop_setters;
+
 /// The settings of folders that look for loops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Settings {

@@ -32,19 +32,7 @@ pub struct Outermost {
 }
 
 impl Outermost {
-    /// Which of several equally long loop bodies is taken first.
-    #[must_use]
-    pub const fn ties(mut self, ties: Ties) -> Self {
-        self.settings.ties = ties;
-        self
-    }
-
-    /// How many iterations a loop must have.
-    #[must_use]
-    pub const fn min_times(mut self, min_times: MinTimes) -> Self {
-        self.settings.min_times = min_times;
-        self
-    }
+    super::loop_setters!();
 }
 
 impl Folder for Outermost {

@@ -56,19 +56,15 @@ impl Fold {
     /// # Ok::<(), loopfold::Error>(())
     /// ```
     pub fn order(&self, query: &Query, other: &Query) -> Result<Vec<Order>> {
-        order(self, query, other)
+        let (found, others) = (self.find(query)?, self.find(other)?);
+        let mut known: HashMap<RuleId, Order> = HashMap::new();
+        let orders = self.stream_ids().map(|stream| {
+            let order =
+                known.entry(self.stream(stream).root()).or_insert_with(|| in_stream(&found, &others, stream));
+            order.moved_to(stream)
+        });
+        Ok(orders.collect())
     }
-}
-
-fn order(fold: &Fold, query: &Query, other: &Query) -> Result<Vec<Order>> {
-    let (found, others) = (fold.find(query)?, fold.find(other)?);
-    let mut known: HashMap<RuleId, Order> = HashMap::new();
-    let orders = fold.stream_ids().map(|stream| {
-        let order =
-            known.entry(fold.stream(stream).root()).or_insert_with(|| in_stream(&found, &others, stream));
-        order.moved_to(stream)
-    });
-    Ok(orders.collect())
 }
 
 fn in_stream(found: &Found<'_>, others: &Found<'_>, stream: StreamId) -> Order {

@@ -64,31 +64,27 @@ fn share(part: u64, whole: u64) -> f64 {
 impl Fold {
     /// The classes of a fold, in the order of their first streams.
     pub fn classes(&self) -> Result<Vec<Class>> {
-        classes(self)
-    }
-}
-
-fn classes(fold: &Fold) -> Result<Vec<Class>> {
-    let folded = measure_rules(fold, &NestLength)?;
-    let covered = measure_rules(fold, &Coverage)?;
-    let depth = measure_rules(fold, &Depth)?;
-    let mut classes: Vec<Class> = Vec::new();
-    let mut known: HashMap<RuleId, usize> = HashMap::new();
-    for (id, stream) in fold.stream_ids().zip(fold.streams()) {
-        let root = stream.root();
-        let class = *known.entry(root).or_insert_with(|| {
-            classes.push(Class {
-                root,
-                streams: Vec::new(),
-                events: fold.length(root),
-                folded: folded[root.index()],
-                in_loops: covered[root.index()].in_loops,
-                in_main_loop: covered[root.index()].in_main_loop,
-                depth: depth[root.index()],
+        let folded = measure_rules(self, &NestLength)?;
+        let covered = measure_rules(self, &Coverage)?;
+        let depth = measure_rules(self, &Depth)?;
+        let mut classes: Vec<Class> = Vec::new();
+        let mut known: HashMap<RuleId, usize> = HashMap::new();
+        for (id, stream) in self.stream_ids().zip(self.streams()) {
+            let root = stream.root();
+            let class = *known.entry(root).or_insert_with(|| {
+                classes.push(Class {
+                    root,
+                    streams: Vec::new(),
+                    events: self.length(root),
+                    folded: folded[root.index()],
+                    in_loops: covered[root.index()].in_loops,
+                    in_main_loop: covered[root.index()].in_main_loop,
+                    depth: depth[root.index()],
+                });
+                classes.len() - 1
             });
-            classes.len() - 1
-        });
-        classes[class].streams.push(id);
+            classes[class].streams.push(id);
+        }
+        Ok(classes)
     }
-    Ok(classes)
 }

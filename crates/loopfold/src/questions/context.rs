@@ -104,28 +104,24 @@ impl Fold {
     /// # Ok::<(), loopfold::Error>(())
     /// ```
     pub fn context(&self, query: &Query, depth: usize) -> Result<Context> {
-        context(self, query, depth)
+        let width = query.len().saturating_add(depth);
+        if width > WIDEST {
+            return Err(Error::limit(format_args!(
+                "a query of {} events to a depth of {depth}; together at most {WIDEST} events can be looked at",
+                query.len()
+            )));
+        }
+        let count = self.find(query)?.count()?;
+        let mut scan = Scan::new(query, depth);
+        if depth > 0 && count > 0 {
+            let borders = Borders::new(self, width - 1, MOST_BORDERS).map_err(|_| {
+                Error::limit("this self has too many rules to look so far; ask for a smaller depth")
+            })?;
+            scan.rules(self, &borders)?;
+            scan.streams(self, &borders)?;
+        }
+        Ok(Context { count, before: scan.before.finish(), after: scan.after.finish() })
     }
-}
-
-fn context(fold: &Fold, query: &Query, depth: usize) -> Result<Context> {
-    let width = query.len().saturating_add(depth);
-    if width > WIDEST {
-        return Err(Error::limit(format_args!(
-            "a query of {} events to a depth of {depth}; together at most {WIDEST} events can be looked at",
-            query.len()
-        )));
-    }
-    let count = fold.find(query)?.count()?;
-    let mut scan = Scan::new(query, depth);
-    if depth > 0 && count > 0 {
-        let borders = Borders::new(fold, width - 1, MOST_BORDERS).map_err(|_| {
-            Error::limit("this fold has too many rules to look so far; ask for a smaller depth")
-        })?;
-        scan.rules(fold, &borders)?;
-        scan.streams(fold, &borders)?;
-    }
-    Ok(Context { count, before: scan.before.finish(), after: scan.after.finish() })
 }
 
 /// Stands for the beginning and the end of a stream. Symbols are smaller, and it is not

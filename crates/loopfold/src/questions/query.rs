@@ -49,9 +49,10 @@ impl Query {
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if the alphabet lacks one of them.
     pub fn of_events(events: &[Event<'_>], alphabet: &Alphabet) -> Result<Self> {
         let symbols = events.iter().map(|event| {
-            let meaning = Meaning { name: event.name, role: event.role, fields: event.fields.to_vec() };
-            let absent = || Error::not_found(format_args!("there is no event {meaning}"));
-            alphabet.symbol(event).ok_or_else(absent)
+            alphabet.symbol(event).ok_or_else(|| {
+                let meaning = Meaning { name: event.name, role: event.role, fields: event.fields.to_vec() };
+                Error::not_found(format_args!("there is no event {meaning}"))
+            })
         });
         Self::of_symbols(&symbols.collect::<Result<Vec<Symbol>>>()?)
     }

@@ -27,28 +27,24 @@ impl Fold {
     /// # Ok::<(), loopfold::Error>(())
     /// ```
     pub fn run_time(&self) -> Result<Option<u64>> {
-        run_time(self)
-    }
-}
-
-fn run_time(fold: &Fold) -> Result<Option<u64>> {
-    let mut range: Option<(i128, i128)> = None;
-    let mut longest: Option<i128> = None;
-    for stream in fold.streams() {
-        match (&stream.times().starts, &stream.times().durations) {
-            (Some(starts), durations) => widen(&mut range, starts, durations.as_ref())?,
-            (None, Some(durations)) => {
-                let sum = durations.reader().sum_before(durations.len())?.whole;
-                longest = longest.max(Some(sum));
-            }
-            (None, None) => {
-                let span = stream.sums().and_then(|sums| sums.span());
-                longest = longest.max(span.map(i128::from));
+        let mut range: Option<(i128, i128)> = None;
+        let mut longest: Option<i128> = None;
+        for stream in self.streams() {
+            match (&stream.times().starts, &stream.times().durations) {
+                (Some(starts), durations) => widen(&mut range, starts, durations.as_ref())?,
+                (None, Some(durations)) => {
+                    let sum = durations.reader().sum_before(durations.len())?.whole;
+                    longest = longest.max(Some(sum));
+                }
+                (None, None) => {
+                    let span = stream.sums().and_then(|sums| sums.span());
+                    longest = longest.max(span.map(i128::from));
+                }
             }
         }
+        let time = range.map(|(first, last)| last - first).max(longest);
+        Ok(time.and_then(|time| u64::try_from(time).ok()))
     }
-    let time = range.map(|(first, last)| last - first).max(longest);
-    Ok(time.and_then(|time| u64::try_from(time).ok()))
 }
 
 /// Lets the range reach from the earliest start to the latest end.
@@ -78,7 +74,6 @@ fn widen(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::folders::{Outermost, fold_trace};
     use crate::trace::{Collector, Event, Sink as _, Timing};
 
@@ -92,7 +87,7 @@ mod tests {
                 collector.push(stream, event, Timing { start, duration, ..Timing::UNKNOWN }).unwrap();
             }
         }
-        run_time(&fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap()).unwrap()
+        fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap().run_time().unwrap()
     }
 
     #[test]

@@ -37,33 +37,29 @@ pub struct StreamStatistics {
 impl Fold {
     /// Sizes and counts; costs one pass over the rules, however long the trace is.
     pub fn statistics(&self) -> Result<Statistics> {
-        statistics(self)
+        let depths = measure_rules(self, &Depth)?;
+        let mut streams = Vec::new();
+        for stream in self.streams() {
+            let (began, ended) = first_and_last(stream.times())?;
+            let span = ended.zip(began).and_then(|(ended, began)| ended.checked_sub(began));
+            let span = span.or_else(|| stream.sums()?.span());
+            streams.push(StreamStatistics { events: self.length(stream.root()), span });
+        }
+        let counts = symbol_counts(self).ok().map(|counts| {
+            let mut counts: Vec<(Symbol, u64)> = self.alphabet().symbols().zip(counts).collect();
+            counts.sort_by_key(|&(symbol, count)| (std::cmp::Reverse(count), symbol));
+            counts
+        });
+        Ok(Statistics {
+            events: self.events(),
+            alphabet: self.alphabet().len(),
+            rules: self.rules().len(),
+            items: self.items(),
+            depth: self.streams().iter().map(|stream| depths[stream.root().index()]).max().unwrap_or(0),
+            streams,
+            counts,
+        })
     }
-}
-
-fn statistics(fold: &Fold) -> Result<Statistics> {
-    let depths = measure_rules(fold, &Depth)?;
-    let mut streams = Vec::new();
-    for stream in fold.streams() {
-        let (began, ended) = first_and_last(stream.times())?;
-        let span = ended.zip(began).and_then(|(ended, began)| ended.checked_sub(began));
-        let span = span.or_else(|| stream.sums()?.span());
-        streams.push(StreamStatistics { events: fold.length(stream.root()), span });
-    }
-    let counts = symbol_counts(fold).ok().map(|counts| {
-        let mut counts: Vec<(Symbol, u64)> = fold.alphabet().symbols().zip(counts).collect();
-        counts.sort_by_key(|&(symbol, count)| (std::cmp::Reverse(count), symbol));
-        counts
-    });
-    Ok(Statistics {
-        events: fold.events(),
-        alphabet: fold.alphabet().len(),
-        rules: fold.rules().len(),
-        items: fold.items(),
-        depth: fold.streams().iter().map(|stream| depths[stream.root().index()]).max().unwrap_or(0),
-        streams,
-        counts,
-    })
 }
 
 /// Statistics of a trace of calls.
@@ -79,16 +75,12 @@ impl Fold {
     /// Statistics of a trace of calls; all 0 where there are no functions. Costs one pass over
     /// the rules.
     pub fn call_statistics(&self) -> Result<CallStatistics> {
-        call_statistics(self)
+        let functions = Functions::of(self.alphabet())?.all().len() as u64;
+        if functions == 0 {
+            return Ok(CallStatistics::default());
+        }
+        let rules = measure_rules(self, &Deepest::new(self.alphabet()))?;
+        let of_streams = self.streams().iter().map(|stream| rules[stream.root().index()].deepest());
+        Ok(CallStatistics { functions, deepest: of_streams.max().unwrap_or(0) })
     }
-}
-
-fn call_statistics(fold: &Fold) -> Result<CallStatistics> {
-    let functions = Functions::of(fold.alphabet())?.all().len() as u64;
-    if functions == 0 {
-        return Ok(CallStatistics::default());
-    }
-    let rules = measure_rules(fold, &Deepest::new(fold.alphabet()))?;
-    let of_streams = fold.streams().iter().map(|stream| rules[stream.root().index()].deepest());
-    Ok(CallStatistics { functions, deepest: of_streams.max().unwrap_or(0) })
 }

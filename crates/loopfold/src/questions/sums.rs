@@ -65,21 +65,17 @@ impl Fold {
     /// # Ok::<(), loopfold::Error>(())
     /// ```
     pub fn event_sums(&self) -> Result<EventSums> {
-        event_sums(self)
-    }
-}
-
-fn event_sums(fold: &Fold) -> Result<EventSums> {
-    let symbols = fold.alphabet().len();
-    let mut sums = EventSums::default();
-    let mut summing = Summing::new(symbols);
-    for stream in fold.streams() {
-        if let Some(stored) = stream.sums() {
-            sums.add(symbols, stored)?;
+        let symbols = self.alphabet().len();
+        let mut sums = EventSums::default();
+        let mut summing = Summing::new(symbols);
+        for stream in self.streams() {
+            if let Some(stored) = stream.sums() {
+                sums.add(symbols, stored)?;
+            }
+            sums.add(symbols, &summing.stream(self, stream)?)?;
         }
-        sums.add(symbols, &summing.stream(fold, stream)?)?;
+        Ok(sums)
     }
-    Ok(sums)
 }
 
 /// The sums of each stream. `None` for a stream without times.

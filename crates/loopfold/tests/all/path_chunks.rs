@@ -43,7 +43,7 @@ fn random_path(rng: &mut Rng, longest: usize) -> Vec<Vec<u8>> {
 fn archive_of(fold: &Fold, symbols: u64) -> Vec<u8> {
     let size = ChunkSize::of_symbols(symbols).unwrap();
     let mut file = Vec::new();
-    archive::write_with(fold, &mut file, &sections::options(None, Some(size))).unwrap();
+    archive::write_with(fold, &mut file, &sections::write_config(None, Some(size))).unwrap();
     file
 }
 
@@ -95,26 +95,15 @@ fn holding(traces: &[Vec<Step>], function: u8, size: usize) -> u64 {
     chunks
 }
 
-/// Scheme 1.
-fn scan_unfolded<'a>(
+fn scan_with<'a>(
+    scheme: Scheme,
     fold: &'a Fold,
     chunks: Option<&'a dyn TraceChunks>,
     query: &PathQuery,
-    options: &ScanConfig,
+    config: &ScanConfig,
 ) -> loopfold::Result<PathAnswer<'a>> {
-    let searcher = PathSearcher::new(fold, None)?.with_chunks(chunks).with_scan_options(*options);
-    searcher.search(query, Some(Scheme::Unfolded))
-}
-
-/// Scheme 3.
-fn scan_chunks<'a>(
-    fold: &'a Fold,
-    chunks: Option<&'a dyn TraceChunks>,
-    query: &PathQuery,
-    options: &ScanConfig,
-) -> loopfold::Result<PathAnswer<'a>> {
-    let searcher = PathSearcher::new(fold, None)?.with_chunks(chunks).with_scan_options(*options);
-    searcher.search(query, Some(Scheme::Chunks))
+    let searcher = PathSearcher::new(fold, None)?.with_chunks(chunks).with_scan_config(*config);
+    searcher.search(query, Some(scheme))
 }
 
 fn check(answer: &PathAnswer<'_>, expected: &[Vec<PathPlace>], rng: &mut Rng) {
@@ -158,11 +147,11 @@ fn scanning_equals_rebuilding_every_invocation_for_every_folder() {
                 let all = traces.iter().map(|trace| trace.len().div_ceil(size) as u64).sum();
                 let stored: &dyn TraceChunks = &chunks;
                 for chunks in [None, Some(stored)] {
-                    let found = scan_unfolded(&fold, chunks, &query, &options).unwrap();
+                    let found = scan_with(Scheme::Unfolded, &fold, chunks, &query, &options).unwrap();
                     check(&found, &expected, &mut rng);
                     let effort = found.effort.chunks.unwrap();
                     assert_eq!((effort.touched, effort.all), (all, all));
-                    let found = scan_chunks(&fold, chunks, &query, &options).unwrap();
+                    let found = scan_with(Scheme::Chunks, &fold, chunks, &query, &options).unwrap();
                     check(&found, &expected, &mut rng);
                     let effort = found.effort.chunks.unwrap();
                     assert_eq!(effort.all, all);
@@ -200,9 +189,17 @@ fn scanning_deep_calls() {
             let Some(query) = query_of(fold.alphabet(), 0, &path) else { continue };
             let expected = expected(&traces, 0, &path);
             let options = ScanConfig::new().range(size);
-            check(&scan_unfolded(&fold, Some(&chunks), &query, &options).unwrap(), &expected, &mut rng);
-            check(&scan_chunks(&fold, Some(&chunks), &query, &options).unwrap(), &expected, &mut rng);
-            check(&scan_chunks(&fold, None, &query, &options).unwrap(), &expected, &mut rng);
+            check(
+                &scan_with(Scheme::Unfolded, &fold, Some(&chunks), &query, &options).unwrap(),
+                &expected,
+                &mut rng,
+            );
+            check(
+                &scan_with(Scheme::Chunks, &fold, Some(&chunks), &query, &options).unwrap(),
+                &expected,
+                &mut rng,
+            );
+            check(&scan_with(Scheme::Chunks, &fold, None, &query, &options).unwrap(), &expected, &mut rng);
         }
     }
 }
@@ -228,8 +225,8 @@ fn scanning_for_rare_functions() {
         let path = random_path(&mut rng, 3);
         let Some(query) = query_of(fold.alphabet(), 0, &path) else { continue };
         let expected = expected(&[trace], 0, &path);
-        check(&scan_unfolded(&fold, None, &query, &options).unwrap(), &expected, &mut rng);
-        check(&scan_chunks(&fold, None, &query, &options).unwrap(), &expected, &mut rng);
+        check(&scan_with(Scheme::Unfolded, &fold, None, &query, &options).unwrap(), &expected, &mut rng);
+        check(&scan_with(Scheme::Chunks, &fold, None, &query, &options).unwrap(), &expected, &mut rng);
     }
 }
 
@@ -312,14 +309,14 @@ fn every_damage_is_found() {
             });
             let name = format!("chunk {} of {}", number.unwrap() + 1, intact.all().len());
             assert!(error.contains(&name), "{error} is not {name}");
-            let strict = scan_unfolded(&fold, Some(&chunks), &query, &ScanConfig::new());
+            let strict = scan_with(Scheme::Unfolded, &fold, Some(&chunks), &query, &ScanConfig::new());
             assert!(strict.err().unwrap().to_string().contains(&name));
-            for scan in [scan_unfolded, scan_chunks] {
-                let found = scan(&fold, Some(&chunks), &query, &lenient).unwrap();
+            for scheme in [Scheme::Unfolded, Scheme::Chunks] {
+                let found = scan_with(scheme, &fold, Some(&chunks), &query, &lenient).unwrap();
                 check(&found, &expected, &mut rng);
                 assert!(found.damage.iter().all(|damage| damage.contains(&name)));
             }
-            let found = scan_unfolded(&fold, Some(&chunks), &query, &lenient).unwrap();
+            let found = scan_with(Scheme::Unfolded, &fold, Some(&chunks), &query, &lenient).unwrap();
             assert_eq!(found.damage.len(), 1);
         }
     }
@@ -351,7 +348,7 @@ fn chunks_must_be_those_of_the_fold() {
     let longer = archive_of(&longer, 3);
     let query = query_of(fold.alphabet(), 0, &[vec![0]]).unwrap();
     let (_, chunks) = open(&longer);
-    assert!(scan_chunks(&fold, Some(&chunks), &query, &ScanConfig::new()).is_err());
+    assert!(scan_with(Scheme::Chunks, &fold, Some(&chunks), &query, &ScanConfig::new()).is_err());
 }
 
 /// The example of section 4.3: chunk 4 has nothing of F and two calls that stay open.
@@ -384,7 +381,7 @@ fn states_behind_a_chunk_that_is_passed_over() {
     let leave = levels.symbol(symbols[8]);
     scan.pass_over(3, &levels.repeat(&leave, 7).unwrap());
     assert_eq!(scan.states(), []);
-    let found = scan_chunks(&fold, Some(&chunks), &query, &ScanConfig::new()).unwrap();
+    let found = scan_with(Scheme::Chunks, &fold, Some(&chunks), &query, &ScanConfig::new()).unwrap();
     let effort = found.effort.chunks.unwrap();
     assert_eq!((effort.touched, effort.all), (3, 4));
     assert_eq!(found.found.first_place().unwrap(), Some(PathPlace { stream: id(0), end: 9, depth: 1 }));
@@ -411,8 +408,11 @@ fn folds_of_too_many_events() {
     builder.stream(FoldedStream::new("long", "by hand", root));
     let fold = builder.finish();
     let options = ScanConfig::new().most_symbols(1 << 22);
-    assert!(scan_unfolded(&fold, None, &query, &options).err().unwrap().kind() == loopfold::ErrorKind::Limit);
-    let found = scan_chunks(&fold, None, &query, &options).unwrap();
+    assert!(
+        scan_with(Scheme::Unfolded, &fold, None, &query, &options).err().unwrap().kind()
+            == loopfold::ErrorKind::Limit
+    );
+    let found = scan_with(Scheme::Chunks, &fold, None, &query, &options).unwrap();
     assert_eq!(found.found.count_all().unwrap(), 2);
     let mut ends = Vec::new();
     let given = found.found.each_in(id(0), 0, &mut |place| {
@@ -423,9 +423,9 @@ fn folds_of_too_many_events() {
     assert_eq!(ends, [1, (1 << 60) + 5]);
     let effort = found.effort.chunks.unwrap();
     assert_eq!((effort.touched, effort.all), (2, (1 << 40) + 1));
-    let options = sections::options(None, Some(ChunkSize::default()));
+    let config = sections::write_config(None, Some(ChunkSize::default()));
     assert!(
-        archive::write_with(&fold, std::io::sink(), &options).unwrap_err().kind()
+        archive::write_with(&fold, std::io::sink(), &config).unwrap_err().kind()
             == loopfold::ErrorKind::Limit
     );
 }
@@ -524,7 +524,7 @@ fn chunks_are_read_when_they_are_asked_for() {
     let chunks = chunks_of(Counting(Cursor::new(&file), &read)).unwrap();
     assert!(read.load(Ordering::Relaxed) < 1_000 && file.len() > 20_000);
     let opened = read.load(Ordering::Relaxed);
-    let found = scan_chunks(&fold, Some(&chunks), &query, &ScanConfig::new()).unwrap();
+    let found = scan_with(Scheme::Chunks, &fold, Some(&chunks), &query, &ScanConfig::new()).unwrap();
     assert_eq!(found.found.count_all().unwrap(), 1);
     assert_eq!(read.load(Ordering::Relaxed) - opened, all.all()[0].bytes());
     assert_eq!((found.effort.symbols, found.effort.decompressed_bytes), (10_000, 40_000));

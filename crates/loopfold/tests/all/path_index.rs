@@ -263,7 +263,7 @@ fn schemes_are_used_when_asked_for() {
         assert_eq!(answer.found.first_place().unwrap(), Some(PathPlace { stream: id(0), end: 1, depth: 1 }));
     }
     let few = ScanConfig::new().most_symbols(1);
-    let searcher = PathSearcher::new(&fold, None).unwrap().with_scan_options(few);
+    let searcher = PathSearcher::new(&fold, None).unwrap().with_scan_config(few);
     assert!(
         searcher.search(&query, Some(Scheme::Unfolded)).err().unwrap().kind() == loopfold::ErrorKind::Limit
     );
@@ -271,7 +271,7 @@ fn schemes_are_used_when_asked_for() {
 
 fn archive_of(fold: &Fold, ranges: usize) -> Vec<u8> {
     let mut file = Vec::new();
-    archive::write_with(fold, &mut file, &sections::options(Some(ranges), None)).unwrap();
+    archive::write_with(fold, &mut file, &sections::write_config(Some(ranges), None)).unwrap();
     file
 }
 

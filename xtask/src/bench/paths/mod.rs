@@ -109,7 +109,7 @@ struct Subject {
 
 impl Subject {
     fn new(name: String, trace: Trace) -> Result<Self> {
-        let options = sections::options(Some(PathIndex::RANGES), None);
+        let options = sections::write_config(Some(PathIndex::RANGES), None);
         let (fold, build) = timed(|| -> Result<Fold> {
             let fold = fold_trace(trace, &Auto, 1)?;
             archive::write_with(&fold, &mut Vec::new(), &options)?;
@@ -118,7 +118,7 @@ impl Subject {
         let fold = fold?;
         let mut file = Vec::new();
         let size = ChunkSize::of_symbols(CHUNK as u64)?;
-        let options = sections::options(Some(PathIndex::RANGES), Some(size));
+        let options = sections::write_config(Some(PathIndex::RANGES), Some(size));
         archive::write_with(&fold, &mut file, &options)?;
         let mut archive = Archive::open(Cursor::new(file))?;
         let sizes = archive.sizes();

@@ -38,7 +38,7 @@ impl<'a> Searcher<'a> {
         let chunks = stored.chunks.as_ref().map(|chunks| chunks as &dyn TraceChunks);
         let options = ScanConfig::new().lenient(lenient);
         let searcher = PathSearcher::new(fold, stored.index.as_ref())?;
-        Ok(Self { searcher: searcher.with_chunks(chunks).with_scan_options(options), wanted })
+        Ok(Self { searcher: searcher.with_chunks(chunks).with_scan_config(options), wanted })
     }
 
     /// Searches for many paths, together where possible.

@@ -33,22 +33,22 @@ pub(super) fn run(arguments: &HotArgs) -> Result<Outcome> {
     let (fold, mut notes) = if refold { loaded.fold(&folder)? } else { loaded.fold_as_stored(&folder)? };
     let costs = Costs::of(&fold, arguments.cost.as_deref())?;
     notes.extend(costs.notes.iter().cloned());
-    let settings = settings(arguments, &fold, costs.limit(&arguments.min_cost)?);
-    let hot = fold.hot_subpaths(&costs.of_events, &settings)?;
+    let config = config(arguments, &fold, costs.limit(&arguments.min_cost)?);
+    let hot = fold.hot_subpaths(&costs.of_events, &config)?;
     show::notes(&notes);
     if arguments.json.on {
         show::print_json_line(|out| {
-            Ok(loopfold_json::hot::hot(out, &fold, &hot, &settings, costs.unit.name())?)
+            Ok(loopfold_json::hot::hot(out, &fold, &hot, &config, costs.unit.name())?)
         })?;
     } else {
         let mut out = anstream::stdout().lock();
-        Printer { arguments, fold: &fold, costs: &costs, settings: &settings }.print(&mut out, &hot)?;
+        Printer { arguments, fold: &fold, costs: &costs, config: &config }.print(&mut out, &hot)?;
         out.flush()?;
     }
     Ok(if hot.found > 0 { Outcome::Done } else { Outcome::Nothing })
 }
 
-fn settings(arguments: &HotArgs, fold: &Fold, min_cost: Limit) -> hot::Config {
+fn config(arguments: &HotArgs, fold: &Fold, min_cost: Limit) -> hot::Config {
     let named = arguments.max_length.max(fold.streams().len()).max(1);
     let most = MOST_KEPT.min(MOST_NAMED / named).max(FEWEST_KEPT);
     let selection = match (arguments.method, arguments.all) {
@@ -68,7 +68,7 @@ struct Printer<'a> {
     arguments: &'a HotArgs,
     fold: &'a Fold,
     costs: &'a Costs,
-    settings: &'a hot::Config,
+    config: &'a hot::Config,
 }
 
 impl Printer<'_> {
@@ -108,7 +108,7 @@ impl Printer<'_> {
 
     fn heading(&self, out: &mut impl Write, hot: &HotSubpaths) -> Result<()> {
         let bold = anstyle::Style::new().bold();
-        let hot::Config { min_length, max_length, selection, .. } = self.settings;
+        let hot::Config { min_length, max_length, selection, .. } = self.config;
         let kind = match selection {
             Selection::Minimal => "minimal hot subpath",
             Selection::All => "hot subpath",
@@ -121,7 +121,7 @@ impl Printer<'_> {
             }
             found => show::plural(found, kind),
         };
-        let share = match self.settings.min_cost {
+        let share = match self.config.min_cost {
             Limit::Share(share) => share,
             Limit::Cost(_) if hot.total > 0.0 => hot.limit / hot.total,
             Limit::Cost(_) => 0.0,

@@ -26,8 +26,8 @@ pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
     let processes =
         Processes::of(&fold, &choice(arguments), input::memory_budget(&arguments.folder), &input::outermost)?;
     notes.extend(stored_note(&fold, &processes));
-    let settings = settings(arguments);
-    let found = TracePatterns::of(&processes, &settings)?;
+    let config = config(arguments);
+    let found = TracePatterns::of(&processes, &config)?;
     if found.process.is_cut {
         notes.push("there are too many repeats: only those that may cover the most events are listed".into());
     }
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
     if arguments.matrix {
         print_matrix(&found.partners)?;
     } else if arguments.json.on {
-        print_json(arguments, &settings, &fold, &processes, &found, (&process, &communication))?;
+        print_json(arguments, &config, &fold, &processes, &found, (&process, &communication))?;
     } else {
         print(arguments, &process, &communication)?;
     }
@@ -76,7 +76,7 @@ fn print(
 
 fn print_json(
     arguments: &PatternsArgs,
-    settings: &patterns::Config,
+    config: &patterns::Config,
     fold: &Fold,
     processes: &Processes<'_>,
     found: &TracePatterns,
@@ -89,7 +89,7 @@ fn print_json(
         fold,
         processes,
         found,
-        method: settings.method,
+        method: config.method,
         events: process.events(),
         count,
         left_out: count - (described.len() + process.entry_count(most)) as u64,
@@ -125,7 +125,7 @@ fn choice(arguments: &PatternsArgs) -> EventChoice {
     EventChoice { all_events: arguments.all_events, only, left_out }
 }
 
-fn settings(arguments: &PatternsArgs) -> patterns::Config {
+fn config(arguments: &PatternsArgs) -> patterns::Config {
     let method = match arguments.method {
         PatternsMethod::Ngrams => PatternMethod::Ngrams,
         PatternsMethod::Exact => PatternMethod::Exact,

@@ -19,7 +19,7 @@ use pattern::Asked;
 const MOST_LISTED: usize = 100_000;
 
 pub(super) fn run(arguments: &SimilarArgs) -> Result<Outcome> {
-    let settings = settings(arguments)?;
+    let config = config(arguments)?;
     let has_option = arguments.pattern.is_some() || arguments.like.is_some() || arguments.number.is_some();
     let (read, text) = match has_option {
         true => (arguments.read.clone(), None),
@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &SimilarArgs) -> Result<Outcome> {
     let listed = arguments.number.map(|_| Listed::of(arguments, &fold)).transpose()?;
     let (asked, notes) = Asked::read(arguments, text.as_deref(), &fold, listed.as_ref())?;
     show::notes(&notes);
-    let found = search_similar(&fold, &asked.processes, &asked.events, &asked.pattern, &settings)?;
+    let found = search_similar(&fold, &asked.processes, &asked.events, &asked.pattern, &config)?;
     show::notes(&notes_on(&found));
     let listed = listed_around(arguments, &fold, &found, listed);
     let larger = listed.as_ref().map(|listed| EnclosingPatterns::of(&listed.processes, &listed.patterns));
@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &SimilarArgs) -> Result<Outcome> {
     Ok(super::find::outcome(is_found))
 }
 
-fn settings(arguments: &SimilarArgs) -> Result<similar::Config> {
+fn config(arguments: &SimilarArgs) -> Result<similar::Config> {
     Ok(similar::Config::new()
         .likeness(Likeness { edits: arguments.edits, ngram: arguments.ngram })
         .max_error(share(&arguments.max_error)?)
@@ -77,8 +77,8 @@ impl<'a> Listed<'a> {
         let choice = EventChoice { all_events: arguments.all_events, left_out, ..EventChoice::default() };
         let budget = input::memory_budget(&arguments.folder);
         let processes = Processes::of(fold, &choice, budget, &input::outermost)?;
-        let settings = patterns::Config::new().keep(MOST_LISTED).look_inside(0);
-        let patterns = TracePatterns::of(&processes, &settings)?;
+        let config = patterns::Config::new().keep(MOST_LISTED).look_inside(0);
+        let patterns = TracePatterns::of(&processes, &config)?;
         Ok(Self { processes, patterns })
     }
 }

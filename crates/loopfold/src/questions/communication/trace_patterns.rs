@@ -39,18 +39,18 @@ const SURVEYED_OCCURRENCES: usize = 1000;
 impl TracePatterns {
     /// The patterns of what processes do. Those of several processes only where there is
     /// communication.
-    pub fn of(processes: &Processes<'_>, settings: &Config) -> Result<Self> {
+    pub fn of(processes: &Processes<'_>, config: &Config) -> Result<Self> {
         let shown = processes.shown();
-        let process = Patterns::of(&shown, settings)?;
+        let process = Patterns::of(&shown, config)?;
         if !processes.communicate() {
             return Ok(Self { communication: Vec::new(), process, partners: Partners::default() });
         }
         let partners = Partners::of(processes)?;
         let mut communication = communication_patterns(processes, &partners, &process.places(shown.len()));
-        communication.retain(|pattern| pattern.count >= settings.min_count);
+        communication.retain(|pattern| pattern.count >= config.min_count);
         // They come by the events they explain, which is what decides among equals.
         communication.sort_by_key(|pattern| {
-            Reverse(match settings.rank_by {
+            Reverse(match config.rank_by {
                 RankBy::Events => 0,
                 RankBy::Count => pattern.count,
                 RankBy::Length => pattern.events,

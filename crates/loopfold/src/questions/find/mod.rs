@@ -70,19 +70,15 @@ opaque_debug!(Found<'a>);
 impl Fold {
     /// Looks for a query in all streams of a fold.
     pub fn find(&self, query: &Query) -> Result<Found<'_>> {
-        find(self, query)
+        let index: Box<dyn OccurrenceIndex + '_> = if query.len() <= 64 {
+            Box::new(SummaryIndex::<u64>::new(self, query)?)
+        } else if let Some(listed) = Listed::of(self, query)? {
+            Box::new(listed)
+        } else {
+            Box::new(SummaryIndex::<Wide>::new(self, query)?)
+        };
+        Ok(Found { fold: self, index, length: query.len() as u64 })
     }
-}
-
-fn find<'a>(fold: &'a Fold, query: &Query) -> Result<Found<'a>> {
-    let index: Box<dyn OccurrenceIndex + 'a> = if query.len() <= 64 {
-        Box::new(SummaryIndex::<u64>::new(fold, query)?)
-    } else if let Some(listed) = Listed::of(fold, query)? {
-        Box::new(listed)
-    } else {
-        Box::new(SummaryIndex::<Wide>::new(fold, query)?)
-    };
-    Ok(Found { fold, index, length: query.len() as u64 })
 }
 
 impl Found<'_> {

@@ -153,50 +153,46 @@ impl Fold {
     ///     collector.push_event(stream, &Event::named(name))?;
     /// }
     /// let fold = loopfold::folders::fold_trace(collector.finish()?, &Outermost::default(), 1)?;
-    /// let settings = hot::Config::new().max_length(3).min_cost(Limit::Cost(6.0));
-    /// let hot = fold.hot_subpaths(&EventCosts::one_each(&fold), &settings)?;
+    /// let config = hot::Config::new().max_length(3).min_cost(Limit::Cost(6.0));
+    /// let hot = fold.hot_subpaths(&EventCosts::one_each(&fold), &config)?;
     /// let names = |symbols: &[loopfold::Symbol]| symbols.iter().map(|&s| fold.alphabet().label(s)).collect::<String>();
     /// let found: Vec<(String, u64)> = hot.subpaths.iter().map(|hot| (names(&hot.events), hot.count)).collect();
     /// assert_eq!(found, [("ab".into(), 4), ("bb".into(), 4), ("bc".into(), 4), ("ca".into(), 3)]);
     /// # Ok::<(), loopfold::Error>(())
     /// ```
-    pub fn hot_subpaths(&self, costs: &EventCosts, settings: &Config) -> Result<HotSubpaths> {
-        hot_subpaths(self, costs, settings)
+    pub fn hot_subpaths(&self, costs: &EventCosts, config: &Config) -> Result<HotSubpaths> {
+        config.check()?;
+        let units = costs.units(self)?;
+        let successors = SuccessorIndex::new(self)?;
+        let total = costs.total_units(successors.symbol_counts())?;
+        let limit = config.min_cost.units(costs, total)?;
+        let mut search = Search::new(&successors, units, config.max_length);
+        let wanted = Wanted {
+            shortest: config.min_length,
+            longest: config.max_length,
+            limit,
+            all: config.selection == Selection::All,
+            max_event_cost: units.iter().copied().max().unwrap_or(0),
+        };
+        let mut best = Best::new(config.keep);
+        match config.selection {
+            Selection::Minimal | Selection::All => search.run(&wanted, &mut best)?,
+            Selection::Paper => paper::scan(&successors, units, &wanted, &mut search, &mut best)?,
+        }
+        let (found, kept) = best.finish();
+        let streams = streams::of(&successors, &mut search, &kept)?;
+        let subpath = |(Candidate { cost, count, events }, streams): (Candidate, _)| HotSubpath {
+            events: events.into_iter().map(Symbol::from_raw).collect(),
+            count,
+            cost: costs.amount(cost),
+            share: cost as f64 / total as f64,
+            streams,
+        };
+        Ok(HotSubpaths {
+            subpaths: kept.into_iter().zip(streams).map(subpath).collect(),
+            found,
+            total: costs.amount(total),
+            limit: costs.amount(limit),
+        })
     }
-}
-
-fn hot_subpaths(fold: &Fold, costs: &EventCosts, settings: &Config) -> Result<HotSubpaths> {
-    settings.check()?;
-    let units = costs.units(fold)?;
-    let successors = SuccessorIndex::new(fold)?;
-    let total = costs.total_units(successors.symbol_counts())?;
-    let limit = settings.min_cost.units(costs, total)?;
-    let mut search = Search::new(&successors, units, settings.max_length);
-    let wanted = Wanted {
-        shortest: settings.min_length,
-        longest: settings.max_length,
-        limit,
-        all: settings.selection == Selection::All,
-        max_event_cost: units.iter().copied().max().unwrap_or(0),
-    };
-    let mut best = Best::new(settings.keep);
-    match settings.selection {
-        Selection::Minimal | Selection::All => search.run(&wanted, &mut best)?,
-        Selection::Paper => paper::scan(&successors, units, &wanted, &mut search, &mut best)?,
-    }
-    let (found, kept) = best.finish();
-    let streams = streams::of(&successors, &mut search, &kept)?;
-    let subpath = |(Candidate { cost, count, events }, streams): (Candidate, _)| HotSubpath {
-        events: events.into_iter().map(Symbol::from_raw).collect(),
-        count,
-        cost: costs.amount(cost),
-        share: cost as f64 / total as f64,
-        streams,
-    };
-    Ok(HotSubpaths {
-        subpaths: kept.into_iter().zip(streams).map(subpath).collect(),
-        found,
-        total: costs.amount(total),
-        limit: costs.amount(limit),
-    })
 }

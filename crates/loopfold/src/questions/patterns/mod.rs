@@ -206,13 +206,13 @@ impl Patterns {
     /// assert_eq!((pattern.count, pattern.places, pattern.explained), (5, 2, 15));
     /// # Ok::<(), loopfold::Error>(())
     /// ```
-    pub fn of(streams: &[&LoopCollapsed], settings: &Config) -> Result<Self> {
+    pub fn of(streams: &[&LoopCollapsed], config: &Config) -> Result<Self> {
         let mut classes = classes_of(streams);
         let mut found = Patterns::default();
         let mut known: HashMap<&[Symbol], usize> = HashMap::new();
         let mut room = MOST_SYMBOLS;
         for (index, class) in classes.iter_mut().enumerate() {
-            let mut candidates = found.candidates(class.collapsed, settings.method)?;
+            let mut candidates = found.candidates(class.collapsed, config.method)?;
             candidates
                 .sort_by_key(|candidate| (Reverse(candidate.length), candidate.starts.first().copied()));
             for candidate in candidates {
@@ -230,12 +230,12 @@ impl Patterns {
                 }
             }
         }
-        found.patterns.retain(|pattern| pattern.count >= settings.min_count);
+        found.patterns.retain(|pattern| pattern.count >= config.min_count);
         found.found = found.patterns.len() as u64;
-        found.patterns.sort_by_cached_key(|pattern| pattern.rank(settings.rank_by));
-        found.patterns.truncate(settings.keep);
-        if settings.method == PatternMethod::Ngrams {
-            found.look_inside(&mut classes, settings.look_inside)?;
+        found.patterns.sort_by_cached_key(|pattern| pattern.rank(config.rank_by));
+        found.patterns.truncate(config.keep);
+        if config.method == PatternMethod::Ngrams {
+            found.look_inside(&mut classes, config.look_inside)?;
         }
         found.classes = classes.into_iter().map(|class| class.streams).collect();
         Ok(found)

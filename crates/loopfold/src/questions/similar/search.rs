@@ -192,8 +192,8 @@ impl SimilarPattern {
 /// let compared = Compared::new(fold.alphabet())?;
 /// let pattern = SimilarPattern::Everywhere(compared.called(fold.alphabet(), &["a", "b", "c", "d"]));
 /// let events = ComparedEvents::Fields(compared);
-/// let settings = similar::Config::new();
-/// let found = search_similar(&fold, &ProcessStreams::of(&fold), &events, &pattern, &settings)?;
+/// let config = similar::Config::new();
+/// let found = search_similar(&fold, &ProcessStreams::of(&fold), &events, &pattern, &config)?;
 /// let windows: Vec<_> = found.matches.iter().map(|(_, place)| (place.start, place.distance)).collect();
 /// assert_eq!(windows, [(0, 0), (5, 1)]);
 /// # Ok::<(), loopfold::Error>(())
@@ -203,7 +203,7 @@ pub fn search_similar(
     processes: &ProcessStreams<'_>,
     events: &ComparedEvents,
     pattern: &SimilarPattern,
-    settings: &Config,
+    config: &Config,
 ) -> Result<SimilarFound> {
     let longest = fold.streams().iter().map(|stream| fold.length(stream.root())).max().unwrap_or(0);
     if longest > MOST_EVENTS {
@@ -211,7 +211,7 @@ pub fn search_similar(
             "a stream of {longest} events is too long to look at all of it"
         )));
     }
-    let mut search = Search { fold, processes, events, settings, messages: None };
+    let mut search = Search { fold, processes, events, config, messages: None };
     match pattern {
         SimilarPattern::Everywhere(sequence) => search.everywhere(sequence),
         SimilarPattern::Processes(variants) => search.in_processes(variants),
@@ -226,7 +226,7 @@ struct Search<'a> {
     fold: &'a Fold,
     processes: &'a ProcessStreams<'a>,
     events: &'a ComparedEvents,
-    settings: &'a Config,
+    config: &'a Config,
     /// Matched when the first windows are to be joined.
     messages: Option<MessagesInOrder>,
 }
@@ -243,7 +243,7 @@ impl Search<'_> {
     }
 
     fn everywhere(&self, sequence: &EventSequence) -> Result<SimilarFound> {
-        let pattern = LikePattern::of_events(sequence, self.settings.likeness)?;
+        let pattern = LikePattern::of_events(sequence, self.config.likeness)?;
         let mut found = SimilarFound::default();
         // Equal streams are examined once.
         let mut known: HashMap<RuleId, SimilarFound> = HashMap::new();
@@ -252,7 +252,7 @@ impl Search<'_> {
                 Some(one) => one,
                 None => self.in_stream(stream, &pattern)?,
             };
-            found.add(stream, &one, self.settings.keep);
+            found.add(stream, &one, self.config.keep);
             known.insert(folded.root(), one);
         }
         Ok(found)
@@ -263,7 +263,7 @@ impl Search<'_> {
         let root = self.fold.streams()[stream].root();
         let mut found = SimilarFound::default();
         found.filtered = find_similar(self.fold, root, &compared, pattern, &mut |place| {
-            found.take(stream, place, self.settings.keep);
+            found.take(stream, place, self.config.keep);
             true
         });
         Ok(found)
@@ -307,7 +307,7 @@ impl Search<'_> {
         let mut events = 0;
         for (process, places) in windows.iter().enumerate() {
             for &place in places {
-                found.take(streams[process], place, self.settings.keep);
+                found.take(streams[process], place, self.config.keep);
                 events += (place.length - place.distance.min(place.length)) as u64;
             }
         }
@@ -316,7 +316,7 @@ impl Search<'_> {
             self.messages = Some(MessagesInOrder::of(self.fold, self.processes)?);
         }
         let occurrences = match &self.messages {
-            Some(messages) => join_similar(&windows, &lengths, messages, self.settings.max_error),
+            Some(messages) => join_similar(&windows, &lengths, messages, self.config.max_error),
             None => Vec::new(),
         };
         let edits = occurrences.iter().map(|occurrence| occurrence.distance).sum();
@@ -334,7 +334,7 @@ impl Search<'_> {
         sequence: &EventSequence,
         windows: &mut Vec<SimilarPlace>,
     ) -> Result<Filtered> {
-        let Likeness { edits, ngram } = self.settings.likeness;
+        let Likeness { edits, ngram } = self.config.likeness;
         let edits = edits.min(sequence.len().saturating_sub(1));
         let pattern = LikePattern::of_events(sequence, Likeness { edits, ngram })?;
         let compared = self.compared(stream)?;

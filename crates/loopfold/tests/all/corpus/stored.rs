@@ -25,7 +25,7 @@ pub(super) fn archives(Folded { fold, .. }: &Folded<'_>) {
 pub(super) fn sections(Folded { fold, .. }: &Folded<'_>) {
     let size = ChunkSize::of_symbols(7).unwrap();
     let mut file = Vec::new();
-    archive::write_with(fold, &mut file, &sections::options(Some(3), Some(size))).unwrap();
+    archive::write_with(fold, &mut file, &sections::write_config(Some(3), Some(size))).unwrap();
     let again = read_back(&file).unwrap();
     assert_eq!(again, fold.canonical());
     archive::verify_with(Cursor::new(&file), &sections::CHECKS).unwrap();

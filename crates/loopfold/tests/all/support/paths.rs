@@ -174,7 +174,7 @@ pub fn check_schemes(
 ) {
     let index = if rng.one_in(2) { PathIndex::of(fold, rng.between(1, 9)).unwrap() } else { None };
     let options = ScanConfig::new().range(rng.between(1, 20) as u64);
-    let searcher = PathSearcher::new(fold, index.as_ref()).unwrap().with_scan_options(options);
+    let searcher = PathSearcher::new(fold, index.as_ref()).unwrap().with_scan_config(options);
     for scheme in
         [Some(Scheme::Indexed), None, Some(Scheme::Folded), Some(Scheme::Unfolded), Some(Scheme::Chunks)]
     {
@@ -185,7 +185,7 @@ pub fn check_schemes(
     if rng.one_in(4) {
         let size = ChunkSize::of_symbols(rng.between(1, 20) as u64).unwrap();
         let mut file = Vec::new();
-        archive::write_with(fold, &mut file, &sections::options(None, Some(size))).unwrap();
+        archive::write_with(fold, &mut file, &sections::write_config(None, Some(size))).unwrap();
         let (fold, _) = archive::read(Cursor::new(&file), &ReadConfig::new()).unwrap();
         let chunks = sections::chunks(Archive::open(Cursor::new(&file)).unwrap()).unwrap().unwrap();
         // Symbols have other numbers there, and those that do not occur have none.

@@ -18,10 +18,10 @@ use crate::{Error, Result, StreamId};
 /// Machine words of states that are kept for scanning again.
 const MOST_WORDS: usize = 1 << 22;
 
-fn too_long(options: &ScanConfig) -> Error {
+fn too_long(config: &ScanConfig) -> Error {
     Error::limit(format_args!(
         "scanning more than {} events would take too long; schemes 2 and 4 do without",
-        options.most_symbols
+        config.most_symbols
     ))
 }
 
@@ -61,13 +61,13 @@ impl Totals {
         &mut self,
         reader: &mut Reader<'_, '_>,
         scan: &mut PathScan,
-        options: &ScanConfig,
+        config: &ScanConfig,
     ) -> Result<Vec<Stop>> {
         let mut stops = Vec::new();
         while let Some(loaded) = reader.advance(scan)? {
             self.effort.symbols = self.effort.symbols.saturating_add(reader.symbols.len() as u64);
-            if self.effort.symbols > options.most_symbols {
-                return Err(too_long(options));
+            if self.effort.symbols > config.most_symbols {
+                return Err(too_long(config));
             }
             self.effort.decompressed_bytes += loaded.bytes;
             if let Some(chunks) = &mut self.effort.chunks {
@@ -93,13 +93,13 @@ impl<'a> ScanFound<'a> {
         fold: &'a Fold,
         chunks: Option<&'a dyn TraceChunks>,
         query: &PathQuery,
-        options: &ScanConfig,
+        config: &ScanConfig,
     ) -> Result<Self> {
         let lengths = fold.streams().iter().map(|stream| fold.length(stream.root()));
-        if lengths.fold(0, u64::saturating_add) > options.most_symbols {
-            return Err(too_long(options));
+        if lengths.fold(0, u64::saturating_add) > config.most_symbols {
+            return Err(too_long(config));
         }
-        Self::new(Source::all(fold, chunks, options)?, query, options)
+        Self::new(Source::all(fold, chunks, config)?, query, config)
     }
 
     /// Scheme 3: scans only chunks that hold something of the function. Where there are no
@@ -108,12 +108,12 @@ impl<'a> ScanFound<'a> {
         fold: &'a Fold,
         chunks: Option<&'a dyn TraceChunks>,
         query: &PathQuery,
-        options: &ScanConfig,
+        config: &ScanConfig,
     ) -> Result<Self> {
-        Self::new(Source::holding(fold, chunks, query, options)?, query, options)
+        Self::new(Source::holding(fold, chunks, query, config)?, query, config)
     }
 
-    fn new(source: Source<'a>, query: &PathQuery, options: &ScanConfig) -> Result<Self> {
+    fn new(source: Source<'a>, query: &PathQuery, config: &ScanConfig) -> Result<Self> {
         let chunks = Some(Share { touched: 0, all: source.chunks() });
         let effort = Effort { chunks, ..Effort::default() };
         let mut totals = Totals { effort, damage: Vec::new(), words: 0 };
@@ -124,7 +124,7 @@ impl<'a> ScanFound<'a> {
         for stream in 0..streams {
             scan.restart();
             reader.go_to(stream, 0);
-            stops.push(totals.scan_stream(&mut reader, &mut scan, options)?);
+            stops.push(totals.scan_stream(&mut reader, &mut scan, config)?);
             counts.push(scan.count());
         }
         let Totals { effort, damage, .. } = totals;

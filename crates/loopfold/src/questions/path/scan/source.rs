@@ -105,16 +105,16 @@ impl<'a> Source<'a> {
     pub(super) fn all(
         fold: &'a Fold,
         stored: Option<&'a dyn TraceChunks>,
-        options: &ScanConfig,
+        config: &ScanConfig,
     ) -> Result<Self> {
         if let Some(chunks) = stored {
             chunks.check(fold)?;
         }
-        let size = stored.map_or(options.range, TraceChunks::chunk_symbols);
+        let size = stored.map_or(config.range, TraceChunks::chunk_symbols);
         if size == 0 || size > MOST_RANGE {
             return Err(Error::invalid(format_args!("a range has from 1 to {MOST_RANGE} events")));
         }
-        Ok(Self { fold, stored, size, wanted: Wanted::All, lenient: options.lenient })
+        Ok(Self { fold, stored, size, wanted: Wanted::All, lenient: config.lenient })
     }
 
     /// Only chunks with something of the function of a path.
@@ -122,7 +122,7 @@ impl<'a> Source<'a> {
         fold: &'a Fold,
         stored: Option<&'a dyn TraceChunks>,
         query: &PathQuery,
-        options: &ScanConfig,
+        config: &ScanConfig,
     ) -> Result<Self> {
         let wanted = match stored {
             None => {
@@ -135,7 +135,7 @@ impl<'a> Source<'a> {
                 None => Wanted::All,
             },
         };
-        Ok(Self { wanted, ..Self::all(fold, stored, options)? })
+        Ok(Self { wanted, ..Self::all(fold, stored, config)? })
     }
 
     fn root(&self, stream: usize) -> RuleId {

@@ -94,7 +94,7 @@ pub struct PathSearcher<'a> {
     functions: Functions,
     index: Option<&'a PathIndex>,
     chunks: Option<&'a dyn TraceChunks>,
-    scan_options: ScanConfig,
+    scan_config: ScanConfig,
     uses: OnceLock<UseIndex>,
     slices: SliceCache<'a>,
     /// Paths that were searched together.
@@ -154,7 +154,7 @@ impl<'a> PathSearcher<'a> {
             functions: Functions::of(fold.alphabet())?,
             index,
             chunks: None,
-            scan_options: ScanConfig::new(),
+            scan_config: ScanConfig::new(),
             uses: OnceLock::new(),
             slices: SliceCache::default(),
             batched: HashMap::new(),
@@ -170,8 +170,8 @@ impl<'a> PathSearcher<'a> {
     }
 
     /// With other options for schemes 1 and 3.
-    pub fn with_scan_options(self, scan_options: ScanConfig) -> Self {
-        Self { scan_options, ..self }
+    pub fn with_scan_config(self, scan_config: ScanConfig) -> Self {
+        Self { scan_config, ..self }
     }
 
     /// The functions of the fold.
@@ -344,7 +344,7 @@ impl<'a> PathSearcher<'a> {
 
     fn scan(&self, query: &PathQuery, scheme: Scheme) -> Result<ScanFound<'a>> {
         let scan = if scheme == Scheme::Chunks { ScanFound::of_holding } else { ScanFound::of_all };
-        scan(self.fold, self.chunks, query, &self.scan_options)
+        scan(self.fold, self.chunks, query, &self.scan_config)
     }
 
     /// The index ranges of a path's function, as a share of all.
