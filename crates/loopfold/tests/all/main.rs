@@ -5,7 +5,6 @@
 mod archive;
 mod communication;
 mod corpus;
-mod damaged_archives;
 mod export;
 mod find;
 mod fold;
