@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod folding;
 mod formats;
 mod input;
 mod interrupt;

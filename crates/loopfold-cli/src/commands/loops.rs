@@ -1,9 +1,9 @@
 //! `loopfold loops`: the loop nest of each class of streams.
 
-use crate::Outcome;
 use crate::args::LoopsArgs;
 use crate::input::{self, Loaded};
 use crate::show::{self, ClassView, Labels, NestPrinter, NestSettings};
+use crate::{Outcome, folding};
 use anyhow::Result;
 use loopfold::questions::align::{Align, align};
 use loopfold::questions::classes::Class;
@@ -153,7 +153,7 @@ fn times_of(
 }
 
 fn print_json(arguments: &LoopsArgs, fold: &Fold, masked: Option<&Fold>) -> Result<()> {
-    let folder = input::folder(&arguments.folder)?.name();
+    let folder = folding::folder(&arguments.folder)?.name();
     let any_rotated = Cell::new(false);
     let loops_of = |fold| -> Result<_> {
         Ok(Loops { folder, fold, classes: class_nests(arguments, fold, &any_rotated)? })

@@ -8,7 +8,7 @@ mod process;
 
 use crate::args::{KindName, PatternsArgs, PatternsMethod, RankName};
 use crate::show;
-use crate::{Outcome, input};
+use crate::{Outcome, folding, input};
 use anyhow::Result;
 use communication::Communication;
 use loopfold::Fold;
@@ -23,8 +23,12 @@ const MOST_KEPT: usize = 100_000;
 
 pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
     let (fold, mut notes) = input::fold(&arguments.read, TimesKept::None, &arguments.folder)?;
-    let processes =
-        Processes::of(&fold, &choice(arguments), input::memory_budget(&arguments.folder), &input::outermost)?;
+    let processes = Processes::of(
+        &fold,
+        &choice(arguments),
+        folding::memory_budget(&arguments.folder),
+        &folding::outermost,
+    )?;
     notes.extend(stored_note(&fold, &processes));
     let config = config(arguments);
     let found = TracePatterns::of(&processes, &config)?;

@@ -6,7 +6,7 @@ mod pattern;
 mod print;
 
 use crate::args::SimilarArgs;
-use crate::{Outcome, input, show};
+use crate::{Outcome, folding, input, show};
 use anyhow::{Context as _, Result, bail};
 use loopfold::Fold;
 use loopfold::questions::communication::{Processes, TracePatterns};
@@ -75,8 +75,8 @@ impl<'a> Listed<'a> {
     fn of(arguments: &SimilarArgs, fold: &'a Fold) -> loopfold::Result<Self> {
         let left_out = if arguments.envelope { Vec::new() } else { ENVELOPE.map(String::from).to_vec() };
         let choice = EventChoice { all_events: arguments.all_events, left_out, ..EventChoice::default() };
-        let budget = input::memory_budget(&arguments.folder);
-        let processes = Processes::of(fold, &choice, budget, &input::outermost)?;
+        let budget = folding::memory_budget(&arguments.folder);
+        let processes = Processes::of(fold, &choice, budget, &folding::outermost)?;
         let config = patterns::Config::new().keep(MOST_LISTED).look_inside(0);
         let patterns = TracePatterns::of(&processes, &config)?;
         Ok(Self { processes, patterns })

@@ -1,0 +1,370 @@
+//! Reads the inputs of a command into one fold: opens them, guesses their formats, and folds traces
+//! while they are read, or after that if the folder needs whole streams. Archives are folds already.
+
+mod peer_notes;
+mod reader;
+
+use crate::args::{FolderArgs, FolderName, PeersName, ReadArgs, UselessOption};
+use crate::folding::{folder, refold, threads};
+use crate::formats;
+use crate::interrupt;
+use crate::streams;
+use anyhow::{Context as _, Result, anyhow, bail};
+use loopfold::archive::Archive;
+use loopfold::fold::FoldBuilder;
+use loopfold::folders::{self, Folding};
+use loopfold::questions::communication::Peers;
+use loopfold::trace::{Collector, NameMap, Projection, Sink, TimesKept};
+use loopfold::{Fold, Trace};
+use loopfold_sources::Options;
+use peer_notes::notes_on_peers;
+use reader::Reader;
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+/// The note of how many bytes an input had, after decompression, at the first of its
+/// streams: so the sum over all streams is that of all inputs, also once they are joined.
+pub(crate) const BYTES_NOTE: &str = "bytes";
+
+/// The note for an archive that had chunks, written to one that has none.
+pub(crate) const CHUNKS_LEFT_OUT: &str =
+    "the chunks of the events are left out; `fold --chunks` makes new ones";
+
+/// What was read.
+#[derive(Default)]
+pub(crate) struct Loaded {
+    /// The traces, in one.
+    pub(crate) trace: Trace,
+    /// The traces, when they were folded while they were read.
+    folded: Option<Fold>,
+    /// The archives.
+    pub(crate) folds: Vec<Fold>,
+    /// Notes for the user, on standard error.
+    pub(crate) notes: Vec<String>,
+    /// The names of the formats that were read.
+    pub(crate) formats: Vec<&'static str>,
+    /// The bytes of the archives, if nothing else was read.
+    pub(crate) archive_bytes: Option<u64>,
+    /// The archive, if nothing else was read and it is a file: for what it has beside the fold.
+    pub(crate) archive: Option<Archive<BufReader<File>>>,
+    /// The bytes of the chunks of events in the archives.
+    pub(crate) chunk_bytes: u64,
+    /// The bytes of the indexes of functions in the archives.
+    pub(crate) index_bytes: u64,
+    /// The number of archives without such an index.
+    without_index: usize,
+    /// Whether traces of slices were read as calls.
+    slices_are_calls: bool,
+    /// Why reading ended early, if what came before is kept.
+    pub(crate) cut: Option<anyhow::Error>,
+    projection: Projection,
+    peers: Peers,
+    /// Whether an archive has sums of its rules instead of times.
+    has_rule_sums: bool,
+    /// The values of `--stream`; all streams are selected if there is none.
+    pub(crate) selectors: Vec<String>,
+}
+
+/// Reads all inputs; traces are kept in memory.
+pub(crate) fn load(arguments: &ReadArgs, times: TimesKept) -> Result<Loaded> {
+    let collector = Collector::new(taken_in(arguments)?, times);
+    read_all(arguments, times, Intake::Trace(collector), false)
+}
+
+/// Reads all inputs into one fold, archives as they are. The default folder is `auto`.
+pub(crate) fn fold(
+    arguments: &ReadArgs,
+    times: TimesKept,
+    chosen: &FolderArgs,
+) -> Result<(Fold, Vec<String>)> {
+    let chosen = chosen.or(FolderName::Auto);
+    load_for(arguments, times, &chosen)?.fold_as_stored(&chosen)
+}
+
+/// Reads all inputs; traces are folded while they are read if the folder can do that.
+pub(crate) fn load_for(arguments: &ReadArgs, times: TimesKept, chosen: &FolderArgs) -> Result<Loaded> {
+    read_all(arguments, times, Intake::by(chosen, taken_in(arguments)?, times)?, false)
+}
+
+/// The same, but keeps input that cannot be read again when reading ends early.
+pub(crate) fn load_what_comes(arguments: &ReadArgs, times: TimesKept, chosen: &FolderArgs) -> Result<Loaded> {
+    read_all(arguments, times, Intake::by(chosen, taken_in(arguments)?, times)?, true)
+}
+
+fn read_all(arguments: &ReadArgs, times: TimesKept, intake: Intake, keep_what_came: bool) -> Result<Loaded> {
+    let mut reader = Reader {
+        arguments,
+        options: Options { lenient: arguments.lenient, ..arguments.formats.options.clone() },
+        intake,
+        loaded: Loaded {
+            projection: projection(arguments)?,
+            peers: peers(arguments),
+            archive_bytes: Some(0),
+            slices_are_calls: arguments.formats.options.calls,
+            selectors: arguments.stream.clone(),
+            ..Loaded::default()
+        },
+        times: times == TimesKept::All,
+        several: arguments.inputs.len() > 1,
+        input_formats: Vec::new(),
+        archive_fields: HashSet::new(),
+    };
+    let names = input_names(&arguments.inputs).into_iter().zip(formats::ranks(&arguments.inputs));
+    for (path, (name, rank)) in arguments.inputs.iter().zip(names) {
+        reader.options.rank = Some(rank);
+        // What comes through a pipe cannot be read again, and a line may be cut off.
+        let is_pipe = path.as_os_str() == "-";
+        reader.options.whole_lines = keep_what_came && is_pipe && !arguments.lenient;
+        if let Err(error) = reader.read(path, &name) {
+            // Neither the fault of this input nor a reason to keep what came before.
+            if let Some(useless) = error.downcast_ref::<UselessOption>() {
+                bail!("{useless}");
+            }
+            let is_lost = is_pipe || interrupt::check().is_err();
+            reader.cut(error, keep_what_came && is_lost)?;
+            break;
+        }
+    }
+    interrupt::let_go();
+    // A signal that came after the last read, while its bytes were still being parsed.
+    if let Err(error) = interrupt::check()
+        && reader.loaded.cut.is_none()
+    {
+        reader.cut(error.into(), keep_what_came)?;
+    }
+    if reader.loaded.cut.is_none() {
+        reader.check_fields()?;
+    }
+    let Reader { intake, mut loaded, .. } = reader;
+    match intake {
+        Intake::Trace(collector) => loaded.trace = collector.finish()?,
+        Intake::Fold(folding) => loaded.folded = Some(folding.finish()?),
+    }
+    loaded.rewrite_peers()?;
+    loaded.note_what_is_missing();
+    Ok(loaded)
+}
+
+/// The sink of the events of traces.
+enum Intake {
+    Trace(Collector),
+    Fold(Folding),
+}
+
+impl Intake {
+    /// Folds events as they are read if the folder can, and collects them otherwise.
+    fn by(chosen: &FolderArgs, projection: Projection, times: TimesKept) -> Result<Self> {
+        let folder = folder(chosen)?;
+        if folder.online().is_none() {
+            return Ok(Intake::Trace(Collector::new(projection, times)));
+        }
+        Ok(Intake::Fold(Folding::with(folder, projection, times, threads(chosen))?))
+    }
+
+    fn sink(&mut self) -> &mut dyn Sink {
+        match self {
+            Intake::Trace(collector) => collector,
+            Intake::Fold(folding) => folding,
+        }
+    }
+
+    fn sink_ref(&self) -> &dyn Sink {
+        match self {
+            Intake::Trace(collector) => collector,
+            Intake::Fold(folding) => folding,
+        }
+    }
+}
+
+/// What each input is called: its file name, or its path where names are equal, or
+/// that with a number.
+fn input_names(paths: &[PathBuf]) -> Vec<String> {
+    let base = |path: &Path| match path.file_name() {
+        _ if path.as_os_str() == "-" => "stdin".to_string(),
+        Some(base) => base.to_string_lossy().into_owned(),
+        None => path.display().to_string(),
+    };
+    let bases: Vec<String> = paths.iter().map(|path| base(path)).collect();
+    let is_taken = |name: &String| bases.iter().filter(|&other| other == name).count() > 1;
+    let name = |(path, base): (&PathBuf, &String)| {
+        if is_taken(base) { path.display().to_string() } else { base.clone() }
+    };
+    let mut names: Vec<String> = paths.iter().zip(&bases).map(name).collect();
+    for index in 1..names.len() {
+        let before = names[..index].iter().filter(|&name| *name == names[index]).count();
+        if before > 0 {
+            names[index] = format!("{} ({})", names[index], before + 1);
+        }
+    }
+    names
+}
+
+fn projection(arguments: &ReadArgs) -> Result<Projection> {
+    let map = match &arguments.map {
+        None => NameMap::default(),
+        Some(path) => {
+            let text = std::fs::read(path).with_context(|| path.display().to_string())?;
+            NameMap::parse(&text).with_context(|| path.display().to_string())?
+        }
+    };
+    Ok(Projection { key: arguments.key.clone(), ignore: arguments.ignore.clone(), map, keep: Vec::new() })
+}
+
+fn peers(arguments: &ReadArgs) -> Peers {
+    match arguments.peers {
+        PeersName::Absolute => Peers::Absolute,
+        PeersName::Relative => Peers::Relative,
+        PeersName::Cartesian => Peers::Cartesian,
+    }
+}
+
+/// The projection while traces are read: the members of communicators must still be known when
+/// peers are rewritten, and are dropped afterwards.
+fn taken_in(arguments: &ReadArgs) -> Result<Projection> {
+    let projection = projection(arguments)?;
+    match peers(arguments) {
+        Peers::Absolute => Ok(projection),
+        _ => Ok(projection.keeping(&Peers::NEEDS)),
+    }
+}
+
+/// The format names of inputs that are folds already.
+const ARCHIVE: &str = "fold";
+const GRAMMAR: &str = "grammar";
+
+/// Formats of traces of calls.
+const CALLS: [&str; 3] = ["calls", "calls-binary", "finstrument"];
+
+impl Loaded {
+    /// True if all inputs are traces of calls, or archives that have an index of functions.
+    pub(crate) fn is_indexed(&self) -> bool {
+        let is_calls = |format: &&str| CALLS.contains(format) || *format == "chrome" && self.slices_are_calls;
+        let something = self.index_bytes > 0 || !self.formats.is_empty();
+        something && self.without_index == 0 && self.formats.iter().all(is_calls)
+    }
+}
+
+impl Loaded {
+    /// Another trace, with the same selection of streams.
+    pub(crate) fn with_trace(&self, trace: Trace) -> Self {
+        Self { trace, selectors: self.selectors.clone(), ..Self::default() }
+    }
+
+    /// Adds notes on why there may be fewer events than expected.
+    fn note_what_is_missing(&mut self) {
+        let in_traces = self.trace.streams.iter().filter_map(|stream| left_out(&stream.notes));
+        let streams = self.folded.iter().flat_map(Fold::streams);
+        let left_out: u64 = in_traces.chain(streams.filter_map(|stream| left_out(stream.notes()))).sum();
+        if left_out > 0 {
+            self.notes.push(format!("{left_out} lines do not match --select and are left out"));
+        }
+        let has_events = self.folded.as_ref().is_some_and(|fold| fold.events() != Some(0));
+        if self.folds.is_empty() && self.trace.events() == 0 && !has_events {
+            self.notes.push("there are no events".to_string());
+        }
+    }
+
+    /// Rewrites the peers of all inputs as the arguments ask for, and then removes the fields
+    /// that do not count.
+    fn rewrite_peers(&mut self) -> Result<()> {
+        if self.peers == Peers::Absolute {
+            return Ok(());
+        }
+        let is_folded = self.folded.is_some();
+        let mut folds: Vec<Fold> = self.folded.take().into_iter().chain(self.folds.drain(..)).collect();
+        match self.peers.apply(&mut self.trace, &mut folds) {
+            Ok(rewrite) => self.notes.extend(notes_on_peers(&rewrite)),
+            // What was read before the end is kept, even if its peers are not rewritten.
+            Err(error) => match self.cut.take() {
+                Some(cut) => self.cut = Some(anyhow!("{cut:#}; peers are written as ranks: {error}")),
+                None => return Err(error.into()),
+            },
+        }
+        if !self.projection.is_identity() {
+            let (alphabet, renamed) = self.projection.of_alphabet(&self.trace.alphabet)?;
+            self.trace = std::mem::take(&mut self.trace).with_alphabet(alphabet, &renamed);
+            for fold in &mut folds {
+                *fold = project(fold, &self.projection)?;
+            }
+        }
+        let mut folds = folds.into_iter();
+        self.folded = if is_folded { folds.next() } else { None };
+        self.folds = folds.collect();
+        Ok(())
+    }
+
+    /// Joins all inputs into one fold made by this folder. Archives made by another folder are
+    /// unfolded and folded again, unless they are too long for memory.
+    pub(crate) fn fold(mut self, chosen: &FolderArgs) -> Result<(Fold, Vec<String>)> {
+        let folder = folder(chosen)?;
+        let wanted = folder.describe();
+        let changed = !self.projection.is_identity() || self.peers != Peers::Absolute;
+        for fold in &mut self.folds {
+            if !changed && fold.streams().iter().all(|stream| stream.folder() == wanted) {
+                continue;
+            }
+            if !changed && chosen.folder.is_none() && fold.rule_sums().is_some() {
+                let by = fold.streams().first().map_or("its folder", |stream| stream.folder());
+                self.notes.push(format!(
+                    "the archive has sums of times for its own loops only; so these are the loops that {by} found \
+                     (--folder {wanted} shows others, without times)"
+                ));
+                continue;
+            }
+            match refold(fold, &*folder, threads(chosen))? {
+                Some(folded) => *fold = folded,
+                None => self.notes.push(format!(
+                    "the archive unfolds to more than fits in memory, so these are the loops that {} found",
+                    fold.streams().first().map_or("its folder", |stream| stream.folder())
+                )),
+            }
+        }
+        self.fold_as_stored(chosen)
+    }
+
+    /// Joins all inputs into one fold, archives as they are.
+    pub(crate) fn fold_as_stored(self, chosen: &FolderArgs) -> Result<(Fold, Vec<String>)> {
+        let Self { trace, folded, mut folds, mut notes, selectors, has_rule_sums, .. } = self;
+        let folded = folded.filter(|fold| !fold.streams().is_empty());
+        if !trace.streams.is_empty() || (folds.is_empty() && folded.is_none()) {
+            folds.insert(0, folders::fold_trace(trace, &*folder(chosen)?, threads(chosen))?);
+        }
+        folds.splice(..0, folded);
+        let fold = streams::choose(join(folds)?, &selectors)?;
+        if has_rule_sums && fold.rule_sums().is_none() {
+            notes.push(
+                "the archive has sums instead of the times of every event, and only for its own loops and all of its \
+                 streams; so the times of these loops are not known"
+                    .to_string(),
+            );
+        }
+        Ok((fold, notes))
+    }
+}
+
+/// Applies a projection to a fold.
+fn project(fold: &Fold, projection: &Projection) -> Result<Fold> {
+    let (alphabet, renamed) = projection.of_alphabet(fold.alphabet())?;
+    Ok(fold.with_alphabet(alphabet, &renamed)?)
+}
+
+fn left_out(notes: &[(String, String)]) -> Option<u64> {
+    let (_, count) = notes.iter().find(|(key, _)| key == "lines-left-out")?;
+    count.parse().ok()
+}
+
+/// Joins folds; a stream whose name is taken gets a number.
+fn join(mut folds: Vec<Fold>) -> Result<Fold> {
+    if folds.len() == 1
+        && let Some(only) = folds.pop()
+    {
+        return Ok(only);
+    }
+    let mut builder = FoldBuilder::default();
+    for fold in &folds {
+        builder.join(fold)?;
+    }
+    Ok(builder.with_unique_stream_names().finish())
+}
