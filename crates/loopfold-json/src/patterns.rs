@@ -9,9 +9,9 @@ use crate::keys::distinct;
 use crate::labels::cut_field;
 use crate::{JsonWriter, Labels, nest, rounded};
 use loopfold::Fold;
+use loopfold::mpi::{Direction, Topology};
 use loopfold::questions::communication::{
-    CommunicationPattern, Description, Direction, Disagreement, Part, Processes, Topology, TracePatterns,
-    Unmatched,
+    CommunicationPattern, Description, Disagreement, Part, Processes, TracePatterns, Unmatched,
 };
 use loopfold::questions::nest::Nest;
 use loopfold::questions::patterns::{KeptPositions, Pattern, PatternMethod};

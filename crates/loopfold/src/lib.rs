@@ -12,6 +12,7 @@
 //! * [`repeats`]: all maximal repetitions of a stream, in near-linear time.
 //! * [`folders`]: the algorithms that convert a stream to rules of counted items.
 //! * [`fold`]: those rules: unfolding, windows, random access, and measures.
+//! * [`mpi`]: what events say of messages and communicators; peers relative to the own rank.
 //! * [`questions`]: what can be asked of a fold.
 //! * [`archive`]: a fold as a file.
 //! * [`sections`]: what questions keep in an archive.
@@ -48,7 +49,7 @@
 //! | feature | what it adds | dependencies |
 //! | --- | --- | --- |
 //! | `archive` (default) | [`archive`], [`sections`], stored chunks of [`questions::path`]; times are compressed in memory | `pco`, `zstd` |
-//! | `mpi` (default) | [`questions::communication`], [`questions::similar`] | |
+//! | `mpi` (default) | [`mpi`], [`questions::communication`], [`questions::similar`] | |
 //!
 //! Without them the library folds, unfolds and answers the other questions: enough for a
 //! recorder or a binding that only folds.
@@ -91,6 +92,8 @@ pub mod export;
 pub mod fold;
 pub mod folders;
 mod ids;
+#[cfg(feature = "mpi")]
+pub mod mpi;
 #[cfg(feature = "archive")]
 mod packed;
 mod parallel;

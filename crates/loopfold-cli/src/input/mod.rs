@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use loopfold::archive::Archive;
 use loopfold::fold::FoldBuilder;
 use loopfold::folders::{self, Folding};
-use loopfold::questions::communication::Peers;
+use loopfold::mpi::Peers;
 use loopfold::trace::{Collector, NameMap, Projection, Sink, TimesKept};
 use loopfold::{Fold, Trace};
 use loopfold_sources::Options;

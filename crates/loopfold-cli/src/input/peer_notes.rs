@@ -1,7 +1,7 @@
 //! Notes for the user on how the peers of messages were rewritten.
 
 use crate::show;
-use loopfold::questions::communication::PeerRewrite;
+use loopfold::mpi::PeerRewrite;
 
 /// The most communicators that a note names.
 const MOST_NAMED: usize = 8;

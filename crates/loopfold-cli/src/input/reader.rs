@@ -10,7 +10,7 @@ use crate::show;
 use anyhow::{Context as _, Result, anyhow, bail};
 use loopfold::archive::{self, Archive, ReadConfig, SectionKind, Sizes};
 use loopfold::export::grammar;
-use loopfold::questions::communication::Peers;
+use loopfold::mpi::Peers;
 use loopfold::{Fold, StreamId};
 use loopfold_sources::{Context, Damage, FunctionNames, Input, Options, Source};
 use std::collections::HashSet;

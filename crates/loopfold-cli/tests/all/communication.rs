@@ -7,7 +7,7 @@ use crate::support::{Folder, Run, run};
 use loopfold::archive;
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::folders::{self, SequiturRuns};
-use loopfold::questions::communication::KnownPattern;
+use loopfold::mpi::KnownPattern;
 use loopfold::trace::{
     Alphabet, Collector, Event, Field, Projection, Role, Sink, TimesKept, Value as FieldValue,
 };

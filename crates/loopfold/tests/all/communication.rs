@@ -2,8 +2,9 @@
 
 use crate::support::{outermost, programs};
 use loopfold::folders::SequiturRuns;
+use loopfold::mpi::{Direction, Layout};
 use loopfold::questions::communication::{
-    CommunicationPattern, Description, Direction, Layout, Partners, Processes, communication_patterns,
+    CommunicationPattern, Description, Partners, Processes, communication_patterns,
 };
 use loopfold::questions::patterns::{self, EventChoice, LoopCollapsed, MemoryBudget, Patterns};
 use loopfold_testing::mpi::{self, Program};

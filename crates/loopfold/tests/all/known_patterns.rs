@@ -2,7 +2,7 @@
 //! several processes that are one occurrence.
 
 use loopfold::folders::{Outermost, fold_trace};
-use loopfold::questions::communication::KnownPattern;
+use loopfold::mpi::KnownPattern;
 use loopfold::questions::similar::{
     LikePattern, Likeness, MessagesInOrder, ProcessStreams, RolesAndPeers, SimilarPartners as _,
     SimilarPlace, find_similar, join_similar,

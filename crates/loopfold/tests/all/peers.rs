@@ -4,7 +4,7 @@
 use crate::support::folders;
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::folders::{Outermost, SequiturRuns, fold_trace};
-use loopfold::questions::communication::{Grid, Peers};
+use loopfold::mpi::{Grid, Peers};
 use loopfold::questions::rule_sums::summarize;
 use loopfold::trace::{Alphabet, Collector, Event, Field, Role, Sink, Timing, Value};
 use loopfold::{Fold, Trace};

@@ -4,7 +4,7 @@
 use crate::support::fold_of;
 use crate::support::similar::{brute_force, brute_force_by, distance, distance_of_sets};
 use loopfold::folders::{Outermost, fold_trace};
-use loopfold::questions::communication::{KnownPattern, KnownVariant};
+use loopfold::mpi::{KnownPattern, KnownVariant};
 use loopfold::questions::similar::{
     self, Compared, ComparedEvents, LikePattern, Likeness, ProcessStreams, SimilarPattern, SimilarWindow,
     search_similar,

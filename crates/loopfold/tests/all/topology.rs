@@ -1,6 +1,6 @@
 //! Topologies are named for what they are, with what they depart by, and chance is not.
 
-use loopfold::questions::communication::{Channels, Direction, Layout, Topology};
+use loopfold::mpi::{Channels, Direction, Layout, Topology};
 use loopfold_testing::Rng;
 
 fn channels(processes: usize, pairs: impl IntoIterator<Item = (usize, usize)>) -> Channels {

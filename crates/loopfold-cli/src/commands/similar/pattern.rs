@@ -7,7 +7,7 @@ use crate::args::SimilarArgs;
 use crate::show;
 use anyhow::{Context as _, Result, bail};
 use loopfold::Fold;
-use loopfold::questions::communication::KnownPattern;
+use loopfold::mpi::KnownPattern;
 use loopfold::questions::query::{Query, near_names};
 use loopfold::questions::similar::{
     Compared, ComparedEvents, EventSequence, ProcessStreams, SimilarPattern, SimilarVariant,

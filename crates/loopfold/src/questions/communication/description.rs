@@ -3,11 +3,10 @@
 //!
 //! Time and memory are O(partners in one place of the pattern + its places).
 
-use super::call::{Message, Peer};
 use super::join::{CommunicationPattern, Part};
 use super::partners::{Link, Partners};
 use super::processes::Processes;
-use super::topology::{Channels, Topology};
+use crate::mpi::{Channels, Message, Peer, Topology};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 

@@ -10,10 +10,10 @@
 //! the lengths of loops do not fit each other, only the first messages are matched. Messages
 //! that remain at one end were never completed, which is often the bug.
 
-use super::call::{CommId, Message, Peer, WORLD};
 use super::processes::{DoneEvent, Processes};
 use super::zip::{Node, Pair, Sequence, each_with_loops, events, zip};
 use crate::fold::rank;
+use crate::mpi::{Channel, CommId, Message, Peer, WORLD};
 use crate::{Error, Result, Symbol};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
@@ -102,15 +102,6 @@ impl Partners {
         let starts = &self.starts[stream];
         &self.links[stream][starts[start as usize] as usize..starts[end as usize] as usize]
     }
-}
-
-/// Messages that are received in the order in which they are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Channel {
-    from: u32,
-    to: u32,
-    comm: CommId,
-    tag: Option<i64>,
 }
 
 /// Receives that leave something open.

@@ -10,10 +10,9 @@
 //! bytes for each event of the current stream, and that of the folder; the result is O(written
 //! events).
 
-use super::call::{Call, Calls};
-use super::communicators::Communicators;
 use super::zip::{Joint, Node, Sequence};
 use crate::fold::{Fold, FoldedStream};
+use crate::mpi::{Call, Calls, Communicators};
 use crate::parallel::parallel_map;
 use crate::questions::patterns::{EventChoice, FoldStream, KeptPositions, LoopCollapsed, MemoryBudget, Only};
 use crate::trace::{Alphabet, Name, Projection, Role};

@@ -6,7 +6,7 @@
 //! receives and the processes at their other ends. Time and memory are O(alphabet).
 
 use crate::fold::Fold;
-use crate::questions::communication::{Call, Calls, Channel, Communicators, Peer};
+use crate::mpi::{Call, Calls, Channel, Communicators, Peer};
 use crate::questions::names::symbols_called;
 use crate::questions::patterns::ENVELOPE;
 use crate::trace::{Alphabet, Projection, Role};

@@ -7,7 +7,7 @@
 use super::compared::ProcessStreams;
 use super::joined::SimilarPartners;
 use crate::fold::Fold;
-use crate::questions::communication::Channel;
+use crate::mpi::Channel;
 use crate::{Error, Result};
 use hashbrown::HashMap;
 

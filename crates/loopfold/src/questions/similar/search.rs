@@ -11,7 +11,8 @@ use super::{
     SimilarOccurrence, SimilarPlace, find_similar, join_similar,
 };
 use crate::fold::Fold;
-use crate::questions::communication::{FirstPlace, KnownPattern, Part, Processes, TracePatterns};
+use crate::mpi::KnownPattern;
+use crate::questions::communication::{FirstPlace, Part, Processes, TracePatterns};
 use crate::{Error, Result, RuleId, Symbol};
 use hashbrown::HashMap;
 use std::cmp::Reverse;

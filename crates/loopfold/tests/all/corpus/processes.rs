@@ -6,7 +6,8 @@ use crate::support::partners::check_partners;
 use crate::support::similar::brute_force;
 use loopfold::Symbol;
 use loopfold::fold::FoldedStream;
-use loopfold::questions::communication::{Peers, Processes, TracePatterns};
+use loopfold::mpi::Peers;
+use loopfold::questions::communication::{Processes, TracePatterns};
 use loopfold::questions::patterns::{self, EventChoice, MemoryBudget, PatternMethod};
 use loopfold::questions::similar::{
     self, Compared, ComparedEvents, Likeness, ProcessStreams, SimilarPattern, search_similar,

@@ -30,11 +30,11 @@ pub enum Peer {
 /// Messages that are received in the order in which they are sent. Processes have their
 /// ranks in the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(in crate::questions) struct Channel {
-    pub(in crate::questions) from: u32,
-    pub(in crate::questions) to: u32,
-    pub(in crate::questions) comm: CommId,
-    pub(in crate::questions) tag: Option<i64>,
+pub(crate) struct Channel {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) comm: CommId,
+    pub(crate) tag: Option<i64>,
 }
 
 /// The communication of an event.
@@ -111,7 +111,7 @@ impl Comms {
 }
 
 /// The communicator of all processes, and that of events which name none.
-pub(super) const WORLD: &str = "0";
+pub(crate) const WORLD: &str = "0";
 
 /// A field's value as text.
 pub(super) fn text_of(value: Value<'_>) -> String {

@@ -68,7 +68,7 @@ impl Peers {
     /// is no grid at all, or if the peers already have another relative form.
     ///
     /// ```
-    /// use loopfold::questions::communication::Peers;
+    /// use loopfold::mpi::Peers;
     /// use loopfold::trace::{Collector, Event, Field, Role, Sink, Value};
     ///
     /// let mut collector = Collector::default();

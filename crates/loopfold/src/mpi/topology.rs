@@ -55,7 +55,7 @@ impl Channels {
     /// takes part.
     ///
     /// ```
-    /// use loopfold::questions::communication::{Channels, Direction, Layout};
+    /// use loopfold::mpi::{Channels, Direction, Layout};
     ///
     /// let mut channels = Channels::new(6);
     /// for process in 0..6 {

@@ -48,7 +48,7 @@ impl KnownPattern {
     /// Reads a name and a size, such as `butterfly:16` or `mesh:4x4`.
     ///
     /// ```
-    /// use loopfold::questions::communication::KnownPattern;
+    /// use loopfold::mpi::KnownPattern;
     /// use loopfold::trace::Role::{Receive, Send};
     ///
     /// let butterfly = KnownPattern::parse("butterfly:8")?;

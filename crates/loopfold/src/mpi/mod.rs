@@ -1,0 +1,22 @@
+//! What events say of messages, and which processes these are between: what all questions on
+//! communication share.
+//!
+//! [`Calls`] has the messages and the collective operation of each symbol, [`Communicators`]
+//! the process of each stream and the members of communicators. [`Channels`] gives the
+//! topology that messages form, [`KnownPattern`] the messages of a topology. [`Peers`] is a
+//! projection of a trace: it rewrites the other ends of messages relative to the process.
+
+mod call;
+mod communicators;
+mod grid;
+mod known;
+mod peers;
+mod topology;
+
+pub use call::{Call, Calls, CommId, Message, Peer};
+pub(crate) use call::{Channel, WORLD};
+pub use communicators::{Communicators, Creation, rank_of};
+pub use grid::Grid;
+pub use known::{KnownPattern, KnownVariant};
+pub use peers::{PeerGrid, PeerRewrite, Peers};
+pub use topology::{Channels, Direction, Layout, Topology};
