@@ -153,8 +153,8 @@ impl PatternWriter<'_, '_> {
         entry: &CommunicationEntry<'_>,
     ) -> Result<()> {
         let &CommunicationEntry { id, pattern, about, share, longest } = entry;
-        let first = pattern.parts()[0].stream as usize;
-        let rank = |index: usize| self.processes.communicators().rank(pattern.parts()[index].stream as usize);
+        let first = pattern.parts()[0].stream;
+        let rank = |index: usize| self.processes.communicators().rank(pattern.parts()[index].stream.index());
         out.begin_object()?;
         out.field("id", id)?;
         out.field("kind", "communication")?;
@@ -179,9 +179,10 @@ impl PatternWriter<'_, '_> {
         out.field("count", pattern.count)?;
         out.field("places", pattern.occurrences.len())?;
         out.field("within", self.found.within(pattern))?;
+        out.field("crossing", pattern.crossing)?;
         out.field("share", rounded(share, 4))?;
         out.key("processes")?;
-        out.array(pattern.parts().iter().map(|part| self.fold.streams()[part.stream as usize].title()))?;
+        out.array(pattern.parts().iter().map(|part| self.fold.stream(part.stream).title()))?;
         self.communication_positions(out, pattern)?;
         out.key("channels")?;
         out.begin_array()?;
@@ -218,8 +219,7 @@ impl PatternWriter<'_, '_> {
             out.key("starts")?;
             out.begin_object()?;
             for part in self.distinct_parts(&occurrence.parts) {
-                let Part { stream, start, end } = part;
-                out.field(self.name(part), self.start(stream as usize, start as usize, end as usize))?;
+                out.field(self.name(part), self.positions.of(part.stream.index(), part.start))?;
             }
             out.end()?;
             out.field("times", occurrence.times)?;
@@ -277,12 +277,12 @@ impl PatternWriter<'_, '_> {
     }
 
     fn nest(&self, part: Part, longest: usize) -> Nest {
-        let shown = self.processes.traces()[part.stream as usize].shown();
-        shown.nest_up_to(part.start as usize, part.end as usize, longest)
+        let shown = self.processes.traces()[part.stream.index()].shown();
+        shown.nest_between(part.start, part.end, longest)
     }
 
     fn name(&self, part: Part) -> &str {
-        self.fold.streams()[part.stream as usize].name()
+        self.fold.stream(part.stream).name()
     }
 
     /// The parts whose streams have names of their own.

@@ -212,8 +212,8 @@ fn find_opened_an_archive_twice() {
 /// there were too many messages for that, the windows were lost too.
 #[test]
 fn similar_lost_its_matches_to_a_limit_of_patterns() {
-    // Each event of this kind is 60,000 messages to a process that is not there.
-    let list = "9,".repeat(59_999) + "9";
+    // Each event of this kind is 60,000 messages of a process to itself.
+    let list = "0,".repeat(59_999) + "0";
     let mut alphabet = Alphabet::default();
     let mut send = |name: &str, to: Value<'_>| {
         let fields = [Field { key: "dest", value: to }];

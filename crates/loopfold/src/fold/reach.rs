@@ -160,6 +160,21 @@ impl<'a> UsesBelow<'a> {
         self.uses[rule.index()]
     }
 
+    /// How often each symbol is in the rule that was counted last.
+    pub fn symbol_counts(&self) -> Result<Vec<u64>> {
+        let mut counts = vec![0u64; self.fold.alphabet().len()];
+        for &rule in &self.reached {
+            let own = self.uses(rule);
+            for item in self.fold.body(rule) {
+                if let Target::Symbol(symbol) = item.target() {
+                    let count = &mut counts[symbol.index()];
+                    *count = add(*count, multiply(own, item.times())?)?;
+                }
+            }
+        }
+        Ok(counts)
+    }
+
     /// Counts the uses below another rule.
     pub fn count(&mut self, root: RuleId) -> Result<()> {
         self.reached.drain(..).for_each(|rule| self.uses[rule.index()] = 0);

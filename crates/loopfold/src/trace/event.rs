@@ -41,7 +41,7 @@ impl Timing<'_> {
 }
 
 /// The name of an event. Text is any bytes; traces do not promise UTF-8.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Name<'a> {
     /// Bytes as the source has them.
     Text(&'a [u8]),

@@ -6,7 +6,9 @@ use loopfold::mpi::{Direction, Layout};
 use loopfold::questions::communication::{
     CommunicationPattern, Description, Partners, Processes, communication_patterns,
 };
-use loopfold::questions::patterns::{self, EventChoice, LoopCollapsed, MemoryBudget, Patterns};
+use loopfold::questions::patterns::{
+    self, EventChoice, LoopCollapsed, MemoryBudget, Patterns, RecurringPlace,
+};
 use loopfold_testing::mpi::{self, Program};
 
 /// Asks for the patterns of a program: from its loops alone, and from its process patterns as
@@ -20,7 +22,7 @@ fn check(program: &Program, then: impl Fn(Vec<(CommunicationPattern, Description
 
 fn check_with(
     program: &Program,
-    places: impl Fn(&[&LoopCollapsed]) -> Vec<Vec<(u32, u32)>>,
+    places: impl Fn(&[&LoopCollapsed]) -> Vec<Vec<RecurringPlace>>,
     then: &impl Fn(Vec<(CommunicationPattern, Description)>),
 ) {
     let fold = programs::fold(program, &SequiturRuns);

@@ -1,8 +1,8 @@
 //! Messages and collective operations find their partners on the fold as event by event.
 
-use crate::support::outermost;
-use crate::support::partners::{check_partners, shown_indices};
+use crate::support::partners::{check_partners, examined};
 use crate::support::programs::fold;
+use crate::support::{id, outermost};
 use loopfold::folders;
 use loopfold::questions::communication::{Partners, Processes};
 use loopfold::questions::patterns::{EventChoice, MemoryBudget};
@@ -141,8 +141,7 @@ fn receives_that_leave_something_open_find_what_they_can_mean() {
         let processes =
             Processes::of(&fold, &EventChoice::default(), MemoryBudget::default(), &outermost).unwrap();
         let partners = Partners::of(&processes).unwrap();
-        let indices: Vec<_> =
-            program.iter().enumerate().map(|(rank, calls)| shown_indices(&processes, rank, calls)).collect();
+        let positions: Vec<_> = program.iter().map(|calls| examined(calls)).collect();
         let mut expected = BTreeSet::new();
         let (mut unresolved, mut unmatched) = (0, [0, 0]);
         let none = Vec::new();
@@ -152,22 +151,22 @@ fn receives_that_leave_something_open_find_what_they_can_mean() {
             let both = sent.len().min(received.len());
             unmatched[0] += sent.len() - both;
             unmatched[1] += received.len() - both;
-            let senders: BTreeSet<_> =
-                sent.iter().map(|&(rank, _, tag)| (rank, kind.0.map_or(tag, |_| 0))).collect();
+            let senders: BTreeSet<_> = sent.iter().map(|&(rank, ..)| rank).collect();
             if senders.len() > 1 {
                 unresolved += both;
                 continue;
             }
             for (&(from, at, _), &(to, other)) in sent.iter().zip(received) {
-                let ends = [(from, indices[from][at].unwrap()), (to, indices[to][other].unwrap())];
+                let ends = [(from, positions[from][at].unwrap()), (to, positions[to][other].unwrap())];
                 expected.extend([(ends[0], ends[1]), (ends[1], ends[0])]);
             }
         }
         let mut given = BTreeSet::new();
-        for rank in 0..size {
-            let all = processes.traces()[rank].shown().symbols().len() as u32;
-            let links = partners.between(rank, 0, all).iter();
-            given.extend(links.map(|link| ((rank, link.index), (link.stream as usize, link.partner))));
+        for (rank, positions) in positions.iter().enumerate() {
+            for position in positions.iter().flatten() {
+                let others = partners.of_event(&processes, id(rank), *position).into_iter();
+                given.extend(others.map(|(stream, at)| ((rank, *position), (stream.index(), at))));
+            }
         }
         assert_eq!(given, expected, "{program:?}");
         assert_eq!(partners.unresolved, unresolved as u64, "{program:?}");

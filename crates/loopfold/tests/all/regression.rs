@@ -1,6 +1,6 @@
 //! Bugs that were found, each held down by a test that is named after it.
 
-use crate::support::outermost;
+use crate::support::{id, outermost};
 use loopfold::fold::FoldBuilder;
 use loopfold::folders::{Folder, Folding, Online, Outermost, SequiturRuns, fold_trace};
 use loopfold::questions::communication::Processes;
@@ -57,7 +57,7 @@ fn count_calls_made_a_pass_for_each_function_stream_and_symbol() {
     for events in [0, 1 << 20] {
         let budget = MemoryBudget { events, ..MemoryBudget::default() };
         let processes = Processes::of(&fold, &EventChoice::default(), budget, &outermost).unwrap();
-        let calls = |stream| ["f", "7", "g"].map(|name| processes.calls(stream, name));
+        let calls = |stream| ["f", "7", "g"].map(|name| processes.calls(id(stream), name));
         assert_eq!((calls(0), calls(1)), ([3, 3, 0], [5, 5, 0]));
     }
 }

@@ -1,7 +1,7 @@
 //! The list of all patterns of a trace, the windows that lie within them, and how often functions
 //! are called, beside looking at every event.
 
-use crate::support::{folders, outermost, programs};
+use crate::support::{folders, id, outermost, programs};
 use loopfold::Fold;
 use loopfold::folders::SequiturRuns;
 use loopfold::questions::communication::{FirstPlace, Part, Processes, TracePatterns};
@@ -50,7 +50,7 @@ fn calls_are_counted_as_events_are() {
                     for name in ["f", "g", "h"] {
                         let is_entry = |call: &&Call| matches!(call, Call::Enter(known) if *known == name);
                         let expected = calls.iter().filter(is_entry).count() as u64;
-                        assert_eq!(processes.calls(stream, name), expected);
+                        assert_eq!(processes.calls(id(stream), name), expected);
                         counted += expected;
                     }
                 }
@@ -60,15 +60,20 @@ fn calls_are_counted_as_events_are() {
     assert!(counted > 1_000, "{counted}");
 }
 
-/// The stretches of all patterns by their numbers, from their places.
-fn stretches(patterns: &TracePatterns, number: usize) -> Vec<Part> {
+/// The stretches of a pattern, from its places.
+fn stretches(processes: &Processes<'_>, patterns: &TracePatterns, number: usize) -> Vec<Part> {
     if let Some(pattern) = patterns.communication.get(number - 1) {
         return pattern.occurrences.iter().flat_map(|occurrence| occurrence.parts.clone()).collect();
     }
     let pattern = &patterns.process.patterns[number - 1 - patterns.communication.len()];
     let of_stream = |(stream, places): (usize, &[loopfold::questions::patterns::PatternPlace])| -> Vec<Part> {
-        let part = |start| Part { stream: stream as u32, start, end: start + pattern.symbols.len() as u32 };
-        places.iter().map(|place| part(place.start)).collect()
+        let shown = processes.traces()[stream].shown();
+        let part = |start: usize| {
+            let (first, end) =
+                (shown.first(start, start + pattern.symbols.len()), start + pattern.symbols.len());
+            Part { stream: id(stream), start: first, end: first + shown.events(start, end) }
+        };
+        places.iter().map(|place| part(place.start as usize)).collect()
     };
     patterns.process.streams_of(pattern).flat_map(of_stream).collect()
 }
@@ -94,16 +99,22 @@ fn windows_lie_within_the_smallest_pattern_that_holds_them() {
             let [start, end] = [first, last].map(|index| positions.of(stream, index).unwrap());
             let window = SimilarPlace { start, end, length: (last - first + 1) as usize, distance: 0 };
             let [from, to] = [first, last].map(|index| shown.index_at(index).unwrap() as u32);
-            let holds = |part: &Part| {
-                part.stream as usize == stream
-                    && part.start <= from
+            // From the first to behind the last index that a stretch has.
+            let indices = |part: Part| {
+                let all: Vec<u32> =
+                    (part.start..part.end).map(|at| shown.index_at(at).unwrap() as u32).collect();
+                (*all.iter().min().unwrap(), *all.iter().max().unwrap() + 1)
+            };
+            let holds = |&(start, end): &(u32, u32)| {
+                start <= from
                     && from <= to
-                    && to < part.end
-                    && shown.events(part.start as usize, part.end as usize) > window.length as u64
+                    && to < end
+                    && shown.events(start as usize, end as usize) > window.length as u64
             };
             let holding = (1..=patterns.count()).flat_map(|number| {
-                let parts = stretches(&patterns, number).into_iter().filter(holds);
-                parts.map(move |part| (part.end - part.start, number)).collect::<Vec<_>>()
+                let parts = stretches(&processes, &patterns, number).into_iter();
+                let intervals = parts.filter(|part| part.stream == id(stream)).map(indices).filter(holds);
+                intervals.map(move |(start, end)| (end - start, number)).collect::<Vec<_>>()
             });
             let expected = holding.min().map(|(_, number)| number);
             assert_eq!(enclosing.smallest_around(stream, window), expected);
@@ -135,7 +146,7 @@ fn the_list_is_ranked_and_numbered() {
             let several = patterns.communication.len();
             both += usize::from(several > 0 && several < patterns.count());
             for number in 0..patterns.count() + 2 {
-                let first = patterns.first_place(number);
+                let first = patterns.first_place(&processes, number);
                 assert_eq!(first.is_some(), (1..=patterns.count()).contains(&number));
                 match first {
                     None => {
@@ -146,19 +157,27 @@ fn the_list_is_ranked_and_numbered() {
                         assert_eq!(parts, patterns.communication[number - 1].parts());
                     }
                     Some(FirstPlace::Process(part)) => {
-                        assert!(number > several && stretches(&patterns, number).contains(&part));
+                        assert!(number > several && stretches(&processes, &patterns, number).contains(&part));
                     }
                 }
             }
-            // What a pattern lies within is larger, and holds its first place.
+            // What a pattern lies within is larger, and holds all stretches of a place of it.
             for pattern in &patterns.communication {
-                let first = pattern.parts()[0];
                 if let Some(number) = patterns.within(pattern) {
-                    let holds = |part: &Part| {
-                        part.stream == first.stream && part.start <= first.start && first.end <= part.end
+                    let around = &patterns.communication[number - 1];
+                    assert!(around.events > pattern.events);
+                    let holds = |part: &Part, inside: &Part| {
+                        part.stream == inside.stream && part.start <= inside.start && inside.end <= part.end
                     };
-                    let around = stretches(&patterns, number).into_iter().filter(holds);
-                    assert!(around.into_iter().any(|part| part.end - part.start > first.end - first.start));
+                    let is_held = pattern.occurrences.iter().any(|inside| {
+                        around.occurrences.iter().any(|place| {
+                            inside
+                                .parts
+                                .iter()
+                                .all(|part| place.parts.iter().any(|around| holds(around, part)))
+                        })
+                    });
+                    assert!(is_held);
                 }
             }
         }

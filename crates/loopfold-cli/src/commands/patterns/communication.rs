@@ -4,12 +4,12 @@
 use crate::show;
 use anyhow::Result;
 use loopfold::Fold;
-use loopfold::Symbol;
 use loopfold::questions::communication::{
     CommunicationPattern, Description, Part, Partners, Processes, TracePatterns, Unmatched,
 };
 use loopfold::questions::nest::{Nest, Node};
 use loopfold::trace::{Name, Role, Value as FieldValue};
+use loopfold::{StreamId, Symbol};
 use loopfold_json::patterns::CommunicationEntry;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -45,8 +45,8 @@ impl<'a> Communication<'a> {
         self.found.communication.len()
     }
 
-    fn title(&self, stream: u32) -> &'a str {
-        self.fold.streams()[stream as usize].title()
+    fn title(&self, stream: StreamId) -> &'a str {
+        self.fold.stream(stream).title()
     }
 
     fn share(&self, pattern: &CommunicationPattern) -> f64 {
@@ -54,8 +54,8 @@ impl<'a> Communication<'a> {
     }
 
     fn nest(&self, part: Part, longest: usize) -> Nest {
-        let shown = self.processes.traces()[part.stream as usize].shown();
-        shown.nest_up_to(part.start as usize, part.end as usize, longest)
+        let shown = self.processes.traces()[part.stream.index()].shown();
+        shown.nest_between(part.start, part.end, longest)
     }
 }
 
@@ -164,8 +164,12 @@ impl Communication<'_> {
             processes_text(parts.len()),
             show::percent(self.share(pattern)),
         )?;
+        if pattern.crossing > 0 {
+            let crossing = show::plural(pattern.crossing, "message");
+            writeln!(out, "    {crossing} in flight when it begins and when it ends")?;
+        }
         for (function, count) in &about.functions {
-            let calls = self.processes.calls(parts[0].stream as usize, function);
+            let calls = self.processes.calls(parts[0].stream, function);
             writeln!(
                 out,
                 "    in {}: {}, in {}",
@@ -243,7 +247,7 @@ impl Communication<'_> {
             let peer = |peer: &str| match peer.parse() {
                 Ok(rank) => {
                     let communicators = self.processes.communicators();
-                    let rank = communicators.world_rank(part.stream as usize, &comm, rank).unwrap_or(rank);
+                    let rank = communicators.world_rank(part.stream.index(), &comm, rank).unwrap_or(rank);
                     format!("{letter}{rank}")
                 }
                 Err(_) => format!("{letter}{peer}"),
@@ -349,13 +353,6 @@ pub(super) fn notes(partners: &Partners) -> Vec<String> {
             "{} from anyone: the trace does not show the sender",
             show::plural(partners.unresolved, "receive")
         ));
-    }
-    if partners.is_cut {
-        notes.push(
-            "loops of processes that send to each other do not go together; only the first of their messages are \
-             followed to the other end"
-                .to_string(),
-        );
     }
     notes
 }

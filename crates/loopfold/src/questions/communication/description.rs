@@ -3,10 +3,11 @@
 //!
 //! Time and memory are O(partners in one place of the pattern + its places).
 
-use super::join::{CommunicationPattern, Part};
-use super::partners::{Link, Partners};
+use super::channels::{ChannelTable, Side};
+use super::partners::Partners;
+use super::pattern::{CommunicationPattern, Part};
 use super::processes::Processes;
-use crate::mpi::{Channels, Message, Peer, Topology};
+use crate::mpi::{Channels, Topology};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 
@@ -24,12 +25,12 @@ pub struct Description {
 }
 
 impl Description {
-    /// Looks at the partners in the first place, and at the functions of all.
+    /// Looks at the messages of the first place, and at the functions of all.
     pub fn of(pattern: &CommunicationPattern, processes: &Processes<'_>, partners: &Partners) -> Self {
         let mut functions: BTreeMap<&str, u64> = BTreeMap::new();
         for occurrence in &pattern.occurrences {
-            let first = occurrence.parts[0];
-            if let Some(function) = processes.function(first.stream as usize, first.start as usize) {
+            let Part { stream, start, .. } = occurrence.parts[0];
+            if let Some(function) = processes.function(stream, start) {
                 let sum = functions.entry(function).or_default();
                 *sum = sum.saturating_add(occurrence.times);
             }
@@ -37,7 +38,7 @@ impl Description {
         let mut functions: Vec<(String, u64)> =
             functions.into_iter().map(|(function, count)| (function.to_string(), count)).collect();
         functions.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        let channels = Looking { processes, partners }.channels(pattern.parts());
+        let channels = Looking::new(processes, partners, pattern.parts()).channels();
         let is_collective = channels.pairs().len() == 0;
         let topology = if is_collective { None } else { channels.topology() };
         Self { channels, topology, is_collective, functions }
@@ -47,75 +48,80 @@ impl Description {
 /// Looks at who sends to whom in a pattern.
 struct Looking<'p, 'a> {
     processes: &'p Processes<'a>,
-    partners: &'p Partners,
+    table: &'p ChannelTable,
+    parts: &'p [Part],
+    /// The index of the part of each stream.
+    part_of: HashMap<u32, usize>,
+    /// For each part its events, those of loops once.
+    events: Vec<Vec<usize>>,
 }
 
-impl Looking<'_, '_> {
-    fn channels(&self, parts: &[Part]) -> Channels {
-        let place: HashMap<u32, usize> =
-            parts.iter().enumerate().map(|(index, part)| (part.stream, index)).collect();
-        let mut channels = Channels::new(parts.len());
-        for (index, part) in parts.iter().enumerate() {
-            for link in self.partners.between(part.stream as usize, part.start, part.end) {
-                let Some(&other) = place.get(&link.stream) else { continue };
-                if !(parts[other].start..parts[other].end).contains(&link.partner) {
-                    continue;
-                }
-                let (sends, receives) = self.between(part.stream, link);
-                if sends {
+/// A message of an event: the part at the other end, and whether it is sent.
+type WithPart = (usize, bool);
+
+impl<'p, 'a> Looking<'p, 'a> {
+    fn new(processes: &'p Processes<'a>, partners: &'p Partners, parts: &'p [Part]) -> Self {
+        let part_of = parts.iter().enumerate().map(|(index, part)| (part.stream.index() as u32, index));
+        let events = |part: &Part| {
+            let nest = processes.traces()[part.stream.index()].nest();
+            nest.indices(&nest.pieces(part.start, part.end)).collect()
+        };
+        let events = parts.iter().map(events).collect();
+        Self { processes, table: &partners.table, parts, part_of: part_of.collect(), events }
+    }
+
+    fn channels(&self) -> Channels {
+        let mut channels = Channels::new(self.parts.len());
+        let mut in_stages = true;
+        for index in 0..self.parts.len() {
+            let messages: Vec<WithPart> =
+                self.events[index].iter().flat_map(|&event| self.messages(index, event)).collect();
+            for &(other, is_sent) in &messages {
+                if is_sent {
                     channels.add(index, other);
-                }
-                if receives {
+                } else {
                     channels.add(other, index);
                 }
             }
+            in_stages &= is_in_stages(&messages);
         }
-        let in_stages = parts.iter().all(|part| self.is_in_stages(*part));
         channels.in_stages(in_stages)
     }
 
-    /// Whether an event sends to its partner, and whether it receives from it.
-    fn between(&self, stream: u32, link: &Link) -> (bool, bool) {
-        let own = self.ends(stream, link.index, link.stream);
-        // Who receives from anyone receives only from those who send to it.
-        let other = self.ends(link.stream, link.partner, stream);
-        (own.0 && other.1, own.1 && other.0)
-    }
-
-    /// Whether an event can send to another stream's process, and whether it can receive from it.
-    fn ends(&self, stream: u32, index: u32, other: u32) -> (bool, bool) {
-        let Processes { communicators, shown_calls, .. } = self.processes;
-        let shown = self.processes.traces()[stream as usize].shown();
-        let Some(call) = shown_calls.get(shown.symbols()[index as usize]) else { return (false, false) };
-        let comm = shown_calls.comm(call.comm);
-        let other = communicators.rank(other as usize);
-        let is_other = |message: &Message| match message.peer {
-            Peer::Rank(rank) => communicators.world_rank(stream as usize, comm, rank) == Some(other),
-            Peer::Any => true,
-        };
-        (call.sends.iter().any(is_other), call.receives.iter().any(is_other))
-    }
-
-    /// Whether a process has sent to and received from one partner before it starts with the
-    /// next.
-    fn is_in_stages(&self, part: Part) -> bool {
-        let mut seen: HashSet<u32> = HashSet::new();
-        // The partner it is with, and whether it has sent and received.
-        let mut stage: Option<(u32, bool, bool)> = None;
-        for link in self.partners.between(part.stream as usize, part.start, part.end) {
-            let (sends, receives) = self.between(part.stream, link);
-            if !sends && !receives {
+    /// The messages of an event with other parts. What is received from anyone counts where it
+    /// is sent.
+    fn messages(&self, part: usize, event: usize) -> Vec<WithPart> {
+        let stream = self.parts[part].stream.index();
+        let kind = self.processes.traces()[stream].kind(event);
+        let ends = self.table.streams[stream].of_kind(kind).iter();
+        let mut messages = Vec::new();
+        for end in ends.map(|&end| self.table.end(stream as u32, end)) {
+            let channel = self.table.channel(end);
+            if end.side == Side::Member || (end.side == Side::Receive && !channel.is_ordered()) {
                 continue;
             }
-            stage = match stage {
-                Some((partner, sent, received)) if partner == link.stream => {
-                    Some((partner, sent || sends, received || receives))
-                }
-                Some((_, sent, received)) if !sent || !received => return false,
-                _ if !seen.insert(link.stream) => return false,
-                _ => Some((link.stream, sends, receives)),
-            };
+            let others = channel.ends.iter().filter(|&&(side, ..)| side != end.side);
+            let with = others.filter_map(|&(_, other, _)| self.part_of.get(&other).copied());
+            messages.extend(with.map(|other| (other, end.side == Side::Send)));
         }
-        stage.is_none_or(|(_, sent, received)| sent && received)
+        messages
     }
+}
+
+/// Whether a process has sent to and received from one partner before it starts with the next.
+fn is_in_stages(messages: &[WithPart]) -> bool {
+    let mut seen: HashSet<usize> = HashSet::new();
+    // The partner it is with, and whether it has sent and received.
+    let mut stage: Option<(usize, bool, bool)> = None;
+    for &(other, is_sent) in messages {
+        stage = match stage {
+            Some((partner, sent, received)) if partner == other => {
+                Some((partner, sent || is_sent, received || !is_sent))
+            }
+            Some((_, sent, received)) if !sent || !received => return false,
+            _ if !seen.insert(other) => return false,
+            _ => Some((other, is_sent, !is_sent)),
+        };
+    }
+    stage.is_none_or(|(_, sent, received)| sent && received)
 }

@@ -1,14 +1,21 @@
 //! Communication between processes, from traces of messages and collective operations.
+//!
+//! [`Processes`] is the model: what each process does, in loops. [`Partners`] has the channels
+//! between them, and what was never completed. From both come joint loops, and what several
+//! processes do again elsewhere: [`communication_patterns`].
 
+mod channels;
 mod description;
-mod join;
+mod joint;
 mod partners;
+mod pattern;
 mod processes;
+mod recurring;
+mod tags;
 mod trace_patterns;
-mod zip;
 
 pub use description::Description;
-pub use join::{CommunicationPattern, Occurrence, Part, communication_patterns};
-pub use partners::{Disagreement, Link, Partners, Traffic, Unmatched};
+pub use partners::{Disagreement, Partners, Traffic, Unmatched};
+pub use pattern::{CommunicationPattern, Occurrence, Part};
 pub use processes::{ProcessTrace, Processes};
-pub use trace_patterns::{FirstPlace, TracePatterns};
+pub use trace_patterns::{FirstPlace, TracePatterns, communication_patterns};

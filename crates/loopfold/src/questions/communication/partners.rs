@@ -4,17 +4,20 @@
 //! order in which they are sent, so the n-th send belongs to the n-th receive; the n-th
 //! collective operation on a communicator is the same one for all of its members. A receive
 //! with a wildcard source or tag takes what no other receive has taken; its partner is known
-//! only if a single process can have sent it, in a single order.
+//! only if a single process can have sent it, in a single order. Messages that remain at one
+//! end were never completed, which is often the bug.
 //!
-//! Both ends are compared with their loops ([`zip`]), so the cost is O(written events). Where
-//! the lengths of loops do not fit each other, only the first messages are matched. Messages
-//! that remain at one end were never completed, which is often the bug.
+//! What is left is a matter of counts, and these come from the rules: O(items) for each stream.
+//! The partner of an event is looked up in the [channels](ChannelTable). Where members of a
+//! communicator disagree, their streams are walked up to the first difference.
 
-use super::processes::{DoneEvent, Processes};
-use super::zip::{Node, Pair, Sequence, each_with_loops, events, zip};
-use crate::fold::rank;
+use super::channels::{ChannelKind, ChannelTable, Side};
+use super::processes::{ProcessTrace, Processes};
+use crate::fold::Fold;
+use crate::fold::{rank, reach};
 use crate::mpi::{Channel, CommId, Message, Peer, WORLD};
-use crate::{Error, Result, Symbol};
+use crate::trace::Name;
+use crate::{Result, StreamId, Symbol};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 
@@ -58,13 +61,9 @@ pub struct Disagreement {
 }
 
 /// The partners of every event.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Partners {
-    /// For each stream: shown events, and the stream and shown event at the other end;
-    /// sorted.
-    links: Vec<Vec<Link>>,
-    /// For each stream: where the links of each shown event begin.
-    starts: Vec<Vec<u32>>,
+    pub(super) table: ChannelTable,
     /// Messages and bytes from one process to another.
     pub matrix: BTreeMap<(u32, u32), Traffic>,
     /// Messages without another end, most first.
@@ -75,20 +74,6 @@ pub struct Partners {
     pub absent: u64,
     /// Receives from any source whose partner is unknown.
     pub unresolved: u64,
-    /// True if some events have unknown partners, because the lengths of their loops do not fit
-    /// each other.
-    pub is_cut: bool,
-}
-
-/// A shown event and its partner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Link {
-    /// The event's index in its shown stream.
-    pub index: u32,
-    /// The partner's stream.
-    pub stream: u32,
-    /// The partner's index there.
-    pub partner: u32,
 }
 
 impl Partners {
@@ -97,10 +82,35 @@ impl Partners {
         Matching::new(processes)?.run()
     }
 
-    /// The partners of the events of a stream from `start` to before `end`.
-    pub fn between(&self, stream: usize, start: u32, end: u32) -> &[Link] {
-        let starts = &self.starts[stream];
-        &self.links[stream][starts[start as usize] as usize..starts[end as usize] as usize]
+    /// The events that an event belongs together with: the other ends of its messages, and the
+    /// calls of the other members of a collective operation. Positions are those among the
+    /// events that are examined. Receives from anyone have none, nor what was never completed.
+    pub fn of_event(
+        &self,
+        processes: &Processes<'_>,
+        stream: StreamId,
+        position: u64,
+    ) -> Vec<(StreamId, u64)> {
+        let trace = &processes.traces()[stream.index()];
+        let Some(located) = trace.nest().locate(position) else { return Vec::new() };
+        let mut partners = Vec::new();
+        let numbers = self.table.streams[stream.index()].of_kind(trace.kind(located.index));
+        for (at, &number) in numbers.iter().enumerate() {
+            let end = self.table.end(stream.index() as u32, number);
+            let channel = self.table.channel(end);
+            // An event can have several messages of a channel.
+            let earlier = numbers[..at].iter().filter(|&&other| other == number).count() as u64;
+            let nth = end.before(trace.nest(), &located) + earlier;
+            let others = channel.ends.iter().filter(|&&(side, other, _)| {
+                side != end.side || side == Side::Member && other as usize != stream.index()
+            });
+            for &(_, other, number) in others.filter(|_| channel.is_ordered()) {
+                let nest = processes.traces()[other as usize].nest();
+                let found = self.table.end(other, number).position(nest, nth);
+                partners.extend(found.and_then(|found| Some((StreamId::new(other as usize).ok()?, found))));
+            }
+        }
+        partners
     }
 }
 
@@ -139,165 +149,118 @@ enum Openness {
     Both,
 }
 
-/// What the streams do on a communicator; one of the same name can have other members in
-/// other streams, and is another one then.
-struct Group {
-    comm: CommId,
-    sequences: BTreeMap<usize, Sequence>,
-}
+/// The name of a collective operation, and its root, if it has one.
+type Operation<'a> = (Name<'a>, Option<i64>);
 
 struct Matching<'p, 'a> {
     processes: &'p Processes<'a>,
-    /// Where the events of each stream begin if all are numbered through.
-    first_events: Vec<u32>,
-    /// Loops are numbered through as well.
-    next_loop: u32,
     /// Whether there is a stream of each process.
     is_present: Vec<bool>,
     /// The streams of each process.
     streams_of: HashMap<u32, Vec<usize>>,
-    sends: HashMap<Channel, Sequence>,
-    receives: HashMap<Channel, Sequence>,
-    wanted: BTreeMap<Wanted, Sequence>,
-    groups: Vec<Group>,
-    /// The groups by name and list of members. Equal lists are the same one.
-    group_numbers: HashMap<(CommId, Option<*const u32>), usize>,
-    /// How many ends of messages may still be put into channels.
-    room: u64,
-    /// How many steps may still be gone when messages are matched.
-    steps: u64,
-    /// For each stream, with how many links they are looked through for those that are equal.
-    most_links: Vec<usize>,
+    sends: BTreeMap<Channel, u64>,
+    receives: BTreeMap<Channel, u64>,
+    wanted: BTreeMap<Wanted, u64>,
     result: Partners,
 }
 
-/// Ends of messages, and steps to match them, beyond a number for each written event. An event
-/// has one or two, unless it is a list; a pair of loops that iterate in lockstep takes a few
-/// steps.
-const MOST_MORE: u64 = 1 << 24;
-const MOST_EACH: u64 = 64;
-
 impl<'p, 'a> Matching<'p, 'a> {
     fn new(processes: &'p Processes<'a>) -> Result<Self> {
-        let mut first_events = vec![0u32];
-        for trace in processes.traces() {
-            let last = first_events.last().copied().unwrap_or(0);
-            let next = u32::try_from(trace.events.len()).ok().and_then(|more| last.checked_add(more));
-            first_events
-                .push(next.ok_or_else(|| Error::limit("more than 2^32 different places of messages"))?);
-        }
-        let streams = processes.traces().len();
-        let written = u64::from(first_events.last().copied().unwrap_or(0));
-        let most = MOST_MORE + MOST_EACH * written;
         let mut is_present = vec![false; processes.communicators.size() as usize];
         let mut streams_of: HashMap<u32, Vec<usize>> = HashMap::new();
-        for stream in 0..streams {
+        for stream in 0..processes.traces().len() {
             let rank = processes.communicators.rank(stream);
             is_present[rank as usize] = true;
             streams_of.entry(rank).or_default().push(stream);
         }
         Ok(Self {
             processes,
-            first_events,
-            next_loop: 0,
             is_present,
             streams_of,
-            sends: HashMap::new(),
-            receives: HashMap::new(),
+            sends: BTreeMap::new(),
+            receives: BTreeMap::new(),
             wanted: BTreeMap::new(),
-            groups: Vec::new(),
-            group_numbers: HashMap::new(),
-            room: most,
-            steps: most,
-            most_links: vec![1 << 16; streams],
-            result: Partners { links: vec![Vec::new(); streams], ..Partners::default() },
+            result: Partners {
+                table: ChannelTable::of(processes)?,
+                matrix: BTreeMap::new(),
+                unmatched: Vec::new(),
+                disagreements: Vec::new(),
+                absent: 0,
+                unresolved: 0,
+            },
         })
     }
 
     fn run(mut self) -> Result<Partners> {
-        for stream in 0..self.processes.traces().len() {
-            self.gather(stream);
-            if self.room == 0 {
-                return Err(Error::limit("events that are lists of so many messages"));
+        let fold = self.processes.fold;
+        let mut uses = reach::UsesBelow::new(fold);
+        let mut known: Option<(crate::RuleId, Vec<u64>)> = None;
+        for (stream, folded) in fold.streams().iter().enumerate() {
+            // Equal streams mostly follow each other.
+            let counts = match known.take() {
+                Some((root, counts)) if root == folded.root() => counts,
+                _ => {
+                    uses.count(folded.root())?;
+                    uses.symbol_counts()?
+                }
+            };
+            for symbol in fold.alphabet().symbols() {
+                let times = counts[symbol.index()];
+                if times > 0 && self.processes.is_taken(symbol) {
+                    self.gather(stream, symbol, times);
+                }
             }
+            known = Some((folded.root(), counts));
         }
         self.match_messages();
-        self.match_collectives();
-        for (links, trace) in self.result.links.iter_mut().zip(self.processes.traces()) {
-            links.sort_unstable();
-            links.dedup();
-            links.shrink_to_fit();
-            self.result.starts.push(starts(links, trace.shown().symbols().len()));
-        }
+        self.compare_collectives();
         self.result
             .unmatched
             .sort_by(|a, b| b.count.cmp(&a.count).then(a.to.cmp(&b.to)).then(a.from.cmp(&b.from)));
         Ok(self.result)
     }
 
-    /// Puts the events of a stream into the channels they belong to.
-    fn gather(&mut self, stream: usize) {
-        let processes = self.processes;
-        let Processes { calls, communicators, .. } = processes;
+    /// Counts the messages of an event that a stream has this often.
+    fn gather(&mut self, stream: usize, symbol: Symbol, times: u64) {
+        let Processes { calls, communicators, .. } = self.processes;
         let rank = communicators.rank(stream);
-        let trace = &processes.traces()[stream];
-        let first_event = self.first_events[stream];
-        let mut next_loop = self.next_loop;
-        each_with_loops(&trace.nest, &mut Vec::new(), &mut next_loop, &mut |index, around| {
-            let Some(call) = calls.get(trace.events[index as usize].symbol) else { return };
-            let times = around.iter().fold(1u64, |product, &(_, times)| product.saturating_mul(times));
-            let event = first_event + index;
-            self.room = self.room.saturating_sub((call.sends.len() + call.receives.len()) as u64);
-            if self.room == 0 {
-                return;
-            }
-            let comm = calls.comm(call.comm);
-            let peer_of = |message: &Message| match message.peer {
-                Peer::Rank(peer) => Some(communicators.world_rank(stream, comm, peer)),
-                Peer::Any => None,
+        let Some(call) = calls.get(symbol) else { return };
+        let comm = calls.comm(call.comm);
+        let peer_of = |message: &Message| match message.peer {
+            Peer::Rank(peer) => Some(communicators.world_rank(stream, comm, peer)),
+            Peer::Any => None,
+        };
+        for message in &call.sends {
+            let Some(Some(to)) = peer_of(message) else {
+                self.result.absent = self.result.absent.saturating_add(times);
+                continue;
             };
-            for message in &call.sends {
-                let Some(Some(to)) = peer_of(message) else {
-                    self.result.absent = self.result.absent.saturating_add(times);
-                    continue;
-                };
-                self.count((rank, to), message, times);
-                if !self.is_present[to as usize] {
-                    self.result.absent = self.result.absent.saturating_add(times);
-                    continue;
-                }
-                let channel = Channel { from: rank, to, comm: call.comm, tag: message.tag };
-                self.sends.entry(channel).or_default().push(event, around);
+            self.count((rank, to), message, times);
+            if !self.is_present[to as usize] {
+                self.result.absent = self.result.absent.saturating_add(times);
+                continue;
             }
-            for message in &call.receives {
-                let peer = peer_of(message);
-                let wanted = Wanted { to: rank, comm: call.comm, from: peer.flatten(), tag: message.tag };
-                match peer {
-                    None => self.wanted.entry(wanted).or_default().push(event, around),
-                    Some(Some(from)) if self.is_present[from as usize] => match message.tag {
-                        None => self.wanted.entry(wanted).or_default().push(event, around),
-                        tag => {
-                            let channel = Channel { from, to: rank, comm: call.comm, tag };
-                            self.receives.entry(channel).or_default().push(event, around);
-                        }
-                    },
-                    Some(from) => {
-                        self.result.absent = self.result.absent.saturating_add(times);
-                        from.into_iter().for_each(|from| self.count((from, rank), message, times));
+            let channel = Channel { from: rank, to, comm: call.comm, tag: message.tag };
+            add(self.sends.entry(channel).or_default(), times);
+        }
+        for message in &call.receives {
+            let peer = peer_of(message);
+            let wanted = Wanted { to: rank, comm: call.comm, from: peer.flatten(), tag: message.tag };
+            match peer {
+                None => add(self.wanted.entry(wanted).or_default(), times),
+                Some(Some(from)) if self.is_present[from as usize] => match message.tag {
+                    None => add(self.wanted.entry(wanted).or_default(), times),
+                    tag => {
+                        let channel = Channel { from, to: rank, comm: call.comm, tag };
+                        add(self.receives.entry(channel).or_default(), times);
                     }
+                },
+                Some(from) => {
+                    self.result.absent = self.result.absent.saturating_add(times);
+                    from.into_iter().for_each(|from| self.count((from, rank), message, times));
                 }
             }
-            if call.collective.is_some() {
-                let members = communicators.members(stream, comm).map(<[u32]>::as_ptr);
-                let next = self.groups.len();
-                let group = *self.group_numbers.entry((call.comm, members)).or_insert(next);
-                if group == next {
-                    self.groups.push(Group { comm: call.comm, sequences: BTreeMap::new() });
-                }
-                self.groups[group].sequences.entry(stream).or_default().push(event, around);
-            }
-        });
-        self.next_loop = next_loop;
+        }
     }
 
     fn count(&mut self, pair: (u32, u32), message: &Message, times: u64) {
@@ -306,56 +269,19 @@ impl<'p, 'a> Matching<'p, 'a> {
         traffic.bytes = traffic.bytes.saturating_add(message.bytes.unwrap_or(0).saturating_mul(times));
     }
 
-    /// The stream of an event, and what it is.
-    fn locate(&self, event: u32) -> (usize, DoneEvent) {
-        let stream = self.first_events.partition_point(|&first| first <= event) - 1;
-        (stream, self.processes.traces()[stream].events[(event - self.first_events[stream]) as usize])
-    }
-
-    fn link(&mut self, a: u32, b: u32) {
-        let ((a_stream, a), (b_stream, b)) = (self.locate(a), self.locate(b));
-        let (a, b) = (a.shown, b.shown);
-        self.add_link(a_stream, Link { index: a, stream: b_stream as u32, partner: b });
-        self.add_link(b_stream, Link { index: b, stream: a_stream as u32, partner: a });
-    }
-
-    fn add_link(&mut self, stream: usize, link: Link) {
-        let links = &mut self.result.links[stream];
-        links.push(link);
-        if links.len() >= self.most_links[stream] {
-            links.sort_unstable();
-            links.dedup();
-            self.most_links[stream] = self.most_links[stream].max(2 * links.len());
-        }
-    }
-
-    /// Links what belongs together, as long as there are steps left.
-    fn link_all(&mut self, left: &[Node], right: &[Node]) {
-        let mut steps = self.steps;
-        zip(left, right, &mut steps, &mut |pair: Pair| self.link(pair.left, pair.right));
-        self.steps = steps;
-        self.result.is_cut |= steps == 0;
-    }
-
     fn match_messages(&mut self) {
-        let finished = |open: HashMap<Channel, Sequence>| -> BTreeMap<Channel, Vec<Node>> {
-            open.into_iter().map(|(channel, sequence)| (channel, sequence.finish())).collect()
-        };
-        let sends = finished(std::mem::take(&mut self.sends));
-        let mut receives = finished(std::mem::take(&mut self.receives));
+        let mut receives = std::mem::take(&mut self.receives);
         let mut left = Vec::new();
-        for (channel, sent) in &sends {
-            let received = receives.remove(channel).unwrap_or_default();
-            let all = events(sent);
-            let taken = all.min(events(&received));
-            self.link_all(sent, &received);
+        for (channel, all) in std::mem::take(&mut self.sends) {
+            let received = receives.remove(&channel).unwrap_or(0);
+            let taken = all.min(received);
             if all > taken {
-                left.push(Left { channel: *channel, sent, all, taken, is_certain: taken == 0 });
+                left.push(Left { channel, all, taken, is_certain: taken == 0 });
             }
-            self.report(*channel, false, taken, events(&received));
+            self.report(channel, false, taken, received);
         }
         for (channel, received) in receives {
-            self.report(channel, false, 0, events(&received));
+            self.report(channel, false, 0, received);
         }
         self.match_wanted(&mut left);
         for Left { channel, all, taken, .. } in left {
@@ -364,11 +290,8 @@ impl<'p, 'a> Matching<'p, 'a> {
     }
 
     /// Matches receives that leave something open with what specific receives have left over.
-    fn match_wanted(&mut self, left: &mut [Left<'_>]) {
-        let mut wanted: Vec<(Wanted, Vec<Node>)> = std::mem::take(&mut self.wanted)
-            .into_iter()
-            .map(|(wanted, open)| (wanted, open.finish()))
-            .collect();
+    fn match_wanted(&mut self, left: &mut [Left]) {
+        let mut wanted: Vec<(Wanted, u64)> = std::mem::take(&mut self.wanted).into_iter().collect();
         wanted.sort_by_key(|(wanted, _)| wanted.openness());
         if wanted.is_empty() {
             return;
@@ -380,32 +303,25 @@ impl<'p, 'a> Matching<'p, 'a> {
         }
         let fitting = fitting(left);
         let mut undecided = Undecided::new();
-        let with_tag = wanted.partition_point(|(wanted, _)| wanted.openness() == Openness::Sender);
-        for (wanted, received) in &wanted[..with_tag] {
-            self.match_open(left, &fitting, (wanted, received), None, &mut undecided);
-        }
-        let in_order = self.sends_in_order(left, &fitting, &wanted[with_tag..]);
-        for (wanted, received) in &wanted[with_tag..] {
-            self.match_open(left, &fitting, (wanted, received), in_order.get(wanted), &mut undecided);
+        for &(wanted, received) in &wanted {
+            self.match_open(left, &fitting, (wanted, received), &mut undecided);
         }
         for (wanted, count) in undecided.into_values().flatten() {
             self.report_open(wanted, true, 0, count);
         }
     }
 
-    /// Matches receives that leave the same open; `in_order` is all that can be meant.
+    /// Matches receives that leave the same open.
     fn match_open(
         &mut self,
-        left: &mut [Left<'_>],
+        left: &mut [Left],
         fitting: &HashMap<Wanted, Vec<usize>>,
-        (wanted, received): (&Wanted, &[Node]),
-        in_order: Option<&Vec<Node>>,
+        (wanted, asked): (Wanted, u64),
         undecided: &mut Undecided,
     ) {
-        let candidates = candidates(left, fitting, wanted);
+        let candidates = candidates(left, fitting, &wanted);
         let sent = candidates.iter().fold(0u64, |sum, &at| sum.saturating_add(left[at].rest()));
-        let asked = events(received);
-        let pools = undecided.entry((wanted.to, wanted.comm)).or_insert([(*wanted, 0); 2]);
+        let pools = undecided.entry((wanted.to, wanted.comm)).or_insert([(wanted, 0); 2]);
         let own_pool = usize::from(wanted.openness() > Openness::Sender);
         // What receives with less open have left, whichever it is.
         let usable = match wanted.openness() {
@@ -415,15 +331,13 @@ impl<'p, 'a> Matching<'p, 'a> {
         };
         let pooled = pools[..usable].iter().fold(0u64, |sum, pool| sum.saturating_add(pool.1));
         let mut open = asked;
-        match candidates[..] {
-            [only] if left[only].is_certain && pooled == 0 => self.link_all(left[only].sent, received),
-            _ => match in_order {
-                Some(in_order) if pooled == 0 => self.link_all(in_order, received),
-                _ => {
-                    let unresolved = asked.min(sent.saturating_add(pooled));
-                    self.result.unresolved = self.result.unresolved.saturating_add(unresolved);
-                }
-            },
+        // One sender's messages come in their order, whatever their tags.
+        let is_in_order =
+            candidates.windows(2).all(|two| left[two[0]].channel.from == left[two[1]].channel.from);
+        let is_known = is_in_order && pooled == 0 && candidates.iter().all(|&at| left[at].is_certain);
+        if candidates.is_empty() || !is_known {
+            let unresolved = asked.min(sent.saturating_add(pooled));
+            self.result.unresolved = self.result.unresolved.saturating_add(unresolved);
         }
         if candidates.len() == 1 || asked >= sent {
             for at in candidates {
@@ -434,7 +348,7 @@ impl<'p, 'a> Matching<'p, 'a> {
         } else {
             candidates.into_iter().for_each(|at| left[at].taken = left[at].all);
             let (known, count) = pools[own_pool];
-            let of = if count > 0 { known.or(*wanted) } else { *wanted };
+            let of = if count > 0 { known.or(wanted) } else { wanted };
             pools[own_pool] = (of, count.saturating_add(sent - asked));
             open = 0;
         }
@@ -444,50 +358,8 @@ impl<'p, 'a> Matching<'p, 'a> {
             open -= taken;
         }
         if open > 0 {
-            self.report_open(*wanted, false, asked - open, open);
+            self.report_open(wanted, false, asked - open, open);
         }
-    }
-
-    /// What one process has sent to another, with all tags that are left, where that is
-    /// requested.
-    fn sends_in_order(
-        &self,
-        left: &[Left<'_>],
-        fitting: &HashMap<Wanted, Vec<usize>>,
-        wanted: &[(Wanted, Vec<Node>)],
-    ) -> HashMap<Wanted, Vec<Node>> {
-        let mut channels: HashSet<Channel> = HashSet::new();
-        let mut senders: HashSet<u32> = HashSet::new();
-        for (wanted, _) in wanted.iter().filter(|(wanted, _)| wanted.openness() == Openness::Tag) {
-            let candidates = candidates(left, fitting, wanted);
-            if candidates.len() > 1 && candidates.iter().all(|&at| left[at].is_certain) {
-                senders.extend(wanted.from);
-                channels.extend(candidates.iter().map(|&at| left[at].channel));
-            }
-        }
-        let Processes { calls, communicators, .. } = self.processes;
-        let mut sequences: HashMap<Wanted, Sequence> = HashMap::new();
-        let mut next_loop = 0;
-        for (stream, trace) in self.processes.traces().iter().enumerate() {
-            let from = communicators.rank(stream);
-            if !senders.contains(&from) {
-                continue;
-            }
-            each_with_loops(&trace.nest, &mut Vec::new(), &mut next_loop, &mut |index, around| {
-                let Some(call) = calls.get(trace.events[index as usize].symbol) else { return };
-                for message in &call.sends {
-                    let Peer::Rank(peer) = message.peer else { continue };
-                    let to = communicators.world_rank(stream, calls.comm(call.comm), peer);
-                    let channel = to.map(|to| Channel { from, to, comm: call.comm, tag: message.tag });
-                    if let Some(channel) = channel.filter(|channel| channels.contains(channel)) {
-                        let wanted = Wanted { to: channel.to, comm: call.comm, from: Some(from), tag: None };
-                        let event = self.first_events[stream] + index;
-                        sequences.entry(wanted).or_default().push(event, around);
-                    }
-                }
-            });
-        }
-        sequences.into_iter().map(|(wanted, open)| (wanted, open.finish())).collect()
     }
 
     /// Reports what a channel has at one end from the first `matched` on.
@@ -556,115 +428,174 @@ impl<'p, 'a> Matching<'p, 'a> {
         None
     }
 
-    fn match_collectives(&mut self) {
+    /// Compares the operations of all members of each communicator with those of the first.
+    fn compare_collectives(&mut self) {
         let mut idle = self.idle_members();
-        for (number, group) in std::mem::take(&mut self.groups).into_iter().enumerate() {
-            let members = group.sequences.into_iter().map(|(stream, open)| (stream, open.finish()));
-            // Members that never take part have no operations.
-            let mut members = members.chain(idle.remove(&number).into_iter().flatten());
-            let Some((first, reference)) = members.next() else { continue };
-            let mut found = HashMap::new();
-            for (stream, sequence) in members {
-                let Some(nth) = self.match_collective(&reference, &sequence) else { continue };
-                let in_first =
-                    *found.entry(nth).or_insert_with(|| self.find_collective(first, group.comm, nth));
-                let seen = [(first, in_first), (stream, self.find_collective(stream, group.comm, nth))];
-                let comm = self.processes.calls.comm(group.comm).to_string();
-                self.result.disagreements.push(Disagreement { comm, nth, seen });
+        let mut operations: HashMap<Operation<'a>, u64> = HashMap::new();
+        for number in 0..self.result.table.channels.len() {
+            let channel = &self.result.table.channels[number];
+            let ChannelKind::Collective { comm, .. } = channel.kind else { continue };
+            let mut members: Vec<(usize, u64)> = Vec::new();
+            for &(_, stream, _) in &channel.ends {
+                members.push((stream as usize, self.hash(stream as usize, comm, &mut operations)));
             }
+            // Members that never take part have no operations.
+            members.extend(idle.remove(&number).into_iter().flatten().map(|stream| (stream, 0)));
+            let [(first, expected), others @ ..] = &members[..] else { continue };
+            let differing = others.iter().filter(|(_, hash)| hash != expected);
+            let found: Vec<Disagreement> =
+                differing.filter_map(|&(stream, _)| self.first_difference(comm, [*first, stream])).collect();
+            self.result.disagreements.extend(found);
         }
     }
 
-    /// For each group the streams of processes that are members and do nothing there, one for
-    /// each of them, if the members are known.
-    fn idle_members(&self) -> HashMap<usize, Vec<(usize, Vec<Node>)>> {
+    /// For each channel of a communicator the streams of processes that are members and do
+    /// nothing there, one for each of them, if the members are known.
+    fn idle_members(&self) -> HashMap<usize, Vec<usize>> {
         let Processes { calls, communicators, .. } = self.processes;
-        let mut ids: HashMap<&str, CommId> = HashMap::new();
-        ids.extend(calls.comms().map(|(id, name)| (name, id)));
+        let ids: HashMap<&str, CommId> = calls.comms().map(|(id, name)| (name, id)).collect();
+        let mut groups: HashMap<(CommId, Option<usize>), usize> = HashMap::new();
         let mut busy: HashSet<(usize, u32)> = HashSet::new();
-        for (number, group) in self.groups.iter().enumerate() {
-            busy.extend(group.sequences.keys().map(|&stream| (number, communicators.rank(stream))));
+        for (number, channel) in self.result.table.channels.iter().enumerate() {
+            let ChannelKind::Collective { comm, members } = channel.kind else { continue };
+            groups.insert((comm, members), number);
+            let ends = channel.ends.iter();
+            busy.extend(ends.map(|&(_, stream, _)| (number, communicators.rank(stream as usize))));
         }
-        let mut idle: HashMap<usize, Vec<(usize, Vec<Node>)>> = HashMap::new();
+        let mut idle: HashMap<usize, Vec<usize>> = HashMap::new();
         for stream in 0..self.processes.traces().len() {
             let world = communicators.members(stream, WORLD).is_none().then_some((WORLD, None));
-            let others =
-                communicators.of_stream(stream).map(|(comm, members)| (comm, Some(members.as_ptr())));
+            let others = communicators.of_stream(stream);
+            let others = others.map(|(comm, members)| (comm, Some(members.as_ptr() as usize)));
             for (comm, members) in world.into_iter().chain(others) {
-                let group = ids.get(comm).and_then(|&id| self.group_numbers.get(&(id, members)));
+                let group = ids.get(comm).and_then(|&id| groups.get(&(id, members)));
                 let is_member = communicators.own_rank(stream, comm).is_some();
                 // Of the streams of a process one is enough.
                 if let Some(&group) = group
                     && is_member
                     && busy.insert((group, communicators.rank(stream)))
                 {
-                    idle.entry(group).or_default().push((stream, Vec::new()));
+                    idle.entry(group).or_default().push(stream);
                 }
             }
         }
         idle
     }
 
-    /// Links the operations of two members, and returns the first operation on which they
-    /// disagree.
-    fn match_collective(&mut self, first: &[Node], second: &[Node]) -> Option<u64> {
-        let mut differs: Option<u64> = None;
-        let mut steps = self.steps;
-        zip(first, second, &mut steps, &mut |Pair { left, right, nth, .. }| {
-            self.link(left, right);
-            if differs.is_none() && !self.is_same_operation(left, right) {
-                differs = Some(nth);
-            }
+    /// The operations of a stream on a communicator, as a hash that is 0 for none.
+    fn hash(&self, stream: usize, comm: CommId, operations: &mut HashMap<Operation<'a>, u64>) -> u64 {
+        let trace = &self.processes.traces()[stream];
+        let kinds = trace.event_kinds().iter().map(|kind| {
+            let operation = self.operation(kind.symbol, comm)?;
+            let next = operations.len() as u64 + 1;
+            Some(*operations.entry(operation).or_insert(next))
         });
-        self.steps = steps;
-        self.result.is_cut |= steps == 0;
-        let (in_first, in_second) = (events(first), events(second));
-        differs.or((in_first != in_second).then_some(in_first.min(in_second)))
+        let kinds: Vec<Option<u64>> = kinds.collect();
+        SequenceHash::of(trace, &kinds).hash
     }
 
-    /// Whether two calls are the same operation with the same root.
-    fn is_same_operation(&self, a: u32, b: u32) -> bool {
-        let Processes { fold, calls, .. } = self.processes;
-        let of = |event| {
-            let symbol = self.locate(event).1.symbol;
-            (symbol, calls.get(symbol).and_then(|call| call.collective))
-        };
-        let ((a, a_root), (b, b_root)) = (of(a), of(b));
-        a == b || (a_root == b_root && fold.alphabet().meaning(a).name == fold.alphabet().meaning(b).name)
+    /// An operation on a communicator: what has the same name and root is the same.
+    fn operation(&self, symbol: Symbol, comm: CommId) -> Option<Operation<'a>> {
+        let call = self.processes.calls.get(symbol).filter(|call| call.comm == comm)?;
+        let fold: &'a Fold = self.processes.fold;
+        Some((fold.alphabet().meaning(symbol).name, call.collective?))
     }
 
-    fn find_collective(&self, stream: usize, comm: CommId, nth: u64) -> Option<(u64, Symbol)> {
-        let Processes { fold, calls, .. } = self.processes;
-        let root = fold.streams()[stream].root();
-        let weight = |symbol| {
-            u64::from(calls.get(symbol).is_some_and(|call| call.collective.is_some() && call.comm == comm))
-        };
-        let position = rank::nth(fold, root, nth, weight).ok()?;
-        Some((position, fold.symbol_at(root, position)?))
+    /// The first operation on which two streams disagree.
+    fn first_difference(&self, comm: CommId, streams: [usize; 2]) -> Option<Disagreement> {
+        let fold = self.processes.fold;
+        let operations = streams.map(|stream| {
+            let events = (0u64..).zip(fold.unfold(fold.streams()[stream].root()));
+            events.filter_map(move |(position, symbol)| {
+                Some(((position, symbol), self.operation(symbol, comm)?))
+            })
+        });
+        let [mut first, mut second] = operations;
+        for nth in 0.. {
+            let seen = [first.next(), second.next()];
+            let [one, other] = &seen;
+            let is_same = one.map(|(_, operation)| operation) == other.map(|(_, operation)| operation);
+            match (one, other) {
+                (None, None) => return None,
+                _ if is_same => {}
+                _ => {
+                    let [one, other] = seen.map(|seen| seen.map(|(at, _)| at));
+                    let comm = self.processes.calls.comm(comm).to_string();
+                    return Some(Disagreement { comm, nth, seen: [(streams[0], one), (streams[1], other)] });
+                }
+            }
+        }
+        None
     }
 }
 
-/// Where the links of each of this many events begin, and where the last ones end.
-fn starts(links: &[Link], events: usize) -> Vec<u32> {
-    let mut starts = vec![0u32; events + 1];
-    links.iter().for_each(|link| starts[link.index as usize + 1] += 1);
-    for index in 1..starts.len() {
-        starts[index] += starts[index - 1];
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
+}
+
+/// A hash of a sequence, and the factor by which what comes before it is multiplied.
+#[derive(Clone, Copy)]
+struct SequenceHash {
+    hash: u64,
+    factor: u64,
+}
+
+impl SequenceHash {
+    const EMPTY: Self = Self { hash: 0, factor: 1 };
+    const MODULUS: u128 = (1 << 61) - 1;
+    const BASE: u64 = 0x0123_4567_89ab_cdef;
+
+    /// The sequence of those events of a process whose kinds have a number.
+    fn of(trace: &ProcessTrace, kinds: &[Option<u64>]) -> Self {
+        let loops = trace.nest().loops();
+        let mut open: Vec<(usize, Self)> = Vec::new();
+        let (mut all, mut next) = (Self::EMPTY, 0);
+        for index in 0..=trace.nest().symbols().len() {
+            while let Some((found, before)) = open.pop_if(|(found, _)| loops[*found].end as usize <= index) {
+                all = before.then(all.power(loops[found].times));
+            }
+            while loops.get(next).is_some_and(|found| found.start as usize == index) {
+                open.push((next, std::mem::replace(&mut all, Self::EMPTY)));
+                next += 1;
+            }
+            if index < trace.nest().symbols().len()
+                && let Some(number) = kinds[trace.kind(index)]
+            {
+                all = all.then(Self { hash: number, factor: Self::BASE });
+            }
+        }
+        all
     }
-    starts
+
+    fn then(self, next: Self) -> Self {
+        let product = |a: u64, b: u64| u128::from(a) * u128::from(b) % Self::MODULUS;
+        let hash = (product(self.hash, next.factor) + u128::from(next.hash)) % Self::MODULUS;
+        Self { hash: hash as u64, factor: product(self.factor, next.factor) as u64 }
+    }
+
+    fn power(self, mut times: u64) -> Self {
+        let (mut all, mut square) = (Self::EMPTY, self);
+        while times > 0 {
+            if times % 2 == 1 {
+                all = square.then(all);
+            }
+            square = square.then(square);
+            times /= 2;
+        }
+        all
+    }
 }
 
 /// Sent messages, and how many of them receives have taken.
-struct Left<'a> {
+struct Left {
     channel: Channel,
-    sent: &'a [Node],
     all: u64,
     taken: u64,
     /// True if no specific receive has taken any of it, and those of one kind alone can.
     is_certain: bool,
 }
 
-impl Left<'_> {
+impl Left {
     fn rest(&self) -> u64 {
         self.all - self.taken
     }
@@ -684,7 +615,7 @@ impl Left<'_> {
 type Undecided = BTreeMap<(u32, CommId), [(Wanted, u64); 2]>;
 
 /// Which of what is left each kind of receive can mean.
-fn fitting(left: &[Left<'_>]) -> HashMap<Wanted, Vec<usize>> {
+fn fitting(left: &[Left]) -> HashMap<Wanted, Vec<usize>> {
     let mut fitting: HashMap<Wanted, Vec<usize>> = HashMap::new();
     for (at, left) in left.iter().enumerate() {
         left.kinds().for_each(|wanted| fitting.entry(wanted).or_default().push(at));
@@ -693,7 +624,7 @@ fn fitting(left: &[Left<'_>]) -> HashMap<Wanted, Vec<usize>> {
 }
 
 /// Those that have something left.
-fn candidates(left: &[Left<'_>], fitting: &HashMap<Wanted, Vec<usize>>, wanted: &Wanted) -> Vec<usize> {
+fn candidates(left: &[Left], fitting: &HashMap<Wanted, Vec<usize>>, wanted: &Wanted) -> Vec<usize> {
     let all = fitting.get(wanted).into_iter().flatten().copied();
     all.filter(|&at| left[at].rest() > 0).collect()
 }

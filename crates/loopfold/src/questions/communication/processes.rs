@@ -1,63 +1,80 @@
-//! Extracts the communication of each stream as a loop nest, in two forms. The *exact* form
-//! keeps all fields, so that messages can be matched by their tags; the *shown* form omits the
-//! envelope of messages, and patterns are searched in it. The two have different loops;
-//! together they are a nest of pairs ([`Joint`]).
+//! Extracts the communication of each stream as a loop nest: its sends, receives and collective
+//! operations without their envelope, in the loops that they form. This is the one model of
+//! what processes do, which patterns, channels and partners use.
 //!
-//! In both, the search for loops treats events in different functions as different, so that a
-//! repetition lies in one function.
+//! The search for loops treats events in different functions as different, so that a
+//! repetition lies in one function, and events whose tags decide which message is meant (see
+//! [`Tags`]). Tags that decide nothing are left out if that makes the nest shorter.
 //!
-//! Equal streams are processed once. Time: that of unfolding and of folding twice. Memory: 8
-//! bytes for each event of the current stream, and that of the folder; the result is O(written
+//! Equal streams are processed once. Time: that of unfolding and of folding. Memory: 4 bytes
+//! for each event of the current stream, and that of the folder; the result is O(written
 //! events).
 
-use super::zip::{Joint, Node, Sequence};
-use crate::fold::{Fold, FoldedStream};
+use super::tags::{TagUse, Tags};
+use crate::fold::Fold;
 use crate::mpi::{Call, Calls, Communicators};
 use crate::parallel::parallel_map;
 use crate::questions::patterns::{EventChoice, FoldStream, KeptPositions, LoopCollapsed, MemoryBudget, Only};
 use crate::trace::{Alphabet, Name, Projection, Role};
-use crate::{Result, RuleId, Symbol};
+use crate::{Result, RuleId, StreamId, Symbol};
 use hashbrown::HashMap;
 use std::sync::Arc;
 
 /// The communication of one stream.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessTrace {
-    shown: LoopCollapsed,
-    /// What both forms have in common: indices into the events.
-    pub(super) nest: Vec<Node>,
-    pub(super) events: Vec<DoneEvent>,
-    /// For each symbol of the shown form, the function that it happens in.
-    contexts: Vec<u32>,
+    shown: Arc<LoopCollapsed>,
+    /// The same, with other loops where tags matter.
+    nest: Arc<LoopCollapsed>,
+    /// For each symbol of the nest its number among the kinds of events.
+    kinds: Vec<u32>,
+    kind_of: Vec<EventKind>,
     /// Functions that are entered, in order, and how often.
     entered: Vec<(u32, u64)>,
 }
 
-/// An event as it is, and where it is in the shown form.
+/// What events that are equal in the search for loops have in common.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct DoneEvent {
+pub(super) struct EventKind {
+    /// One of the symbols of the fold that it stands for: its partners are those of all.
     pub(super) symbol: Symbol,
-    pub(super) shown: u32,
+    /// The function that it happens in.
+    function: u32,
 }
 
 impl ProcessTrace {
-    /// Where both forms have the same loops.
-    fn of_one_form(
-        exact: LoopCollapsed,
-        contexts: Vec<u32>,
+    /// From a nest of numbers, and the shown form if it is another one.
+    fn new(
+        annotated: Annotated<'_>,
+        numbers: LoopCollapsed,
+        shown: Option<LoopCollapsed>,
         entered: Vec<(u32, u64)>,
-        shown: &[Symbol],
     ) -> Self {
-        let event = |(shown, &symbol): (usize, &Symbol)| DoneEvent { symbol, shown: shown as u32 };
-        let events = exact.symbols().iter().enumerate().map(event).collect();
-        let nest = sequence(&exact);
-        let shown = exact.renamed(|symbol| shown[symbol.index()]);
-        Self { events, nest, shown, contexts, entered }
+        let kinds = numbers.symbols().iter().map(|symbol| symbol.index() as u32).collect();
+        let nest = Arc::new(annotated.shown(numbers));
+        let shown = shown.map_or_else(|| Arc::clone(&nest), Arc::new);
+        Self { shown, nest, kinds, kind_of: annotated.kind_of, entered }
     }
 
     /// The stream as it is shown.
     pub fn shown(&self) -> &LoopCollapsed {
         &self.shown
+    }
+
+    /// The stream in loops that are equal in every iteration for messages as well: where tags
+    /// decide which message is meant, they are compared. Positions are those of what is shown.
+    pub(super) fn nest(&self) -> &LoopCollapsed {
+        &self.nest
+    }
+
+    /// The kind of an event of the nest, by its number.
+    pub(super) fn kind(&self, index: usize) -> usize {
+        self.kinds[index] as usize
+    }
+
+    /// All kinds of events.
+    pub(super) fn event_kinds(&self) -> &[EventKind] {
+        &self.kind_of
     }
 }
 
@@ -67,11 +84,11 @@ pub struct Processes<'a> {
     pub(super) fold: &'a Fold,
     pub(super) calls: Calls,
     pub(super) communicators: Communicators,
-    /// The meanings of shown symbols, and their communication.
+    pub(super) tags: Tags,
+    /// The meanings of shown symbols.
     alphabet: Alphabet,
-    pub(super) shown_calls: Calls,
     traces: Vec<Arc<ProcessTrace>>,
-    /// Functions, by the numbers that [`ProcessTrace::contexts`] has, and the numbers.
+    /// Functions, by the numbers that [`EventKind`] has, and the numbers.
     functions: Vec<String>,
     numbers: HashMap<String, u32>,
     /// The streams whose stored loops were taken.
@@ -98,30 +115,40 @@ impl<'a> Processes<'a> {
         let ignore = if calls.is_empty() { Vec::new() } else { choice.left_out.clone() };
         let (alphabet, shown) =
             Projection { ignore, ..Projection::default() }.of_alphabet(fold.alphabet())?;
+        let tags = Tags::of(fold, &calls, &communicators, budget)?;
         let kinds = Kinds::of(fold.alphabet(), &calls, choice);
-        let mut roots: Vec<RuleId> = fold.streams().iter().map(FoldedStream::root).collect();
-        roots.sort_unstable();
-        roots.dedup();
+        // Where tags matter, they make another form of an event.
+        let with_tags = Projection { ignore: without_tags(choice), ..Projection::default() };
+        let (_, with_tags) = with_tags.of_alphabet(fold.alphabet())?;
+        let mut distinct: Vec<(RuleId, Vec<TagUse>)> = Vec::new();
+        let mut numbers_of: HashMap<(RuleId, Vec<TagUse>), usize> = HashMap::new();
+        let mut trace_of = Vec::with_capacity(fold.streams().len());
+        for (stream, folded) in fold.streams().iter().enumerate() {
+            let key = (folded.root(), tags.of_stream(stream, fold, &calls, &communicators));
+            let next = distinct.len();
+            trace_of.push(*numbers_of.entry(key).or_insert_with_key(|key| {
+                distinct.push(key.clone());
+                next
+            }));
+        }
         let is_long = |root: RuleId| fold.length(root) > budget.events;
-        let distinct = parallel_map(&roots, budget.threads, |&root| {
-            let trace = match is_long(root) {
-                true => doing_as_stored(fold, root, &kinds, &shown, budget.symbols),
-                false => process_trace(fold, root, &kinds, &shown, fold_stream),
+        let found = parallel_map(&distinct, budget.threads, |(root, tags)| {
+            let forms = Forms { shown: &shown, with_tags: &with_tags, tags, compared: TagUse::Idle };
+            let trace = match is_long(*root) {
+                true => trace_as_stored(fold, *root, &kinds, forms, budget.symbols),
+                false => process_trace(fold, *root, &kinds, forms, fold_stream),
             };
             trace.map(Arc::new)
         });
-        let distinct: Vec<Arc<ProcessTrace>> = distinct.into_iter().collect::<Result<_>>()?;
-        let trace_of = |stream: &FoldedStream| {
-            Arc::clone(&distinct[roots.binary_search(&stream.root()).unwrap_or_default()])
-        };
+        let found: Vec<Arc<ProcessTrace>> = found.into_iter().collect::<Result<_>>()?;
         let streams = fold.streams();
         Ok(Self {
             fold,
             calls,
             communicators,
-            shown_calls: Calls::of(&alphabet),
+            tags,
             alphabet,
-            traces: streams.iter().map(trace_of).collect(),
+            traces: trace_of.into_iter().map(|number| Arc::clone(&found[number])).collect(),
             stored: (0..streams.len()).filter(|&at| is_long(streams[at].root())).collect(),
             taken: kinds.of.iter().map(|&kind| kind == Kind::Taken).collect(),
             functions: kinds.functions,
@@ -146,6 +173,11 @@ impl<'a> Processes<'a> {
         !self.calls.is_empty() && !self.all_events
     }
 
+    /// Whether events of this symbol of the fold are examined.
+    pub(super) fn is_taken(&self, symbol: Symbol) -> bool {
+        self.taken.get(symbol.index()).copied().unwrap_or(false)
+    }
+
     /// From positions among the events that are examined to those of the streams.
     pub fn positions(&self) -> KeptPositions<'a> {
         KeptPositions::new(self.fold, &self.taken)
@@ -166,17 +198,19 @@ impl<'a> Processes<'a> {
         &self.traces
     }
 
-    /// The function that a shown event of a stream happens in.
-    pub fn function(&self, stream: usize, index: usize) -> Option<&str> {
-        let function = *self.traces[stream].contexts.get(index)?;
-        self.functions.get(function as usize).map(String::as_str)
+    /// The function that an event of a stream happens in, by its position among those that are
+    /// examined.
+    pub fn function(&self, stream: StreamId, position: u64) -> Option<&str> {
+        let trace = &self.traces[stream.index()];
+        let kind = *trace.kinds.get(trace.nest.index_at(position)?)?;
+        self.functions.get(trace.kind_of[kind as usize].function as usize).map(String::as_str)
     }
 
     /// How often a function is entered in a stream. It was counted while the stream was
     /// examined; not where all events are, as in a trace without communication.
-    pub fn calls(&self, stream: usize, function: &str) -> u64 {
+    pub fn calls(&self, stream: StreamId, function: &str) -> u64 {
         let Some(&number) = self.numbers.get(function) else { return 0 };
-        let entered = &self.traces[stream].entered;
+        let entered = &self.traces[stream.index()].entered;
         entered.binary_search_by_key(&number, |&(known, _)| known).map_or(0, |at| entered[at].1)
     }
 }
@@ -244,32 +278,86 @@ impl Kinds {
     }
 }
 
-/// Numbers for symbols in functions, in the order in which they are met.
-struct Annotated {
-    meanings: Vec<(Symbol, u32)>,
-    /// For each symbol its number outside of all functions, or [`NOWHERE`].
-    outside: Vec<u32>,
-    inside: HashMap<(Symbol, u32), u32, foldhash::fast::RandomState>,
+/// Fields that do not matter where tags do.
+fn without_tags(choice: &EventChoice) -> Vec<String> {
+    choice.left_out.iter().filter(|field| !field.ends_with("tag")).cloned().collect()
 }
 
-impl Annotated {
-    fn new(symbols: usize) -> Self {
-        Self { meanings: Vec::new(), outside: vec![NOWHERE; symbols], inside: HashMap::default() }
+/// The forms in which the symbols of a stream are compared.
+#[derive(Clone, Copy)]
+struct Forms<'a> {
+    shown: &'a [Symbol],
+    with_tags: &'a [Symbol],
+    /// For each symbol how much its tag matters; nothing if none does.
+    tags: &'a [TagUse],
+    /// The least that tags must matter to be compared.
+    compared: TagUse,
+}
+
+impl Forms<'_> {
+    /// A number for what is compared.
+    fn of(&self, symbol: Symbol) -> u32 {
+        let tag = self.tags.get(symbol.index()).copied().unwrap_or(TagUse::None);
+        // Each form has its own numbers.
+        match tag >= self.compared {
+            true => 2 * self.with_tags[symbol.index()].index() as u32 + 1,
+            false => 2 * self.shown[symbol.index()].index() as u32,
+        }
+    }
+}
+
+/// Numbers the kinds of events in the order in which they are met.
+struct Annotated<'a> {
+    forms: Forms<'a>,
+    kind_of: Vec<EventKind>,
+    /// For each symbol its number outside of all functions, or [`NOWHERE`].
+    outside: Vec<u32>,
+    /// The numbers of symbols in functions, and of their forms.
+    inside: HashMap<(Symbol, u32), u32, foldhash::fast::RandomState>,
+    by_form: HashMap<(u32, u32), u32, foldhash::fast::RandomState>,
+}
+
+impl<'a> Annotated<'a> {
+    fn new(symbols: usize, forms: Forms<'a>) -> Self {
+        Self {
+            forms,
+            kind_of: Vec::new(),
+            outside: vec![NOWHERE; symbols],
+            inside: HashMap::default(),
+            by_form: HashMap::default(),
+        }
     }
 
     #[inline]
     fn number(&mut self, symbol: Symbol, function: u32) -> Result<Symbol> {
-        let next = self.meanings.len();
-        let number = if function == NOWHERE {
+        let known = if function == NOWHERE {
             &mut self.outside[symbol.index()]
         } else {
             self.inside.entry((symbol, function)).or_insert(NOWHERE)
         };
-        if *number == NOWHERE {
-            *number = next as u32;
-            self.meanings.push((symbol, function));
+        if *known == NOWHERE {
+            let next = self.kind_of.len() as u32;
+            *known = *self.by_form.entry((self.forms.of(symbol), function)).or_insert(next);
+            if *known == next {
+                self.kind_of.push(EventKind { symbol, function });
+            }
         }
-        Symbol::new(*number as usize)
+        Symbol::new(*known as usize)
+    }
+
+    /// The same with only those tags that matter so much, and for each number the one there.
+    fn with_fewer_tags(&self, compared: TagUse) -> Result<(Self, Vec<Symbol>)> {
+        let mut fewer = Self::new(self.outside.len(), Forms { compared, ..self.forms });
+        let mut numbers = Vec::with_capacity(self.kind_of.len());
+        for kind in &self.kind_of {
+            numbers.push(fewer.number(kind.symbol, kind.function)?);
+        }
+        Ok((fewer, numbers))
+    }
+
+    /// The nest of a stream whose symbols are these numbers, as events of the shown alphabet.
+    fn shown(&self, numbers: LoopCollapsed) -> LoopCollapsed {
+        numbers.renamed(|number| self.forms.shown[self.kind_of[number.index()].symbol.index()])
     }
 }
 
@@ -277,11 +365,11 @@ fn process_trace(
     fold: &Fold,
     root: RuleId,
     kinds: &Kinds,
-    shown: &[Symbol],
+    forms: Forms<'_>,
     fold_stream: FoldStream<'_>,
 ) -> Result<ProcessTrace> {
-    let mut annotated = Annotated::new(fold.alphabet().len());
-    let mut exact: Vec<Symbol> = Vec::new();
+    let mut annotated = Annotated::new(fold.alphabet().len(), forms);
+    let mut numbers: Vec<Symbol> = Vec::new();
     let mut open: Vec<u32> = Vec::new();
     let mut entered = vec![0u64; kinds.functions.len()];
     let mut page = vec![Symbol::new(0)?; PAGE];
@@ -292,7 +380,7 @@ fn process_trace(
             match kinds.of[symbol.index()] {
                 Kind::LeftOut => {}
                 Kind::Taken => {
-                    exact.push(annotated.number(symbol, open.last().copied().unwrap_or(NOWHERE))?);
+                    numbers.push(annotated.number(symbol, open.last().copied().unwrap_or(NOWHERE))?);
                 }
                 Kind::Enter(function) => {
                     entered[function as usize] += 1;
@@ -307,72 +395,51 @@ fn process_trace(
             break;
         }
     }
-    let entered = Kinds::entered(&entered);
-    // What is left of each annotated symbol when the envelope is taken away.
-    let mut plain = Annotated::new(fold.alphabet().len());
-    let mut shorter = Vec::with_capacity(annotated.meanings.len());
-    for &(symbol, function) in &annotated.meanings {
-        shorter.push(plain.number(shown[symbol.index()], function)?);
+    let mut nest = LoopCollapsed::of(&numbers, fold_stream)?;
+    // Tags that need not matter do where the nest is shorter with them.
+    if forms.tags.contains(&TagUse::Idle) {
+        let (without, fewer) = annotated.with_fewer_tags(TagUse::Matters)?;
+        let shorter = numbers.iter().map(|number| fewer[number.index()]).collect::<Vec<_>>();
+        let shorter_nest = LoopCollapsed::of(&shorter, fold_stream)?;
+        if shorter_nest.symbols().len() < nest.symbols().len() {
+            (annotated, nest, numbers) = (without, shorter_nest, shorter);
+        }
     }
-    let exact_form = LoopCollapsed::of(&exact, fold_stream)?;
-    // If nothing became the same, the numbers are the same as well, and so are both forms.
-    if plain.meanings.len() == annotated.meanings.len() {
-        drop(exact);
-        let contexts = exact_form.symbols().iter().map(|&symbol| plain.meanings[symbol.index()].1).collect();
-        let exact_form = exact_form.renamed(|symbol| annotated.meanings[symbol.index()].0);
-        return Ok(ProcessTrace::of_one_form(exact_form, contexts, entered, shown));
-    }
-    exact.iter_mut().for_each(|symbol| *symbol = shorter[symbol.index()]);
-    let shown_form = LoopCollapsed::of(&exact, fold_stream)?;
-    drop(exact);
-    let contexts = shown_form.symbols().iter().map(|&symbol| plain.meanings[symbol.index()].1).collect();
-    let (pairs, nest) = Joint::of(&sequence(&exact_form), &sequence(&shown_form));
-    let exact_symbol = |index: u32| annotated.meanings[exact_form.symbols()[index as usize].index()].0;
-    let event = |(exact, shown): (u32, u32)| DoneEvent { symbol: exact_symbol(exact), shown };
-    let events = pairs.into_iter().map(event).collect();
-    let shown = shown_form.renamed(|symbol| plain.meanings[symbol.index()].0);
-    Ok(ProcessTrace { shown, nest, events, contexts, entered })
+    let (plain, fewer) = annotated.with_fewer_tags(TagUse::Never)?;
+    let shown = match plain.kind_of.len() == annotated.kind_of.len() {
+        true => None,
+        false => {
+            numbers.iter_mut().for_each(|number| *number = fewer[number.index()]);
+            Some(plain.shown(LoopCollapsed::of(&numbers, fold_stream)?))
+        }
+    };
+    Ok(ProcessTrace::new(annotated, nest, shown, Kinds::entered(&entered)))
 }
 
 /// How many events are unfolded at once.
 const PAGE: usize = 1 << 16;
 
 /// With the loops that the fold has.
-fn doing_as_stored(
+fn trace_as_stored(
     fold: &Fold,
     root: RuleId,
     kinds: &Kinds,
-    shown: &[Symbol],
+    forms: Forms<'_>,
     limit: usize,
 ) -> Result<ProcessTrace> {
-    let exact = LoopCollapsed::of_rule(fold, root, limit)?;
+    let stored = LoopCollapsed::of_rule(fold, root, limit)?;
     let mut entered = vec![0u64; kinds.functions.len()];
-    for (index, symbol) in exact.symbols().iter().enumerate() {
+    for (index, symbol) in stored.symbols().iter().enumerate() {
         if let Kind::Enter(function) = kinds.of[symbol.index()] {
             // No more than the stream has events, all together.
-            entered[function as usize] += exact.times(index, index + 1);
+            entered[function as usize] += stored.times(index, index + 1);
         }
     }
-    let exact = exact.filtered(|symbol| kinds.of[symbol.index()] == Kind::Taken)?;
-    let contexts = vec![NOWHERE; exact.symbols().len()];
-    Ok(ProcessTrace::of_one_form(exact, contexts, Kinds::entered(&entered), shown))
-}
-
-/// A loop-collapsed stream as a nest of its indices.
-fn sequence(collapsed: &LoopCollapsed) -> Vec<Node> {
-    let loops = collapsed.loops();
-    let mut sequence = Sequence::default();
-    let mut around: Vec<(u32, u64)> = Vec::new();
-    let mut next = 0;
-    for index in 0..collapsed.symbols().len() as u32 {
-        while around.last().is_some_and(|&(found, _)| loops[found as usize].end <= index) {
-            around.pop();
-        }
-        while let Some(found) = loops.get(next).filter(|found| found.start == index) {
-            around.push((next as u32, found.times));
-            next += 1;
-        }
-        sequence.push(index, &around);
+    let stored = stored.filtered(|symbol| kinds.of[symbol.index()] == Kind::Taken)?;
+    let mut annotated = Annotated::new(fold.alphabet().len(), forms);
+    for &symbol in stored.symbols() {
+        annotated.number(symbol, NOWHERE)?;
     }
-    sequence.finish()
+    let numbers = stored.renamed(|symbol| annotated.number(symbol, NOWHERE).unwrap_or(symbol));
+    Ok(ProcessTrace::new(annotated, numbers, None, Kinds::entered(&entered)))
 }

@@ -4,12 +4,53 @@
 //! Time and memory are those of [`Patterns::of`], [`Partners::of`] and
 //! [`communication_patterns`]. A trace without communication costs the first alone.
 
-use super::join::{CommunicationPattern, Part, communication_patterns};
+use super::joint::{JointLoop, joint_loops};
 use super::partners::Partners;
+use super::pattern::{CommunicationPattern, Distinct, Occurrence, Part};
 use super::processes::Processes;
-use crate::Result;
-use crate::questions::patterns::{Config, Patterns, RankBy};
+use super::recurring::recurring;
+use crate::questions::patterns::{Config, Patterns, RankBy, RecurringPlace};
+use crate::{Result, StreamId};
 use std::cmp::Reverse;
+
+/// The patterns of several processes, the [heaviest](CommunicationPattern::weight) first: joint
+/// loops, and what lies outside of them or in one of their iterations and occurs again. `places`
+/// are, for each stream, the stretches that do.
+pub fn communication_patterns(
+    processes: &Processes<'_>,
+    partners: &Partners,
+    places: &[Vec<RecurringPlace>],
+) -> Vec<CommunicationPattern> {
+    let joint = joint_loops(processes, &partners.table);
+    let mut distinct = Distinct::default();
+    for index in 0..joint.len() {
+        if let Some(occurrence) = joint_occurrence(&joint, index) {
+            distinct.add(processes, occurrence);
+        }
+    }
+    for occurrence in recurring(processes, &partners.table, &joint, places) {
+        distinct.add(processes, occurrence);
+    }
+    distinct.patterns(processes)
+}
+
+fn joint_occurrence(joint: &[JointLoop], index: usize) -> Option<Occurrence> {
+    let found = &joint[index];
+    let part = |member: &super::joint::Member| {
+        let stream = StreamId::new(member.stream as usize).ok()?;
+        Some(Part { stream, start: member.start, end: member.start + member.body })
+    };
+    let (mut times, mut around) = (found.times, found.within);
+    while let Some(outer) = around {
+        times = times.saturating_mul(joint[outer].times);
+        around = joint[outer].within;
+    }
+    let crossing = found.in_flight.iter().map(|(_, messages)| messages.unsigned_abs()).sum();
+    let parts: Vec<Part> = found.members.iter().map(part).collect::<Option<_>>()?;
+    // One event of each process is an operation, not a pattern.
+    let is_pattern = parts.iter().any(|part| part.end - part.start >= 2);
+    is_pattern.then_some(Occurrence { parts, times, in_a_row: found.times, crossing })
+}
 
 /// The patterns of a trace.
 #[derive(Clone, Debug)]
@@ -43,7 +84,7 @@ impl TracePatterns {
         let shown = processes.shown();
         let process = Patterns::of(&shown, config)?;
         if !processes.communicate() {
-            return Ok(Self { communication: Vec::new(), process, partners: Partners::default() });
+            return Ok(Self { communication: Vec::new(), process, partners: Partners::of(processes)? });
         }
         let partners = Partners::of(processes)?;
         let mut communication = communication_patterns(processes, &partners, &process.places(shown.len()));
@@ -66,48 +107,52 @@ impl TracePatterns {
     }
 
     /// Where the pattern of a number, from 1, first is. Returns `None` if there is no such number.
-    pub fn first_place(&self, number: usize) -> Option<FirstPlace> {
+    pub fn first_place(&self, processes: &Processes<'_>, number: usize) -> Option<FirstPlace> {
         let index = number.checked_sub(1)?;
         if let Some(pattern) = self.communication.get(index) {
             return Some(FirstPlace::Communication(pattern.parts().to_vec()));
         }
         let pattern = self.process.patterns.get(index - self.communication.len())?;
         let (stream, places) = self.process.streams_of(pattern).next()?;
-        let start = places.first()?.start;
-        let end = start + pattern.symbols.len() as u32;
-        Some(FirstPlace::Process(Part { stream: stream as u32, start, end }))
+        let start = places.first()?.start as usize;
+        let shown = processes.traces()[stream].shown();
+        let (first, end) = (shown.first(start, start + pattern.symbols.len()), start + pattern.symbols.len());
+        let stream = StreamId::new(stream).ok()?;
+        Some(FirstPlace::Process(Part { stream, start: first, end: first + shown.events(start, end) }))
     }
 
     /// The number of the smallest pattern of several processes that such a pattern is a part
-    /// of, judged by its first place. The first 100 are examined.
+    /// of, judged by the place where it occurs most: all of its stretches lie in those of the
+    /// other. The first 100 are examined.
     pub fn within(&self, pattern: &CommunicationPattern) -> Option<usize> {
-        let first = pattern.parts()[0];
-        let mut smallest: Option<(u32, usize)> = None;
+        // Of several the first.
+        let most = pattern.occurrences.iter().rev().max_by_key(|occurrence| occurrence.times)?;
+        let mut smallest: Option<(u64, usize)> = None;
         for (other, number) in self.communication.iter().take(SURVEYED).zip(1..) {
-            let holds = |part: &&Part| {
-                part.stream == first.stream
-                    && part.start <= first.start
-                    && first.end <= part.end
-                    && part.end - part.start > first.end - first.start
-            };
-            let occurrences = other.occurrences.iter().take(SURVEYED_OCCURRENCES);
-            for part in occurrences.flat_map(|occurrence| &occurrence.parts).filter(holds) {
-                let length = part.end - part.start;
-                if smallest.is_none_or(|(known, _)| length < known) {
-                    smallest = Some((length, number));
-                }
+            let mut occurrences = other.occurrences.iter().take(SURVEYED_OCCURRENCES);
+            let is_larger = other.parts().len() >= pattern.parts().len() && other.events > pattern.events;
+            if is_larger
+                && smallest.is_none_or(|(known, _)| other.events < known)
+                && occurrences.any(|occurrence| holds(&occurrence.parts, &most.parts))
+            {
+                smallest = Some((other.events, number));
             }
         }
         smallest.map(|(_, number)| number)
     }
 
-    /// For each of this many streams the stretches of what is shown in which patterns are, with
-    /// the numbers of the patterns: the shortest first.
-    pub fn stretches(&self, streams: usize) -> Vec<Vec<(u32, u32, usize)>> {
-        let mut stretches = vec![Vec::new(); streams];
+    /// For each stream the stretches of what is shown in which patterns are, with the numbers of
+    /// the patterns: the shortest first.
+    pub fn stretches(&self, processes: &Processes<'_>) -> Vec<Vec<(u32, u32, usize)>> {
+        let mut stretches = vec![Vec::new(); processes.traces().len()];
         for (pattern, number) in self.communication.iter().zip(1..) {
             for part in pattern.occurrences.iter().flat_map(|occurrence| &occurrence.parts) {
-                stretches[part.stream as usize].push((part.start, part.end, number));
+                let shown = processes.traces()[part.stream.index()].shown();
+                let pieces = shown.pieces(part.start, part.end);
+                // One that goes on in the next iteration of a loop has all of the loop.
+                let first = shown.indices(&pieces).min().unwrap_or(0) as u32;
+                let last = shown.indices(&pieces).max().unwrap_or(0) as u32;
+                stretches[part.stream.index()].push((first, last + 1, number));
             }
         }
         for (pattern, number) in self.process.patterns.iter().zip(self.communication.len() + 1..) {
@@ -122,4 +167,13 @@ impl TracePatterns {
         }
         stretches
     }
+}
+
+/// Whether every stretch of some is in one of the others. Both are by rank.
+fn holds(parts: &[Part], inside: &[Part]) -> bool {
+    let mut parts = parts.iter();
+    inside.iter().all(|inside| {
+        let same = parts.find(|part| part.stream == inside.stream);
+        same.is_some_and(|part| part.start <= inside.start && inside.end <= part.end)
+    })
 }

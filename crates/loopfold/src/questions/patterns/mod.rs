@@ -25,6 +25,7 @@ pub use exact::{Repeat, Repeats};
 pub use holders::Holders;
 pub use kept::KeptPositions;
 pub use loop_collapsed::{CollapsedLoop, FoldStream, LoopCollapsed};
+pub(in crate::questions) use loop_collapsed::{Located, LoopInstance, Piece};
 pub use ngram::{NgramPattern, Ngrams};
 
 use crate::{Result, Symbol};
@@ -115,6 +116,17 @@ pub struct PatternPlace {
     pub start: u32,
     /// How often it occurs here: the times of the loops around it.
     pub times: u64,
+}
+
+/// An interval of a loop-collapsed stream that occurs again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecurringPlace {
+    /// Its first symbol.
+    pub start: u32,
+    /// The symbol behind its last one.
+    pub end: u32,
+    /// How often its pattern occurs in the stream.
+    pub count: u64,
 }
 
 /// The places of a pattern in streams that have the same collapsed form.
@@ -251,13 +263,20 @@ impl Patterns {
         })
     }
 
-    /// For each of this many streams the intervals in which patterns occur.
-    pub fn places(&self, streams: usize) -> Vec<Vec<(u32, u32)>> {
+    /// For each of this many streams the intervals in which patterns occur, and how often the
+    /// pattern occurs in the stream.
+    pub fn places(&self, streams: usize) -> Vec<Vec<RecurringPlace>> {
         let mut places = vec![Vec::new(); streams];
         for pattern in &self.patterns {
             let length = pattern.symbols.len() as u32;
             for (stream, own) in self.streams_of(pattern) {
-                places[stream].extend(own.iter().map(|place| (place.start, place.start + length)));
+                let count = own.iter().fold(0u64, |sum, place| sum.saturating_add(place.times));
+                let place = |&PatternPlace { start, .. }: &PatternPlace| RecurringPlace {
+                    start,
+                    end: start + length,
+                    count,
+                };
+                places[stream].extend(own.iter().map(place));
             }
         }
         places

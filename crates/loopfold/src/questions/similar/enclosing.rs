@@ -20,7 +20,7 @@ opaque_debug!(EnclosingPatterns<'p, 'a>);
 impl<'p, 'a> EnclosingPatterns<'p, 'a> {
     /// From the patterns that were found in these processes.
     pub fn of(processes: &'p Processes<'a>, patterns: &TracePatterns) -> Self {
-        let stretches = patterns.stretches(processes.traces().len());
+        let stretches = patterns.stretches(processes);
         Self { processes, positions: processes.positions(), stretches }
     }
 

@@ -151,24 +151,24 @@ impl SimilarPattern {
         number: usize,
     ) -> Result<Option<Self>> {
         let sequence = |part: Part| {
-            let shown = processes.traces()[part.stream as usize].shown();
-            let (start, end) = (part.start as usize, part.end as usize);
-            if shown.events(start, end) > Self::LONGEST_LISTED {
+            let shown = processes.traces()[part.stream.index()].shown();
+            if part.end - part.start > Self::LONGEST_LISTED {
                 return Err(Error::limit(format_args!(
                     "pattern {number} has more than {} events of one process",
                     Self::LONGEST_LISTED
                 )));
             }
-            let events = shown.nest(start, end).events(Self::LONGEST_LISTED);
+            let nest = shown.nest_between(part.start, part.end, usize::MAX);
+            let events = nest.events(Self::LONGEST_LISTED);
             Ok(events.into_iter().map(|symbol| vec![symbol]).collect::<EventSequence>())
         };
-        Ok(match patterns.first_place(number) {
+        Ok(match patterns.first_place(processes, number) {
             None => None,
             Some(FirstPlace::Process(part)) => Some(Self::Everywhere(sequence(part)?)),
             Some(FirstPlace::Communication(parts)) => {
                 let mut sequences = BTreeMap::new();
                 for part in parts {
-                    let process = processes.communicators().rank(part.stream as usize) as usize;
+                    let process = processes.communicators().rank(part.stream.index()) as usize;
                     sequences.insert(process, sequence(part)?);
                 }
                 Some(Self::Processes(vec![SimilarVariant { order: None, sequences }]))

@@ -120,7 +120,7 @@ pub(super) fn trace_patterns(Folded { fold, .. }: &Folded<'_>) {
                 assert!(pattern.events * pattern.count <= fold.events().unwrap() || pattern.explains > 0);
                 for part in pattern.occurrences.iter().flat_map(|occurrence| &occurrence.parts) {
                     assert!(part.start < part.end);
-                    assert!(part.end as usize <= shown[part.stream as usize].symbols().len());
+                    assert!(part.end <= shown[part.stream.index()].length());
                 }
             }
         }

@@ -1,51 +1,23 @@
 //! Messages and their other ends, on a fold and one by one.
 
-use super::outermost;
+use super::{id, outermost};
 use loopfold::Fold;
 use loopfold::questions::communication::{Partners, Processes};
 use loopfold::questions::patterns::{EventChoice, MemoryBudget};
-use loopfold::trace::Role;
 use loopfold_testing::mpi::{self, Call, Program};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// For each event of a stream, its index in what is shown; `None` if it is left out.
-pub fn shown_indices(processes: &Processes<'_>, rank: usize, calls: &[Call]) -> Vec<Option<u32>> {
-    let shown = processes.traces()[rank].shown();
-    let mut written_out: Vec<u32> = Vec::new();
-    // The positions of first occurrences, and loops, say which events are the same.
-    fn write(
-        shown: &loopfold::questions::patterns::LoopCollapsed,
-        start: u32,
-        end: u32,
-        loops: &mut usize,
-        out: &mut Vec<u32>,
-    ) {
-        let mut index = start;
-        while index < end {
-            match shown.loops().get(*loops) {
-                Some(found) if found.start == index && found.end <= end => {
-                    *loops += 1;
-                    let before = *loops;
-                    for _ in 0..found.times {
-                        *loops = before;
-                        write(shown, found.start, found.end, loops, out);
-                    }
-                    index = found.end;
-                }
-                _ => {
-                    out.push(index);
-                    index += 1;
-                }
-            }
-        }
-    }
-    write(shown, 0, shown.symbols().len() as u32, &mut 0, &mut written_out);
-    let mut next = written_out.into_iter();
-    let is_shown = |call: &Call| matches!(call, Call::Send(..) | Call::Receive(..) | Call::Collective(..));
-    let indices: Vec<Option<u32>> =
-        calls.iter().map(|call| if is_shown(call) { Some(next.next().unwrap()) } else { None }).collect();
-    assert_eq!(next.next(), None);
-    indices
+/// For each event of a process its position among those that are examined; `None` if it is left
+/// out.
+pub fn examined(calls: &[Call]) -> Vec<Option<u64>> {
+    let is_examined = |call: &Call| matches!(call, Call::Send(..) | Call::Receive(..) | Call::Collective(..));
+    let mut next = 0;
+    let position = |call: &Call| {
+        let position = is_examined(call).then_some(next);
+        next += u64::from(is_examined(call));
+        position
+    };
+    calls.iter().map(position).collect()
 }
 
 /// Every message finds its other end as by looking for each send's receive, and what finds none
@@ -64,21 +36,18 @@ pub fn check_partners(fold: &Fold, program: &Program) -> (usize, usize) {
     unreceived.retain(|place| !is_absent(place));
     unsent.retain(|place| !is_absent(place));
     assert_eq!(partners.absent, (all - unreceived.len() - unsent.len()) as u64);
-    let indices: Vec<_> =
-        program.iter().enumerate().map(|(rank, calls)| shown_indices(&processes, rank, calls)).collect();
-    let expected: BTreeSet<((usize, u32), (usize, u32))> = pairs
+    let positions: Vec<_> = program.iter().map(|calls| examined(calls)).collect();
+    let expected: BTreeSet<((usize, u64), (usize, u64))> = pairs
         .iter()
         .flat_map(|&[a, b]| [(a, b), (b, a)])
-        .map(|(a, b)| ((a.0, indices[a.0][a.1].unwrap()), (b.0, indices[b.0][b.1].unwrap())))
+        .map(|(a, b)| ((a.0, positions[a.0][a.1].unwrap()), (b.0, positions[b.0][b.1].unwrap())))
         .collect();
     let mut given = BTreeSet::new();
-    for rank in 0..program.len() {
-        let all = processes.traces()[rank].shown().symbols().len() as u32;
-        for link in partners.between(rank, 0, all) {
-            let symbol = processes.traces()[rank].shown().symbols()[link.index as usize];
-            if processes.alphabet().meaning(symbol).role != Role::Collective {
-                given.insert(((rank, link.index), (link.stream as usize, link.partner)));
-            }
+    for (rank, calls) in program.iter().enumerate() {
+        for (call, position) in calls.iter().zip(&positions[rank]) {
+            let Some(position) = position.filter(|_| !matches!(call, Call::Collective(..))) else { continue };
+            let partners = partners.of_event(&processes, id(rank), position);
+            given.extend(partners.into_iter().map(|(stream, at)| ((rank, position), (stream.index(), at))));
         }
     }
     assert_eq!(given, expected, "{program:?}");

@@ -12,6 +12,10 @@
 //! Time: that of folding, and then O(log n) for each question: as every loop at least doubles
 //! its content, at most 64 are nested. Memory: 4 bytes a symbol and 60 a loop.
 
+mod positions;
+
+pub(in crate::questions) use positions::{Located, LoopInstance, Piece};
+
 use crate::fold::cursor::{Cursor, Move, Stretch, Visitor};
 use crate::fold::{Fold, FoldBuilder, Item, NestLength, Target, measure_rules};
 use crate::questions::nest::{Nest, Node};

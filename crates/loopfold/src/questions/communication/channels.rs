@@ -1,0 +1,428 @@
+//! The channels between processes, and where each message is: the n-th message of a channel in
+//! the stream at either end, and how many lie before a position.
+//!
+//! Messages from one process to another with the same communicator and tag are received in the
+//! order in which they are sent (`tags` says where tags matter), so the n-th send of a channel belongs
+//! to its n-th receive. The n-th collective operation on a communicator is the same one for all
+//! members, so a communicator is a channel too, with an end at every member. A communicator is
+//! that of its members: one of the same name with other members is another one. What is
+//! received from anyone comes from a *pool*, a channel with several senders.
+//!
+//! Both look-ups work on loops, without their iterations: O(log² n). Building takes O(written
+//! events × depth of loops); memory is 12 bytes for each written end of a message, and 16 for
+//! each channel of each loop.
+
+use super::processes::{EventKind, ProcessTrace, Processes};
+use super::tags::PairOfProcesses;
+use crate::mpi::{Call, CommId, Message, Peer};
+use crate::questions::patterns::{Located, LoopCollapsed};
+use crate::{Error, Result};
+use hashbrown::{HashMap, HashSet};
+
+/// What a channel connects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum ChannelKind {
+    /// Messages of a pair of processes, with this tag or with any.
+    Messages { pair: PairOfProcesses, tag: Option<i64> },
+    /// Messages to a process that receives from anyone, with this tag or with any.
+    Pool { to: u32, comm: CommId, tag: Option<i64> },
+    /// Collective operations on a communicator; equal members are the same list, by its
+    /// address.
+    Collective { comm: CommId, members: Option<usize> },
+}
+
+/// The side of a channel that an event is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Side {
+    Send,
+    Receive,
+    Member,
+}
+
+/// A channel, and who uses it.
+#[derive(Clone, Debug)]
+pub(super) struct ChannelEnds {
+    pub(super) kind: ChannelKind,
+    /// The stream and the end's number there, of all that use it.
+    pub(super) ends: Vec<(Side, u32, u32)>,
+}
+
+impl ChannelEnds {
+    /// The other end, if the channel has one send and one receive end.
+    pub(super) fn other(&self, side: Side) -> Option<(u32, u32)> {
+        match self.ends[..] {
+            [(a, a_stream, a_end), (b, b_stream, b_end)] if a != b => {
+                Some(if a == side { (b_stream, b_end) } else { (a_stream, a_end) })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether messages are matched by their number: a single sender and a single receiver, or
+    /// the members of a communicator.
+    pub(super) fn is_ordered(&self) -> bool {
+        match self.kind {
+            ChannelKind::Collective { .. } => true,
+            _ => {
+                let of = |side| self.ends.iter().filter(|end| end.0 == side).count();
+                of(Side::Send) <= 1 && of(Side::Receive) <= 1
+            }
+        }
+    }
+}
+
+/// One end of a channel in a stream.
+#[derive(Clone, Debug)]
+pub(super) struct End {
+    pub(super) channel: u32,
+    pub(super) side: Side,
+    /// Where its messages are: indices of events of the nest, in order. One that has several
+    /// messages is there as often.
+    at: Vec<u32>,
+    /// How many messages come before the first occurrence of each.
+    before: Vec<u64>,
+    /// How many are in one iteration of each loop that has any, by the loops' indices.
+    each: Vec<(u32, u64)>,
+    /// How many messages there are.
+    pub(super) total: u64,
+}
+
+impl End {
+    fn new(channel: u32, side: Side) -> Self {
+        Self { channel, side, at: Vec::new(), before: Vec::new(), each: Vec::new(), total: 0 }
+    }
+
+    /// How many messages one iteration of a loop has.
+    pub(super) fn each(&self, found: usize) -> u64 {
+        let found = self.each.binary_search_by_key(&(found as u32), |&(known, _)| known);
+        found.map_or(0, |at| self.each[at].1)
+    }
+
+    /// How many messages come before the first execution of a loop that has some.
+    fn before_loop(&self, nest: &LoopCollapsed, found: usize) -> u64 {
+        let first = self.at.partition_point(|&index| index < nest.loops()[found].start);
+        self.before.get(first).copied().unwrap_or(self.total)
+    }
+
+    /// How many messages come before what is located.
+    pub(super) fn before(&self, nest: &LoopCollapsed, located: &Located) -> u64 {
+        let last = self.at.partition_point(|&index| (index as usize) < located.index);
+        let before = last.checked_sub(1).map_or(0, |last| {
+            let ended = nest.loops_around(self.at[last] as usize).into_iter();
+            let mut ended = ended.filter(|&found| nest.loops()[found].end as usize <= located.index);
+            match ended.next() {
+                Some(found) => self.before_loop(nest, found) + self.each(found) * nest.loops()[found].times,
+                None => self.before[last] + 1,
+            }
+        });
+        let iterations = located.around.iter().map(|instance| instance.iteration * self.each(instance.found));
+        before + iterations.sum::<u64>()
+    }
+
+    /// How many messages come before a position.
+    pub(super) fn before_position(&self, nest: &LoopCollapsed, position: u64) -> u64 {
+        nest.locate(position).map_or(self.total, |located| self.before(nest, &located))
+    }
+
+    /// The position of the n-th message. Returns `None` if there are fewer.
+    pub(super) fn position(&self, nest: &LoopCollapsed, nth: u64) -> Option<u64> {
+        if nth >= self.total {
+            return None;
+        }
+        let (mut nth, mut shift) = (nth, 0);
+        loop {
+            let last = self.before.partition_point(|&before| before <= nth) - 1;
+            let index = self.at[last] as usize;
+            // Behind the first iteration of a loop it is what it would be in the first; the
+            // outermost loop comes first.
+            let later = nest.loops_around(index).into_iter().find_map(|found| {
+                let (before, each) = (self.before_loop(nest, found), self.each(found));
+                (nth - before >= each).then_some((before, each, nest.body_events(found)))
+            });
+            let Some((before, each, body)) = later else { return Some(nest.position(index) + shift) };
+            shift += (nth - before) / each * body;
+            nth = before + (nth - before) % each;
+        }
+    }
+}
+
+/// The ends of channels in one stream.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StreamEnds {
+    pub(super) ends: Vec<End>,
+    /// For each kind of event the ends that it is, as often as it has messages there.
+    of_kind: Vec<Vec<u32>>,
+    /// For each loop the ends with messages in it, and how many an iteration has.
+    of_loop: Vec<Vec<(u32, u64)>>,
+}
+
+impl StreamEnds {
+    /// The ends of a kind of event.
+    pub(super) fn of_kind(&self, kind: usize) -> &[u32] {
+        &self.of_kind[kind]
+    }
+
+    /// The ends with messages in a loop, and how many an iteration has.
+    pub(super) fn of_loop(&self, found: usize) -> &[(u32, u64)] {
+        &self.of_loop[found]
+    }
+}
+
+/// All channels of a trace.
+#[derive(Clone, Debug)]
+pub(super) struct ChannelTable {
+    pub(super) channels: Vec<ChannelEnds>,
+    pub(super) streams: Vec<StreamEnds>,
+}
+
+/// Ends of messages beyond a number for each written event. An event has one or two, unless it
+/// is a list.
+const MOST_MORE: u64 = 1 << 24;
+const MOST_EACH: u64 = 64;
+
+impl ChannelTable {
+    pub(super) fn of(processes: &Processes<'_>) -> Result<Self> {
+        let written: u64 = processes.traces().iter().map(|trace| trace.nest().symbols().len() as u64).sum();
+        let mut building = Building::new(processes);
+        let mut room = MOST_MORE + MOST_EACH * written;
+        for (stream, trace) in processes.traces().iter().enumerate() {
+            let kinds = building.ends_of_kinds(stream, trace);
+            let built = StreamBuilding::build(trace, kinds, &mut room)?;
+            building.add(stream, built);
+        }
+        Ok(Self { channels: building.channels, streams: building.streams })
+    }
+
+    /// An end of a stream, by its number.
+    pub(super) fn end(&self, stream: u32, end: u32) -> &End {
+        &self.streams[stream as usize].ends[end as usize]
+    }
+
+    /// The channel of an end.
+    pub(super) fn channel(&self, end: &End) -> &ChannelEnds {
+        &self.channels[end.channel as usize]
+    }
+}
+
+/// Numbers channels as the streams are looked at.
+struct Building<'p, 'a> {
+    processes: &'p Processes<'a>,
+    present: HashSet<u32>,
+    pools: HashSet<(u32, CommId, Option<i64>)>,
+    /// Pairs with receives of any tag.
+    any_tag: HashSet<PairOfProcesses>,
+    numbers: HashMap<ChannelKind, u32>,
+    channels: Vec<ChannelEnds>,
+    streams: Vec<StreamEnds>,
+}
+
+/// What a kind of event is at which ends, by channels.
+type KindEnds = Vec<(u32, Side)>;
+
+impl<'p, 'a> Building<'p, 'a> {
+    fn new(processes: &'p Processes<'a>) -> Self {
+        let streams = 0..processes.traces().len();
+        let present = streams.clone().map(|stream| processes.communicators.rank(stream)).collect();
+        let (mut pools, mut any_tag) = (HashSet::new(), HashSet::new());
+        for stream in streams {
+            let to = processes.communicators.rank(stream);
+            for kind in processes.traces()[stream].event_kinds() {
+                let Some(call) = processes.calls.get(kind.symbol) else { continue };
+                let comm = processes.calls.comm(call.comm);
+                for message in &call.receives {
+                    match message.peer {
+                        Peer::Any => {
+                            pools.insert((to, call.comm, message.tag));
+                        }
+                        Peer::Rank(peer) if message.tag.is_none() => {
+                            let from = processes.communicators.world_rank(stream, comm, peer);
+                            any_tag.extend(from.map(|from| PairOfProcesses { from, to, comm: call.comm }));
+                        }
+                        Peer::Rank(_) => {}
+                    }
+                }
+            }
+        }
+        Self {
+            processes,
+            present,
+            pools,
+            any_tag,
+            numbers: HashMap::new(),
+            channels: Vec::new(),
+            streams: Vec::new(),
+        }
+    }
+
+    fn number(&mut self, kind: ChannelKind) -> u32 {
+        let next = self.channels.len() as u32;
+        *self.numbers.entry(kind).or_insert_with(|| {
+            self.channels.push(ChannelEnds { kind, ends: Vec::new() });
+            next
+        })
+    }
+
+    /// For each kind of event of a stream the ends that it is.
+    fn ends_of_kinds(&mut self, stream: usize, trace: &ProcessTrace) -> Vec<KindEnds> {
+        let calls = &self.processes.calls;
+        let ends = |kind: &EventKind| {
+            calls.get(kind.symbol).map_or_else(Vec::new, |call| self.ends_of_call(stream, call))
+        };
+        trace.event_kinds().iter().map(ends).collect()
+    }
+
+    /// The ends that a call of a stream is. Messages with processes that are not in the trace
+    /// have no channel.
+    fn ends_of_call(&mut self, stream: usize, call: &Call) -> KindEnds {
+        let mut ends = Vec::new();
+        let communicators = &self.processes.communicators;
+        let own = communicators.rank(stream);
+        let comm_name = self.processes.calls.comm(call.comm);
+        let sides = call.sends.iter().map(|message| (Side::Send, message));
+        for (side, message) in sides.chain(call.receives.iter().map(|message| (Side::Receive, message))) {
+            let peer = match message.peer {
+                Peer::Rank(peer) => communicators.world_rank(stream, comm_name, peer),
+                Peer::Any if side == Side::Receive => {
+                    let pool = ChannelKind::Pool { to: own, comm: call.comm, tag: message.tag };
+                    ends.push((self.number(pool), side));
+                    continue;
+                }
+                Peer::Any => None,
+            };
+            let Some(peer) = peer.filter(|peer| self.present.contains(peer)) else { continue };
+            let kind = self.messages(side, own, peer, call.comm, message);
+            ends.push((self.number(kind), side));
+        }
+        if call.collective.is_some() {
+            let members = communicators.members(stream, comm_name).map(|list| list.as_ptr() as usize);
+            let kind = ChannelKind::Collective { comm: call.comm, members };
+            ends.push((self.number(kind), Side::Member));
+        }
+        ends
+    }
+
+    fn messages(&self, side: Side, own: u32, peer: u32, comm: CommId, message: &Message) -> ChannelKind {
+        let (from, to) = if side == Side::Send { (own, peer) } else { (peer, own) };
+        // A process that receives a tag from anyone takes all messages with it from there.
+        for tag in [message.tag, None] {
+            if self.pools.contains(&(to, comm, tag)) {
+                return ChannelKind::Pool { to, comm, tag };
+            }
+        }
+        let pair = PairOfProcesses { from, to, comm };
+        let is_one = self.processes.tags.are_in_order(pair) || self.any_tag.contains(&pair);
+        let tag = if is_one { None } else { message.tag };
+        ChannelKind::Messages { pair, tag }
+    }
+
+    fn add(&mut self, stream: usize, built: StreamEnds) {
+        for (number, end) in built.ends.iter().enumerate() {
+            self.channels[end.channel as usize].ends.push((end.side, stream as u32, number as u32));
+        }
+        self.streams.push(built);
+    }
+}
+
+/// Counts the messages of a stream, loop by loop.
+struct StreamBuilding {
+    ends: Vec<End>,
+    /// For each end the innermost open loop in which it is known to have messages.
+    noted_in: Vec<u32>,
+    open: Vec<OpenLoop>,
+    of_loop: Vec<Vec<(u32, u64)>>,
+}
+
+/// A loop whose end is not reached.
+struct OpenLoop {
+    found: u32,
+    /// The ends with messages in it: how many messages came before it, and the loop in which
+    /// they were known to have some before.
+    ends: Vec<(u32, u64, u32)>,
+}
+
+/// No loop.
+const NONE: u32 = u32::MAX;
+
+impl StreamBuilding {
+    fn build(trace: &ProcessTrace, kinds: Vec<KindEnds>, room: &mut u64) -> Result<StreamEnds> {
+        let (ends, of_kind) = numbered(&kinds);
+        let nest = trace.nest();
+        let noted_in = vec![NONE; ends.len()];
+        let of_loop = vec![Vec::new(); nest.loops().len()];
+        let mut building = Self { ends, noted_in, open: Vec::new(), of_loop };
+        let mut next = 0;
+        for index in 0..nest.symbols().len() as u32 {
+            while building.open.last().is_some_and(|open| nest.loops()[open.found as usize].end <= index) {
+                building.close(nest);
+            }
+            while nest.loops().get(next).is_some_and(|found| found.start == index) {
+                building.open.push(OpenLoop { found: next as u32, ends: Vec::new() });
+                next += 1;
+            }
+            let of_event = &of_kind[trace.kind(index as usize)];
+            *room = room.saturating_sub(of_event.len() as u64);
+            if *room == 0 {
+                return Err(Error::limit("events that are lists of so many messages"));
+            }
+            of_event.iter().for_each(|&end| building.message(end, index));
+        }
+        while !building.open.is_empty() {
+            building.close(nest);
+        }
+        for end in &mut building.ends {
+            end.each.sort_unstable();
+            end.at.shrink_to_fit();
+            end.before.shrink_to_fit();
+        }
+        Ok(StreamEnds { ends: building.ends, of_kind, of_loop: building.of_loop })
+    }
+
+    fn message(&mut self, number: u32, index: u32) {
+        let end = &mut self.ends[number as usize];
+        if let Some(open) = self.open.last_mut() {
+            let noted = &mut self.noted_in[number as usize];
+            if *noted != open.found {
+                open.ends.push((number, end.total, *noted));
+                *noted = open.found;
+            }
+        }
+        end.at.push(index);
+        end.before.push(end.total);
+        end.total = end.total.saturating_add(1);
+    }
+
+    fn close(&mut self, nest: &LoopCollapsed) {
+        let Some(OpenLoop { found, ends }) = self.open.pop() else { return };
+        let more = nest.loops()[found as usize].times - 1;
+        for (number, before, noted) in ends {
+            let end = &mut self.ends[number as usize];
+            let each = end.total - before;
+            end.each.push((found, each));
+            self.of_loop[found as usize].push((number, each));
+            end.total = end.total.saturating_add(each.saturating_mul(more));
+            self.noted_in[number as usize] = noted;
+            if let Some(outer) = self.open.last_mut()
+                && noted != outer.found
+            {
+                outer.ends.push((number, before, noted));
+                self.noted_in[number as usize] = outer.found;
+            }
+        }
+    }
+}
+
+/// The ends of a stream in the order in which they are met, and for each kind its ends by
+/// their numbers.
+fn numbered(kinds: &[KindEnds]) -> (Vec<End>, Vec<Vec<u32>>) {
+    let mut ends = Vec::new();
+    let mut numbers: HashMap<(u32, Side), u32> = HashMap::new();
+    let mut number = |&(channel, side): &(u32, Side)| {
+        let next = ends.len() as u32;
+        *numbers.entry((channel, side)).or_insert_with(|| {
+            ends.push(End::new(channel, side));
+            next
+        })
+    };
+    let of_kind = kinds.iter().map(|of_kind| of_kind.iter().map(&mut number).collect()).collect();
+    (ends, of_kind)
+}

@@ -1,0 +1,211 @@
+//! The first empty cut behind the begins of runs.
+//!
+//! The empty cuts of some processes are closed under taking the larger position of two in each
+//! of them. So there is a first one behind given positions, and it is found from these by
+//! moving: where a channel has more sends before the cut than receives, the receiver moves
+//! behind the receive of the last one, and the other way round, until nothing moves. If the
+//! loops are written in the same rotation it is where they begin, and nothing moves at all.
+
+use super::grow::Candidate;
+use super::{Run, Scope};
+use crate::questions::communication::channels::{ChannelTable, End, Side};
+use crate::questions::communication::processes::Processes;
+use crate::questions::patterns::LoopCollapsed;
+use std::collections::BTreeMap;
+
+/// Where the joint iterations of some runs begin.
+pub(super) struct Aligned {
+    /// The first position of each member.
+    pub(super) starts: Vec<u64>,
+    /// How many joint iterations.
+    pub(super) times: u64,
+    /// Channels with messages in flight at every cut.
+    pub(super) in_flight: Vec<(u32, i64)>,
+}
+
+/// Events by which a run is continued before its first iteration and behind its last.
+const MOST_CONTINUED: u64 = 1 << 12;
+/// Moves of a cut, beyond some for each channel.
+const MOST_MOVES: usize = 1 << 10;
+
+pub(super) struct Aligning<'p, 'a> {
+    processes: &'p Processes<'a>,
+    table: &'p ChannelTable,
+    scope: &'p Scope,
+    members: &'p [Candidate],
+    /// For each channel its ends in members: the member, and the end's number.
+    channels: BTreeMap<u32, Vec<(usize, u32)>>,
+}
+
+impl<'p, 'a> Aligning<'p, 'a> {
+    pub(super) fn new(
+        processes: &'p Processes<'a>,
+        table: &'p ChannelTable,
+        scope: &'p Scope,
+        members: &'p [Candidate],
+    ) -> Self {
+        let mut channels: BTreeMap<u32, Vec<(usize, u32)>> = BTreeMap::new();
+        for (member, candidate) in members.iter().enumerate() {
+            let Run { stream, found, .. } = candidate.run;
+            for &(number, _) in table.streams[stream as usize].of_loop(found) {
+                let end = table.end(stream, number);
+                if table.channel(end).is_ordered() {
+                    channels.entry(end.channel).or_default().push((member, number));
+                }
+            }
+        }
+        Self { processes, table, scope, members, channels }
+    }
+
+    /// The joint iterations. Returns `None` if there are fewer than two.
+    pub(super) fn align(&self) -> Option<Aligned> {
+        let starts: Vec<u64> = self.members.iter().map(|member| member.run.start).collect();
+        let written: Vec<u64> = self.members.iter().map(|member| member.run.end()).collect();
+        if self.is_empty(&starts) {
+            return self.aligned(starts, &written, Vec::new());
+        }
+        let continued: Vec<(u64, u64)> =
+            self.members.iter().map(|member| self.continued(member.run)).collect();
+        let begins = continued.iter().map(|&(begin, _)| begin).collect();
+        let ends: Vec<u64> = continued.iter().map(|&(_, end)| end).collect();
+        if let Some(starts) = self.first_empty_cut(begins, &ends)
+            && let Some(aligned) = self.aligned(starts, &ends, Vec::new())
+        {
+            return Some(aligned);
+        }
+        let starts = self.nearest_cut(starts, &written)?;
+        let in_flight = self.in_flight(&starts);
+        self.aligned(starts, &written, in_flight)
+    }
+
+    fn aligned(&self, starts: Vec<u64>, ends: &[u64], in_flight: Vec<(u32, i64)>) -> Option<Aligned> {
+        let iterations = |((member, &start), &end): ((&Candidate, &u64), &u64)| {
+            end.saturating_sub(start) / member.period().max(1)
+        };
+        let times = self.members.iter().zip(&starts).zip(ends).map(iterations).min()?;
+        (times >= 2).then_some(Aligned { starts, times, in_flight })
+    }
+
+    fn nest(&self, member: usize) -> &'p LoopCollapsed {
+        self.processes.traces()[self.members[member].run.stream as usize].nest()
+    }
+
+    fn end(&self, (member, number): (usize, u32)) -> &'p End {
+        self.table.end(self.members[member].run.stream, number)
+    }
+
+    /// What is in flight at the begin of the scope counts as received there.
+    fn shift(&self, end: &End) -> i128 {
+        match end.side {
+            Side::Receive => self.scope.in_flight.get(&end.channel).copied().unwrap_or(0).into(),
+            _ => 0,
+        }
+    }
+
+    /// How many messages of an end come before a cut.
+    fn before(&self, at: (usize, u32), cut: &[u64]) -> i128 {
+        let end = self.end(at);
+        i128::from(end.before_position(self.nest(at.0), cut[at.0])) + self.shift(end)
+    }
+
+    fn is_empty(&self, cut: &[u64]) -> bool {
+        self.channels.values().all(|ends| {
+            let mut counts = ends.iter().map(|&end| self.before(end, cut));
+            let first = counts.next();
+            counts.all(|count| Some(count) == first)
+        })
+    }
+
+    /// How far the repetition of a run goes on before its begin and behind its end.
+    fn continued(&self, run: Run) -> (u64, u64) {
+        let trace = &self.processes.traces()[run.stream as usize];
+        let nest = trace.nest();
+        let (from, to) = self.scope.of_member(run.stream).unwrap_or((run.start, run.end()));
+        let kind = |position| nest.index_at(position).map(|index| trace.kind(index));
+        let most = MOST_CONTINUED.min(run.body - 1);
+        let (mut begin, mut end) = (run.start, run.end());
+        while begin > from && run.start - begin < most && kind(begin - 1) == kind(begin - 1 + run.body) {
+            begin -= 1;
+        }
+        while end < to && end - run.end() < most && kind(end) == kind(end - run.body) {
+            end += 1;
+        }
+        (begin, end)
+    }
+
+    /// Moves a cut until it is empty. Returns `None` if that takes it out of the runs.
+    fn first_empty_cut(&self, mut cut: Vec<u64>, ends: &[u64]) -> Option<Vec<u64>> {
+        let mut moves = MOST_MOVES + 64 * self.channels.len();
+        loop {
+            let mut is_moved = false;
+            for channel in self.channels.values() {
+                let counts: Vec<i128> = channel.iter().map(|&end| self.before(end, &cut)).collect();
+                let most = counts.iter().copied().max().unwrap_or(0);
+                for (&at, count) in channel.iter().zip(counts) {
+                    if count == most {
+                        continue;
+                    }
+                    moves = moves.checked_sub(1)?;
+                    is_moved = true;
+                    let end = self.end(at);
+                    let last = u64::try_from(most - self.shift(end) - 1).ok()?;
+                    cut[at.0] = end.position(self.nest(at.0), last)? + 1;
+                    if cut[at.0] + 2 * self.members[at.0].period() > ends[at.0] {
+                        return None;
+                    }
+                }
+            }
+            if !is_moved {
+                return Some(cut);
+            }
+        }
+    }
+
+    /// A cut at iterations of all runs, so that on the channels by which members were found less
+    /// than a joint iteration is in flight.
+    fn nearest_cut(&self, mut cut: Vec<u64>, ends: &[u64]) -> Option<Vec<u64>> {
+        for _ in 0..=self.members.len() {
+            let mut is_moved = false;
+            for (index, candidate) in self.members.iter().enumerate() {
+                let Some((by, channel)) = candidate.by else { continue };
+                let Some(ends_there) = self.channels.get(&channel) else { continue };
+                let of = |member: usize| ends_there.iter().copied().find(|end| end.0 == member);
+                let (Some(here), Some(there)) = (of(index), of(by)) else { continue };
+                let (own, other) = (self.before(here, &cut), self.before(there, &cut));
+                let (behind, at, by_messages) =
+                    if own < other { (index, here, other - own) } else { (by, there, own - other) };
+                let each = self.end(at).each(self.members[behind].run.found).max(1);
+                let iterations = u64::try_from(by_messages).ok()? / each;
+                if iterations > 0 {
+                    is_moved = true;
+                    cut[behind] += iterations.checked_mul(self.members[behind].run.body)?;
+                    (cut[behind] < ends[behind]).then_some(())?;
+                }
+            }
+            if !is_moved {
+                return Some(cut);
+            }
+        }
+        None
+    }
+
+    /// The channels with messages in flight at a cut.
+    fn in_flight(&self, cut: &[u64]) -> Vec<(u32, i64)> {
+        let mut in_flight = Vec::new();
+        for (&channel, ends) in &self.channels {
+            let mut sent_less_received = 0i128;
+            for &at in ends {
+                match self.end(at).side {
+                    Side::Send => sent_less_received += self.before(at, cut),
+                    Side::Receive => sent_less_received -= self.before(at, cut),
+                    // Members that have begun fewer operations than the first.
+                    Side::Member => sent_less_received += self.before(ends[0], cut) - self.before(at, cut),
+                }
+            }
+            if sent_less_received != 0 {
+                in_flight.push((channel, i64::try_from(sent_less_received).unwrap_or(i64::MAX)));
+            }
+        }
+        in_flight
+    }
+}

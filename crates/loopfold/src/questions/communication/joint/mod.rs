@@ -1,0 +1,250 @@
+//! Joint loops: what several processes repeat together, with every message inside.
+//!
+//! A *cut* is a position in each of some processes. It is *empty* if on every channel between
+//! them as many sends as receives lie before it, and if all have begun the same number of
+//! collective operations of each communicator. A *run* is a stretch of a process that repeats
+//! with a period: the iterations of a loop of its nest, with what continues the repetition
+//! before and after. A **joint loop** is a set of two or more processes, a run and a number of
+//! its iterations for each, and g ≥ 2 such that
+//!
+//! - the cut at the begin and those after each of g joint iterations lie in the runs,
+//! - no message of the runs' loops has its other end in another process, or in another loop,
+//! - every cut is empty.
+//!
+//! As the iterations of a run are equal, all cuts are empty if the first one is and if a joint
+//! iteration has as many sends as receives on each channel. If there is no empty cut, but what
+//! is in flight is the same at every cut (messages that run ahead in a pipeline, or one that
+//! was lost before), it is a joint loop with *messages in flight*, and says so.
+//!
+//! **Search.** The largest loops of all processes come first. From a loop, the partner of each
+//! channel is the outermost loop around the message in the middle that has at least two joint
+//! iterations in common with it; and so on, until no process is added ([`grow`]). Then the
+//! first empty cut behind the begins of the runs is computed ([`cut`]), so loops that are
+//! written in different rotations, or that one process begins earlier or ends later, fit each
+//! other. A loop that is part of no joint loop is taken apart, and the loops in each of its
+//! iterations are tried. Then the same inside of one joint iteration.
+//!
+//! Time: O(loops × their channels × log² n), for each loop that is tried; memory is that of the
+//! result.
+
+mod cut;
+mod grow;
+
+use super::channels::ChannelTable;
+use super::processes::Processes;
+use crate::questions::patterns::{LoopCollapsed, LoopInstance, Piece};
+use grow::Growing;
+use hashbrown::HashMap;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// Iterations of a loop in a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Run {
+    pub(super) stream: u32,
+    /// The loop, by its index in the stream.
+    pub(super) found: usize,
+    /// The position of the first event.
+    pub(super) start: u64,
+    /// The events of one iteration.
+    pub(super) body: u64,
+    /// How many iterations.
+    pub(super) times: u64,
+}
+
+impl Run {
+    fn end(&self) -> u64 {
+        self.start + self.times * self.body
+    }
+
+    fn events(&self) -> u64 {
+        self.times * self.body
+    }
+}
+
+/// A process in a joint loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Member {
+    pub(super) stream: u32,
+    /// The position of the first event.
+    pub(super) start: u64,
+    /// The events of one joint iteration.
+    pub(super) body: u64,
+}
+
+/// What several processes repeat together.
+#[derive(Clone, Debug)]
+pub(super) struct JointLoop {
+    /// By streams.
+    pub(super) members: Vec<Member>,
+    /// How many joint iterations.
+    pub(super) times: u64,
+    /// The joint loop in whose first iteration it is.
+    pub(super) within: Option<usize>,
+    /// Channels with messages in flight at every cut, and how many; negative if they are
+    /// received before they are sent.
+    pub(super) in_flight: Vec<(u32, i64)>,
+}
+
+/// The part of the processes that is searched: a stretch of each, and how many messages of
+/// channels are in flight at its begin.
+#[derive(Clone, Debug, Default)]
+struct Scope {
+    stretches: BTreeMap<u32, (u64, u64)>,
+    in_flight: HashMap<u32, i64>,
+}
+
+impl Scope {
+    fn of_member(&self, stream: u32) -> Option<(u64, u64)> {
+        self.stretches.get(&stream).copied()
+    }
+
+    /// The iterations of a loop that lie in the scope, if they are two or more.
+    fn clipped(&self, stream: u32, nest: &LoopCollapsed, instance: &LoopInstance) -> Option<Run> {
+        let (from, to) = self.of_member(stream)?;
+        let (body, all) = (nest.body_events(instance.found), nest.loops()[instance.found].times);
+        let skipped = from.saturating_sub(instance.start).div_ceil(body);
+        let start = instance.start + skipped * body;
+        let times = all.checked_sub(skipped)?.min(to.checked_sub(start)? / body);
+        let run = Run { stream, found: instance.found, start, body, times };
+        (times >= 2).then_some(run)
+    }
+}
+
+/// Loops in iterations of others that are tried, beyond those in their first iterations.
+const MOST_INSTANCES: u64 = 1 << 18;
+
+/// The joint loops of processes; those in which another lies come before it.
+pub(super) fn joint_loops(processes: &Processes<'_>, table: &ChannelTable) -> Vec<JointLoop> {
+    let whole = |(stream, trace): (usize, &std::sync::Arc<super::ProcessTrace>)| {
+        (stream as u32, (0, trace.nest().length()))
+    };
+    let stretches = processes.traces().iter().enumerate().map(whole).collect();
+    let mut search = Search { processes, table, found: Vec::new(), instances: MOST_INSTANCES };
+    search.within(&Scope { stretches, in_flight: HashMap::new() }, None);
+    search.found
+}
+
+struct Search<'p, 'a> {
+    processes: &'p Processes<'a>,
+    table: &'p ChannelTable,
+    found: Vec<JointLoop>,
+    /// How many more loops in later iterations may be tried.
+    instances: u64,
+}
+
+/// A run that is to be tried: the largest first, of equals that of the first stream.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Seed {
+    events: u64,
+    order: std::cmp::Reverse<(u32, u64, usize)>,
+    run: Run,
+}
+
+impl Seed {
+    fn new(run: Run) -> Self {
+        Self { events: run.events(), order: std::cmp::Reverse((run.stream, run.start, run.found)), run }
+    }
+}
+
+impl Search<'_, '_> {
+    fn nest(&self, stream: u32) -> &LoopCollapsed {
+        self.processes.traces()[stream as usize].nest()
+    }
+
+    fn within(&mut self, scope: &Scope, around: Option<usize>) {
+        let mut seeds = self.outermost(scope);
+        let mut taken = Taken::default();
+        let first = self.found.len();
+        while let Some(Seed { run, .. }) = seeds.pop() {
+            if self.table.streams[run.stream as usize].of_loop(run.found).is_empty() || taken.holds(run) {
+                continue;
+            }
+            let grown = Growing::new(self.processes, self.table, scope).grow(run);
+            let free = grown.filter(|joint| {
+                joint.members.iter().all(|member| taken.is_free(member.stream, whole(member, joint.times)))
+            });
+            match free {
+                Some(joint) => {
+                    joint
+                        .members
+                        .iter()
+                        .for_each(|member| taken.add(member.stream, whole(member, joint.times)));
+                    self.found.push(JointLoop { within: around, ..joint });
+                }
+                None => self.take_apart(run, &mut seeds),
+            }
+        }
+        for index in first..self.found.len() {
+            let joint = &self.found[index];
+            let stretch = |member: &Member| (member.stream, (member.start, member.start + member.body));
+            let mut in_flight = scope.in_flight.clone();
+            for &(channel, messages) in &joint.in_flight {
+                *in_flight.entry(channel).or_default() += messages;
+            }
+            let inside = Scope { stretches: joint.members.iter().map(stretch).collect(), in_flight };
+            self.within(&inside, Some(index));
+        }
+    }
+
+    /// The outermost loops of a scope.
+    fn outermost(&self, scope: &Scope) -> BinaryHeap<Seed> {
+        let mut seeds = BinaryHeap::new();
+        for (&stream, &(start, end)) in &scope.stretches {
+            let nest = self.nest(stream);
+            for piece in nest.pieces(start, end) {
+                if let Piece::Loop { found, times, start } = piece {
+                    seeds.push(Seed::new(Run { stream, found, start, body: nest.body_events(found), times }));
+                }
+            }
+        }
+        seeds
+    }
+
+    /// Instead of a loop, the loops in each of its iterations.
+    fn take_apart(&mut self, run: Run, seeds: &mut BinaryHeap<Seed>) {
+        let nest = self.processes.traces()[run.stream as usize].nest();
+        let begin = nest.position(nest.loops()[run.found].start as usize);
+        for found in nest.loops_inside(run.found) {
+            let offset = nest.position(nest.loops()[found].start as usize) - begin;
+            let inside = Run {
+                stream: run.stream,
+                found,
+                start: run.start + offset,
+                body: nest.body_events(found),
+                times: nest.loops()[found].times,
+            };
+            let later = (run.times - 1).min(self.instances);
+            self.instances -= later;
+            let at = |iteration: u64| Run { start: inside.start + iteration * run.body, ..inside };
+            seeds.extend((0..=later).map(|iteration| Seed::new(at(iteration))));
+        }
+    }
+}
+
+/// All iterations of a member.
+fn whole(member: &Member, times: u64) -> (u64, u64) {
+    (member.start, member.start + times * member.body)
+}
+
+/// Stretches of streams that joint loops have, without overlaps.
+#[derive(Default)]
+struct Taken {
+    by_stream: HashMap<u32, BTreeMap<u64, u64>>,
+}
+
+impl Taken {
+    fn add(&mut self, stream: u32, (start, end): (u64, u64)) {
+        self.by_stream.entry(stream).or_default().insert(start, end);
+    }
+
+    fn is_free(&self, stream: u32, (start, end): (u64, u64)) -> bool {
+        let before = self.by_stream.get(&stream).and_then(|taken| taken.range(..end).next_back());
+        before.is_none_or(|(_, &behind)| behind <= start)
+    }
+
+    /// Whether all of a run is in one of them.
+    fn holds(&self, run: Run) -> bool {
+        let before = self.by_stream.get(&run.stream).and_then(|taken| taken.range(..=run.start).next_back());
+        before.is_some_and(|(_, &end)| run.end() <= end)
+    }
+}

@@ -1,0 +1,140 @@
+//! Communication patterns: what several processes do together, again and again.
+//!
+//! Occurrences in which every process does the same, loops inside counted once, are one
+//! pattern.
+
+use super::processes::Processes;
+use crate::{StreamId, Symbol};
+use hashbrown::{HashMap, HashSet};
+
+/// A stretch of a stream, by positions among the events that are examined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Part {
+    /// The stream.
+    pub stream: StreamId,
+    /// The position of the first event.
+    pub start: u64,
+    /// The one behind the last.
+    pub end: u64,
+}
+
+/// One place of a pattern: a stretch of each process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Occurrence {
+    /// The stretches, by rank. Where it is repeated, of the first time.
+    pub parts: Vec<Part>,
+    /// How often it is repeated there.
+    pub times: u64,
+    /// How often directly after one another, if it is a joint loop.
+    pub in_a_row: u64,
+    /// Messages that cross its borders: those with only one end inside, or with the other end
+    /// in another repetition.
+    pub crossing: u64,
+}
+
+/// A repeated exchange of several processes.
+#[derive(Clone, Debug)]
+pub struct CommunicationPattern {
+    /// Where it occurs, first places first. What the processes do is the same in all.
+    pub occurrences: Vec<Occurrence>,
+    /// How often it occurs, all repetitions counted.
+    pub count: u64,
+    /// How many events one occurrence is, of all processes.
+    pub events: u64,
+    /// How many events all of its occurrences are.
+    pub explains: u64,
+    /// The same, but inner loops whose counts vary count once.
+    pub weight: u64,
+    /// Messages that cross the borders of an occurrence, at most. 0 if it is closed: every
+    /// message has both ends in it.
+    pub crossing: u64,
+}
+
+impl CommunicationPattern {
+    /// The stretches of the first place.
+    pub fn parts(&self) -> &[Part] {
+        &self.occurrences[0].parts
+    }
+}
+
+/// The patterns so far.
+#[derive(Default)]
+pub(super) struct Distinct {
+    occurrences: Vec<Vec<Occurrence>>,
+    by_content: HashMap<Vec<(StreamId, u32)>, usize, foldhash::fast::RandomState>,
+    known: HashSet<Vec<Part>, foldhash::fast::RandomState>,
+    /// Sequences of events, numbered.
+    sequences: HashMap<Vec<Symbol>, u32, foldhash::fast::RandomState>,
+}
+
+impl Distinct {
+    pub(super) fn add(&mut self, processes: &Processes<'_>, mut occurrence: Occurrence) {
+        // Topologies are those of ranks, in whichever order their streams come.
+        let rank = |part: &Part| processes.communicators.rank(part.stream.index());
+        occurrence.parts.sort_unstable_by_key(|part| (rank(part), *part));
+        // The same family can be found from several places.
+        if !self.known.insert(occurrence.parts.clone()) {
+            return;
+        }
+        let mut content = Vec::with_capacity(occurrence.parts.len());
+        for part in &occurrence.parts {
+            let shown = processes.traces()[part.stream.index()].shown();
+            let symbols = shown.symbols_of(&shown.pieces(part.start, part.end));
+            let next = self.sequences.len() as u32;
+            content.push((part.stream, *self.sequences.entry(symbols).or_insert(next)));
+        }
+        let next = self.occurrences.len();
+        let pattern = *self.by_content.entry(content).or_insert(next);
+        if pattern == next {
+            self.occurrences.push(Vec::new());
+        }
+        self.occurrences[pattern].push(occurrence);
+    }
+
+    /// The heaviest first.
+    pub(super) fn patterns(self, processes: &Processes<'_>) -> Vec<CommunicationPattern> {
+        // What has one place only is a joint loop, or a part of one.
+        let recurs = |all: &Vec<Occurrence>| all.len() > 1 || all.iter().any(|one| one.in_a_row > 1);
+        let mut patterns: Vec<CommunicationPattern> =
+            self.occurrences.into_iter().filter(recurs).map(|all| pattern(processes, all)).collect();
+        let by_rank = |pattern: &CommunicationPattern| {
+            let rank = |part: &Part| (processes.communicators.rank(part.stream.index()), *part);
+            pattern.parts().iter().map(rank).collect::<Vec<_>>()
+        };
+        patterns.sort_by(|a, b| {
+            b.weight
+                .cmp(&a.weight)
+                .then(b.events.cmp(&a.events))
+                .then(b.parts().len().cmp(&a.parts().len()))
+                .then_with(|| by_rank(a).cmp(&by_rank(b)))
+        });
+        patterns
+    }
+}
+
+fn pattern(processes: &Processes<'_>, mut occurrences: Vec<Occurrence>) -> CommunicationPattern {
+    occurrences.sort_by(|a, b| a.parts.cmp(&b.parts));
+    let (mut fewest, mut most, mut count, mut explains) = (u64::MAX, 0, 0u64, 0u64);
+    for occurrence in &occurrences {
+        let events = events_of(occurrence);
+        (fewest, most) = (fewest.min(events), most.max(events));
+        count = count.saturating_add(occurrence.times);
+        explains = explains.saturating_add(events.saturating_mul(occurrence.times));
+    }
+    let events = events_of(&occurrences[0]);
+    let written = |part: &Part| {
+        let shown = processes.traces()[part.stream.index()].shown();
+        shown.indices(&shown.pieces(part.start, part.end)).count() as u64
+    };
+    let weight = match fewest == most {
+        true => explains,
+        false => count.saturating_mul(occurrences[0].parts.iter().map(written).sum()),
+    };
+    let crossing = occurrences.iter().map(|occurrence| occurrence.crossing).max().unwrap_or(0);
+    CommunicationPattern { events, occurrences, count, explains, weight, crossing }
+}
+
+/// How many events an occurrence has, of all processes.
+fn events_of(occurrence: &Occurrence) -> u64 {
+    occurrence.parts.iter().map(|part| part.end - part.start).fold(0, u64::saturating_add)
+}

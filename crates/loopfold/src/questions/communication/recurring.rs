@@ -1,0 +1,393 @@
+//! Stretches of several processes that occur again, outside of joint loops or inside of one
+//! joint iteration.
+//!
+//! It begins with a stretch of one process that occurs again, a *place*. The **closure** of a
+//! place is the smallest family of stretches, one for each process, that has it and the other
+//! end of every message in it. Where a process is added, and a place of it that holds what is
+//! needed occurs as often as the first place, that place is taken. A closure that would cut
+//! through a joint loop that is larger is none, nor one that has far more of a process than the
+//! first place has. Families in which every process does the same are one pattern. A place is in one family
+//! only: that of the place whose repetitions are most events.
+//!
+//! Time: O(events of the families × log² n); memory is that of the result.
+
+use super::channels::{ChannelTable, Side};
+use super::joint::JointLoop;
+use super::pattern::{Occurrence, Part};
+use super::processes::Processes;
+use crate::StreamId;
+use crate::questions::patterns::{Holders, LoopCollapsed, LoopInstance, RecurringPlace};
+use hashbrown::HashMap;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// A stretch by positions.
+type Stretch = (u64, u64);
+
+/// How much more of a process than of the first one may be in a family.
+const MOST_TIMES_LONGER: u64 = 8;
+const MOST_LONGER: u64 = 64;
+/// Channels that are followed for one family.
+const MOST_STEPS: usize = 1 << 14;
+/// Places that are looked at for one that holds what is needed.
+const MOST_SEEN: usize = 16;
+
+/// The families of all places.
+pub(super) fn recurring(
+    processes: &Processes<'_>,
+    table: &ChannelTable,
+    joint: &[JointLoop],
+    places: &[Vec<RecurringPlace>],
+) -> Vec<Occurrence> {
+    let mut search = Search {
+        processes,
+        table,
+        joint: JointStretches::of(joint),
+        places: places.iter().enumerate().map(|(stream, all)| Places::of(processes, stream, all)).collect(),
+    };
+    let mut found = Vec::new();
+    for (stream, place) in search.seeds() {
+        if !search.places[stream as usize].is_used[place as usize] {
+            found.extend(search.family(stream, place));
+        }
+    }
+    found
+}
+
+/// The places of a stream.
+struct Places {
+    /// The shortest first.
+    holders: Holders<u64>,
+    is_used: Vec<bool>,
+    by_bounds: HashMap<(u32, u32), u32>,
+}
+
+impl Places {
+    fn of(processes: &Processes<'_>, stream: usize, all: &[RecurringPlace]) -> Self {
+        let mut sorted: Vec<(u32, u32, u64)> =
+            all.iter().map(|place| (place.start, place.end, place.count)).collect();
+        sorted.sort_unstable_by_key(|&(start, end, count)| (end - start, start, Reverse(count)));
+        sorted.dedup_by_key(|&mut (start, end, _)| (start, end));
+        let holders = Holders::new(processes.traces()[stream].shown().symbols().len(), sorted);
+        let bounds = holders.all().iter().map(|&(start, end, _)| (start, end));
+        let by_bounds = bounds.zip(0..).collect();
+        Self { is_used: vec![false; holders.all().len()], by_bounds, holders }
+    }
+}
+
+struct Search<'p, 'a> {
+    processes: &'p Processes<'a>,
+    table: &'p ChannelTable,
+    joint: JointStretches<'p>,
+    places: Vec<Places>,
+}
+
+impl<'p> Search<'p, '_> {
+    fn shown(&self, stream: u32) -> &'p LoopCollapsed {
+        self.processes.traces()[stream as usize].shown()
+    }
+
+    fn nest(&self, stream: u32) -> &'p LoopCollapsed {
+        self.processes.traces()[stream as usize].nest()
+    }
+
+    /// All places of two events or more, those first that are most events with all that is
+    /// repeated, not counting loops inside.
+    fn seeds(&self) -> Vec<(u32, u32)> {
+        let mut seeds: Vec<(u64, u32, u32, u32)> = Vec::new();
+        for (stream, places) in self.places.iter().enumerate() {
+            let rank = self.processes.communicators.rank(stream);
+            for (place, &(start, end, _)) in (0..).zip(places.holders.all()) {
+                if end - start >= 2 {
+                    let times = self.shown(stream as u32).times(start as usize, end as usize);
+                    seeds.push((times.saturating_mul((end - start).into()), rank, stream as u32, place));
+                }
+            }
+        }
+        seeds.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.cmp(b)));
+        seeds.into_iter().map(|(_, _, stream, place)| (stream, place)).collect()
+    }
+
+    /// The positions of a place.
+    fn stretch(&self, stream: u32, place: u32) -> Stretch {
+        let (start, end, _) = self.places[stream as usize].holders.all()[place as usize];
+        let shown = self.shown(stream);
+        let first = shown.first(start as usize, end as usize);
+        (first, first + shown.events(start as usize, end as usize))
+    }
+
+    /// The occurrence that has a place, if its closure is one.
+    fn family(&mut self, stream: u32, place: u32) -> Option<Occurrence> {
+        let count = self.places[stream as usize].holders.all()[place as usize].2;
+        let first = self.stretch(stream, place);
+        let Inside::Of(around) = self.joint.inside(stream, first) else { return None };
+        let closure = Closure::new(self, stream, first, Some(count)).close();
+        let closure = closure.filter(|closure| self.fits(closure, around)).or_else(|| {
+            let smallest = Closure::new(self, stream, first, None).close();
+            smallest.filter(|closure| self.fits(closure, around))
+        })?;
+        let Closure { stretches, crossing, .. } = closure;
+        for (&stream, &stretch) in &stretches {
+            self.use_place(stream, stretch);
+        }
+        if stretches.len() < 2 {
+            return None;
+        }
+        let part = |(&stream, &(start, end)): (&u32, &Stretch)| {
+            StreamId::new(stream as usize).ok().map(|stream| Part { stream, start, end })
+        };
+        let repeated = self.repeated(&stretches, around);
+        let times = around.map_or(1, |around| self.joint.times(around)).saturating_mul(repeated);
+        let parts = stretches.iter().map(part).collect::<Option<_>>()?;
+        Some(Occurrence { parts, times, in_a_row: repeated, crossing })
+    }
+
+    /// Whether a family lies in the same joint iteration, and cuts through nothing.
+    fn fits(&self, closure: &Closure<'_, '_>, around: Option<usize>) -> bool {
+        closure.stretches.iter().all(|(&stream, &stretch)| {
+            matches!(self.joint.inside(stream, stretch), Inside::Of(inside) if inside == around)
+        })
+    }
+
+    /// A place that is a part of a family begins no other one.
+    fn use_place(&mut self, stream: u32, (start, end): Stretch) {
+        let shown = self.shown(stream);
+        let indices = shown.index_at(start).zip(end.checked_sub(1).and_then(|last| shown.index_at(last)));
+        let Some((first, last)) = indices else { return };
+        let places = &mut self.places[stream as usize];
+        if let Some(&place) = places.by_bounds.get(&(first as u32, last as u32 + 1)) {
+            places.is_used[place as usize] = true;
+        }
+    }
+
+    /// How often a family is repeated by loops around it which no joint loop has: if all of its
+    /// processes have one, with the same number of messages at both ends of each channel.
+    fn repeated(&self, stretches: &BTreeMap<u32, Stretch>, around: Option<usize>) -> u64 {
+        let mut loops: HashMap<u32, usize> = HashMap::new();
+        let mut times = u64::MAX;
+        for (&stream, &stretch) in stretches {
+            let Some(found) = self.loop_around(stream, stretch, around) else { return 1 };
+            times = times.min(self.nest(stream).loops()[found].times);
+            loops.insert(stream, found);
+        }
+        let fits = stretches.keys().all(|&stream| {
+            let inside = self.table.streams[stream as usize].of_loop(loops[&stream]);
+            inside.iter().all(|&(number, each)| {
+                let channel = self.table.channel(self.table.end(stream, number));
+                channel.ends.iter().all(|&(_, other, number)| {
+                    loops.get(&other).is_none_or(|&found| self.table.end(other, number).each(found) == each)
+                })
+            })
+        });
+        if fits { times } else { 1 }
+    }
+
+    /// The innermost loop with a stretch in its first iteration, inside of a joint iteration.
+    fn loop_around(&self, stream: u32, (start, end): Stretch, around: Option<usize>) -> Option<usize> {
+        let nest = self.nest(stream);
+        let located = nest.locate(start)?;
+        let holds = |instance: &&LoopInstance| {
+            let body = nest.body_events(instance.found);
+            instance.iteration == 0 && end <= instance.start + body
+        };
+        let found = located.around.iter().rev().find(holds)?;
+        let behind = found.start + nest.body_events(found.found) * nest.loops()[found.found].times;
+        let is_inside = around.is_none_or(|around| self.joint.has(around, stream, (found.start, behind)));
+        is_inside.then_some(found.found)
+    }
+}
+
+/// Where joint loops are in the streams.
+struct JointStretches<'p> {
+    joint: &'p [JointLoop],
+    /// By stream and by the joint loop around them: from where to where all iterations are, and
+    /// which one it is.
+    by_place: HashMap<(u32, Option<usize>), LoopStretches>,
+}
+
+/// Where joint loops of a stream begin, where they end, and which they are.
+type LoopStretches = BTreeMap<u64, (u64, usize)>;
+
+/// Where a stretch is.
+enum Inside {
+    /// In one iteration of a joint loop, or in none.
+    Of(Option<usize>),
+    /// It cuts through a joint loop, or is one of its iterations.
+    Cuts,
+}
+
+impl<'p> JointStretches<'p> {
+    fn of(joint: &'p [JointLoop]) -> Self {
+        let mut by_place: HashMap<(u32, Option<usize>), LoopStretches> = HashMap::new();
+        for (index, found) in joint.iter().enumerate() {
+            for member in &found.members {
+                let end = member.start + member.body * found.times;
+                let places = by_place.entry((member.stream, found.within)).or_default();
+                places.insert(member.start, (end, index));
+            }
+        }
+        Self { joint, by_place }
+    }
+
+    /// How often a joint loop iterates in all.
+    fn times(&self, index: usize) -> u64 {
+        let around = self.joint[index].within.map_or(1, |around| self.times(around));
+        around.saturating_mul(self.joint[index].times)
+    }
+
+    fn first_iteration(&self, index: usize, stream: u32) -> Option<Stretch> {
+        let member = self.joint[index].members.iter().find(|member| member.stream == stream)?;
+        Some((member.start, member.start + member.body))
+    }
+
+    /// Whether a stretch lies in the first iteration of a joint loop.
+    fn has(&self, index: usize, stream: u32, (start, end): Stretch) -> bool {
+        self.first_iteration(index, stream).is_some_and(|(from, to)| from <= start && end <= to)
+    }
+
+    fn inside(&self, stream: u32, (start, end): Stretch) -> Inside {
+        let mut around = None;
+        'inwards: loop {
+            let Some(places) = self.by_place.get(&(stream, around)) else { return Inside::Of(around) };
+            let overlapping = places.range(..end).rev().take_while(|&(_, &(behind, _))| behind > start);
+            for (&from, &(behind, index)) in overlapping {
+                // It may hold a joint loop, and take a part of one that is smaller than itself.
+                if (start <= from && behind <= end) || behind - from < end - start {
+                    continue;
+                }
+                let Some((_, first_end)) = self.first_iteration(index, stream) else { return Inside::Cuts };
+                if from <= start && end <= first_end && (start, end) != (from, first_end) {
+                    around = Some(index);
+                    continue 'inwards;
+                }
+                return Inside::Cuts;
+            }
+            return Inside::Of(around);
+        }
+    }
+}
+
+/// A family while it grows.
+struct Closure<'s, 'p> {
+    search: &'s Search<'p, 'p>,
+    stretches: BTreeMap<u32, Stretch>,
+    /// Streams whose messages are to be followed.
+    next: Vec<u32>,
+    /// How often the first place occurs, if places that occur as often are taken.
+    count: Option<u64>,
+    longest: u64,
+    steps: usize,
+    /// Messages that were never completed.
+    crossing: u64,
+}
+
+impl<'s, 'p> Closure<'s, 'p> {
+    fn new(search: &'s Search<'p, 'p>, stream: u32, first: Stretch, count: Option<u64>) -> Self {
+        Self {
+            search,
+            stretches: BTreeMap::from([(stream, first)]),
+            next: vec![stream],
+            count,
+            longest: (first.1 - first.0).saturating_mul(MOST_TIMES_LONGER).saturating_add(MOST_LONGER),
+            steps: MOST_STEPS,
+            crossing: 0,
+        }
+    }
+
+    /// Returns `None` if it gets too large.
+    fn close(mut self) -> Option<Self> {
+        while let Some(stream) = self.next.pop() {
+            self.follow(stream)?;
+        }
+        self.crossing = self.stretches.keys().map(|&stream| self.uncompleted(stream)).sum();
+        Some(self)
+    }
+
+    /// The ends of channels in a stretch, and the numbers of their messages.
+    fn ends(&self, stream: u32) -> Vec<(u32, Stretch)> {
+        let trace = &self.search.processes.traces()[stream as usize];
+        let nest = trace.nest();
+        let (start, end) = self.stretches[&stream];
+        let of_stream = &self.search.table.streams[stream as usize];
+        let pieces = nest.pieces(start, end);
+        let mut numbers: Vec<u32> =
+            nest.indices(&pieces).flat_map(|index| of_stream.of_kind(trace.kind(index))).copied().collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let range = |number: u32| {
+            let of_end = self.search.table.end(stream, number);
+            (number, (of_end.before_position(nest, start), of_end.before_position(nest, end)))
+        };
+        numbers.into_iter().map(range).collect()
+    }
+
+    /// Adds the other ends of what a stream has.
+    fn follow(&mut self, stream: u32) -> Option<()> {
+        let search = self.search;
+        for (number, (first, behind)) in self.ends(stream) {
+            self.steps = self.steps.checked_sub(1)?;
+            let end = search.table.end(stream, number);
+            let channel = search.table.channel(end);
+            for &(side, other, number) in &channel.ends {
+                if side == end.side && (side != Side::Member || other == stream) {
+                    continue;
+                }
+                let there = search.table.end(other, number);
+                // What is received from anyone is followed from nowhere.
+                if !channel.is_ordered() || there.total <= first {
+                    continue;
+                }
+                let nest = search.nest(other);
+                let last = behind.min(there.total) - 1;
+                let hull = (there.position(nest, first)?, there.position(nest, last)? + 1);
+                self.add(other, hull)?;
+            }
+        }
+        Some(())
+    }
+
+    fn add(&mut self, stream: u32, hull: Stretch) -> Option<()> {
+        let grown = match self.stretches.get(&stream) {
+            Some(&(start, end)) if start <= hull.0 && hull.1 <= end => return Some(()),
+            Some(&(start, end)) => (start.min(hull.0), end.max(hull.1)),
+            None => self.place_around(stream, hull).unwrap_or(hull),
+        };
+        if grown.1 - grown.0 > self.longest {
+            return None;
+        }
+        self.stretches.insert(stream, grown);
+        if !self.next.contains(&stream) {
+            self.next.push(stream);
+        }
+        Some(())
+    }
+
+    /// The largest place around a stretch that occurs as often as the first place.
+    fn place_around(&self, stream: u32, hull: Stretch) -> Option<Stretch> {
+        let count = self.count?;
+        let shown = self.search.shown(stream);
+        let index = shown.index_at(hull.0)?;
+        let places = &self.search.places[stream as usize];
+        let holding = places.holders.of(index).iter().rev().take(MOST_SEEN);
+        let mut fitting = holding.filter(|&&place| places.holders.all()[place as usize].2 == count);
+        fitting.find_map(|&place| {
+            let stretch = self.search.stretch(stream, place);
+            (stretch.0 <= hull.0 && hull.1 <= stretch.1).then_some(stretch)
+        })
+    }
+
+    /// Messages of a stream whose other end does not exist.
+    fn uncompleted(&self, stream: u32) -> u64 {
+        let table = self.search.table;
+        let missing = |(number, (first, behind)): (u32, Stretch)| {
+            let end = table.end(stream, number);
+            let channel = table.channel(end);
+            if !channel.is_ordered() || end.side == Side::Member {
+                return 0;
+            }
+            let there = channel.other(end.side).map_or(0, |(other, number)| table.end(other, number).total);
+            behind.saturating_sub(first.max(there))
+        };
+        self.ends(stream).into_iter().map(missing).sum()
+    }
+}

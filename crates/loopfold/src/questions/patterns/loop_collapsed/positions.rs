@@ -1,0 +1,186 @@
+//! Stretches of a stream by positions, in its loop-collapsed form: which symbol is at a
+//! position and in which iterations of the loops around it, and the pieces of a stretch, with
+//! the loops that it cuts through taken apart.
+//!
+//! A look-up costs O(log² n). A stretch costs that for each of its pieces; whole iterations of
+//! a loop are one piece.
+
+use super::{LoopCollapsed, NONE};
+use crate::Symbol;
+use crate::questions::nest::{Nest, Node};
+
+/// What is at a position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::questions) struct Located {
+    /// The symbol, by its index.
+    pub(in crate::questions) index: usize,
+    /// The loops around it, outermost first.
+    pub(in crate::questions) around: Vec<LoopInstance>,
+}
+
+/// One execution of a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::questions) struct LoopInstance {
+    /// The loop, by its index among the loops.
+    pub(in crate::questions) found: usize,
+    /// The position of its first event.
+    pub(in crate::questions) start: u64,
+    /// The iteration that was located, from 0.
+    pub(in crate::questions) iteration: u64,
+}
+
+/// A piece of a stretch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::questions) enum Piece {
+    /// A symbol, by its index.
+    Symbol(usize),
+    /// Whole iterations of a loop, two or more.
+    Loop {
+        /// The loop, by its index among the loops.
+        found: usize,
+        /// How many iterations.
+        times: u64,
+        /// The position of the first.
+        start: u64,
+    },
+}
+
+impl LoopCollapsed {
+    /// How many events one iteration of a loop is, with the loops inside it written out.
+    pub(in crate::questions) fn body_events(&self, found: usize) -> u64 {
+        self.inner[found].added / (self.loops[found].times - 1)
+    }
+
+    /// The loop that is directly around a loop.
+    pub(in crate::questions) fn outer(&self, found: usize) -> Option<usize> {
+        let outer = self.inner[found].outer;
+        (outer != NONE).then_some(outer as usize)
+    }
+
+    /// The loops around a symbol, outermost first.
+    pub(in crate::questions) fn loops_around(&self, index: usize) -> Vec<usize> {
+        let mut around: Vec<usize> = self.around(index).collect();
+        around.reverse();
+        around
+    }
+
+    /// The loops directly inside a loop, in order.
+    pub(in crate::questions) fn loops_inside(&self, found: usize) -> impl Iterator<Item = usize> + '_ {
+        let end = self.loops[found].end;
+        let after = self.loops[found + 1..].iter().take_while(move |inside| inside.start < end).count();
+        (found + 1..found + 1 + after).filter(move |&inside| self.outer(inside) == Some(found))
+    }
+
+    /// What is at a position. Returns `None` past the end.
+    pub(in crate::questions) fn locate(&self, position: u64) -> Option<Located> {
+        let index = self.index_at(position)?;
+        let (mut rest, mut shift) = (position, 0);
+        let instance = |found: usize| {
+            let first = self.position(self.loops[found].start as usize);
+            let body = self.body_events(found);
+            let iteration = (rest - first) / body;
+            let start = first + shift;
+            rest -= iteration * body;
+            shift += iteration * body;
+            LoopInstance { found, start, iteration }
+        };
+        let around = self.loops_around(index).into_iter().map(instance).collect();
+        Some(Located { index, around })
+    }
+
+    /// The pieces of the stretch from a position to before another one.
+    pub(in crate::questions) fn pieces(&self, start: u64, end: u64) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut at = start;
+        while at < end {
+            let Some(located) = self.locate(at) else { break };
+            let whole = located.around.iter().find_map(|instance| {
+                let body = self.body_events(instance.found);
+                let is_at_border = at == instance.start + instance.iteration * body;
+                let left = self.loops[instance.found].times - instance.iteration;
+                let times = left.min((end - at) / body);
+                (is_at_border && times >= 2).then_some((instance.found, times, body))
+            });
+            match whole {
+                Some((found, times, body)) => {
+                    pieces.push(Piece::Loop { found, times, start: at });
+                    at += times * body;
+                }
+                None if located.around.is_empty() => {
+                    // Up to the next loop there is nothing to take apart.
+                    let next = self.loops.partition_point(|found| found.start as usize <= located.index);
+                    let behind =
+                        self.loops.get(next).map_or(self.symbols.len(), |found| found.start as usize);
+                    let room = usize::try_from(end - at).unwrap_or(usize::MAX);
+                    let symbols = located.index..behind.min(located.index.saturating_add(room));
+                    at += symbols.len() as u64;
+                    pieces.extend(symbols.map(Piece::Symbol));
+                }
+                None => {
+                    pieces.push(Piece::Symbol(located.index));
+                    at += 1;
+                }
+            }
+        }
+        pieces
+    }
+
+    /// The indices of the symbols in pieces, those of loops once, in order.
+    pub(in crate::questions) fn indices<'p>(
+        &'p self,
+        pieces: &'p [Piece],
+    ) -> impl Iterator<Item = usize> + 'p {
+        pieces.iter().flat_map(|piece| match *piece {
+            Piece::Symbol(index) => index..index + 1,
+            Piece::Loop { found, .. } => self.loops[found].start as usize..self.loops[found].end as usize,
+        })
+    }
+
+    /// The symbols in pieces, those of loops once.
+    pub(in crate::questions) fn symbols_of(&self, pieces: &[Piece]) -> Vec<Symbol> {
+        self.indices(pieces).map(|index| self.symbols[index]).collect()
+    }
+
+    /// The stretch from a position to before another one as a nest, cut behind this many
+    /// symbols; how many events the rest is, is in the last node.
+    pub fn nest_between(&self, start: u64, end: u64, longest: usize) -> Nest {
+        let mut nodes: Vec<Node> = Vec::new();
+        let mut room = longest;
+        let mut at = start;
+        for piece in self.pieces(start, end) {
+            if room == 0 {
+                break;
+            }
+            match piece {
+                Piece::Symbol(index) => {
+                    nodes.push(Node::Event(self.symbols[index]));
+                    (room, at) = (room - 1, at + 1);
+                }
+                Piece::Loop { found, times, .. } => {
+                    let (first, behind) = (self.loops[found].start as usize, self.loops[found].end as usize);
+                    if behind - first > room {
+                        break;
+                    }
+                    let inside = self.nest(first, behind);
+                    let (begin, body) = (nodes.len() + 1, self.body_events(found));
+                    let behind_it = begin + inside.nodes.len();
+                    nodes.push(Node::Loop { times, length: body, end: behind_it });
+                    nodes.extend(inside.nodes.into_iter().map(|node| moved(node, begin)));
+                    (room, at) = (room - (behind - first), at + times * body);
+                }
+            }
+        }
+        if at < end {
+            nodes.push(Node::LeftOut(end - at));
+        }
+        Nest { nodes }
+    }
+}
+
+/// A node of a nest that is put behind so many others.
+fn moved(node: Node, by: usize) -> Node {
+    match node {
+        Node::Loop { times, length, end } => Node::Loop { times, length, end: end + by },
+        other => other,
+    }
+}
