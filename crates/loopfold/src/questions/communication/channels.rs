@@ -92,6 +92,12 @@ impl End {
         Self { channel, side, at: Vec::new(), before: Vec::new(), each: Vec::new(), total: 0 }
     }
 
+    /// The messages of first occurrences of events: the events' indices, and the numbers of the
+    /// messages.
+    pub(super) fn first_occurrences(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+        self.at.iter().copied().zip(self.before.iter().copied())
+    }
+
     /// How many messages one iteration of a loop has.
     pub(super) fn each(&self, found: usize) -> u64 {
         let found = self.each.binary_search_by_key(&(found as u32), |&(known, _)| known);
@@ -108,20 +114,15 @@ impl End {
     pub(super) fn before(&self, nest: &LoopCollapsed, located: &Located) -> u64 {
         let last = self.at.partition_point(|&index| (index as usize) < located.index);
         let before = last.checked_sub(1).map_or(0, |last| {
-            let ended = nest.loops_around(self.at[last] as usize).into_iter();
-            let mut ended = ended.filter(|&found| nest.loops()[found].end as usize <= located.index);
-            match ended.next() {
+            let around = nest.around(self.at[last] as usize);
+            let ended = around.take_while(|&found| nest.loops()[found].end as usize <= located.index);
+            match ended.last() {
                 Some(found) => self.before_loop(nest, found) + self.each(found) * nest.loops()[found].times,
                 None => self.before[last] + 1,
             }
         });
         let iterations = located.around.iter().map(|instance| instance.iteration * self.each(instance.found));
         before + iterations.sum::<u64>()
-    }
-
-    /// How many messages come before a position.
-    pub(super) fn before_position(&self, nest: &LoopCollapsed, position: u64) -> u64 {
-        nest.locate(position).map_or(self.total, |located| self.before(nest, &located))
     }
 
     /// The position of the n-th message. Returns `None` if there are fewer.
@@ -134,12 +135,12 @@ impl End {
             let last = self.before.partition_point(|&before| before <= nth) - 1;
             let index = self.at[last] as usize;
             // Behind the first iteration of a loop it is what it would be in the first; the
-            // outermost loop comes first.
-            let later = nest.loops_around(index).into_iter().find_map(|found| {
+            // outermost loop comes last.
+            let later = nest.around(index).filter_map(|found| {
                 let (before, each) = (self.before_loop(nest, found), self.each(found));
                 (nth - before >= each).then_some((before, each, nest.body_events(found)))
             });
-            let Some((before, each, body)) = later else { return Some(nest.position(index) + shift) };
+            let Some((before, each, body)) = later.last() else { return Some(nest.position(index) + shift) };
             shift += (nth - before) / each * body;
             nth = before + (nth - before) % each;
         }

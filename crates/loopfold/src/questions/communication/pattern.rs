@@ -5,7 +5,7 @@
 
 use super::processes::Processes;
 use crate::{StreamId, Symbol};
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
 /// A stretch of a stream, by positions among the events that are examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,7 +62,6 @@ impl CommunicationPattern {
 pub(super) struct Distinct {
     occurrences: Vec<Vec<Occurrence>>,
     by_content: HashMap<Vec<(StreamId, u32)>, usize, foldhash::fast::RandomState>,
-    known: HashSet<Vec<Part>, foldhash::fast::RandomState>,
     /// Sequences of events, numbered.
     sequences: HashMap<Vec<Symbol>, u32, foldhash::fast::RandomState>,
 }
@@ -72,16 +71,18 @@ impl Distinct {
         // Topologies are those of ranks, in whichever order their streams come.
         let rank = |part: &Part| processes.communicators.rank(part.stream.index());
         occurrence.parts.sort_unstable_by_key(|part| (rank(part), *part));
-        // The same family can be found from several places.
-        if !self.known.insert(occurrence.parts.clone()) {
-            return;
-        }
         let mut content = Vec::with_capacity(occurrence.parts.len());
         for part in &occurrence.parts {
             let shown = processes.traces()[part.stream.index()].shown();
-            let symbols = shown.symbols_of(&shown.pieces(part.start, part.end));
             let next = self.sequences.len() as u32;
-            content.push((part.stream, *self.sequences.entry(symbols).or_insert(next)));
+            let number = match shown.flat_range(part.start, part.end) {
+                Some(range) => *self.sequences.entry_ref(&shown.symbols()[range]).or_insert(next),
+                None => {
+                    let symbols = shown.symbols_of(&shown.pieces(part.start, part.end));
+                    *self.sequences.entry(symbols).or_insert(next)
+                }
+            };
+            content.push((part.stream, number));
         }
         let next = self.occurrences.len();
         let pattern = *self.by_content.entry(content).or_insert(next);
@@ -93,10 +94,16 @@ impl Distinct {
 
     /// The heaviest first.
     pub(super) fn patterns(self, processes: &Processes<'_>) -> Vec<CommunicationPattern> {
+        let distinct = self.occurrences.into_iter().map(|mut all| {
+            // The same family can be found from several places.
+            all.sort_by(|a, b| a.parts.cmp(&b.parts).then(b.in_a_row.cmp(&a.in_a_row)));
+            all.dedup_by(|a, b| a.parts == b.parts);
+            all
+        });
         // What has one place only is a joint loop, or a part of one.
         let recurs = |all: &Vec<Occurrence>| all.len() > 1 || all.iter().any(|one| one.in_a_row > 1);
         let mut patterns: Vec<CommunicationPattern> =
-            self.occurrences.into_iter().filter(recurs).map(|all| pattern(processes, all)).collect();
+            distinct.filter(recurs).map(|all| pattern(processes, all)).collect();
         let by_rank = |pattern: &CommunicationPattern| {
             let rank = |part: &Part| (processes.communicators.rank(part.stream.index()), *part);
             pattern.parts().iter().map(rank).collect::<Vec<_>>()
@@ -112,8 +119,7 @@ impl Distinct {
     }
 }
 
-fn pattern(processes: &Processes<'_>, mut occurrences: Vec<Occurrence>) -> CommunicationPattern {
-    occurrences.sort_by(|a, b| a.parts.cmp(&b.parts));
+fn pattern(processes: &Processes<'_>, occurrences: Vec<Occurrence>) -> CommunicationPattern {
     let (mut fewest, mut most, mut count, mut explains) = (u64::MAX, 0, 0u64, 0u64);
     for occurrence in &occurrences {
         let events = events_of(occurrence);

@@ -67,6 +67,11 @@ impl ProcessTrace {
         &self.nest
     }
 
+    /// Whether the nest has the loops of what is shown.
+    pub(super) fn nest_is_shown(&self) -> bool {
+        Arc::ptr_eq(&self.shown, &self.nest)
+    }
+
     /// The kind of an event of the nest, by its number.
     pub(super) fn kind(&self, index: usize) -> usize {
         self.kinds[index] as usize

@@ -61,7 +61,7 @@ impl Tags {
             fold.alphabet().symbols().map(|symbol| tags_of(calls, symbol, &slots)).collect();
         let streams: Vec<usize> = (0..fold.streams().len()).collect();
         let hashes = parallel_map(&streams, budget.threads, |&stream| {
-            Ok(hashes(fold, &fold.streams()[stream], &of_symbol, several.len(), budget))
+            hashes(fold, &fold.streams()[stream], &of_symbol, several.len(), budget)
         });
         let hashes = hashes.into_iter().collect::<Result<Vec<_>>>()?;
         let mut ends: HashMap<PairOfProcesses, [Option<TagSequence>; 2]> = HashMap::new();
@@ -148,8 +148,16 @@ pub(super) enum TagUse {
 /// The tags of all messages at one end, as a hash.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct TagSequence {
-    hash: u128,
+    hash: u64,
     count: u64,
+}
+
+impl TagSequence {
+    fn push(&mut self, tag: u64) {
+        // An odd factor, so that nothing is lost, and a rotation, so that high bits come down.
+        self.hash = (self.hash.rotate_left(23) ^ tag.wrapping_add(1)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.count += 1;
+    }
 }
 
 /// The ends with more than one tag in the whole alphabet.
@@ -194,21 +202,25 @@ fn hashes(
     of_symbol: &[Vec<(usize, u64)>],
     slots: usize,
     budget: MemoryBudget,
-) -> Vec<TagSequence> {
+) -> Result<Vec<TagSequence>> {
     let mut sequences = vec![TagSequence::default(); slots];
     if fold.length(stream.root()) > budget.events {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    for symbol in fold.unfold(stream.root()) {
-        for &(slot, tag) in &of_symbol[symbol.index()] {
-            let TagSequence { hash, count } = &mut sequences[slot];
-            // The modulus is a prime near 2^61, so that products fit.
-            *hash = (*hash * BASE + u128::from(tag) + 1) % MODULUS;
-            *count += 1;
+    let mut page = vec![Symbol::new(0)?; PAGE];
+    let mut unfold = fold.unfold(stream.root());
+    loop {
+        let filled = unfold.fill(&mut page);
+        for &symbol in &page[..filled] {
+            for &(slot, tag) in &of_symbol[symbol.index()] {
+                sequences[slot].push(tag);
+            }
+        }
+        if filled < page.len() {
+            return Ok(sequences);
         }
     }
-    sequences
 }
 
-const MODULUS: u128 = (1 << 61) - 1;
-const BASE: u128 = 0x1234_5678_9abc_def1;
+/// How many events are unfolded at once.
+const PAGE: usize = 1 << 12;

@@ -10,8 +10,8 @@ use super::grow::Candidate;
 use super::{Run, Scope};
 use crate::questions::communication::channels::{ChannelTable, End, Side};
 use crate::questions::communication::processes::Processes;
-use crate::questions::patterns::LoopCollapsed;
-use std::collections::BTreeMap;
+use crate::questions::patterns::{Located, LoopCollapsed};
+use std::collections::BTreeSet;
 
 /// Where the joint iterations of some runs begin.
 pub(super) struct Aligned {
@@ -26,16 +26,19 @@ pub(super) struct Aligned {
 /// Events by which a run is continued before its first iteration and behind its last.
 const MOST_CONTINUED: u64 = 1 << 12;
 /// Moves of a cut, beyond some for each channel.
-const MOST_MOVES: usize = 1 << 10;
+const MOST_MOVES: usize = 1 << 8;
 
 pub(super) struct Aligning<'p, 'a> {
     processes: &'p Processes<'a>,
     table: &'p ChannelTable,
     scope: &'p Scope,
     members: &'p [Candidate],
-    /// For each channel its ends in members: the member, and the end's number.
-    channels: BTreeMap<u32, Vec<(usize, u32)>>,
+    /// The ends of ordered channels in members, by channels: the member, and the end's number.
+    ends: Vec<(u32, usize, u32)>,
 }
+
+/// The ends of one channel.
+type ChannelGroup<'e> = &'e [(u32, usize, u32)];
 
 impl<'p, 'a> Aligning<'p, 'a> {
     pub(super) fn new(
@@ -44,24 +47,25 @@ impl<'p, 'a> Aligning<'p, 'a> {
         scope: &'p Scope,
         members: &'p [Candidate],
     ) -> Self {
-        let mut channels: BTreeMap<u32, Vec<(usize, u32)>> = BTreeMap::new();
+        let mut ends = Vec::new();
         for (member, candidate) in members.iter().enumerate() {
             let Run { stream, found, .. } = candidate.run;
             for &(number, _) in table.streams[stream as usize].of_loop(found) {
                 let end = table.end(stream, number);
                 if table.channel(end).is_ordered() {
-                    channels.entry(end.channel).or_default().push((member, number));
+                    ends.push((end.channel, member, number));
                 }
             }
         }
-        Self { processes, table, scope, members, channels }
+        ends.sort_unstable();
+        Self { processes, table, scope, members, ends }
     }
 
     /// The joint iterations. Returns `None` if there are fewer than two.
     pub(super) fn align(&self) -> Option<Aligned> {
         let starts: Vec<u64> = self.members.iter().map(|member| member.run.start).collect();
         let written: Vec<u64> = self.members.iter().map(|member| member.run.end()).collect();
-        if self.is_empty(&starts) {
+        if self.is_empty(&self.located(&starts)) {
             return self.aligned(starts, &written, Vec::new());
         }
         let continued: Vec<(u64, u64)> =
@@ -90,8 +94,12 @@ impl<'p, 'a> Aligning<'p, 'a> {
         self.processes.traces()[self.members[member].run.stream as usize].nest()
     }
 
-    fn end(&self, (member, number): (usize, u32)) -> &'p End {
+    fn end(&self, (_, member, number): (u32, usize, u32)) -> &'p End {
         self.table.end(self.members[member].run.stream, number)
+    }
+
+    fn channels(&self) -> impl Iterator<Item = ChannelGroup<'_>> {
+        self.ends.chunk_by(|one, next| one.0 == next.0)
     }
 
     /// What is in flight at the begin of the scope counts as received there.
@@ -102,14 +110,20 @@ impl<'p, 'a> Aligning<'p, 'a> {
         }
     }
 
-    /// How many messages of an end come before a cut.
-    fn before(&self, at: (usize, u32), cut: &[u64]) -> i128 {
-        let end = self.end(at);
-        i128::from(end.before_position(self.nest(at.0), cut[at.0])) + self.shift(end)
+    /// What is at each position of a cut.
+    fn located(&self, cut: &[u64]) -> Vec<Option<Located>> {
+        cut.iter().enumerate().map(|(member, &position)| self.nest(member).locate(position)).collect()
     }
 
-    fn is_empty(&self, cut: &[u64]) -> bool {
-        self.channels.values().all(|ends| {
+    /// How many messages of an end come before a cut.
+    fn before(&self, at: (u32, usize, u32), cut: &[Option<Located>]) -> i128 {
+        let end = self.end(at);
+        let before = cut[at.1].as_ref().map_or(end.total, |located| end.before(self.nest(at.1), located));
+        i128::from(before) + self.shift(end)
+    }
+
+    fn is_empty(&self, cut: &[Option<Located>]) -> bool {
+        self.channels().all(|ends| {
             let mut counts = ends.iter().map(|&end| self.before(end, cut));
             let first = counts.next();
             counts.all(|count| Some(count) == first)
@@ -135,30 +149,34 @@ impl<'p, 'a> Aligning<'p, 'a> {
 
     /// Moves a cut until it is empty. Returns `None` if that takes it out of the runs.
     fn first_empty_cut(&self, mut cut: Vec<u64>, ends: &[u64]) -> Option<Vec<u64>> {
-        let mut moves = MOST_MOVES + 64 * self.channels.len();
-        loop {
-            let mut is_moved = false;
-            for channel in self.channels.values() {
-                let counts: Vec<i128> = channel.iter().map(|&end| self.before(end, &cut)).collect();
-                let most = counts.iter().copied().max().unwrap_or(0);
-                for (&at, count) in channel.iter().zip(counts) {
-                    if count == most {
-                        continue;
-                    }
-                    moves = moves.checked_sub(1)?;
-                    is_moved = true;
-                    let end = self.end(at);
-                    let last = u64::try_from(most - self.shift(end) - 1).ok()?;
-                    cut[at.0] = end.position(self.nest(at.0), last)? + 1;
-                    if cut[at.0] + 2 * self.members[at.0].period() > ends[at.0] {
-                        return None;
-                    }
+        let channels: Vec<ChannelGroup<'_>> = self.channels().collect();
+        let mut moves = MOST_MOVES + 16 * channels.len();
+        let mut located = self.located(&cut);
+        let mut of_member: Vec<Vec<usize>> = vec![Vec::new(); self.members.len()];
+        for (channel, ends) in channels.iter().enumerate() {
+            ends.iter().for_each(|&(_, member, _)| of_member[member].push(channel));
+        }
+        let mut waiting: BTreeSet<usize> = (0..channels.len()).collect();
+        while let Some(channel) = waiting.pop_first() {
+            let counts: Vec<i128> = channels[channel].iter().map(|&end| self.before(end, &located)).collect();
+            let most = counts.iter().copied().max().unwrap_or(0);
+            for (&at, count) in channels[channel].iter().zip(counts) {
+                if count == most {
+                    continue;
                 }
-            }
-            if !is_moved {
-                return Some(cut);
+                moves = moves.checked_sub(1)?;
+                let (end, member) = (self.end(at), at.1);
+                let last = u64::try_from(most - self.shift(end) - 1).ok()?;
+                let moved = end.position(self.nest(member), last)? + 1;
+                if moved + 2 * self.members[member].period() > ends[member] {
+                    return None;
+                }
+                cut[member] = moved;
+                located[member] = self.nest(member).locate(moved);
+                waiting.extend(&of_member[member]);
             }
         }
+        Some(cut)
     }
 
     /// A cut at iterations of all runs, so that on the channels by which members were found less
@@ -166,12 +184,13 @@ impl<'p, 'a> Aligning<'p, 'a> {
     fn nearest_cut(&self, mut cut: Vec<u64>, ends: &[u64]) -> Option<Vec<u64>> {
         for _ in 0..=self.members.len() {
             let mut is_moved = false;
+            let located = self.located(&cut);
             for (index, candidate) in self.members.iter().enumerate() {
                 let Some((by, channel)) = candidate.by else { continue };
-                let Some(ends_there) = self.channels.get(&channel) else { continue };
-                let of = |member: usize| ends_there.iter().copied().find(|end| end.0 == member);
+                let of =
+                    |member: usize| self.ends.iter().copied().find(|end| end.0 == channel && end.1 == member);
                 let (Some(here), Some(there)) = (of(index), of(by)) else { continue };
-                let (own, other) = (self.before(here, &cut), self.before(there, &cut));
+                let (own, other) = (self.before(here, &located), self.before(there, &located));
                 let (behind, at, by_messages) =
                     if own < other { (index, here, other - own) } else { (by, there, own - other) };
                 let each = self.end(at).each(self.members[behind].run.found).max(1);
@@ -191,8 +210,9 @@ impl<'p, 'a> Aligning<'p, 'a> {
 
     /// The channels with messages in flight at a cut.
     fn in_flight(&self, cut: &[u64]) -> Vec<(u32, i64)> {
+        let cut = &self.located(cut)[..];
         let mut in_flight = Vec::new();
-        for (&channel, ends) in &self.channels {
+        for ends in self.channels() {
             let mut sent_less_received = 0i128;
             for &at in ends {
                 match self.end(at).side {
@@ -203,7 +223,7 @@ impl<'p, 'a> Aligning<'p, 'a> {
                 }
             }
             if sent_less_received != 0 {
-                in_flight.push((channel, i64::try_from(sent_less_received).unwrap_or(i64::MAX)));
+                in_flight.push((ends[0].0, i64::try_from(sent_less_received).unwrap_or(i64::MAX)));
             }
         }
         in_flight

@@ -6,10 +6,10 @@
 //! numbers there is no joint loop.
 
 use super::cut::Aligning;
-use super::{JointLoop, Member, Run, Scope};
+use super::{JointLoop, Member, Run, Scope, Taken};
 use crate::questions::communication::channels::{ChannelTable, End, Side};
 use crate::questions::communication::processes::Processes;
-use crate::questions::patterns::LoopCollapsed;
+use crate::questions::patterns::{Located, LoopCollapsed};
 use hashbrown::HashMap;
 
 /// Iterations of a loop in a joint iteration, relative to the first member.
@@ -57,15 +57,24 @@ pub(super) struct Growing<'p, 'a> {
     table: &'p ChannelTable,
     scope: &'p Scope,
     members: Vec<Candidate>,
+    /// Members by streams, once there are many.
     by_stream: HashMap<u32, usize>,
+    taken: &'p Taken,
 }
 
+/// Members that are found by looking at all of them.
+const FEW: usize = 32;
 /// More members times channels than this are not looked at from one loop.
 const MOST_STEPS: usize = 1 << 22;
 
 impl<'p, 'a> Growing<'p, 'a> {
-    pub(super) fn new(processes: &'p Processes<'a>, table: &'p ChannelTable, scope: &'p Scope) -> Self {
-        Self { processes, table, scope, members: Vec::new(), by_stream: HashMap::new() }
+    pub(super) fn new(
+        processes: &'p Processes<'a>,
+        table: &'p ChannelTable,
+        scope: &'p Scope,
+        taken: &'p Taken,
+    ) -> Self {
+        Self { processes, table, scope, members: Vec::new(), by_stream: HashMap::new(), taken }
     }
 
     /// The joint loop that has this run. Returns `None` if there is none.
@@ -78,8 +87,10 @@ impl<'p, 'a> Growing<'p, 'a> {
             if steps > MOST_STEPS {
                 return None;
             }
+            let run = self.members[next].run;
+            let located = self.nest(run.stream).locate(run.start);
             for (end, each) in ends {
-                self.follow(next, end, each)?;
+                self.follow(next, end, each, &located)?;
             }
             next += 1;
         }
@@ -108,50 +119,64 @@ impl<'p, 'a> Growing<'p, 'a> {
     }
 
     fn add(&mut self, candidate: Candidate) {
-        self.by_stream.insert(candidate.run.stream, self.members.len());
         self.members.push(candidate);
+        if self.members.len() > FEW {
+            let known = self.by_stream.len();
+            let more = self.members.iter().enumerate().skip(known);
+            self.by_stream.extend(more.map(|(index, member)| (member.run.stream, index)));
+        }
+    }
+
+    /// The member of a stream.
+    fn member(&self, stream: u32) -> Option<usize> {
+        match self.members.len() > FEW {
+            true => self.by_stream.get(&stream).copied(),
+            false => self.members.iter().position(|member| member.run.stream == stream),
+        }
     }
 
     /// Adds the loops at the other ends of a channel of a member, or checks those that are
     /// members. Returns `None` if they do not fit.
-    fn follow(&mut self, member: usize, number: u32, each: u64) -> Option<()> {
+    fn follow(&mut self, member: usize, number: u32, each: u64, located: &Option<Located>) -> Option<()> {
         let Candidate { run, ratio, .. } = self.members[member];
         let end = self.table.end(run.stream, number);
         let channel = self.table.channel(end);
-        let range = self.range(end, run, each);
+        let is_ordered = channel.is_ordered();
         for &(side, stream, other) in &channel.ends {
             if stream == run.stream || (side == end.side && side != Side::Member) {
                 // A message to oneself balances by itself if the loop has both ends of it.
                 continue;
             }
             let other = self.table.end(stream, other);
-            if !channel.is_ordered() {
+            if !is_ordered {
+                let range = self.range(end, run, each, located.as_ref());
                 self.follow_pool(member, end, other, stream, range);
                 continue;
             }
-            if let Some(&known) = self.by_stream.get(&stream) {
+            if let Some(known) = self.member(stream) {
                 let candidate = self.members[known];
                 let each_there = other.each(candidate.run.found);
                 let fits = each_there > 0 && ratio.times(each, each_there)? == candidate.ratio;
                 fits.then_some(())?;
                 continue;
             }
+            let range = self.range(end, run, each, located.as_ref());
             let (run, each_there) = self.partner(other, stream, range, each)?;
             let by = Some((member, end.channel));
             self.add(Candidate { run, ratio: ratio.times(each, each_there)?, by, iterations: 0 });
         }
         // Without another end nothing fits.
         let is_connected = channel.ends.iter().any(|&(side, stream, _)| {
-            stream == run.stream && side != end.side
-                || self.by_stream.contains_key(&stream) && stream != run.stream
+            stream == run.stream && side != end.side || self.member(stream).is_some() && stream != run.stream
         });
         is_connected.then_some(())
     }
 
     /// The numbers of a run's messages on a channel, from the first to behind the last. What is
     /// in flight at the begin of the scope is added to those received.
-    fn range(&self, end: &End, run: Run, each: u64) -> (i128, i128) {
-        let first = i128::from(end.before_position(self.nest(run.stream), run.start)) + self.shift(end);
+    fn range(&self, end: &End, run: Run, each: u64, begin: Option<&Located>) -> (i128, i128) {
+        let before = begin.map_or(end.total, |begin| end.before(self.nest(run.stream), begin));
+        let first = i128::from(before) + self.shift(end);
         (first, first + i128::from(each) * i128::from(run.times))
     }
 
@@ -170,20 +195,21 @@ impl<'p, 'a> Growing<'p, 'a> {
         let last = range.1.min(i128::from(other.total) + shift);
         let middle = u64::try_from(range.0 + (last - range.0) / 2 - shift).ok().filter(|_| last > range.0)?;
         let located = nest.locate(other.position(nest, middle)?)?;
-        located.around.iter().find_map(|instance| {
+        let found = located.around.iter().find_map(|instance| {
             let run = self.scope.clipped(stream, nest, instance)?;
             let each_there = other.each(run.found);
-            let theirs = self.range(other, run, each_there);
+            let theirs = self.range(other, run, each_there, nest.locate(run.start).as_ref());
             let common = range.1.min(theirs.1) - range.0.max(theirs.0);
             let joint = u128::from(each) / gcd(each.into(), each_there.into()) * u128::from(each_there);
             (common >= 2 * joint as i128).then_some((run, each_there))
-        })
+        });
+        found.filter(|&(run, _)| !self.taken.holds(run))
     }
 
     /// Adds the loop at one of the other ends of a pool, whose messages have no common order: the
     /// one in the same place in proportion. It may have none.
     fn follow_pool(&mut self, member: usize, end: &End, other: &End, stream: u32, range: (i128, i128)) {
-        if self.by_stream.contains_key(&stream) || end.total == 0 || other.total == 0 {
+        if self.member(stream).is_some() || end.total == 0 || other.total == 0 {
             return;
         }
         let nest = self.nest(stream);

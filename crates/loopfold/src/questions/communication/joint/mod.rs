@@ -156,10 +156,14 @@ impl Search<'_, '_> {
         let mut taken = Taken::default();
         let first = self.found.len();
         while let Some(Seed { run, .. }) = seeds.pop() {
-            if self.table.streams[run.stream as usize].of_loop(run.found).is_empty() || taken.holds(run) {
+            if self.table.streams[run.stream as usize].of_loop(run.found).is_empty() {
                 continue;
             }
-            let grown = Growing::new(self.processes, self.table, scope).grow(run);
+            if let Some(free) = taken.left_of(run) {
+                seeds.extend(free.into_iter().map(Seed::new));
+                continue;
+            }
+            let grown = Growing::new(self.processes, self.table, scope, &taken).grow(run);
             let free = grown.filter(|joint| {
                 joint.members.iter().all(|member| taken.is_free(member.stream, whole(member, joint.times)))
             });
@@ -176,6 +180,9 @@ impl Search<'_, '_> {
         }
         for index in first..self.found.len() {
             let joint = &self.found[index];
+            if !self.has_loops_inside(joint) {
+                continue;
+            }
             let stretch = |member: &Member| (member.stream, (member.start, member.start + member.body));
             let mut in_flight = scope.in_flight.clone();
             for &(channel, messages) in &joint.in_flight {
@@ -184,6 +191,15 @@ impl Search<'_, '_> {
             let inside = Scope { stretches: joint.members.iter().map(stretch).collect(), in_flight };
             self.within(&inside, Some(index));
         }
+    }
+
+    /// Whether a joint iteration has loops of two processes.
+    fn has_loops_inside(&self, joint: &JointLoop) -> bool {
+        let has_loops = |member: &&Member| {
+            let nest = self.nest(member.stream);
+            nest.flat_range(member.start, member.start + member.body).is_none()
+        };
+        joint.members.iter().filter(has_loops).nth(1).is_some()
     }
 
     /// The outermost loops of a scope.
@@ -246,5 +262,26 @@ impl Taken {
     fn holds(&self, run: Run) -> bool {
         let before = self.by_stream.get(&run.stream).and_then(|taken| taken.range(..=run.start).next_back());
         before.is_some_and(|(_, &end)| run.end() <= end)
+    }
+
+    /// What is left of a run if a part of it is taken: at least two iterations each.
+    fn left_of(&self, run: Run) -> Option<Vec<Run>> {
+        let taken = self.by_stream.get(&run.stream)?;
+        let overlapping = taken.range(..run.end()).rev().take_while(|&(_, &end)| end > run.start);
+        let mut overlapping: Vec<(u64, u64)> = overlapping.map(|(&start, &end)| (start, end)).collect();
+        if overlapping.is_empty() {
+            return None;
+        }
+        overlapping.reverse();
+        let mut left = Vec::new();
+        let mut free = 0;
+        for (start, end) in overlapping.into_iter().chain([(run.end(), run.end())]) {
+            let until = start.saturating_sub(run.start) / run.body;
+            if until >= free + 2 {
+                left.push(Run { start: run.start + free * run.body, times: until - free, ..run });
+            }
+            free = free.max((end.min(run.end()) - run.start).div_ceil(run.body));
+        }
+        Some(left)
     }
 }

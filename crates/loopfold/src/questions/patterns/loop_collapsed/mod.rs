@@ -227,12 +227,12 @@ impl LoopCollapsed {
         }
         let mut position = position;
         loop {
-            // The last symbol whose first occurrence is not behind the position.
-            let (mut low, mut high) = (0, self.symbols.len());
-            while high - low > 1 {
-                let middle = low + (high - low) / 2;
-                if self.position(middle) <= position { low = middle } else { high = middle }
-            }
+            // The last symbol whose first occurrence is not behind the position. Behind the
+            // loops that ended before it, one symbol is one event.
+            let ended = self.added.partition_point(|&(end, sum)| u64::from(end) + sum <= position);
+            let sum = ended.checked_sub(1).map_or(0, |last| self.added[last].1);
+            let next_end = self.added.get(ended).map_or(self.symbols.len(), |&(end, _)| end as usize);
+            let low = usize::try_from(position - sum).unwrap_or(usize::MAX).min(next_end - 1);
             // Behind the first iteration of a loop it is what it would be in the first; the
             // outermost loop comes last.
             let later = self.around(low).filter_map(|index| {
@@ -279,7 +279,7 @@ impl LoopCollapsed {
     }
 
     /// The loops that contain a symbol, the innermost first.
-    fn around(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
+    pub(in crate::questions) fn around(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
         let before = self.loops.partition_point(|found| found.start as usize <= index);
         let mut next = before.checked_sub(1);
         std::iter::from_fn(move || {

@@ -51,6 +51,11 @@ impl LoopCollapsed {
         self.inner[found].added / (self.loops[found].times - 1)
     }
 
+    /// How often a loop iterates in all, those around it counted.
+    pub(in crate::questions) fn loop_times(&self, found: usize) -> u64 {
+        self.inner[found].times
+    }
+
     /// The loop that is directly around a loop.
     pub(in crate::questions) fn outer(&self, found: usize) -> Option<usize> {
         let outer = self.inner[found].outer;
@@ -88,6 +93,14 @@ impl LoopCollapsed {
         Some(Located { index, around })
     }
 
+    /// The symbols from a position to before another one, if no loop begins or ends between.
+    pub(in crate::questions) fn flat_range(&self, start: u64, end: u64) -> Option<std::ops::Range<usize>> {
+        let (first, last) = (self.index_at(start)?, self.index_at(end.checked_sub(1)?)?);
+        let is_next = last.checked_sub(first).is_some_and(|between| between as u64 == end - 1 - start);
+        let starts = |index: usize| self.loops.partition_point(|found| found.start as usize <= index);
+        (is_next && starts(first) == starts(last)).then_some(first..last + 1)
+    }
+
     /// The pieces of the stretch from a position to before another one.
     pub(in crate::questions) fn pieces(&self, start: u64, end: u64) -> Vec<Piece> {
         let mut pieces = Vec::new();
@@ -106,19 +119,15 @@ impl LoopCollapsed {
                     pieces.push(Piece::Loop { found, times, start: at });
                     at += times * body;
                 }
-                None if located.around.is_empty() => {
-                    // Up to the next loop there is nothing to take apart.
-                    let next = self.loops.partition_point(|found| found.start as usize <= located.index);
-                    let behind =
-                        self.loops.get(next).map_or(self.symbols.len(), |found| found.start as usize);
-                    let room = usize::try_from(end - at).unwrap_or(usize::MAX);
-                    let symbols = located.index..behind.min(located.index.saturating_add(room));
-                    at += symbols.len() as u64;
-                    pieces.extend(symbols.map(Piece::Symbol));
-                }
                 None => {
-                    pieces.push(Piece::Symbol(located.index));
-                    at += 1;
+                    // Up to the next loop, or the end of this one, there is nothing to take apart.
+                    let next = self.loops.partition_point(|found| found.start as usize <= located.index);
+                    let next = self.loops.get(next).map_or(self.symbols.len(), |found| found.start as usize);
+                    let inner = located.around.last().map(|inner| self.loops[inner.found].end as usize);
+                    let room = usize::try_from(end - at).unwrap_or(usize::MAX);
+                    let behind = next.min(inner.unwrap_or(next)).min(located.index.saturating_add(room));
+                    at += (behind - located.index) as u64;
+                    pieces.extend((located.index..behind).map(Piece::Symbol));
                 }
             }
         }

@@ -5,19 +5,25 @@
 //! place is the smallest family of stretches, one for each process, that has it and the other
 //! end of every message in it. Where a process is added, and a place of it that holds what is
 //! needed occurs as often as the first place, that place is taken. A closure that would cut
-//! through a joint loop that is larger is none, nor one that has far more of a process than the
-//! first place has. Families in which every process does the same are one pattern. A place is in one family
+//! through a joint loop that is larger is none, nor one with a stretch that lies in no place and
+//! no loop of its process, or with far more of a process than the first place has. Families in which every process does the same are one pattern. A place is in one family
 //! only: that of the place whose repetitions are most events.
 //!
-//! Time: O(events of the families × log² n); memory is that of the result.
+//! Most closures follow links between events (`linked`); the general one is computed for at most
+//! 4,096 places. Time: O(written events of the families × depth of loops); memory: 16 bytes for
+//! each written event, and the result.
+
+mod linked;
 
 use super::channels::{ChannelTable, Side};
 use super::joint::JointLoop;
 use super::pattern::{Occurrence, Part};
 use super::processes::Processes;
 use crate::StreamId;
-use crate::questions::patterns::{Holders, LoopCollapsed, LoopInstance, RecurringPlace};
+use crate::questions::patterns::{Holders, Located, LoopCollapsed, LoopInstance, RecurringPlace};
 use hashbrown::HashMap;
+use linked::{Linked, LinkedClosure, Links};
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -29,6 +35,8 @@ const MOST_TIMES_LONGER: u64 = 8;
 const MOST_LONGER: u64 = 64;
 /// Channels that are followed for one family.
 const MOST_STEPS: usize = 1 << 14;
+/// General closures: those that links do not suffice for, of the largest places.
+const MOST_GENERAL: usize = 1 << 12;
 /// Places that are looked at for one that holds what is needed.
 const MOST_SEEN: usize = 16;
 
@@ -42,13 +50,16 @@ pub(super) fn recurring(
     let mut search = Search {
         processes,
         table,
+        links: Links::of(processes, table),
+        general: Cell::new(MOST_GENERAL),
         joint: JointStretches::of(joint),
         places: places.iter().enumerate().map(|(stream, all)| Places::of(processes, stream, all)).collect(),
     };
     let mut found = Vec::new();
+    let mut linked = LinkedClosure::new(processes.traces().len());
     for (stream, place) in search.seeds() {
         if !search.places[stream as usize].is_used[place as usize] {
-            found.extend(search.family(stream, place));
+            found.extend(search.family(stream, place, &mut linked));
         }
     }
     found
@@ -56,19 +67,30 @@ pub(super) fn recurring(
 
 /// The places of a stream.
 struct Places {
-    /// The shortest first.
-    holders: Holders<u64>,
+    /// By indices of the nest, the shortest first: how often each occurs, and its positions.
+    holders: Holders<(u64, Stretch)>,
     is_used: Vec<bool>,
     by_bounds: HashMap<(u32, u32), u32>,
 }
 
 impl Places {
     fn of(processes: &Processes<'_>, stream: usize, all: &[RecurringPlace]) -> Self {
-        let mut sorted: Vec<(u32, u32, u64)> =
-            all.iter().map(|place| (place.start, place.end, place.count)).collect();
-        sorted.sort_unstable_by_key(|&(start, end, count)| (end - start, start, Reverse(count)));
+        let trace = &processes.traces()[stream];
+        let (shown, nest) = (trace.shown(), trace.nest());
+        let in_nest = |place: &RecurringPlace| {
+            let (start, end) = (place.start as usize, place.end as usize);
+            let first = shown.first(start, end);
+            let stretch = (first, first + shown.events(start, end));
+            let (start, last) = match trace.nest_is_shown() {
+                true => (start, end - 1),
+                false => (nest.index_at(stretch.0)?, nest.index_at(stretch.1 - 1)?),
+            };
+            (start <= last).then_some((start as u32, last as u32 + 1, (place.count, stretch)))
+        };
+        let mut sorted: Vec<(u32, u32, (u64, Stretch))> = all.iter().filter_map(in_nest).collect();
+        sorted.sort_unstable_by_key(|&(start, end, (count, _))| (end - start, start, Reverse(count)));
         sorted.dedup_by_key(|&mut (start, end, _)| (start, end));
-        let holders = Holders::new(processes.traces()[stream].shown().symbols().len(), sorted);
+        let holders = Holders::new(nest.symbols().len(), sorted);
         let bounds = holders.all().iter().map(|&(start, end, _)| (start, end));
         let by_bounds = bounds.zip(0..).collect();
         Self { is_used: vec![false; holders.all().len()], by_bounds, holders }
@@ -78,15 +100,14 @@ impl Places {
 struct Search<'p, 'a> {
     processes: &'p Processes<'a>,
     table: &'p ChannelTable,
+    links: Links,
+    /// How many general closures may still be computed.
+    general: Cell<usize>,
     joint: JointStretches<'p>,
     places: Vec<Places>,
 }
 
 impl<'p> Search<'p, '_> {
-    fn shown(&self, stream: u32) -> &'p LoopCollapsed {
-        self.processes.traces()[stream as usize].shown()
-    }
-
     fn nest(&self, stream: u32) -> &'p LoopCollapsed {
         self.processes.traces()[stream as usize].nest()
     }
@@ -99,7 +120,7 @@ impl<'p> Search<'p, '_> {
             let rank = self.processes.communicators.rank(stream);
             for (place, &(start, end, _)) in (0..).zip(places.holders.all()) {
                 if end - start >= 2 {
-                    let times = self.shown(stream as u32).times(start as usize, end as usize);
+                    let times = self.nest(stream as u32).times(start as usize, end as usize);
                     seeds.push((times.saturating_mul((end - start).into()), rank, stream as u32, place));
                 }
             }
@@ -108,25 +129,11 @@ impl<'p> Search<'p, '_> {
         seeds.into_iter().map(|(_, _, stream, place)| (stream, place)).collect()
     }
 
-    /// The positions of a place.
-    fn stretch(&self, stream: u32, place: u32) -> Stretch {
-        let (start, end, _) = self.places[stream as usize].holders.all()[place as usize];
-        let shown = self.shown(stream);
-        let first = shown.first(start as usize, end as usize);
-        (first, first + shown.events(start as usize, end as usize))
-    }
-
     /// The occurrence that has a place, if its closure is one.
-    fn family(&mut self, stream: u32, place: u32) -> Option<Occurrence> {
-        let count = self.places[stream as usize].holders.all()[place as usize].2;
-        let first = self.stretch(stream, place);
+    fn family(&mut self, stream: u32, place: u32, linked: &mut LinkedClosure) -> Option<Occurrence> {
+        let (_, _, (_, first)) = self.places[stream as usize].holders.all()[place as usize];
         let Inside::Of(around) = self.joint.inside(stream, first) else { return None };
-        let closure = Closure::new(self, stream, first, Some(count)).close();
-        let closure = closure.filter(|closure| self.fits(closure, around)).or_else(|| {
-            let smallest = Closure::new(self, stream, first, None).close();
-            smallest.filter(|closure| self.fits(closure, around))
-        })?;
-        let Closure { stretches, crossing, .. } = closure;
+        let Family { stretches, crossing } = self.closure(stream, place, first, around, linked)?;
         for (&stream, &stretch) in &stretches {
             self.use_place(stream, stretch);
         }
@@ -142,17 +149,72 @@ impl<'p> Search<'p, '_> {
         Some(Occurrence { parts, times, in_a_row: repeated, crossing })
     }
 
+    /// The closure of a place, if it is a family.
+    fn closure(
+        &self,
+        stream: u32,
+        place: u32,
+        first: Stretch,
+        around: Option<usize>,
+        linked: &mut LinkedClosure,
+    ) -> Option<Family> {
+        let (start, end, (count, _)) = self.places[stream as usize].holders.all()[place as usize];
+        let mut closed = |count: Option<u64>| {
+            let family = match linked.close(self, (stream, start, end), count) {
+                Linked::Closed(stretches) => {
+                    Some(Family { stretches: stretches.into_iter().collect(), crossing: 0 })
+                }
+                Linked::Fails => None,
+                Linked::Unknown => {
+                    self.general.set(self.general.get().checked_sub(1)?);
+                    Closure::new(self, stream, first, count).close()
+                }
+            };
+            family.filter(|family| count.is_none() || self.fits(family, around))
+        };
+        let smallest = closed(None)?;
+        // With places it is no smaller.
+        closed(Some(count)).or_else(|| Some(smallest).filter(|family| self.fits(family, around)))
+    }
+
+    /// Whether a stretch lies in a place of its stream or in a loop, or is one event: what a
+    /// family has that occurs again must occur again itself.
+    fn occurs_again(&self, stream: u32, (start, end): Stretch) -> bool {
+        let nest = self.nest(stream);
+        let indices = nest.index_at(start).zip(nest.index_at(end - 1));
+        indices.is_some_and(|(first, last)| self.lies_in_a_place(stream, first, last))
+    }
+
+    /// The same by indices of the first and the last event.
+    fn lies_in_a_place(&self, stream: u32, first: usize, last: usize) -> bool {
+        let (places, nest) = (&self.places[stream as usize], self.nest(stream));
+        let mut holding = places.holders.of(first).iter().rev();
+        first == last
+            || holding.any(|&place| places.holders.all()[place as usize].1 as usize > last)
+            || nest.around(first).any(|found| nest.loops()[found].end as usize > last)
+    }
+
+    /// The largest place with an event that occurs so often.
+    fn place_around(&self, stream: u32, index: u32, count: Option<u64>) -> Option<(u32, u32, Stretch)> {
+        let count = count?;
+        let places = &self.places[stream as usize];
+        let holding = places.holders.of(index as usize).iter().rev().take(MOST_SEEN);
+        let all = holding.map(|&place| places.holders.all()[place as usize]);
+        let mut fitting = all.filter(|&(_, _, (other, _))| other == count);
+        fitting.next().map(|(start, end, (_, stretch))| (start, end, stretch))
+    }
+
     /// Whether a family lies in the same joint iteration, and cuts through nothing.
-    fn fits(&self, closure: &Closure<'_, '_>, around: Option<usize>) -> bool {
-        closure.stretches.iter().all(|(&stream, &stretch)| {
+    fn fits(&self, family: &Family, around: Option<usize>) -> bool {
+        family.stretches.iter().all(|(&stream, &stretch)| {
             matches!(self.joint.inside(stream, stretch), Inside::Of(inside) if inside == around)
         })
     }
 
     /// A place that is a part of a family begins no other one.
     fn use_place(&mut self, stream: u32, (start, end): Stretch) {
-        let shown = self.shown(stream);
-        let indices = shown.index_at(start).zip(end.checked_sub(1).and_then(|last| shown.index_at(last)));
+        let nest = self.nest(stream);
+        let indices = nest.index_at(start).zip(end.checked_sub(1).and_then(|last| nest.index_at(last)));
         let Some((first, last)) = indices else { return };
         let places = &mut self.places[stream as usize];
         if let Some(&place) = places.by_bounds.get(&(first as u32, last as u32 + 1)) {
@@ -267,18 +329,23 @@ impl<'p> JointStretches<'p> {
     }
 }
 
+/// Stretches of several processes with both ends of all messages.
+struct Family {
+    stretches: BTreeMap<u32, Stretch>,
+    /// Messages that were never completed.
+    crossing: u64,
+}
+
 /// A family while it grows.
 struct Closure<'s, 'p> {
     search: &'s Search<'p, 'p>,
     stretches: BTreeMap<u32, Stretch>,
-    /// Streams whose messages are to be followed.
-    next: Vec<u32>,
+    /// Stretches whose messages are to be followed.
+    next: Vec<(u32, Stretch)>,
     /// How often the first place occurs, if places that occur as often are taken.
     count: Option<u64>,
     longest: u64,
     steps: usize,
-    /// Messages that were never completed.
-    crossing: u64,
 }
 
 impl<'s, 'p> Closure<'s, 'p> {
@@ -286,45 +353,48 @@ impl<'s, 'p> Closure<'s, 'p> {
         Self {
             search,
             stretches: BTreeMap::from([(stream, first)]),
-            next: vec![stream],
+            next: vec![(stream, first)],
             count,
             longest: (first.1 - first.0).saturating_mul(MOST_TIMES_LONGER).saturating_add(MOST_LONGER),
             steps: MOST_STEPS,
-            crossing: 0,
         }
     }
 
-    /// Returns `None` if it gets too large.
-    fn close(mut self) -> Option<Self> {
-        while let Some(stream) = self.next.pop() {
-            self.follow(stream)?;
+    /// Returns `None` if it gets too large, or has a stretch that does not occur again.
+    fn close(mut self) -> Option<Family> {
+        while let Some((stream, stretch)) = self.next.pop() {
+            self.follow(stream, stretch)?;
         }
-        self.crossing = self.stretches.keys().map(|&stream| self.uncompleted(stream)).sum();
-        Some(self)
+        let crossing =
+            self.stretches.iter().map(|(&stream, &stretch)| self.uncompleted(stream, stretch)).sum();
+        Some(Family { stretches: self.stretches, crossing })
     }
 
     /// The ends of channels in a stretch, and the numbers of their messages.
-    fn ends(&self, stream: u32) -> Vec<(u32, Stretch)> {
+    fn ends(&self, stream: u32, (start, end): Stretch) -> Vec<(u32, Stretch)> {
         let trace = &self.search.processes.traces()[stream as usize];
         let nest = trace.nest();
-        let (start, end) = self.stretches[&stream];
         let of_stream = &self.search.table.streams[stream as usize];
         let pieces = nest.pieces(start, end);
         let mut numbers: Vec<u32> =
             nest.indices(&pieces).flat_map(|index| of_stream.of_kind(trace.kind(index))).copied().collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let range = |number: u32| {
+        let (first, behind) = (nest.locate(start), nest.locate(end));
+        let before = |number: u32, at: &Option<Located>| {
             let of_end = self.search.table.end(stream, number);
-            (number, (of_end.before_position(nest, start), of_end.before_position(nest, end)))
+            at.as_ref().map_or(of_end.total, |located| of_end.before(nest, located))
         };
-        numbers.into_iter().map(range).collect()
+        numbers
+            .into_iter()
+            .map(|number| (number, (before(number, &first), before(number, &behind))))
+            .collect()
     }
 
-    /// Adds the other ends of what a stream has.
-    fn follow(&mut self, stream: u32) -> Option<()> {
+    /// Adds the other ends of what a stretch has.
+    fn follow(&mut self, stream: u32, stretch: Stretch) -> Option<()> {
         let search = self.search;
-        for (number, (first, behind)) in self.ends(stream) {
+        for (number, (first, behind)) in self.ends(stream, stretch) {
             self.steps = self.steps.checked_sub(1)?;
             let end = search.table.end(stream, number);
             let channel = search.table.channel(end);
@@ -339,45 +409,44 @@ impl<'s, 'p> Closure<'s, 'p> {
                 }
                 let nest = search.nest(other);
                 let last = behind.min(there.total) - 1;
-                let hull = (there.position(nest, first)?, there.position(nest, last)? + 1);
-                self.add(other, hull)?;
+                let from = there.position(nest, first)?;
+                let to = if last == first { from } else { there.position(nest, last)? };
+                self.add(other, (from, to + 1))?;
             }
         }
         Some(())
     }
 
     fn add(&mut self, stream: u32, hull: Stretch) -> Option<()> {
-        let grown = match self.stretches.get(&stream) {
-            Some(&(start, end)) if start <= hull.0 && hull.1 <= end => return Some(()),
-            Some(&(start, end)) => (start.min(hull.0), end.max(hull.1)),
+        let known = self.stretches.get(&stream).copied();
+        let grown = match known {
+            Some((start, end)) if start <= hull.0 && hull.1 <= end => return Some(()),
+            Some((start, end)) => (start.min(hull.0), end.max(hull.1)),
             None => self.place_around(stream, hull).unwrap_or(hull),
         };
-        if grown.1 - grown.0 > self.longest {
+        if grown.1 - grown.0 > self.longest || !self.search.occurs_again(stream, grown) {
             return None;
         }
         self.stretches.insert(stream, grown);
-        if !self.next.contains(&stream) {
-            self.next.push(stream);
+        match known {
+            None => self.next.push((stream, grown)),
+            Some((start, end)) => {
+                let more = [(grown.0, start), (end, grown.1)];
+                self.next.extend(more.into_iter().filter(|(from, to)| from < to).map(|more| (stream, more)));
+            }
         }
         Some(())
     }
 
     /// The largest place around a stretch that occurs as often as the first place.
     fn place_around(&self, stream: u32, hull: Stretch) -> Option<Stretch> {
-        let count = self.count?;
-        let shown = self.search.shown(stream);
-        let index = shown.index_at(hull.0)?;
-        let places = &self.search.places[stream as usize];
-        let holding = places.holders.of(index).iter().rev().take(MOST_SEEN);
-        let mut fitting = holding.filter(|&&place| places.holders.all()[place as usize].2 == count);
-        fitting.find_map(|&place| {
-            let stretch = self.search.stretch(stream, place);
-            (stretch.0 <= hull.0 && hull.1 <= stretch.1).then_some(stretch)
-        })
+        let index = self.search.nest(stream).index_at(hull.0)?;
+        let (_, _, stretch) = self.search.place_around(stream, index as u32, self.count)?;
+        (stretch.0 <= hull.0 && hull.1 <= stretch.1).then_some(stretch)
     }
 
-    /// Messages of a stream whose other end does not exist.
-    fn uncompleted(&self, stream: u32) -> u64 {
+    /// Messages of a stretch whose other end does not exist.
+    fn uncompleted(&self, stream: u32, stretch: Stretch) -> u64 {
         let table = self.search.table;
         let missing = |(number, (first, behind)): (u32, Stretch)| {
             let end = table.end(stream, number);
@@ -388,6 +457,6 @@ impl<'s, 'p> Closure<'s, 'p> {
             let there = channel.other(end.side).map_or(0, |(other, number)| table.end(other, number).total);
             behind.saturating_sub(first.max(there))
         };
-        self.ends(stream).into_iter().map(missing).sum()
+        self.ends(stream, stretch).into_iter().map(missing).sum()
     }
 }
