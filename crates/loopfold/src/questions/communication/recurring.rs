@@ -277,7 +277,8 @@ struct Closure<'s, 'p> {
     count: Option<u64>,
     longest: u64,
     steps: usize,
-    /// Messages that were never completed.
+    /// Messages that were never completed, or that are received from anyone and have one end
+    /// elsewhere.
     crossing: u64,
 }
 
@@ -299,7 +300,8 @@ impl<'s, 'p> Closure<'s, 'p> {
         while let Some(stream) = self.next.pop() {
             self.follow(stream)?;
         }
-        self.crossing = self.stretches.keys().map(|&stream| self.uncompleted(stream)).sum();
+        let uncompleted: u64 = self.stretches.keys().map(|&stream| self.uncompleted(stream)).sum();
+        self.crossing = uncompleted + self.open_in_pools();
         Some(self)
     }
 
@@ -374,6 +376,23 @@ impl<'s, 'p> Closure<'s, 'p> {
             let stretch = self.search.stretch(stream, place);
             (stretch.0 <= hull.0 && hull.1 <= stretch.1).then_some(stretch)
         })
+    }
+
+    /// Messages that are received from anyone of which one end must be elsewhere: there are more
+    /// of the other.
+    fn open_in_pools(&self) -> u64 {
+        let mut sent_less_received: HashMap<u32, i64> = HashMap::new();
+        for &stream in self.stretches.keys() {
+            for (number, (first, behind)) in self.ends(stream) {
+                let end = self.search.table.end(stream, number);
+                if !self.search.table.channel(end).is_ordered() {
+                    let count = i64::try_from(behind - first).unwrap_or(i64::MAX);
+                    let open = sent_less_received.entry(end.channel).or_default();
+                    *open = open.saturating_add(if end.side == Side::Send { count } else { -count });
+                }
+            }
+        }
+        sent_less_received.values().map(|open| open.unsigned_abs()).sum()
     }
 
     /// Messages of a stream whose other end does not exist.
