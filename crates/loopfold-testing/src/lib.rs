@@ -7,6 +7,7 @@ pub mod calls;
 pub mod corpus;
 pub mod grammars;
 pub mod mpi;
+pub mod mpi_loops;
 pub mod nest;
 pub mod oracles;
 pub mod patterns;

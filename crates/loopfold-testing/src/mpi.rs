@@ -13,10 +13,64 @@ pub enum Call {
     Wait,
     /// A collective operation of all, with a root or not.
     Collective(&'static str, Option<u32>),
+    /// A message on a communicator that is sent, received, or both at once.
+    Message(Message),
+    /// A collective operation of the members of a communicator.
+    CollectiveOn(u32, &'static str),
     /// A function is entered.
     Enter(&'static str),
     /// A function is left.
     Leave(&'static str),
+}
+
+/// What a call sends and receives on a communicator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Message {
+    /// The communicator; 0 is that of all processes.
+    pub comm: u32,
+    /// Where a message goes to.
+    pub to: Option<Envelope>,
+    /// Where one comes from.
+    pub from: Option<Envelope>,
+}
+
+/// The other end of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Envelope {
+    /// The rank in the communicator, [`ANY`] or [`NOBODY`].
+    pub peer: i32,
+    /// The tag, or [`ANY`].
+    pub tag: i32,
+}
+
+/// Whoever sends, or whatever the tag is.
+pub const ANY: i32 = -1;
+/// No process at all, as `MPI_PROC_NULL`.
+pub const NOBODY: i32 = -2;
+
+impl Message {
+    /// How such a call is named.
+    pub fn name(&self) -> &'static str {
+        match (self.to, self.from) {
+            (Some(_), Some(_)) => "MPI_Sendrecv",
+            (Some(_), None) => "MPI_Isend",
+            _ => "MPI_Irecv",
+        }
+    }
+
+    /// Its fields.
+    pub fn fields(&self) -> Vec<(&'static str, i32)> {
+        let mut fields = Vec::new();
+        if let Some(Envelope { peer, tag }) = self.to {
+            fields.extend([("dest", peer), ("tag", tag)]);
+        }
+        if let Some(Envelope { peer, tag }) = self.from {
+            let key = if self.to.is_some() { "recvtag" } else { "tag" };
+            fields.extend([("src", peer), (key, tag)]);
+        }
+        fields.push(("comm", self.comm as i32));
+        fields
+    }
 }
 
 impl Call {
@@ -28,6 +82,11 @@ impl Call {
             Call::Wait => "MPI_Waitall n=2".to_string(),
             Call::Collective(name, Some(root)) => format!("{name} root={root} bytes=8 comm=0"),
             Call::Collective(name, None) => format!("{name} bytes=8 comm=0"),
+            Call::Message(message) => {
+                let fields = message.fields().into_iter().map(|(key, value)| format!(" {key}={value}"));
+                format!("{}{}", message.name(), fields.collect::<String>())
+            }
+            Call::CollectiveOn(comm, name) => format!("{name} bytes=8 comm={comm}"),
             Call::Enter(name) => format!("enter {name}"),
             Call::Leave(name) => format!("leave {name}"),
         }

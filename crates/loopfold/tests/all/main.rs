@@ -11,6 +11,7 @@ mod fold;
 mod folders;
 mod grammars;
 mod hot;
+mod joint_loops;
 mod kept_archives;
 mod known_patterns;
 mod loop_collapsed;

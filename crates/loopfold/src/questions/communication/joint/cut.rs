@@ -19,7 +19,7 @@ pub(super) struct Aligned {
     pub(super) starts: Vec<u64>,
     /// How many joint iterations.
     pub(super) times: u64,
-    /// Channels with messages in flight at every cut.
+    /// Channels with messages in flight at every cut, and how many.
     pub(super) in_flight: Vec<(u32, i64)>,
 }
 
@@ -66,28 +66,30 @@ impl<'p, 'a> Aligning<'p, 'a> {
         let starts: Vec<u64> = self.members.iter().map(|member| member.run.start).collect();
         let written: Vec<u64> = self.members.iter().map(|member| member.run.end()).collect();
         if self.is_empty(&self.located(&starts)) {
-            return self.aligned(starts, &written, Vec::new());
+            return self.aligned(starts, &written);
         }
         let continued: Vec<(u64, u64)> =
             self.members.iter().map(|member| self.continued(member.run)).collect();
         let begins = continued.iter().map(|&(begin, _)| begin).collect();
         let ends: Vec<u64> = continued.iter().map(|&(_, end)| end).collect();
-        if let Some(starts) = self.first_empty_cut(begins, &ends)
-            && let Some(aligned) = self.aligned(starts, &ends, Vec::new())
-        {
-            return Some(aligned);
+        let first = self.first_empty_cut(begins, &ends).and_then(|starts| self.aligned(starts, &ends));
+        let Some(starts) = self.nearest_cut(starts, &written) else { return first };
+        match first {
+            // Of as many iterations those as written: others can overlap with the loop before.
+            Some(first) if self.is_empty(&self.located(&starts)) => {
+                self.aligned(starts, &ends).filter(|nearest| nearest.times >= first.times).or(Some(first))
+            }
+            Some(first) => Some(first),
+            None => self.aligned(starts, &written),
         }
-        let starts = self.nearest_cut(starts, &written)?;
-        let in_flight = self.in_flight(&starts);
-        self.aligned(starts, &written, in_flight)
     }
 
-    fn aligned(&self, starts: Vec<u64>, ends: &[u64], in_flight: Vec<(u32, i64)>) -> Option<Aligned> {
+    fn aligned(&self, starts: Vec<u64>, ends: &[u64]) -> Option<Aligned> {
         let iterations = |((member, &start), &end): ((&Candidate, &u64), &u64)| {
             end.saturating_sub(start) / member.period().max(1)
         };
         let times = self.members.iter().zip(&starts).zip(ends).map(iterations).min()?;
-        (times >= 2).then_some(Aligned { starts, times, in_flight })
+        (times >= 2).then(|| Aligned { in_flight: self.in_flight(&starts), starts, times })
     }
 
     fn nest(&self, member: usize) -> &'p LoopCollapsed {
@@ -182,9 +184,9 @@ impl<'p, 'a> Aligning<'p, 'a> {
     /// A cut at iterations of all runs, so that on the channels by which members were found less
     /// than a joint iteration is in flight.
     fn nearest_cut(&self, mut cut: Vec<u64>, ends: &[u64]) -> Option<Vec<u64>> {
+        let mut located = self.located(&cut);
         for _ in 0..=self.members.len() {
             let mut is_moved = false;
-            let located = self.located(&cut);
             for (index, candidate) in self.members.iter().enumerate() {
                 let Some((by, channel)) = candidate.by else { continue };
                 let of =
@@ -199,6 +201,7 @@ impl<'p, 'a> Aligning<'p, 'a> {
                     is_moved = true;
                     cut[behind] += iterations.checked_mul(self.members[behind].run.body)?;
                     (cut[behind] < ends[behind]).then_some(())?;
+                    located[behind] = self.nest(behind).locate(cut[behind]);
                 }
             }
             if !is_moved {
@@ -208,21 +211,23 @@ impl<'p, 'a> Aligning<'p, 'a> {
         None
     }
 
-    /// The channels with messages in flight at a cut.
+    /// The channels with messages in flight at a cut, or at the begin of the scope, and how many
+    /// at the cut.
     fn in_flight(&self, cut: &[u64]) -> Vec<(u32, i64)> {
         let cut = &self.located(cut)[..];
         let mut in_flight = Vec::new();
         for ends in self.channels() {
+            let at_begin = i128::from(self.scope.in_flight.get(&ends[0].0).copied().unwrap_or(0));
             let mut sent_less_received = 0i128;
             for &at in ends {
                 match self.end(at).side {
                     Side::Send => sent_less_received += self.before(at, cut),
-                    Side::Receive => sent_less_received -= self.before(at, cut),
+                    Side::Receive => sent_less_received -= self.before(at, cut) - at_begin,
                     // Members that have begun fewer operations than the first.
                     Side::Member => sent_less_received += self.before(ends[0], cut) - self.before(at, cut),
                 }
             }
-            if sent_less_received != 0 {
+            if sent_less_received != 0 || at_begin != 0 {
                 in_flight.push((ends[0].0, i64::try_from(sent_less_received).unwrap_or(i64::MAX)));
             }
         }

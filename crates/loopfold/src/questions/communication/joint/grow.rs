@@ -9,7 +9,7 @@ use super::cut::Aligning;
 use super::{JointLoop, Member, Run, Scope, Taken};
 use crate::questions::communication::channels::{ChannelTable, End, Side};
 use crate::questions::communication::processes::Processes;
-use crate::questions::patterns::{Located, LoopCollapsed};
+use crate::questions::patterns::{Located, LoopCollapsed, LoopInstance};
 use hashbrown::HashMap;
 
 /// Iterations of a loop in a joint iteration, relative to the first member.
@@ -38,6 +38,8 @@ pub(super) fn gcd(a: u128, b: u128) -> u128 {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     pub(super) run: Run,
+    /// The iterations that have messages in common with the member by which it was found.
+    common: Run,
     ratio: Ratio,
     /// The member and the channel by which it was found.
     pub(super) by: Option<(usize, u32)>,
@@ -79,7 +81,7 @@ impl<'p, 'a> Growing<'p, 'a> {
 
     /// The joint loop that has this run. Returns `None` if there is none.
     pub(super) fn grow(mut self, run: Run) -> Option<JointLoop> {
-        self.add(Candidate { run, ratio: Ratio::ONE, by: None, iterations: 0 });
+        self.add(Candidate { run, common: run, ratio: Ratio::ONE, by: None, iterations: 0 });
         let (mut next, mut steps) = (0, 0);
         while next < self.members.len() {
             let ends = self.ends(next);
@@ -87,8 +89,8 @@ impl<'p, 'a> Growing<'p, 'a> {
             if steps > MOST_STEPS {
                 return None;
             }
-            let run = self.members[next].run;
-            let located = self.nest(run.stream).locate(run.start);
+            let common = self.members[next].common;
+            let located = self.nest(common.stream).locate(common.start);
             for (end, each) in ends {
                 self.follow(next, end, each, &located)?;
             }
@@ -138,18 +140,22 @@ impl<'p, 'a> Growing<'p, 'a> {
     /// Adds the loops at the other ends of a channel of a member, or checks those that are
     /// members. Returns `None` if they do not fit.
     fn follow(&mut self, member: usize, number: u32, each: u64, located: &Option<Located>) -> Option<()> {
-        let Candidate { run, ratio, .. } = self.members[member];
+        let Candidate { run, common, ratio, .. } = self.members[member];
         let end = self.table.end(run.stream, number);
         let channel = self.table.channel(end);
         let is_ordered = channel.is_ordered();
         for &(side, stream, other) in &channel.ends {
-            if stream == run.stream || (side == end.side && side != Side::Member) {
-                // A message to oneself balances by itself if the loop has both ends of it.
+            if (stream, other) == (run.stream, number) || (side == end.side && side != Side::Member) {
                 continue;
             }
             let other = self.table.end(stream, other);
+            if stream == run.stream && is_ordered {
+                // Of messages to oneself the loop must have both ends.
+                (other.each(run.found) == each).then_some(())?;
+                continue;
+            }
             if !is_ordered {
-                let range = self.range(end, run, each, located.as_ref());
+                let range = self.range(end, common, each, located.as_ref());
                 self.follow_pool(member, end, other, stream, range);
                 continue;
             }
@@ -160,10 +166,11 @@ impl<'p, 'a> Growing<'p, 'a> {
                 fits.then_some(())?;
                 continue;
             }
-            let range = self.range(end, run, each, located.as_ref());
+            let range = self.range(end, common, each, located.as_ref());
             let (run, each_there) = self.partner(other, stream, range, each)?;
+            let common = self.common(other, run, each_there, range);
             let by = Some((member, end.channel));
-            self.add(Candidate { run, ratio: ratio.times(each, each_there)?, by, iterations: 0 });
+            self.add(Candidate { run, common, ratio: ratio.times(each, each_there)?, by, iterations: 0 });
         }
         // Without another end nothing fits.
         let is_connected = channel.ends.iter().any(|&(side, stream, _)| {
@@ -187,23 +194,57 @@ impl<'p, 'a> Growing<'p, 'a> {
         }
     }
 
-    /// The outermost loop with the messages of a range that has two joint iterations in common
-    /// with it, and its messages in an iteration.
+    /// The iterations of a run with messages of a range.
+    fn common(&self, end: &End, run: Run, each: u64, range: (i128, i128)) -> Run {
+        let first = self.range(end, run, each, self.nest(run.stream).locate(run.start).as_ref()).0;
+        let iterations = |messages: i128| messages.clamp(0, i128::from(each) * i128::from(run.times)) as u64;
+        let (from, to) = (iterations(range.0 - first) / each, iterations(range.1 - first).div_ceil(each));
+        Run { start: run.start + from * run.body, times: to.saturating_sub(from), ..run }
+    }
+
+    /// The outermost loop around the message in the middle of a range that has two joint
+    /// iterations in common with it, and its messages in an iteration. If there is none, one that
+    /// has them if both go on for an iteration before and behind: they may be written in
+    /// different rotations. Then the message in the middle may just not be in the loop.
     fn partner(&self, other: &End, stream: u32, range: (i128, i128), each: u64) -> Option<(Run, u64)> {
-        let nest = self.nest(stream);
         let shift = self.shift(other);
-        let last = range.1.min(i128::from(other.total) + shift);
-        let middle = u64::try_from(range.0 + (last - range.0) / 2 - shift).ok().filter(|_| last > range.0)?;
-        let located = nest.locate(other.position(nest, middle)?)?;
-        let found = located.around.iter().find_map(|instance| {
-            let run = self.scope.clipped(stream, nest, instance)?;
-            let each_there = other.each(run.found);
-            let theirs = self.range(other, run, each_there, nest.locate(run.start).as_ref());
-            let common = range.1.min(theirs.1) - range.0.max(theirs.0);
-            let joint = u128::from(each) / gcd(each.into(), each_there.into()) * u128::from(each_there);
-            (common >= 2 * joint as i128).then_some((run, each_there))
+        let last = range.1.min(i128::from(other.total) + shift) - 1;
+        let around = |nth: i128| {
+            let nth = u64::try_from(nth - shift).ok()?;
+            self.nest(stream).locate(other.position(self.nest(stream), nth)?)
+        };
+        let middle = around((range.0 + last + 1).div_euclid(2)).filter(|_| last >= range.0)?;
+        let with_more = |located: &Located, more| {
+            let mut around = located.around.iter();
+            around.find_map(|instance| self.partner_at(other, stream, instance, range, each, more))
+        };
+        let found = with_more(&middle, 0).or_else(|| with_more(&middle, 1)).or_else(|| {
+            let before = around((range.0 + last).div_euclid(2))?;
+            with_more(&before, 1)
         });
         found.filter(|&(run, _)| !self.taken.holds(run))
+    }
+
+    /// A loop, if it has two joint iterations in common with a range when both have so many
+    /// iterations more at either end.
+    fn partner_at(
+        &self,
+        end: &End,
+        stream: u32,
+        instance: &LoopInstance,
+        range: (i128, i128),
+        each: u64,
+        more: i128,
+    ) -> Option<(Run, u64)> {
+        let nest = self.nest(stream);
+        let run = self.scope.clipped(stream, nest, instance)?;
+        let each_there = end.each(run.found);
+        let theirs = self.range(end, run, each_there, nest.locate(run.start).as_ref());
+        let (more_here, more_there) = (more * i128::from(each), more * i128::from(each_there));
+        let first = (range.0 - more_here).max(theirs.0 - more_there);
+        let behind = (range.1 + more_here).min(theirs.1 + more_there);
+        let joint = u128::from(each) / gcd(each.into(), each_there.into()) * u128::from(each_there);
+        (behind - first >= 2 * joint as i128).then_some((run, each_there))
     }
 
     /// Adds the loop at one of the other ends of a pool, whose messages have no common order: the
@@ -224,7 +265,7 @@ impl<'p, 'a> Growing<'p, 'a> {
             (theirs.times >= run.times || ratio.down == 1).then_some((theirs, ratio))
         });
         if let Some((run, ratio)) = fitting {
-            self.add(Candidate { run, ratio, by: Some((member, end.channel)), iterations: 0 });
+            self.add(Candidate { run, common: run, ratio, by: Some((member, end.channel)), iterations: 0 });
         }
     }
 

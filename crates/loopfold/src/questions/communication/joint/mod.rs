@@ -18,10 +18,11 @@
 //!
 //! **Search.** The largest loops of all processes come first. From a loop, the partner of each
 //! channel is the outermost loop around the message in the middle that has at least two joint
-//! iterations in common with it; and so on, until no process is added ([`grow`]). Then the
-//! first empty cut behind the begins of the runs is computed ([`cut`]), so loops that are
-//! written in different rotations, or that one process begins earlier or ends later, fit each
-//! other. A loop that is part of no joint loop is taken apart, and the loops in each of its
+//! iterations in common with it, as written or if both go on for another; and so on from the
+//! iterations in common, until no process is added ([`grow`]). Then an empty cut is computed: at
+//! iterations as written, or else the first one behind the begins of the runs ([`cut`]). So loops
+//! that are written in different rotations, or that one process begins earlier or ends later,
+//! fit each other. A loop that is part of no joint loop is taken apart, and the loops in each of its
 //! iterations are tried. Then the same inside of one joint iteration.
 //!
 //! Time: O(loops × their channels × log² n), for each loop that is tried; memory is that of the
@@ -80,8 +81,8 @@ pub(super) struct JointLoop {
     pub(super) times: u64,
     /// The joint loop in whose first iteration it is.
     pub(super) within: Option<usize>,
-    /// Channels with messages in flight at every cut, and how many; negative if they are
-    /// received before they are sent.
+    /// Channels with messages in flight at every cut, also because of joint loops around it, and
+    /// how many; negative if they are received before they are sent.
     pub(super) in_flight: Vec<(u32, i64)>,
 }
 
@@ -98,13 +99,14 @@ impl Scope {
         self.stretches.get(&stream).copied()
     }
 
-    /// The iterations of a loop that lie in the scope, if they are two or more.
+    /// The iterations of a loop that lie in the scope, if they are two or more. They begin where
+    /// the scope does, in whichever rotation that is.
     fn clipped(&self, stream: u32, nest: &LoopCollapsed, instance: &LoopInstance) -> Option<Run> {
         let (from, to) = self.of_member(stream)?;
         let (body, all) = (nest.body_events(instance.found), nest.loops()[instance.found].times);
-        let skipped = from.saturating_sub(instance.start).div_ceil(body);
-        let start = instance.start + skipped * body;
-        let times = all.checked_sub(skipped)?.min(to.checked_sub(start)? / body);
+        let start = instance.start.max(from);
+        let end = (instance.start + all * body).min(to);
+        let times = end.checked_sub(start)? / body;
         let run = Run { stream, found: instance.found, start, body, times };
         (times >= 2).then_some(run)
     }
@@ -185,9 +187,7 @@ impl Search<'_, '_> {
             }
             let stretch = |member: &Member| (member.stream, (member.start, member.start + member.body));
             let mut in_flight = scope.in_flight.clone();
-            for &(channel, messages) in &joint.in_flight {
-                *in_flight.entry(channel).or_default() += messages;
-            }
+            in_flight.extend(joint.in_flight.iter().copied());
             let inside = Scope { stretches: joint.members.iter().map(stretch).collect(), in_flight };
             self.within(&inside, Some(index));
         }

@@ -31,10 +31,8 @@ struct StreamLinks {
     loops: Vec<u32>,
 }
 
-/// The other end is not a first occurrence, or does not exist.
+/// The other end is not a first occurrence, does not exist, or is one of several.
 const FAR: (u32, u32) = (u32::MAX, 0);
-/// A message that is not followed.
-const NONE: (u32, u32) = (u32::MAX, 1);
 const NO_LOOP: u32 = u32::MAX;
 
 impl Links {
@@ -55,8 +53,7 @@ impl Links {
                 let end = table.end(stream, number);
                 let is_pair = is_ordered && (side == Side::Member || other.0 != side);
                 let there = is_pair.then(|| (other.1, table.end(other.1, other.2)));
-                let missing = if is_ordered { FAR } else { NONE };
-                each_other_end(end, there, missing, |index, other| link(stream, index, other));
+                each_other_end(end, there, |index, other| link(stream, index, other));
             }
         }
         Self { streams }
@@ -90,12 +87,7 @@ impl StreamLinks {
 
 /// Calls `then` with the index of each message's first occurrence at an end, and the one with
 /// the same number at the other end, if that is a first occurrence too.
-fn each_other_end(
-    end: &End,
-    there: Option<(u32, &End)>,
-    missing: (u32, u32),
-    mut then: impl FnMut(u32, (u32, u32)),
-) {
+fn each_other_end(end: &End, there: Option<(u32, &End)>, mut then: impl FnMut(u32, (u32, u32))) {
     let mut others = there.map(|(_, other)| other.first_occurrences().peekable());
     for (index, nth) in end.first_occurrences() {
         let mut found = None;
@@ -103,7 +95,7 @@ fn each_other_end(
             while others.next_if(|&(_, other)| other < nth).is_some() {}
             found = others.peek().filter(|&&(_, other)| other == nth).map(|&(index, _)| (stream, index));
         }
-        then(index, found.unwrap_or(missing));
+        then(index, found.unwrap_or(FAR));
     }
 }
 
@@ -164,7 +156,6 @@ impl LinkedClosure {
             for index in start..end {
                 for &link in search.links.of_event(stream, index) {
                     match link {
-                        NONE => {}
                         FAR => return Linked::Unknown,
                         _ => {
                             let times = self.times(search, stream, index);

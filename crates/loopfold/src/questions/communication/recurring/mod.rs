@@ -332,7 +332,8 @@ impl<'p> JointStretches<'p> {
 /// Stretches of several processes with both ends of all messages.
 struct Family {
     stretches: BTreeMap<u32, Stretch>,
-    /// Messages that were never completed.
+    /// Messages that were never completed, or that are received from anyone and have one end
+    /// elsewhere.
     crossing: u64,
 }
 
@@ -365,8 +366,8 @@ impl<'s, 'p> Closure<'s, 'p> {
         while let Some((stream, stretch)) = self.next.pop() {
             self.follow(stream, stretch)?;
         }
-        let crossing =
-            self.stretches.iter().map(|(&stream, &stretch)| self.uncompleted(stream, stretch)).sum();
+        let uncompleted = self.stretches.iter().map(|(&stream, &stretch)| self.uncompleted(stream, stretch));
+        let crossing = uncompleted.sum::<u64>() + self.open_in_pools();
         Some(Family { stretches: self.stretches, crossing })
     }
 
@@ -443,6 +444,23 @@ impl<'s, 'p> Closure<'s, 'p> {
         let index = self.search.nest(stream).index_at(hull.0)?;
         let (_, _, stretch) = self.search.place_around(stream, index as u32, self.count)?;
         (stretch.0 <= hull.0 && hull.1 <= stretch.1).then_some(stretch)
+    }
+
+    /// Messages that are received from anyone of which one end must be elsewhere: there are more
+    /// of the other.
+    fn open_in_pools(&self) -> u64 {
+        let mut sent_less_received: HashMap<u32, i64> = HashMap::new();
+        for (&stream, &stretch) in &self.stretches {
+            for (number, (first, behind)) in self.ends(stream, stretch) {
+                let end = self.search.table.end(stream, number);
+                if !self.search.table.channel(end).is_ordered() {
+                    let count = i64::try_from(behind - first).unwrap_or(i64::MAX);
+                    let open = sent_less_received.entry(end.channel).or_default();
+                    *open = open.saturating_add(if end.side == Side::Send { count } else { -count });
+                }
+            }
+        }
+        sent_less_received.values().map(|open| open.unsigned_abs()).sum()
     }
 
     /// Messages of a stretch whose other end does not exist.
