@@ -34,6 +34,7 @@ pub mod loops;
 pub mod patterns;
 pub mod similar;
 pub mod stats;
+pub mod waits;
 
 mod keys;
 mod labels;

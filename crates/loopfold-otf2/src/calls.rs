@@ -6,16 +6,24 @@
 //! [`MOST_HELD`]. After that it is emitted without, and what was received is a part of the
 //! call in which it completed. Nonblocking collectives wait likewise.
 //!
-//! O(1) a record; memory is O(open regions + pending requests + events held).
+//! A call that completes requests mostly completes the oldest ones, and `n` says how many; only
+//! where it completes others, `done` has their indexes among the pending ones, so that loops
+//! still fold.
+//!
+//! O(1) a record, O(pending requests) for one with `done`; memory is O(open regions + pending
+//! requests + events held).
+
+mod requests;
 
 use crate::definitions::Definitions;
 use crate::kinds::{
-    Class, EncodedEvent, Key, KindCode, KindTable, STRAY, STRAY_COLLECTIVE, STRAY_IRECV, STRAY_ISEND,
-    STRAY_RECEIVE, STRAY_SEND, UNKNOWN,
+    Class, DONE_NONE, EncodedEvent, Key, KindCode, KindTable, STRAY, STRAY_COLLECTIVE, STRAY_IRECV,
+    STRAY_ISEND, STRAY_RECEIVE, STRAY_SEND, UNKNOWN,
 };
 use crate::records::{Collective, Message, Record, Visitor};
 use hashbrown::HashMap;
 use loopfold_sources::Globs;
+use requests::{Completed, PostedRequests};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::{cell::RefCell, mem};
@@ -71,6 +79,7 @@ pub(crate) struct Calls<'d> {
     /// How many held events were emitted.
     released: u64,
     pending: HashMap<u64, Pending, foldhash::fast::RandomState>,
+    posted: PostedRequests,
     /// The kind of the event in hand.
     code: KindCode,
     last: Option<u32>,
@@ -105,13 +114,26 @@ struct Call {
     cancelled: u64,
     /// Requests, each with its place in `receives`.
     requests: Vec<u64>,
+    /// The requests of `sends`.
+    sent_requests: Vec<u64>,
+    /// The requests that are completed.
+    completed: Vec<u64>,
+    done: Completed,
 }
 
 impl Call {
+    fn completes(&mut self, request: u64) {
+        self.completions += 1;
+        self.completed.push(request);
+    }
+
     fn clear(&mut self) {
         self.sends.clear();
         self.receives.clear();
         self.requests.clear();
+        self.sent_requests.clear();
+        self.completed.clear();
+        self.done = Completed::Oldest;
         (self.collective, self.new_comm, self.completions, self.cancelled) = (None, None, 0, 0);
     }
 }
@@ -165,6 +187,7 @@ impl<'d> Calls<'d> {
             held: VecDeque::new(),
             released: 0,
             pending: HashMap::default(),
+            posted: PostedRequests::default(),
             code: KindCode::default(),
             last: None,
             events: Vec::new(),
@@ -268,9 +291,12 @@ impl<'d> Calls<'d> {
     /// Emits the call of a frame, which was just taken from the open ones.
     fn end_call(&mut self, frame: &Frame, end: Option<i64>) {
         self.depth = self.depth.saturating_sub(1);
-        let call = mem::take(&mut self.calls[self.depth]);
+        let mut call = mem::take(&mut self.calls[self.depth]);
         let caller = if self.wanted.caller { self.innermost(|_| true) } else { None };
         let completes = frame.treatment.completes;
+        if completes && frame.treatment.is_wanted {
+            call.done = self.posted.complete(&call.completed);
+        }
         let what = What { class: Class::Call, region: frame.region, completes, caller };
         let duration = frame.start.zip(end).and_then(|(start, end)| end.checked_sub(start));
         let duration = duration.filter(|&duration| duration >= 0);
@@ -286,7 +312,10 @@ impl<'d> Calls<'d> {
         duration: Option<i64>,
         is_wanted: bool,
     ) -> Call {
-        if !is_wanted {
+        if is_wanted {
+            self.posted.post(&call.sent_requests);
+            self.posted.post(&call.requests);
+        } else {
             for &request in &call.requests {
                 self.pending.insert(request, Pending::Nobody);
             }
@@ -342,6 +371,11 @@ impl<'d> Calls<'d> {
         let messages = sends.len().max(receives.count()) as u64;
         if what.completes {
             code.field(Key::N, call.completions);
+            match &call.done {
+                Completed::Oldest => {}
+                Completed::Others(none) if none.is_empty() => code.field(Key::Done, DONE_NONE),
+                Completed::Others(indexes) => indexes.iter().for_each(|&index| code.field(Key::Done, index)),
+            }
         } else if messages > 1 {
             code.field(Key::N, messages);
         }
@@ -400,6 +434,7 @@ impl<'d> Calls<'d> {
                     for request in &call.requests {
                         self.forget(*request, self.released - 1);
                     }
+                    self.posted.forget(&call.requests);
                 }
                 self.encode(what, &call);
                 let kind = self.kinds.borrow_mut().number(&self.code, None);
@@ -459,7 +494,10 @@ impl Visitor for Calls<'_> {
             Record::Enter(region) => self.enter(region, at),
             Record::Leave(region) => self.leave(region, at),
             Record::Send(message) => self.in_call(Some(STRAY_SEND), at, |call| call.sends.push(message)),
-            Record::Isend(message) => self.in_call(Some(STRAY_ISEND), at, |call| call.sends.push(message)),
+            Record::Isend(message, request) => self.in_call(Some(STRAY_ISEND), at, |call| {
+                call.sends.push(message);
+                call.sent_requests.push(request);
+            }),
             Record::Receive(message) => {
                 self.in_call(Some(STRAY_RECEIVE), at, |call| call.receives.push(Some(message)));
             }
@@ -475,16 +513,16 @@ impl Visitor for Calls<'_> {
                     }
                 });
                 self.in_call((!is_known).then_some(STRAY_IRECV), at, |call| {
-                    call.completions += 1;
+                    call.completes(request);
                     if !is_known {
                         call.receives.push(Some(message));
                     }
                 });
             }
-            Record::IsendComplete => self.in_call(None, at, |call| call.completions += 1),
+            Record::IsendComplete(request) => self.in_call(None, at, |call| call.completes(request)),
             Record::Cancelled(request) => {
                 self.complete(request, |call, _| call.cancelled += 1);
-                self.in_call(None, at, |call| call.completions += 1);
+                self.in_call(None, at, |call| call.completes(request));
             }
             Record::Collective(collective) => {
                 let stray = u32::from(collective.operation).min(STRAY_COLLECTIVE);
@@ -494,7 +532,7 @@ impl Visitor for Calls<'_> {
                 let is_known = self.complete(request, |call, _| call.collective = Some(collective));
                 let stray = u32::from(collective.operation).min(STRAY_COLLECTIVE);
                 self.in_call((!is_known).then_some(stray), at, |call| {
-                    call.completions += 1;
+                    call.completes(request);
                     if !is_known {
                         call.collective = Some(collective);
                     }

@@ -88,6 +88,7 @@ pub(crate) enum Key {
     Comm,
     NewComm,
     N,
+    Done,
     Cancelled,
     Sent,
     Received,
@@ -95,7 +96,7 @@ pub(crate) enum Key {
 }
 
 impl Key {
-    const ALL: [(Key, &'static str); 14] = [
+    const ALL: [(Key, &'static str); 15] = [
         (Key::Dest, "dest"),
         (Key::Src, "src"),
         (Key::Root, "root"),
@@ -106,6 +107,7 @@ impl Key {
         (Key::Comm, "comm"),
         (Key::NewComm, "newcomm"),
         (Key::N, "n"),
+        (Key::Done, "done"),
         (Key::Cancelled, "cancelled"),
         (Key::Sent, "sent"),
         (Key::Received, "received"),
@@ -125,12 +127,16 @@ pub(crate) const FIELDS: &[&str] = &[
     "comm",
     "newcomm",
     "n",
+    "done",
     "cancelled",
     "sent",
     "received",
     "caller",
     "function",
 ];
+
+/// No request: the value of `done` if a call completes none that is known.
+pub(crate) const DONE_NONE: u64 = u64::MAX;
 
 /// A root that is the calling process, or its group, of a communicator between groups.
 const ROOT_SELF: u64 = u32::MAX as u64 - 1;
@@ -275,6 +281,7 @@ impl Content {
 fn value_of(key: Key, value: u64, definitions: &Definitions) -> Content {
     match (key, value) {
         (Key::Caller, region) => Content::Text(definitions.region_name(region as u32).0),
+        (Key::Done, DONE_NONE) => Content::Text(b"none".to_vec()),
         (Key::Root, ROOT_SELF) => Content::Text(b"self".to_vec()),
         (Key::Root, ROOT_GROUP) => Content::Text(b"group".to_vec()),
         (_, value) => match i64::try_from(value) {

@@ -338,10 +338,10 @@ callback!(send, (peer: u32, comm: u32, tag: u32, bytes: u64), Record::Send(Messa
 callback!(receive, (peer: u32, comm: u32, tag: u32, bytes: u64), {
     Record::Receive(Message { peer, comm, tag, bytes })
 });
-callback!(isend, (peer: u32, comm: u32, tag: u32, bytes: u64, _request: u64), {
-    Record::Isend(Message { peer, comm, tag, bytes })
+callback!(isend, (peer: u32, comm: u32, tag: u32, bytes: u64, request: u64), {
+    Record::Isend(Message { peer, comm, tag, bytes }, request)
 });
-callback!(isend_complete, (_request: u64), Record::IsendComplete);
+callback!(isend_complete, (request: u64), Record::IsendComplete(request));
 callback!(request, (request: u64), Record::Request(request));
 callback!(irecv, (peer: u32, comm: u32, tag: u32, bytes: u64, request: u64), {
     Record::Irecv(Message { peer, comm, tag, bytes }, request)

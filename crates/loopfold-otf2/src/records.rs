@@ -11,14 +11,14 @@ pub(crate) enum Record {
     Send(Message),
     /// A message was received.
     Receive(Message),
-    /// A message begins to be sent.
-    Isend(Message),
+    /// A message begins to be sent, by a request.
+    Isend(Message, u64),
     /// A request to receive is posted; what arrives is known when it completes.
     Request(u64),
     /// A message was received that was asked for before.
     Irecv(Message, u64),
     /// A nonblocking send completed.
-    IsendComplete,
+    IsendComplete(u64),
     /// A request was tested and is not complete.
     Test,
     /// A request was cancelled.

@@ -260,6 +260,7 @@ def calls(anchor):
             locations[location].append(event)
         for location, events in locations.items():
             calls, is_open, asked = [], [], {}
+            pending, completed = [], set()
             for event in events:
                 kind = type(event).__name__
                 call = is_open[-1] if is_open else None
@@ -270,9 +271,17 @@ def calls(anchor):
                     call[2] = nanoseconds(event.time) - call[1]
                     if call[0].startswith(("MPI_Wait", "MPI_Test")):
                         call[3]["n"] = call[4]
+                        # Indexes among the pending requests, if they are not the oldest.
+                        indexes = [index for index, request in enumerate(pending) if request in completed]
+                        pending = [request for request in pending if request not in completed]
+                        if indexes != list(range(len(indexes))):
+                            call[3]["done"] = ",".join(map(str, indexes))
+                        completed = set()
                     calls.append(call)
                 elif kind in ("MpiSend", "MpiIsend"):
                     fields = message(event, "dest", event.receiver)
+                    if kind == "MpiIsend":
+                        pending.append(event.request_id)
                     if call is None:
                         calls.append(["MPI_Send", nanoseconds(event.time), None, fields, 0])
                     elif "dest" in call[3]:
@@ -289,11 +298,14 @@ def calls(anchor):
                     call[3].update(message(event, "src", event.sender))
                 elif kind == "MpiIrecvRequest":
                     asked[event.request_id] = call
+                    pending.append(event.request_id)
                 elif kind == "MpiIrecv":
                     asked[event.request_id][3].update(message(event, "src", event.sender))
                     call[4] += 1
+                    completed.add(event.request_id)
                 elif kind == "MpiIsendComplete":
                     call[4] += 1
+                    completed.add(event.request_id)
                 elif kind == "MpiRequestCancelled":
                     asked[event.request_id][3]["cancelled"] = 1
                 elif kind == "MpiCollectiveEnd":

@@ -30,7 +30,7 @@ impl Source for MpiText {
     }
 
     fn fields(&self) -> &'static [&'static str] {
-        &["dest", "src", "tag", "bytes", "comm", "root", "op", "n", "newcomm", "color", "key"]
+        &["dest", "src", "tag", "bytes", "comm", "root", "op", "n", "done", "newcomm", "color", "key"]
     }
 
     fn description(&self) -> Description {

@@ -16,6 +16,7 @@ mod questions;
 mod reading;
 mod suffixes;
 mod targets;
+pub(crate) mod waits;
 
 pub(crate) use archive_sizes::{files_under, recorded};
 pub(crate) use measure::{CHILD, child};
@@ -87,9 +88,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
             mpi::run(&settings)?;
             otf2::run(&settings)
         }
+        Some("waits") => waits::run(&settings),
         Some(other) => {
             bail!(
-                "there is no benchmark `{other}`, only: loops, reading, sizes, online, grammars, questions, paths, mpi"
+                "there is no benchmark `{other}`, only: loops, reading, sizes, online, grammars, questions, paths, mpi, waits"
             )
         }
     }

@@ -190,7 +190,7 @@ fn literal(program: &Program, ours: f64) -> f64 {
         let call = match *call {
             Call::Send(to, ..) => Call::Send(to, 0, 0),
             Call::Receive(from, ..) => Call::Receive(from, 0, 0),
-            Call::Collective(..) => *call,
+            Call::Message(_) | Call::Collective(..) | Call::CollectiveOn(..) => *call,
             Call::Wait | Call::Enter(_) | Call::Leave(_) => continue,
         };
         let next = numbers.len() as u32;
@@ -222,6 +222,7 @@ fn push(collector: &mut Collector, stream: StreamId, call: &Call) -> Result<()> 
         }
         Call::Enter(name) => (name, Role::Enter, vec![]),
         Call::Leave(name) => (name, Role::Leave, vec![]),
+        Call::Message(_) | Call::CollectiveOn(..) => bail!("programs of the benchmark have one communicator"),
     };
     Ok(collector.push_event(stream, &Event { role, fields: &fields, ..Event::named(name) })?)
 }

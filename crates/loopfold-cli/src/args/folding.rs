@@ -7,7 +7,7 @@ const FOLDING: &str = "Folding";
 /// How to fold.
 #[derive(Args, Debug, Clone, Copy, Default)]
 pub(crate) struct FolderArgs {
-    /// Fold with this algorithm [default: outermost for `loops`, auto for other commands]
+    /// Fold with this algorithm [default: outermost for `loops` and `waits`, auto for other commands]
     #[arg(long, value_enum, value_name = "NAME", help_heading = FOLDING)]
     pub(crate) folder: Option<FolderName>,
     /// Choose between equally long loop bodies

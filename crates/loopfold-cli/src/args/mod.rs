@@ -17,6 +17,7 @@ mod shared;
 mod similar;
 mod stats;
 mod verify;
+mod waits;
 
 pub(crate) use cat::CatArgs;
 pub(crate) use context::ContextArgs;
@@ -34,6 +35,7 @@ pub(crate) use shared::Top;
 pub(crate) use similar::SimilarArgs;
 pub(crate) use stats::StatsArgs;
 pub(crate) use verify::VerifyArgs;
+pub(crate) use waits::WaitsArgs;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -71,6 +73,8 @@ pub(crate) enum Command {
     Hot(HotArgs),
     /// Find event sequences that occur repeatedly, and communication patterns
     Patterns(PatternsArgs),
+    /// Find who waits for whom in traces of messages, where and how long
+    Waits(WaitsArgs),
     /// Check an archive from end to end
     Verify(VerifyArgs),
     /// Join archives and traces into one archive

@@ -16,6 +16,7 @@ mod similar;
 mod stats;
 mod streams;
 mod verify;
+mod waits;
 
 use crate::Outcome;
 use crate::args::Command;
@@ -35,6 +36,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Similar(arguments) => similar::run(&arguments),
         Command::Hot(arguments) => hot::run(&arguments),
         Command::Patterns(arguments) => patterns::run(&arguments),
+        Command::Waits(arguments) => waits::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),

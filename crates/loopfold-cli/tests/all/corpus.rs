@@ -61,6 +61,22 @@ impl Files {
         }
     }
 
+    /// Waits are found if there are times, which a grammar does not have.
+    fn check_waits(&self) {
+        let commands = [&["waits"][..], &["waits", "--json"], &["waits", "--correct-clocks"]];
+        for command in commands {
+            let arguments = [command, &[&self.archive]].concat();
+            if self.case.streams.iter().any(|stream| !stream.clock.is_empty()) {
+                self.run(&arguments);
+            } else if !self.case.streams.is_empty() {
+                run(&arguments).fails_with(&["the times of every event"]);
+            }
+        }
+        if !self.case.streams.is_empty() {
+            run(&["waits", &self.grammar]).fails_with(&["the times of every event"]);
+        }
+    }
+
     /// A command that ends well: 0, or 1 if there is nothing. No name drives a terminal.
     fn run(&self, arguments: &[&str]) -> Run {
         let run = run(arguments);
@@ -100,6 +116,7 @@ fn commands_without_a_query() {
         }
         files.check(&["loops", "--align", "calls"], &[]);
         files.run(&["cat", "--times", &files.archive]);
+        files.check_waits();
         let stats = run(&["stats", "--json", &files.archive]).ok().json();
         assert_eq!(stats["events"], files.events);
         assert_eq!(stats["streams"], files.case.streams.len());

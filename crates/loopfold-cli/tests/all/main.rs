@@ -23,3 +23,4 @@ mod regression;
 mod similar;
 mod sums;
 mod support;
+mod waits;

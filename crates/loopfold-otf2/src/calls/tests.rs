@@ -72,7 +72,7 @@ fn a_receive_has_the_fields_of_its_completion() {
             inside(IRECV, &[Record::Request(1)]),
             inside(IRECV, &[Record::Request(2)]),
             inside(SEND, &[Record::Send(message(5))]),
-            inside(WAIT, &[Record::Irecv(message(4), 2), Record::IsendComplete]),
+            inside(WAIT, &[Record::Irecv(message(4), 2), Record::IsendComplete(90)]),
             inside(WAIT, &[Record::Irecv(message(3), 1)]),
         ],
         &[
@@ -81,7 +81,7 @@ fn a_receive_has_the_fields_of_its_completion() {
             "MPI_Irecv src=3 tag=7 bytes=8 comm=0",
             "MPI_Irecv src=4 tag=7 bytes=8 comm=0",
             "MPI_Send dest=5 tag=7 bytes=8 comm=0",
-            "MPI_Waitall n=2",
+            "MPI_Waitall n=2 done=1",
             "MPI_Waitall n=1",
         ],
     );
@@ -118,15 +118,18 @@ fn several_messages_of_a_call_are_lists() {
             inside(
                 START,
                 &[
-                    Record::Isend(message(1)),
+                    Record::Isend(message(1), 10 + 1),
                     Record::Request(1),
                     Record::Request(2),
-                    Record::Isend(message(2)),
+                    Record::Isend(message(2), 10 + 2),
                 ],
             ),
             inside(WAIT, &[Record::Irecv(message(8), 2), Record::Irecv(message(9), 1)]),
         ],
-        &["MPI_Startall dest=1,2 tag=7 bytes=8 src=9,8 recvtag=7 recvbytes=8 comm=0 n=2", "MPI_Waitall n=2"],
+        &[
+            "MPI_Startall dest=1,2 tag=7 bytes=8 src=9,8 recvtag=7 recvbytes=8 comm=0 n=2",
+            "MPI_Waitall n=2 done=2,3",
+        ],
     );
 }
 
@@ -147,8 +150,8 @@ fn nonblocking_collectives_wait_as_well() {
 fn records_outside_of_calls_are_events() {
     check(
         &[
-            vec![Record::Send(message(1)), Record::Receive(message(2)), Record::Isend(message(3))],
-            vec![Record::Request(1), Record::IsendComplete, Record::Irecv(message(4), 1)],
+            vec![Record::Send(message(1)), Record::Receive(message(2)), Record::Isend(message(3), 10 + 3)],
+            vec![Record::Request(1), Record::IsendComplete(90), Record::Irecv(message(4), 1)],
             vec![Record::Irecv(message(5), 99), Record::Test, Record::Nothing],
         ],
         &[
@@ -225,4 +228,47 @@ fn buffers_of_collectives_are_those_of_one_process() {
     assert_eq!(of(11, None), Some(160));
     assert_eq!(of(12, Some(4)), Some(160));
     assert_eq!(of(200, Some(4)), Some(160));
+}
+
+#[test]
+fn requests_that_are_not_the_oldest_are_listed() {
+    let isend = |request| inside(SEND, &[Record::Isend(message(5), request)]);
+    check(
+        &[
+            inside(IRECV, &[Record::Request(1)]),
+            isend(2),
+            inside(IRECV, &[Record::Request(3)]),
+            inside(IRECV, &[Record::Request(4)]),
+            // The oldest two in another order, then the newest, then what is left.
+            inside(WAIT, &[Record::IsendComplete(2), Record::Irecv(message(7), 1)]),
+            inside(WAIT, &[Record::Irecv(message(9), 4)]),
+            inside(WAIT, &[Record::Irecv(message(8), 3)]),
+            isend(5),
+            isend(6),
+            isend(7),
+            isend(8),
+            inside(WAIT, &[Record::IsendComplete(7), Record::IsendComplete(5)]),
+            // One that nobody has posted.
+            inside(WAIT, &[Record::IsendComplete(99)]),
+            inside(WAIT, &[Record::IsendComplete(6), Record::IsendComplete(8)]),
+            inside(WAIT, &[Record::IsendComplete(98)]),
+        ],
+        &[
+            "MPI_Irecv src=7 tag=7 bytes=8 comm=0",
+            "MPI_Send dest=5 tag=7 bytes=8 comm=0",
+            "MPI_Irecv src=8 tag=7 bytes=8 comm=0",
+            "MPI_Irecv src=9 tag=7 bytes=8 comm=0",
+            "MPI_Waitall n=2",
+            "MPI_Waitall n=1 done=1",
+            "MPI_Waitall n=1",
+            "MPI_Send dest=5 tag=7 bytes=8 comm=0",
+            "MPI_Send dest=5 tag=7 bytes=8 comm=0",
+            "MPI_Send dest=5 tag=7 bytes=8 comm=0",
+            "MPI_Send dest=5 tag=7 bytes=8 comm=0",
+            "MPI_Waitall n=2 done=0,2",
+            "MPI_Waitall n=1 done=none",
+            "MPI_Waitall n=2",
+            "MPI_Waitall n=1",
+        ],
+    );
 }

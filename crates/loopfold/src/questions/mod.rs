@@ -13,6 +13,7 @@
 //! | What repeats, not directly after itself? | [`patterns`] | |
 //! | Who communicates with whom, and how? | `communication` | |
 //! | Which windows are similar to a pattern? | `similar` | |
+//! | Who waits for whom, where and how long? | `waits` | |
 //! | What is the loop nest? Which streams have the same? | [`nest`], [`classes`], [`align`] | [`Fold::nest`](crate::Fold::nest), [`Fold::classes`](crate::Fold::classes) |
 //! | How long did loops, events and rules take? | [`iterations`], [`sums`], [`rule_sums`], [`clock`] | [`Fold::event_sums`](crate::Fold::event_sums) |
 //! | How large is it? | [`statistics`] | [`Fold::statistics`](crate::Fold::statistics) |
@@ -38,3 +39,5 @@ mod run_time;
 pub mod similar;
 pub mod statistics;
 pub mod sums;
+#[cfg(feature = "mpi")]
+pub mod waits;

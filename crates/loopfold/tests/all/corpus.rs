@@ -57,7 +57,8 @@ checks! {
         loops::nests, loops::aligned_nests, loops::classes, loops::statistics, loops::loop_collapsed,
         times::event_sums, times::rule_sums, times::loop_times, times::summed_times, times::clocks,
         calls::paths, calls::call_statistics,
-        processes::similar_windows, processes::peers, processes::trace_patterns, processes::partners;
+        processes::similar_windows, processes::peers, processes::trace_patterns, processes::partners,
+        processes::waits;
     every_case:
         stored::written_grammars, repeats::ngrams, repeats::exact_repeats, repeats::process_patterns;
 }

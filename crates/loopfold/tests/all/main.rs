@@ -30,3 +30,4 @@ mod support;
 mod topology;
 mod trace_patterns;
 mod traversals;
+mod waits;

@@ -4,6 +4,9 @@
 /// Cases of the corpus as traces: the same as for the tests of the library.
 #[path = "../../../../loopfold/tests/all/support/corpus.rs"]
 pub mod corpus;
+/// Simulated programs as traces, likewise.
+#[path = "../../../../loopfold/tests/all/support/waits.rs"]
+pub mod waits;
 
 use std::ffi::OsStr;
 use std::io::Write as _;

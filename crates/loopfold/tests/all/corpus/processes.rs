@@ -4,7 +4,7 @@ use super::Folded;
 use crate::support::outermost;
 use crate::support::partners::check_partners;
 use crate::support::similar::brute_force;
-use loopfold::Symbol;
+use crate::support::waits::compare;
 use loopfold::fold::FoldedStream;
 use loopfold::mpi::Peers;
 use loopfold::questions::communication::{Processes, TracePatterns};
@@ -12,7 +12,9 @@ use loopfold::questions::patterns::{self, EventChoice, MemoryBudget, PatternMeth
 use loopfold::questions::similar::{
     self, Compared, ComparedEvents, Likeness, ProcessStreams, SimilarPattern, search_similar,
 };
+use loopfold::questions::waits::{self, Waits};
 use loopfold::trace::{Role, Trace};
+use loopfold::{ErrorKind, Symbol};
 use loopfold_testing::corpus::{self, Case};
 use loopfold_testing::mpi::{self, Call};
 
@@ -153,4 +155,21 @@ fn program(case: &Case) -> Option<mpi::Program> {
 pub(super) fn partners(Folded { case, fold, .. }: &Folded<'_>) {
     let Some(program) = program(case) else { return };
     check_partners(fold, &program);
+}
+
+/// Waits, where there are times; compared with the definitions if all streams are ranks.
+pub(super) fn waits(Folded { fold, .. }: &Folded<'_>) {
+    let timed = fold.streams().iter().filter(|stream| stream.times().starts.is_some()).count();
+    let waits = Waits::of(fold, &waits::Config::new());
+    if timed == 0 && !fold.streams().is_empty() {
+        assert_eq!(waits.unwrap_err().kind(), ErrorKind::Invalid);
+        return;
+    }
+    let waits = waits.unwrap();
+    let places = waits.places.iter().map(|place| place.sum.count).sum::<u64>();
+    assert_eq!(waits.all().count, places);
+    let are_ranks = fold.streams().iter().all(|stream| stream.name().starts_with("rank "));
+    if timed == fold.streams().len() && are_ranks {
+        compare(fold);
+    }
 }

@@ -240,7 +240,7 @@ fn is_rotated(one: &Occurrence, members: &[Candidate]) -> bool {
         part_of(one, member).is_some_and(|part| {
             let body = part.end - part.start;
             let (start, end) = whole(one, part);
-            member.body % body == 0
+            member.body.is_multiple_of(body)
                 && end - start >= member.times * member.body
                 && start <= member.start + body
                 && member.end() <= end + body

@@ -15,6 +15,7 @@ pub mod patterns;
 pub mod programs;
 pub mod similar;
 pub mod sums;
+pub mod waits;
 
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::folders::{Folder, Halving, MinTimes, Outermost, fold_trace};

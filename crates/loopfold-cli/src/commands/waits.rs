@@ -1,0 +1,228 @@
+//! `loopfold waits`: who waits for whom, where and how long.
+
+use crate::args::WaitsArgs;
+use crate::show::{self, Labels};
+use crate::{Outcome, input};
+use anyhow::Result;
+use loopfold::Fold;
+use loopfold::questions::waits::{Class, Config, LeftOut, PlaceWaits, Sum, Waits, WorstIteration};
+use loopfold::trace::TimesKept;
+use std::io::Write;
+
+/// Characters of a place on a terminal.
+const WIDTH: usize = 80;
+
+pub(super) fn run(arguments: &WaitsArgs) -> Result<Outcome> {
+    let loaded = input::load(&arguments.read, TimesKept::All)?;
+    let (fold, mut notes) = loaded.fold(&arguments.folder)?;
+    let waits = Waits::of(&fold, &Config::new().correct_clocks(arguments.correct_clocks))?;
+    notes.extend(clock_notes(&fold, &waits));
+    notes.extend(left_out_notes(&waits.left_out));
+    if waits.messages == 0 && waits.collectives == 0 {
+        notes.push("there are no messages or collective operations whose partners are known".to_string());
+    }
+    show::notes(&notes);
+    let most = arguments.top.most();
+    if arguments.json.on {
+        show::print_json_line(|out| Ok(loopfold_json::waits::waits(out, &fold, &waits, most)?))?;
+    } else {
+        let mut out = anstream::stdout().lock();
+        Printer { arguments, fold: &fold, waits: &waits }.print(&mut out, most)?;
+        out.flush()?;
+    }
+    Ok(if waits.all().count > 0 { Outcome::Done } else { Outcome::Nothing })
+}
+
+struct Printer<'a> {
+    arguments: &'a WaitsArgs,
+    fold: &'a Fold,
+    waits: &'a Waits,
+}
+
+impl Printer<'_> {
+    fn print(&self, out: &mut impl Write, most: usize) -> Result<()> {
+        self.heading(out)?;
+        if self.waits.all().count == 0 {
+            return Ok(());
+        }
+        self.classes(out)?;
+        self.places(out, most)?;
+        self.causes(out, most)
+    }
+
+    fn heading(&self, out: &mut impl Write) -> Result<()> {
+        let (bold, waits) = (anstyle::Style::new().bold(), self.waits);
+        writeln!(
+            out,
+            "{bold}{} of waiting{bold:#}, {} of {} in {}; {}, {}",
+            time(waits.all().time),
+            show::percent(waits.share(waits.all().time)),
+            time(waits.total),
+            show::plural(self.fold.streams().len() as u64, "stream"),
+            show::plural(waits.messages, "message"),
+            show::plural(waits.collectives, "collective operation"),
+        )?;
+        Ok(())
+    }
+
+    fn sum(&self, sum: Sum) -> [String; 3] {
+        [time(sum.time), show::percent(self.waits.share(sum.time)), show::count(sum.count)]
+    }
+
+    fn classes(&self, out: &mut impl Write) -> Result<()> {
+        let known = Class::ALL.iter().zip(&self.waits.classes).filter(|(_, sum)| sum.count > 0);
+        let mut known: Vec<(&Class, &Sum)> = known.collect();
+        known.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.time));
+        let mut rows = vec![["time", "share", "count", "class"].map(String::from).to_vec()];
+        for (class, &sum) in known {
+            rows.push([&self.sum(sum)[..], &[class.name().to_string()]].concat());
+            if *class == Class::LateSender && self.waits.wrong_order.count > 0 {
+                let name = "  of these in wrong order: another message was there".to_string();
+                rows.push([&self.sum(self.waits.wrong_order)[..], &[name]].concat());
+            }
+        }
+        table(out, &rows, 3)
+    }
+
+    fn places(&self, out: &mut impl Write, most: usize) -> Result<()> {
+        let heads =
+            ["time", "share", "count", "waits most", "main cause", "worst iteration", "class", "place"];
+        let mut rows = vec![heads.map(String::from).to_vec()];
+        for place in self.waits.places.iter().take(most) {
+            let part = |(rank, time): (u32, u64)| {
+                format!("{rank} ({})", show::percent(time as f64 / place.sum.time.max(1) as f64))
+            };
+            let worst = place.worst.as_ref().map_or("-".to_string(), iteration);
+            let cells = [part(place.most_waiting()), part(place.main_cause()), worst];
+            let text = [place.class.name().to_string(), self.place(place)];
+            rows.push([&self.sum(place.sum)[..], &cells, &text].concat());
+        }
+        table(out, &rows, 6)?;
+        show::more(out, self.waits.places.len().saturating_sub(most))
+    }
+
+    /// The call, its function and its loops.
+    fn place(&self, place: &PlaceWaits) -> String {
+        let labels = Labels::of_alphabet(self.waits.alphabet(), self.arguments.hex.on);
+        let mut text = labels.of(place.call);
+        if let Some(function) = self.waits.function(place) {
+            text += &format!(" in {}", show::plain(function));
+        }
+        if !place.loops.is_empty() {
+            let loops: Vec<String> = place.loops.iter().map(|&times| show::count(times)).collect();
+            text += &format!(", loop of {}", loops.join(" × "));
+        }
+        if self.arguments.full.on { text } else { show::shorten(&text, WIDTH) }
+    }
+
+    fn causes(&self, out: &mut impl Write, most: usize) -> Result<()> {
+        let mut rows =
+            vec![["causes", "share", "count", "waits itself", "process"].map(String::from).to_vec()];
+        let causing = || self.waits.ranks.iter().filter(|rank| rank.caused.count > 0);
+        for rank in causing().take(most) {
+            let cells = [time(rank.waited.time), rank.rank.to_string()];
+            rows.push([&self.sum(rank.caused)[..], &cells].concat());
+        }
+        table(out, &rows, 5)?;
+        show::more(out, causing().count().saturating_sub(most))?;
+        if let Some(worst) = self.waits.iterations.first() {
+            let share = show::percent(worst.time as f64 / self.waits.all().time.max(1) as f64);
+            let (which, long) = (iteration(worst), time(worst.time));
+            writeln!(out, "\nmost waiting of an iteration: {long}, {share} of all, in {which}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Which iteration, and of how many.
+fn iteration(worst: &WorstIteration) -> String {
+    let of = show::count(worst.times);
+    match worst.first == worst.last {
+        true => format!("#{} of {of}", worst.first),
+        false => format!("#{} to {} of {of}", worst.first, worst.last),
+    }
+}
+
+fn time(nanoseconds: u64) -> String {
+    show::duration(nanoseconds.into())
+}
+
+/// Prints rows under a blank line; the first `right` columns are aligned to the right, the others
+/// to the left.
+fn table(out: &mut impl Write, rows: &[Vec<String>], right: usize) -> Result<()> {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    writeln!(out)?;
+    for row in rows {
+        let cell = |(column, text): (usize, &String)| match column < right {
+            true => format!("{text:>width$}", width = widths[column]),
+            false => format!("{text:<width$}", width = widths[column]),
+        };
+        let cells: Vec<String> = row.iter().enumerate().map(cell).collect();
+        writeln!(out, "{}", cells.join("  ").trim_end())?;
+    }
+    Ok(())
+}
+
+fn clock_notes(fold: &Fold, waits: &Waits) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(first) = waits.violations.first() {
+        let count = waits.violations.iter().fold(0u64, |sum, one| sum.saturating_add(one.count));
+        let worst = waits.violations.iter().map(|one| one.worst).max().unwrap_or(0);
+        let help = if waits.offsets.is_none() { "; --correct-clocks shifts them" } else { "" };
+        notes.push(format!(
+            "{} received before sent, by up to {}, most of them from {} to {}: the clocks of processes differ{help}",
+            show::plural(count, "message"),
+            time(worst),
+            first.from,
+            first.to,
+        ));
+    }
+    if let Some(offsets) = &waits.offsets {
+        notes.push(match offsets.drift {
+            Some((from, to)) => format!(
+                "no constant offsets of clocks fit all messages (from {from} to {to} least): the clocks drift, and are \
+                 taken as they are"
+            ),
+            None if offsets.changed.is_empty() => "no clock had to be shifted".to_string(),
+            None => {
+                let largest = offsets.changed.iter().map(|(_, offset)| offset.unsigned_abs()).max().unwrap_or(0);
+                let count = show::plural(offsets.changed.len() as u64, "clock");
+                format!("{count} shifted, by up to {}", time(largest))
+            }
+        });
+    }
+    for backward in waits.backward.iter().take(3) {
+        let name = fold.stream(backward.stream).title();
+        let count = show::plural(backward.count, "time");
+        notes
+            .push(format!("{name}: starts decrease {count}, first at event {}", show::count(backward.first)));
+    }
+    if let Some(more) = waits.backward.len().checked_sub(3).filter(|&more| more > 0) {
+        notes.push(format!("starts also decrease in {}", show::plural(more as u64, "stream")));
+    }
+    notes
+}
+
+fn left_out_notes(left_out: &LeftOut) -> Vec<String> {
+    let parts = [
+        (left_out.unknown_senders, "receive", "from an unknown sender or with an unknown tag"),
+        (left_out.absent, "message", "from or to processes without a stream"),
+        (left_out.unreceived, "send", "without a receive"),
+        (left_out.unsent, "receive", "without a send"),
+        (left_out.incomplete, "collective operation", "in which members do not take part"),
+        (left_out.disagreeing, "collective operation", "whose members disagree on what it is"),
+        (left_out.unknown_requests, "completed request", "that no call has posted"),
+        (left_out.without_start, "call", "without a start"),
+        (left_out.without_duration, "call", "without a duration"),
+    ];
+    let part = |(count, what, why): (u64, &str, &str)| {
+        (count > 0).then(|| format!("left out: {} {why}", show::plural(count, what)))
+    };
+    let partial = (left_out.partial > 0).then(|| {
+        let count = show::plural(left_out.partial, "collective operation");
+        format!("{count} of processes that have no stream, too: waits for these are missing")
+    });
+    parts.into_iter().filter_map(part).chain(partial).collect()
+}

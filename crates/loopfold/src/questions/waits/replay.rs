@@ -1,0 +1,674 @@
+//! Replays all streams together, matches messages, requests and collective operations, and
+//! computes the wait of every event once all of its parts are known.
+//!
+//! The streams are merged by enter, so that a message is kept only while it is in flight; what is
+//! computed does not depend on the order, except between streams of the same process. What an
+//! event says of channels and communicators is resolved once for each stream and symbol.
+
+use super::clocks::Clocks;
+use super::collective::{Group, Member, Operation};
+use super::kinds::{Communication, Completes, Kind, Symbols};
+use super::tally::{Tally, Wait};
+use super::walk::{Seen, Site, Walk};
+use super::{BackwardTimes, Class, Config, LeftOut};
+use crate::mpi::{Call, Calls, CommId, Communicators, Message, Peer};
+use crate::{Error, Fold, Result, StreamId, Symbol};
+use hashbrown::{HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::rc::Rc;
+
+/// Who waits for the other end of a message or for an operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Party {
+    Nobody,
+    /// An event, and which of its parts this is.
+    Event(u32, u32),
+    Request(u32),
+}
+
+/// What ends a wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Remote {
+    pub(super) class: Class,
+    pub(super) enter: Option<i64>,
+    pub(super) cause: u32,
+    pub(super) is_wrong_order: bool,
+}
+
+/// What was found.
+pub(super) struct Done {
+    pub(super) tally: Tally,
+    pub(super) clocks: Clocks,
+    pub(super) total: u64,
+    pub(super) messages: u64,
+    pub(super) collectives: u64,
+    pub(super) backward: Vec<BackwardTimes>,
+    pub(super) left_out: LeftOut,
+}
+
+/// Messages that are received in the order in which they are sent.
+struct Channel {
+    from: u32,
+    to: u32,
+    /// Sends without a receive so far, or receives without a send.
+    ends: VecDeque<End>,
+    are_sends: bool,
+}
+
+#[derive(Clone, Copy)]
+struct End {
+    enter: Option<i64>,
+    party: Party,
+}
+
+/// An event that may wait.
+struct Event {
+    rank: u32,
+    site: Site,
+    enter: Option<i64>,
+    leave: Option<i64>,
+    has_duration: bool,
+    /// Parts whose other end is not known yet.
+    open: u32,
+    longest: Option<Part>,
+}
+
+/// The part of an event that lasts longest so far.
+struct Part {
+    time: u64,
+    index: u32,
+    class: Class,
+    cause: u32,
+    is_wrong_order: bool,
+}
+
+/// A nonblocking send, receive or operation.
+#[derive(Clone, Copy)]
+enum Request {
+    Pending,
+    /// What ends the wait is known, or that nothing does.
+    Met(Option<Remote>),
+    /// An event waits for it, as one of its parts.
+    Waited(u32, u32),
+}
+
+/// What the events of a symbol do in a stream.
+struct Plan {
+    receives: Vec<Option<u32>>,
+    sends: Vec<Option<u32>>,
+    /// The group, the operation and the own rank.
+    collective: Option<(u32, Operation, u32)>,
+}
+
+/// The state of a stream.
+struct Stream<'a> {
+    id: StreamId,
+    rank: u32,
+    walk: Walk<'a>,
+    next: Option<Seen>,
+    plans: HashMap<Symbol, Rc<Plan>, foldhash::fast::RandomState>,
+    /// Requests, the oldest first.
+    pending: VecDeque<u32>,
+    span: Option<(i64, i64)>,
+    last_enter: Option<i64>,
+    backward: BackwardTimes,
+}
+
+pub(super) struct Replay<'a> {
+    calls: &'a Calls,
+    communicators: &'a Communicators,
+    symbols: &'a Symbols,
+    /// Which processes have a stream.
+    present: HashSet<u32>,
+    streams: Vec<Stream<'a>>,
+    channels: Vec<Channel>,
+    channel_numbers: HashMap<(u32, u32, u32, i64), u32>,
+    groups: Vec<Group>,
+    /// By name and list of members: equal lists are the same one.
+    group_numbers: HashMap<(CommId, Option<*const u32>), u32>,
+    events: Slab<Event>,
+    requests: Slab<Request>,
+    /// For each process, how many messages to it are sent and their receives did not come yet.
+    unreceived: HashMap<u32, u64, foldhash::fast::RandomState>,
+    /// Ends of messages and members of operations that are kept.
+    waiting_ends: usize,
+    most_in_flight: usize,
+    done: Done,
+}
+
+impl<'a> Replay<'a> {
+    pub(super) fn new(
+        fold: &'a Fold,
+        calls: &'a Calls,
+        communicators: &'a Communicators,
+        symbols: &'a Symbols,
+        clocks: Clocks,
+        config: &Config,
+    ) -> Result<Self> {
+        let stream = |(index, id): (usize, StreamId)| {
+            let rank = communicators.rank(index);
+            let walk = Walk::new(fold, id, clocks.offset(rank));
+            Stream::new(id, rank, walk)
+        };
+        let streams: Vec<Stream<'a>> = fold.stream_ids().enumerate().map(stream).collect();
+        Ok(Self {
+            calls,
+            communicators,
+            symbols,
+            present: streams
+                .iter()
+                .filter(|stream| stream.walk.has_starts())
+                .map(|stream| stream.rank)
+                .collect(),
+            streams,
+            channels: Vec::new(),
+            channel_numbers: HashMap::new(),
+            groups: Vec::new(),
+            group_numbers: HashMap::new(),
+            events: Slab::default(),
+            requests: Slab::default(),
+            unreceived: HashMap::default(),
+            waiting_ends: 0,
+            most_in_flight: config.most_in_flight,
+            done: Done {
+                tally: Tally::default(),
+                clocks,
+                total: 0,
+                messages: 0,
+                collectives: 0,
+                backward: Vec::new(),
+                left_out: LeftOut::default(),
+            },
+        })
+    }
+
+    pub(super) fn run(mut self) -> Result<Done> {
+        let mut queue = BinaryHeap::new();
+        for stream in 0..self.streams.len() {
+            queue.extend(self.advance(stream)?.map(|enter| Reverse((enter, stream))));
+        }
+        while let Some(Reverse((_, stream))) = queue.pop() {
+            // As long as it is the first, it need not be put back.
+            loop {
+                self.step(stream)?;
+                let Some(enter) = self.advance(stream)? else { break };
+                if queue.peek().is_some_and(|&Reverse(first)| first < (enter, stream)) {
+                    queue.push(Reverse((enter, stream)));
+                    break;
+                }
+            }
+        }
+        self.finish()
+    }
+
+    /// Reads the next event of a stream. Returns where it is in the merge.
+    fn advance(&mut self, stream: usize) -> Result<Option<i64>> {
+        let stream = &mut self.streams[stream];
+        stream.next = stream.walk.next(&mut self.done.tally.nests)?;
+        let Some(next) = &stream.next else { return Ok(None) };
+        stream.observe(*next);
+        Ok(Some(stream.last_enter.unwrap_or(i64::MIN)))
+    }
+
+    fn step(&mut self, index: usize) -> Result<()> {
+        let symbols = self.symbols;
+        let stream = &mut self.streams[index];
+        let Some(seen) = stream.next.take() else { return Ok(()) };
+        match &symbols.kinds[seen.site.symbol.index()] {
+            Kind::Other => {}
+            Kind::Communicates(kind) => self.communicate(index, seen, kind)?,
+            _ => stream.walk.follow(seen.site.symbol, symbols),
+        }
+        Ok(())
+    }
+
+    fn communicate(&mut self, stream: usize, seen: Seen, kind: &Communication) -> Result<()> {
+        let plan = self.plan(stream, seen.site.symbol);
+        let left_out = &mut self.done.left_out;
+        left_out.without_start += u64::from(seen.enter.is_none());
+        left_out.without_duration += u64::from(seen.enter.is_some() && !seen.has_duration);
+        if kind.is_nonblocking {
+            return self.post(stream, seen, kind, &plan);
+        }
+        let event = self.events.insert(Event {
+            rank: self.streams[stream].rank,
+            site: seen.site,
+            enter: seen.enter,
+            leave: seen.leave,
+            has_duration: seen.has_duration,
+            // Released when all parts are there.
+            open: 1,
+            longest: None,
+        });
+        let mut parts = Parts { event, next: 0 };
+        for &channel in &plan.receives {
+            let party = parts.next(&mut self.events);
+            self.meet(channel, false, End { enter: seen.enter, party })?;
+        }
+        for &channel in &plan.sends {
+            let party = if kind.is_buffered { Party::Nobody } else { parts.next(&mut self.events) };
+            self.meet(channel, true, End { enter: seen.enter, party })?;
+        }
+        if let Some(collective) = plan.collective {
+            let party = parts.next(&mut self.events);
+            self.join(stream, collective, End { enter: seen.enter, party })?;
+        }
+        if let Some(completes) = &kind.completes {
+            self.complete(stream, completes, &mut parts)?;
+        }
+        self.close_part(event)?;
+        self.check_limit()
+    }
+
+    /// Posts the requests of a nonblocking call.
+    fn post(&mut self, stream: usize, seen: Seen, kind: &Communication, plan: &Plan) -> Result<()> {
+        for (channels, are_sends) in [(&plan.sends, true), (&plan.receives, false)] {
+            for &channel in channels {
+                let party = match are_sends && kind.is_buffered {
+                    true => self.post_request(stream, Request::Met(None), Party::Nobody),
+                    false => self.post_request(stream, Request::Pending, Party::Request(0)),
+                };
+                self.meet(channel, are_sends, End { enter: seen.enter, party })?;
+            }
+        }
+        if let Some(collective) = plan.collective {
+            let party = self.post_request(stream, Request::Pending, Party::Request(0));
+            self.join(stream, collective, End { enter: seen.enter, party })?;
+        }
+        for _ in 0..kind.empty_requests {
+            self.post_request(stream, Request::Met(None), Party::Nobody);
+            self.check_limit()?;
+        }
+        self.check_limit()
+    }
+
+    fn post_request(&mut self, stream: usize, request: Request, party: Party) -> Party {
+        let number = self.requests.insert(request);
+        self.streams[stream].pending.push_back(number);
+        match party {
+            Party::Request(_) => Party::Request(number),
+            other => other,
+        }
+    }
+
+    /// An end of a message meets the other end, if that came before. `None` for messages whose
+    /// other end is not known.
+    fn meet(&mut self, channel: Option<u32>, is_send: bool, end: End) -> Result<()> {
+        let Some(number) = channel else { return self.arrive(end.party, None) };
+        let channel = &mut self.channels[number as usize];
+        let (from, to) = (channel.from, channel.to);
+        if channel.are_sends == is_send || channel.ends.is_empty() {
+            channel.are_sends = is_send;
+            channel.ends.push_back(end);
+            self.waiting_ends += 1;
+            if is_send {
+                *self.unreceived.entry(to).or_default() += 1;
+            }
+            return Ok(());
+        }
+        let Some(other) = channel.ends.pop_front() else { return Ok(()) };
+        self.waiting_ends -= 1;
+        self.done.messages += 1;
+        let unreceived = self.unreceived.entry(to).or_default();
+        *unreceived -= u64::from(!is_send);
+        let is_wrong_order = is_send && *unreceived > 0;
+        let (send, receive) = if is_send { (end, other) } else { (other, end) };
+        let late_sender = Remote { class: Class::LateSender, enter: send.enter, cause: from, is_wrong_order };
+        let late_receiver =
+            Remote { class: Class::LateReceiver, enter: receive.enter, cause: to, is_wrong_order: false };
+        self.arrive(receive.party, Some(late_sender))?;
+        self.arrive(send.party, Some(late_receiver))
+    }
+
+    fn join(
+        &mut self,
+        stream: usize,
+        (group, operation, own): (u32, Operation, u32),
+        end: End,
+    ) -> Result<()> {
+        let rank = self.streams[stream].rank;
+        let member = Member { own, rank, enter: end.enter, party: end.party };
+        self.waiting_ends += 1;
+        let group = &mut self.groups[group as usize];
+        let Some(complete) = group.join(operation, member) else { return Ok(()) };
+        self.waiting_ends -= complete.members.len();
+        let left_out = &mut self.done.left_out;
+        left_out.partial += u64::from(group.is_partial && complete.agree);
+        *(if complete.agree { &mut self.done.collectives } else { &mut left_out.disagreeing }) += 1;
+        let mut failed = Ok(());
+        complete.resolve(|member, remote| {
+            if failed.is_ok() {
+                failed = self.arrive(member.party, remote);
+            }
+        });
+        failed
+    }
+
+    /// What ends a wait is known, or that nothing does.
+    fn arrive(&mut self, party: Party, remote: Option<Remote>) -> Result<()> {
+        match party {
+            Party::Nobody => Ok(()),
+            Party::Event(event, part) => self.resolve(event, part, remote),
+            Party::Request(number) => match self.requests[number] {
+                Request::Waited(event, part) => {
+                    self.requests.remove(number);
+                    self.resolve(event, part, remote)
+                }
+                Request::Pending | Request::Met(_) => {
+                    self.requests[number] = Request::Met(remote);
+                    Ok(())
+                }
+            },
+        }
+    }
+
+    /// An event completes requests of its stream.
+    fn complete(&mut self, stream: usize, completes: &Completes, parts: &mut Parts) -> Result<()> {
+        let pending = &mut self.streams[stream].pending;
+        let known = pending.len() as u64;
+        let completed: Vec<u32> = match completes {
+            Completes::All => pending.drain(..).collect(),
+            Completes::Oldest(count) => {
+                self.done.left_out.unknown_requests += count.saturating_sub(known);
+                pending.drain(..(*count).min(known) as usize).collect()
+            }
+            Completes::Listed(indexes) => {
+                let inside = indexes.partition_point(|&index| index < known);
+                self.done.left_out.unknown_requests += (indexes.len() - inside) as u64;
+                // From the last one on, so that indexes stay those of the others.
+                let mut taken: Vec<u32> = indexes[..inside]
+                    .iter()
+                    .rev()
+                    .filter_map(|&index| pending.remove(index as usize))
+                    .collect();
+                taken.reverse();
+                taken
+            }
+        };
+        for number in completed {
+            let Party::Event(event, part) = parts.next(&mut self.events) else { continue };
+            match self.requests[number] {
+                Request::Met(remote) => {
+                    self.requests.remove(number);
+                    self.resolve(event, part, remote)?;
+                }
+                _ => self.requests[number] = Request::Waited(event, part),
+            }
+        }
+        Ok(())
+    }
+
+    /// A part of an event is known.
+    fn resolve(&mut self, number: u32, index: u32, remote: Option<Remote>) -> Result<()> {
+        let event = &mut self.events[number];
+        if let Some(Remote { class, enter: Some(end), cause, is_wrong_order }) = remote
+            && let (Some(enter), Some(leave)) = (event.enter, event.leave)
+        {
+            if event.has_duration && class != Class::LateReceiver {
+                self.done.clocks.observe(cause, event.rank, end, leave);
+                if class == Class::LateSender {
+                    self.done.clocks.message(cause, event.rank, end, leave);
+                }
+            }
+            let time = match class {
+                Class::LateReceiver if end > leave => 0,
+                _ => since(enter, end.min(leave)),
+            };
+            let is_longer = |known: &Part| (time, Reverse(index)) > (known.time, Reverse(known.index));
+            if time > 0 && event.longest.as_ref().is_none_or(is_longer) {
+                event.longest = Some(Part { time, index, class, cause, is_wrong_order });
+            }
+        }
+        self.close_part(number)
+    }
+
+    /// One part fewer is open; the last one completes the event.
+    fn close_part(&mut self, number: u32) -> Result<()> {
+        let event = &mut self.events[number];
+        event.open -= 1;
+        if event.open > 0 {
+            return Ok(());
+        }
+        let event = self.events.remove(number);
+        event.map_or(Ok(()), |event| self.add(&event))
+    }
+
+    fn add(&mut self, event: &Event) -> Result<()> {
+        let Some(Part { time, class, cause, is_wrong_order, .. }) = event.longest else { return Ok(()) };
+        let (site, waiting) = (event.site, event.rank);
+        self.done.tally.add(&Wait { class, site, waiting, cause, time, is_wrong_order })
+    }
+
+    fn check_limit(&self) -> Result<()> {
+        let in_flight = self.waiting_ends + self.events.len() + self.requests.len();
+        if in_flight > self.most_in_flight {
+            return Err(Error::limit(format_args!(
+                "more than {} messages and requests that wait for their other end",
+                self.most_in_flight
+            )));
+        }
+        Ok(())
+    }
+
+    /// What the events of a symbol do in a stream.
+    fn plan(&mut self, stream: usize, symbol: Symbol) -> Rc<Plan> {
+        let known = self.streams[stream].plans.get(&symbol).map(Rc::clone);
+        let plan = known.unwrap_or_else(|| {
+            let plan = Rc::new(self.new_plan(stream, symbol));
+            self.streams[stream].plans.insert(symbol, Rc::clone(&plan));
+            plan
+        });
+        self.count_unknown(&plan, symbol);
+        plan
+    }
+
+    /// Counts the messages whose other end is not known.
+    fn count_unknown(&mut self, plan: &Plan, symbol: Symbol) {
+        if plan.receives.iter().chain(&plan.sends).all(Option::is_some) {
+            return;
+        }
+        let Some(call) = self.calls.get(symbol) else { return };
+        for (message, channel) in call.receives.iter().zip(&plan.receives) {
+            match (channel, message.peer, message.tag) {
+                (Some(_), ..) => {}
+                (None, Peer::Any, _) | (None, _, None) => self.done.left_out.unknown_senders += 1,
+                (None, ..) => self.done.left_out.absent += 1,
+            }
+        }
+        self.done.left_out.absent += plan.sends.iter().filter(|channel| channel.is_none()).count() as u64;
+    }
+
+    fn new_plan(&mut self, stream: usize, symbol: Symbol) -> Plan {
+        let none = Plan { receives: Vec::new(), sends: Vec::new(), collective: None };
+        let Some(call) = self.calls.get(symbol) else { return none };
+        let rank = self.streams[stream].rank;
+        let mut channel = |message: &Message, is_send| {
+            let (Peer::Rank(peer), Some(tag)) = (message.peer, message.tag) else { return None };
+            let comm = self.calls.comm(call.comm);
+            let peer = self.communicators.world_rank(stream, comm, peer);
+            let peer = peer.filter(|peer| self.present.contains(peer))?;
+            let (from, to) = if is_send { (rank, peer) } else { (peer, rank) };
+            let group = self.group(stream, call.comm);
+            Some(self.channel(group, from, to, tag))
+        };
+        let receives = call.receives.iter().map(|message| channel(message, false)).collect();
+        let sends = call.sends.iter().map(|message| channel(message, true)).collect();
+        let collective = call.collective.and_then(|root| self.operation(stream, symbol, call, root));
+        Plan { receives, sends, collective }
+    }
+
+    fn operation(
+        &mut self,
+        stream: usize,
+        symbol: Symbol,
+        call: &Call,
+        root: Option<i64>,
+    ) -> Option<(u32, Operation, u32)> {
+        let Kind::Communicates(kind) = &self.symbols.kinds[symbol.index()] else { return None };
+        let comm = self.calls.comm(call.comm);
+        let own = self.communicators.own_rank(stream, comm)?;
+        let root = root.and_then(|root| u32::try_from(root).ok());
+        let root = root.and_then(|root| self.communicators.world_rank(stream, comm, root));
+        let group = self.group(stream, call.comm);
+        Some((group, Operation { shape: kind.shape, root }, own))
+    }
+
+    fn channel(&mut self, group: u32, from: u32, to: u32, tag: i64) -> u32 {
+        let next = self.channels.len() as u32;
+        let number = *self.channel_numbers.entry((group, from, to, tag)).or_insert(next);
+        if number == next {
+            self.channels.push(Channel { from, to, ends: VecDeque::new(), are_sends: true });
+        }
+        number
+    }
+
+    fn group(&mut self, stream: usize, comm: CommId) -> u32 {
+        let name = self.calls.comm(comm);
+        let members = self.communicators.members(stream, name);
+        let next = self.groups.len() as u32;
+        let key = (comm, members.map(<[u32]>::as_ptr));
+        if let Some(&known) = self.group_numbers.get(&key) {
+            return known;
+        }
+        let world = self.communicators.comm_size(stream, name);
+        let (all, present) = match members {
+            Some(members) => {
+                let distinct: HashSet<u32> = members.iter().copied().collect();
+                (distinct.len(), distinct.intersection(&self.present).count())
+            }
+            None => (world as usize, self.present.iter().filter(|&&rank| rank < world).count()),
+        };
+        self.group_numbers.insert(key, next);
+        self.groups.push(Group::new(all, present));
+        next
+    }
+
+    fn finish(mut self) -> Result<Done> {
+        // The parts that are still open do not count.
+        for event in self.events.take_all() {
+            self.add(&event)?;
+        }
+        let Self { channels, groups, streams, mut done, .. } = self;
+        for channel in &channels {
+            let count = match channel.are_sends {
+                true => &mut done.left_out.unreceived,
+                false => &mut done.left_out.unsent,
+            };
+            *count += channel.ends.len() as u64;
+        }
+        done.left_out.incomplete = groups.iter().map(Group::incomplete).sum();
+        for stream in &streams {
+            let time = stream.span.map_or(0, |(first, last)| last.abs_diff(first));
+            done.total = done.total.saturating_add(time);
+        }
+        let backward = streams.iter().map(|stream| stream.backward);
+        done.backward = backward.filter(|backward| backward.count > 0).collect();
+        Ok(done)
+    }
+}
+
+impl<'a> Stream<'a> {
+    fn new(id: StreamId, rank: u32, walk: Walk<'a>) -> Self {
+        Self {
+            id,
+            rank,
+            walk,
+            next: None,
+            plans: HashMap::default(),
+            pending: VecDeque::new(),
+            span: None,
+            last_enter: None,
+            backward: BackwardTimes { stream: id, count: 0, first: 0 },
+        }
+    }
+
+    /// Notes the times of an event.
+    fn observe(&mut self, seen: Seen) {
+        let (Some(enter), Some(leave)) = (seen.enter, seen.leave) else { return };
+        let (first, last) = self.span.unwrap_or((enter, leave));
+        self.span = Some((first.min(enter), last.max(leave)));
+        if self.last_enter.is_some_and(|last| enter < last) {
+            if self.backward.count == 0 {
+                self.backward = BackwardTimes { stream: self.id, count: 0, first: seen.position };
+            }
+            self.backward.count += 1;
+        }
+        self.last_enter = Some(enter);
+    }
+}
+
+/// Numbers the parts of an event.
+struct Parts {
+    event: u32,
+    next: u32,
+}
+
+impl Parts {
+    fn next(&mut self, events: &mut Slab<Event>) -> Party {
+        let part = self.next;
+        self.next += 1;
+        events[self.event].open += 1;
+        Party::Event(self.event, part)
+    }
+}
+
+/// The time from one to the other.
+fn since(from: i64, to: i64) -> u64 {
+    to.saturating_sub(from).max(0) as u64
+}
+
+/// Values by numbers that are used again.
+struct Slab<T> {
+    values: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Self { values: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    fn insert(&mut self, value: T) -> u32 {
+        if let Some(number) = self.free.pop() {
+            self.values[number as usize] = Some(value);
+            return number;
+        }
+        self.values.push(Some(value));
+        // The limit of what is in flight is lower.
+        (self.values.len() - 1) as u32
+    }
+
+    fn remove(&mut self, number: u32) -> Option<T> {
+        self.free.push(number);
+        self.values[number as usize].take()
+    }
+
+    fn len(&self) -> usize {
+        self.values.len() - self.free.len()
+    }
+
+    fn take_all(&mut self) -> Vec<T> {
+        self.free.clear();
+        std::mem::take(&mut self.values).into_iter().flatten().collect()
+    }
+}
+
+impl<T> std::ops::Index<u32> for Slab<T> {
+    type Output = T;
+
+    fn index(&self, number: u32) -> &T {
+        let value = &self.values[number as usize];
+        // Whoever has a number has not removed it.
+        value.as_ref().unwrap_or_else(|| unreachable!("a number that was removed"))
+    }
+}
+
+impl<T> std::ops::IndexMut<u32> for Slab<T> {
+    fn index_mut(&mut self, number: u32) -> &mut T {
+        let value = &mut self.values[number as usize];
+        value.as_mut().unwrap_or_else(|| unreachable!("a number that was removed"))
+    }
+}
