@@ -66,30 +66,31 @@ impl<'p, 'a> Aligning<'p, 'a> {
         let starts: Vec<u64> = self.members.iter().map(|member| member.run.start).collect();
         let written: Vec<u64> = self.members.iter().map(|member| member.run.end()).collect();
         if self.is_empty(&self.located(&starts)) {
-            return self.aligned(starts, &written);
+            return self.aligned(starts, &written, true);
         }
         let continued: Vec<(u64, u64)> =
             self.members.iter().map(|member| self.continued(member.run)).collect();
         let begins = continued.iter().map(|&(begin, _)| begin).collect();
         let ends: Vec<u64> = continued.iter().map(|&(_, end)| end).collect();
-        let first = self.first_empty_cut(begins, &ends).and_then(|starts| self.aligned(starts, &ends));
+        let first = self.first_empty_cut(begins, &ends).and_then(|starts| self.aligned(starts, &ends, true));
         let Some(starts) = self.nearest_cut(starts, &written) else { return first };
         match first {
             // Of as many iterations those as written: others can overlap with the loop before.
-            Some(first) if self.is_empty(&self.located(&starts)) => {
-                self.aligned(starts, &ends).filter(|nearest| nearest.times >= first.times).or(Some(first))
-            }
+            Some(first) if self.is_empty(&self.located(&starts)) => self
+                .aligned(starts, &ends, true)
+                .filter(|nearest| nearest.times >= first.times)
+                .or(Some(first)),
             Some(first) => Some(first),
-            None => self.aligned(starts, &written),
+            None => self.aligned(starts, &written, false),
         }
     }
 
-    fn aligned(&self, starts: Vec<u64>, ends: &[u64]) -> Option<Aligned> {
+    fn aligned(&self, starts: Vec<u64>, ends: &[u64], is_empty: bool) -> Option<Aligned> {
         let iterations = |((member, &start), &end): ((&Candidate, &u64), &u64)| {
             end.saturating_sub(start) / member.period().max(1)
         };
         let times = self.members.iter().zip(&starts).zip(ends).map(iterations).min()?;
-        (times >= 2).then(|| Aligned { in_flight: self.in_flight(&starts), starts, times })
+        (times >= 2).then(|| Aligned { in_flight: self.in_flight(&starts, is_empty), starts, times })
     }
 
     fn nest(&self, member: usize) -> &'p LoopCollapsed {
@@ -213,7 +214,10 @@ impl<'p, 'a> Aligning<'p, 'a> {
 
     /// The channels with messages in flight at a cut, or at the begin of the scope, and how many
     /// at the cut.
-    fn in_flight(&self, cut: &[u64]) -> Vec<(u32, i64)> {
+    fn in_flight(&self, cut: &[u64], is_empty: bool) -> Vec<(u32, i64)> {
+        if is_empty && self.scope.in_flight.is_empty() {
+            return Vec::new();
+        }
         let cut = &self.located(cut)[..];
         let mut in_flight = Vec::new();
         for ends in self.channels() {

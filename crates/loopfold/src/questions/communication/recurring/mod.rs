@@ -10,7 +10,7 @@
 //! only: that of the place whose repetitions are most events.
 //!
 //! Most closures follow links between events (`linked`); the general one is computed for at most
-//! 4,096 places. Time: O(written events of the families × depth of loops); memory: 16 bytes for
+//! 1,024 places. Time: O(written events of the families × depth of loops); memory: 16 bytes for
 //! each written event, and the result.
 
 mod linked;
@@ -36,7 +36,7 @@ const MOST_LONGER: u64 = 64;
 /// Channels that are followed for one family.
 const MOST_STEPS: usize = 1 << 14;
 /// General closures: those that links do not suffice for, of the largest places.
-const MOST_GENERAL: usize = 1 << 12;
+const MOST_GENERAL: usize = 1 << 10;
 /// Places that are looked at for one that holds what is needed.
 const MOST_SEEN: usize = 16;
 

@@ -10,7 +10,7 @@
 //! stream, at least once.
 //!
 //! Time: that of folding, and then O(log n) for each question: as every loop at least doubles
-//! its content, at most 64 are nested. Memory: 4 bytes a symbol and 60 a loop.
+//! its content, at most 64 are nested. Memory: 4 bytes a symbol and 72 a loop.
 
 mod positions;
 
@@ -71,6 +71,10 @@ struct Inner {
     times: u64,
     /// How many events its iterations after the first have.
     added: u64,
+    /// How many events an iteration has.
+    body: u64,
+    /// Where its first event is in the stream.
+    first: u64,
 }
 
 const NONE: u32 = u32::MAX;
@@ -123,7 +127,7 @@ impl LoopCollapsed {
             let outer = open.last().copied().unwrap_or(NONE);
             let around = inner.get(outer as usize).map_or(1, |outer| outer.times);
             let times = around.checked_mul(found.times).ok_or_else(too_long)?;
-            inner.push(Inner { outer, times, added: 0 });
+            inner.push(Inner { outer, times, added: 0, body: 0, first: 0 });
             open.push(index as u32);
         }
         by_end.extend(open.into_iter().rev());
@@ -136,7 +140,8 @@ impl LoopCollapsed {
             let before = sum_before(&added, start);
             let body = u64::from(end - start) + (sum - before);
             let more = body.checked_mul(times - 1).ok_or_else(too_long)?;
-            inner[index as usize].added = more;
+            let found = &mut inner[index as usize];
+            (found.added, found.body, found.first) = (more, body, u64::from(start) + before);
             added.push((end, sum.checked_add(more).ok_or_else(too_long)?));
         }
         Ok(Self { symbols, loops, inner, added })
@@ -211,8 +216,7 @@ impl LoopCollapsed {
 
     /// How many events a loop is in all, by its place among the loops: with how often it occurs.
     pub(super) fn loop_events(&self, index: usize) -> u128 {
-        let body = self.inner[index].added / (self.loops[index].times - 1);
-        u128::from(self.inner[index].times) * u128::from(body)
+        u128::from(self.inner[index].times) * u128::from(self.inner[index].body)
     }
 
     /// Where the first occurrence of a symbol is in the stream.
@@ -222,10 +226,15 @@ impl LoopCollapsed {
 
     /// The symbol of the event at a position of the stream. Returns `None` past its end.
     pub fn index_at(&self, position: u64) -> Option<usize> {
+        self.descend(position, |_, _| {})
+    }
+
+    /// The symbol at a position. Calls `later` with each loop around it in which it is not in
+    /// the first iteration, outermost first, and with the iteration.
+    fn descend(&self, mut position: u64, mut later: impl FnMut(usize, u64)) -> Option<usize> {
         if position >= self.length() {
             return None;
         }
-        let mut position = position;
         loop {
             // The last symbol whose first occurrence is not behind the position. Behind the
             // loops that ended before it, one symbol is one event.
@@ -235,15 +244,16 @@ impl LoopCollapsed {
             let low = usize::try_from(position - sum).unwrap_or(usize::MAX).min(next_end - 1);
             // Behind the first iteration of a loop it is what it would be in the first; the
             // outermost loop comes last.
-            let later = self.around(low).filter_map(|index| {
-                let start = self.position(self.loops[index].start as usize);
-                let body = self.inner[index].added / (self.loops[index].times - 1);
-                (position - start >= body).then_some((start, body))
-            });
-            match later.last() {
-                Some((start, body)) => position = start + (position - start) % body,
-                None => return Some(low),
+            let mut outermost = None;
+            for found in self.around(low) {
+                let Inner { first, body, .. } = self.inner[found];
+                if position - first >= body {
+                    outermost = Some((found, (position - first) / body));
+                }
             }
+            let Some((found, iteration)) = outermost else { return Some(low) };
+            later(found, iteration);
+            position -= iteration * self.inner[found].body;
         }
     }
 
@@ -332,8 +342,8 @@ impl LoopCollapsed {
 
     /// What the loops inside a loop add to one of its iterations.
     fn added_inside(&self, index: usize) -> u64 {
-        let CollapsedLoop { start, end, times } = self.loops[index];
-        self.inner[index].added / (times - 1) - u64::from(end - start)
+        let CollapsedLoop { start, end, .. } = self.loops[index];
+        self.inner[index].body - u64::from(end - start)
     }
 }
 

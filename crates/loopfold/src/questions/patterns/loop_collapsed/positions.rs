@@ -48,7 +48,7 @@ pub(in crate::questions) enum Piece {
 impl LoopCollapsed {
     /// How many events one iteration of a loop is, with the loops inside it written out.
     pub(in crate::questions) fn body_events(&self, found: usize) -> u64 {
-        self.inner[found].added / (self.loops[found].times - 1)
+        self.inner[found].body
     }
 
     /// How often a loop iterates in all, those around it counted.
@@ -62,13 +62,6 @@ impl LoopCollapsed {
         (outer != NONE).then_some(outer as usize)
     }
 
-    /// The loops around a symbol, outermost first.
-    pub(in crate::questions) fn loops_around(&self, index: usize) -> Vec<usize> {
-        let mut around: Vec<usize> = self.around(index).collect();
-        around.reverse();
-        around
-    }
-
     /// The loops directly inside a loop, in order.
     pub(in crate::questions) fn loops_inside(&self, found: usize) -> impl Iterator<Item = usize> + '_ {
         let end = self.loops[found].end;
@@ -78,18 +71,21 @@ impl LoopCollapsed {
 
     /// What is at a position. Returns `None` past the end.
     pub(in crate::questions) fn locate(&self, position: u64) -> Option<Located> {
-        let index = self.index_at(position)?;
-        let (mut rest, mut shift) = (position, 0);
-        let instance = |found: usize| {
-            let first = self.position(self.loops[found].start as usize);
-            let body = self.body_events(found);
-            let iteration = (rest - first) / body;
-            let start = first + shift;
-            rest -= iteration * body;
-            shift += iteration * body;
-            LoopInstance { found, start, iteration }
-        };
-        let around = self.loops_around(index).into_iter().map(instance).collect();
+        let mut later: Vec<(usize, u64)> = Vec::new();
+        let index = self.descend(position, |found, iteration| later.push((found, iteration)))?;
+        let mut around: Vec<LoopInstance> = self
+            .around(index)
+            .map(|found| LoopInstance { found, start: self.inner[found].first, iteration: 0 })
+            .collect();
+        around.reverse();
+        let mut shift = 0;
+        for instance in &mut around {
+            instance.start += shift;
+            if let Some(&(_, iteration)) = later.iter().find(|&&(found, _)| found == instance.found) {
+                instance.iteration = iteration;
+                shift += iteration * self.inner[instance.found].body;
+            }
+        }
         Some(Located { index, around })
     }
 
