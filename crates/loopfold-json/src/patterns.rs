@@ -183,6 +183,12 @@ impl PatternWriter<'_, '_> {
         out.field("share", rounded(share, 4))?;
         out.key("processes")?;
         out.array(pattern.parts().iter().map(|part| self.fold.stream(part.stream).title()))?;
+        out.key("groups")?;
+        out.begin_array()?;
+        for parts in pattern.groups() {
+            out.array(parts.iter().map(|part| self.processes.communicators().rank(part.stream.index())))?;
+        }
+        out.end()?;
         self.communication_positions(out, pattern)?;
         out.key("channels")?;
         out.begin_array()?;

@@ -39,6 +39,9 @@ pub(crate) struct PatternsArgs {
     /// Also show the patterns of single processes, if there are communication patterns
     #[arg(long, help_heading = SHOWING)]
     pub(crate) processes: bool,
+    /// The processes are a grid of this shape, such as 4x4: name topologies in it
+    #[arg(long, value_name = "SHAPE", help_heading = SHOWING)]
+    pub(crate) grid: Option<String>,
     /// Print only the messages and bytes that each process sends to each other, as CSV
     #[arg(long, conflicts_with = "json", help_heading = SHOWING)]
     pub(crate) matrix: bool,

@@ -416,11 +416,19 @@ fn messages_in_divided_communicators_have_ranks_of_the_world() {
         .collect();
     assert_eq!(json["matrix"], json!(matrix));
     let communication = of_kind(&json, "communication");
-    assert_eq!(communication.len(), columns);
-    let mut channels: Vec<Value> =
-        communication.iter().flat_map(|pattern| pattern["channels"].as_array().unwrap().clone()).collect();
-    channels.sort_by_key(|channel| channel[0].as_u64());
-    assert_eq!(json!(channels), json!(expected));
+    // All columns do the same.
+    let groups: Vec<Vec<usize>> =
+        (0..columns).map(|column| (column..rows * columns).step_by(columns).collect()).collect();
+    assert_eq!((communication.len(), &communication[0]["groups"]), (1, &json!(groups)));
+    let in_first: Vec<[usize; 2]> =
+        expected.iter().filter(|[from, _]| from % columns == 0).copied().collect();
+    assert_eq!(communication[0]["channels"], json!(in_first));
+    let text = patterns(&inputs, &[]).ok().text();
+    assert!(text.contains(&format!(", in each of {columns} columns")), "{text}");
+    let in_grid = patterns(&inputs, &["--grid", &format!("{rows}x{columns}")]).ok().text();
+    assert!(in_grid.contains("ring of 3, upwards"), "{in_grid}");
+    patterns(&inputs, &["--grid", "5x5"]).fails_with(&["is not a grid of 12 streams"]);
+    patterns(&inputs, &["--grid", "x"]).fails_with(&["is no shape such as 4x4"]);
     assert!(
         topologies(&json)
             .iter()

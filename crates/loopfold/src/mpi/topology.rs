@@ -69,6 +69,15 @@ impl Channels {
         nearest(self.candidates())
     }
 
+    /// The line, ring, mesh, torus or wavefront of a given shape that is near, of at most three
+    /// dimensions. Returns `None` if there is none, or the shape has other processes.
+    pub fn topology_in(&self, shape: &[usize]) -> Option<Topology> {
+        let is_shape = (1..=3).contains(&shape.len()) && shape.iter().all(|&side| side > 0);
+        let processes = shape.iter().try_fold(1usize, |all, &side| all.checked_mul(side))?;
+        let topology = (is_shape && processes == self.processes).then(|| self.grid(shape))?;
+        nearest(topology.into_iter().collect())
+    }
+
     /// The same among those whose processes have places in a grid of one or more dimensions:
     /// lines, rings, meshes, tori, wavefronts and hypercubes.
     pub fn grid_topology(&self) -> Option<Topology> {

@@ -32,7 +32,7 @@ fn check_with(
     assert_eq!((&partners.unmatched[..], &partners.disagreements[..]), (&[][..], &[][..]));
     let places = places(&processes.shown());
     let describe = |pattern: CommunicationPattern| {
-        let description = Description::of(&pattern, &processes, &partners);
+        let description = Description::of(&pattern, &processes, &partners, None);
         (pattern, description)
     };
     then(communication_patterns(&processes, &partners, &places).into_iter().map(describe).collect());

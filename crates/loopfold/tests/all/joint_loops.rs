@@ -22,9 +22,27 @@ fn processes_of(fold: &Fold, budget: MemoryBudget) -> Processes<'_> {
     Processes::of(fold, &EventChoice::default(), budget, &outermost).unwrap()
 }
 
-/// The patterns from loops and from what else recurs.
+/// The patterns from loops and from what else recurs, those of each group of processes apart.
 fn all_patterns(processes: &Processes<'_>) -> Vec<CommunicationPattern> {
-    TracePatterns::of(processes, &patterns::Config::new()).unwrap().communication
+    let found = TracePatterns::of(processes, &patterns::Config::new()).unwrap().communication;
+    let mut all: Vec<CommunicationPattern> = found.into_iter().flat_map(groups_apart).collect();
+    all.sort_by_key(|pattern| std::cmp::Reverse(pattern.weight));
+    all
+}
+
+/// The patterns of all groups, which have no process in common.
+fn groups_apart(mut pattern: CommunicationPattern) -> Vec<CommunicationPattern> {
+    let streams: Vec<_> = pattern.groups().flatten().map(|part| part.stream).collect();
+    let distinct: std::collections::BTreeSet<_> = streams.iter().collect();
+    assert_eq!(distinct.len(), streams.len());
+    let alike = std::mem::take(&mut pattern.alike);
+    for other in &alike {
+        assert_eq!((other.count, other.events), (pattern.count, pattern.events));
+        pattern.explains -= other.explains;
+        pattern.weight -= other.weight;
+    }
+    pattern.crossing = pattern.occurrences.iter().map(|one| one.crossing).max().unwrap();
+    std::iter::once(pattern).chain(alike).collect()
 }
 
 /// The patterns from loops alone.

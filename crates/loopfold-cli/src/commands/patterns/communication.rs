@@ -4,6 +4,7 @@
 use crate::show;
 use anyhow::Result;
 use loopfold::Fold;
+use loopfold::mpi::Grid;
 use loopfold::questions::communication::{
     CommunicationPattern, Description, Part, Partners, Processes, TracePatterns, Unmatched,
 };
@@ -32,12 +33,19 @@ pub(super) struct Communication<'a> {
     found: &'a TracePatterns,
     /// The number of events that count, in all streams.
     events: u64,
+    /// The grid that the processes are known to be.
+    grid: Option<Grid>,
 }
 
 impl<'a> Communication<'a> {
-    pub(super) fn new(fold: &'a Fold, processes: &'a Processes<'a>, found: &'a TracePatterns) -> Self {
+    pub(super) fn new(
+        fold: &'a Fold,
+        processes: &'a Processes<'a>,
+        found: &'a TracePatterns,
+        grid: Option<Grid>,
+    ) -> Self {
         let events = processes.shown().iter().fold(0u64, |sum, stream| sum.saturating_add(stream.length()));
-        Self { fold, processes, found, events }
+        Self { fold, processes, found, events, grid }
     }
 
     /// How many patterns there are.
@@ -66,7 +74,7 @@ impl<'a> Communication<'a> {
         let mut room = MOST_SYMBOLS;
         let mut described = Vec::new();
         for pattern in self.found.communication.iter().take(most) {
-            let about = Description::of(pattern, self.processes, &self.found.partners);
+            let about = Description::of(pattern, self.processes, &self.found.partners, self.grid.as_ref());
             let longest = longest_in(pattern);
             room = room.saturating_sub(about.channels.pairs().len());
             for &part in pattern.parts() {
@@ -136,7 +144,7 @@ impl Communication<'_> {
         full: bool,
     ) -> Result<()> {
         let bold = anstyle::Style::new().bold();
-        let about = Description::of(pattern, self.processes, &self.found.partners);
+        let about = Description::of(pattern, self.processes, &self.found.partners, self.grid.as_ref());
         let what = match &about.topology {
             // A line of two processes is not worth a name.
             Some(topology) if topology.departs() == 0 && about.channels.processes() == 2 => {
@@ -152,7 +160,8 @@ impl Communication<'_> {
             ),
         };
         let parts = pattern.parts();
-        writeln!(out, "\n{bold}#{id}  {what}{bold:#}")?;
+        let groups = about.groups.map_or(String::new(), |groups| format!(", {groups}"));
+        writeln!(out, "\n{bold}#{id}  {what}{groups}{bold:#}")?;
         let within = self.found.within(pattern);
         let within = within.map_or(String::new(), |id| format!(", within #{id}"));
         writeln!(

@@ -9,9 +9,10 @@ mod process;
 use crate::args::{KindName, PatternsArgs, PatternsMethod, RankName};
 use crate::show;
 use crate::{Outcome, folding, input};
-use anyhow::Result;
+use anyhow::{Context as _, Result, bail};
 use communication::Communication;
 use loopfold::Fold;
+use loopfold::mpi::Grid;
 use loopfold::questions::communication::{Partners, Processes, TracePatterns};
 use loopfold::questions::patterns::{self, ENVELOPE, EventChoice, Only, PatternMethod, RankBy};
 use loopfold::trace::TimesKept;
@@ -37,7 +38,7 @@ pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
     }
     notes.extend(communication::notes(&found.partners));
     show::notes(&notes);
-    let communication = Communication::new(&fold, &processes, &found);
+    let communication = Communication::new(&fold, &processes, &found, grid(arguments, &processes)?);
     let process = ProcessPatterns::new(&fold, &processes, &found.process);
     if arguments.matrix {
         print_matrix(&found.partners)?;
@@ -51,6 +52,18 @@ pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
         false => found.process.found > 0 || communication.count() > 0,
     };
     Ok(if is_any { Outcome::Done } else { Outcome::Nothing })
+}
+
+/// The grid that the user says the processes are.
+fn grid(arguments: &PatternsArgs, processes: &Processes<'_>) -> Result<Option<Grid>> {
+    let Some(shape) = &arguments.grid else { return Ok(None) };
+    let grid = Grid::parse(shape).filter(|grid| (1..=3).contains(&grid.sides.len()));
+    let grid = grid.with_context(|| format!("--grid {shape:?} is no shape such as 4x4 or 2x2x4"))?;
+    let size = processes.traces().len() as u32;
+    if grid.size() != Some(size) {
+        bail!("--grid {shape} is not a grid of {}", show::plural(size.into(), "stream"));
+    }
+    Ok(Some(grid))
 }
 
 /// How many patterns of a kind are shown.

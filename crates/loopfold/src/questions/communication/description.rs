@@ -7,7 +7,7 @@ use super::channels::{ChannelTable, Side};
 use super::partners::Partners;
 use super::pattern::{CommunicationPattern, Part};
 use super::processes::Processes;
-use crate::mpi::{Channels, Topology};
+use crate::mpi::{Channels, Grid, Topology};
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 
@@ -22,11 +22,70 @@ pub struct Description {
     pub is_collective: bool,
     /// The functions it occurs in, and how often in each.
     pub functions: Vec<(String, u64)>,
+    /// The processes in which it occurs, if there are several groups.
+    pub groups: Option<Groups>,
+}
+
+/// How the groups of processes lie that do the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Groups {
+    /// How many.
+    pub count: usize,
+    /// How they lie among the ranks.
+    pub layout: GroupLayout,
+}
+
+/// How groups of processes lie among the ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupLayout {
+    /// Each is a run of ranks.
+    Rows,
+    /// Each has ranks at the same distance, and together they are a run of ranks.
+    Columns,
+    /// Otherwise.
+    Other,
+}
+
+impl Groups {
+    fn of(pattern: &CommunicationPattern, processes: &Processes<'_>) -> Option<Self> {
+        let rank = |part: &Part| processes.communicators().rank(part.stream.index());
+        let groups: Vec<Vec<u32>> = pattern.groups().map(|parts| parts.iter().map(rank).collect()).collect();
+        let count = groups.len();
+        let steps = |ranks: &Vec<u32>, step: u32| ranks.windows(2).all(|two| two[0] + step == two[1]);
+        let mut firsts: Vec<u32> = groups.iter().filter_map(|ranks| ranks.first().copied()).collect();
+        firsts.sort_unstable();
+        let layout = if groups.iter().all(|ranks| steps(ranks, 1)) {
+            GroupLayout::Rows
+        } else if steps(&firsts, 1) && groups.iter().all(|ranks| steps(ranks, count as u32)) {
+            GroupLayout::Columns
+        } else {
+            GroupLayout::Other
+        };
+        (count > 1).then_some(Self { count, layout })
+    }
+}
+
+impl std::fmt::Display for Groups {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = match self.layout {
+            GroupLayout::Rows => "rows",
+            GroupLayout::Columns => "columns",
+            GroupLayout::Other => "groups",
+        };
+        write!(out, "in each of {} {name}", self.count)
+    }
 }
 
 impl Description {
-    /// Looks at the messages of the first place, and at the functions of all.
-    pub fn of(pattern: &CommunicationPattern, processes: &Processes<'_>, partners: &Partners) -> Self {
+    /// Looks at the messages of the first place, and at the functions of all. If the processes
+    /// are known to be a grid of this shape, and all take part, its topologies are those of
+    /// that grid.
+    pub fn of(
+        pattern: &CommunicationPattern,
+        processes: &Processes<'_>,
+        partners: &Partners,
+        grid: Option<&Grid>,
+    ) -> Self {
         let mut functions: BTreeMap<&str, u64> = BTreeMap::new();
         for occurrence in &pattern.occurrences {
             let Part { stream, start, .. } = occurrence.parts[0];
@@ -40,8 +99,16 @@ impl Description {
         functions.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         let channels = Looking::new(processes, partners, pattern.parts()).channels();
         let is_collective = channels.pairs().len() == 0;
-        let topology = if is_collective { None } else { channels.topology() };
-        Self { channels, topology, is_collective, functions }
+        let shape: Option<Vec<usize>> =
+            grid.map(|grid| grid.sides.iter().map(|&side| side as usize).collect());
+        let shape = shape.filter(|shape| shape.iter().product::<usize>() == pattern.parts().len());
+        let topology = match shape.and_then(|shape| channels.topology_in(&shape)) {
+            _ if is_collective => None,
+            Some(topology) => Some(topology),
+            None => channels.topology(),
+        };
+        let groups = Groups::of(pattern, processes);
+        Self { channels, topology, is_collective, functions, groups }
     }
 }
 

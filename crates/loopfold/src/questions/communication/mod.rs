@@ -6,6 +6,7 @@
 
 mod channels;
 mod description;
+mod groups;
 mod joint;
 mod partners;
 mod pattern;
@@ -14,7 +15,7 @@ mod recurring;
 mod tags;
 mod trace_patterns;
 
-pub use description::Description;
+pub use description::{Description, GroupLayout, Groups};
 pub use partners::{Disagreement, Partners, Traffic, Unmatched};
 pub use pattern::{CommunicationPattern, Occurrence, Part};
 pub use processes::{ProcessTrace, Processes};

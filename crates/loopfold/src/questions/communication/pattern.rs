@@ -48,12 +48,33 @@ pub struct CommunicationPattern {
     /// Messages that cross the borders of an occurrence, at most. 0 if it is closed: every
     /// message has both ends in it.
     pub crossing: u64,
+    /// Equal patterns on other processes, disjoint from these and from each other. What it
+    /// explains and its weight are those of all.
+    pub alike: Vec<CommunicationPattern>,
 }
 
 impl CommunicationPattern {
     /// The stretches of the first place.
     pub fn parts(&self) -> &[Part] {
         &self.occurrences[0].parts
+    }
+
+    /// Where it and the equal patterns on other processes occur.
+    pub fn all_occurrences(&self) -> impl Iterator<Item = &Occurrence> {
+        self.occurrences.iter().chain(self.alike.iter().flat_map(|other| &other.occurrences))
+    }
+
+    /// The processes of each group in which it occurs, by the parts of the first places.
+    pub fn groups(&self) -> impl Iterator<Item = &[Part]> {
+        std::iter::once(self.parts()).chain(self.alike.iter().map(CommunicationPattern::parts))
+    }
+
+    /// Adds an equal pattern on other processes.
+    pub(super) fn join(&mut self, other: Self) {
+        self.explains = self.explains.saturating_add(other.explains);
+        self.weight = self.weight.saturating_add(other.weight);
+        self.crossing = self.crossing.max(other.crossing);
+        self.alike.push(other);
     }
 }
 
@@ -137,7 +158,7 @@ fn pattern(processes: &Processes<'_>, occurrences: Vec<Occurrence>) -> Communica
         false => count.saturating_mul(occurrences[0].parts.iter().map(written).sum()),
     };
     let crossing = occurrences.iter().map(|occurrence| occurrence.crossing).max().unwrap_or(0);
-    CommunicationPattern { events, occurrences, count, explains, weight, crossing }
+    CommunicationPattern { events, occurrences, count, explains, weight, crossing, alike: Vec::new() }
 }
 
 /// How many events an occurrence has, of all processes.

@@ -4,6 +4,7 @@
 //! Time and memory are those of [`Patterns::of`], [`Partners::of`] and
 //! [`communication_patterns`]. A trace without communication costs the first alone.
 
+use super::groups::grouped;
 use super::joint::{JointLoop, joint_loops};
 use super::partners::Partners;
 use super::pattern::{CommunicationPattern, Distinct, Occurrence, Part};
@@ -89,6 +90,7 @@ impl TracePatterns {
         let partners = Partners::of(processes)?;
         let mut communication = communication_patterns(processes, &partners, &process.places(shown.len()));
         communication.retain(|pattern| pattern.count >= config.min_count);
+        let mut communication = grouped(processes, &partners, communication);
         // They come by the events they explain, which is what decides among equals.
         communication.sort_by_key(|pattern| {
             Reverse(match config.rank_by {
@@ -129,7 +131,7 @@ impl TracePatterns {
         let most = pattern.occurrences.iter().rev().max_by_key(|occurrence| occurrence.times)?;
         let mut smallest: Option<(u64, usize)> = None;
         for (other, number) in self.communication.iter().take(SURVEYED).zip(1..) {
-            let mut occurrences = other.occurrences.iter().take(SURVEYED_OCCURRENCES);
+            let mut occurrences = other.all_occurrences().take(SURVEYED_OCCURRENCES);
             let is_larger = other.parts().len() >= pattern.parts().len() && other.events > pattern.events;
             if is_larger
                 && smallest.is_none_or(|(known, _)| other.events < known)
@@ -146,7 +148,7 @@ impl TracePatterns {
     pub fn stretches(&self, processes: &Processes<'_>) -> Vec<Vec<(u32, u32, usize)>> {
         let mut stretches = vec![Vec::new(); processes.traces().len()];
         for (pattern, number) in self.communication.iter().zip(1..) {
-            for part in pattern.occurrences.iter().flat_map(|occurrence| &occurrence.parts) {
+            for part in pattern.all_occurrences().flat_map(|occurrence| &occurrence.parts) {
                 let shown = processes.traces()[part.stream.index()].shown();
                 let pieces = shown.pieces(part.start, part.end);
                 // One that goes on in the next iteration of a loop has all of the loop.
