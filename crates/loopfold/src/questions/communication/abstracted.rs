@@ -214,12 +214,14 @@ impl<'w> Walk<'w> {
             self.events(at, start, &mut items)?;
             at = start;
             let Some(run) = index.map(|index| self.runs[index]) else { break };
-            let iterations = if run.period < below { self.equal_iterations(run, at) } else { 1 };
             if run.is_contiguous() {
                 let times = self.times_in_a_row(run, at);
                 items.push(Item::new(self.name_of(run)?, times));
                 at += times * run.length;
-            } else if iterations < 2 {
+                continue;
+            }
+            let iterations = if run.period < below { self.equal_iterations(run, at) } else { 1 };
+            if iterations < 2 {
                 items.push(Item::new(self.name_of(run)?, 1));
                 at += run.length;
             } else {
@@ -265,6 +267,9 @@ impl<'w> Walk<'w> {
     /// begin.
     fn times_in_a_row(&self, run: Run, at: u64) -> u64 {
         let left = (run.end() - at) / run.length;
+        if left < 2 {
+            return left;
+        }
         let larger = self.runs_between(at, run.end()).filter(|other| other.rank > run.rank);
         let next = larger.filter_map(|other| other.from(at + run.length)).map(|(start, _)| start).min();
         next.map_or(left, |start| left.min((start - at).div_ceil(run.length)))
