@@ -49,6 +49,42 @@ pub fn loops<W: Write, E: From<Error>, I: Iterator<Item = Result<ClassNest, E>>>
     Ok(out.end()?)
 }
 
+/// How a trace was abstracted.
+#[derive(Debug)]
+pub struct Abstracted<I> {
+    /// The events that were examined.
+    pub events: u64,
+    /// How many of them were replaced by patterns.
+    pub replaced: u64,
+    /// The numbers and names of the patterns that are shown.
+    pub names: I,
+}
+
+/// Writes the classes of a trace in which patterns are single events.
+pub fn abstracted<'n, W: Write, E: From<Error>>(
+    out: &mut JsonWriter<W>,
+    loops: Loops<'_, impl Iterator<Item = Result<ClassNest, E>>>,
+    abstracted: Abstracted<impl Iterator<Item = (usize, &'n str)>>,
+) -> Result<(), E> {
+    out.begin_object()?;
+    out.key("abstracted")?;
+    out.begin_object()?;
+    out.field("events", abstracted.events)?;
+    out.field("replaced", abstracted.replaced)?;
+    out.key("patterns")?;
+    out.begin_array()?;
+    for (number, name) in abstracted.names {
+        out.begin_object()?;
+        out.field("id", number)?;
+        out.field("name", name)?;
+        out.end()?;
+    }
+    out.end()?;
+    out.end()?;
+    fields(out, loops)?;
+    Ok(out.end()?)
+}
+
 fn fields<W: Write, E: From<Error>>(
     out: &mut JsonWriter<W>,
     Loops { folder, fold, classes }: Loops<'_, impl Iterator<Item = Result<ClassNest, E>>>,

@@ -168,3 +168,37 @@ pub fn is_part_of_another(repeat: &[u32], others: &Repeats) -> bool {
 pub fn contains(whole: &[u32], part: &[u32]) -> bool {
     whole.windows(part.len()).any(|window| window == part)
 }
+
+/// An occurrence of a communication pattern in a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Occurrence {
+    /// The position of its first event.
+    pub start: usize,
+    /// The position behind its last event.
+    pub end: usize,
+    /// How many events it has in all processes.
+    pub events: u64,
+    /// The number of its pattern.
+    pub number: usize,
+}
+
+/// The abstracted stream: the number of a pattern where one of its occurrences begins, the
+/// largest of those that begin there, and the events that are in none.
+pub fn abstracted(stream: &[u32], occurrences: &[Occurrence]) -> Vec<Result<u32, usize>> {
+    let mut written = Vec::new();
+    let mut at = 0;
+    while at < stream.len() {
+        let begin_here = occurrences.iter().filter(|one| one.start == at);
+        match begin_here.max_by_key(|one| (one.events, std::cmp::Reverse(one.number))) {
+            Some(largest) => {
+                written.push(Err(largest.number));
+                at = largest.end;
+            }
+            None => {
+                written.push(Ok(stream[at]));
+                at += 1;
+            }
+        }
+    }
+    written
+}

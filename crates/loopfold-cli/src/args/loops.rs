@@ -4,7 +4,13 @@ use super::shared::{Full, Hex, Json, SHOWING, Top};
 use super::{FolderArgs, ReadArgs};
 use clap::Args;
 
+const LOOPS_HELP: &str = "\
+With --patterns, events are sends, receives and collectives without their envelope, as in `patterns`, and each \
+occurrence of a communication pattern is one event with the number and the name that it has there. Of patterns inside \
+of each other the largest is shown. Patterns are those of all streams, also where --stream selects some.";
+
 #[derive(Args, Debug)]
+#[command(after_long_help = LOOPS_HELP)]
 #[command(mut_arg("top", Top::of("classes, those with the most events first", "10")))]
 pub(crate) struct LoopsArgs {
     /// Show loops down to this depth
@@ -13,6 +19,9 @@ pub(crate) struct LoopsArgs {
     /// Rotate loops so that an iteration begins at this event, at balanced `calls`, or after the longest `gap`
     #[arg(long, value_name = "EVENT|calls|gap", help_heading = SHOWING)]
     pub(crate) align: Option<String>,
+    /// Show communication patterns as single events, in traces with sends, receives or collectives
+    #[arg(long, conflicts_with = "peers", help_heading = SHOWING)]
+    pub(crate) patterns: bool,
     #[command(flatten)]
     pub(crate) top: Top,
     #[command(flatten)]

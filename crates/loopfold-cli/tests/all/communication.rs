@@ -96,6 +96,48 @@ fn sp_exchanges_with_all_others() {
     assert!(!text.contains("unmatched"), "{text}");
 }
 
+/// Runs `loops --patterns`.
+fn abstracted(inputs: &[String], more: &[&str]) -> Run {
+    let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
+    run(&[&["loops", "--patterns"], &inputs[..], more].concat())
+}
+
+#[test]
+fn loops_show_patterns_as_single_events() {
+    let folder = Folder::new();
+    let inputs = files(&folder, &mpi::weather(4, 4, 120));
+    let text = abstracted(&inputs, &[]).ok().text();
+    assert!(
+        text.starts_with("3 communication patterns for ") && text.contains(" events in 16 streams\n\nrank 0"),
+        "{text}"
+    );
+    assert!(text.contains("(16 streams, 300 events each)"), "{text}");
+    assert!(text.contains("  (#1 2-D mesh of 4 by 4)^120 "), "{text}");
+    let json = abstracted(&inputs, &["--json"]).ok().json();
+    let patterns = json_of(&inputs, &[]);
+    let named = json["abstracted"]["patterns"].as_array().unwrap();
+    assert_eq!(named.len(), 3);
+    assert_eq!(named[0], json!({"id": 1, "name": "2-D mesh of 4 by 4"}));
+    assert_eq!(json["abstracted"]["events"], patterns["events"]);
+    let left =
+        json["abstracted"]["events"].as_u64().unwrap() - json["abstracted"]["replaced"].as_u64().unwrap();
+    assert_eq!(left, 4 * 16);
+    let nest = &json["classes"][0]["nest"];
+    assert!(nest.as_array().unwrap().contains(&json!({"times": 120, "body": ["#1 2-D mesh of 4 by 4"]})));
+    // One stream is shown with the patterns of all.
+    let one = abstracted(&inputs, &["--json", "--stream", "rank 3"]).ok().json();
+    assert_eq!((&one["classes"][0]["nest"], &one["streams"]), (nest, &json!(1)));
+}
+
+#[test]
+fn patterns_as_single_events_need_communication_and_ranks() {
+    let folder = Folder::new();
+    let lines = folder.file("lines.txt", "a\nb\na\nb\n");
+    abstracted(&[lines], &[]).fails_with(&["--patterns", "no sends, receives or collectives"]);
+    let inputs = files(&folder, &mpi::sp(3));
+    abstracted(&inputs, &["--peers", "relative"]).fails_with(&["--patterns", "--peers"]);
+}
+
 #[test]
 fn lu_is_two_wavefronts_in_a_mesh() {
     let folder = Folder::new();

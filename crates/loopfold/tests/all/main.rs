@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on should say where")]
 
+mod abstracted;
 mod archive;
 mod communication;
 mod corpus;

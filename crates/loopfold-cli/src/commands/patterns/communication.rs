@@ -145,23 +145,9 @@ impl Communication<'_> {
     ) -> Result<()> {
         let bold = anstyle::Style::new().bold();
         let about = Description::of(pattern, self.processes, &self.found.partners, self.grid.as_ref());
-        let what = match &about.topology {
-            // A line of two processes is not worth a name.
-            Some(topology) if topology.departs() == 0 && about.channels.processes() == 2 => {
-                let both_ways = about.channels.pairs().len() == 2;
-                let what = if both_ways { "exchange between" } else { "messages between" };
-                format!("{what} 2 processes")
-            }
-            Some(topology) => topology.to_string(),
-            None if about.is_collective => "collective operations".to_string(),
-            None => format!(
-                "{} of no known topology",
-                show::plural(about.channels.pairs().len() as u64, "channel")
-            ),
-        };
         let parts = pattern.parts();
         let groups = about.groups.map_or(String::new(), |groups| format!(", {groups}"));
-        writeln!(out, "\n{bold}#{id}  {what}{groups}{bold:#}")?;
+        writeln!(out, "\n{bold}#{id}  {}{groups}{bold:#}", about.name())?;
         let within = self.found.within(pattern);
         let within = within.map_or(String::new(), |id| format!(", within #{id}"));
         writeln!(

@@ -6,7 +6,7 @@
 mod communication;
 mod process;
 
-use crate::args::{KindName, PatternsArgs, PatternsMethod, RankName};
+use crate::args::{KindName, PatternsArgs, PatternsMethod, RankName, ReadArgs};
 use crate::show;
 use crate::{Outcome, folding, input};
 use anyhow::{Context as _, Result, bail};
@@ -128,13 +128,15 @@ fn print_matrix(partners: &Partners) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Which events count: fields of the envelope do if the key names them.
+/// Fields of the envelope that do not count: those that the key does not name.
+pub(super) fn left_out(read: &ReadArgs) -> Vec<String> {
+    let is_asked_for = |field: &str| read.key.iter().flatten().any(|key| key == field || key == "all");
+    ENVELOPE.into_iter().filter(|field| !is_asked_for(field)).map(String::from).collect()
+}
+
+/// Which events count.
 fn choice(arguments: &PatternsArgs) -> EventChoice {
-    let is_asked_for = |field: &str| {
-        let mut key = arguments.read.key.iter().flatten();
-        arguments.envelope || key.any(|key| key == field || key == "all")
-    };
-    let left_out = ENVELOPE.into_iter().filter(|field| !is_asked_for(field)).map(String::from).collect();
+    let left_out = if arguments.envelope { Vec::new() } else { left_out(&arguments.read) };
     let only = arguments.kind.map(|kind| match kind {
         KindName::Messages => Only::Messages,
         KindName::Collectives => Only::Collectives,
@@ -153,15 +155,15 @@ fn config(arguments: &PatternsArgs) -> patterns::Config {
         RankName::Length => RankBy::Length,
         RankName::Processes => RankBy::Processes,
     };
-    patterns::Config::new()
-        .method(method)
-        .rank_by(rank_by)
-        .min_count(arguments.min_count)
-        .keep(MOST_KEPT)
-        .look_inside(MOST_KEPT)
+    default_config().method(method).rank_by(rank_by).min_count(arguments.min_count)
 }
 
-fn stored_note(fold: &Fold, streams: &Processes<'_>) -> Option<String> {
+/// The configuration without any options: patterns have the same numbers wherever it is used.
+pub(super) fn default_config() -> patterns::Config {
+    patterns::Config::new().keep(MOST_KEPT).look_inside(MOST_KEPT)
+}
+
+pub(super) fn stored_note(fold: &Fold, streams: &Processes<'_>) -> Option<String> {
     let &first = streams.stored().first()?;
     let count = show::plural(streams.stored().len() as u64, "stream");
     let by = fold.streams()[first].folder();

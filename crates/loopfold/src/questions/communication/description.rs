@@ -110,6 +110,22 @@ impl Description {
         let groups = Groups::of(pattern, processes);
         Self { channels, topology, is_collective, functions, groups }
     }
+
+    /// What the pattern is called: its topology, or what is known of it if it has none.
+    pub fn name(&self) -> String {
+        let pairs = self.channels.pairs().len();
+        match &self.topology {
+            // A line of two processes is not worth a name.
+            Some(topology) if topology.departs() == 0 && self.channels.processes() == 2 => {
+                let what = if pairs == 2 { "exchange" } else { "messages" };
+                format!("{what} between 2 processes")
+            }
+            Some(topology) => topology.to_string(),
+            None if self.is_collective => "collective operations".to_string(),
+            None if pairs == 1 => "1 channel of no known topology".to_string(),
+            None => format!("{pairs} channels of no known topology"),
+        }
+    }
 }
 
 /// Looks at who sends to whom in a pattern.

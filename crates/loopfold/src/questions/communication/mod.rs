@@ -2,8 +2,10 @@
 //!
 //! [`Processes`] is the model: what each process does, in loops. [`Partners`] has the channels
 //! between them, and what was never completed. From both come joint loops, and what several
-//! processes do again elsewhere: [`communication_patterns`].
+//! processes do again elsewhere: [`communication_patterns`]. [`abstracted`] writes a trace with
+//! their names instead of their events.
 
+mod abstracted;
 mod channels;
 mod description;
 mod groups;
@@ -15,8 +17,9 @@ mod recurring;
 mod tags;
 mod trace_patterns;
 
+pub use abstracted::{AbstractedTrace, abstracted};
 pub use description::{Description, GroupLayout, Groups};
 pub use partners::{Disagreement, Partners, Traffic, Unmatched};
 pub use pattern::{CommunicationPattern, Occurrence, Part};
 pub use processes::{ProcessTrace, Processes};
-pub use trace_patterns::{FirstPlace, TracePatterns, communication_patterns};
+pub use trace_patterns::{FirstPlace, RepeatedPart, TracePatterns, communication_patterns};

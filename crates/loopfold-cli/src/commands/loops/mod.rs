@@ -1,4 +1,8 @@
 //! `loopfold loops`: the loop nest of each class of streams.
+//!
+//! `abstracted` is `loops --patterns`.
+
+mod abstracted;
 
 use crate::args::LoopsArgs;
 use crate::input::{self, Loaded};
@@ -22,6 +26,9 @@ const LARGEST_SHOWN: usize = 1 << 20;
 const LARGEST_PRINTED: usize = 1 << 22;
 
 pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
+    if arguments.patterns {
+        return abstracted::run(arguments);
+    }
     let loaded = input::load(&arguments.read, TimesKept::All)?;
     let masked = masked_instead(&loaded, arguments)?;
     let (fold, notes) = loaded.fold(&arguments.folder)?;
