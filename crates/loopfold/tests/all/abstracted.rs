@@ -24,16 +24,12 @@ fn examined(processes: &Processes<'_>) -> Vec<Vec<u32>> {
 }
 
 /// All occurrences in each stream, one by one. All times of one are the same events.
-fn occurrences(
-    processes: &Processes<'_>,
-    found: &TracePatterns,
-    streams: &[Vec<u32>],
-) -> Vec<Vec<Occurrence>> {
+fn occurrences(found: &TracePatterns, streams: &[Vec<u32>]) -> Vec<Vec<Occurrence>> {
     let mut all = vec![Vec::new(); streams.len()];
     for (pattern, number) in found.communication.iter().zip(1..) {
         for occurrence in pattern.all_occurrences() {
             let events = occurrence.parts.iter().map(|part| part.end - part.start).sum();
-            for repeated in found.repeated_parts(processes, occurrence) {
+            for repeated in occurrence.repeated_parts() {
                 let (part, stream) = (repeated.part, &streams[repeated.part.stream.index()]);
                 assert_eq!(repeated.times, occurrence.in_a_row);
                 for time in 0..repeated.times {
@@ -69,9 +65,8 @@ fn check(program: &Program) -> (Vec<String>, usize, usize) {
         }
         let found = TracePatterns::of(&processes, &patterns::Config::new()).unwrap();
         let streams = examined(&processes);
-        let all = occurrences(&processes, &found, &streams);
-        apart +=
-            found.communication.iter().filter(|pattern| recurs_apart(&processes, &found, pattern)).count();
+        let all = occurrences(&found, &streams);
+        apart += found.communication.iter().filter(|pattern| recurs_apart(pattern)).count();
         for abstracted_budget in [MemoryBudget::default(), AS_STORED] {
             let answer = abstracted(&processes, &found, abstracted_budget, &outermost).unwrap();
             let mut left = 0;
@@ -92,9 +87,9 @@ fn check(program: &Program) -> (Vec<String>, usize, usize) {
     (shown, named, apart)
 }
 
-fn recurs_apart(processes: &Processes<'_>, found: &TracePatterns, pattern: &CommunicationPattern) -> bool {
+fn recurs_apart(pattern: &CommunicationPattern) -> bool {
     pattern.all_occurrences().any(|occurrence| {
-        let mut parts = found.repeated_parts(processes, occurrence);
+        let mut parts = occurrence.repeated_parts();
         parts.any(|part| part.times > 1 && part.period > part.part.end - part.part.start)
     })
 }

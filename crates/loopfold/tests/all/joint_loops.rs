@@ -35,14 +35,14 @@ fn groups_apart(mut pattern: CommunicationPattern) -> Vec<CommunicationPattern> 
     let streams: Vec<_> = pattern.groups().flatten().map(|part| part.stream).collect();
     let distinct: std::collections::BTreeSet<_> = streams.iter().collect();
     assert_eq!(distinct.len(), streams.len());
-    let alike = std::mem::take(&mut pattern.alike);
-    for other in &alike {
+    let others = std::mem::take(&mut pattern.other_groups);
+    for other in &others {
         assert_eq!((other.count, other.events), (pattern.count, pattern.events));
         pattern.explains -= other.explains;
         pattern.weight -= other.weight;
     }
     pattern.crossing = pattern.occurrences.iter().map(|one| one.crossing).max().unwrap();
-    std::iter::once(pattern).chain(alike).collect()
+    std::iter::once(pattern).chain(others).collect()
 }
 
 /// The patterns from loops alone.

@@ -22,8 +22,9 @@
 //! step, and 4 for each event that is folded.
 
 use super::description::Description;
+use super::pattern::RepeatedPart;
 use super::processes::Processes;
-use super::trace_patterns::{RepeatedPart, TracePatterns};
+use super::trace_patterns::TracePatterns;
 use crate::fold::{Fold, FoldBuilder, FoldedStream, Item, Target, symbol_counts};
 use crate::questions::nest::{Nest, Node};
 use crate::questions::patterns::{FoldStream, LoopCollapsed, MemoryBudget};
@@ -129,7 +130,7 @@ fn runs_of(processes: &Processes<'_>, found: &TracePatterns) -> Vec<Vec<Run>> {
         for occurrence in pattern.all_occurrences() {
             let lengths = occurrence.parts.iter().map(|part| part.end - part.start);
             let rank = (lengths.fold(0, u64::saturating_add), Reverse(number));
-            for repeated in found.repeated_parts(processes, occurrence) {
+            for repeated in occurrence.repeated_parts() {
                 if repeated.part.start < repeated.part.end {
                     runs[repeated.part.stream.index()].push(Run::new(repeated, rank));
                 }

@@ -170,7 +170,7 @@ impl StreamEnds {
 }
 
 /// All channels of a trace.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct ChannelTable {
     pub(super) channels: Vec<ChannelEnds>,
     pub(super) streams: Vec<StreamEnds>,

@@ -20,6 +20,6 @@ mod trace_patterns;
 pub use abstracted::{AbstractedTrace, abstracted};
 pub use description::{Description, GroupLayout, Groups};
 pub use partners::{Disagreement, Partners, Traffic, Unmatched};
-pub use pattern::{CommunicationPattern, Occurrence, Part};
+pub use pattern::{CommunicationPattern, Occurrence, Part, RepeatedPart};
 pub use processes::{ProcessTrace, Processes};
-pub use trace_patterns::{FirstPlace, RepeatedPart, TracePatterns, communication_patterns};
+pub use trace_patterns::{FirstPlace, TracePatterns, communication_patterns};

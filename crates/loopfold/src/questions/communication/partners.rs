@@ -12,9 +12,9 @@
 //! communicator disagree, their streams are walked up to the first difference.
 
 use super::channels::{ChannelKind, ChannelTable, Side};
-use super::processes::{ProcessTrace, Processes};
+use super::processes::Processes;
 use crate::fold::Fold;
-use crate::fold::{rank, reach};
+use crate::fold::{Measure, measure_rules, rank, reach};
 use crate::mpi::{Channel, CommId, Message, Peer, WORLD};
 use crate::trace::Name;
 use crate::{Result, StreamId, Symbol};
@@ -61,7 +61,7 @@ pub struct Disagreement {
 }
 
 /// The partners of every event.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Partners {
     pub(super) table: ChannelTable,
     /// Messages and bytes from one process to another.
@@ -105,7 +105,7 @@ impl Partners {
                 side != end.side || side == Side::Member && other as usize != stream.index()
             });
             for &(_, other, number) in others.filter(|_| channel.is_ordered()) {
-                let nest = processes.traces()[other as usize].nest();
+                let nest = processes.nest(other);
                 let found = self.table.end(other, number).position(nest, nth);
                 partners.extend(found.and_then(|found| Some((StreamId::new(other as usize).ok()?, found))));
             }
@@ -180,14 +180,7 @@ impl<'p, 'a> Matching<'p, 'a> {
             sends: BTreeMap::new(),
             receives: BTreeMap::new(),
             wanted: BTreeMap::new(),
-            result: Partners {
-                table: ChannelTable::of(processes)?,
-                matrix: BTreeMap::new(),
-                unmatched: Vec::new(),
-                disagreements: Vec::new(),
-                absent: 0,
-                unresolved: 0,
-            },
+            result: Partners { table: ChannelTable::of(processes)?, ..Partners::default() },
         })
     }
 
@@ -213,7 +206,7 @@ impl<'p, 'a> Matching<'p, 'a> {
             known = Some((folded.root(), counts));
         }
         self.match_messages();
-        self.compare_collectives();
+        self.compare_collectives()?;
         self.result
             .unmatched
             .sort_by(|a, b| b.count.cmp(&a.count).then(a.to.cmp(&b.to)).then(a.from.cmp(&b.from)));
@@ -429,24 +422,27 @@ impl<'p, 'a> Matching<'p, 'a> {
     }
 
     /// Compares the operations of all members of each communicator with those of the first.
-    fn compare_collectives(&mut self) {
+    fn compare_collectives(&mut self) -> Result<()> {
+        let fold = self.processes.fold;
         let mut idle = self.idle_members();
-        let mut operations: HashMap<Operation<'a>, u64> = HashMap::new();
+        let mut hashes: HashMap<CommId, Vec<(u64, u64)>> = HashMap::new();
         for number in 0..self.result.table.channels.len() {
             let channel = &self.result.table.channels[number];
             let ChannelKind::Collective { comm, .. } = channel.kind else { continue };
-            let mut members: Vec<(usize, u64)> = Vec::new();
-            for &(_, stream, _) in &channel.ends {
-                members.push((stream as usize, self.hash(stream as usize, comm, &mut operations)));
+            if !hashes.contains_key(&comm) {
+                hashes.insert(comm, measure_rules(fold, &self.operation_hash(comm))?);
             }
+            let hash = |stream: usize| hashes[&comm][fold.streams()[stream].root().index()];
+            let busy = channel.ends.iter().map(|&(_, stream, _)| stream as usize);
             // Members that never take part have no operations.
-            members.extend(idle.remove(&number).into_iter().flatten().map(|stream| (stream, 0)));
-            let [(first, expected), others @ ..] = &members[..] else { continue };
-            let differing = others.iter().filter(|(_, hash)| hash != expected);
+            let members: Vec<usize> = busy.chain(idle.remove(&number).into_iter().flatten()).collect();
+            let Some((&first, others)) = members.split_first() else { continue };
+            let differing = others.iter().filter(|&&stream| hash(stream) != hash(first));
             let found: Vec<Disagreement> =
-                differing.filter_map(|&(stream, _)| self.first_difference(comm, [*first, stream])).collect();
+                differing.filter_map(|&stream| self.first_difference(comm, [first, stream])).collect();
             self.result.disagreements.extend(found);
         }
+        Ok(())
     }
 
     /// For each channel of a communicator the streams of processes that are members and do
@@ -482,16 +478,16 @@ impl<'p, 'a> Matching<'p, 'a> {
         idle
     }
 
-    /// The operations of a stream on a communicator, as a hash that is 0 for none.
-    fn hash(&self, stream: usize, comm: CommId, operations: &mut HashMap<Operation<'a>, u64>) -> u64 {
-        let trace = &self.processes.traces()[stream];
-        let kinds = trace.event_kinds().iter().map(|kind| {
-            let operation = self.operation(kind.symbol, comm)?;
-            let next = operations.len() as u64 + 1;
-            Some(*operations.entry(operation).or_insert(next))
-        });
-        let kinds: Vec<Option<u64>> = kinds.collect();
-        SequenceHash::of(trace, &kinds).hash
+    /// Numbers the operations on a communicator.
+    fn operation_hash(&self, comm: CommId) -> OperationHash {
+        let mut known: HashMap<Operation<'a>, u64> = HashMap::new();
+        let number = |symbol: Symbol| {
+            let operation = self.operation(symbol, comm)?;
+            let next = known.len() as u64 + 1;
+            Some(*known.entry(operation).or_insert(next))
+        };
+        let symbols = self.processes.fold.alphabet().symbols();
+        OperationHash { numbers: symbols.map(number).map(Option::unwrap_or_default).collect() }
     }
 
     /// An operation on a communicator: what has the same name and root is the same.
@@ -533,56 +529,36 @@ fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }
 
-/// A hash of a sequence, and the factor by which what comes before it is multiplied.
-#[derive(Clone, Copy)]
-struct SequenceHash {
-    hash: u64,
-    factor: u64,
+/// The operations on a communicator as a hash: that of a sequence, and the factor by which what
+/// comes before it is multiplied.
+struct OperationHash {
+    /// For each symbol the number of its operation, or 0.
+    numbers: Vec<u64>,
 }
 
-impl SequenceHash {
-    const EMPTY: Self = Self { hash: 0, factor: 1 };
+impl OperationHash {
     const MODULUS: u128 = (1 << 61) - 1;
     const BASE: u64 = 0x0123_4567_89ab_cdef;
+}
 
-    /// The sequence of those events of a process whose kinds have a number.
-    fn of(trace: &ProcessTrace, kinds: &[Option<u64>]) -> Self {
-        let loops = trace.nest().loops();
-        let mut open: Vec<(usize, Self)> = Vec::new();
-        let (mut all, mut next) = (Self::EMPTY, 0);
-        for index in 0..=trace.nest().symbols().len() {
-            while let Some((found, before)) = open.pop_if(|(found, _)| loops[*found].end as usize <= index) {
-                all = before.then(all.power(loops[found].times));
-            }
-            while loops.get(next).is_some_and(|found| found.start as usize == index) {
-                open.push((next, std::mem::replace(&mut all, Self::EMPTY)));
-                next += 1;
-            }
-            if index < trace.nest().symbols().len()
-                && let Some(number) = kinds[trace.kind(index)]
-            {
-                all = all.then(Self { hash: number, factor: Self::BASE });
-            }
-        }
-        all
+impl Measure for OperationHash {
+    type Value = (u64, u64);
+
+    fn empty(&self) -> (u64, u64) {
+        (0, 1)
     }
 
-    fn then(self, next: Self) -> Self {
+    fn symbol(&self, symbol: Symbol) -> (u64, u64) {
+        match self.numbers[symbol.index()] {
+            0 => self.empty(),
+            number => (number, Self::BASE),
+        }
+    }
+
+    fn join(&self, left: &(u64, u64), right: &(u64, u64)) -> Result<(u64, u64)> {
         let product = |a: u64, b: u64| u128::from(a) * u128::from(b) % Self::MODULUS;
-        let hash = (product(self.hash, next.factor) + u128::from(next.hash)) % Self::MODULUS;
-        Self { hash: hash as u64, factor: product(self.factor, next.factor) as u64 }
-    }
-
-    fn power(self, mut times: u64) -> Self {
-        let (mut all, mut square) = (Self::EMPTY, self);
-        while times > 0 {
-            if times % 2 == 1 {
-                all = square.then(all);
-            }
-            square = square.then(square);
-            times /= 2;
-        }
-        all
+        let hash = (product(left.0, right.1) + u128::from(right.0)) % Self::MODULUS;
+        Ok((hash as u64, product(left.1, right.1) as u64))
     }
 }
 

@@ -23,13 +23,45 @@ pub struct Part {
 pub struct Occurrence {
     /// The stretches, by rank. Where it is repeated, of the first time.
     pub parts: Vec<Part>,
-    /// How often it is repeated there.
+    /// For each of them how many events there are from the start of one repetition in a row to
+    /// that of the next: as many as it has in a joint loop, which is repeated directly, or an
+    /// iteration of the loop around it.
+    pub periods: Vec<u64>,
+    /// How often it is repeated there, all loops around it counted.
     pub times: u64,
-    /// How often directly after one another, if it is a joint loop.
+    /// How often in a row, at these distances.
     pub in_a_row: u64,
     /// Messages that cross its borders: those with only one end inside, or with the other end
     /// in another repetition.
     pub crossing: u64,
+}
+
+/// A part of an occurrence with its repetitions in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RepeatedPart {
+    /// The first time.
+    pub part: Part,
+    /// From the start of one time to that of the next.
+    pub period: u64,
+    /// How often.
+    pub times: u64,
+}
+
+impl Occurrence {
+    /// The parts with their repetitions in a row.
+    pub fn repeated_parts(&self) -> impl Iterator<Item = RepeatedPart> + '_ {
+        let repeated = |(&part, &period)| RepeatedPart { part, period, times: self.in_a_row };
+        self.parts.iter().zip(&self.periods).map(repeated)
+    }
+
+    /// Puts the parts in the order of ranks: topologies are those of ranks, in whichever order
+    /// their streams come.
+    fn sort_by_rank(&mut self, processes: &Processes<'_>) {
+        let mut both: Vec<(Part, u64)> =
+            self.parts.iter().copied().zip(self.periods.iter().copied()).collect();
+        both.sort_unstable_by_key(|&(part, _)| (processes.communicators.rank(part.stream.index()), part));
+        (self.parts, self.periods) = both.into_iter().unzip();
+    }
 }
 
 /// A repeated exchange of several processes.
@@ -50,7 +82,7 @@ pub struct CommunicationPattern {
     pub crossing: u64,
     /// Equal patterns on other processes, disjoint from these and from each other. What it
     /// explains and its weight are those of all.
-    pub alike: Vec<CommunicationPattern>,
+    pub other_groups: Vec<CommunicationPattern>,
 }
 
 impl CommunicationPattern {
@@ -61,12 +93,12 @@ impl CommunicationPattern {
 
     /// Where it and the equal patterns on other processes occur.
     pub fn all_occurrences(&self) -> impl Iterator<Item = &Occurrence> {
-        self.occurrences.iter().chain(self.alike.iter().flat_map(|other| &other.occurrences))
+        self.occurrences.iter().chain(self.other_groups.iter().flat_map(|other| &other.occurrences))
     }
 
     /// The processes of each group in which it occurs, by the parts of the first places.
     pub fn groups(&self) -> impl Iterator<Item = &[Part]> {
-        std::iter::once(self.parts()).chain(self.alike.iter().map(CommunicationPattern::parts))
+        std::iter::once(self.parts()).chain(self.other_groups.iter().map(CommunicationPattern::parts))
     }
 
     /// Adds an equal pattern on other processes.
@@ -74,7 +106,7 @@ impl CommunicationPattern {
         self.explains = self.explains.saturating_add(other.explains);
         self.weight = self.weight.saturating_add(other.weight);
         self.crossing = self.crossing.max(other.crossing);
-        self.alike.push(other);
+        self.other_groups.push(other);
     }
 }
 
@@ -89,9 +121,7 @@ pub(super) struct Distinct {
 
 impl Distinct {
     pub(super) fn add(&mut self, processes: &Processes<'_>, mut occurrence: Occurrence) {
-        // Topologies are those of ranks, in whichever order their streams come.
-        let rank = |part: &Part| processes.communicators.rank(part.stream.index());
-        occurrence.parts.sort_unstable_by_key(|part| (rank(part), *part));
+        occurrence.sort_by_rank(processes);
         let mut content = Vec::with_capacity(occurrence.parts.len());
         for part in &occurrence.parts {
             let shown = processes.traces()[part.stream.index()].shown();
@@ -158,7 +188,7 @@ fn pattern(processes: &Processes<'_>, occurrences: Vec<Occurrence>) -> Communica
         false => count.saturating_mul(occurrences[0].parts.iter().map(written).sum()),
     };
     let crossing = occurrences.iter().map(|occurrence| occurrence.crossing).max().unwrap_or(0);
-    CommunicationPattern { events, occurrences, count, explains, weight, crossing, alike: Vec::new() }
+    CommunicationPattern { events, occurrences, count, explains, weight, crossing, other_groups: Vec::new() }
 }
 
 /// How many events an occurrence has, of all processes.

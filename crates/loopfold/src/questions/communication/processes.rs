@@ -122,20 +122,25 @@ impl<'a> Processes<'a> {
             Projection { ignore, ..Projection::default() }.of_alphabet(fold.alphabet())?;
         let tags = Tags::of(fold, &calls, &communicators, budget)?;
         let kinds = Kinds::of(fold.alphabet(), &calls, choice);
-        // Where tags matter, they make another form of an event.
-        let with_tags = Projection { ignore: without_tags(choice), ..Projection::default() };
-        let (_, with_tags) = with_tags.of_alphabet(fold.alphabet())?;
-        let mut distinct: Vec<(RuleId, Vec<TagUse>)> = Vec::new();
-        let mut numbers_of: HashMap<(RuleId, Vec<TagUse>), usize> = HashMap::new();
+        let mut distinct: Vec<(RuleId, Vec<(Symbol, TagUse)>)> = Vec::new();
+        let mut numbers_of: HashMap<(RuleId, Vec<(Symbol, TagUse)>), usize> = HashMap::new();
         let mut trace_of = Vec::with_capacity(fold.streams().len());
         for (stream, folded) in fold.streams().iter().enumerate() {
-            let key = (folded.root(), tags.of_stream(stream, fold, &calls, &communicators));
+            let key = (folded.root(), tags.of_stream(stream, &calls, &communicators));
             let next = distinct.len();
             trace_of.push(*numbers_of.entry(key).or_insert_with_key(|key| {
                 distinct.push(key.clone());
                 next
             }));
         }
+        // Where tags matter, they make another form of an event.
+        let with_tags = match distinct.iter().all(|(_, tags)| tags.is_empty()) {
+            true => Vec::new(),
+            false => {
+                let with_tags = Projection { ignore: without_tags(choice), ..Projection::default() };
+                with_tags.of_alphabet(fold.alphabet())?.1
+            }
+        };
         let is_long = |root: RuleId| fold.length(root) > budget.events;
         let found = parallel_map(&distinct, budget.threads, |(root, tags)| {
             let forms = Forms { shown: &shown, with_tags: &with_tags, tags, compared: TagUse::Idle };
@@ -176,6 +181,11 @@ impl<'a> Processes<'a> {
     /// Whether patterns are made of sends, receives and collective operations.
     pub fn communicate(&self) -> bool {
         !self.calls.is_empty() && !self.all_events
+    }
+
+    /// The nest of a stream, by its index.
+    pub(super) fn nest(&self, stream: u32) -> &LoopCollapsed {
+        self.traces[stream as usize].nest()
     }
 
     /// Whether events of this symbol of the fold are examined.
@@ -293,8 +303,8 @@ fn without_tags(choice: &EventChoice) -> Vec<String> {
 struct Forms<'a> {
     shown: &'a [Symbol],
     with_tags: &'a [Symbol],
-    /// For each symbol how much its tag matters; nothing if none does.
-    tags: &'a [TagUse],
+    /// How much the tags of symbols matter, by symbol: only those where they do.
+    tags: &'a [(Symbol, TagUse)],
     /// The least that tags must matter to be compared.
     compared: TagUse,
 }
@@ -302,7 +312,8 @@ struct Forms<'a> {
 impl Forms<'_> {
     /// A number for what is compared.
     fn of(&self, symbol: Symbol) -> u32 {
-        let tag = self.tags.get(symbol.index()).copied().unwrap_or(TagUse::None);
+        let known = self.tags.binary_search_by_key(&symbol, |&(known, _)| known);
+        let tag = known.map_or(TagUse::None, |at| self.tags[at].1);
         // Each form has its own numbers.
         match tag >= self.compared {
             true => 2 * self.with_tags[symbol.index()].index() as u32 + 1,
@@ -402,7 +413,7 @@ fn process_trace(
     }
     let mut nest = LoopCollapsed::of(&numbers, fold_stream)?;
     // Tags that need not matter do where the nest is shorter with them.
-    if forms.tags.contains(&TagUse::Idle) {
+    if forms.tags.iter().any(|&(_, tag)| tag == TagUse::Idle) {
         let (without, fewer) = annotated.with_fewer_tags(TagUse::Matters)?;
         let shorter = numbers.iter().map(|number| fewer[number.index()]).collect::<Vec<_>>();
         let shorter_nest = LoopCollapsed::of(&shorter, fold_stream)?;

@@ -38,8 +38,8 @@ struct OwnEnd {
 pub(super) struct Tags {
     /// Pairs of processes whose messages have several tags, in the same order at both ends.
     in_order: HashSet<PairOfProcesses>,
-    /// For each symbol whether a partner of its messages gets messages with other tags.
-    has_several: Vec<bool>,
+    /// The symbols whose partners get messages with other tags, in order.
+    with_several: Vec<Symbol>,
     /// The processes that have a stream.
     present: HashSet<u32>,
 }
@@ -87,7 +87,9 @@ impl Tags {
         };
         let in_order = ends.into_iter().filter_map(is_in_order).collect();
         let present = streams.iter().map(|&stream| communicators.rank(stream)).collect();
-        Ok(Self { in_order, has_several: of_symbol.iter().map(|tags| !tags.is_empty()).collect(), present })
+        let symbols = fold.alphabet().symbols();
+        let with_several = symbols.filter(|symbol| !of_symbol[symbol.index()].is_empty()).collect();
+        Ok(Self { in_order, with_several, present })
     }
 
     /// Whether messages between two processes are one channel, whatever their tags.
@@ -95,20 +97,15 @@ impl Tags {
         self.in_order.contains(&pair)
     }
 
-    /// For each symbol how much its tag matters in a stream; nothing if none does.
+    /// How much the tag of each symbol matters in a stream, by symbol; only those where it does.
     pub(super) fn of_stream(
         &self,
         stream: usize,
-        fold: &Fold,
         calls: &Calls,
         communicators: &Communicators,
-    ) -> Vec<TagUse> {
-        if self.has_several.is_empty() {
-            return Vec::new();
-        }
+    ) -> Vec<(Symbol, TagUse)> {
         let tag_use = |symbol: Symbol| {
-            let call = calls.get(symbol).filter(|_| self.has_several[symbol.index()]);
-            let Some(call) = call else { return TagUse::None };
+            let Some(call) = calls.get(symbol) else { return TagUse::None };
             let of_message = |is_send: bool, message: &Message| {
                 let Peer::Rank(peer) = message.peer else { return TagUse::Matters };
                 let peer = communicators.world_rank(stream, calls.comm(call.comm), peer);
@@ -127,8 +124,8 @@ impl Tags {
             let receives = call.receives.iter().map(|message| of_message(false, message));
             sends.chain(receives).max().unwrap_or(TagUse::None)
         };
-        let uses: Vec<TagUse> = fold.alphabet().symbols().map(tag_use).collect();
-        if uses.iter().all(|&of_symbol| of_symbol == TagUse::None) { Vec::new() } else { uses }
+        let uses = self.with_several.iter().map(|&symbol| (symbol, tag_use(symbol)));
+        uses.filter(|&(_, tag)| tag != TagUse::None).collect()
     }
 }
 

@@ -12,7 +12,6 @@ use super::processes::Processes;
 use super::recurring::recurring;
 use crate::questions::patterns::{Config, Patterns, RankBy, RecurringPlace};
 use crate::{Result, StreamId};
-use hashbrown::HashSet;
 use std::cmp::Reverse;
 
 /// The patterns of several processes, the [heaviest](CommunicationPattern::weight) first: joint
@@ -23,28 +22,17 @@ pub fn communication_patterns(
     partners: &Partners,
     places: &[Vec<RecurringPlace>],
 ) -> Vec<CommunicationPattern> {
-    patterns_and_joint_parts(processes, partners, places).0
-}
-
-/// The patterns, and the parts of those occurrences that are joint loops.
-fn patterns_and_joint_parts(
-    processes: &Processes<'_>,
-    partners: &Partners,
-    places: &[Vec<RecurringPlace>],
-) -> (Vec<CommunicationPattern>, HashSet<Part>) {
     let joint = joint_loops(processes, &partners.table);
     let mut distinct = Distinct::default();
-    let mut joint_parts = HashSet::new();
     for index in 0..joint.len() {
         if let Some(occurrence) = joint_occurrence(&joint, index) {
-            joint_parts.extend(occurrence.parts.iter().copied());
             distinct.add(processes, occurrence);
         }
     }
     for occurrence in recurring(processes, &partners.table, &joint, places) {
         distinct.add(processes, occurrence);
     }
-    (distinct.patterns(processes), joint_parts)
+    distinct.patterns(processes)
 }
 
 fn joint_occurrence(joint: &[JointLoop], index: usize) -> Option<Occurrence> {
@@ -62,7 +50,8 @@ fn joint_occurrence(joint: &[JointLoop], index: usize) -> Option<Occurrence> {
     let parts: Vec<Part> = found.members.iter().map(part).collect::<Option<_>>()?;
     // One event of each process is an operation, not a pattern.
     let is_pattern = parts.iter().any(|part| part.end - part.start >= 2);
-    is_pattern.then_some(Occurrence { parts, times, in_a_row: found.times, crossing })
+    let periods = found.members.iter().map(|member| member.body).collect();
+    is_pattern.then_some(Occurrence { parts, periods, times, in_a_row: found.times, crossing })
 }
 
 /// The patterns of a trace.
@@ -74,19 +63,6 @@ pub struct TracePatterns {
     pub process: Patterns,
     /// Which events of different processes belong together.
     pub partners: Partners,
-    /// The parts of joint loops. No other occurrence has one of them.
-    joint_parts: HashSet<Part>,
-}
-
-/// A part of an occurrence with its repetitions, at equal distances.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RepeatedPart {
-    /// The first time.
-    pub part: Part,
-    /// From the start of one time to that of the next.
-    pub period: u64,
-    /// How often.
-    pub times: u64,
 }
 
 /// Where a pattern of the list first is.
@@ -110,12 +86,10 @@ impl TracePatterns {
         let shown = processes.shown();
         let process = Patterns::of(&shown, config)?;
         if !processes.communicate() {
-            let partners = Partners::of(processes)?;
-            return Ok(Self { communication: Vec::new(), process, partners, joint_parts: HashSet::new() });
+            return Ok(Self { communication: Vec::new(), process, partners: Partners::default() });
         }
         let partners = Partners::of(processes)?;
-        let (mut communication, joint_parts) =
-            patterns_and_joint_parts(processes, &partners, &process.places(shown.len()));
+        let mut communication = communication_patterns(processes, &partners, &process.places(shown.len()));
         communication.retain(|pattern| pattern.count >= config.min_count);
         let mut communication = grouped(processes, &partners, communication);
         // They come by the events they explain, which is what decides among equals.
@@ -127,25 +101,7 @@ impl TracePatterns {
                 RankBy::Processes => pattern.parts().len() as u64,
             })
         });
-        Ok(Self { communication, process, partners, joint_parts })
-    }
-
-    /// The parts of an occurrence with what is [repeated](Occurrence::in_a_row): a joint loop
-    /// directly after one another, another occurrence in the iterations of the loop around it.
-    pub fn repeated_parts<'t>(
-        &'t self,
-        processes: &'t Processes<'_>,
-        occurrence: &'t Occurrence,
-    ) -> impl Iterator<Item = RepeatedPart> + 't {
-        occurrence.parts.iter().map(move |&part| {
-            let length = part.end - part.start;
-            let is_joint = self.joint_parts.contains(&part);
-            let period = if is_joint { Some(length) } else { iteration_around(processes, part) };
-            match period {
-                Some(period) => RepeatedPart { part, period, times: occurrence.in_a_row },
-                None => RepeatedPart { part, period: length, times: 1 },
-            }
-        })
+        Ok(Self { communication, process, partners })
     }
 
     /// How many patterns are in the list.
@@ -214,16 +170,6 @@ impl TracePatterns {
         }
         stretches
     }
-}
-
-/// How many events an iteration of the innermost loop is that has a part in its first iteration.
-fn iteration_around(processes: &Processes<'_>, part: Part) -> Option<u64> {
-    let nest = processes.traces()[part.stream.index()].nest();
-    let located = nest.locate(part.start)?;
-    let innermost = located.around.iter().rev().find(|instance| {
-        instance.iteration == 0 && part.end <= instance.start + nest.body_events(instance.found)
-    })?;
-    Some(nest.body_events(innermost.found))
 }
 
 /// Whether every stretch of some is in one of the others. Both are by rank.

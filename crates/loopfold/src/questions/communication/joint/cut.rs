@@ -94,7 +94,7 @@ impl<'p, 'a> Aligning<'p, 'a> {
     }
 
     fn nest(&self, member: usize) -> &'p LoopCollapsed {
-        self.processes.traces()[self.members[member].run.stream as usize].nest()
+        self.processes.nest(self.members[member].run.stream)
     }
 
     fn end(&self, (_, member, number): (u32, usize, u32)) -> &'p End {
@@ -103,14 +103,6 @@ impl<'p, 'a> Aligning<'p, 'a> {
 
     fn channels(&self) -> impl Iterator<Item = ChannelGroup<'_>> {
         self.ends.chunk_by(|one, next| one.0 == next.0)
-    }
-
-    /// What is in flight at the begin of the scope counts as received there.
-    fn shift(&self, end: &End) -> i128 {
-        match end.side {
-            Side::Receive => self.scope.in_flight.get(&end.channel).copied().unwrap_or(0).into(),
-            _ => 0,
-        }
     }
 
     /// What is at each position of a cut.
@@ -122,7 +114,7 @@ impl<'p, 'a> Aligning<'p, 'a> {
     fn before(&self, at: (u32, usize, u32), cut: &[Option<Located>]) -> i128 {
         let end = self.end(at);
         let before = cut[at.1].as_ref().map_or(end.total, |located| end.before(self.nest(at.1), located));
-        i128::from(before) + self.shift(end)
+        i128::from(before) + self.scope.received_before(end)
     }
 
     fn is_empty(&self, cut: &[Option<Located>]) -> bool {
@@ -169,7 +161,7 @@ impl<'p, 'a> Aligning<'p, 'a> {
                 }
                 moves = moves.checked_sub(1)?;
                 let (end, member) = (self.end(at), at.1);
-                let last = u64::try_from(most - self.shift(end) - 1).ok()?;
+                let last = u64::try_from(most - self.scope.received_before(end) - 1).ok()?;
                 let moved = end.position(self.nest(member), last)? + 1;
                 if moved + 2 * self.members[member].period() > ends[member] {
                     return None;

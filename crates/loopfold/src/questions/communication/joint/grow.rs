@@ -112,7 +112,7 @@ impl<'p, 'a> Growing<'p, 'a> {
     }
 
     fn nest(&self, stream: u32) -> &'p LoopCollapsed {
-        self.processes.traces()[stream as usize].nest()
+        self.processes.nest(stream)
     }
 
     fn ends(&self, member: usize) -> Vec<(u32, u64)> {
@@ -183,15 +183,8 @@ impl<'p, 'a> Growing<'p, 'a> {
     /// in flight at the begin of the scope is added to those received.
     fn range(&self, end: &End, run: Run, each: u64, begin: Option<&Located>) -> (i128, i128) {
         let before = begin.map_or(end.total, |begin| end.before(self.nest(run.stream), begin));
-        let first = i128::from(before) + self.shift(end);
+        let first = i128::from(before) + self.scope.received_before(end);
         (first, first + i128::from(each) * i128::from(run.times))
-    }
-
-    fn shift(&self, end: &End) -> i128 {
-        match end.side {
-            Side::Receive => self.scope.in_flight.get(&end.channel).copied().unwrap_or(0).into(),
-            _ => 0,
-        }
     }
 
     /// The iterations of a run with messages of a range.
@@ -207,7 +200,7 @@ impl<'p, 'a> Growing<'p, 'a> {
     /// has them if both go on for an iteration before and behind: they may be written in
     /// different rotations. Then the message in the middle may just not be in the loop.
     fn partner(&self, other: &End, stream: u32, range: (i128, i128), each: u64) -> Option<(Run, u64)> {
-        let shift = self.shift(other);
+        let shift = self.scope.received_before(other);
         let last = range.1.min(i128::from(other.total) + shift) - 1;
         let around = |nth: i128| {
             let nth = u64::try_from(nth - shift).ok()?;

@@ -31,7 +31,7 @@
 mod cut;
 mod grow;
 
-use super::channels::ChannelTable;
+use super::channels::{ChannelTable, End, Side};
 use super::processes::Processes;
 use crate::questions::patterns::{LoopCollapsed, LoopInstance, Piece};
 use grow::Growing;
@@ -99,6 +99,15 @@ impl Scope {
         self.stretches.get(&stream).copied()
     }
 
+    /// How many messages of an end lie before the scope that are not recorded there: what is in
+    /// flight at its begin counts as received.
+    fn received_before(&self, end: &End) -> i128 {
+        match end.side {
+            Side::Receive => self.in_flight.get(&end.channel).copied().unwrap_or(0).into(),
+            _ => 0,
+        }
+    }
+
     /// The iterations of a loop that lie in the scope, if they are two or more. They begin where
     /// the scope does, in whichever rotation that is.
     fn clipped(&self, stream: u32, nest: &LoopCollapsed, instance: &LoopInstance) -> Option<Run> {
@@ -150,7 +159,7 @@ impl Seed {
 
 impl Search<'_, '_> {
     fn nest(&self, stream: u32) -> &LoopCollapsed {
-        self.processes.traces()[stream as usize].nest()
+        self.processes.nest(stream)
     }
 
     fn within(&mut self, scope: &Scope, around: Option<usize>) {
@@ -218,7 +227,7 @@ impl Search<'_, '_> {
 
     /// Instead of a loop, the loops in each of its iterations.
     fn take_apart(&mut self, run: Run, seeds: &mut BinaryHeap<Seed>) {
-        let nest = self.processes.traces()[run.stream as usize].nest();
+        let nest = self.processes.nest(run.stream);
         let begin = nest.position(nest.loops()[run.found].start as usize);
         for found in nest.loops_inside(run.found) {
             let offset = nest.position(nest.loops()[found].start as usize) - begin;

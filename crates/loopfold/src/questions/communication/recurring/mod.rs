@@ -109,7 +109,7 @@ struct Search<'p, 'a> {
 
 impl<'p> Search<'p, '_> {
     fn nest(&self, stream: u32) -> &'p LoopCollapsed {
-        self.processes.traces()[stream as usize].nest()
+        self.processes.nest(stream)
     }
 
     /// All places of two events or more, those first that are most events with all that is
@@ -143,10 +143,10 @@ impl<'p> Search<'p, '_> {
         let part = |(&stream, &(start, end)): (&u32, &Stretch)| {
             StreamId::new(stream as usize).ok().map(|stream| Part { stream, start, end })
         };
-        let repeated = self.repeated(&stretches, around);
+        let (repeated, periods) = self.repeated(&stretches, around);
         let times = around.map_or(1, |around| self.joint.times(around)).saturating_mul(repeated);
         let parts = stretches.iter().map(part).collect::<Option<_>>()?;
-        Some(Occurrence { parts, times, in_a_row: repeated, crossing })
+        Some(Occurrence { parts, periods, times, in_a_row: repeated, crossing })
     }
 
     /// The closure of a place, if it is a family.
@@ -222,26 +222,31 @@ impl<'p> Search<'p, '_> {
         }
     }
 
-    /// How often a family is repeated by loops around it which no joint loop has: if all of its
-    /// processes have one, with the same number of messages at both ends of each channel.
-    fn repeated(&self, stretches: &BTreeMap<u32, Stretch>, around: Option<usize>) -> u64 {
-        let mut loops: HashMap<u32, usize> = HashMap::new();
-        let mut times = u64::MAX;
-        for (&stream, &stretch) in stretches {
-            let Some(found) = self.loop_around(stream, stretch, around) else { return 1 };
-            times = times.min(self.nest(stream).loops()[found].times);
-            loops.insert(stream, found);
-        }
-        let fits = stretches.keys().all(|&stream| {
-            let inside = self.table.streams[stream as usize].of_loop(loops[&stream]);
+    /// How often a family is repeated by loops around it which no joint loop has, and at which
+    /// distances: if all of its processes have one, with the same number of messages at both ends
+    /// of each channel.
+    fn repeated(&self, stretches: &BTreeMap<u32, Stretch>, around: Option<usize>) -> (u64, Vec<u64>) {
+        let loop_around = |(&stream, &stretch)| Some((stream, self.loop_around(stream, stretch, around)?));
+        let loops: Option<BTreeMap<u32, usize>> = stretches.iter().map(loop_around).collect();
+        let once = || (1, stretches.values().map(|(start, end)| end - start).collect());
+        let Some(loops) = loops.filter(|loops| self.are_in_step(loops)) else { return once() };
+        let times = loops.iter().map(|(&stream, &found)| self.nest(stream).loops()[found].times).min();
+        let periods = loops.iter().map(|(&stream, &found)| self.nest(stream).body_events(found));
+        (times.unwrap_or(1), periods.collect())
+    }
+
+    /// Whether iterations of loops have as many messages at both ends of each channel between
+    /// them.
+    fn are_in_step(&self, loops: &BTreeMap<u32, usize>) -> bool {
+        loops.iter().all(|(&stream, &found)| {
+            let inside = self.table.streams[stream as usize].of_loop(found);
             inside.iter().all(|&(number, each)| {
                 let channel = self.table.channel(self.table.end(stream, number));
                 channel.ends.iter().all(|&(_, other, number)| {
                     loops.get(&other).is_none_or(|&found| self.table.end(other, number).each(found) == each)
                 })
             })
-        });
-        if fits { times } else { 1 }
+        })
     }
 
     /// The innermost loop with a stretch in its first iteration, inside of a joint iteration.
