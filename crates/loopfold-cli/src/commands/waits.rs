@@ -14,7 +14,8 @@ const WIDTH: usize = 80;
 
 pub(super) fn run(arguments: &WaitsArgs) -> Result<Outcome> {
     let loaded = input::load(&arguments.read, TimesKept::All)?;
-    let (fold, mut notes) = loaded.fold(&arguments.folder)?;
+    let (fold, mut notes) =
+        input::with_unique_communicators(loaded.fold(&arguments.folder)?, &arguments.folder)?;
     let waits = Waits::of(&fold, &Config::new().correct_clocks(arguments.correct_clocks))?;
     notes.extend(clock_notes(&fold, &waits));
     notes.extend(left_out_notes(&waits.left_out));

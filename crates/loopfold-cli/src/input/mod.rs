@@ -83,6 +83,22 @@ pub(crate) fn fold(
     load_for(arguments, times, &chosen)?.fold_as_stored(&chosen)
 }
 
+/// Tells communicators apart whose number is used again, for questions on communication. What
+/// changes is folded again.
+pub(crate) fn with_unique_communicators(
+    (fold, mut notes): (Fold, Vec<String>),
+    chosen: &FolderArgs,
+) -> Result<(Fold, Vec<String>)> {
+    let (mut fold, reused) = loopfold::mpi::with_unique_communicators(fold)?;
+    if !reused.is_empty() {
+        notes.push(peer_notes::note_on_reused(&reused));
+        if let Some(folded) = refold(&fold, &*folder(&chosen.or(FolderName::Auto))?, threads(chosen))? {
+            fold = folded;
+        }
+    }
+    Ok((fold, notes))
+}
+
 /// Reads all inputs; traces are folded while they are read if the folder can do that.
 pub(crate) fn load_for(arguments: &ReadArgs, times: TimesKept, chosen: &FolderArgs) -> Result<Loaded> {
     read_all(arguments, times, Intake::by(chosen, taken_in(arguments)?, times)?, false)

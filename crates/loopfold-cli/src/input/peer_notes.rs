@@ -33,10 +33,23 @@ pub(super) fn notes_on_peers(rewrite: &PeerRewrite) -> Vec<String> {
         "the trace does not list its members, so it is assumed to contain all processes",
     ));
     notes.extend(about(
+        &rewrite.reused,
+        "its number is used again for other processes, so its peers are written as ranks",
+    ));
+    notes.extend(about(
         &rewrite.unplaced,
         "some processes use it, but the trace does not show them as members; their peers are written as ranks",
     ));
     notes
+}
+
+/// Says that numbers of communicators are used again.
+pub(super) fn note_on_reused(reused: &[String]) -> String {
+    format!(
+        "{}: its number is used again for other processes; the later ones are called {}.2 and so on",
+        some_communicators(reused),
+        reused.first().map_or_else(String::new, |comm| show::shorten(comm, LONGEST_NAME)),
+    )
 }
 
 /// The names of the first few communicators.

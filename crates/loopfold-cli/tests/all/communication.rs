@@ -139,6 +139,42 @@ fn patterns_as_single_events_need_communication_and_ranks() {
 }
 
 #[test]
+fn a_number_of_a_communicator_may_be_used_again() {
+    let folder = Folder::new();
+    // Pairs of neighbours, then pairs at distance 2, both as communicator 1.
+    let text = |rank: usize| {
+        let exchange = |peer: usize| {
+            let calls = format!("MPI_Send dest={peer} tag=0 comm=1\nMPI_Recv src={peer} tag=0 comm=1\n");
+            calls.repeat(10) + "MPI_Comm_free comm=1\n"
+        };
+        let split = |color: usize| format!("MPI_Comm_split comm=0 color={color} key=0 newcomm=1\n");
+        split(rank / 2) + &exchange(1 - rank % 2) + &split(rank % 2) + &exchange(1 - rank / 2)
+    };
+    let inputs = texts(&folder, &[text(0), text(1), text(2), text(3)]);
+    let given = patterns(&inputs, &["--json"]).ok();
+    assert!(given.err.contains("communicator 1: its number is used again for other processes"));
+    let json = given.json();
+    assert_eq!(json["unmatched"], json!([]));
+    let found: Vec<[&Value; 2]> =
+        of_kind(&json, "communication").iter().map(|one| [&one["groups"], &one["count"]]).collect();
+    let pairs = [json!([[0, 1], [2, 3]]), json!([[0, 2], [1, 3]])];
+    assert_eq!(found, [[&pairs[0], &json!(10)], [&pairs[1], &json!(10)]]);
+}
+
+#[test]
+fn a_ring_may_be_of_calls_that_send_and_receive() {
+    let folder = Folder::new();
+    let text = |rank: usize| {
+        let (next, previous) = ((rank + 1) % 4, (rank + 3) % 4);
+        format!("MPI_Sendrecv dest={next} sendtag=0 src={previous} recvtag=0 comm=0\n").repeat(30)
+    };
+    let json = json_of(&texts(&folder, &[text(0), text(1), text(2), text(3)]), &[]);
+    let found = topologies(&json);
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].0.as_str(), found[0].4), ("ring", 30));
+}
+
+#[test]
 fn lu_is_two_wavefronts_in_a_mesh() {
     let folder = Folder::new();
     let json = json_of(&files(&folder, &mpi::lu(4, 4, 31, 20)), &[]);

@@ -2,23 +2,22 @@
 //! grid.
 //!
 //! The sources are the notes of streams (`comm N`, `comm N shape`), and the calls that create
-//! communicators, if they record color and key. A communicator that neither describes is that
-//! of all processes. Time and memory are O(streams + members of communicators that calls
-//! created).
+//! communicators, if they record color and key ([`Creation`](super::Creation)). A communicator
+//! that neither describes is that of all processes. Time and memory are O(streams + members of
+//! communicators that calls created).
 
-use super::call::{WORLD, text_of};
 use super::grid::Grid;
 use super::peers::survey;
 use crate::Fold;
-use crate::trace::{Meaning, Name, Trace, Value};
+use crate::trace::Trace;
 use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The processes of a communicator, in its order, as ranks of the world.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Members {
-    ranks: Vec<u32>,
-    own: HashMap<u32, u32>,
+pub(super) struct Members {
+    pub(super) ranks: Vec<u32>,
+    pub(super) own: HashMap<u32, u32>,
 }
 
 impl Members {
@@ -97,8 +96,51 @@ impl Communicators {
         result
     }
 
-    fn members_of(&mut self, ranks: Vec<u32>) -> Arc<Members> {
+    /// The communicator with these members.
+    pub(super) fn members_of(&mut self, ranks: Vec<u32>) -> Arc<Members> {
         Arc::clone(self.known.entry(ranks).or_insert_with_key(|ranks| Members::new(ranks.clone())))
+    }
+
+    /// The members of a communicator after a split, by their keys and ranks in the order of the
+    /// parent. Returns `None` if it is the world.
+    pub(super) fn group(&mut self, mut group: Vec<(i64, u32)>) -> Option<Arc<Members>> {
+        // The sort is stable: equal keys stay in the order of the parent.
+        group.sort_by_key(|&(key, _)| key);
+        let ranks: Vec<u32> = group.into_iter().map(|(_, rank)| rank).collect();
+        let is_world = ranks.len() == self.world as usize && ranks.iter().copied().eq(0..self.world);
+        (!is_world).then(|| self.members_of(ranks))
+    }
+
+    /// A communicator of a stream, if its name is not known yet. `None` are the members of the
+    /// world.
+    pub(super) fn add(
+        &mut self,
+        stream: usize,
+        name: &str,
+        members: Option<Arc<Members>>,
+        grid: Option<&Grid>,
+    ) {
+        if let Some(members) = members {
+            self.members[stream].entry_ref(name).or_insert(members);
+        }
+        if let Some(grid) = grid {
+            self.grids.entry_ref(name).or_insert_with(|| grid.clone());
+        }
+    }
+
+    /// The members of a communicator of a stream, as far as they are known.
+    pub(super) fn known_members(&self, stream: usize, comm: &str) -> Option<Arc<Members>> {
+        self.members[stream].get(comm).cloned()
+    }
+
+    /// How many processes the communicator of all of them has.
+    pub(super) fn world_size(&self) -> u32 {
+        self.world
+    }
+
+    /// The first stream of each process.
+    pub(super) fn stream_of(&self) -> HashMap<u32, usize> {
+        self.ranks.iter().enumerate().rev().map(|(stream, &rank)| (rank, stream)).collect()
     }
 
     /// How many processes there are, including those that only communicators name, and streams
@@ -154,171 +196,6 @@ impl Communicators {
     }
 }
 
-/// A call that makes a communicator.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Creation {
-    parent: String,
-    /// Its name. `None` for those that are not in it.
-    made: Option<String>,
-    /// Only those with the same color are in it. `None` if all are.
-    color: Option<i64>,
-    key: i64,
-    grid: Option<Grid>,
-}
-
-impl Creation {
-    /// The communicator that an event creates, if it creates one and states its kind.
-    pub fn of(meaning: &Meaning<'_>) -> Option<Self> {
-        let Name::Text(name) = meaning.name else { return None };
-        let name = name.to_ascii_lowercase();
-        let has = |part: &[u8]| name.windows(part.len()).any(|window| window == part);
-        let number = |key| match meaning.field(key) {
-            Some(Value::Integer(number)) => Some(number),
-            _ => None,
-        };
-        let color = number("color");
-        // Of other calls it is not known who is in what they make.
-        if !has(b"comm_dup") && !has(b"comm_idup") && !has(b"cart_create") && color.is_none() {
-            return None;
-        }
-        let made = meaning.field("newcomm").map(text_of);
-        // Those that get no communicator from a call have made it all the same.
-        if made.is_none() && color.is_none() {
-            return None;
-        }
-        Some(Self {
-            parent: meaning.field("comm").map_or_else(|| WORLD.to_string(), text_of),
-            made,
-            color,
-            key: number("key").unwrap_or(0),
-            grid: meaning.field("dims").and_then(|dims| grid_of(&text_of(dims), meaning.field("periods"))),
-        })
-    }
-}
-
-/// Sides such as `4x4` or `4,4`, and which of them are periodic, such as `1x0`.
-fn grid_of(dims: &str, periods: Option<Value<'_>>) -> Option<Grid> {
-    let mut grid = Grid::parse(dims)?;
-    for (periodic, word) in
-        grid.periodic.iter_mut().zip(periods.map(text_of).unwrap_or_default().split(['x', ',']))
-    {
-        *periodic |= !matches!(word, "" | "0" | "false");
-    }
-    Some(grid)
-}
-
-impl Communicators {
-    /// Learns from the calls that make communicators, for each stream in its order. The n-th
-    /// such call on a communicator is the same one for all of its members.
-    pub fn learn(&mut self, creations: &[Vec<Creation>]) {
-        let stream_of: HashMap<u32, usize> =
-            self.ranks.iter().enumerate().rev().map(|(stream, &rank)| (rank, stream)).collect();
-        // Those that have no stream make no calls.
-        let mut world: Vec<u32> = stream_of.keys().copied().filter(|&rank| rank < self.world).collect();
-        world.sort_unstable();
-        let mut by_parent: Vec<HashMap<&str, Vec<&Creation>>> = Vec::new();
-        let mut ordinals: Vec<Vec<usize>> = Vec::new();
-        for creations in creations {
-            let mut parents: HashMap<&str, Vec<&Creation>> = HashMap::new();
-            let mut own_ordinals = Vec::new();
-            for creation in creations {
-                let earlier = parents.entry(&creation.parent).or_default();
-                own_ordinals.push(earlier.len());
-                earlier.push(creation);
-            }
-            ordinals.push(own_ordinals);
-            by_parent.push(parents);
-        }
-        // Each call is examined once for all that take part in it.
-        let mut divided: HashMap<(usize, &str, usize), Division<'_>> = HashMap::new();
-        let mut effort = MOST_EFFORT;
-        let rounds = creations.iter().map(Vec::len).max().unwrap_or(0);
-        for round in 0..rounds {
-            // All calls of a round see what the rounds before have made.
-            let mut made = Vec::new();
-            for (stream, (creations, ordinals)) in creations.iter().zip(&ordinals).enumerate() {
-                let Some((creation, &ordinal)) = creations.get(round).zip(ordinals.get(round)) else {
-                    continue;
-                };
-                let Some(name) = creation.made.as_deref() else { continue };
-                if creation.color.is_none() {
-                    let copy = self.copy_of(stream, creation, &mut effort);
-                    made.push((stream, creation, name, copy));
-                    continue;
-                }
-                let parent = self.members[stream].get(&creation.parent).map(Arc::clone);
-                let instance = parent.as_ref().map_or(0, |parent| Arc::as_ptr(parent) as usize);
-                let call = (instance, creation.parent.as_str(), ordinal);
-                if !divided.contains_key(&call) {
-                    let everyone = parent.as_ref().map_or(&world, |parent| &parent.ranks);
-                    let Some(rest) = effort.checked_sub(everyone.len() as u64) else { return };
-                    effort = rest;
-                    let calls = everyone.iter().filter_map(|&rank| {
-                        let theirs = by_parent.get(*stream_of.get(&rank)?)?;
-                        Some((rank, *theirs.get(creation.parent.as_str())?.get(ordinal)?))
-                    });
-                    divided.insert(call, self.divide(calls));
-                }
-                let own = divided[&call].get(&(creation.color, name));
-                // Another stream of the same process may have said something else.
-                let members = own.cloned().unwrap_or_else(|| Some(self.members_of(Vec::new())));
-                made.push((stream, creation, name, members));
-            }
-            for (stream, creation, name, members) in made {
-                if let Some(members) = members {
-                    self.members[stream].entry_ref(name).or_insert(members);
-                }
-                if let Some(grid) = &creation.grid {
-                    self.grids.entry_ref(name).or_insert_with(|| grid.clone());
-                }
-            }
-        }
-    }
-
-    /// The groups after a call that splits a communicator, by the color and key of each rank.
-    fn divide<'a>(&mut self, calls: impl Iterator<Item = (u32, &'a Creation)>) -> Division<'a> {
-        let mut groups: HashMap<Said<'_>, Vec<(i64, u32)>> = HashMap::new();
-        for (rank, call) in calls {
-            let Some(made) = &call.made else { continue };
-            groups.entry((call.color, made)).or_default().push((call.key, rank));
-        }
-        let mut members = |mut group: Vec<(i64, u32)>| {
-            // The sort is stable: equal keys stay in the order of the parent.
-            group.sort_by_key(|&(key, _)| key);
-            let ranks: Vec<u32> = group.into_iter().map(|(_, rank)| rank).collect();
-            let is_world = ranks.len() == self.world as usize && ranks.iter().copied().eq(0..self.world);
-            (!is_world).then(|| self.members_of(ranks))
-        };
-        groups.into_iter().map(|(said, group)| (said, members(group))).collect()
-    }
-
-    /// The members of what is made of a whole communicator, or of as many as its grid has
-    /// places for. Returns `None` if that is the world.
-    fn copy_of(&mut self, stream: usize, creation: &Creation, effort: &mut u64) -> Option<Arc<Members>> {
-        let parent = self.members[stream].get(&creation.parent).map(Arc::clone);
-        let size = self.comm_size(stream, &creation.parent);
-        let places = creation.grid.as_ref().and_then(Grid::size).unwrap_or(size);
-        if places >= size {
-            return parent;
-        }
-        *effort = effort.checked_sub(places.into())?;
-        let ranks = match parent {
-            Some(parent) => parent.ranks[..places as usize].to_vec(),
-            None => (0..places).collect(),
-        };
-        Some(self.members_of(ranks))
-    }
-}
-
-/// The members of what a call makes, by color and what it is called. `None` for the world.
-type Division<'a> = HashMap<Said<'a>, Option<Arc<Members>>>;
-
-/// The color that a rank gives, and what it calls the communicator that is made.
-type Said<'a> = (Option<i64>, &'a str);
-
-/// How many members of all communicators together are examined.
-const MOST_EFFORT: u64 = 1 << 24;
-
 /// The rank in a stream's name, `rank 5` or `rank 5 thread 1`. Returns `None` if it is larger
 /// than any machine has.
 pub fn rank_of(name: &str) -> Option<u32> {
@@ -351,6 +228,8 @@ const MOST_RANKS: usize = 1 << 22;
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::mpi::Creation;
+    use crate::mpi::creation::MOST_EFFORT;
 
     fn notes(notes: &[(&str, &str)]) -> Vec<(String, String)> {
         notes.iter().map(|&(key, value)| (key.to_string(), value.to_string())).collect()

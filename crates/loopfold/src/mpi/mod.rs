@@ -8,15 +8,19 @@
 
 mod call;
 mod communicators;
+mod creation;
 mod grid;
 mod known;
 mod peers;
+mod reused;
 mod topology;
 
 pub use call::{Call, Calls, CommId, Message, Peer};
 pub(crate) use call::{Channel, WORLD};
-pub use communicators::{Communicators, Creation, rank_of};
+pub use communicators::{Communicators, rank_of};
+pub use creation::Creation;
 pub use grid::Grid;
 pub use known::{KnownPattern, KnownVariant};
 pub use peers::{PeerGrid, PeerRewrite, Peers};
+pub use reused::with_unique_communicators;
 pub use topology::{Channels, Direction, Layout, Topology};

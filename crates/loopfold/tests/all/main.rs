@@ -24,6 +24,7 @@ mod patterns;
 mod peers;
 mod process_patterns;
 mod regression;
+mod reused_communicators;
 mod similar;
 mod statistics;
 mod sums;

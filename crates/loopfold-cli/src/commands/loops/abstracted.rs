@@ -15,7 +15,8 @@ use std::io::Write;
 pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
     // A message needs both of its processes, so streams are selected at the end.
     let read = ReadArgs { stream: Vec::new(), ..arguments.read.clone() };
-    let (fold, mut notes) = input::fold(&read, TimesKept::None, &arguments.folder)?;
+    let read_in = input::fold(&read, TimesKept::None, &arguments.folder)?;
+    let (fold, mut notes) = input::with_unique_communicators(read_in, &arguments.folder)?;
     let choice = EventChoice { left_out: patterns::left_out(&arguments.read), ..EventChoice::default() };
     let budget = folding::memory_budget(&arguments.folder);
     let processes = Processes::of(&fold, &choice, budget, &folding::outermost)?;

@@ -23,7 +23,8 @@ use std::io::Write;
 const MOST_KEPT: usize = 100_000;
 
 pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
-    let (fold, mut notes) = input::fold(&arguments.read, TimesKept::None, &arguments.folder)?;
+    let read_in = input::fold(&arguments.read, TimesKept::None, &arguments.folder)?;
+    let (fold, mut notes) = input::with_unique_communicators(read_in, &arguments.folder)?;
     let processes = Processes::of(
         &fold,
         &choice(arguments),

@@ -28,7 +28,8 @@ pub(super) fn run(arguments: &SimilarArgs) -> Result<Outcome> {
             (read, Some(text))
         }
     };
-    let (fold, notes) = input::fold(&read, TimesKept::None, &arguments.folder)?;
+    let read_in = input::fold(&read, TimesKept::None, &arguments.folder)?;
+    let (fold, notes) = input::with_unique_communicators(read_in, &arguments.folder)?;
     show::notes(&notes);
     let listed = arguments.number.map(|_| Listed::of(arguments, &fold)).transpose()?;
     let (asked, notes) = Asked::read(arguments, text.as_deref(), &fold, listed.as_ref())?;

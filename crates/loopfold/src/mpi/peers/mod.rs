@@ -20,6 +20,7 @@ use super::{Communicators, Grid};
 use crate::trace::Trace;
 use crate::{Error, Fold, Result};
 use grids::Grids;
+use hashbrown::HashSet;
 use symbols::Symbols;
 
 /// How the other ends of messages are written.
@@ -130,6 +131,9 @@ pub struct PeerRewrite {
     /// Communicators that were created by a call that does not state the members. They are
     /// treated as that of all processes.
     pub unclear: Vec<String>,
+    /// Communicators whose number is used again for other members; the peers there are written
+    /// by rank.
+    pub reused: Vec<String>,
 }
 
 /// A grid in which peers are written.
@@ -157,6 +161,8 @@ struct Places {
     grids: Grids,
     /// Streams that already have the wanted form.
     is_done: Vec<bool>,
+    /// Communicators whose number does not say which one it is.
+    reused: HashSet<String>,
 }
 
 /// Where a process is in a communicator.
@@ -174,15 +180,17 @@ impl Places {
             streams.iter().map(|(name, notes)| is_done(peers, name, notes)).collect::<Result<_>>()?;
         let mut comms = Communicators::new(streams.iter().copied());
         let creations = survey::creations(trace, folds);
-        comms.learn(&creations.by_stream);
+        let reused = comms.learn(&creations.by_stream).reused;
         let used = survey::used_comms(trace, folds);
         let known = comms.with_members();
         let is_unclear = |comm: &&String| used.contains(*comm) && !known.contains(comm.as_str());
         let mut rewrite = PeerRewrite {
             has_messages: !used.is_empty(),
             unclear: creations.unclear.iter().filter(is_unclear).cloned().collect(),
+            reused: reused.iter().filter(|&comm| used.contains(comm)).cloned().collect(),
             ..PeerRewrite::default()
         };
+        rewrite.reused.sort();
         drop(known);
         let mut grids = Grids::default();
         if peers == Peers::Cartesian {
@@ -195,12 +203,15 @@ impl Places {
                 ));
             }
         }
-        Ok((Self { peers, comms, grids, is_done }, rewrite))
+        Ok((Self { peers, comms, grids, is_done, reused }, rewrite))
     }
 
     /// Where the process of a stream is in a communicator. Returns `None` if it is not a
-    /// member.
+    /// member, or if the communicator may be another one of the same number.
     fn place(&self, stream: usize, comm: &str) -> Option<Place<'_>> {
+        if self.reused.contains(comm) {
+            return None;
+        }
         let own = self.comms.own_rank(stream, comm)?;
         let size = self.comms.comm_size(stream, comm);
         Some(Place { own, grid: self.grids.get(comm, size) })

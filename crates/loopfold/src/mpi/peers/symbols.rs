@@ -83,7 +83,7 @@ impl<'a> Symbols<'a> {
         let comm = comm_of(meaning);
         let place = places.place(stream, &comm).filter(|_| !places.is_done[stream]);
         let Some(place) = place else {
-            if !places.is_done[stream] {
+            if !places.is_done[stream] && !places.reused.contains(&comm) {
                 self.unplaced.insert(comm);
             }
             return self.new.intern_entry(self.old.entry(symbol), None);

@@ -108,7 +108,8 @@ const NOWHERE: u32 = u32::MAX;
 
 impl<'a> Processes<'a> {
     /// Looks at all streams, with the loops that `fold_stream` finds, such as those of the folder
-    /// `outermost`.
+    /// `outermost`. Communicators are told apart by their numbers: see
+    /// [`with_unique_communicators`](crate::mpi::with_unique_communicators).
     pub fn of(
         fold: &'a Fold,
         choice: &EventChoice,
@@ -219,6 +220,14 @@ impl<'a> Processes<'a> {
         let trace = &self.traces[stream.index()];
         let kind = *trace.kinds.get(trace.nest.index_at(position)?)?;
         self.functions.get(trace.kind_of[kind as usize].function as usize).map(String::as_str)
+    }
+
+    /// Whether the event at a position of a stream both sends and receives.
+    pub(super) fn is_exchange(&self, stream: StreamId, position: u64) -> bool {
+        let trace = &self.traces[stream.index()];
+        let kind = trace.nest.index_at(position).map(|index| trace.kind_of[trace.kind(index)]);
+        let call = kind.and_then(|kind| self.calls.get(kind.symbol));
+        call.is_some_and(|call| !call.sends.is_empty() && !call.receives.is_empty())
     }
 
     /// How often a function is entered in a stream. It was counted while the stream was

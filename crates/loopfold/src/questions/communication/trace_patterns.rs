@@ -25,7 +25,7 @@ pub fn communication_patterns(
     let joint = joint_loops(processes, &partners.table);
     let mut distinct = Distinct::default();
     for index in 0..joint.len() {
-        if let Some(occurrence) = joint_occurrence(&joint, index) {
+        if let Some(occurrence) = joint_occurrence(processes, &joint, index) {
             distinct.add(processes, occurrence);
         }
     }
@@ -35,7 +35,7 @@ pub fn communication_patterns(
     distinct.patterns(processes)
 }
 
-fn joint_occurrence(joint: &[JointLoop], index: usize) -> Option<Occurrence> {
+fn joint_occurrence(processes: &Processes<'_>, joint: &[JointLoop], index: usize) -> Option<Occurrence> {
     let found = &joint[index];
     let part = |member: &super::joint::Member| {
         let stream = StreamId::new(member.stream as usize).ok()?;
@@ -48,8 +48,10 @@ fn joint_occurrence(joint: &[JointLoop], index: usize) -> Option<Occurrence> {
     }
     let crossing = found.in_flight.iter().map(|(_, messages)| messages.unsigned_abs()).sum();
     let parts: Vec<Part> = found.members.iter().map(part).collect::<Option<_>>()?;
-    // One event of each process is an operation, not a pattern.
-    let is_pattern = parts.iter().any(|part| part.end - part.start >= 2);
+    // One operation of each process is no pattern; a call that sends and receives is two.
+    let is_several =
+        |part: &Part| part.end - part.start >= 2 || processes.is_exchange(part.stream, part.start);
+    let is_pattern = parts.iter().any(is_several);
     let periods = found.members.iter().map(|member| member.body).collect();
     is_pattern.then_some(Occurrence { parts, periods, times, in_a_row: found.times, crossing })
 }
