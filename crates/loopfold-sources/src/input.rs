@@ -27,6 +27,8 @@ const BUFFER: usize = 256 * 1024;
 
 /// How much of an input [`Input::head`] shows.
 const HEAD: usize = 64 * 1024;
+/// The same, where waiting for more would keep events back.
+const SHORT_HEAD: usize = 256;
 
 /// `zstd --long=31` is the longest window there is; the default refuses it.
 const LONGEST_ZSTD_WINDOW: u32 = 31;
@@ -79,6 +81,8 @@ pub struct Input<'a> {
     lenient: bool,
     /// Bytes read and not yet consumed are `buffer[start..end]`.
     buffer: Box<[u8]>,
+    /// How many of them the head has.
+    head: usize,
     start: usize,
     end: usize,
     /// How many bytes came out so far, for the place of damage.
@@ -109,6 +113,7 @@ impl<'a> Input<'a> {
             compression,
             lenient,
             buffer: vec![0; BUFFER].into_boxed_slice(),
+            head: HEAD,
             start: 0,
             end: 0,
             read: 0,
@@ -128,10 +133,16 @@ impl<'a> Input<'a> {
         self.compression
     }
 
+    /// The same, for an input that is still being written: its beginning is 256 bytes, so that
+    /// its first events can be read before many more have come.
+    pub fn still_written(self) -> Self {
+        Self { head: SHORT_HEAD, ..self }
+    }
+
     /// The beginning of the input, for [`guess`](crate::guess): 64 kB, or all of a
     /// shorter input. It stays to be read. To be called before anything is read.
     pub fn head(&mut self) -> Result<&[u8]> {
-        while self.end - self.start < HEAD && self.end < BUFFER && self.read_more()? {}
+        while self.end - self.start < self.head && self.end < BUFFER && self.read_more()? {}
         Ok(&self.buffer[self.start..self.end])
     }
 

@@ -1,10 +1,10 @@
 //! Reads MPI calls as text, one a line: `MPI_Send dest=6 tag=2 bytes=212160 comm=0`; a file
-//! for each rank.
+//! for each rank, or the rank before each line, as `srun --label` writes it: `3: MPI_Send …`.
 //!
 //! The name is the event's name, and what follows are its fields; all of them count unless
 //! the user chooses others. A line that is not of this form, or that writing its fields again
 //! would not give back byte for byte, is an event by its whole text, as in `lines`. So
-//! writing the stream gives the file back in any case.
+//! writing the stream gives the file back in any case, but for ranks before lines.
 //!
 //! Time: one search for newlines, a hash of each line, and a pass over lines that were not
 //! seen lately. Memory: the longest line, and a table of at most a megabyte.
@@ -12,8 +12,10 @@
 use crate::line_reader::{Verdict, fit_of_lines};
 use crate::lines::{LONGEST_LINE, each_line, note_ending};
 use crate::{Context, Description, Fit, Result, Source, mpi_role};
-use loopfold::Symbol;
 use loopfold::trace::{Event, Field, Timing, Value, is_harmless};
+use loopfold::{StreamId, Symbol};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::BuildHasher;
 use std::io::BufRead;
 
@@ -26,7 +28,7 @@ impl Source for MpiText {
     }
 
     fn about(&self) -> &'static str {
-        "MPI calls, one a line with its arguments, a file for each rank"
+        "MPI calls, one a line with its arguments, a file for each rank, or the rank before each line"
     }
 
     fn fields(&self) -> &'static [&'static str] {
@@ -36,7 +38,7 @@ impl Source for MpiText {
     fn description(&self) -> Description {
         Description {
             event: "an MPI call with its arguments",
-            stream: "a rank: the last number in the file name",
+            stream: "a rank: the last number in the file name, or before each line as in `3: MPI_Send`",
             times: "",
             example: "loopfold loops rank-*.txt --ignore bytes,tag",
         }
@@ -45,12 +47,23 @@ impl Source for MpiText {
     fn fits(&self, head: &[u8]) -> Fit {
         fit_of_lines(head, Fit::Likely, |line| match line {
             b"" => Verdict::Neutral,
-            line if line.starts_with(b"MPI_") && Call::parse(line).is_some() => Verdict::For,
-            _ => Verdict::Against,
+            line => {
+                let call = labelled(line).map_or(line, |(_, call)| call);
+                match call.starts_with(b"MPI_") && Call::parse(call).is_some() {
+                    true => Verdict::For,
+                    false => Verdict::Against,
+                }
+            }
         })
     }
 
     fn read(&self, input: &mut dyn BufRead, context: &mut Context<'_>) -> Result<()> {
+        // The first line decides.
+        let first = input.fill_buf()?;
+        let end = memchr::memchr(b'\n', first).unwrap_or(first.len());
+        if labelled(&first[..end]).is_some() {
+            return read_labelled(input, context);
+        }
         let stream = match context.options.rank {
             Some(rank) => context.shared_stream(&format!("rank {rank}"))?,
             None => context.only_stream()?,
@@ -63,6 +76,41 @@ impl Source for MpiText {
         note_ending(ending, stream, context)
     }
 }
+
+/// Reads lines with the rank before each.
+fn read_labelled(input: &mut dyn BufRead, context: &mut Context<'_>) -> Result<()> {
+    let mut recent = RecentLines::default();
+    let mut streams: HashMap<u32, StreamId> = HashMap::new();
+    let mut number = 0u64;
+    each_line(input, LONGEST_LINE, context.options.whole_lines, |line| {
+        number += 1;
+        let Some((rank, call)) = labelled(line) else {
+            return context.damaged(
+                format_args!("line {number}"),
+                "there is no rank before it, as there is before the first",
+            );
+        };
+        let stream = match streams.entry(rank) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => *new.insert(context.shared_stream(&format!("rank {rank}"))?),
+        };
+        let symbol = recent.symbol(call, context)?;
+        context.push(stream, symbol, Timing::UNKNOWN)
+    })?;
+    Ok(())
+}
+
+/// The rank before a line, and the rest of the line: `3: MPI_Send dest=1`.
+fn labelled(line: &[u8]) -> Option<(u32, &[u8])> {
+    let colon = line.iter().take(LONGEST_LABEL).position(|&byte| byte == b':')?;
+    let digits = line[..colon].trim_ascii_start();
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    let rank = std::str::from_utf8(digits).ok().filter(|_| is_number)?.parse().ok()?;
+    Some((rank, line[colon + 1..].strip_prefix(b" ")?))
+}
+
+/// The digits of a rank, blanks or zeros before it, and a colon.
+const LONGEST_LABEL: usize = 12;
 
 /// Lines seen lately and their symbols: calls repeat themselves, and to take a line apart
 /// costs several times as much as to find it here. A line replaces the one in its place.
@@ -185,6 +233,22 @@ mod tests {
             Reading { options: reading(Some(5)).options, ..Reading::by(&["name", "dest"]) },
         );
         assert_eq!(events_of(&by_dest, "rank 5"), ["MPI_Init", "MPI_Send dest=6", "MPI_Allreduce"]);
+    }
+
+    #[test]
+    fn ranks_may_be_before_lines() {
+        let text = "0: MPI_Init\n01: MPI_Init\n 10: MPI_Send dest=1\n1: MPI_Recv src=10\n";
+        let outcome = read(&MpiText, text, reading(Some(5)));
+        assert_eq!(streams_of(&outcome), ["rank 0", "rank 1", "rank 10"]);
+        assert_eq!(events_of(&outcome, "rank 1"), ["MPI_Init", "MPI_Recv src=10"]);
+        assert_eq!(events_of(&outcome, "rank 10"), ["MPI_Send dest=1"]);
+        assert_eq!(guess(text.as_bytes(), None).map(|source| source.name()), Some("mpi-text"));
+        let mixed = "0: MPI_Init\nMPI_Send dest=1\n";
+        let error = read(&MpiText, mixed, reading(None)).unwrap_err().to_string();
+        assert!(error.contains("line 2: there is no rank before it"), "{error}");
+        // Only the first line decides.
+        let plain = read(&MpiText, "MPI_Init\n0: MPI_Init\n", reading(Some(5)));
+        assert_eq!(events_of(&plain, "rank 5"), ["MPI_Init", "0: MPI_Init"]);
     }
 
     #[test]

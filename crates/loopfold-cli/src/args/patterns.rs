@@ -5,6 +5,7 @@ use super::{FolderArgs, ReadArgs};
 use clap::{Args, ValueEnum};
 
 const EVENTS: &str = "Events of patterns";
+const FOLLOWING: &str = "Following";
 
 const PATTERNS_HELP: &str = "\
 In a trace with sends, receives and collectives, patterns consist of these, and the envelope of a message does not \
@@ -45,6 +46,19 @@ pub(crate) struct PatternsArgs {
     /// Print only the messages and bytes that each process sends to each other, as CSV
     #[arg(long, conflicts_with = "json", help_heading = SHOWING)]
     pub(crate) matrix: bool,
+    /// Follow inputs that are still being written, pipes or files, and report patterns as they appear
+    ///
+    /// A report shows new patterns, and how often known ones have occurred since; with --json, it is a line with all
+    /// of them. The complete list comes when all pipes have ended, or after --idle. Following takes at most a tenth of
+    /// the time for reports.
+    #[arg(long, conflicts_with = "matrix", help_heading = FOLLOWING)]
+    pub(crate) follow: bool,
+    /// Wait at least this long between reports
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, requires = "follow", help_heading = FOLLOWING)]
+    pub(crate) every: f64,
+    /// End when no file has grown for this long
+    #[arg(long, value_name = "SECONDS", requires = "follow", help_heading = FOLLOWING)]
+    pub(crate) idle: Option<f64>,
     #[command(flatten)]
     pub(crate) top: Top,
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! Reads the inputs of a command into one fold: opens them, guesses their formats, and folds traces
 //! while they are read, or after that if the folder needs whole streams. Archives are folds already.
 
+mod follow;
 mod peer_notes;
 mod reader;
 
@@ -10,6 +11,8 @@ use crate::formats;
 use crate::interrupt;
 use crate::streams;
 use anyhow::{Context as _, Result, anyhow, bail};
+use follow::SharedFolding;
+pub(crate) use follow::{Pace, follow};
 use loopfold::archive::Archive;
 use loopfold::fold::FoldBuilder;
 use loopfold::folders::{self, Folding};
@@ -109,8 +112,9 @@ pub(crate) fn load_what_comes(arguments: &ReadArgs, times: TimesKept, chosen: &F
     read_all(arguments, times, Intake::by(chosen, taken_in(arguments)?, times)?, true)
 }
 
-fn read_all(arguments: &ReadArgs, times: TimesKept, intake: Intake, keep_what_came: bool) -> Result<Loaded> {
-    let mut reader = Reader {
+/// A reader that has read nothing yet.
+fn reader(arguments: &ReadArgs, times: TimesKept, intake: Intake) -> Result<Reader<'_>> {
+    Ok(Reader {
         arguments,
         options: Options { lenient: arguments.lenient, ..arguments.formats.options.clone() },
         intake,
@@ -126,7 +130,11 @@ fn read_all(arguments: &ReadArgs, times: TimesKept, intake: Intake, keep_what_ca
         several: arguments.inputs.len() > 1,
         input_formats: Vec::new(),
         archive_fields: HashSet::new(),
-    };
+    })
+}
+
+fn read_all(arguments: &ReadArgs, times: TimesKept, intake: Intake, keep_what_came: bool) -> Result<Loaded> {
+    let mut reader = reader(arguments, times, intake)?;
     let names = input_names(&arguments.inputs).into_iter().zip(formats::ranks(&arguments.inputs));
     for (path, (name, rank)) in arguments.inputs.iter().zip(names) {
         reader.options.rank = Some(rank);
@@ -157,6 +165,7 @@ fn read_all(arguments: &ReadArgs, times: TimesKept, intake: Intake, keep_what_ca
     match intake {
         Intake::Trace(collector) => loaded.trace = collector.finish()?,
         Intake::Fold(folding) => loaded.folded = Some(folding.finish()?),
+        Intake::Shared(_) => {}
     }
     loaded.rewrite_peers()?;
     loaded.note_what_is_missing();
@@ -167,6 +176,8 @@ fn read_all(arguments: &ReadArgs, times: TimesKept, intake: Intake, keep_what_ca
 enum Intake {
     Trace(Collector),
     Fold(Folding),
+    /// With other readers, each in its thread.
+    Shared(SharedFolding),
 }
 
 impl Intake {
@@ -183,6 +194,7 @@ impl Intake {
         match self {
             Intake::Trace(collector) => collector,
             Intake::Fold(folding) => folding,
+            Intake::Shared(folding) => folding,
         }
     }
 
@@ -190,6 +202,7 @@ impl Intake {
         match self {
             Intake::Trace(collector) => collector,
             Intake::Fold(folding) => folding,
+            Intake::Shared(folding) => folding,
         }
     }
 }

@@ -43,7 +43,10 @@ impl Reader<'_> {
 
     pub(super) fn read(&mut self, path: &Path, base: &str) -> Result<()> {
         if path.as_os_str() == "-" {
-            return self.read_bytes(interrupt::stdin()?, None, None, base).context("standard input");
+            let bytes = Watched::new(interrupt::stdin()?, None);
+            return self
+                .read_bytes(Input::open(bytes, self.arguments.lenient)?, None, base)
+                .context("standard input");
         }
         let name = path.display().to_string();
         let anchor = if path.is_dir() { formats::file_of_folder(path) } else { None };
@@ -67,7 +70,8 @@ impl Reader<'_> {
                 return Ok(());
             }
         }
-        self.read_bytes(Interruptible(file), length, Some(path), base)
+        let bytes = Watched::new(Interruptible(file), length);
+        self.read_bytes(Input::open(bytes, self.arguments.lenient)?, Some(path), base)
     }
 
     fn read_archive<R: Read + Seek>(&mut self, input: R, base: &str) -> Result<Archive<R>> {
@@ -132,15 +136,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn read_bytes(
-        &mut self,
-        bytes: impl Read + Send,
-        length: Option<u64>,
-        path: Option<&Path>,
-        base: &str,
-    ) -> Result<()> {
-        let mut input = Input::open(Watched::new(bytes, length), self.arguments.lenient)?
-            .interrupted_by(interrupt::check);
+    pub(super) fn read_bytes(&mut self, input: Input<'_>, path: Option<&Path>, base: &str) -> Result<()> {
+        let mut input = input.interrupted_by(interrupt::check);
         let called = path.and_then(Path::file_name).map(|name| name.to_string_lossy());
         let source = self.source(input.head()?, called.as_deref().unwrap_or(base))?;
         if archive::looks_like(input.head()?) && self.arguments.format.is_none() {

@@ -10,6 +10,7 @@ mod communication;
 mod corpus;
 mod export;
 mod find;
+mod follow;
 mod hot;
 mod index;
 mod interrupted;

@@ -12,8 +12,11 @@ use loopfold::questions::nest::{Nest, Node};
 use loopfold::trace::{Name, Role, Value as FieldValue};
 use loopfold::{StreamId, Symbol};
 use loopfold_json::patterns::CommunicationEntry;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
+
+/// How events are written.
+pub(super) const LEGEND: &str = "; S3 is a send to process 3, R3 a receive from it";
 
 /// Processes of a pattern on a terminal.
 const PROCESSES: usize = 16;
@@ -121,14 +124,14 @@ impl Communication<'_> {
         if found > 0 {
             writeln!(
                 out,
-                "{bold}{}{bold:#} in {} of {}; S3 is a send to process 3, R3 a receive from it",
+                "{bold}{}{bold:#} in {} of {}{LEGEND}",
                 show::plural(found as u64, "communication pattern"),
                 show::events(Some(self.events)),
                 show::plural(self.fold.streams().len() as u64, "stream"),
             )?;
         }
         for (pattern, id) in self.found.communication.iter().take(most).zip(1..) {
-            self.print_pattern(out, id, pattern, full)?;
+            self.print_pattern(out, id, self.found.within(pattern), pattern, full)?;
         }
         if found > most {
             writeln!(out, "\n… and {} more (--top 0 shows all)", show::count((found - most) as u64))?;
@@ -136,10 +139,42 @@ impl Communication<'_> {
         Ok(())
     }
 
+    /// Prints patterns that are not known yet, and how much more often the others occur. Patterns
+    /// keep their numbers.
+    pub(super) fn print_news(
+        &self,
+        out: &mut impl Write,
+        known: &mut HashMap<String, (usize, u64)>,
+        most: usize,
+        full: bool,
+    ) -> Result<()> {
+        for pattern in self.found.communication.iter().take(most) {
+            let next = known.len() + 1;
+            let (id, before) = known.entry(self.key(pattern)).or_insert((next, 0));
+            let more = pattern.count.saturating_sub(*before);
+            match (*id == next, more) {
+                (true, _) => self.print_pattern(out, next, None, pattern, full)?,
+                (false, 0) => {}
+                (false, more) => {
+                    writeln!(out, "\n#{id}  {}, {} more", times(pattern.count), show::count(more))?;
+                }
+            }
+            *before = pattern.count;
+        }
+        Ok(())
+    }
+
+    /// What a pattern is: the events of each process.
+    fn key(&self, pattern: &CommunicationPattern) -> String {
+        let part = |&part: &Part| format!("{}: {}\n", self.title(part.stream), self.words(part).join(" "));
+        pattern.parts().iter().map(part).collect()
+    }
+
     fn print_pattern(
         &self,
         out: &mut impl Write,
         id: usize,
+        within: Option<usize>,
         pattern: &CommunicationPattern,
         full: bool,
     ) -> Result<()> {
@@ -148,7 +183,6 @@ impl Communication<'_> {
         let parts = pattern.parts();
         let groups = about.groups.map_or(String::new(), |groups| format!(", {groups}"));
         writeln!(out, "\n{bold}#{id}  {}{groups}{bold:#}", about.name())?;
-        let within = self.found.within(pattern);
         let within = within.map_or(String::new(), |id| format!(", within #{id}"));
         writeln!(
             out,

@@ -1,9 +1,10 @@
 //! `loopfold patterns`: event sequences that occur repeatedly, ranked.
 //!
 //! `process` prints patterns of single processes; `communication` those of several processes, and
-//! messages and collectives that were never completed.
+//! messages and collectives that were never completed; `follow` reports them while inputs grow.
 
 mod communication;
+mod follow;
 mod process;
 
 use crate::args::{KindName, PatternsArgs, PatternsMethod, RankName, ReadArgs};
@@ -23,14 +24,33 @@ use std::io::Write;
 const MOST_KEPT: usize = 100_000;
 
 pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
-    let read_in = input::fold(&arguments.read, TimesKept::None, &arguments.folder)?;
-    let (fold, mut notes) = input::with_unique_communicators(read_in, &arguments.folder)?;
-    let processes = Processes::of(
-        &fold,
-        &choice(arguments),
-        folding::memory_budget(&arguments.folder),
-        &folding::outermost,
-    )?;
+    if arguments.follow {
+        return follow::run(arguments);
+    }
+    answer(arguments, input::fold(&arguments.read, TimesKept::None, &arguments.folder)?, print_answer)
+}
+
+/// The answer, with everything that printing needs.
+struct Answer<'a> {
+    arguments: &'a PatternsArgs,
+    config: &'a patterns::Config,
+    fold: &'a Fold,
+    processes: &'a Processes<'a>,
+    found: &'a TracePatterns,
+    process: ProcessPatterns<'a>,
+    communication: Communication<'a>,
+    notes: Vec<String>,
+}
+
+/// Finds the patterns of what was read.
+fn answer<T>(
+    arguments: &PatternsArgs,
+    read: (Fold, Vec<String>),
+    then: impl FnOnce(&Answer<'_>) -> Result<T>,
+) -> Result<T> {
+    let (fold, mut notes) = input::with_unique_communicators(read, &arguments.folder)?;
+    let budget = folding::memory_budget(&arguments.folder);
+    let processes = Processes::of(&fold, &choice(arguments), budget, &folding::outermost)?;
     notes.extend(stored_note(&fold, &processes));
     let config = config(arguments);
     let found = TracePatterns::of(&processes, &config)?;
@@ -38,19 +58,33 @@ pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
         notes.push("there are too many repeats: only those that may cover the most events are listed".into());
     }
     notes.extend(communication::notes(&found.partners));
-    show::notes(&notes);
     let communication = Communication::new(&fold, &processes, &found, grid(arguments, &processes)?);
     let process = ProcessPatterns::new(&fold, &processes, &found.process);
-    if arguments.matrix {
-        print_matrix(&found.partners)?;
-    } else if arguments.json.on {
-        print_json(arguments, &config, &fold, &processes, &found, (&process, &communication))?;
+    then(&Answer {
+        arguments,
+        config: &config,
+        fold: &fold,
+        processes: &processes,
+        found: &found,
+        process,
+        communication,
+        notes,
+    })
+}
+
+fn print_answer(answer: &Answer<'_>) -> Result<Outcome> {
+    show::notes(&answer.notes);
+    let partners = &answer.found.partners;
+    if answer.arguments.matrix {
+        print_matrix(partners)?;
+    } else if answer.arguments.json.on {
+        print_json(answer)?;
     } else {
-        print(arguments, &process, &communication)?;
+        print(answer.arguments, &answer.process, &answer.communication)?;
     }
-    let is_any = match arguments.matrix {
-        true => !found.partners.matrix.is_empty(),
-        false => found.process.found > 0 || communication.count() > 0,
+    let is_any = match answer.arguments.matrix {
+        true => !partners.matrix.is_empty(),
+        false => answer.found.process.found > 0 || answer.communication.count() > 0,
     };
     Ok(if is_any { Outcome::Done } else { Outcome::Nothing })
 }
@@ -92,14 +126,8 @@ fn print(
     Ok(out.flush()?)
 }
 
-fn print_json(
-    arguments: &PatternsArgs,
-    config: &patterns::Config,
-    fold: &Fold,
-    processes: &Processes<'_>,
-    found: &TracePatterns,
-    (process, communication): (&ProcessPatterns<'_>, &Communication<'_>),
-) -> Result<()> {
+fn print_json(answer: &Answer<'_>) -> Result<()> {
+    let Answer { arguments, config, fold, processes, found, process, communication, .. } = answer;
     let most = most(arguments);
     let described = communication.described(most);
     let count = communication.count() as u64 + process.found();
