@@ -466,7 +466,9 @@ impl Threads {
             let mut title = titles.of(&thread);
             let mut name = thread.name();
             let key = (thread.process, thread.thread);
-            let share = shares.get(&key).copied().unwrap_or_default();
+            let known = shares.entry(key.clone()).or_default();
+            // What the thread leaves out is noted at the first of its streams.
+            let share = Share { left_out: std::mem::take(&mut known.left_out), ..*known };
             if thread.is_gpu_work && share.streams > 1 {
                 name.push_str(GPU_SUFFIX);
                 title = title.map(|title| title + GPU_SUFFIX);

@@ -3,12 +3,14 @@
 //!
 //! `(uv)^n` is the same as `u (vu)^(n-1) v`, and `(uv)^n u` is the same as `u (vu)^n`. So
 //! nothing is lost. A loop of two iterations that is not followed by `u` would no longer be a
-//! loop, and is not rotated. Cost: linear in the output, which is at most a few times the nest;
+//! loop, and is not rotated. Loops that become equal to what stands before or after them are
+//! joined: `(vu)^3 vu (vu)^2` is `(vu)^6`. Cost: linear in the output, which is at most a few times the nest;
 //! for pauses, linear in the events.
 
 use super::nest::{Nest, Node, Visit};
 use crate::trace::{Alphabet, Role, Times};
 use crate::{Result, Symbol};
+use std::ops::Range;
 
 /// Where an iteration should begin.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +38,7 @@ pub fn align(nest: &Nest, how: &Align, alphabet: &Alphabet, times: &Times) -> Re
     let mut out = Nest::default();
     aligner.copy(0..nest.nodes.len(), &mut out);
     // The output was cut, so the unrotated nest is returned whole.
-    Ok(if out.nodes.len() > largest { nest.clone() } else { out })
+    Ok(if out.nodes.len() > largest { nest.clone() } else { joined(&out) })
 }
 
 /// A rotated loop is written up to twice, at every depth. A nest that would become larger than
@@ -54,7 +56,7 @@ struct Aligner<'a> {
 
 impl Aligner<'_> {
     /// Writes the nodes of a range with its loops rotated.
-    fn copy(&self, range: std::ops::Range<usize>, out: &mut Nest) {
+    fn copy(&self, range: Range<usize>, out: &mut Nest) {
         let mut at = range.start;
         while at < range.end && out.nodes.len() <= self.largest {
             let node = self.nest.nodes[at];
@@ -87,13 +89,7 @@ impl Aligner<'_> {
     }
 
     /// Writes a loop whose body is one or two ranges.
-    fn copy_loop(
-        &self,
-        times: u64,
-        first: std::ops::Range<usize>,
-        then: Option<std::ops::Range<usize>>,
-        out: &mut Nest,
-    ) {
+    fn copy_loop(&self, times: u64, first: Range<usize>, then: Option<Range<usize>>, out: &mut Nest) {
         let opened = out.nodes.len();
         out.nodes.push(Node::LeftOut(0));
         self.copy(first, out);
@@ -106,21 +102,12 @@ impl Aligner<'_> {
     }
 
     /// Whether the nodes of `head` stand at `at` again.
-    fn follows(&self, head: &std::ops::Range<usize>, at: usize, end: usize) -> bool {
-        let shifted = |node: &Node, by: usize| match *node {
-            Node::Loop { times, length, end } => Node::Loop { times, length, end: end - by },
-            other => other,
-        };
-        at + head.len() <= end
-            && head.clone().zip(at..).all(|(left, right)| {
-                !matches!(self.nest.nodes[left], Node::LeftOut(_)) && {
-                    shifted(&self.nest.nodes[left], head.start) == shifted(&self.nest.nodes[right], at)
-                }
-            })
+    fn follows(&self, head: &Range<usize>, at: usize, end: usize) -> bool {
+        at + head.len() <= end && is_same(self.nest, head, at)
     }
 
     /// The node of a body where an iteration should begin.
-    fn beginning(&self, body: std::ops::Range<usize>) -> Option<usize> {
+    fn beginning(&self, body: Range<usize>) -> Option<usize> {
         let mut children = self.nest.children(body.clone());
         match self.how {
             Align::Event(name) => children.find(|&at| match self.nest.nodes[at] {
@@ -146,6 +133,102 @@ impl Aligner<'_> {
         let label = self.alphabet.label(symbol);
         label.as_bytes() == name || self.alphabet.meaning(symbol).name == crate::trace::Name::Text(name)
     }
+}
+
+/// Whether the nodes of a range stand at another place, too.
+fn is_same(nest: &Nest, range: &Range<usize>, at: usize) -> bool {
+    let shifted = |node: &Node, by: usize| match *node {
+        Node::Loop { times, length, end } => Node::Loop { times, length, end: end - by },
+        other => other,
+    };
+    range.clone().zip(at..).all(|(left, right)| {
+        !matches!(nest.nodes[left], Node::LeftOut(_))
+            && shifted(&nest.nodes[left], range.start) == shifted(&nest.nodes[right], at)
+    })
+}
+
+/// The nest with loops joined to equal loops and iterations before and after them.
+fn joined(nest: &Nest) -> Nest {
+    let mut out = Nest::default();
+    join(nest, 0..nest.nodes.len(), &mut out);
+    out
+}
+
+fn join(nest: &Nest, range: Range<usize>, out: &mut Nest) {
+    // Where the children begin in the output, and the loops that may go on behind them: of two
+    // that are apart by less than their bodies, one is much longer, so there are O(log) of these.
+    let (mut starts, mut going_on): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+    for at in nest.children(range) {
+        let opened = out.nodes.len();
+        starts.push(opened);
+        out.nodes.push(nest.nodes[at]);
+        if let Node::Loop { times, .. } = nest.nodes[at] {
+            join(nest, nest.body(at), out);
+            let end = out.nodes.len();
+            out.nodes[opened] = Node::Loop { times, length: out.length(opened + 1..end), end };
+            let found = join_before(out, &mut starts);
+            going_on.retain(|&before| before < found);
+            going_on.push(found);
+        }
+        while join_behind(out, &mut starts, &mut going_on) {}
+    }
+}
+
+/// Joins the loop that was written last to what stands before it, and returns where it is then.
+fn join_before(out: &mut Nest, starts: &mut Vec<usize>) -> usize {
+    let mut opened = starts.last().copied().unwrap_or(0);
+    let length = out.body(opened).len();
+    while let Some(begin) = opened.checked_sub(length)
+        && starts.binary_search(&begin).is_ok()
+        && is_same(out, &out.body(opened), begin)
+    {
+        remove(out, begin..opened);
+        starts.truncate(starts.partition_point(|&start| start <= begin));
+        opened = begin;
+        add_iterations(out, opened, 1);
+    }
+    let before = starts.len().checked_sub(2).map(|at| starts[at]);
+    let before = before.filter(|&before| out.body(before).len() == length && length > 0);
+    match (before, out.nodes[opened]) {
+        (Some(before), Node::Loop { times, .. }) if is_same(out, &out.body(before), opened + 1) => {
+            out.nodes.truncate(opened);
+            starts.pop();
+            add_iterations(out, before, times);
+            before
+        }
+        _ => opened,
+    }
+}
+
+/// Joins what was written last to a loop before it, if it is one more iteration.
+fn join_behind(out: &mut Nest, starts: &mut Vec<usize>, going_on: &mut Vec<usize>) -> bool {
+    let behind = |out: &Nest, found: usize| out.after(found) + out.body(found).len();
+    going_on.retain(|&found| out.nodes.len() <= behind(out, found));
+    let is_complete = |&found: &usize| {
+        out.nodes.len() == behind(out, found) && is_same(out, &out.body(found), out.after(found))
+    };
+    let Some(found) = going_on.iter().copied().find(is_complete) else { return false };
+    out.nodes.truncate(out.after(found));
+    starts.truncate(starts.partition_point(|&start| start <= found));
+    going_on.retain(|&other| other <= found);
+    add_iterations(out, found, 1);
+    true
+}
+
+fn add_iterations(nest: &mut Nest, at: usize, more: u64) {
+    if let Node::Loop { times, .. } = &mut nest.nodes[at] {
+        *times += more;
+    }
+}
+
+/// Removes nodes before the last ones.
+fn remove(nest: &mut Nest, range: Range<usize>) {
+    for node in &mut nest.nodes[range.end..] {
+        if let Node::Loop { end, .. } = node {
+            *end -= range.len();
+        }
+    }
+    nest.nodes.drain(range);
 }
 
 /// For each node how many more functions it enters than it leaves.
@@ -223,7 +306,7 @@ mod tests {
     }
 
     fn text(nest: &Nest, alphabet: &Alphabet) -> String {
-        fn write(nest: &Nest, range: std::ops::Range<usize>, alphabet: &Alphabet, out: &mut String) {
+        fn write(nest: &Nest, range: Range<usize>, alphabet: &Alphabet, out: &mut String) {
             for at in nest.children(range) {
                 match nest.nodes[at] {
                     Node::Event(symbol) => out.push_str(&alphabet.label(symbol)),
@@ -290,6 +373,78 @@ mod tests {
         // A start that is not known is no pause.
         events[5].1.start = None;
         check(&timed_fold_of(events), Align::Gap, "a(bca)^3bc");
+    }
+
+    #[test]
+    fn what_becomes_equal_is_one_loop() {
+        // One loop whose copies stand in different rotations.
+        check(&letters("abcabcabcxbcabcabcay"), Align::Event(b"b".into()), "a(bca)^2bcx(bca)^3y");
+        assert_eq!(text_joined("(ab)3ab(ab)2"), "(ab)^6");
+        assert_eq!(text_joined("ababx(ab)2ab"), "ababx(ab)^3");
+        assert_eq!(text_joined("cabab(ab)2(ab)4c"), "c(ab)^8c");
+        assert_eq!(text_joined("(x(ab)2ab)2x(ab)3(x(ab)3)5"), "(x(ab)^3)^8");
+        assert_eq!(text_joined("(abc)2ab(bc)2"), "(abc)^2ab(bc)^2");
+    }
+
+    #[test]
+    fn joining_keeps_all_events() {
+        let mut rng = loopfold_testing::Rng::new(5);
+        let mut any = 0;
+        for _ in 0..5000 {
+            let length = rng.between(2, 60);
+            let letters: Vec<u32> = (0..length).map(|_| rng.below(2) as u32).collect();
+            let nest = random_nest(&mut rng, &letters);
+            let joined = joined(&nest);
+            assert_eq!(joined.events(u64::MAX), nest.events(u64::MAX));
+            assert_eq!(super::joined(&joined), joined);
+            any += usize::from(joined.nodes.len() < nest.nodes.len());
+        }
+        assert!(any > 500, "{any}");
+    }
+
+    /// A nest of nodes that are drawn, and of loops around some of them.
+    fn random_nest(rng: &mut loopfold_testing::Rng, letters: &[u32]) -> Nest {
+        let mut nest = Nest::default();
+        for chunk in letters.chunks(rng.between(1, 4)) {
+            let opened = nest.nodes.len();
+            let times = rng.between(1, 3) as u64;
+            if times > 1 {
+                nest.nodes.push(Node::LeftOut(0));
+            }
+            nest.nodes.extend(chunk.iter().map(|&letter| Node::Event(Symbol::new(letter as usize).unwrap())));
+            if times > 1 {
+                let end = nest.nodes.len();
+                nest.nodes[opened] = Node::Loop { times, length: chunk.len() as u64, end };
+            }
+        }
+        nest
+    }
+
+    /// A nest as text, such as `x(ab)2`, joined.
+    fn text_joined(written: &str) -> String {
+        let mut alphabet = Alphabet::default();
+        let (mut nest, mut open) = (Nest::default(), Vec::new());
+        for letter in written.chars() {
+            match letter {
+                '(' => {
+                    open.push(nest.nodes.len());
+                    nest.nodes.push(Node::LeftOut(0));
+                }
+                ')' => {}
+                '0'..='9' => {
+                    let (opened, end) = (open.pop().unwrap(), nest.nodes.len());
+                    let (times, length) =
+                        (u64::from(letter as u32 - '0' as u32), nest.length(opened + 1..end));
+                    nest.nodes[opened] = Node::Loop { times, length, end };
+                }
+                letter => {
+                    let event = letter.to_string();
+                    nest.nodes
+                        .push(Node::Event(alphabet.intern(&Event::named(event.as_str()), None).unwrap()));
+                }
+            }
+        }
+        text(&joined(&nest), &alphabet)
     }
 
     #[test]
