@@ -2,20 +2,23 @@
 //! communication share.
 //!
 //! [`Calls`] has the messages and the collective operation of each symbol, [`Communicators`]
-//! the process of each stream and the members of communicators. [`Channels`] gives the
-//! topology that messages form, [`KnownPattern`] the messages of a topology. [`Peers`] is a
-//! projection of a trace: it rewrites the other ends of messages relative to the process.
+//! the process of each stream and the members of communicators; `MessageEnds` has the channel
+//! of a message from both. [`Channels`] gives the topology that messages form, [`KnownPattern`]
+//! the messages of a topology. [`Peers`] is a projection of a trace: it rewrites the other ends
+//! of messages relative to the process.
 
 mod call;
 mod communicators;
+mod ends;
 mod grid;
 mod known;
 mod peers;
 mod topology;
 
+pub(crate) use call::WORLD;
 pub use call::{Call, Calls, CommId, Message, Peer};
-pub(crate) use call::{Channel, WORLD};
 pub use communicators::{Communicators, Creation, rank_of};
+pub(crate) use ends::{Channel, Group, MessageEnd, MessageEnds};
 pub use grid::Grid;
 pub use known::{KnownPattern, KnownVariant};
 pub use peers::{PeerGrid, PeerRewrite, Peers};

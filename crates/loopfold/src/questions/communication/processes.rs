@@ -12,7 +12,7 @@
 
 use super::tags::{TagUse, Tags};
 use crate::fold::Fold;
-use crate::mpi::{Call, Calls, Communicators};
+use crate::mpi::{Call, Calls, Communicators, MessageEnds};
 use crate::parallel::parallel_map;
 use crate::questions::patterns::{EventChoice, FoldStream, KeptPositions, LoopCollapsed, MemoryBudget, Only};
 use crate::trace::{Alphabet, Name, Projection, Role};
@@ -201,6 +201,11 @@ impl<'a> Processes<'a> {
     /// The meanings of shown symbols.
     pub fn alphabet(&self) -> &Alphabet {
         &self.alphabet
+    }
+
+    /// The ends of the messages of every event.
+    pub(super) fn message_ends(&self) -> MessageEnds<'_> {
+        MessageEnds { calls: &self.calls, communicators: &self.communicators }
     }
 
     /// Which process each stream is.
