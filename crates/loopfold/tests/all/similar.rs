@@ -193,8 +193,11 @@ fn a_search_goes_through_all_streams() {
             expected
                 .extend(windows.map(|window| (index, window.start as u64, window.length, window.distance)));
         }
-        let windows: Vec<_> =
-            all.matches.iter().map(|(stream, at)| (*stream, at.start, at.length, at.distance)).collect();
+        let windows: Vec<_> = all
+            .matches
+            .iter()
+            .map(|(stream, at)| (stream.index(), at.start, at.length, at.distance))
+            .collect();
         assert_eq!(windows, expected);
         assert_eq!(all.count, expected.len() as u64);
         assert_eq!(all.exact, expected.iter().filter(|window| window.3 == 0).count() as u64);
@@ -240,7 +243,9 @@ fn the_way_that_fits_best_is_taken() {
         let joined = found.joined.unwrap();
         assert_eq!(joined.occurrences.len(), 3, "{}", variant.order);
         assert_eq!(joined.pattern_events, variant.events.iter().map(Vec::len).sum::<usize>() as u64);
-        assert_eq!((joined.streams, found.absent_processes), (vec![0, 1, 2, 3], 0));
+        let streams = joined.streams.iter().map(|(&process, stream)| (process, stream.index()));
+        assert_eq!(streams.collect::<Vec<_>>(), [(0, 0), (1, 1), (2, 2), (3, 3)]);
+        assert_eq!(found.absent_processes, 0);
         if index == 0 {
             assert_eq!(joined.order.as_deref(), Some(variant.order.as_str()));
         }

@@ -6,11 +6,11 @@
 //! receives and the processes at their other ends. Time and memory are O(alphabet).
 
 use crate::fold::Fold;
-use crate::mpi::{Call, Calls, Channel, Communicators, Peer};
+use crate::mpi::{Calls, Channel, Communicators, MessageEnd, MessageEnds, Peer};
 use crate::questions::names::symbols_called;
 use crate::questions::patterns::ENVELOPE;
 use crate::trace::{Alphabet, Projection, Role};
-use crate::{Result, Symbol};
+use crate::{Result, StreamId, Symbol};
 use hashbrown::HashMap;
 
 /// The compared form of each event of a trace.
@@ -90,10 +90,6 @@ impl Compared {
     }
 }
 
-fn has_peers(role: Role) -> bool {
-    matches!(role, Role::Send | Role::Receive | Role::Collective)
-}
-
 /// Sends and receives as symbols: what they are, and the process at the other end.
 #[derive(Clone, Debug, Default)]
 pub struct RolesAndPeers {
@@ -122,7 +118,7 @@ pub struct ProcessStreams<'a> {
     calls: Calls,
     communicators: Communicators,
     /// The first stream of each process.
-    streams: HashMap<u32, usize>,
+    streams: HashMap<u32, StreamId>,
 }
 
 impl<'a> ProcessStreams<'a> {
@@ -131,73 +127,69 @@ impl<'a> ProcessStreams<'a> {
         let calls = Calls::of(fold.alphabet());
         let communicators = Communicators::of(fold);
         let mut streams = HashMap::new();
-        for stream in 0..fold.streams().len() {
-            streams.entry(communicators.rank(stream)).or_insert(stream);
+        for stream in fold.stream_ids() {
+            streams.entry(communicators.rank(stream.index())).or_insert(stream);
         }
         Self { fold, calls, communicators, streams }
     }
 
     /// The stream of a process.
-    pub fn stream(&self, process: usize) -> Option<usize> {
+    pub fn stream(&self, process: usize) -> Option<StreamId> {
         self.streams.get(&u32::try_from(process).ok()?).copied()
     }
 
     /// The process that a stream is, if it is the first stream of it.
-    pub fn process(&self, stream: usize) -> Option<usize> {
-        let process = self.communicators.rank(stream) as usize;
+    pub fn process(&self, stream: StreamId) -> Option<usize> {
+        let process = self.communicators.rank(stream.index()) as usize;
         (self.stream(process) == Some(stream)).then_some(process)
     }
 
     /// What each symbol of the trace is compared as in one of its streams, when only roles
-    /// and peers count.
-    pub fn roles_and_peers(&self, stream: usize, numbers: &mut RolesAndPeers) -> Result<Vec<Option<Symbol>>> {
+    /// and peers count: the peer of its first message. A send without a receiver is no message.
+    pub fn roles_and_peers(
+        &self,
+        stream: StreamId,
+        numbers: &mut RolesAndPeers,
+    ) -> Result<Vec<Option<Symbol>>> {
         let alphabet = self.fold.alphabet();
-        let mut symbols = Vec::with_capacity(alphabet.len());
-        for symbol in alphabet.symbols() {
+        let compared = |symbol| {
             let role = alphabet.meaning(symbol).role;
-            let call = self.calls.get(symbol).filter(|_| has_peers(role));
-            symbols.push(match call {
-                Some(call)
-                    if role == Role::Collective || !(call.sends.is_empty() && call.receives.is_empty()) =>
-                {
-                    let peer = self.peer(stream, call).map(|peer| peer as usize);
-                    Some(numbers.symbol(role, peer)?)
+            let peer = match role {
+                Role::Collective => Some(None),
+                Role::Send | Role::Receive => {
+                    self.ends(stream, symbol).next().map(|end| self.peer(stream, &end))
                 }
-                // A send without a receiver is no message.
                 _ => None,
-            });
-        }
-        Ok(symbols)
+            };
+            peer.map(|peer| numbers.symbol(role, peer.map(|peer| peer as usize))).transpose()
+        };
+        alphabet.symbols().map(compared).collect()
     }
 
-    /// The process at the other end of the first message of a call.
-    fn peer(&self, stream: usize, call: &Call) -> Option<u32> {
-        match call.sends.first().or(call.receives.first())?.peer {
-            Peer::Rank(rank) => {
-                let comm = self.calls.comm(call.comm);
-                let rank = match self.communicators.members(stream, comm) {
-                    Some(_) => self.communicators.world_rank(stream, comm, rank)?,
-                    // The trace may have fewer streams than there were processes.
-                    None => rank,
-                };
-                Some(rank)
-            }
-            Peer::Any => None,
+    fn ends(&self, stream: StreamId, symbol: Symbol) -> impl Iterator<Item = MessageEnd<'_>> {
+        let ends = MessageEnds { calls: &self.calls, communicators: &self.communicators };
+        ends.of(stream.index(), symbol)
+    }
+
+    /// The process at the other end of a message.
+    fn peer(&self, stream: StreamId, end: &MessageEnd<'_>) -> Option<u32> {
+        let is_world = || self.communicators.members(stream.index(), self.calls.comm(end.comm)).is_none();
+        match end.message.peer {
+            // The trace may have fewer streams than there were processes.
+            Peer::Rank(rank) if end.peer.is_none() && is_world() => Some(rank),
+            _ => end.process(),
         }
     }
 
     /// The channel of the message that a symbol of a stream sends or receives, and whether it
     /// sends.
-    pub(super) fn message(&self, stream: usize, symbol: Symbol) -> Option<(Channel, bool)> {
-        let call = self.calls.get(symbol)?;
+    pub(super) fn message(&self, stream: StreamId, symbol: Symbol) -> Option<(Channel, bool)> {
         let is_send = match self.fold.alphabet().meaning(symbol).role {
             Role::Send => true,
             Role::Receive => false,
             _ => return None,
         };
-        let message = if is_send { call.sends.first()? } else { call.receives.first()? };
-        let (own, peer) = (self.communicators.rank(stream), self.peer(stream, call)?);
-        let (from, to) = if is_send { (own, peer) } else { (peer, own) };
-        Some((Channel { from, to, comm: call.comm, tag: Some(message.tag?) }, is_send))
+        let end = self.ends(stream, symbol).find(|end| end.is_send == is_send)?;
+        Some((end.exact_channel()?, is_send))
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn similar_windows(Folded { trace, fold, .. }: &Folded<'_>) {
             }
             let windows = found.matches.iter().map(|&(stream, at)| {
                 assert!(at.start <= at.end);
-                (stream, at.start, at.end, at.length, at.distance)
+                (stream.index(), at.start, at.end, at.length, at.distance)
             });
             assert_eq!(windows.collect::<Vec<_>>(), expected);
             assert_eq!(found.count, expected.len() as u64);
