@@ -6,11 +6,11 @@ use crate::support::similar::{brute_force, brute_force_by, distance, distance_of
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::mpi::{KnownPattern, KnownVariant};
 use loopfold::questions::similar::{
-    self, Compared, ComparedEvents, LikePattern, Likeness, ProcessStreams, SimilarPattern, SimilarWindow,
-    search_similar,
+    self, Compared, ComparedEvents, LikePattern, Likeness, ProcessStreams, SimilarPattern, SimilarVariant,
+    SimilarWindow, search_similar,
 };
 use loopfold::trace::{Collector, Event, Field, Role, Sink, Value};
-use loopfold::{Fold, Symbol};
+use loopfold::{ErrorKind, Fold, Symbol};
 use loopfold_testing::{Rng, streams};
 
 fn symbols(text: &[u8]) -> Vec<Symbol> {
@@ -260,4 +260,21 @@ fn the_way_that_fits_best_is_taken() {
     let found = search(&fold(rounds(&variants[0], 3, 3)));
     assert_eq!((found.absent_processes, found.joined.unwrap().occurrences.len()), (1, 0));
     assert!(found.count > 0);
+}
+
+#[test]
+fn a_pattern_may_name_processes_that_no_trace_has() {
+    let fold = fold_of(&[vec![1, 2, 1, 2]], &Outermost::default());
+    let events = ComparedEvents::Fields(Compared::new(fold.alphabet()).unwrap());
+    let search = |process: usize| {
+        let sequences = [0, process].map(|process| (process, vec![vec![Symbol::new(0).unwrap()]; 2]));
+        let variant = SimilarVariant { order: None, sequences: sequences.into_iter().collect() };
+        let pattern = SimilarPattern::Processes(vec![variant]);
+        search_similar(&fold, &ProcessStreams::of(&fold), &events, &pattern, &similar::Config::new())
+    };
+    let found = search(3).unwrap();
+    assert_eq!((found.absent_processes, found.joined.unwrap().streams.len()), (3, 1));
+    for process in [1 << 22, usize::MAX] {
+        assert_eq!(search(process).unwrap_err().kind(), ErrorKind::Limit);
+    }
 }

@@ -120,6 +120,9 @@ pub struct JoinedOccurrences {
 /// More windows do not fit in memory together.
 const MOST_WINDOWS: usize = 1 << 24;
 
+/// No pattern has more processes; those between them take memory too.
+const MOST_PROCESSES: usize = 1 << 22;
+
 /// More events would take too long.
 const MOST_EVENTS: u64 = 1 << 40;
 
@@ -273,6 +276,10 @@ impl Search<'_> {
     }
 
     fn in_processes(&mut self, variants: &[SimilarVariant]) -> Result<SimilarFound> {
+        let last = variants.iter().flat_map(|variant| variant.sequences.keys()).max().copied();
+        if let Some(last) = last.filter(|&last| last >= MOST_PROCESSES) {
+            return Err(Error::limit(format_args!("a pattern with the rank {last}; ranks are below 2^22")));
+        }
         let mut best: Option<(SimilarFound, Rank)> = None;
         let mut orders: Vec<(&str, usize)> = Vec::new();
         for variant in variants {
@@ -288,7 +295,6 @@ impl Search<'_> {
         let chosen = found.joined.as_ref().and_then(|joined| joined.order.as_deref());
         let others = orders.into_iter().filter(|&(order, count)| count > 0 && Some(order) != chosen);
         found.other_orders = others.map(|(order, count)| (order.to_string(), count)).collect();
-        let last = variants.iter().flat_map(|variant| variant.sequences.keys()).max();
         let all = 0..last.map_or(0, |last| last + 1);
         found.absent_processes = all.filter(|&process| self.processes.stream(process).is_none()).count();
         Ok(found)
