@@ -1,10 +1,12 @@
 //! Windows that are like a pattern: those of every window looked at, and the example of the
 //! paper.
 
-use crate::support::fold_of;
 use crate::support::similar::{brute_force, brute_force_by, distance, distance_of_sets};
+use crate::support::{fold_of, outermost};
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::mpi::{KnownPattern, KnownVariant};
+use loopfold::questions::communication::Processes;
+use loopfold::questions::patterns::{EventChoice, MemoryBudget};
 use loopfold::questions::similar::{
     self, Compared, ComparedEvents, LikePattern, Likeness, ProcessStreams, SimilarPattern, SimilarVariant,
     SimilarWindow, search_similar,
@@ -175,7 +177,7 @@ fn a_search_goes_through_all_streams() {
         let fold = fold_of(&streams, &Outermost::default());
         let sequence: Vec<Symbol> =
             (0..rng.between(2, 5)).map(|_| Symbol::new(rng.below(4)).unwrap()).collect();
-        let compared = Compared::new(fold.alphabet()).unwrap();
+        let compared = Compared::of(fold.alphabet(), &EventChoice::default()).unwrap();
         let as_compared = |symbol: &Symbol| vec![compared.symbols()[symbol.index()].unwrap()];
         let pattern = SimilarPattern::Everywhere(sequence.iter().map(as_compared).collect());
         let events = ComparedEvents::Fields(compared);
@@ -265,7 +267,7 @@ fn the_way_that_fits_best_is_taken() {
 #[test]
 fn a_pattern_may_name_processes_that_no_trace_has() {
     let fold = fold_of(&[vec![1, 2, 1, 2]], &Outermost::default());
-    let events = ComparedEvents::Fields(Compared::new(fold.alphabet()).unwrap());
+    let events = ComparedEvents::Fields(Compared::of(fold.alphabet(), &EventChoice::default()).unwrap());
     let search = |process: usize| {
         let sequences = [0, process].map(|process| (process, vec![vec![Symbol::new(0).unwrap()]; 2]));
         let variant = SimilarVariant { order: None, sequences: sequences.into_iter().collect() };
@@ -276,5 +278,38 @@ fn a_pattern_may_name_processes_that_no_trace_has() {
     assert_eq!((found.absent_processes, found.joined.unwrap().streams.len()), (3, 1));
     for process in [1 << 22, usize::MAX] {
         assert_eq!(search(process).unwrap_err().kind(), ErrorKind::Limit);
+    }
+}
+
+/// A number in the list of `patterns` is a pattern of these events.
+#[test]
+fn events_are_compared_as_the_list_of_patterns_has_them() {
+    for communicates in [false, true] {
+        let mut collector = Collector::default();
+        let stream = collector.stream("rank 0").unwrap();
+        for number in 0..12 {
+            let is_send = communicates && number % 4 < 2;
+            let fields = [("n", number % 2), ("x", number % 3), ("dest", 0)];
+            let fields = fields.map(|(key, value)| Field { key, value: Value::Integer(value) });
+            let fields = &fields[..if is_send { 3 } else { 2 }];
+            let role = if is_send { Role::Send } else { Role::Plain };
+            collector.push_event(stream, &Event { role, fields, ..Event::named("e") }).unwrap();
+        }
+        let fold = fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap();
+        let without_envelope = EventChoice::default();
+        let with_envelope = EventChoice { left_out: Vec::new(), ..EventChoice::default() };
+        for choice in [without_envelope, with_envelope] {
+            for all_events in [false, true] {
+                let choice = EventChoice { all_events, ..choice.clone() };
+                let processes = Processes::of(&fold, &choice, MemoryBudget::default(), &outermost).unwrap();
+                let shown = processes.traces()[0].shown();
+                let listed = shown.nest_between(0, shown.length(), usize::MAX).events(100);
+                let compared = Compared::of(fold.alphabet(), &choice).unwrap();
+                let events = fold.unfold(fold.streams()[0].root());
+                let events = events.filter_map(|symbol| compared.symbols()[symbol.index()]);
+                assert_eq!(events.collect::<Vec<_>>(), listed, "{communicates} {choice:?}");
+                assert_eq!(listed.len(), if communicates && !all_events { 6 } else { 12 });
+            }
+        }
     }
 }

@@ -1,72 +1,39 @@
-//! Selects the events of a stream that are compared with a pattern.
+//! The events of a stream in the form in which they are compared with a pattern.
 //!
-//! In a trace with communication that is communication only, without the envelope of its
-//! messages: name, peer and communicator of sends, receives and collectives. In any other trace
-//! every event is compared as it is. Patterns that are known by name have nothing but sends,
-//! receives and the processes at their other ends. Time and memory are O(alphabet).
+//! By default that is communication without the envelope of its messages: name, peer and
+//! communicator of sends, receives and collectives, as in the list of patterns. In a trace
+//! without communication every event is compared as it is. Patterns that are known by name have
+//! nothing but sends, receives and the processes at their other ends. Time and memory are
+//! O(alphabet).
 
 use crate::fold::Fold;
 use crate::mpi::{Calls, Channel, Communicators, MessageEnd, MessageEnds, Peer};
+use crate::questions::communication::ChosenEvents;
 use crate::questions::names::symbols_called;
-use crate::questions::patterns::ENVELOPE;
-use crate::trace::{Alphabet, Projection, Role};
+use crate::questions::patterns::EventChoice;
+use crate::trace::{Alphabet, Role};
 use crate::{Result, StreamId, Symbol};
 use hashbrown::HashMap;
 
 /// The compared form of each event of a trace.
 #[derive(Clone, Debug)]
 pub struct Compared {
-    /// What is compared, as events of their own.
-    alphabet: Alphabet,
-    /// For each symbol of the trace.
+    chosen: ChosenEvents,
     symbols: Vec<Option<Symbol>>,
-    /// The same for all symbols of the trace, those included that are skipped.
-    renamed: Vec<Symbol>,
-    only_communication: bool,
 }
 
 impl Compared {
-    /// Communication without the envelope, where the trace has communication, else all
-    /// events as they are.
-    pub fn new(alphabet: &Alphabet) -> Result<Self> {
-        let calls = Calls::of(alphabet);
-        let is_communication = |&symbol: &Symbol| calls.get(symbol).is_some();
-        if !alphabet.symbols().any(|symbol| is_communication(&symbol)) {
-            return Self::with_all_events(alphabet, true);
-        }
-        let mut compared = Self::with_all_events(alphabet, false)?;
-        let passed_over = alphabet.symbols().filter(|symbol| !is_communication(symbol));
-        passed_over.for_each(|symbol| compared.symbols[symbol.index()] = None);
-        compared.only_communication = true;
-        Ok(compared)
-    }
-
-    /// All events, with or without the envelope of messages.
-    pub fn with_all_events(alphabet: &Alphabet, envelope: bool) -> Result<Self> {
-        let ignore = if envelope { Vec::new() } else { ENVELOPE.map(String::from).to_vec() };
-        let (alphabet, renamed) = Projection { ignore, ..Projection::default() }.of_alphabet(alphabet)?;
-        let symbols = renamed.iter().copied().map(Some).collect();
-        Ok(Self { alphabet, symbols, renamed, only_communication: false })
-    }
-
-    /// Communication with the envelope, where the trace has communication.
-    pub fn with_envelope(alphabet: &Alphabet) -> Result<Self> {
-        let mut compared = Self::new(alphabet)?;
-        let whole = Self::with_all_events(alphabet, true)?;
-        for (symbol, whole) in compared.symbols.iter_mut().zip(whole.symbols) {
-            *symbol = symbol.and(whole);
-        }
-        Ok(Self { alphabet: whole.alphabet, renamed: whole.renamed, ..compared })
+    /// The events that are chosen.
+    pub fn of(alphabet: &Alphabet, choice: &EventChoice) -> Result<Self> {
+        let chosen = ChosenEvents::of(alphabet, &Calls::of(alphabet), choice)?;
+        let forms = chosen.forms.iter().zip(&chosen.taken);
+        let symbols = forms.map(|(&form, taken)| taken.then_some(form)).collect();
+        Ok(Self { chosen, symbols })
     }
 
     /// What is compared, as events of their own.
     pub fn alphabet(&self) -> &Alphabet {
-        &self.alphabet
-    }
-
-    /// True if other events than those of communication are skipped.
-    pub fn only_communication(&self) -> bool {
-        self.only_communication
+        &self.chosen.alphabet
     }
 
     /// The compared form of each symbol of the trace. `None` if it is skipped.
@@ -77,11 +44,11 @@ impl Compared {
     /// The symbols that each word matches, by the names of events of the trace or of their
     /// compared form; `alphabet` is that of the trace. Skipped events do not match.
     pub fn called<W: AsRef<str>>(&self, alphabet: &Alphabet, words: &[W]) -> Vec<Vec<Symbol>> {
-        let mut is_compared = vec![false; self.alphabet.len()];
+        let mut is_compared = vec![false; self.alphabet().len()];
         self.symbols.iter().flatten().for_each(|symbol| is_compared[symbol.index()] = true);
-        let mut called = symbols_called(&self.alphabet, words);
+        let mut called = symbols_called(self.alphabet(), words);
         for (symbols, whole) in called.iter_mut().zip(symbols_called(alphabet, words)) {
-            symbols.extend(whole.iter().map(|symbol| self.renamed[symbol.index()]));
+            symbols.extend(whole.iter().map(|symbol| self.chosen.forms[symbol.index()]));
             symbols.retain(|symbol| is_compared[symbol.index()]);
             symbols.sort_unstable();
             symbols.dedup();

@@ -185,6 +185,7 @@ impl SimilarPattern {
 ///
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
+/// use loopfold::questions::patterns::EventChoice;
 /// use loopfold::questions::similar::{Compared, ComparedEvents, ProcessStreams, SimilarPattern, self, search_similar};
 /// use loopfold::trace::{Collector, Event, Sink};
 ///
@@ -194,7 +195,7 @@ impl SimilarPattern {
 ///     collector.push_event(stream, &Event::named(name))?;
 /// }
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
-/// let compared = Compared::new(fold.alphabet())?;
+/// let compared = Compared::of(fold.alphabet(), &EventChoice::default())?;
 /// let pattern = SimilarPattern::Everywhere(compared.called(fold.alphabet(), &["a", "b", "c", "d"]));
 /// let events = ComparedEvents::Fields(compared);
 /// let config = similar::Config::new();
