@@ -1,8 +1,8 @@
 //! Windows that are similar to a pattern, and occurrences of patterns of several processes.
 
 use crate::{JsonWriter, rounded};
-use loopfold::Fold;
 use loopfold::questions::similar::{EnclosingPatterns, JoinedOccurrences, SimilarFound, SimilarPlace};
+use loopfold::{Fold, StreamId};
 use std::io::{Result, Write};
 
 /// What was asked for.
@@ -65,7 +65,7 @@ fn occurrences<W: Write>(
         out.key("processes")?;
         out.begin_array()?;
         for &(process, place) in &occurrence.windows {
-            begin_place(out, fold, joined.streams[process], place)?;
+            begin_place(out, fold, joined.streams[&process], place)?;
             out.end()?;
         }
         out.end()?;
@@ -78,11 +78,11 @@ fn occurrences<W: Write>(
 fn begin_place<W: Write>(
     out: &mut JsonWriter<W>,
     fold: &Fold,
-    stream: usize,
+    stream: StreamId,
     SimilarPlace { start, end, length, distance }: SimilarPlace,
 ) -> Result<()> {
     out.begin_object()?;
-    out.field("stream", fold.streams()[stream].name())?;
+    out.field("stream", fold.stream(stream).name())?;
     out.field("start", start)?;
     out.field("end", end)?;
     out.field("length", length)?;

@@ -134,7 +134,7 @@ fn similar(settings: &Settings) -> Result<()> {
     for case in &CASES {
         progress(format_args!("windows like a pattern in {} × {times}", case.name));
         let fold = fold(&(case.make)(times))?;
-        let compared = Compared::new(fold.alphabet())?;
+        let compared = Compared::of(fold.alphabet(), &EventChoice::default())?;
         let first = fold.unfold(fold.streams()[0].root());
         let events = first.filter_map(|symbol| compared.symbols()[symbol.index()]);
         let pattern: Vec<Symbol> =

@@ -27,16 +27,6 @@ pub enum Peer {
     Any,
 }
 
-/// Messages that are received in the order in which they are sent. Processes have their
-/// ranks in the world.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Channel {
-    pub(crate) from: u32,
-    pub(crate) to: u32,
-    pub(crate) comm: CommId,
-    pub(crate) tag: Option<i64>,
-}
-
 /// The communication of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {

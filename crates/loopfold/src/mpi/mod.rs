@@ -2,23 +2,26 @@
 //! communication share.
 //!
 //! [`Calls`] has the messages and the collective operation of each symbol, [`Communicators`]
-//! the process of each stream and the members of communicators. [`Channels`] gives the
-//! topology that messages form, [`KnownPattern`] the messages of a topology. [`Peers`] is a
-//! projection of a trace: it rewrites the other ends of messages relative to the process.
+//! the process of each stream and the members of communicators; `MessageEnds` has the channel
+//! of a message from both. [`Channels`] gives the topology that messages form, [`KnownPattern`]
+//! the messages of a topology. [`Peers`] is a projection of a trace: it rewrites the other ends
+//! of messages relative to the process.
 
 mod call;
 mod communicators;
 mod creation;
+mod ends;
 mod grid;
 mod known;
 mod peers;
 mod reused;
 mod topology;
 
+pub(crate) use call::WORLD;
 pub use call::{Call, Calls, CommId, Message, Peer};
-pub(crate) use call::{Channel, WORLD};
 pub use communicators::{Communicators, rank_of};
 pub use creation::Creation;
+pub(crate) use ends::{Channel, Group, MessageEnd, MessageEnds};
 pub use grid::Grid;
 pub use known::{KnownPattern, KnownVariant};
 pub use peers::{PeerGrid, PeerRewrite, Peers};

@@ -133,7 +133,7 @@ fn windows_of(fold: &Fold, variant: &[Vec<(Role, usize)>], edits: usize) -> Vec<
         assert_eq!(processes.process(stream), Some(process));
         let compared = processes.roles_and_peers(stream, &mut numbers).unwrap();
         let mut places = Vec::new();
-        find_similar(fold, fold.streams()[stream].root(), &compared, &like, &mut |place| {
+        find_similar(fold, fold.stream(stream).root(), &compared, &like, &mut |place| {
             places.push(place);
             true
         });

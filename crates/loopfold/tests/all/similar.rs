@@ -1,16 +1,18 @@
 //! Windows that are like a pattern: those of every window looked at, and the example of the
 //! paper.
 
-use crate::support::fold_of;
 use crate::support::similar::{brute_force, brute_force_by, distance, distance_of_sets};
+use crate::support::{fold_of, outermost};
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::mpi::{KnownPattern, KnownVariant};
+use loopfold::questions::communication::Processes;
+use loopfold::questions::patterns::{EventChoice, MemoryBudget};
 use loopfold::questions::similar::{
-    self, Compared, ComparedEvents, LikePattern, Likeness, ProcessStreams, SimilarPattern, SimilarWindow,
-    search_similar,
+    self, Compared, ComparedEvents, LikePattern, Likeness, ProcessStreams, SimilarPattern, SimilarVariant,
+    SimilarWindow, search_similar,
 };
 use loopfold::trace::{Collector, Event, Field, Role, Sink, Value};
-use loopfold::{Fold, Symbol};
+use loopfold::{ErrorKind, Fold, Symbol};
 use loopfold_testing::{Rng, streams};
 
 fn symbols(text: &[u8]) -> Vec<Symbol> {
@@ -175,7 +177,7 @@ fn a_search_goes_through_all_streams() {
         let fold = fold_of(&streams, &Outermost::default());
         let sequence: Vec<Symbol> =
             (0..rng.between(2, 5)).map(|_| Symbol::new(rng.below(4)).unwrap()).collect();
-        let compared = Compared::new(fold.alphabet()).unwrap();
+        let compared = Compared::of(fold.alphabet(), &EventChoice::default()).unwrap();
         let as_compared = |symbol: &Symbol| vec![compared.symbols()[symbol.index()].unwrap()];
         let pattern = SimilarPattern::Everywhere(sequence.iter().map(as_compared).collect());
         let events = ComparedEvents::Fields(compared);
@@ -193,8 +195,11 @@ fn a_search_goes_through_all_streams() {
             expected
                 .extend(windows.map(|window| (index, window.start as u64, window.length, window.distance)));
         }
-        let windows: Vec<_> =
-            all.matches.iter().map(|(stream, at)| (*stream, at.start, at.length, at.distance)).collect();
+        let windows: Vec<_> = all
+            .matches
+            .iter()
+            .map(|(stream, at)| (stream.index(), at.start, at.length, at.distance))
+            .collect();
         assert_eq!(windows, expected);
         assert_eq!(all.count, expected.len() as u64);
         assert_eq!(all.exact, expected.iter().filter(|window| window.3 == 0).count() as u64);
@@ -240,7 +245,9 @@ fn the_way_that_fits_best_is_taken() {
         let joined = found.joined.unwrap();
         assert_eq!(joined.occurrences.len(), 3, "{}", variant.order);
         assert_eq!(joined.pattern_events, variant.events.iter().map(Vec::len).sum::<usize>() as u64);
-        assert_eq!((joined.streams, found.absent_processes), (vec![0, 1, 2, 3], 0));
+        let streams = joined.streams.iter().map(|(&process, stream)| (process, stream.index()));
+        assert_eq!(streams.collect::<Vec<_>>(), [(0, 0), (1, 1), (2, 2), (3, 3)]);
+        assert_eq!(found.absent_processes, 0);
         if index == 0 {
             assert_eq!(joined.order.as_deref(), Some(variant.order.as_str()));
         }
@@ -255,4 +262,54 @@ fn the_way_that_fits_best_is_taken() {
     let found = search(&fold(rounds(&variants[0], 3, 3)));
     assert_eq!((found.absent_processes, found.joined.unwrap().occurrences.len()), (1, 0));
     assert!(found.count > 0);
+}
+
+#[test]
+fn a_pattern_may_name_processes_that_no_trace_has() {
+    let fold = fold_of(&[vec![1, 2, 1, 2]], &Outermost::default());
+    let events = ComparedEvents::Fields(Compared::of(fold.alphabet(), &EventChoice::default()).unwrap());
+    let search = |process: usize| {
+        let sequences = [0, process].map(|process| (process, vec![vec![Symbol::new(0).unwrap()]; 2]));
+        let variant = SimilarVariant { order: None, sequences: sequences.into_iter().collect() };
+        let pattern = SimilarPattern::Processes(vec![variant]);
+        search_similar(&fold, &ProcessStreams::of(&fold), &events, &pattern, &similar::Config::new())
+    };
+    let found = search(3).unwrap();
+    assert_eq!((found.absent_processes, found.joined.unwrap().streams.len()), (3, 1));
+    for process in [1 << 22, usize::MAX] {
+        assert_eq!(search(process).unwrap_err().kind(), ErrorKind::Limit);
+    }
+}
+
+/// A number in the list of `patterns` is a pattern of these events.
+#[test]
+fn events_are_compared_as_the_list_of_patterns_has_them() {
+    for communicates in [false, true] {
+        let mut collector = Collector::default();
+        let stream = collector.stream("rank 0").unwrap();
+        for number in 0..12 {
+            let is_send = communicates && number % 4 < 2;
+            let fields = [("n", number % 2), ("x", number % 3), ("dest", 0)];
+            let fields = fields.map(|(key, value)| Field { key, value: Value::Integer(value) });
+            let fields = &fields[..if is_send { 3 } else { 2 }];
+            let role = if is_send { Role::Send } else { Role::Plain };
+            collector.push_event(stream, &Event { role, fields, ..Event::named("e") }).unwrap();
+        }
+        let fold = fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap();
+        let without_envelope = EventChoice::default();
+        let with_envelope = EventChoice { left_out: Vec::new(), ..EventChoice::default() };
+        for choice in [without_envelope, with_envelope] {
+            for all_events in [false, true] {
+                let choice = EventChoice { all_events, ..choice.clone() };
+                let processes = Processes::of(&fold, &choice, MemoryBudget::default(), &outermost).unwrap();
+                let shown = processes.traces()[0].shown();
+                let listed = shown.nest_between(0, shown.length(), usize::MAX).events(100);
+                let compared = Compared::of(fold.alphabet(), &choice).unwrap();
+                let events = fold.unfold(fold.streams()[0].root());
+                let events = events.filter_map(|symbol| compared.symbols()[symbol.index()]);
+                assert_eq!(events.collect::<Vec<_>>(), listed, "{communicates} {choice:?}");
+                assert_eq!(listed.len(), if communicates && !all_events { 6 } else { 12 });
+            }
+        }
+    }
 }

@@ -54,6 +54,12 @@ fn config(arguments: &SimilarArgs) -> Result<similar::Config> {
         .keep(arguments.top.limit(u64::MAX)))
 }
 
+/// Which events are compared, and are in the list of `patterns`.
+fn choice(arguments: &SimilarArgs) -> EventChoice {
+    let left_out = if arguments.envelope { Vec::new() } else { ENVELOPE.map(String::from).to_vec() };
+    EventChoice { all_events: arguments.all_events, left_out, ..EventChoice::default() }
+}
+
 fn notes_on(found: &SimilarFound) -> Vec<String> {
     let more = |(order, count): &(String, usize)| {
         format!("{} more in another order: {order}", show::plural(*count as u64, "occurrence"))
@@ -74,10 +80,8 @@ struct Listed<'a> {
 
 impl<'a> Listed<'a> {
     fn of(arguments: &SimilarArgs, fold: &'a Fold) -> loopfold::Result<Self> {
-        let left_out = if arguments.envelope { Vec::new() } else { ENVELOPE.map(String::from).to_vec() };
-        let choice = EventChoice { all_events: arguments.all_events, left_out, ..EventChoice::default() };
         let budget = folding::memory_budget(&arguments.folder);
-        let processes = Processes::of(fold, &choice, budget, &folding::outermost)?;
+        let processes = Processes::of(fold, &choice(arguments), budget, &folding::outermost)?;
         let config = patterns::Config::new().keep(MOST_LISTED).look_inside(0);
         let patterns = TracePatterns::of(&processes, &config)?;
         Ok(Self { processes, patterns })

@@ -39,11 +39,7 @@ impl<'a> Asked<'a> {
             }
             return Ok((Self { pattern, processes, events }, Vec::new()));
         }
-        let compared = match (arguments.all_events, arguments.envelope) {
-            (true, envelope) => Compared::with_all_events(fold.alphabet(), envelope)?,
-            (false, true) => Compared::with_envelope(fold.alphabet())?,
-            (false, false) => Compared::new(fold.alphabet())?,
-        };
+        let compared = Compared::of(fold.alphabet(), &super::choice(arguments))?;
         let (pattern, notes) = match (&arguments.pattern, arguments.number.zip(listed), text) {
             (Some(path), ..) => from_file(&file::read(path)?, &compared, fold)?,
             (None, Some((number, listed)), _) => (by_number(listed, number)?, Vec::new()),

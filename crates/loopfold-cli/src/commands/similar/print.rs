@@ -4,10 +4,10 @@ use super::pattern::Asked;
 use crate::args::SimilarArgs;
 use crate::show;
 use anyhow::Result;
-use loopfold::Fold;
 use loopfold::questions::similar::{
     EnclosingPatterns, JoinedOccurrences, SimilarFound, SimilarOccurrence, SimilarPattern, SimilarPlace,
 };
+use loopfold::{Fold, StreamId};
 use std::io::{BufWriter, Write};
 
 /// Shown on a terminal, unless all are asked for.
@@ -37,7 +37,7 @@ pub(super) fn print(
     let mut out = BufWriter::new(std::io::stdout().lock());
     if arguments.all {
         for &(stream, place) in &found.matches {
-            let title = show::plain(fold.streams()[stream].title());
+            let title = show::plain(fold.stream(stream).title());
             let SimilarPlace { start, end, length, distance } = place;
             writeln!(out, "{title}\t{start}\t{end}\t{length}\t{distance}")?;
         }
@@ -90,8 +90,8 @@ fn print_text(
     more(out, found.count.saturating_sub(TOP as u64), "--all shows them")
 }
 
-fn line(fold: &Fold, stream: usize, place: SimilarPlace) -> String {
-    let title = show::plain(fold.streams()[stream].title());
+fn line(fold: &Fold, stream: StreamId, place: SimilarPlace) -> String {
+    let title = show::plain(fold.stream(stream).title());
     let (start, end) = (show::count(place.start), show::count(place.end));
     format!("  {title}, events {start} to {end}: {}", edits(place.distance as u64))
 }
@@ -111,7 +111,7 @@ fn print_joined(out: &mut impl Write, fold: &Fold, joined: &JoinedOccurrences) -
     for occurrence in joined.occurrences.iter().take(TOP) {
         let SimilarOccurrence { windows, distance, error } = occurrence;
         let Some(&(process, first)) = windows.first() else { continue };
-        let stream = show::plain(fold.streams()[joined.streams[process]].title());
+        let stream = show::plain(fold.stream(joined.streams[&process]).title());
         let share = if *distance > 0 { format!(", {}", show::percent(*error)) } else { String::new() };
         writeln!(
             out,

@@ -14,7 +14,7 @@
 
 use super::processes::{EventKind, ProcessTrace, Processes};
 use super::tags::PairOfProcesses;
-use crate::mpi::{Call, CommId, Message, Peer};
+use crate::mpi::{Call, Channel, CommId, Group, MessageEnds, Peer};
 use crate::questions::patterns::{Located, LoopCollapsed};
 use crate::{Error, Result};
 use hashbrown::{HashMap, HashSet};
@@ -26,9 +26,8 @@ pub(super) enum ChannelKind {
     Messages { pair: PairOfProcesses, tag: Option<i64> },
     /// Messages to a process that receives from anyone, with this tag or with any.
     Pool { to: u32, comm: CommId, tag: Option<i64> },
-    /// Collective operations on a communicator; equal members are the same list, by its
-    /// address.
-    Collective { comm: CommId, members: Option<usize> },
+    /// Collective operations on a communicator.
+    Collective(Group),
 }
 
 /// The side of a channel that an event is on.
@@ -62,7 +61,7 @@ impl ChannelEnds {
     /// the members of a communicator.
     pub(super) fn is_ordered(&self) -> bool {
         match self.kind {
-            ChannelKind::Collective { .. } => true,
+            ChannelKind::Collective(_) => true,
             _ => {
                 let of = |side| self.ends.iter().filter(|end| end.0 == side).count();
                 of(Side::Send) <= 1 && of(Side::Receive) <= 1
@@ -208,6 +207,7 @@ impl ChannelTable {
 /// Numbers channels as the streams are looked at.
 struct Building<'p, 'a> {
     processes: &'p Processes<'a>,
+    message_ends: MessageEnds<'p>,
     present: HashSet<u32>,
     pools: HashSet<(u32, CommId, Option<i64>)>,
     /// Pairs with receives of any tag.
@@ -222,30 +222,28 @@ type KindEnds = Vec<(u32, Side)>;
 
 impl<'p, 'a> Building<'p, 'a> {
     fn new(processes: &'p Processes<'a>) -> Self {
+        let message_ends = processes.message_ends();
         let streams = 0..processes.traces().len();
         let present = streams.clone().map(|stream| processes.communicators.rank(stream)).collect();
         let (mut pools, mut any_tag) = (HashSet::new(), HashSet::new());
         for stream in streams {
-            let to = processes.communicators.rank(stream);
-            for kind in processes.traces()[stream].event_kinds() {
-                let Some(call) = processes.calls.get(kind.symbol) else { continue };
-                let comm = processes.calls.comm(call.comm);
-                for message in &call.receives {
-                    match message.peer {
-                        Peer::Any => {
-                            pools.insert((to, call.comm, message.tag));
-                        }
-                        Peer::Rank(peer) if message.tag.is_none() => {
-                            let from = processes.communicators.world_rank(stream, comm, peer);
-                            any_tag.extend(from.map(|from| PairOfProcesses { from, to, comm: call.comm }));
-                        }
-                        Peer::Rank(_) => {}
+            let kinds = processes.traces()[stream].event_kinds().iter();
+            let ends = kinds.flat_map(|kind| message_ends.of(stream, kind.symbol));
+            for end in ends.filter(|end| !end.is_send) {
+                match (end.peer, end.message.tag) {
+                    (Some(Peer::Any), tag) => {
+                        pools.insert((end.own, end.comm, tag));
                     }
+                    (Some(Peer::Rank(from)), None) => {
+                        any_tag.insert(PairOfProcesses { from, to: end.own, comm: end.comm });
+                    }
+                    _ => {}
                 }
             }
         }
         Self {
             processes,
+            message_ends,
             present,
             pools,
             any_tag,
@@ -274,46 +272,35 @@ impl<'p, 'a> Building<'p, 'a> {
 
     /// The ends that a call of a stream is. Messages with processes that are not in the trace
     /// have no channel.
-    fn ends_of_call(&mut self, stream: usize, call: &Call) -> KindEnds {
+    fn ends_of_call(&mut self, stream: usize, call: &'p Call) -> KindEnds {
         let mut ends = Vec::new();
-        let communicators = &self.processes.communicators;
-        let own = communicators.rank(stream);
-        let comm_name = self.processes.calls.comm(call.comm);
-        let sides = call.sends.iter().map(|message| (Side::Send, message));
-        for (side, message) in sides.chain(call.receives.iter().map(|message| (Side::Receive, message))) {
-            let peer = match message.peer {
-                Peer::Rank(peer) => communicators.world_rank(stream, comm_name, peer),
-                Peer::Any if side == Side::Receive => {
-                    let pool = ChannelKind::Pool { to: own, comm: call.comm, tag: message.tag };
-                    ends.push((self.number(pool), side));
-                    continue;
+        for end in self.message_ends.of_call(stream, call) {
+            let kind = match end.peer {
+                Some(Peer::Any) => ChannelKind::Pool { to: end.own, comm: end.comm, tag: end.message.tag },
+                Some(Peer::Rank(process)) if self.present.contains(&process) => {
+                    self.messages(end.channel_with(process))
                 }
-                Peer::Any => None,
+                _ => continue,
             };
-            let Some(peer) = peer.filter(|peer| self.present.contains(peer)) else { continue };
-            let kind = self.messages(side, own, peer, call.comm, message);
-            ends.push((self.number(kind), side));
+            ends.push((self.number(kind), if end.is_send { Side::Send } else { Side::Receive }));
         }
         if call.collective.is_some() {
-            let members = communicators.members(stream, comm_name).map(|list| list.as_ptr() as usize);
-            let kind = ChannelKind::Collective { comm: call.comm, members };
+            let kind = ChannelKind::Collective(self.message_ends.group(stream, call.comm));
             ends.push((self.number(kind), Side::Member));
         }
         ends
     }
 
-    fn messages(&self, side: Side, own: u32, peer: u32, comm: CommId, message: &Message) -> ChannelKind {
-        let (from, to) = if side == Side::Send { (own, peer) } else { (peer, own) };
+    fn messages(&self, Channel { from, to, comm, tag }: Channel) -> ChannelKind {
         // A process that receives a tag from anyone takes all messages with it from there.
-        for tag in [message.tag, None] {
+        for tag in [tag, None] {
             if self.pools.contains(&(to, comm, tag)) {
                 return ChannelKind::Pool { to, comm, tag };
             }
         }
         let pair = PairOfProcesses { from, to, comm };
         let is_one = self.processes.tags.are_in_order(pair) || self.any_tag.contains(&pair);
-        let tag = if is_one { None } else { message.tag };
-        ChannelKind::Messages { pair, tag }
+        ChannelKind::Messages { pair, tag: tag.filter(|_| !is_one) }
     }
 
     fn add(&mut self, stream: usize, built: StreamEnds) {

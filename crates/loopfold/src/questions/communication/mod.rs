@@ -7,6 +7,7 @@
 
 mod abstracted;
 mod channels;
+mod chosen;
 mod description;
 mod groups;
 mod joint;
@@ -18,6 +19,7 @@ mod tags;
 mod trace_patterns;
 
 pub use abstracted::{AbstractedTrace, abstracted};
+pub(super) use chosen::ChosenEvents;
 pub use description::{Description, GroupLayout, Groups};
 pub use partners::{Disagreement, Partners, Traffic, Unmatched};
 pub use pattern::{CommunicationPattern, Occurrence, Part, RepeatedPart};

@@ -15,7 +15,7 @@ use super::channels::{ChannelKind, ChannelTable, Side};
 use super::processes::Processes;
 use crate::fold::Fold;
 use crate::fold::{Measure, measure_rules, rank, reach};
-use crate::mpi::{Channel, CommId, Message, Peer, WORLD};
+use crate::mpi::{Channel, CommId, Group, MessageEnd, MessageEnds, Peer, WORLD};
 use crate::trace::Name;
 use crate::{Result, StreamId, Symbol};
 use hashbrown::{HashMap, HashSet};
@@ -126,6 +126,10 @@ struct Wanted {
 }
 
 impl Wanted {
+    fn of(end: &MessageEnd<'_>) -> Self {
+        Self { to: end.own, comm: end.comm, from: end.process(), tag: end.message.tag }
+    }
+
     /// Receives with fewer wildcards take first.
     fn openness(&self) -> Openness {
         match (self.from, self.tag) {
@@ -154,8 +158,7 @@ type Operation<'a> = (Name<'a>, Option<i64>);
 
 struct Matching<'p, 'a> {
     processes: &'p Processes<'a>,
-    /// Whether there is a stream of each process.
-    is_present: Vec<bool>,
+    message_ends: MessageEnds<'p>,
     /// The streams of each process.
     streams_of: HashMap<u32, Vec<usize>>,
     sends: BTreeMap<Channel, u64>,
@@ -166,16 +169,13 @@ struct Matching<'p, 'a> {
 
 impl<'p, 'a> Matching<'p, 'a> {
     fn new(processes: &'p Processes<'a>) -> Result<Self> {
-        let mut is_present = vec![false; processes.communicators.size() as usize];
         let mut streams_of: HashMap<u32, Vec<usize>> = HashMap::new();
         for stream in 0..processes.traces().len() {
-            let rank = processes.communicators.rank(stream);
-            is_present[rank as usize] = true;
-            streams_of.entry(rank).or_default().push(stream);
+            streams_of.entry(processes.communicators.rank(stream)).or_default().push(stream);
         }
         Ok(Self {
             processes,
-            is_present,
+            message_ends: processes.message_ends(),
             streams_of,
             sends: BTreeMap::new(),
             receives: BTreeMap::new(),
@@ -215,51 +215,23 @@ impl<'p, 'a> Matching<'p, 'a> {
 
     /// Counts the messages of an event that a stream has this often.
     fn gather(&mut self, stream: usize, symbol: Symbol, times: u64) {
-        let Processes { calls, communicators, .. } = self.processes;
-        let rank = communicators.rank(stream);
-        let Some(call) = calls.get(symbol) else { return };
-        let comm = calls.comm(call.comm);
-        let peer_of = |message: &Message| match message.peer {
-            Peer::Rank(peer) => Some(communicators.world_rank(stream, comm, peer)),
-            Peer::Any => None,
-        };
-        for message in &call.sends {
-            let Some(Some(to)) = peer_of(message) else {
-                self.result.absent = self.result.absent.saturating_add(times);
-                continue;
+        for end in self.message_ends.of(stream, symbol) {
+            let channel = end.channel();
+            let is_present = end.process().is_some_and(|process| self.streams_of.contains_key(&process));
+            // What is sent in the trace counts where it is sent.
+            if let Some(channel) = channel.filter(|_| end.is_send || !is_present) {
+                let traffic = self.result.matrix.entry((channel.from, channel.to)).or_default();
+                add(&mut traffic.messages, times);
+                add(&mut traffic.bytes, end.message.bytes.unwrap_or(0).saturating_mul(times));
+            }
+            let sum = match (end.peer, channel.filter(|_| is_present)) {
+                (_, Some(channel)) if end.is_send => self.sends.entry(channel).or_default(),
+                (_, Some(channel)) if channel.tag.is_some() => self.receives.entry(channel).or_default(),
+                (Some(Peer::Any), _) | (_, Some(_)) => self.wanted.entry(Wanted::of(&end)).or_default(),
+                _ => &mut self.result.absent,
             };
-            self.count((rank, to), message, times);
-            if !self.is_present[to as usize] {
-                self.result.absent = self.result.absent.saturating_add(times);
-                continue;
-            }
-            let channel = Channel { from: rank, to, comm: call.comm, tag: message.tag };
-            add(self.sends.entry(channel).or_default(), times);
+            add(sum, times);
         }
-        for message in &call.receives {
-            let peer = peer_of(message);
-            let wanted = Wanted { to: rank, comm: call.comm, from: peer.flatten(), tag: message.tag };
-            match peer {
-                None => add(self.wanted.entry(wanted).or_default(), times),
-                Some(Some(from)) if self.is_present[from as usize] => match message.tag {
-                    None => add(self.wanted.entry(wanted).or_default(), times),
-                    tag => {
-                        let channel = Channel { from, to: rank, comm: call.comm, tag };
-                        add(self.receives.entry(channel).or_default(), times);
-                    }
-                },
-                Some(from) => {
-                    self.result.absent = self.result.absent.saturating_add(times);
-                    from.into_iter().for_each(|from| self.count((from, rank), message, times));
-                }
-            }
-        }
-    }
-
-    fn count(&mut self, pair: (u32, u32), message: &Message, times: u64) {
-        let traffic = self.result.matrix.entry(pair).or_default();
-        traffic.messages = traffic.messages.saturating_add(times);
-        traffic.bytes = traffic.bytes.saturating_add(message.bytes.unwrap_or(0).saturating_mul(times));
     }
 
     fn match_messages(&mut self) {
@@ -360,11 +332,8 @@ impl<'p, 'a> Matching<'p, 'a> {
         if all <= matched {
             return;
         }
-        let (own, peer) = if sent { (channel.from, channel.to) } else { (channel.to, channel.from) };
-        let first = self.find((own, channel.comm), sent, matched, |world_rank, message| {
-            let Peer::Rank(rank) = message.peer else { return false };
-            message.tag == channel.tag && world_rank(rank) == Some(peer)
-        });
+        let own = if sent { channel.from } else { channel.to };
+        let first = self.find((own, channel.comm), sent, matched, |end| end.channel() == Some(channel));
         self.result.unmatched.push(Unmatched {
             sent,
             from: Some(channel.from),
@@ -382,11 +351,7 @@ impl<'p, 'a> Matching<'p, 'a> {
         if count == 0 {
             return;
         }
-        let is_same = |world_rank: &dyn Fn(u32) -> Option<u32>, message: &Message| match message.peer {
-            _ if message.tag != wanted.tag => false,
-            Peer::Any => wanted.from.is_none(),
-            Peer::Rank(rank) => wanted.from.is_some() && world_rank(rank) == wanted.from,
-        };
+        let is_same = |end: &MessageEnd<'_>| end.peer.is_some() && Wanted::of(end) == wanted;
         let first = if sent { None } else { self.find((wanted.to, wanted.comm), false, matched, is_same) };
         let comm = self.processes.calls.comm(wanted.comm).to_string();
         let Wanted { from, to, tag, .. } = wanted;
@@ -400,18 +365,17 @@ impl<'p, 'a> Matching<'p, 'a> {
         (own, comm): (u32, CommId),
         sent: bool,
         mut nth: u64,
-        is_same: impl Fn(&dyn Fn(u32) -> Option<u32>, &Message) -> bool,
+        is_same: impl Fn(&MessageEnd<'_>) -> bool,
     ) -> Option<(usize, u64)> {
         if self.result.unmatched.len() >= MOST_LOCATED {
             return None;
         }
-        let Processes { fold, calls, communicators, .. } = self.processes;
+        let (fold, ends) = (self.processes.fold, self.message_ends);
         for &stream in self.streams_of.get(&own)? {
-            let world_rank = |rank| communicators.world_rank(stream, calls.comm(comm), rank);
             let weight = |symbol: Symbol| {
-                let Some(call) = calls.get(symbol).filter(|call| call.comm == comm) else { return 0 };
-                let messages = if sent { &call.sends } else { &call.receives };
-                messages.iter().filter(|message| is_same(&world_rank, message)).count() as u64
+                let call = ends.calls.get(symbol).filter(|call| call.comm == comm);
+                let messages = call.into_iter().flat_map(|call| ends.of_call(stream, call));
+                messages.filter(|end| end.is_send == sent && is_same(end)).count() as u64
             };
             match rank::nth(fold, fold.streams()[stream].root(), nth, weight) {
                 Ok(position) => return Some((stream, position)),
@@ -428,7 +392,8 @@ impl<'p, 'a> Matching<'p, 'a> {
         let mut hashes: HashMap<CommId, Vec<(u64, u64)>> = HashMap::new();
         for number in 0..self.result.table.channels.len() {
             let channel = &self.result.table.channels[number];
-            let ChannelKind::Collective { comm, .. } = channel.kind else { continue };
+            let ChannelKind::Collective(group) = channel.kind else { continue };
+            let comm = group.comm();
             if !hashes.contains_key(&comm) {
                 hashes.insert(comm, measure_rules(fold, &self.operation_hash(comm))?);
             }
@@ -450,11 +415,11 @@ impl<'p, 'a> Matching<'p, 'a> {
     fn idle_members(&self) -> HashMap<usize, Vec<usize>> {
         let Processes { calls, communicators, .. } = self.processes;
         let ids: HashMap<&str, CommId> = calls.comms().map(|(id, name)| (name, id)).collect();
-        let mut groups: HashMap<(CommId, Option<usize>), usize> = HashMap::new();
+        let mut groups: HashMap<Group, usize> = HashMap::new();
         let mut busy: HashSet<(usize, u32)> = HashSet::new();
         for (number, channel) in self.result.table.channels.iter().enumerate() {
-            let ChannelKind::Collective { comm, members } = channel.kind else { continue };
-            groups.insert((comm, members), number);
+            let ChannelKind::Collective(group) = channel.kind else { continue };
+            groups.insert(group, number);
             let ends = channel.ends.iter();
             busy.extend(ends.map(|&(_, stream, _)| (number, communicators.rank(stream as usize))));
         }
@@ -462,9 +427,9 @@ impl<'p, 'a> Matching<'p, 'a> {
         for stream in 0..self.processes.traces().len() {
             let world = communicators.members(stream, WORLD).is_none().then_some((WORLD, None));
             let others = communicators.of_stream(stream);
-            let others = others.map(|(comm, members)| (comm, Some(members.as_ptr() as usize)));
+            let others = others.map(|(comm, members)| (comm, Some(members)));
             for (comm, members) in world.into_iter().chain(others) {
-                let group = ids.get(comm).and_then(|&id| groups.get(&(id, members)));
+                let group = ids.get(comm).and_then(|&id| groups.get(&Group::new(id, members)));
                 let is_member = communicators.own_rank(stream, comm).is_some();
                 // Of the streams of a process one is enough.
                 if let Some(&group) = group

@@ -10,11 +10,12 @@
 //! for each event of the current stream, and that of the folder; the result is O(written
 //! events).
 
+use super::chosen::ChosenEvents;
 use super::tags::{TagUse, Tags};
 use crate::fold::Fold;
-use crate::mpi::{Call, Calls, Communicators};
+use crate::mpi::{Calls, Communicators, MessageEnds};
 use crate::parallel::parallel_map;
-use crate::questions::patterns::{EventChoice, FoldStream, KeptPositions, LoopCollapsed, MemoryBudget, Only};
+use crate::questions::patterns::{EventChoice, FoldStream, KeptPositions, LoopCollapsed, MemoryBudget};
 use crate::trace::{Alphabet, Name, Projection, Role};
 use crate::{Result, RuleId, StreamId, Symbol};
 use hashbrown::HashMap;
@@ -118,11 +119,10 @@ impl<'a> Processes<'a> {
     ) -> Result<Self> {
         let calls = Calls::of(fold.alphabet());
         let communicators = Communicators::of(fold);
-        let ignore = if calls.is_empty() { Vec::new() } else { choice.left_out.clone() };
-        let (alphabet, shown) =
-            Projection { ignore, ..Projection::default() }.of_alphabet(fold.alphabet())?;
+        let ChosenEvents { alphabet, forms: shown, taken } =
+            ChosenEvents::of(fold.alphabet(), &calls, choice)?;
         let tags = Tags::of(fold, &calls, &communicators, budget)?;
-        let kinds = Kinds::of(fold.alphabet(), &calls, choice);
+        let kinds = Kinds::of(fold.alphabet(), &calls, &taken);
         let mut distinct: Vec<(RuleId, Vec<(Symbol, TagUse)>)> = Vec::new();
         let mut numbers_of: HashMap<(RuleId, Vec<(Symbol, TagUse)>), usize> = HashMap::new();
         let mut trace_of = Vec::with_capacity(fold.streams().len());
@@ -161,7 +161,7 @@ impl<'a> Processes<'a> {
             alphabet,
             traces: trace_of.into_iter().map(|number| Arc::clone(&found[number])).collect(),
             stored: (0..streams.len()).filter(|&at| is_long(streams[at].root())).collect(),
-            taken: kinds.of.iter().map(|&kind| kind == Kind::Taken).collect(),
+            taken,
             functions: kinds.functions,
             numbers: kinds.numbers,
             all_events: choice.all_events,
@@ -202,6 +202,11 @@ impl<'a> Processes<'a> {
     /// The meanings of shown symbols.
     pub fn alphabet(&self) -> &Alphabet {
         &self.alphabet
+    }
+
+    /// The ends of the messages of every event.
+    pub(super) fn message_ends(&self) -> MessageEnds<'_> {
+        MessageEnds { calls: &self.calls, communicators: &self.communicators }
     }
 
     /// Which process each stream is.
@@ -255,24 +260,14 @@ struct Kinds {
 }
 
 impl Kinds {
-    fn of(alphabet: &Alphabet, calls: &Calls, choice: &EventChoice) -> Self {
+    fn of(alphabet: &Alphabet, calls: &Calls, taken: &[bool]) -> Self {
         let mut functions: Vec<String> = Vec::new();
         let mut numbers: HashMap<String, u32> = HashMap::new();
-        // A trace of something else than communication.
-        let all_events = choice.all_events || calls.is_empty();
-        let is_chosen = |call: &Call| match choice.only {
-            None => true,
-            Some(Only::Messages) => call.collective.is_none(),
-            Some(Only::Collectives) => call.collective.is_some(),
-        };
-        let mut kind = |symbol| {
-            match calls.get(symbol) {
-                _ if all_events => return Kind::Taken,
-                Some(call) => return if is_chosen(call) { Kind::Taken } else { Kind::LeftOut },
-                None => {}
-            }
+        let mut kind = |symbol: Symbol| {
             let meaning = alphabet.meaning(symbol);
             match meaning.role {
+                _ if taken[symbol.index()] => Kind::Taken,
+                _ if calls.get(symbol).is_some() => Kind::LeftOut,
                 Role::Enter => {
                     let name = match meaning.name {
                         Name::Text(text) => String::from_utf8_lossy(text).into_owned(),

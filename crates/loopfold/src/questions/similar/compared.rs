@@ -1,72 +1,39 @@
-//! Selects the events of a stream that are compared with a pattern.
+//! The events of a stream in the form in which they are compared with a pattern.
 //!
-//! In a trace with communication that is communication only, without the envelope of its
-//! messages: name, peer and communicator of sends, receives and collectives. In any other trace
-//! every event is compared as it is. Patterns that are known by name have nothing but sends,
-//! receives and the processes at their other ends. Time and memory are O(alphabet).
+//! By default that is communication without the envelope of its messages: name, peer and
+//! communicator of sends, receives and collectives, as in the list of patterns. In a trace
+//! without communication every event is compared as it is. Patterns that are known by name have
+//! nothing but sends, receives and the processes at their other ends. Time and memory are
+//! O(alphabet).
 
 use crate::fold::Fold;
-use crate::mpi::{Call, Calls, Channel, Communicators, Peer};
+use crate::mpi::{Calls, Channel, Communicators, MessageEnd, MessageEnds, Peer};
+use crate::questions::communication::ChosenEvents;
 use crate::questions::names::symbols_called;
-use crate::questions::patterns::ENVELOPE;
-use crate::trace::{Alphabet, Projection, Role};
-use crate::{Result, Symbol};
+use crate::questions::patterns::EventChoice;
+use crate::trace::{Alphabet, Role};
+use crate::{Result, StreamId, Symbol};
 use hashbrown::HashMap;
 
 /// The compared form of each event of a trace.
 #[derive(Clone, Debug)]
 pub struct Compared {
-    /// What is compared, as events of their own.
-    alphabet: Alphabet,
-    /// For each symbol of the trace.
+    chosen: ChosenEvents,
     symbols: Vec<Option<Symbol>>,
-    /// The same for all symbols of the trace, those included that are skipped.
-    renamed: Vec<Symbol>,
-    only_communication: bool,
 }
 
 impl Compared {
-    /// Communication without the envelope, where the trace has communication, else all
-    /// events as they are.
-    pub fn new(alphabet: &Alphabet) -> Result<Self> {
-        let calls = Calls::of(alphabet);
-        let is_communication = |&symbol: &Symbol| calls.get(symbol).is_some();
-        if !alphabet.symbols().any(|symbol| is_communication(&symbol)) {
-            return Self::with_all_events(alphabet, true);
-        }
-        let mut compared = Self::with_all_events(alphabet, false)?;
-        let passed_over = alphabet.symbols().filter(|symbol| !is_communication(symbol));
-        passed_over.for_each(|symbol| compared.symbols[symbol.index()] = None);
-        compared.only_communication = true;
-        Ok(compared)
-    }
-
-    /// All events, with or without the envelope of messages.
-    pub fn with_all_events(alphabet: &Alphabet, envelope: bool) -> Result<Self> {
-        let ignore = if envelope { Vec::new() } else { ENVELOPE.map(String::from).to_vec() };
-        let (alphabet, renamed) = Projection { ignore, ..Projection::default() }.of_alphabet(alphabet)?;
-        let symbols = renamed.iter().copied().map(Some).collect();
-        Ok(Self { alphabet, symbols, renamed, only_communication: false })
-    }
-
-    /// Communication with the envelope, where the trace has communication.
-    pub fn with_envelope(alphabet: &Alphabet) -> Result<Self> {
-        let mut compared = Self::new(alphabet)?;
-        let whole = Self::with_all_events(alphabet, true)?;
-        for (symbol, whole) in compared.symbols.iter_mut().zip(whole.symbols) {
-            *symbol = symbol.and(whole);
-        }
-        Ok(Self { alphabet: whole.alphabet, renamed: whole.renamed, ..compared })
+    /// The events that are chosen.
+    pub fn of(alphabet: &Alphabet, choice: &EventChoice) -> Result<Self> {
+        let chosen = ChosenEvents::of(alphabet, &Calls::of(alphabet), choice)?;
+        let forms = chosen.forms.iter().zip(&chosen.taken);
+        let symbols = forms.map(|(&form, taken)| taken.then_some(form)).collect();
+        Ok(Self { chosen, symbols })
     }
 
     /// What is compared, as events of their own.
     pub fn alphabet(&self) -> &Alphabet {
-        &self.alphabet
-    }
-
-    /// True if other events than those of communication are skipped.
-    pub fn only_communication(&self) -> bool {
-        self.only_communication
+        &self.chosen.alphabet
     }
 
     /// The compared form of each symbol of the trace. `None` if it is skipped.
@@ -77,21 +44,17 @@ impl Compared {
     /// The symbols that each word matches, by the names of events of the trace or of their
     /// compared form; `alphabet` is that of the trace. Skipped events do not match.
     pub fn called<W: AsRef<str>>(&self, alphabet: &Alphabet, words: &[W]) -> Vec<Vec<Symbol>> {
-        let mut is_compared = vec![false; self.alphabet.len()];
+        let mut is_compared = vec![false; self.alphabet().len()];
         self.symbols.iter().flatten().for_each(|symbol| is_compared[symbol.index()] = true);
-        let mut called = symbols_called(&self.alphabet, words);
+        let mut called = symbols_called(self.alphabet(), words);
         for (symbols, whole) in called.iter_mut().zip(symbols_called(alphabet, words)) {
-            symbols.extend(whole.iter().map(|symbol| self.renamed[symbol.index()]));
+            symbols.extend(whole.iter().map(|symbol| self.chosen.forms[symbol.index()]));
             symbols.retain(|symbol| is_compared[symbol.index()]);
             symbols.sort_unstable();
             symbols.dedup();
         }
         called
     }
-}
-
-fn has_peers(role: Role) -> bool {
-    matches!(role, Role::Send | Role::Receive | Role::Collective)
 }
 
 /// Sends and receives as symbols: what they are, and the process at the other end.
@@ -122,7 +85,7 @@ pub struct ProcessStreams<'a> {
     calls: Calls,
     communicators: Communicators,
     /// The first stream of each process.
-    streams: HashMap<u32, usize>,
+    streams: HashMap<u32, StreamId>,
 }
 
 impl<'a> ProcessStreams<'a> {
@@ -131,73 +94,69 @@ impl<'a> ProcessStreams<'a> {
         let calls = Calls::of(fold.alphabet());
         let communicators = Communicators::of(fold);
         let mut streams = HashMap::new();
-        for stream in 0..fold.streams().len() {
-            streams.entry(communicators.rank(stream)).or_insert(stream);
+        for stream in fold.stream_ids() {
+            streams.entry(communicators.rank(stream.index())).or_insert(stream);
         }
         Self { fold, calls, communicators, streams }
     }
 
     /// The stream of a process.
-    pub fn stream(&self, process: usize) -> Option<usize> {
+    pub fn stream(&self, process: usize) -> Option<StreamId> {
         self.streams.get(&u32::try_from(process).ok()?).copied()
     }
 
     /// The process that a stream is, if it is the first stream of it.
-    pub fn process(&self, stream: usize) -> Option<usize> {
-        let process = self.communicators.rank(stream) as usize;
+    pub fn process(&self, stream: StreamId) -> Option<usize> {
+        let process = self.communicators.rank(stream.index()) as usize;
         (self.stream(process) == Some(stream)).then_some(process)
     }
 
     /// What each symbol of the trace is compared as in one of its streams, when only roles
-    /// and peers count.
-    pub fn roles_and_peers(&self, stream: usize, numbers: &mut RolesAndPeers) -> Result<Vec<Option<Symbol>>> {
+    /// and peers count: the peer of its first message. A send without a receiver is no message.
+    pub fn roles_and_peers(
+        &self,
+        stream: StreamId,
+        numbers: &mut RolesAndPeers,
+    ) -> Result<Vec<Option<Symbol>>> {
         let alphabet = self.fold.alphabet();
-        let mut symbols = Vec::with_capacity(alphabet.len());
-        for symbol in alphabet.symbols() {
+        let compared = |symbol| {
             let role = alphabet.meaning(symbol).role;
-            let call = self.calls.get(symbol).filter(|_| has_peers(role));
-            symbols.push(match call {
-                Some(call)
-                    if role == Role::Collective || !(call.sends.is_empty() && call.receives.is_empty()) =>
-                {
-                    let peer = self.peer(stream, call).map(|peer| peer as usize);
-                    Some(numbers.symbol(role, peer)?)
+            let peer = match role {
+                Role::Collective => Some(None),
+                Role::Send | Role::Receive => {
+                    self.ends(stream, symbol).next().map(|end| self.peer(stream, &end))
                 }
-                // A send without a receiver is no message.
                 _ => None,
-            });
-        }
-        Ok(symbols)
+            };
+            peer.map(|peer| numbers.symbol(role, peer.map(|peer| peer as usize))).transpose()
+        };
+        alphabet.symbols().map(compared).collect()
     }
 
-    /// The process at the other end of the first message of a call.
-    fn peer(&self, stream: usize, call: &Call) -> Option<u32> {
-        match call.sends.first().or(call.receives.first())?.peer {
-            Peer::Rank(rank) => {
-                let comm = self.calls.comm(call.comm);
-                let rank = match self.communicators.members(stream, comm) {
-                    Some(_) => self.communicators.world_rank(stream, comm, rank)?,
-                    // The trace may have fewer streams than there were processes.
-                    None => rank,
-                };
-                Some(rank)
-            }
-            Peer::Any => None,
+    fn ends(&self, stream: StreamId, symbol: Symbol) -> impl Iterator<Item = MessageEnd<'_>> {
+        let ends = MessageEnds { calls: &self.calls, communicators: &self.communicators };
+        ends.of(stream.index(), symbol)
+    }
+
+    /// The process at the other end of a message.
+    fn peer(&self, stream: StreamId, end: &MessageEnd<'_>) -> Option<u32> {
+        let is_world = || self.communicators.members(stream.index(), self.calls.comm(end.comm)).is_none();
+        match end.message.peer {
+            // The trace may have fewer streams than there were processes.
+            Peer::Rank(rank) if end.peer.is_none() && is_world() => Some(rank),
+            _ => end.process(),
         }
     }
 
     /// The channel of the message that a symbol of a stream sends or receives, and whether it
     /// sends.
-    pub(super) fn message(&self, stream: usize, symbol: Symbol) -> Option<(Channel, bool)> {
-        let call = self.calls.get(symbol)?;
+    pub(super) fn message(&self, stream: StreamId, symbol: Symbol) -> Option<(Channel, bool)> {
         let is_send = match self.fold.alphabet().meaning(symbol).role {
             Role::Send => true,
             Role::Receive => false,
             _ => return None,
         };
-        let message = if is_send { call.sends.first()? } else { call.receives.first()? };
-        let (own, peer) = (self.communicators.rank(stream), self.peer(stream, call)?);
-        let (from, to) = if is_send { (own, peer) } else { (peer, own) };
-        Some((Channel { from, to, comm: call.comm, tag: Some(message.tag?) }, is_send))
+        let end = self.ends(stream, symbol).find(|end| end.is_send == is_send)?;
+        Some((end.exact_channel()?, is_send))
     }
 }

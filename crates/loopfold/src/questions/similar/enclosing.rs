@@ -4,6 +4,7 @@
 //! costs O(places in its stream) at most, and two look-ups of positions.
 
 use super::SimilarPlace;
+use crate::StreamId;
 use crate::questions::communication::{Processes, TracePatterns};
 use crate::questions::patterns::KeptPositions;
 
@@ -26,7 +27,8 @@ impl<'p, 'a> EnclosingPatterns<'p, 'a> {
 
     /// The number of the smallest pattern that a window of a stream lies in and that has more
     /// events. Returns `None` if there is none.
-    pub fn smallest_around(&self, stream: usize, window: SimilarPlace) -> Option<usize> {
+    pub fn smallest_around(&self, stream: StreamId, window: SimilarPlace) -> Option<usize> {
+        let stream = stream.index();
         let shown = self.processes.traces()[stream].shown();
         let index = |position| shown.index_at(self.positions.before(stream, position)?);
         let (first, last) = (index(window.start)? as u32, index(window.end)? as u32);

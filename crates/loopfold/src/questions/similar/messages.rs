@@ -29,11 +29,11 @@ impl MessagesInOrder {
     pub fn of(fold: &Fold, processes: &ProcessStreams<'_>) -> Result<Self> {
         let mut ends: HashMap<Channel, [Vec<End>; 2]> = HashMap::new();
         let mut count = 0;
-        for (stream, folded) in fold.streams().iter().enumerate() {
+        for stream in fold.stream_ids() {
             let Some(process) = processes.process(stream) else { continue };
             let symbols = fold.alphabet().symbols();
             let channels: Vec<_> = symbols.map(|symbol| processes.message(stream, symbol)).collect();
-            for (position, symbol) in (0u64..).zip(fold.unfold(folded.root())) {
+            for (position, symbol) in (0u64..).zip(fold.unfold(fold.stream(stream).root())) {
                 let Some((channel, is_send)) = channels[symbol.index()] else { continue };
                 ends.entry(channel).or_default()[usize::from(is_send)].push((process, position));
                 count += 1;

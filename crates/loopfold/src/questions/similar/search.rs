@@ -13,7 +13,7 @@ use super::{
 use crate::fold::Fold;
 use crate::mpi::KnownPattern;
 use crate::questions::communication::{FirstPlace, Part, Processes, TracePatterns};
-use crate::{Error, Result, RuleId, Symbol};
+use crate::{Error, Result, RuleId, StreamId, Symbol};
 use hashbrown::HashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -86,7 +86,7 @@ impl Default for Config {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SimilarFound {
     /// Streams and windows, as many as are kept.
-    pub matches: Vec<(usize, SimilarPlace)>,
+    pub matches: Vec<(StreamId, SimilarPlace)>,
     /// How many windows there are.
     pub count: u64,
     /// How many of them are the pattern itself.
@@ -110,14 +110,18 @@ pub struct JoinedOccurrences {
     pub order: Option<String>,
     /// How many events the pattern has, in all processes.
     pub pattern_events: u64,
-    /// Windows belong to processes of the pattern; these are their streams.
-    pub streams: Vec<usize>,
+    /// Windows belong to processes of the pattern; these are the streams of those that the
+    /// trace has.
+    pub streams: BTreeMap<usize, StreamId>,
     /// The occurrences.
     pub occurrences: Vec<SimilarOccurrence>,
 }
 
 /// More windows do not fit in memory together.
 const MOST_WINDOWS: usize = 1 << 24;
+
+/// No pattern has more processes; those between them take memory too.
+const MOST_PROCESSES: usize = 1 << 22;
 
 /// More events would take too long.
 const MOST_EVENTS: u64 = 1 << 40;
@@ -181,6 +185,7 @@ impl SimilarPattern {
 ///
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
+/// use loopfold::questions::patterns::EventChoice;
 /// use loopfold::questions::similar::{Compared, ComparedEvents, ProcessStreams, SimilarPattern, self, search_similar};
 /// use loopfold::trace::{Collector, Event, Sink};
 ///
@@ -190,7 +195,7 @@ impl SimilarPattern {
 ///     collector.push_event(stream, &Event::named(name))?;
 /// }
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
-/// let compared = Compared::new(fold.alphabet())?;
+/// let compared = Compared::of(fold.alphabet(), &EventChoice::default())?;
 /// let pattern = SimilarPattern::Everywhere(compared.called(fold.alphabet(), &["a", "b", "c", "d"]));
 /// let events = ComparedEvents::Fields(compared);
 /// let config = similar::Config::new();
@@ -234,7 +239,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// The compared form of each symbol in a stream.
-    fn compared(&self, stream: usize) -> Result<Vec<Option<Symbol>>> {
+    fn compared(&self, stream: StreamId) -> Result<Vec<Option<Symbol>>> {
         match self.events {
             ComparedEvents::Fields(compared) => Ok(compared.symbols().to_vec()),
             ComparedEvents::RolesAndPeers(numbers) => {
@@ -248,20 +253,21 @@ impl Search<'_> {
         let mut found = SimilarFound::default();
         // Equal streams are examined once.
         let mut known: HashMap<RuleId, SimilarFound> = HashMap::new();
-        for (stream, folded) in self.fold.streams().iter().enumerate() {
-            let one = match known.remove(&folded.root()) {
+        for stream in self.fold.stream_ids() {
+            let root = self.fold.stream(stream).root();
+            let one = match known.remove(&root) {
                 Some(one) => one,
                 None => self.in_stream(stream, &pattern)?,
             };
             found.add(stream, &one, self.config.keep);
-            known.insert(folded.root(), one);
+            known.insert(root, one);
         }
         Ok(found)
     }
 
-    fn in_stream(&self, stream: usize, pattern: &LikePattern) -> Result<SimilarFound> {
+    fn in_stream(&self, stream: StreamId, pattern: &LikePattern) -> Result<SimilarFound> {
         let compared = self.compared(stream)?;
-        let root = self.fold.streams()[stream].root();
+        let root = self.fold.stream(stream).root();
         let mut found = SimilarFound::default();
         found.filtered = find_similar(self.fold, root, &compared, pattern, &mut |place| {
             found.take(stream, place, self.config.keep);
@@ -271,6 +277,10 @@ impl Search<'_> {
     }
 
     fn in_processes(&mut self, variants: &[SimilarVariant]) -> Result<SimilarFound> {
+        let last = variants.iter().flat_map(|variant| variant.sequences.keys()).max().copied();
+        if let Some(last) = last.filter(|&last| last >= MOST_PROCESSES) {
+            return Err(Error::limit(format_args!("a pattern with the rank {last}; ranks are below 2^22")));
+        }
         let mut best: Option<(SimilarFound, Rank)> = None;
         let mut orders: Vec<(&str, usize)> = Vec::new();
         for variant in variants {
@@ -286,7 +296,6 @@ impl Search<'_> {
         let chosen = found.joined.as_ref().and_then(|joined| joined.order.as_deref());
         let others = orders.into_iter().filter(|&(order, count)| count > 0 && Some(order) != chosen);
         found.other_orders = others.map(|(order, count)| (order.to_string(), count)).collect();
-        let last = variants.iter().flat_map(|variant| variant.sequences.keys()).max();
         let all = 0..last.map_or(0, |last| last + 1);
         found.absent_processes = all.filter(|&process| self.processes.stream(process).is_none()).count();
         Ok(found)
@@ -296,19 +305,19 @@ impl Search<'_> {
         let processes = variant.sequences.keys().last().map_or(0, |last| last + 1);
         let mut windows = vec![Vec::new(); processes];
         let mut lengths = vec![0; processes];
-        let mut streams = vec![usize::MAX; processes];
+        let mut streams = BTreeMap::new();
         let mut found = SimilarFound::default();
         for (&process, sequence) in &variant.sequences {
             lengths[process] = sequence.len();
             let Some(stream) = self.processes.stream(process) else { continue };
-            streams[process] = stream;
+            streams.insert(process, stream);
             found.filtered.add(self.windows(stream, sequence, &mut windows[process])?);
             found.streams += u64::from(!windows[process].is_empty());
         }
         let mut events = 0;
-        for (process, places) in windows.iter().enumerate() {
-            for &place in places {
-                found.take(streams[process], place, self.config.keep);
+        for (&process, &stream) in &streams {
+            for &place in &windows[process] {
+                found.take(stream, place, self.config.keep);
                 events += (place.length - place.distance.min(place.length)) as u64;
             }
         }
@@ -331,7 +340,7 @@ impl Search<'_> {
     /// The windows of one process. A pattern of few events has fewer edits.
     fn windows(
         &self,
-        stream: usize,
+        stream: StreamId,
         sequence: &EventSequence,
         windows: &mut Vec<SimilarPlace>,
     ) -> Result<Filtered> {
@@ -339,7 +348,7 @@ impl Search<'_> {
         let edits = edits.min(sequence.len().saturating_sub(1));
         let pattern = LikePattern::of_events(sequence, Likeness { edits, ngram })?;
         let compared = self.compared(stream)?;
-        let root = self.fold.streams()[stream].root();
+        let root = self.fold.stream(stream).root();
         let filtered = find_similar(self.fold, root, &compared, &pattern, &mut |place| {
             windows.push(place);
             windows.len() <= MOST_WINDOWS
@@ -354,7 +363,7 @@ impl Search<'_> {
 }
 
 impl SimilarFound {
-    fn take(&mut self, stream: usize, place: SimilarPlace, keep: u64) {
+    fn take(&mut self, stream: StreamId, place: SimilarPlace, keep: u64) {
         if self.count < keep {
             self.matches.push((stream, place));
         }
@@ -363,7 +372,7 @@ impl SimilarFound {
     }
 
     /// Adds what was found in a stream.
-    fn add(&mut self, stream: usize, one: &Self, keep: u64) {
+    fn add(&mut self, stream: StreamId, one: &Self, keep: u64) {
         let room = usize::try_from(keep.saturating_sub(self.matches.len() as u64)).unwrap_or(usize::MAX);
         self.matches.extend(one.matches.iter().take(room).map(|&(_, place)| (stream, place)));
         self.count = self.count.saturating_add(one.count);

@@ -29,7 +29,7 @@ pub(super) struct Operation {
 }
 
 /// The operations on one communicator.
-pub(super) struct Group {
+pub(super) struct Operations {
     /// How many members have a stream.
     size: usize,
     /// Whether others have none.
@@ -56,7 +56,7 @@ pub(super) struct Complete {
     pub(super) members: Vec<Member>,
 }
 
-impl Group {
+impl Operations {
     /// Of so many members, of which so many have a stream.
     pub(super) fn new(members: usize, size: usize) -> Self {
         Self { size, is_partial: size < members, done: HashMap::default(), open: VecDeque::new(), first: 0 }

@@ -80,7 +80,7 @@ mod walk;
 pub use clocks::{ClockViolation, Offsets};
 pub use tally::{Pair, PlaceWaits, RankWaits, Sum, WorstIteration};
 
-use crate::mpi::{Calls, Communicators};
+use crate::mpi::{Calls, Communicators, MessageEnds};
 use crate::questions::patterns::ENVELOPE;
 use crate::trace::{Alphabet, Projection};
 use crate::{Error, Fold, Result, StreamId};
@@ -277,7 +277,8 @@ impl Waits {
         let communicators = Communicators::of(fold);
         let symbols = Symbols::of(fold.alphabet(), &calls);
         let (alphabet, shown) = places_alphabet(fold)?;
-        let replay = |clocks| Replay::new(fold, &calls, &communicators, &symbols, clocks, config)?.run();
+        let message_ends = MessageEnds { calls: &calls, communicators: &communicators };
+        let replay = |clocks| Replay::new(fold, message_ends, &symbols, clocks, config)?.run();
         let clocks = match config.correct_clocks {
             true => replay(Clocks::measuring())?.clocks.corrected(),
             false => Clocks::default(),

@@ -6,12 +6,12 @@
 //! event says of channels and communicators is resolved once for each stream and symbol.
 
 use super::clocks::Clocks;
-use super::collective::{Group, Member, Operation};
+use super::collective::{Member, Operation, Operations};
 use super::kinds::{Communication, Completes, Kind, Symbols};
 use super::tally::{Tally, Wait};
 use super::walk::{Seen, Site, Walk};
 use super::{BackwardTimes, Class, Config, LeftOut};
-use crate::mpi::{Call, Calls, CommId, Communicators, Message, Peer};
+use crate::mpi::{Call, Channel, CommId, Group, MessageEnds, Peer};
 use crate::{Error, Fold, Result, StreamId, Symbol};
 use hashbrown::{HashMap, HashSet};
 use std::cmp::Reverse;
@@ -47,10 +47,9 @@ pub(super) struct Done {
     pub(super) left_out: LeftOut,
 }
 
-/// Messages that are received in the order in which they are sent.
-struct Channel {
-    from: u32,
-    to: u32,
+/// The messages of a channel whose other end did not come yet.
+struct InFlight {
+    channel: Channel,
     /// Sends without a receive so far, or receives without a send.
     ends: VecDeque<End>,
     are_sends: bool,
@@ -94,10 +93,16 @@ enum Request {
 }
 
 /// What the events of a symbol do in a stream.
+#[derive(Default)]
 struct Plan {
+    /// The channels of messages; nothing if the other end is not known.
     receives: Vec<Option<u32>>,
     sends: Vec<Option<u32>>,
-    /// The group, the operation and the own rank.
+    /// How many of these have an unknown sender.
+    unknown_senders: u64,
+    /// How many of these are of a process that has no stream.
+    absent: u64,
+    /// The communicator, the operation and the own rank.
     collective: Option<(u32, Operation, u32)>,
 }
 
@@ -116,17 +121,15 @@ struct Stream<'a> {
 }
 
 pub(super) struct Replay<'a> {
-    calls: &'a Calls,
-    communicators: &'a Communicators,
+    message_ends: MessageEnds<'a>,
     symbols: &'a Symbols,
     /// Which processes have a stream.
     present: HashSet<u32>,
     streams: Vec<Stream<'a>>,
-    channels: Vec<Channel>,
-    channel_numbers: HashMap<(u32, u32, u32, i64), u32>,
-    groups: Vec<Group>,
-    /// By name and list of members: equal lists are the same one.
-    group_numbers: HashMap<(CommId, Option<*const u32>), u32>,
+    channels: Vec<InFlight>,
+    channel_numbers: HashMap<(Group, Channel), u32>,
+    groups: Vec<Operations>,
+    group_numbers: HashMap<Group, u32>,
     events: Slab<Event>,
     requests: Slab<Request>,
     /// For each process, how many messages to it are sent and their receives did not come yet.
@@ -140,21 +143,19 @@ pub(super) struct Replay<'a> {
 impl<'a> Replay<'a> {
     pub(super) fn new(
         fold: &'a Fold,
-        calls: &'a Calls,
-        communicators: &'a Communicators,
+        message_ends: MessageEnds<'a>,
         symbols: &'a Symbols,
         clocks: Clocks,
         config: &Config,
     ) -> Result<Self> {
         let stream = |(index, id): (usize, StreamId)| {
-            let rank = communicators.rank(index);
+            let rank = message_ends.communicators.rank(index);
             let walk = Walk::new(fold, id, clocks.offset(rank));
             Stream::new(id, rank, walk)
         };
         let streams: Vec<Stream<'a>> = fold.stream_ids().enumerate().map(stream).collect();
         Ok(Self {
-            calls,
-            communicators,
+            message_ends,
             symbols,
             present: streams
                 .iter()
@@ -297,7 +298,7 @@ impl<'a> Replay<'a> {
     fn meet(&mut self, channel: Option<u32>, is_send: bool, end: End) -> Result<()> {
         let Some(number) = channel else { return self.arrive(end.party, None) };
         let channel = &mut self.channels[number as usize];
-        let (from, to) = (channel.from, channel.to);
+        let Channel { from, to, .. } = channel.channel;
         if channel.are_sends == is_send || channel.ends.is_empty() {
             channel.are_sends = is_send;
             channel.ends.push_back(end);
@@ -459,43 +460,29 @@ impl<'a> Replay<'a> {
             self.streams[stream].plans.insert(symbol, Rc::clone(&plan));
             plan
         });
-        self.count_unknown(&plan, symbol);
+        self.done.left_out.unknown_senders += plan.unknown_senders;
+        self.done.left_out.absent += plan.absent;
         plan
     }
 
-    /// Counts the messages whose other end is not known.
-    fn count_unknown(&mut self, plan: &Plan, symbol: Symbol) {
-        if plan.receives.iter().chain(&plan.sends).all(Option::is_some) {
-            return;
-        }
-        let Some(call) = self.calls.get(symbol) else { return };
-        for (message, channel) in call.receives.iter().zip(&plan.receives) {
-            match (channel, message.peer, message.tag) {
-                (Some(_), ..) => {}
-                (None, Peer::Any, _) | (None, _, None) => self.done.left_out.unknown_senders += 1,
-                (None, ..) => self.done.left_out.absent += 1,
-            }
-        }
-        self.done.left_out.absent += plan.sends.iter().filter(|channel| channel.is_none()).count() as u64;
-    }
-
     fn new_plan(&mut self, stream: usize, symbol: Symbol) -> Plan {
-        let none = Plan { receives: Vec::new(), sends: Vec::new(), collective: None };
-        let Some(call) = self.calls.get(symbol) else { return none };
-        let rank = self.streams[stream].rank;
-        let mut channel = |message: &Message, is_send| {
-            let (Peer::Rank(peer), Some(tag)) = (message.peer, message.tag) else { return None };
-            let comm = self.calls.comm(call.comm);
-            let peer = self.communicators.world_rank(stream, comm, peer);
-            let peer = peer.filter(|peer| self.present.contains(peer))?;
-            let (from, to) = if is_send { (rank, peer) } else { (peer, rank) };
-            let group = self.group(stream, call.comm);
-            Some(self.channel(group, from, to, tag))
-        };
-        let receives = call.receives.iter().map(|message| channel(message, false)).collect();
-        let sends = call.sends.iter().map(|message| channel(message, true)).collect();
-        let collective = call.collective.and_then(|root| self.operation(stream, symbol, call, root));
-        Plan { receives, sends, collective }
+        let mut plan = Plan::default();
+        let Some(call) = self.message_ends.calls.get(symbol) else { return plan };
+        let group = self.message_ends.group(stream, call.comm);
+        for end in self.message_ends.of_call(stream, call) {
+            let is_present = end.process().is_some_and(|process| self.present.contains(&process));
+            let channel = end.exact_channel().filter(|_| is_present);
+            let channel = channel.map(|channel| self.channel(group, channel));
+            let is_open = end.message.peer == Peer::Any || end.message.tag.is_none();
+            match channel {
+                Some(_) => {}
+                None if is_open && !end.is_send => plan.unknown_senders += 1,
+                None => plan.absent += 1,
+            }
+            (if end.is_send { &mut plan.sends } else { &mut plan.receives }).push(channel);
+        }
+        plan.collective = call.collective.and_then(|root| self.operation(stream, symbol, call, root));
+        plan
     }
 
     fn operation(
@@ -506,41 +493,44 @@ impl<'a> Replay<'a> {
         root: Option<i64>,
     ) -> Option<(u32, Operation, u32)> {
         let Kind::Communicates(kind) = &self.symbols.kinds[symbol.index()] else { return None };
-        let comm = self.calls.comm(call.comm);
-        let own = self.communicators.own_rank(stream, comm)?;
+        let MessageEnds { calls, communicators } = self.message_ends;
+        let comm = calls.comm(call.comm);
+        let own = communicators.own_rank(stream, comm)?;
         let root = root.and_then(|root| u32::try_from(root).ok());
-        let root = root.and_then(|root| self.communicators.world_rank(stream, comm, root));
+        let root = root.and_then(|root| communicators.world_rank(stream, comm, root));
         let group = self.group(stream, call.comm);
         Some((group, Operation { shape: kind.shape, root }, own))
     }
 
-    fn channel(&mut self, group: u32, from: u32, to: u32, tag: i64) -> u32 {
+    fn channel(&mut self, group: Group, channel: Channel) -> u32 {
         let next = self.channels.len() as u32;
-        let number = *self.channel_numbers.entry((group, from, to, tag)).or_insert(next);
+        let number = *self.channel_numbers.entry((group, channel)).or_insert(next);
         if number == next {
-            self.channels.push(Channel { from, to, ends: VecDeque::new(), are_sends: true });
+            self.channels.push(InFlight { channel, ends: VecDeque::new(), are_sends: true });
         }
         number
     }
 
     fn group(&mut self, stream: usize, comm: CommId) -> u32 {
-        let name = self.calls.comm(comm);
-        let members = self.communicators.members(stream, name);
-        let next = self.groups.len() as u32;
-        let key = (comm, members.map(<[u32]>::as_ptr));
-        if let Some(&known) = self.group_numbers.get(&key) {
+        let group = self.message_ends.group(stream, comm);
+        if let Some(&known) = self.group_numbers.get(&group) {
             return known;
         }
-        let world = self.communicators.comm_size(stream, name);
-        let (all, present) = match members {
+        let MessageEnds { calls, communicators } = self.message_ends;
+        let comm = calls.comm(comm);
+        let (all, present) = match communicators.members(stream, comm) {
             Some(members) => {
                 let distinct: HashSet<u32> = members.iter().copied().collect();
                 (distinct.len(), distinct.intersection(&self.present).count())
             }
-            None => (world as usize, self.present.iter().filter(|&&rank| rank < world).count()),
+            None => {
+                let world = communicators.comm_size(stream, comm);
+                (world as usize, self.present.iter().filter(|&&rank| rank < world).count())
+            }
         };
-        self.group_numbers.insert(key, next);
-        self.groups.push(Group::new(all, present));
+        let next = self.groups.len() as u32;
+        self.group_numbers.insert(group, next);
+        self.groups.push(Operations::new(all, present));
         next
     }
 
@@ -557,7 +547,7 @@ impl<'a> Replay<'a> {
             };
             *count += channel.ends.len() as u64;
         }
-        done.left_out.incomplete = groups.iter().map(Group::incomplete).sum();
+        done.left_out.incomplete = groups.iter().map(Operations::incomplete).sum();
         for stream in &streams {
             let time = stream.span.map_or(0, |(first, last)| last.abs_diff(first));
             done.total = done.total.saturating_add(time);

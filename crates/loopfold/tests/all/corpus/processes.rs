@@ -20,7 +20,7 @@ use loopfold_testing::mpi::{self, Call};
 
 /// The windows of all streams that are like four events from the middle of each.
 pub(super) fn similar_windows(Folded { trace, fold, .. }: &Folded<'_>) {
-    let compared = Compared::new(fold.alphabet()).unwrap();
+    let compared = Compared::of(fold.alphabet(), &EventChoice::default()).unwrap();
     let as_compared = |symbol: &Symbol| compared.symbols()[symbol.index()];
     // The events that are compared, with their positions.
     let streams: Vec<Vec<(usize, Symbol)>> = trace
@@ -53,7 +53,7 @@ pub(super) fn similar_windows(Folded { trace, fold, .. }: &Folded<'_>) {
             }
             let windows = found.matches.iter().map(|&(stream, at)| {
                 assert!(at.start <= at.end);
-                (stream, at.start, at.end, at.length, at.distance)
+                (stream.index(), at.start, at.end, at.length, at.distance)
             });
             assert_eq!(windows.collect::<Vec<_>>(), expected);
             assert_eq!(found.count, expected.len() as u64);
