@@ -24,7 +24,11 @@ exchange messages are one occurrence.";
 )]
 #[command(after_long_help = SIMILAR_HELP)]
 #[command(mut_arg("inputs", |inputs| with_query(inputs, "PATTERN", EVENTS_HELP)))]
-#[command(mut_arg("top", Top::of("places with --all or --json", "1000000")))]
+#[command(mut_arg("top", |top| {
+    top.help("Show this many places; 0 shows all, and by default --all and --json show 1,000,000")
+        .default_value("20")
+        .default_value_ifs([("all", "true", "1000000"), ("json", "true", "1000000")])
+}))]
 pub(crate) struct SimilarArgs {
     /// Read the pattern from this file
     ///

@@ -41,6 +41,9 @@ fn figure_6() {
     assert!(text.contains("t.txt, events 7 to 12: 1 edit\n"), "{text}");
     let all = run(&["similar", &trace, "a b c d e f", "--all"]).ok().text();
     assert_eq!(all, "t.txt\t7\t12\t6\t1\nt.txt\t15\t20\t6\t1\nt.txt\t23\t28\t6\t0\n");
+    let some = run(&["similar", &trace, "a b c d e f", "--top", "2"]).ok().text();
+    assert_eq!(some.lines().filter(|line| line.contains(", events ")).count(), 2, "{some}");
+    assert!(some.contains("more (--top 0 shows all)"), "{some}");
     let some = run(&["similar", &trace, "a b c d e f", "--json", "--top", "2"]).ok().json();
     assert_eq!((some["matches"].as_array().unwrap().len(), &some["left_out"]), (2, &json!(1)));
 }

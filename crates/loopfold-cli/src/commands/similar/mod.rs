@@ -47,11 +47,16 @@ pub(super) fn run(arguments: &SimilarArgs) -> Result<Outcome> {
     Ok(super::find::outcome(is_found))
 }
 
+/// Windows that are kept, though fewer are shown.
+const KEPT: u64 = 1_000_000;
+
 fn config(arguments: &SimilarArgs) -> Result<similar::Config> {
+    let shown = arguments.top.limit(u64::MAX);
+    let kept = if arguments.all || arguments.json.on { shown } else { shown.max(KEPT) };
     Ok(similar::Config::new()
         .likeness(Likeness { edits: arguments.edits, ngram: arguments.ngram })
         .max_error(share(&arguments.max_error)?)
-        .keep(arguments.top.limit(u64::MAX)))
+        .keep(kept))
 }
 
 /// Which events are compared, and are in the list of `patterns`.

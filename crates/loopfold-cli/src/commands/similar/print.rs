@@ -1,7 +1,7 @@
 //! Prints windows and occurrences that are similar to a pattern.
 
 use super::pattern::Asked;
-use crate::args::SimilarArgs;
+use crate::args::{SimilarArgs, Top};
 use crate::show;
 use anyhow::Result;
 use loopfold::questions::similar::{
@@ -9,9 +9,6 @@ use loopfold::questions::similar::{
 };
 use loopfold::{Fold, StreamId};
 use std::io::{BufWriter, Write};
-
-/// Shown on a terminal, unless all are asked for.
-const TOP: usize = 20;
 
 /// Whether it is printed in which larger patterns windows lie: in JSON, and in the text for
 /// patterns of one stream.
@@ -77,17 +74,17 @@ fn print_text(
     let share = found.filtered.verified as f64 / (found.filtered.places.max(1)) as f64;
     writeln!(out, "compared  {} of {} places", show::percent(share), show::count(found.filtered.places))?;
     if let Some(joined) = &found.joined {
-        return print_joined(out, fold, joined);
+        return print_joined(out, fold, joined, arguments.top);
     }
     if !found.matches.is_empty() {
         writeln!(out)?;
     }
-    for &(stream, place) in found.matches.iter().take(TOP) {
+    for &(stream, place) in found.matches.iter().take(arguments.top.most()) {
         let within = larger.and_then(|larger| larger.smallest_around(stream, place));
         let within = within.map_or(String::new(), |number| format!(", within pattern {number}"));
         writeln!(out, "{}{within}", line(fold, stream, place))?;
     }
-    more(out, found.count.saturating_sub(TOP as u64), "--all shows them")
+    more(out, found.count - arguments.top.limit(found.count), "--top 0 shows all")
 }
 
 fn line(fold: &Fold, stream: StreamId, place: SimilarPlace) -> String {
@@ -100,7 +97,7 @@ fn edits(distance: u64) -> String {
     if distance == 0 { "the same".to_string() } else { show::plural(distance, "edit") }
 }
 
-fn print_joined(out: &mut impl Write, fold: &Fold, joined: &JoinedOccurrences) -> Result<()> {
+fn print_joined(out: &mut impl Write, fold: &Fold, joined: &JoinedOccurrences, top: Top) -> Result<()> {
     let exact = joined.occurrences.iter().filter(|occurrence| occurrence.distance == 0).count();
     let count = joined.occurrences.len();
     let same = if count > 0 { format!(", {} the same", show::count(exact as u64)) } else { String::new() };
@@ -108,7 +105,7 @@ fn print_joined(out: &mut impl Write, fold: &Fold, joined: &JoinedOccurrences) -
     if count > 0 {
         writeln!(out)?;
     }
-    for occurrence in joined.occurrences.iter().take(TOP) {
+    for occurrence in joined.occurrences.iter().take(top.most()) {
         let SimilarOccurrence { windows, distance, error } = occurrence;
         let Some(&(process, first)) = windows.first() else { continue };
         let stream = show::plain(fold.stream(joined.streams[&process]).title());
@@ -121,7 +118,7 @@ fn print_joined(out: &mut impl Write, fold: &Fold, joined: &JoinedOccurrences) -
             edits(*distance)
         )?;
     }
-    more(out, count.saturating_sub(TOP) as u64, "--json has them")
+    more(out, count as u64 - top.limit(count as u64), "--top 0 shows all")
 }
 
 fn more(out: &mut impl Write, left_out: u64, how: &str) -> Result<()> {
