@@ -81,6 +81,8 @@ fn is_complete(table: &ChannelTable, channel: &ChannelEnds) -> bool {
 struct Places {
     /// By indices of the nest, the shortest first: how often each occurs, and its positions.
     holders: Holders<(u64, Stretch)>,
+    /// How often each occurs, once more: that is looked at far more often than the rest.
+    counts: Vec<u64>,
     is_used: Vec<bool>,
     by_bounds: HashMap<(u32, u32), u32, foldhash::fast::RandomState>,
     /// For each event of the nest the end of what goes furthest: of a place or a loop that begins
@@ -109,7 +111,8 @@ impl Places {
         let bounds = holders.all().iter().map(|&(start, end, _)| (start, end));
         let by_bounds = bounds.zip(0..).collect();
         let furthest = furthest(nest, &holders);
-        Self { is_used: vec![false; holders.all().len()], by_bounds, holders, furthest }
+        let counts = holders.all().iter().map(|&(_, _, (count, _))| count).collect();
+        Self { counts, is_used: vec![false; holders.all().len()], by_bounds, holders, furthest }
     }
 }
 
@@ -243,10 +246,10 @@ impl<'p> Search<'p, '_> {
     fn place_around(&self, stream: u32, index: u32, count: Option<u64>) -> Option<(u32, u32, Stretch)> {
         let count = count?;
         let places = &self.places[stream as usize];
-        let holding = places.holders.of(index as usize).iter().rev().take(MOST_SEEN);
-        let all = holding.map(|&place| places.holders.all()[place as usize]);
-        let mut fitting = all.filter(|&(_, _, (other, _))| other == count);
-        fitting.next().map(|(start, end, (_, stretch))| (start, end, stretch))
+        let mut holding = places.holders.of(index as usize).iter().rev().take(MOST_SEEN);
+        let fitting = holding.find(|&&place| places.counts[place as usize] == count)?;
+        let (start, end, (_, stretch)) = places.holders.all()[*fitting as usize];
+        Some((start, end, stretch))
     }
 
     /// Whether a family lies in the same joint iteration, and cuts through nothing.
@@ -478,9 +481,11 @@ impl<'s, 'p> Closure<'s, 'p> {
         let trace = &self.search.processes.traces()[stream as usize];
         let nest = trace.nest();
         let of_stream = &self.search.table.streams[stream as usize];
-        let pieces = nest.pieces(start, end);
-        let mut numbers: Vec<u32> =
-            nest.indices(&pieces).flat_map(|index| of_stream.of_kind(trace.kind(index))).copied().collect();
+        let of_index = |index: usize| of_stream.of_kind(trace.kind(index)).iter().copied();
+        let mut numbers: Vec<u32> = match nest.flat_range(start, end) {
+            Some(range) => range.flat_map(of_index).collect(),
+            None => nest.indices(&nest.pieces(start, end)).flat_map(of_index).collect(),
+        };
         numbers.sort_unstable();
         numbers.dedup();
         let (first, behind) = (nest.locate(start), nest.locate(end));
