@@ -9,7 +9,7 @@
 //! received from anyone comes from a *pool*, a channel with several senders.
 //!
 //! Both look-ups work on loops, without their iterations: O(log² n). Building takes O(written
-//! events × depth of loops); memory is 12 bytes for each written end of a message, and 16 for
+//! events × depth of loops); memory is 12 bytes for each written end of a message, and 40 for
 //! each channel of each loop.
 
 use super::processes::{EventKind, ProcessTrace, Processes};
@@ -70,6 +70,19 @@ impl ChannelEnds {
     }
 }
 
+/// The messages of an end in a loop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LoopMessages {
+    /// The loop, by its index.
+    pub(super) found: u32,
+    /// Where its messages begin among those of the end.
+    slot: u32,
+    /// How many are in one iteration.
+    pub(super) each: u64,
+    /// How many come before the first execution of the loop.
+    pub(super) before: u64,
+}
+
 /// One end of a channel in a stream.
 #[derive(Clone, Debug)]
 pub(super) struct End {
@@ -80,15 +93,15 @@ pub(super) struct End {
     at: Vec<u32>,
     /// How many messages come before the first occurrence of each.
     before: Vec<u64>,
-    /// How many are in one iteration of each loop that has any, by the loops' indices.
-    each: Vec<(u32, u64)>,
+    /// The loops that have any, by their indices.
+    loops: Vec<LoopMessages>,
     /// How many messages there are.
     pub(super) total: u64,
 }
 
 impl End {
     fn new(channel: u32, side: Side) -> Self {
-        Self { channel, side, at: Vec::new(), before: Vec::new(), each: Vec::new(), total: 0 }
+        Self { channel, side, at: Vec::new(), before: Vec::new(), loops: Vec::new(), total: 0 }
     }
 
     /// The messages of first occurrences of events: the events' indices, and the numbers of the
@@ -99,14 +112,29 @@ impl End {
 
     /// How many messages one iteration of a loop has.
     pub(super) fn each(&self, found: usize) -> u64 {
-        let found = self.each.binary_search_by_key(&(found as u32), |&(known, _)| known);
-        found.map_or(0, |at| self.each[at].1)
+        self.in_loop(found).map_or(0, |messages| messages.each)
     }
 
-    /// How many messages come before the first execution of a loop that has some.
-    fn before_loop(&self, nest: &LoopCollapsed, found: usize) -> u64 {
-        let first = self.at.partition_point(|&index| index < nest.loops()[found].start);
-        self.before.get(first).copied().unwrap_or(self.total)
+    /// The messages in a loop. Returns `None` if it has none.
+    pub(super) fn in_loop(&self, found: usize) -> Option<&LoopMessages> {
+        let at = self.loops.binary_search_by_key(&(found as u32), |messages| messages.found);
+        at.ok().map(|at| &self.loops[at])
+    }
+
+    /// The loop that has these messages in its first execution, and no others: so many, from the
+    /// one of this number on. There is one at most, as a loop around it has more.
+    pub(super) fn loop_with(&self, nest: &LoopCollapsed, first: u64, count: u128) -> Option<&LoopMessages> {
+        let from = self.loops.partition_point(|messages| messages.before < first);
+        let beginning = self.loops[from..].iter().take_while(|messages| messages.before == first);
+        let all = |messages: &LoopMessages| {
+            u128::from(messages.each) * u128::from(nest.loops()[messages.found as usize].times)
+        };
+        { beginning }.find(|messages| all(messages) == count)
+    }
+
+    /// The events of the messages in one iteration of a loop in which none is, by their indices.
+    pub(super) fn in_flat_loop(&self, messages: &LoopMessages) -> &[u32] {
+        &self.at[messages.slot as usize..messages.slot as usize + messages.each as usize]
     }
 
     /// How many messages come before what is located.
@@ -115,13 +143,13 @@ impl End {
         let before = last.checked_sub(1).map_or(0, |last| {
             let around = nest.around(self.at[last] as usize);
             let ended = around.take_while(|&found| nest.loops()[found].end as usize <= located.index);
-            match ended.last() {
-                Some(found) => self.before_loop(nest, found) + self.each(found) * nest.loops()[found].times,
+            match ended.last().and_then(|found| Some((found, self.in_loop(found)?))) {
+                Some((found, messages)) => messages.before + messages.each * nest.loops()[found].times,
                 None => self.before[last] + 1,
             }
         });
-        let iterations = located.around.iter().map(|instance| instance.iteration * self.each(instance.found));
-        before + iterations.sum::<u64>()
+        let later = located.around.iter().filter(|instance| instance.iteration > 0);
+        before + later.map(|instance| instance.iteration * self.each(instance.found)).sum::<u64>()
     }
 
     /// The position of the n-th message. Returns `None` if there are fewer.
@@ -136,11 +164,13 @@ impl End {
             // Behind the first iteration of a loop it is what it would be in the first; the
             // outermost loop comes last.
             let later = nest.around(index).filter_map(|found| {
-                let (before, each) = (self.before_loop(nest, found), self.each(found));
-                (nth - before >= each).then_some((before, each, nest.body_events(found)))
+                let messages = self.in_loop(found)?;
+                (nth - messages.before >= messages.each).then_some(messages)
             });
-            let Some((before, each, body)) = later.last() else { return Some(nest.position(index) + shift) };
-            shift += (nth - before) / each * body;
+            let Some(&LoopMessages { found, each, before, .. }) = later.last() else {
+                return Some(nest.position(index) + shift);
+            };
+            shift += (nth - before) / each * nest.body_events(found as usize);
             nth = before + (nth - before) % each;
         }
     }
@@ -323,9 +353,17 @@ struct StreamBuilding {
 /// A loop whose end is not reached.
 struct OpenLoop {
     found: u32,
-    /// The ends with messages in it: how many messages came before it, and the loop in which
-    /// they were known to have some before.
-    ends: Vec<(u32, u64, u32)>,
+    ends: Vec<OpenEnd>,
+}
+
+/// An end with messages in an open loop.
+struct OpenEnd {
+    number: u32,
+    /// How many messages came before the loop, and how many written ones.
+    before: u64,
+    slot: u32,
+    /// The loop in which it was known to have some before.
+    noted: u32,
 }
 
 /// No loop.
@@ -358,7 +396,8 @@ impl StreamBuilding {
             building.close(nest);
         }
         for end in &mut building.ends {
-            end.each.sort_unstable();
+            end.loops.sort_unstable_by_key(|messages| messages.found);
+            end.loops.shrink_to_fit();
             end.at.shrink_to_fit();
             end.before.shrink_to_fit();
         }
@@ -370,7 +409,8 @@ impl StreamBuilding {
         if let Some(open) = self.open.last_mut() {
             let noted = &mut self.noted_in[number as usize];
             if *noted != open.found {
-                open.ends.push((number, end.total, *noted));
+                let slot = end.at.len() as u32;
+                open.ends.push(OpenEnd { number, before: end.total, slot, noted: *noted });
                 *noted = open.found;
             }
         }
@@ -382,17 +422,17 @@ impl StreamBuilding {
     fn close(&mut self, nest: &LoopCollapsed) {
         let Some(OpenLoop { found, ends }) = self.open.pop() else { return };
         let more = nest.loops()[found as usize].times - 1;
-        for (number, before, noted) in ends {
+        for OpenEnd { number, before, slot, noted } in ends {
             let end = &mut self.ends[number as usize];
             let each = end.total - before;
-            end.each.push((found, each));
+            end.loops.push(LoopMessages { found, slot, each, before });
             self.of_loop[found as usize].push((number, each));
             end.total = end.total.saturating_add(each.saturating_mul(more));
             self.noted_in[number as usize] = noted;
             if let Some(outer) = self.open.last_mut()
                 && noted != outer.found
             {
-                outer.ends.push((number, before, noted));
+                outer.ends.push(OpenEnd { number, before, slot, noted });
                 self.noted_in[number as usize] = outer.found;
             }
         }

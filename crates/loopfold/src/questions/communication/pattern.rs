@@ -6,6 +6,7 @@
 use super::processes::Processes;
 use crate::{StreamId, Symbol};
 use hashbrown::HashMap;
+use std::ops::Range;
 
 /// A stretch of a stream, by positions among the events that are examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,9 +58,13 @@ impl Occurrence {
     /// Puts the parts in the order of ranks: topologies are those of ranks, in whichever order
     /// their streams come.
     fn sort_by_rank(&mut self, processes: &Processes<'_>) {
+        let rank = |part: &Part| (processes.communicators.rank(part.stream.index()), *part);
+        if self.parts.is_sorted_by_key(rank) {
+            return;
+        }
         let mut both: Vec<(Part, u64)> =
             self.parts.iter().copied().zip(self.periods.iter().copied()).collect();
-        both.sort_unstable_by_key(|&(part, _)| (processes.communicators.rank(part.stream.index()), part));
+        both.sort_unstable_by_key(|(part, _)| rank(part));
         (self.parts, self.periods) = both.into_iter().unzip();
     }
 }
@@ -120,13 +125,20 @@ pub(super) struct Distinct {
 }
 
 impl Distinct {
-    pub(super) fn add(&mut self, processes: &Processes<'_>, mut occurrence: Occurrence) {
-        occurrence.sort_by_rank(processes);
+    /// Adds an occurrence. `known` are the symbols of what is shown that its parts are, where
+    /// that is known.
+    pub(super) fn add(
+        &mut self,
+        processes: &Processes<'_>,
+        mut occurrence: Occurrence,
+        known: &[Option<Range<usize>>],
+    ) {
         let mut content = Vec::with_capacity(occurrence.parts.len());
-        for part in &occurrence.parts {
+        for (index, part) in occurrence.parts.iter().enumerate() {
             let shown = processes.traces()[part.stream.index()].shown();
             let next = self.sequences.len() as u32;
-            let number = match shown.flat_range(part.start, part.end) {
+            let known = known.get(index).cloned().flatten();
+            let number = match known.or_else(|| shown.flat_range(part.start, part.end)) {
                 Some(range) => *self.sequences.entry_ref(&shown.symbols()[range]).or_insert(next),
                 None => {
                     let symbols = shown.symbols_of(&shown.pieces(part.start, part.end));
@@ -135,6 +147,8 @@ impl Distinct {
             };
             content.push((part.stream, number));
         }
+        occurrence.sort_by_rank(processes);
+        content.sort_unstable();
         let next = self.occurrences.len();
         let pattern = *self.by_content.entry(content).or_insert(next);
         if pattern == next {

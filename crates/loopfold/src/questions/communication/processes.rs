@@ -326,6 +326,13 @@ impl Forms<'_> {
     }
 }
 
+/// How many numbers of symbols in functions are at hand.
+const RECENT: usize = 1 << 7;
+
+fn recent_place(symbol: Symbol, function: u32) -> usize {
+    (symbol.index() ^ (function as usize) << 4) % RECENT
+}
+
 /// Numbers the kinds of events in the order in which they are met.
 struct Annotated<'a> {
     forms: Forms<'a>,
@@ -334,26 +341,40 @@ struct Annotated<'a> {
     outside: Vec<u32>,
     /// The numbers of symbols in functions, and of their forms.
     inside: HashMap<(Symbol, u32), u32, foldhash::fast::RandomState>,
+    /// Some that were looked up last.
+    recent: [(Symbol, u32, u32); RECENT],
     by_form: HashMap<(u32, u32), u32, foldhash::fast::RandomState>,
 }
 
 impl<'a> Annotated<'a> {
-    fn new(symbols: usize, forms: Forms<'a>) -> Self {
-        Self {
+    fn new(symbols: usize, forms: Forms<'a>) -> Result<Self> {
+        Ok(Self {
             forms,
             kind_of: Vec::new(),
             outside: vec![NOWHERE; symbols],
             inside: HashMap::default(),
+            recent: [(Symbol::new(0)?, NOWHERE, NOWHERE); RECENT],
             by_form: HashMap::default(),
-        }
+        })
     }
 
+    /// The number of a symbol in a function.
     #[inline]
     fn number(&mut self, symbol: Symbol, function: u32) -> Result<Symbol> {
-        let known = if function == NOWHERE {
-            &mut self.outside[symbol.index()]
-        } else {
-            self.inside.entry((symbol, function)).or_insert(NOWHERE)
+        let known = match function {
+            NOWHERE => self.outside[symbol.index()],
+            _ => match self.recent[recent_place(symbol, function)] {
+                (known, there, number) if (known, there) == (symbol, function) => number,
+                _ => NOWHERE,
+            },
+        };
+        Symbol::new(if known == NOWHERE { self.look_up(symbol, function) } else { known } as usize)
+    }
+
+    fn look_up(&mut self, symbol: Symbol, function: u32) -> u32 {
+        let known = match function {
+            NOWHERE => &mut self.outside[symbol.index()],
+            _ => self.inside.entry((symbol, function)).or_insert(NOWHERE),
         };
         if *known == NOWHERE {
             let next = self.kind_of.len() as u32;
@@ -362,12 +383,13 @@ impl<'a> Annotated<'a> {
                 self.kind_of.push(EventKind { symbol, function });
             }
         }
-        Symbol::new(*known as usize)
+        self.recent[recent_place(symbol, function)] = (symbol, function, *known);
+        *known
     }
 
     /// The same with only those tags that matter so much, and for each number the one there.
     fn with_fewer_tags(&self, compared: TagUse) -> Result<(Self, Vec<Symbol>)> {
-        let mut fewer = Self::new(self.outside.len(), Forms { compared, ..self.forms });
+        let mut fewer = Self::new(self.outside.len(), Forms { compared, ..self.forms })?;
         let mut numbers = Vec::with_capacity(self.kind_of.len());
         for kind in &self.kind_of {
             numbers.push(fewer.number(kind.symbol, kind.function)?);
@@ -388,8 +410,9 @@ fn process_trace(
     forms: Forms<'_>,
     fold_stream: FoldStream<'_>,
 ) -> Result<ProcessTrace> {
-    let mut annotated = Annotated::new(fold.alphabet().len(), forms);
-    let mut numbers: Vec<Symbol> = Vec::new();
+    let mut annotated = Annotated::new(fold.alphabet().len(), forms)?;
+    // Memory that is not used costs nothing, growing would copy.
+    let mut numbers: Vec<Symbol> = Vec::with_capacity(usize::try_from(fold.length(root)).unwrap_or(0));
     let mut open: Vec<u32> = Vec::new();
     let mut entered = vec![0u64; kinds.functions.len()];
     let mut page = vec![Symbol::new(0)?; PAGE];
@@ -416,19 +439,26 @@ fn process_trace(
         }
     }
     let mut nest = LoopCollapsed::of(&numbers, fold_stream)?;
+    let mut longer = None;
     // Tags that need not matter do where the nest is shorter with them.
     if forms.tags.iter().any(|&(_, tag)| tag == TagUse::Idle) {
         let (without, fewer) = annotated.with_fewer_tags(TagUse::Matters)?;
-        let shorter = numbers.iter().map(|number| fewer[number.index()]).collect::<Vec<_>>();
-        let shorter_nest = LoopCollapsed::of(&shorter, fold_stream)?;
-        if shorter_nest.symbols().len() < nest.symbols().len() {
-            (annotated, nest, numbers) = (without, shorter_nest, shorter);
+        if without.kind_of.len() < annotated.kind_of.len() {
+            let shorter = numbers.iter().map(|number| fewer[number.index()]).collect::<Vec<_>>();
+            let shorter_nest = LoopCollapsed::of(&shorter, fold_stream)?;
+            if shorter_nest.symbols().len() < nest.symbols().len() {
+                (annotated, nest, numbers) = (without, shorter_nest, shorter);
+            } else {
+                longer = Some((without.kind_of.len(), shorter_nest));
+            }
         }
     }
     let (plain, fewer) = annotated.with_fewer_tags(TagUse::Never)?;
-    let shown = match plain.kind_of.len() == annotated.kind_of.len() {
-        true => None,
-        false => {
+    let shown = match longer {
+        _ if plain.kind_of.len() == annotated.kind_of.len() => None,
+        // Without tags that matter it is what was tried before.
+        Some((kinds, nest)) if kinds == plain.kind_of.len() => Some(plain.shown(nest)),
+        _ => {
             numbers.iter_mut().for_each(|number| *number = fewer[number.index()]);
             Some(plain.shown(LoopCollapsed::of(&numbers, fold_stream)?))
         }
@@ -437,7 +467,7 @@ fn process_trace(
 }
 
 /// How many events are unfolded at once.
-const PAGE: usize = 1 << 16;
+const PAGE: usize = 1 << 12;
 
 /// With the loops that the fold has.
 fn trace_as_stored(
@@ -456,7 +486,7 @@ fn trace_as_stored(
         }
     }
     let stored = stored.filtered(|symbol| kinds.of[symbol.index()] == Kind::Taken)?;
-    let mut annotated = Annotated::new(fold.alphabet().len(), forms);
+    let mut annotated = Annotated::new(fold.alphabet().len(), forms)?;
     for &symbol in stored.symbols() {
         annotated.number(symbol, NOWHERE)?;
     }

@@ -6,15 +6,21 @@
 //! tags differs at the two ends, or one end is missing, messages of different tags are
 //! separate channels.
 //!
-//! Time: one pass over the streams, if a process uses several tags with a partner, else none.
-//! Memory: 24 bytes for each pair of processes with several tags.
+//! The tags at an end are compared by a hash of their sequence, in which iterations of a loop are
+//! a power: no stream is unfolded.
+//!
+//! Time: O(events of the streams, with loops as stored written once), if a process uses several
+//! tags with a partner, else none. Memory: 24 bytes for each pair of processes with several tags,
+//! and for each of a stream and each open loop.
 
-use crate::fold::{Fold, FoldedStream};
+use crate::fold::cursor::{Cursor, Move, Stretch, Visitor};
+use crate::fold::{Fold, FoldedStream, Item, Target};
 use crate::mpi::{Calls, CommId, Communicators, Message, Peer};
 use crate::parallel::parallel_map;
 use crate::questions::patterns::MemoryBudget;
-use crate::{Result, Symbol};
+use crate::{Result, RuleId, Symbol};
 use hashbrown::{HashMap, HashSet};
+use std::convert::Infallible;
 
 /// Messages from one process to another on a communicator, by ranks of the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -61,7 +67,7 @@ impl Tags {
             fold.alphabet().symbols().map(|symbol| tags_of(calls, symbol, &slots)).collect();
         let streams: Vec<usize> = (0..fold.streams().len()).collect();
         let hashes = parallel_map(&streams, budget.threads, |&stream| {
-            hashes(fold, &fold.streams()[stream], &of_symbol, several.len(), budget)
+            Ok(hashes(fold, &fold.streams()[stream], &of_symbol, several.len(), budget))
         });
         let hashes = hashes.into_iter().collect::<Result<Vec<_>>>()?;
         let mut ends: HashMap<PairOfProcesses, [Option<TagSequence>; 2]> = HashMap::new();
@@ -142,18 +148,45 @@ pub(super) enum TagUse {
     Never,
 }
 
-/// The tags of all messages at one end, as a hash.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+/// The tags of messages at one end, as the value of a polynomial with them as coefficients.
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct TagSequence {
     hash: u64,
+    /// What a sequence before this one is multiplied by.
+    factor: u64,
     count: u64,
 }
 
 impl TagSequence {
-    fn push(&mut self, tag: u64) {
-        // An odd factor, so that nothing is lost, and a rotation, so that high bits come down.
-        self.hash = (self.hash.rotate_left(23) ^ tag.wrapping_add(1)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.count += 1;
+    const MODULUS: u128 = (1 << 61) - 1;
+    const BASE: u64 = 0x0123_4567_89ab_cdef;
+    const EMPTY: Self = Self { hash: 0, factor: 1, count: 0 };
+
+    fn of(tag: u64) -> Self {
+        // Small tags as large coefficients; what has any tag is 0.
+        let hash = tag.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 3;
+        Self { hash, factor: Self::BASE, count: 1 }
+    }
+
+    /// This one, and then the other.
+    fn then(self, other: Self) -> Self {
+        let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
+        let hash = (product(self.hash, other.factor) + u128::from(other.hash)) % Self::MODULUS;
+        let factor = product(self.factor, other.factor) % Self::MODULUS;
+        let count = self.count.saturating_add(other.count);
+        Self { hash: hash as u64, factor: factor as u64, count }
+    }
+
+    fn repeated(self, times: u64) -> Self {
+        let (mut power, mut result, mut left) = (self, Self::EMPTY, times);
+        while left > 0 {
+            if left & 1 == 1 {
+                result = result.then(power);
+            }
+            power = power.then(power);
+            left >>= 1;
+        }
+        result
     }
 }
 
@@ -193,31 +226,107 @@ fn tags_of(calls: &Calls, symbol: Symbol, slots: &HashMap<OwnEnd, usize>) -> Vec
     ends.filter_map(|(end, tag)| Some((*slots.get(&end)?, number(tag)))).collect()
 }
 
+/// The tags of a stream at each of the ends. None if it is too long.
 fn hashes(
     fold: &Fold,
     stream: &FoldedStream,
     of_symbol: &[Vec<(usize, u64)>],
     slots: usize,
     budget: MemoryBudget,
-) -> Result<Vec<TagSequence>> {
-    let mut sequences = vec![TagSequence::default(); slots];
+) -> Vec<TagSequence> {
     if fold.length(stream.root()) > budget.events {
-        return Ok(Vec::new());
+        return Vec::new();
     }
-    let mut page = vec![Symbol::new(0)?; PAGE];
-    let mut unfold = fold.unfold(stream.root());
-    loop {
-        let filled = unfold.fill(&mut page);
-        for &symbol in &page[..filled] {
-            for &(slot, tag) in &of_symbol[symbol.index()] {
-                sequences[slot].push(tag);
-            }
+    let mut hashing = Hashing { of_symbol, slots, frames: Vec::new(), depth: 0, open: Vec::new() };
+    hashing.open_frame();
+    let Ok(()) = Cursor::new(fold, stream.root()).visit(&mut hashing);
+    hashing.frames.swap_remove(0).sequences
+}
+
+/// Hashes the tags of a stream, loop by loop.
+struct Hashing<'a> {
+    of_symbol: &'a [Vec<(usize, u64)>],
+    slots: usize,
+    /// The tags of the stream and of one iteration of each open loop, then what was used before.
+    frames: Vec<Frame>,
+    depth: usize,
+    /// The rules that are open, the outermost left out: how often those that are loops repeat.
+    open: Vec<Option<u64>>,
+}
+
+struct Frame {
+    sequences: Vec<TagSequence>,
+    /// The ends that have any.
+    used: Vec<usize>,
+}
+
+impl Hashing<'_> {
+    fn open_frame(&mut self) {
+        if self.depth == self.frames.len() {
+            let sequences = vec![TagSequence::EMPTY; self.slots];
+            self.frames.push(Frame { sequences, used: Vec::new() });
         }
-        if filled < page.len() {
-            return Ok(sequences);
+        self.depth += 1;
+    }
+
+    fn add(&mut self, slot: usize, more: TagSequence) {
+        let Frame { sequences, used } = &mut self.frames[self.depth - 1];
+        if sequences[slot].count == 0 {
+            used.push(slot);
+        }
+        sequences[slot] = sequences[slot].then(more);
+    }
+
+    /// Adds what is in the frame so often to the one around it.
+    fn close_frame(&mut self, times: u64) {
+        self.depth -= 1;
+        while let Some(slot) = self.frames[self.depth].used.pop() {
+            let one = std::mem::replace(&mut self.frames[self.depth].sequences[slot], TagSequence::EMPTY);
+            self.add(slot, one.repeated(times));
+        }
+    }
+
+    fn add_symbol(&mut self, symbol: Symbol) {
+        let of_symbol = self.of_symbol;
+        for &(slot, tag) in &of_symbol[symbol.index()] {
+            self.add(slot, TagSequence::of(tag));
         }
     }
 }
 
-/// How many events are unfolded at once.
-const PAGE: usize = 1 << 12;
+impl Visitor<Item> for Hashing<'_> {
+    type Error = Infallible;
+
+    #[inline]
+    fn stretch(
+        &mut self,
+        Stretch { target, times, .. }: Stretch<Item>,
+        _: (RuleId, usize),
+    ) -> std::result::Result<Move, Infallible> {
+        let is_loop = times > 1;
+        match target {
+            Target::Rule(_) => {
+                self.open.push(is_loop.then_some(times));
+                if is_loop {
+                    self.open_frame();
+                }
+                return Ok(Move::Enter);
+            }
+            Target::Symbol(symbol) if self.of_symbol[symbol.index()].is_empty() => {}
+            Target::Symbol(symbol) if is_loop => {
+                self.open_frame();
+                self.add_symbol(symbol);
+                self.close_frame(times);
+            }
+            Target::Symbol(symbol) => self.add_symbol(symbol),
+        }
+        Ok(Move::Skip)
+    }
+
+    fn end(&mut self, _: RuleId, _: u64, _: u64) -> std::result::Result<Move, Infallible> {
+        if let Some(times) = self.open.pop().flatten() {
+            self.close_frame(times);
+        }
+        Ok(Move::Skip)
+    }
+}

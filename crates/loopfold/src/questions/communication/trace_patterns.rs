@@ -26,11 +26,11 @@ pub fn communication_patterns(
     let mut distinct = Distinct::default();
     for index in 0..joint.len() {
         if let Some(occurrence) = joint_occurrence(processes, &joint, index) {
-            distinct.add(processes, occurrence);
+            distinct.add(processes, occurrence, &[]);
         }
     }
-    for occurrence in recurring(processes, &partners.table, &joint, places) {
-        distinct.add(processes, occurrence);
+    for (occurrence, shown) in recurring(processes, &partners.table, &joint, places) {
+        distinct.add(processes, occurrence, &shown);
     }
     distinct.patterns(processes)
 }

@@ -5,13 +5,15 @@
 //! moving: where a channel has more sends before the cut than receives, the receiver moves
 //! behind the receive of the last one, and the other way round, until nothing moves. If the
 //! loops are written in the same rotation it is where they begin, and nothing moves at all.
+//!
+//! A run repeats, so how many messages lie before a position of it follows from where those of
+//! one iteration are ([`RunMessages`]): O(log messages) for each move and channel.
 
 use super::grow::Candidate;
 use super::{Run, Scope};
 use crate::questions::communication::channels::{ChannelTable, End, Side};
 use crate::questions::communication::processes::Processes;
-use crate::questions::patterns::{Located, LoopCollapsed};
-use std::collections::BTreeSet;
+use crate::questions::patterns::LoopCollapsed;
 
 /// Where the joint iterations of some runs begin.
 pub(super) struct Aligned {
@@ -28,17 +30,34 @@ const MOST_CONTINUED: u64 = 1 << 12;
 /// Moves of a cut, beyond some for each channel.
 const MOST_MOVES: usize = 1 << 8;
 
+/// Messages of an iteration whose places are kept.
+const MOST_KEPT: u64 = 1 << 8;
+
 pub(super) struct Aligning<'p, 'a> {
     processes: &'p Processes<'a>,
     table: &'p ChannelTable,
     scope: &'p Scope,
     members: &'p [Candidate],
-    /// The ends of ordered channels in members, by channels: the member, and the end's number.
-    ends: Vec<(u32, usize, u32)>,
+    /// The ends of ordered channels in members, by channels.
+    ends: Vec<RunMessages<'p>>,
+    /// Where the messages of iterations are, relative to their begins.
+    offsets: Vec<u64>,
+}
+
+/// The messages of a run on a channel.
+struct RunMessages<'p> {
+    channel: u32,
+    member: usize,
+    end: &'p End,
+    each: u64,
+    /// How many come before the run.
+    before: i128,
+    /// Where those of one iteration are in the list; `None` if they are too many.
+    offsets: Option<std::ops::Range<usize>>,
 }
 
 /// The ends of one channel.
-type ChannelGroup<'e> = &'e [(u32, usize, u32)];
+type ChannelGroup<'e, 'p> = &'e [RunMessages<'p>];
 
 impl<'p, 'a> Aligning<'p, 'a> {
     pub(super) fn new(
@@ -47,25 +66,63 @@ impl<'p, 'a> Aligning<'p, 'a> {
         scope: &'p Scope,
         members: &'p [Candidate],
     ) -> Self {
-        let mut ends = Vec::new();
-        for (member, candidate) in members.iter().enumerate() {
-            let Run { stream, found, .. } = candidate.run;
-            for &(number, _) in table.streams[stream as usize].of_loop(found) {
-                let end = table.end(stream, number);
-                if table.channel(end).is_ordered() {
-                    ends.push((end.channel, member, number));
+        Self { processes, table, scope, members, ends: Vec::new(), offsets: Vec::new() }
+    }
+
+    fn set_ends(&mut self) {
+        for (member, &Candidate { run, .. }) in self.members.iter().enumerate() {
+            for &(number, each) in self.table.streams[run.stream as usize].of_loop(run.found) {
+                let end = self.table.end(run.stream, number);
+                if self.table.channel(end).is_ordered() {
+                    let messages = self.messages_of(member, end, each);
+                    self.ends.push(messages);
                 }
             }
         }
-        ends.sort_unstable();
-        Self { processes, table, scope, members, ends }
+        self.ends.sort_unstable_by_key(|end| (end.channel, end.member));
     }
 
-    /// The joint iterations. Returns `None` if there are fewer than two.
-    pub(super) fn align(&self) -> Option<Aligned> {
+    fn messages_of(&mut self, member: usize, end: &'p End, each: u64) -> RunMessages<'p> {
+        let (run, nest) = (self.members[member].run, self.nest(member));
+        let whole = end.in_loop(run.found).filter(|_| run.start == nest.loop_first(run.found));
+        let before = match whole {
+            Some(messages) => messages.before,
+            None => nest.locate(run.start).map_or(end.total, |located| end.before(nest, &located)),
+        };
+        let first = self.offsets.len();
+        let found = nest.loops()[run.found];
+        match whole {
+            _ if each > MOST_KEPT => {}
+            Some(messages) if u64::from(found.end - found.start) == run.body => {
+                let inside = end.in_flat_loop(messages).iter();
+                self.offsets.extend(inside.map(|&index| u64::from(index - found.start)));
+            }
+            _ => {
+                let positions = (before..before + each).map_while(|nth| end.position(nest, nth));
+                self.offsets.extend(positions.map(|position| position - run.start));
+            }
+        }
+        let kept = first..self.offsets.len();
+        RunMessages {
+            channel: end.channel,
+            member,
+            end,
+            each,
+            before: i128::from(before) + self.scope.received_before(end),
+            offsets: (kept.len() as u64 == each).then_some(kept),
+        }
+    }
+
+    /// The joint iterations. Returns `None` if there are fewer than two. `starts_agree` if the
+    /// begins of all members are known to be an empty cut.
+    pub(super) fn align(mut self, starts_agree: bool) -> Option<Aligned> {
         let starts: Vec<u64> = self.members.iter().map(|member| member.run.start).collect();
         let written: Vec<u64> = self.members.iter().map(|member| member.run.end()).collect();
-        if self.is_empty(&self.located(&starts)) {
+        if starts_agree && self.scope.in_flight.is_empty() {
+            return self.aligned(starts, &written, true);
+        }
+        self.set_ends();
+        if starts_agree || self.is_empty(&starts) {
             return self.aligned(starts, &written, true);
         }
         let continued: Vec<(u64, u64)> =
@@ -76,7 +133,7 @@ impl<'p, 'a> Aligning<'p, 'a> {
         let Some(starts) = self.nearest_cut(starts, &written) else { return first };
         match first {
             // Of as many iterations those as written: others can overlap with the loop before.
-            Some(first) if self.is_empty(&self.located(&starts)) => self
+            Some(first) if self.is_empty(&starts) => self
                 .aligned(starts, &ends, true)
                 .filter(|nearest| nearest.times >= first.times)
                 .or(Some(first)),
@@ -97,29 +154,47 @@ impl<'p, 'a> Aligning<'p, 'a> {
         self.processes.nest(self.members[member].run.stream)
     }
 
-    fn end(&self, (_, member, number): (u32, usize, u32)) -> &'p End {
-        self.table.end(self.members[member].run.stream, number)
+    fn channels(&self) -> impl Iterator<Item = ChannelGroup<'_, 'p>> {
+        self.ends.chunk_by(|one, next| one.channel == next.channel)
     }
 
-    fn channels(&self) -> impl Iterator<Item = ChannelGroup<'_>> {
-        self.ends.chunk_by(|one, next| one.0 == next.0)
+    /// How many messages of an end come before a cut through the runs, as far as they repeat.
+    fn before(&self, at: &RunMessages<'_>, cut: &[u64]) -> i128 {
+        let (run, position) = (self.members[at.member].run, cut[at.member]);
+        if position == run.start {
+            return at.before;
+        }
+        let Some(offsets) = at.offsets.clone() else {
+            let nest = self.nest(at.member);
+            let located = nest.locate(position);
+            let before = located.map_or(at.end.total, |located| at.end.before(nest, &located));
+            return i128::from(before) + self.scope.received_before(at.end);
+        };
+        let (iteration, rest) = match position.checked_sub(run.start) {
+            Some(behind) => (i128::from(behind / run.body), behind % run.body),
+            // Less than an iteration before it.
+            None => (-1, position + run.body - run.start),
+        };
+        let in_iteration = self.offsets[offsets].iter().take_while(|&&offset| offset < rest).count();
+        at.before + iteration * i128::from(at.each) + in_iteration as i128
     }
 
-    /// What is at each position of a cut.
-    fn located(&self, cut: &[u64]) -> Vec<Option<Located>> {
-        cut.iter().enumerate().map(|(member, &position)| self.nest(member).locate(position)).collect()
+    /// The position of the message of this number, as far as the run repeats. Returns `None` if
+    /// it does not exist.
+    fn position(&self, at: &RunMessages<'_>, nth: i128) -> Option<u64> {
+        let (run, since) = (self.members[at.member].run, nth - at.before);
+        let Some(offsets) = at.offsets.clone() else {
+            let nth = u64::try_from(nth - self.scope.received_before(at.end)).ok()?;
+            return at.end.position(self.nest(at.member), nth);
+        };
+        let iteration = since.div_euclid(at.each.into()) * i128::from(run.body);
+        let offset = self.offsets[offsets][since.rem_euclid(at.each.into()) as usize];
+        u64::try_from(i128::from(run.start) + iteration + i128::from(offset)).ok()
     }
 
-    /// How many messages of an end come before a cut.
-    fn before(&self, at: (u32, usize, u32), cut: &[Option<Located>]) -> i128 {
-        let end = self.end(at);
-        let before = cut[at.1].as_ref().map_or(end.total, |located| end.before(self.nest(at.1), located));
-        i128::from(before) + self.scope.received_before(end)
-    }
-
-    fn is_empty(&self, cut: &[Option<Located>]) -> bool {
+    fn is_empty(&self, cut: &[u64]) -> bool {
         self.channels().all(|ends| {
-            let mut counts = ends.iter().map(|&end| self.before(end, cut));
+            let mut counts = ends.iter().map(|end| self.before(end, cut));
             let first = counts.next();
             counts.all(|count| Some(count) == first)
         })
@@ -130,13 +205,28 @@ impl<'p, 'a> Aligning<'p, 'a> {
         let trace = &self.processes.traces()[run.stream as usize];
         let nest = trace.nest();
         let (from, to) = self.scope.of_member(run.stream).unwrap_or((run.start, run.end()));
-        let kind = |position| nest.index_at(position).map(|index| trace.kind(index));
         let most = MOST_CONTINUED.min(run.body - 1);
+        let same = |one: usize, other: usize| trace.kind(one) == trace.kind(other);
         let (mut begin, mut end) = (run.start, run.end());
-        while begin > from && run.start - begin < most && kind(begin - 1) == kind(begin - 1 + run.body) {
+        // The events at the border and an iteration further inside.
+        let mut before = nest.index_at(begin).zip(nest.index_at(begin + run.body));
+        while begin > from && run.start - begin < most {
+            before = before.and_then(|(one, other)| {
+                nest.index_before(begin, one).zip(nest.index_before(begin + run.body, other))
+            });
+            if !before.is_some_and(|(one, other)| same(one, other)) {
+                break;
+            }
             begin -= 1;
         }
-        while end < to && end - run.end() < most && kind(end) == kind(end - run.body) {
+        let mut behind = nest.index_at(end - 1).zip(nest.index_at(end - 1 - run.body));
+        while end < to && end - run.end() < most {
+            behind = behind.and_then(|(one, other)| {
+                nest.index_behind(end - 1, one).zip(nest.index_behind(end - 1 - run.body, other))
+            });
+            if !behind.is_some_and(|(one, other)| same(one, other)) {
+                break;
+            }
             end += 1;
         }
         (begin, end)
@@ -144,31 +234,28 @@ impl<'p, 'a> Aligning<'p, 'a> {
 
     /// Moves a cut until it is empty. Returns `None` if that takes it out of the runs.
     fn first_empty_cut(&self, mut cut: Vec<u64>, ends: &[u64]) -> Option<Vec<u64>> {
-        let channels: Vec<ChannelGroup<'_>> = self.channels().collect();
+        let channels: Vec<ChannelGroup<'_, '_>> = self.channels().collect();
         let mut moves = MOST_MOVES + 16 * channels.len();
-        let mut located = self.located(&cut);
         let mut of_member: Vec<Vec<usize>> = vec![Vec::new(); self.members.len()];
         for (channel, ends) in channels.iter().enumerate() {
-            ends.iter().for_each(|&(_, member, _)| of_member[member].push(channel));
+            ends.iter().for_each(|end| of_member[end.member].push(channel));
         }
-        let mut waiting: BTreeSet<usize> = (0..channels.len()).collect();
+        let mut waiting = Waiting::all(channels.len());
         while let Some(channel) = waiting.pop_first() {
-            let counts: Vec<i128> = channels[channel].iter().map(|&end| self.before(end, &located)).collect();
-            let most = counts.iter().copied().max().unwrap_or(0);
-            for (&at, count) in channels[channel].iter().zip(counts) {
-                if count == most {
+            let counts = channels[channel].iter().map(|end| self.before(end, &cut));
+            let most = counts.max().unwrap_or(0);
+            for at in channels[channel] {
+                let member = at.member;
+                if self.before(at, &cut) >= most {
                     continue;
                 }
                 moves = moves.checked_sub(1)?;
-                let (end, member) = (self.end(at), at.1);
-                let last = u64::try_from(most - self.scope.received_before(end) - 1).ok()?;
-                let moved = end.position(self.nest(member), last)? + 1;
+                let moved = self.position(at, most - 1)? + 1;
                 if moved + 2 * self.members[member].period() > ends[member] {
                     return None;
                 }
                 cut[member] = moved;
-                located[member] = self.nest(member).locate(moved);
-                waiting.extend(&of_member[member]);
+                of_member[member].iter().for_each(|&channel| waiting.insert(channel));
             }
         }
         Some(cut)
@@ -177,24 +264,24 @@ impl<'p, 'a> Aligning<'p, 'a> {
     /// A cut at iterations of all runs, so that on the channels by which members were found less
     /// than a joint iteration is in flight.
     fn nearest_cut(&self, mut cut: Vec<u64>, ends: &[u64]) -> Option<Vec<u64>> {
-        let mut located = self.located(&cut);
         for _ in 0..=self.members.len() {
             let mut is_moved = false;
             for (index, candidate) in self.members.iter().enumerate() {
                 let Some((by, channel)) = candidate.by else { continue };
-                let of =
-                    |member: usize| self.ends.iter().copied().find(|end| end.0 == channel && end.1 == member);
+                let of = |member: usize| {
+                    let at =
+                        self.ends.binary_search_by_key(&(channel, member), |end| (end.channel, end.member));
+                    at.ok().map(|at| &self.ends[at])
+                };
                 let (Some(here), Some(there)) = (of(index), of(by)) else { continue };
-                let (own, other) = (self.before(here, &located), self.before(there, &located));
+                let (own, other) = (self.before(here, &cut), self.before(there, &cut));
                 let (behind, at, by_messages) =
                     if own < other { (index, here, other - own) } else { (by, there, own - other) };
-                let each = self.end(at).each(self.members[behind].run.found).max(1);
-                let iterations = u64::try_from(by_messages).ok()? / each;
+                let iterations = u64::try_from(by_messages).ok()? / at.each.max(1);
                 if iterations > 0 {
                     is_moved = true;
                     cut[behind] += iterations.checked_mul(self.members[behind].run.body)?;
                     (cut[behind] < ends[behind]).then_some(())?;
-                    located[behind] = self.nest(behind).locate(cut[behind]);
                 }
             }
             if !is_moved {
@@ -210,23 +297,47 @@ impl<'p, 'a> Aligning<'p, 'a> {
         if is_empty && self.scope.in_flight.is_empty() {
             return Vec::new();
         }
-        let cut = &self.located(cut)[..];
         let mut in_flight = Vec::new();
         for ends in self.channels() {
-            let at_begin = i128::from(self.scope.in_flight.get(&ends[0].0).copied().unwrap_or(0));
+            let at_begin = i128::from(self.scope.in_flight.get(&ends[0].channel).copied().unwrap_or(0));
             let mut sent_less_received = 0i128;
-            for &at in ends {
-                match self.end(at).side {
+            for at in ends {
+                match at.end.side {
                     Side::Send => sent_less_received += self.before(at, cut),
                     Side::Receive => sent_less_received -= self.before(at, cut) - at_begin,
                     // Members that have begun fewer operations than the first.
-                    Side::Member => sent_less_received += self.before(ends[0], cut) - self.before(at, cut),
+                    Side::Member => sent_less_received += self.before(&ends[0], cut) - self.before(at, cut),
                 }
             }
             if sent_less_received != 0 || at_begin != 0 {
-                in_flight.push((ends[0].0, i64::try_from(sent_less_received).unwrap_or(i64::MAX)));
+                in_flight.push((ends[0].channel, i64::try_from(sent_less_received).unwrap_or(i64::MAX)));
             }
         }
         in_flight
+    }
+}
+
+/// Channels that are to be looked at.
+struct Waiting {
+    is_waiting: Vec<bool>,
+    /// None before this one waits.
+    lowest: usize,
+}
+
+impl Waiting {
+    fn all(count: usize) -> Self {
+        Self { is_waiting: vec![true; count], lowest: 0 }
+    }
+
+    fn insert(&mut self, channel: usize) {
+        self.is_waiting[channel] = true;
+        self.lowest = self.lowest.min(channel);
+    }
+
+    fn pop_first(&mut self) -> Option<usize> {
+        let first = self.lowest + self.is_waiting[self.lowest..].iter().position(|&waits| waits)?;
+        self.is_waiting[first] = false;
+        self.lowest = first + 1;
+        Some(first)
     }
 }

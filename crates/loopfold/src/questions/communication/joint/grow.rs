@@ -4,9 +4,14 @@
 //! first: on a channel with b messages an iteration at one end and b' at the other, b' of the
 //! first loop's iterations belong to b of the second's. Where two channels ask for different
 //! numbers there is no joint loop.
+//!
+//! Mostly the loops at the ends of a channel have the same messages, from the first to the last.
+//! That is looked up by the number of the first one, and if it is so for all channels, the
+//! begins of the loops are an empty cut. Only where loops are written in different rotations, or
+//! have iterations that the others do not have, positions of messages are computed.
 
 use super::cut::Aligning;
-use super::{JointLoop, Member, Run, Scope, Taken};
+use super::{JointLoop, Member, Run, Scope, Taken, first_execution};
 use crate::questions::communication::channels::{ChannelTable, End, Side};
 use crate::questions::communication::processes::Processes;
 use crate::questions::patterns::{Located, LoopCollapsed, LoopInstance};
@@ -24,6 +29,9 @@ impl Ratio {
 
     /// This one times `up / down`, in lowest terms.
     fn times(self, up: u64, down: u64) -> Option<Self> {
+        if up == down {
+            return Some(self);
+        }
         let (up, down) = (self.up.checked_mul(up.into())?, self.down.checked_mul(down.into())?);
         let common = gcd(up, down);
         Some(Self { up: up / common, down: down / common })
@@ -31,7 +39,20 @@ impl Ratio {
 }
 
 pub(super) fn gcd(a: u128, b: u128) -> u128 {
-    if b == 0 { a.max(1) } else { gcd(b, a % b) }
+    match b {
+        0 => a.max(1),
+        // Numbers are mostly small, and dividing large ones is slow.
+        1 => 1,
+        _ => gcd(b, a % b),
+    }
+}
+
+/// The messages of a joint iteration of two loops, by those of one iteration of each.
+fn joint_messages(one: u64, other: u64) -> u128 {
+    match one == other {
+        true => one.into(),
+        false => u128::from(one) / gcd(one.into(), other.into()) * u128::from(other),
+    }
 }
 
 /// A member while others are looked for.
@@ -40,6 +61,8 @@ pub(super) struct Candidate {
     pub(super) run: Run,
     /// The iterations that have messages in common with the member by which it was found.
     common: Run,
+    /// Whether these are all of the loop, in its first execution.
+    is_first: bool,
     ratio: Ratio,
     /// The member and the channel by which it was found.
     pub(super) by: Option<(usize, u32)>,
@@ -59,13 +82,28 @@ pub(super) struct Growing<'p, 'a> {
     table: &'p ChannelTable,
     scope: &'p Scope,
     members: Vec<Candidate>,
-    /// Members by streams, once there are many.
-    by_stream: HashMap<u32, usize>,
+    marks: &'p mut Marks,
     taken: &'p Taken,
+    /// Whether the begins of all members so far are an empty cut. If not, they still may be.
+    starts_agree: bool,
 }
 
-/// Members that are found by looking at all of them.
-const FEW: usize = 32;
+/// Which streams and channels one search after the other has met.
+pub(super) struct Marks {
+    /// The number of the search.
+    round: u64,
+    /// For each channel the last search that followed it.
+    channels: Vec<u64>,
+    /// For each stream the last search that has it, and its number among the members.
+    members: Vec<(u64, usize)>,
+}
+
+impl Marks {
+    pub(super) fn new(table: &ChannelTable) -> Self {
+        Self { round: 0, channels: vec![0; table.channels.len()], members: vec![(0, 0); table.streams.len()] }
+    }
+}
+
 /// More members times channels than this are not looked at from one loop.
 const MOST_STEPS: usize = 1 << 22;
 
@@ -75,23 +113,26 @@ impl<'p, 'a> Growing<'p, 'a> {
         table: &'p ChannelTable,
         scope: &'p Scope,
         taken: &'p Taken,
+        marks: &'p mut Marks,
     ) -> Self {
-        Self { processes, table, scope, members: Vec::new(), by_stream: HashMap::new(), taken }
+        marks.round += 1;
+        Self { processes, table, scope, members: Vec::new(), marks, taken, starts_agree: true }
     }
 
     /// The joint loop that has this run. Returns `None` if there is none.
     pub(super) fn grow(mut self, run: Run) -> Option<JointLoop> {
-        self.add(Candidate { run, common: run, ratio: Ratio::ONE, by: None, iterations: 0 });
+        self.add(run, run, Ratio::ONE, None);
         let (mut next, mut steps) = (0, 0);
         while next < self.members.len() {
-            let ends = self.ends(next);
+            let Candidate { run, common, is_first, .. } = self.members[next];
+            let table = self.table;
+            let ends = table.streams[run.stream as usize].of_loop(run.found);
             steps += ends.len();
             if steps > MOST_STEPS {
                 return None;
             }
-            let common = self.members[next].common;
-            let located = self.nest(common.stream).locate(common.start);
-            for (end, each) in ends {
+            let located = if is_first { None } else { self.nest(common.stream).locate(common.start) };
+            for &(end, each) in ends {
                 self.follow(next, end, each, &located)?;
             }
             next += 1;
@@ -100,7 +141,8 @@ impl<'p, 'a> Growing<'p, 'a> {
             return None;
         }
         self.set_iterations()?;
-        let aligned = Aligning::new(self.processes, self.table, self.scope, &self.members).align()?;
+        let aligned =
+            Aligning::new(self.processes, self.table, self.scope, &self.members).align(self.starts_agree)?;
         let member = |(candidate, &start): (&Candidate, &u64)| Member {
             stream: candidate.run.stream,
             start,
@@ -115,91 +157,173 @@ impl<'p, 'a> Growing<'p, 'a> {
         self.processes.nest(stream)
     }
 
-    fn ends(&self, member: usize) -> Vec<(u32, u64)> {
-        let run = self.members[member].run;
-        self.table.streams[run.stream as usize].of_loop(run.found).to_vec()
-    }
-
-    fn add(&mut self, candidate: Candidate) {
-        self.members.push(candidate);
-        if self.members.len() > FEW {
-            let known = self.by_stream.len();
-            let more = self.members.iter().enumerate().skip(known);
-            self.by_stream.extend(more.map(|(index, member)| (member.run.stream, index)));
-        }
+    fn add(&mut self, run: Run, common: Run, ratio: Ratio, by: Option<(usize, u32)>) {
+        let nest = self.nest(run.stream);
+        let is_first = common == run
+            && run.times == nest.loops()[run.found].times
+            && run.start == nest.loop_first(run.found);
+        self.marks.members[run.stream as usize] = (self.marks.round, self.members.len());
+        self.starts_agree &= is_first;
+        self.members.push(Candidate { run, common, is_first, ratio, by, iterations: 0 });
     }
 
     /// The member of a stream.
     fn member(&self, stream: u32) -> Option<usize> {
-        match self.members.len() > FEW {
-            true => self.by_stream.get(&stream).copied(),
-            false => self.members.iter().position(|member| member.run.stream == stream),
-        }
+        let (round, member) = self.marks.members[stream as usize];
+        (round == self.marks.round).then_some(member)
     }
 
     /// Adds the loops at the other ends of a channel of a member, or checks those that are
     /// members. Returns `None` if they do not fit.
     fn follow(&mut self, member: usize, number: u32, each: u64, located: &Option<Located>) -> Option<()> {
-        let Candidate { run, common, ratio, .. } = self.members[member];
+        let Candidate { run, ratio, .. } = self.members[member];
         let end = self.table.end(run.stream, number);
         let channel = self.table.channel(end);
-        let is_ordered = channel.is_ordered();
+        if !channel.is_ordered() {
+            return self.follow_pools(member, number, each, located);
+        }
+        // From one end all others were compared with it.
+        let mark = &mut self.marks.channels[end.channel as usize];
+        if std::mem::replace(mark, self.marks.round) == self.marks.round {
+            return Some(());
+        }
+        let range = self.common_range(member, end, each, located);
+        let mut is_connected = false;
         for &(side, stream, other) in &channel.ends {
             if (stream, other) == (run.stream, number) || (side == end.side && side != Side::Member) {
                 continue;
             }
+            is_connected = true;
             let other = self.table.end(stream, other);
-            if stream == run.stream && is_ordered {
+            match self.member(stream) {
                 // Of messages to oneself the loop must have both ends.
-                (other.each(run.found) == each).then_some(())?;
-                continue;
+                Some(known) if known == member => (other.each(run.found) == each).then_some(())?,
+                Some(known) => {
+                    let candidate = self.members[known];
+                    let each_there = other.each(candidate.run.found);
+                    let fits = each_there > 0 && ratio.times(each, each_there)? == candidate.ratio;
+                    fits.then_some(())?;
+                }
+                None => {
+                    let (run, common, each_there) = self.partner(other, stream, range, each)?;
+                    self.add(run, common, ratio.times(each, each_there)?, Some((member, end.channel)));
+                }
             }
-            if !is_ordered {
-                let range = self.range(end, common, each, located.as_ref());
-                self.follow_pool(member, end, other, stream, range);
-                continue;
-            }
-            if let Some(known) = self.member(stream) {
-                let candidate = self.members[known];
-                let each_there = other.each(candidate.run.found);
-                let fits = each_there > 0 && ratio.times(each, each_there)? == candidate.ratio;
-                fits.then_some(())?;
-                continue;
-            }
-            let range = self.range(end, common, each, located.as_ref());
-            let (run, each_there) = self.partner(other, stream, range, each)?;
-            let common = self.common(other, run, each_there, range);
-            let by = Some((member, end.channel));
-            self.add(Candidate { run, common, ratio: ratio.times(each, each_there)?, by, iterations: 0 });
+            self.starts_agree &= self.first_message(stream, other) == Some(range.0);
         }
         // Without another end nothing fits.
+        is_connected.then_some(())
+    }
+
+    /// Adds the loops at the other ends of a pool. Returns `None` if no member is there.
+    fn follow_pools(
+        &mut self,
+        member: usize,
+        number: u32,
+        each: u64,
+        located: &Option<Located>,
+    ) -> Option<()> {
+        let run = self.members[member].run;
+        let end = self.table.end(run.stream, number);
+        let channel = self.table.channel(end);
+        let range = self.common_range(member, end, each, located);
+        for &(_, stream, other) in channel.ends.iter().filter(|&&(side, ..)| side != end.side) {
+            self.follow_pool(member, end, self.table.end(stream, other), stream, range);
+        }
         let is_connected = channel.ends.iter().any(|&(side, stream, _)| {
             stream == run.stream && side != end.side || self.member(stream).is_some() && stream != run.stream
         });
         is_connected.then_some(())
     }
 
+    /// The number of the first message of a member, if it has the first execution of its loop.
+    fn first_message(&self, stream: u32, end: &End) -> Option<i128> {
+        let Candidate { run, is_first, .. } = self.members[self.member(stream)?];
+        let messages = end.in_loop(run.found).filter(|_| is_first)?;
+        Some(i128::from(messages.before) + self.scope.received_before(end))
+    }
+
+    /// The numbers of a member's messages on a channel in the iterations in common.
+    fn common_range(&self, member: usize, end: &End, each: u64, located: &Option<Located>) -> (i128, i128) {
+        let Candidate { common, is_first, .. } = self.members[member];
+        match is_first {
+            true => self.range_of(end, common, each),
+            false => self.range(end, common, each, located.as_ref()),
+        }
+    }
+
     /// The numbers of a run's messages on a channel, from the first to behind the last. What is
     /// in flight at the begin of the scope is added to those received.
     fn range(&self, end: &End, run: Run, each: u64, begin: Option<&Located>) -> (i128, i128) {
         let before = begin.map_or(end.total, |begin| end.before(self.nest(run.stream), begin));
+        self.numbers_behind(end, run, each, before)
+    }
+
+    /// The same of a run that begins anywhere.
+    fn range_of(&self, end: &End, run: Run, each: u64) -> (i128, i128) {
+        let nest = self.nest(run.stream);
+        match end.in_loop(run.found).filter(|_| run.start == nest.loop_first(run.found)) {
+            Some(messages) => self.numbers_behind(end, run, each, messages.before),
+            None => self.range(end, run, each, nest.locate(run.start).as_ref()),
+        }
+    }
+
+    fn numbers_behind(&self, end: &End, run: Run, each: u64, before: u64) -> (i128, i128) {
         let first = i128::from(before) + self.scope.received_before(end);
         (first, first + i128::from(each) * i128::from(run.times))
     }
 
     /// The iterations of a run with messages of a range.
     fn common(&self, end: &End, run: Run, each: u64, range: (i128, i128)) -> Run {
-        let first = self.range(end, run, each, self.nest(run.stream).locate(run.start).as_ref()).0;
+        let first = self.range_of(end, run, each).0;
         let iterations = |messages: i128| messages.clamp(0, i128::from(each) * i128::from(run.times)) as u64;
         let (from, to) = (iterations(range.0 - first) / each, iterations(range.1 - first).div_ceil(each));
         Run { start: run.start + from * run.body, times: to.saturating_sub(from), ..run }
+    }
+
+    /// The loop that belongs to a range of messages of another one, its iterations with messages
+    /// of the range, and its messages in an iteration.
+    fn partner(&self, other: &End, stream: u32, range: (i128, i128), each: u64) -> Option<(Run, Run, u64)> {
+        let same = self.with_same_messages(other, stream, range, each);
+        let found = same.or_else(|| {
+            let (run, each_there) = self.around_the_middle(other, stream, range, each)?;
+            Some((run, self.common(other, run, each_there, range), each_there))
+        });
+        found.filter(|&(run, ..)| !self.taken.holds(run))
+    }
+
+    /// The loop with all messages of a range and no others. It is the one around the message in
+    /// the middle: those around it have as many messages in one iteration.
+    fn with_same_messages(
+        &self,
+        other: &End,
+        stream: u32,
+        range: (i128, i128),
+        each: u64,
+    ) -> Option<(Run, Run, u64)> {
+        let nest = self.nest(stream);
+        let first = u64::try_from(range.0 - self.scope.received_before(other)).ok()?;
+        let count = u128::try_from(range.1 - range.0).ok()?;
+        let messages = other.loop_with(nest, first, count)?;
+        let found = messages.found as usize;
+        let run = first_execution(nest, stream, found);
+        let (from, to) = self.scope.of_member(stream)?;
+        let is_inside = from <= run.start && run.end() <= to;
+        let has_two = count >= 2 * joint_messages(each, messages.each);
+        (is_inside && has_two).then_some((run, run, messages.each))
     }
 
     /// The outermost loop around the message in the middle of a range that has two joint
     /// iterations in common with it, and its messages in an iteration. If there is none, one that
     /// has them if both go on for an iteration before and behind: they may be written in
     /// different rotations. Then the message in the middle may just not be in the loop.
-    fn partner(&self, other: &End, stream: u32, range: (i128, i128), each: u64) -> Option<(Run, u64)> {
+    fn around_the_middle(
+        &self,
+        other: &End,
+        stream: u32,
+        range: (i128, i128),
+        each: u64,
+    ) -> Option<(Run, u64)> {
         let shift = self.scope.received_before(other);
         let last = range.1.min(i128::from(other.total) + shift) - 1;
         let around = |nth: i128| {
@@ -211,11 +335,10 @@ impl<'p, 'a> Growing<'p, 'a> {
             let mut around = located.around.iter();
             around.find_map(|instance| self.partner_at(other, stream, instance, range, each, more))
         };
-        let found = with_more(&middle, 0).or_else(|| with_more(&middle, 1)).or_else(|| {
+        with_more(&middle, 0).or_else(|| with_more(&middle, 1)).or_else(|| {
             let before = around((range.0 + last).div_euclid(2))?;
             with_more(&before, 1)
-        });
-        found.filter(|&(run, _)| !self.taken.holds(run))
+        })
     }
 
     /// A loop, if it has two joint iterations in common with a range when both have so many
@@ -232,12 +355,11 @@ impl<'p, 'a> Growing<'p, 'a> {
         let nest = self.nest(stream);
         let run = self.scope.clipped(stream, nest, instance)?;
         let each_there = end.each(run.found);
-        let theirs = self.range(end, run, each_there, nest.locate(run.start).as_ref());
+        let theirs = self.range_of(end, run, each_there);
         let (more_here, more_there) = (more * i128::from(each), more * i128::from(each_there));
         let first = (range.0 - more_here).max(theirs.0 - more_there);
         let behind = (range.1 + more_here).min(theirs.1 + more_there);
-        let joint = u128::from(each) / gcd(each.into(), each_there.into()) * u128::from(each_there);
-        (behind - first >= 2 * joint as i128).then_some((run, each_there))
+        (behind - first >= 2 * joint_messages(each, each_there) as i128).then_some((run, each_there))
     }
 
     /// Adds the loop at one of the other ends of a pool, whose messages have no common order: the
@@ -258,7 +380,7 @@ impl<'p, 'a> Growing<'p, 'a> {
             (theirs.times >= run.times || ratio.down == 1).then_some((theirs, ratio))
         });
         if let Some((run, ratio)) = fitting {
-            self.add(Candidate { run, common: run, ratio, by: Some((member, end.channel)), iterations: 0 });
+            self.add(run, run, ratio, Some((member, end.channel)));
         }
     }
 

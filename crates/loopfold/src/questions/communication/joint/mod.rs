@@ -34,8 +34,9 @@ mod grow;
 use super::channels::{ChannelTable, End, Side};
 use super::processes::Processes;
 use crate::questions::patterns::{LoopCollapsed, LoopInstance, Piece};
-use grow::Growing;
+use grow::{Growing, Marks};
 use hashbrown::HashMap;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
 
 /// Iterations of a loop in a stream.
@@ -130,7 +131,8 @@ pub(super) fn joint_loops(processes: &Processes<'_>, table: &ChannelTable) -> Ve
         (stream as u32, (0, trace.nest().length()))
     };
     let stretches = processes.traces().iter().enumerate().map(whole).collect();
-    let mut search = Search { processes, table, found: Vec::new(), instances: MOST_INSTANCES };
+    let marks = Marks::new(table);
+    let mut search = Search { processes, table, marks, found: Vec::new(), instances: MOST_INSTANCES };
     search.within(&Scope { stretches, in_flight: HashMap::new() }, None);
     search.found
 }
@@ -138,22 +140,26 @@ pub(super) fn joint_loops(processes: &Processes<'_>, table: &ChannelTable) -> Ve
 struct Search<'p, 'a> {
     processes: &'p Processes<'a>,
     table: &'p ChannelTable,
+    marks: Marks,
     found: Vec<JointLoop>,
     /// How many more loops in later iterations may be tried.
     instances: u64,
 }
 
 /// A run that is to be tried: the largest first, of equals that of the first stream.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Seed {
-    events: u64,
-    order: std::cmp::Reverse<(u32, u64, usize)>,
-    run: Run,
+#[derive(PartialEq, Eq)]
+struct Seed(Run);
+
+impl Ord for Seed {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let order = |Self(run): &Self| (run.events(), Reverse((run.stream, run.start, run.found)));
+        order(self).cmp(&order(other))
+    }
 }
 
-impl Seed {
-    fn new(run: Run) -> Self {
-        Self { events: run.events(), order: std::cmp::Reverse((run.stream, run.start, run.found)), run }
+impl PartialOrd for Seed {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -166,15 +172,16 @@ impl Search<'_, '_> {
         let mut seeds = self.outermost(scope);
         let mut taken = Taken::default();
         let first = self.found.len();
-        while let Some(Seed { run, .. }) = seeds.pop() {
+        while let Some(Seed(run)) = seeds.pop() {
             if self.table.streams[run.stream as usize].of_loop(run.found).is_empty() {
                 continue;
             }
             if let Some(free) = taken.left_of(run) {
-                seeds.extend(free.into_iter().map(Seed::new));
+                seeds.extend(free.into_iter().map(Seed));
                 continue;
             }
-            let grown = Growing::new(self.processes, self.table, scope, &taken).grow(run);
+            let growing = Growing::new(self.processes, self.table, scope, &taken, &mut self.marks);
+            let grown = growing.grow(run);
             let free = grown.filter(|joint| {
                 joint.members.iter().all(|member| taken.is_free(member.stream, whole(member, joint.times)))
             });
@@ -216,9 +223,14 @@ impl Search<'_, '_> {
         let mut seeds = BinaryHeap::new();
         for (&stream, &(start, end)) in &scope.stretches {
             let nest = self.nest(stream);
+            if (start, end) == (0, nest.length()) {
+                let outermost = (0..nest.loops().len()).filter(|&found| nest.outer(found).is_none());
+                seeds.extend(outermost.map(|found| Seed(first_execution(nest, stream, found))));
+                continue;
+            }
             for piece in nest.pieces(start, end) {
                 if let Piece::Loop { found, times, start } = piece {
-                    seeds.push(Seed::new(Run { stream, found, start, body: nest.body_events(found), times }));
+                    seeds.push(Seed(Run { stream, found, start, body: nest.body_events(found), times }));
                 }
             }
         }
@@ -228,22 +240,21 @@ impl Search<'_, '_> {
     /// Instead of a loop, the loops in each of its iterations.
     fn take_apart(&mut self, run: Run, seeds: &mut BinaryHeap<Seed>) {
         let nest = self.processes.nest(run.stream);
-        let begin = nest.position(nest.loops()[run.found].start as usize);
         for found in nest.loops_inside(run.found) {
-            let offset = nest.position(nest.loops()[found].start as usize) - begin;
-            let inside = Run {
-                stream: run.stream,
-                found,
-                start: run.start + offset,
-                body: nest.body_events(found),
-                times: nest.loops()[found].times,
-            };
+            let first = first_execution(nest, run.stream, found);
+            let inside = Run { start: run.start + (first.start - nest.loop_first(run.found)), ..first };
             let later = (run.times - 1).min(self.instances);
             self.instances -= later;
             let at = |iteration: u64| Run { start: inside.start + iteration * run.body, ..inside };
-            seeds.extend((0..=later).map(|iteration| Seed::new(at(iteration))));
+            seeds.extend((0..=later).map(|iteration| Seed(at(iteration))));
         }
     }
+}
+
+/// All iterations of a loop where it is executed first.
+fn first_execution(nest: &LoopCollapsed, stream: u32, found: usize) -> Run {
+    let (start, body) = (nest.loop_first(found), nest.body_events(found));
+    Run { stream, found, start, body, times: nest.loops()[found].times }
 }
 
 /// All iterations of a member.

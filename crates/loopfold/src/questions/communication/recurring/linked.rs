@@ -101,8 +101,8 @@ fn each_other_end(end: &End, there: Option<(u32, &End)>, mut then: impl FnMut(u3
 
 /// How a closure ended.
 pub(super) enum Linked {
-    /// It is closed: the streams, and their stretches.
-    Closed(Vec<(u32, Stretch)>),
+    /// It is closed: the streams, and their intervals.
+    Closed(Vec<(u32, Interval)>),
     /// There is none.
     Fails,
     /// Links do not suffice.
@@ -111,13 +111,21 @@ pub(super) enum Linked {
 
 /// An interval of a nest in one iteration of the loops around it.
 #[derive(Clone, Copy, Default)]
-struct Interval {
+pub(super) struct Interval {
     round: u64,
-    start: u32,
-    end: u32,
+    pub(super) start: u32,
+    pub(super) end: u32,
     /// The innermost loop around it, or [`NO_LOOP`], and how often that iterates in all.
     around: u32,
     times: u64,
+}
+
+impl Interval {
+    pub(super) fn stretch(&self, nest: &LoopCollapsed) -> Stretch {
+        let (start, end) = (self.start as usize, self.end as usize);
+        let first = nest.position(start);
+        (first, first + nest.events(start, end))
+    }
 }
 
 /// What a closure needs again in the next one.
@@ -167,14 +175,7 @@ impl LinkedClosure {
                 }
             }
         }
-        Linked::Closed(self.added.iter().map(|&stream| (stream, self.stretch(search, stream))).collect())
-    }
-
-    fn stretch(&self, search: &Search<'_, '_>, stream: u32) -> Stretch {
-        let Interval { start, end, .. } = self.intervals[stream as usize];
-        let (nest, start, end) = (search.nest(stream), start as usize, end as usize);
-        let first = nest.position(start);
-        (first, first + nest.events(start, end))
+        Linked::Closed(self.added.iter().map(|&stream| (stream, self.intervals[stream as usize])).collect())
     }
 
     /// How often an event of an interval occurs in it.

@@ -10,22 +10,23 @@
 //! only: that of the place whose repetitions are most events.
 //!
 //! Most closures follow links between events (`linked`); the general one is computed for at most
-//! 1,024 places. Time: O(written events of the families × depth of loops); memory: 16 bytes for
+//! 1,024 places. Time: O(written events of the families × depth of loops); memory: 20 bytes for
 //! each written event, and the result.
 
 mod linked;
 
-use super::channels::{ChannelTable, Side};
-use super::joint::JointLoop;
+use super::channels::{ChannelEnds, ChannelTable, Side};
+use super::joint::{JointLoop, Member};
 use super::pattern::{Occurrence, Part};
 use super::processes::Processes;
 use crate::StreamId;
 use crate::questions::patterns::{Holders, Located, LoopCollapsed, LoopInstance, RecurringPlace};
 use hashbrown::HashMap;
-use linked::{Linked, LinkedClosure, Links};
+use linked::{Interval, Linked, LinkedClosure, Links};
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// A stretch by positions.
 type Stretch = (u64, u64);
@@ -40,19 +41,23 @@ const MOST_GENERAL: usize = 1 << 10;
 /// Places that are looked at for one that holds what is needed.
 const MOST_SEEN: usize = 16;
 
+/// What occurs again, and which symbols of what is shown its parts are, where that is known.
+pub(super) type Found = (Occurrence, Vec<Option<Range<usize>>>);
+
 /// The families of all places.
 pub(super) fn recurring(
     processes: &Processes<'_>,
     table: &ChannelTable,
     joint: &[JointLoop],
     places: &[Vec<RecurringPlace>],
-) -> Vec<Occurrence> {
+) -> Vec<Found> {
     let mut search = Search {
         processes,
         table,
         links: Links::of(processes, table),
         general: Cell::new(MOST_GENERAL),
-        joint: JointStretches::of(joint),
+        is_complete: table.channels.iter().all(|channel| is_complete(table, channel)),
+        joint: JointStretches::of(processes.traces().len(), joint),
         places: places.iter().enumerate().map(|(stream, all)| Places::of(processes, stream, all)).collect(),
     };
     let mut found = Vec::new();
@@ -65,12 +70,24 @@ pub(super) fn recurring(
     found
 }
 
+/// Whether every message of a channel has its other end.
+fn is_complete(table: &ChannelTable, channel: &ChannelEnds) -> bool {
+    let mut totals = channel.ends.iter().map(|&(_, stream, number)| table.end(stream, number).total);
+    let is_same = channel.ends.len() == 2 && totals.next() == totals.next();
+    channel.ends.iter().all(|&(side, ..)| side == Side::Member) || channel.is_ordered() && is_same
+}
+
 /// The places of a stream.
 struct Places {
     /// By indices of the nest, the shortest first: how often each occurs, and its positions.
     holders: Holders<(u64, Stretch)>,
+    /// How often each occurs, once more: that is looked at far more often than the rest.
+    counts: Vec<u64>,
     is_used: Vec<bool>,
-    by_bounds: HashMap<(u32, u32), u32>,
+    by_bounds: HashMap<(u32, u32), u32, foldhash::fast::RandomState>,
+    /// For each event of the nest the end of what goes furthest: of a place or a loop that begins
+    /// there or before.
+    furthest: Vec<u32>,
 }
 
 impl Places {
@@ -93,8 +110,25 @@ impl Places {
         let holders = Holders::new(nest.symbols().len(), sorted);
         let bounds = holders.all().iter().map(|&(start, end, _)| (start, end));
         let by_bounds = bounds.zip(0..).collect();
-        Self { is_used: vec![false; holders.all().len()], by_bounds, holders }
+        let furthest = furthest(nest, &holders);
+        let counts = holders.all().iter().map(|&(_, _, (count, _))| count).collect();
+        Self { counts, is_used: vec![false; holders.all().len()], by_bounds, holders, furthest }
     }
+}
+
+fn furthest<T>(nest: &LoopCollapsed, holders: &Holders<T>) -> Vec<u32> {
+    let mut furthest = vec![0; nest.symbols().len()];
+    let places = holders.all().iter().map(|&(start, end, _)| (start, end));
+    for (start, end) in places.chain(nest.loops().iter().map(|found| (found.start, found.end))) {
+        let known = &mut furthest[start as usize];
+        *known = end.max(*known);
+    }
+    let mut so_far = 0;
+    for end in &mut furthest {
+        so_far = so_far.max(*end);
+        *end = so_far;
+    }
+    furthest
 }
 
 struct Search<'p, 'a> {
@@ -103,6 +137,8 @@ struct Search<'p, 'a> {
     links: Links,
     /// How many general closures may still be computed.
     general: Cell<usize>,
+    /// Whether every message has its other end, so that none crosses the borders of a closure.
+    is_complete: bool,
     joint: JointStretches<'p>,
     places: Vec<Places>,
 }
@@ -130,23 +166,28 @@ impl<'p> Search<'p, '_> {
     }
 
     /// The occurrence that has a place, if its closure is one.
-    fn family(&mut self, stream: u32, place: u32, linked: &mut LinkedClosure) -> Option<Occurrence> {
+    fn family(&mut self, stream: u32, place: u32, linked: &mut LinkedClosure) -> Option<Found> {
         let (_, _, (_, first)) = self.places[stream as usize].holders.all()[place as usize];
         let Inside::Of(around) = self.joint.inside(stream, first) else { return None };
-        let Family { stretches, crossing } = self.closure(stream, place, first, around, linked)?;
-        for (&stream, &stretch) in &stretches {
-            self.use_place(stream, stretch);
-        }
-        if stretches.len() < 2 {
+        let Family { members, crossing } = self.closure(stream, place, first, around, linked)?;
+        members.iter().for_each(|member| self.use_place(member));
+        if members.len() < 2 {
             return None;
         }
-        let part = |(&stream, &(start, end)): (&u32, &Stretch)| {
+        let part = |&FamilyMember { stream, stretch: (start, end), .. }: &FamilyMember| {
             StreamId::new(stream as usize).ok().map(|stream| Part { stream, start, end })
         };
-        let (repeated, periods) = self.repeated(&stretches, around);
+        let (repeated, periods) = self.repeated(&members, around);
         let times = around.map_or(1, |around| self.joint.times(around)).saturating_mul(repeated);
-        let parts = stretches.iter().map(part).collect::<Option<_>>()?;
-        Some(Occurrence { parts, periods, times, in_a_row: repeated, crossing })
+        let parts = members.iter().map(part).collect::<Option<_>>()?;
+        let shown = members.iter().map(|member| self.shown_symbols(member)).collect();
+        Some((Occurrence { parts, periods, times, in_a_row: repeated, crossing }, shown))
+    }
+
+    /// The symbols of what is shown that a member has, if its interval is known.
+    fn shown_symbols(&self, member: &FamilyMember) -> Option<Range<usize>> {
+        let is_shown = self.processes.traces()[member.stream as usize].nest_is_shown();
+        member.interval.filter(|_| is_shown).map(|(start, end)| start as usize..end as usize)
     }
 
     /// The closure of a place, if it is a family.
@@ -159,22 +200,33 @@ impl<'p> Search<'p, '_> {
         linked: &mut LinkedClosure,
     ) -> Option<Family> {
         let (start, end, (count, _)) = self.places[stream as usize].holders.all()[place as usize];
-        let mut closed = |count: Option<u64>| {
-            let family = match linked.close(self, (stream, start, end), count) {
-                Linked::Closed(stretches) => {
-                    Some(Family { stretches: stretches.into_iter().collect(), crossing: 0 })
-                }
-                Linked::Fails => None,
-                Linked::Unknown => {
-                    self.general.set(self.general.get().checked_sub(1)?);
-                    Closure::new(self, stream, first, count).close()
-                }
-            };
-            family.filter(|family| count.is_none() || self.fits(family, around))
+        let mut closed = |count: Option<u64>| match linked.close(self, (stream, start, end), count) {
+            Linked::Closed(intervals) => Some(Closed::Linked(intervals)),
+            Linked::Fails => None,
+            Linked::Unknown => {
+                self.general.set(self.general.get().checked_sub(1)?);
+                Closure::new(self, stream, first, count).close().map(Closed::General)
+            }
         };
+        let fitting = |closed| Some(self.family_of(closed)).filter(|family| self.fits(family, around));
         let smallest = closed(None)?;
         // With places it is no smaller.
-        closed(Some(count)).or_else(|| Some(smallest).filter(|family| self.fits(family, around)))
+        closed(Some(count)).and_then(fitting).or_else(|| fitting(smallest))
+    }
+
+    fn family_of(&self, closed: Closed) -> Family {
+        match closed {
+            Closed::General(family) => family,
+            Closed::Linked(mut intervals) => {
+                intervals.sort_unstable_by_key(|&(stream, _)| stream);
+                let member = |(stream, interval): (u32, Interval)| FamilyMember {
+                    stream,
+                    stretch: interval.stretch(self.nest(stream)),
+                    interval: Some((interval.start, interval.end)),
+                };
+                Family { members: intervals.into_iter().map(member).collect(), crossing: 0 }
+            }
+        }
     }
 
     /// Whether a stretch lies in a place of its stream or in a loop, or is one event: what a
@@ -187,37 +239,37 @@ impl<'p> Search<'p, '_> {
 
     /// The same by indices of the first and the last event.
     fn lies_in_a_place(&self, stream: u32, first: usize, last: usize) -> bool {
-        let (places, nest) = (&self.places[stream as usize], self.nest(stream));
-        let mut holding = places.holders.of(first).iter().rev();
-        first == last
-            || holding.any(|&place| places.holders.all()[place as usize].1 as usize > last)
-            || nest.around(first).any(|found| nest.loops()[found].end as usize > last)
+        first == last || self.places[stream as usize].furthest[first] as usize > last
     }
 
     /// The largest place with an event that occurs so often.
     fn place_around(&self, stream: u32, index: u32, count: Option<u64>) -> Option<(u32, u32, Stretch)> {
         let count = count?;
         let places = &self.places[stream as usize];
-        let holding = places.holders.of(index as usize).iter().rev().take(MOST_SEEN);
-        let all = holding.map(|&place| places.holders.all()[place as usize]);
-        let mut fitting = all.filter(|&(_, _, (other, _))| other == count);
-        fitting.next().map(|(start, end, (_, stretch))| (start, end, stretch))
+        let mut holding = places.holders.of(index as usize).iter().rev().take(MOST_SEEN);
+        let fitting = holding.find(|&&place| places.counts[place as usize] == count)?;
+        let (start, end, (_, stretch)) = places.holders.all()[*fitting as usize];
+        Some((start, end, stretch))
     }
 
     /// Whether a family lies in the same joint iteration, and cuts through nothing.
     fn fits(&self, family: &Family, around: Option<usize>) -> bool {
-        family.stretches.iter().all(|(&stream, &stretch)| {
+        family.members.iter().all(|&FamilyMember { stream, stretch, .. }| {
             matches!(self.joint.inside(stream, stretch), Inside::Of(inside) if inside == around)
         })
     }
 
     /// A place that is a part of a family begins no other one.
-    fn use_place(&mut self, stream: u32, (start, end): Stretch) {
-        let nest = self.nest(stream);
-        let indices = nest.index_at(start).zip(end.checked_sub(1).and_then(|last| nest.index_at(last)));
-        let Some((first, last)) = indices else { return };
-        let places = &mut self.places[stream as usize];
-        if let Some(&place) = places.by_bounds.get(&(first as u32, last as u32 + 1)) {
+    fn use_place(&mut self, member: &FamilyMember) {
+        let (nest, (start, end)) = (self.nest(member.stream), member.stretch);
+        let Some(bounds) = member.interval.or_else(|| {
+            let last = end.checked_sub(1).and_then(|last| nest.index_at(last))?;
+            Some((nest.index_at(start)? as u32, last as u32 + 1))
+        }) else {
+            return;
+        };
+        let places = &mut self.places[member.stream as usize];
+        if let Some(&place) = places.by_bounds.get(&bounds) {
             places.is_used[place as usize] = true;
         }
     }
@@ -225,10 +277,10 @@ impl<'p> Search<'p, '_> {
     /// How often a family is repeated by loops around it which no joint loop has, and at which
     /// distances: if all of its processes have one, with the same number of messages at both ends
     /// of each channel.
-    fn repeated(&self, stretches: &BTreeMap<u32, Stretch>, around: Option<usize>) -> (u64, Vec<u64>) {
-        let loop_around = |(&stream, &stretch)| Some((stream, self.loop_around(stream, stretch, around)?));
-        let loops: Option<BTreeMap<u32, usize>> = stretches.iter().map(loop_around).collect();
-        let once = || (1, stretches.values().map(|(start, end)| end - start).collect());
+    fn repeated(&self, members: &[FamilyMember], around: Option<usize>) -> (u64, Vec<u64>) {
+        let loop_around = |member: &FamilyMember| Some((member.stream, self.loop_around(member, around)?));
+        let loops: Option<BTreeMap<u32, usize>> = members.iter().map(loop_around).collect();
+        let once = || (1, members.iter().map(|member| member.stretch.1 - member.stretch.0).collect());
         let Some(loops) = loops.filter(|loops| self.are_in_step(loops)) else { return once() };
         let times = loops.iter().map(|(&stream, &found)| self.nest(stream).loops()[found].times).min();
         let periods = loops.iter().map(|(&stream, &found)| self.nest(stream).body_events(found));
@@ -250,8 +302,12 @@ impl<'p> Search<'p, '_> {
     }
 
     /// The innermost loop with a stretch in its first iteration, inside of a joint iteration.
-    fn loop_around(&self, stream: u32, (start, end): Stretch, around: Option<usize>) -> Option<usize> {
+    fn loop_around(&self, member: &FamilyMember, around: Option<usize>) -> Option<usize> {
+        let &FamilyMember { stream, stretch: (start, end), interval } = member;
         let nest = self.nest(stream);
+        if interval.is_some_and(|(first, _)| nest.around(first as usize).next().is_none()) {
+            return None;
+        }
         let located = nest.locate(start)?;
         let holds = |instance: &&LoopInstance| {
             let body = nest.body_events(instance.found);
@@ -267,13 +323,21 @@ impl<'p> Search<'p, '_> {
 /// Where joint loops are in the streams.
 struct JointStretches<'p> {
     joint: &'p [JointLoop],
-    /// By stream and by the joint loop around them: from where to where all iterations are, and
-    /// which one it is.
-    by_place: HashMap<(u32, Option<usize>), LoopStretches>,
+    /// Those in no other, by streams.
+    outermost: Vec<Vec<LoopStretch>>,
+    /// Those in another one, by the stream and that one.
+    inside: HashMap<(u32, usize), Vec<LoopStretch>>,
 }
 
-/// Where joint loops of a stream begin, where they end, and which they are.
-type LoopStretches = BTreeMap<u64, (u64, usize)>;
+/// All iterations of a joint loop in a stream. They do not overlap, and come in their order.
+struct LoopStretch {
+    start: u64,
+    end: u64,
+    /// Where the first iteration ends.
+    first_end: u64,
+    /// Which joint loop it is.
+    index: usize,
+}
 
 /// Where a stretch is.
 enum Inside {
@@ -284,16 +348,31 @@ enum Inside {
 }
 
 impl<'p> JointStretches<'p> {
-    fn of(joint: &'p [JointLoop]) -> Self {
-        let mut by_place: HashMap<(u32, Option<usize>), LoopStretches> = HashMap::new();
+    fn of(streams: usize, joint: &'p [JointLoop]) -> Self {
+        let mut outermost: Vec<Vec<LoopStretch>> = (0..streams).map(|_| Vec::new()).collect();
+        let mut inside: HashMap<(u32, usize), Vec<LoopStretch>> = HashMap::new();
         for (index, found) in joint.iter().enumerate() {
-            for member in &found.members {
-                let end = member.start + member.body * found.times;
-                let places = by_place.entry((member.stream, found.within)).or_default();
-                places.insert(member.start, (end, index));
+            for &Member { stream, start, body } in &found.members {
+                let (first_end, end) = (start + body, start + body * found.times);
+                let stretches = match found.within {
+                    None => &mut outermost[stream as usize],
+                    Some(around) => inside.entry((stream, around)).or_default(),
+                };
+                stretches.push(LoopStretch { start, end, first_end, index });
             }
         }
-        Self { joint, by_place }
+        for stretches in outermost.iter_mut().chain(inside.values_mut()) {
+            stretches.sort_unstable_by_key(|stretch| stretch.start);
+        }
+        Self { joint, outermost, inside }
+    }
+
+    /// The joint loops of a stream in one iteration of another, or in none.
+    fn directly_in(&self, stream: u32, around: Option<usize>) -> &[LoopStretch] {
+        match around {
+            None => &self.outermost[stream as usize],
+            Some(around) => self.inside.get(&(stream, around)).map_or(&[], Vec::as_slice),
+        }
     }
 
     /// How often a joint loop iterates in all.
@@ -315,14 +394,14 @@ impl<'p> JointStretches<'p> {
     fn inside(&self, stream: u32, (start, end): Stretch) -> Inside {
         let mut around = None;
         'inwards: loop {
-            let Some(places) = self.by_place.get(&(stream, around)) else { return Inside::Of(around) };
-            let overlapping = places.range(..end).rev().take_while(|&(_, &(behind, _))| behind > start);
-            for (&from, &(behind, index)) in overlapping {
+            let stretches = self.directly_in(stream, around);
+            let before = stretches.partition_point(|stretch| stretch.start < end);
+            let overlapping = stretches[..before].iter().rev().take_while(|stretch| stretch.end > start);
+            for &LoopStretch { start: from, end: behind, first_end, index } in overlapping {
                 // It may hold a joint loop, and take a part of one that is smaller than itself.
                 if (start <= from && behind <= end) || behind - from < end - start {
                     continue;
                 }
-                let Some((_, first_end)) = self.first_iteration(index, stream) else { return Inside::Cuts };
                 if from <= start && end <= first_end && (start, end) != (from, first_end) {
                     around = Some(index);
                     continue 'inwards;
@@ -336,10 +415,27 @@ impl<'p> JointStretches<'p> {
 
 /// Stretches of several processes with both ends of all messages.
 struct Family {
-    stretches: BTreeMap<u32, Stretch>,
+    /// By streams.
+    members: Vec<FamilyMember>,
     /// Messages that were never completed, or that are received from anyone and have one end
     /// elsewhere.
     crossing: u64,
+}
+
+/// What a family has of a stream.
+#[derive(Clone, Copy)]
+struct FamilyMember {
+    stream: u32,
+    stretch: Stretch,
+    /// The same by indices of the nest, if it is in one iteration of the loops around it and cuts
+    /// through none.
+    interval: Option<(u32, u32)>,
+}
+
+/// A closure, before it is known whether it is a family.
+enum Closed {
+    Linked(Vec<(u32, Interval)>),
+    General(Family),
 }
 
 /// A family while it grows.
@@ -371,9 +467,13 @@ impl<'s, 'p> Closure<'s, 'p> {
         while let Some((stream, stretch)) = self.next.pop() {
             self.follow(stream, stretch)?;
         }
-        let uncompleted = self.stretches.iter().map(|(&stream, &stretch)| self.uncompleted(stream, stretch));
-        let crossing = uncompleted.sum::<u64>() + self.open_in_pools();
-        Some(Family { stretches: self.stretches, crossing })
+        let uncompleted = |(&stream, &stretch)| self.uncompleted(stream, stretch);
+        let crossing = match self.search.is_complete {
+            true => 0,
+            false => self.stretches.iter().map(uncompleted).sum::<u64>() + self.open_in_pools(),
+        };
+        let member = |(stream, stretch)| FamilyMember { stream, stretch, interval: None };
+        Some(Family { members: self.stretches.into_iter().map(member).collect(), crossing })
     }
 
     /// The ends of channels in a stretch, and the numbers of their messages.
@@ -381,9 +481,11 @@ impl<'s, 'p> Closure<'s, 'p> {
         let trace = &self.search.processes.traces()[stream as usize];
         let nest = trace.nest();
         let of_stream = &self.search.table.streams[stream as usize];
-        let pieces = nest.pieces(start, end);
-        let mut numbers: Vec<u32> =
-            nest.indices(&pieces).flat_map(|index| of_stream.of_kind(trace.kind(index))).copied().collect();
+        let of_index = |index: usize| of_stream.of_kind(trace.kind(index)).iter().copied();
+        let mut numbers: Vec<u32> = match nest.flat_range(start, end) {
+            Some(range) => range.flat_map(of_index).collect(),
+            None => nest.indices(&nest.pieces(start, end)).flat_map(of_index).collect(),
+        };
         numbers.sort_unstable();
         numbers.dedup();
         let (first, behind) = (nest.locate(start), nest.locate(end));

@@ -9,8 +9,9 @@
 //! it ends in the first iteration. So every interval stands for a contiguous stretch of the
 //! stream, at least once.
 //!
-//! Time: that of folding, and then O(log n) for each question: as every loop at least doubles
-//! its content, at most 64 are nested. Memory: 4 bytes a symbol and 72 a loop.
+//! Time: that of folding, and then O(depth of loops) for a question about symbols, O(log n) for
+//! one about positions: as every loop at least doubles its content, at most 64 are nested.
+//! Memory: 8 bytes a symbol and 72 a loop.
 
 mod positions;
 
@@ -57,6 +58,8 @@ pub struct LoopCollapsed {
     symbols: Vec<Symbol>,
     /// Nested or apart; sorted by start, outer ones first.
     loops: Vec<CollapsedLoop>,
+    /// For each symbol how many loops start at it or before.
+    started: Vec<u32>,
     inner: Vec<Inner>,
     /// For each loop, sorted by end: that end, and what all loops up to it add to the stream.
     added: Vec<(u32, u64)>,
@@ -144,7 +147,8 @@ impl LoopCollapsed {
             (found.added, found.body, found.first) = (more, body, u64::from(start) + before);
             added.push((end, sum.checked_add(more).ok_or_else(too_long)?));
         }
-        Ok(Self { symbols, loops, inner, added })
+        let started = started(symbols.len(), &loops);
+        Ok(Self { symbols, loops, started, inner, added })
     }
 
     /// The same loops over other symbols.
@@ -207,8 +211,7 @@ impl LoopCollapsed {
         if start >= end {
             return 0;
         }
-        let loops_before = |index: usize| self.loops.partition_point(|found| (found.start as usize) < index);
-        if loops_before(start) == loops_before(end) {
+        if self.started_before(start) == self.started_before(end) {
             return (end - start) as u64;
         }
         self.behind(start, end) - self.first(start, end)
@@ -221,17 +224,23 @@ impl LoopCollapsed {
 
     /// Where the first occurrence of a symbol is in the stream.
     pub fn position(&self, index: usize) -> u64 {
-        index as u64 + sum_before(&self.added, index as u32)
+        // Of the loops that started, those that are not around it have ended.
+        let ended = self.started(index) - self.around(index).count();
+        index as u64 + ended.checked_sub(1).map_or(0, |last| self.added[last].1)
+    }
+
+    /// How many loops start at a symbol or before.
+    fn started(&self, index: usize) -> usize {
+        self.started.get(index).map_or(self.loops.len(), |&started| started as usize)
+    }
+
+    /// How many loops start before a symbol.
+    fn started_before(&self, index: usize) -> usize {
+        index.checked_sub(1).map_or(0, |before| self.started(before))
     }
 
     /// The symbol of the event at a position of the stream. Returns `None` past its end.
-    pub fn index_at(&self, position: u64) -> Option<usize> {
-        self.descend(position, |_, _| {})
-    }
-
-    /// The symbol at a position. Calls `later` with each loop around it in which it is not in
-    /// the first iteration, outermost first, and with the iteration.
-    fn descend(&self, mut position: u64, mut later: impl FnMut(usize, u64)) -> Option<usize> {
+    pub fn index_at(&self, mut position: u64) -> Option<usize> {
         if position >= self.length() {
             return None;
         }
@@ -244,16 +253,10 @@ impl LoopCollapsed {
             let low = usize::try_from(position - sum).unwrap_or(usize::MAX).min(next_end - 1);
             // Behind the first iteration of a loop it is what it would be in the first; the
             // outermost loop comes last.
-            let mut outermost = None;
-            for found in self.around(low) {
-                let Inner { first, body, .. } = self.inner[found];
-                if position - first >= body {
-                    outermost = Some((found, (position - first) / body));
-                }
-            }
-            let Some((found, iteration)) = outermost else { return Some(low) };
-            later(found, iteration);
-            position -= iteration * self.inner[found].body;
+            let later = |&found: &usize| position - self.inner[found].first >= self.inner[found].body;
+            let Some(found) = self.around(low).filter(later).last() else { return Some(low) };
+            let Inner { first, body, .. } = self.inner[found];
+            position = first + (position - first) % body;
         }
     }
 
@@ -290,8 +293,7 @@ impl LoopCollapsed {
 
     /// The loops that contain a symbol, the innermost first.
     pub(in crate::questions) fn around(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
-        let before = self.loops.partition_point(|found| found.start as usize <= index);
-        let mut next = before.checked_sub(1);
+        let mut next = self.started(index).checked_sub(1);
         std::iter::from_fn(move || {
             let found = next?;
             let outer = self.inner[found].outer;
@@ -306,7 +308,7 @@ impl LoopCollapsed {
         let mut nodes: Vec<Node> = Vec::with_capacity(end.saturating_sub(start));
         // Where the nodes of open loops are, and where the loops end.
         let mut open: Vec<(usize, usize)> = Vec::new();
-        let mut next = self.loops.partition_point(|found| (found.start as usize) < start);
+        let mut next = self.started_before(start);
         for index in start..end {
             while let Some(found) = self.loops.get(next).filter(|found| found.start as usize == index) {
                 let behind = found.end as usize;
@@ -384,6 +386,16 @@ impl Visitor<Item> for Collapsing {
         }
         Ok(Move::Skip)
     }
+}
+
+/// For each of this many symbols how many loops start at it or before.
+fn started(symbols: usize, loops: &[CollapsedLoop]) -> Vec<u32> {
+    let mut started = Vec::with_capacity(symbols);
+    for (count, found) in (0..).zip(loops) {
+        started.resize(found.start as usize, count);
+    }
+    started.resize(symbols, loops.len() as u32);
+    started
 }
 
 fn too_long() -> Error {

@@ -51,6 +51,11 @@ impl LoopCollapsed {
         self.inner[found].body
     }
 
+    /// The position of the first event of a loop.
+    pub(in crate::questions) fn loop_first(&self, found: usize) -> u64 {
+        self.inner[found].first
+    }
+
     /// How often a loop iterates in all, those around it counted.
     pub(in crate::questions) fn loop_times(&self, found: usize) -> u64 {
         self.inner[found].times
@@ -71,30 +76,48 @@ impl LoopCollapsed {
 
     /// What is at a position. Returns `None` past the end.
     pub(in crate::questions) fn locate(&self, position: u64) -> Option<Located> {
-        let mut later: Vec<(usize, u64)> = Vec::new();
-        let index = self.descend(position, |found, iteration| later.push((found, iteration)))?;
-        let mut around: Vec<LoopInstance> = self
-            .around(index)
-            .map(|found| LoopInstance { found, start: self.inner[found].first, iteration: 0 })
-            .collect();
+        let index = self.index_at(position)?;
+        let instance = |found| LoopInstance { found, start: self.inner[found].first, iteration: 0 };
+        let mut around: Vec<LoopInstance> = self.around(index).map(instance).collect();
         around.reverse();
         let mut shift = 0;
         for instance in &mut around {
             instance.start += shift;
-            if let Some(&(_, iteration)) = later.iter().find(|&&(found, _)| found == instance.found) {
-                instance.iteration = iteration;
-                shift += iteration * self.inner[instance.found].body;
+            let (since, body) = (position - instance.start, self.inner[instance.found].body);
+            if since >= body {
+                instance.iteration = since / body;
+                shift += instance.iteration * body;
             }
         }
         Some(Located { index, around })
+    }
+
+    /// The index of the symbol before an event, by its position and index. Returns `None` at the
+    /// begin of the stream.
+    pub(in crate::questions) fn index_before(&self, position: u64, index: usize) -> Option<usize> {
+        match self.started(index) == self.started_before(index) {
+            // Where no loop begins, it is the symbol that is written before.
+            true => index.checked_sub(1),
+            false => self.index_at(position.checked_sub(1)?),
+        }
+    }
+
+    /// The index of the symbol behind an event, by its position and index. Returns `None` at the
+    /// end of the stream.
+    pub(in crate::questions) fn index_behind(&self, position: u64, index: usize) -> Option<usize> {
+        let inner = self.around(index).next();
+        match inner.is_some_and(|inner| self.loops[inner].end as usize == index + 1) {
+            true => self.index_at(position + 1),
+            // Where no loop ends, it is the symbol that is written behind.
+            false => Some(index + 1).filter(|&behind| behind < self.symbols.len()),
+        }
     }
 
     /// The symbols from a position to before another one, if no loop begins or ends between.
     pub(in crate::questions) fn flat_range(&self, start: u64, end: u64) -> Option<std::ops::Range<usize>> {
         let (first, last) = (self.index_at(start)?, self.index_at(end.checked_sub(1)?)?);
         let is_next = last.checked_sub(first).is_some_and(|between| between as u64 == end - 1 - start);
-        let starts = |index: usize| self.loops.partition_point(|found| found.start as usize <= index);
-        (is_next && starts(first) == starts(last)).then_some(first..last + 1)
+        (is_next && self.started(first) == self.started(last)).then_some(first..last + 1)
     }
 
     /// The pieces of the stretch from a position to before another one.
@@ -117,8 +140,8 @@ impl LoopCollapsed {
                 }
                 None => {
                     // Up to the next loop, or the end of this one, there is nothing to take apart.
-                    let next = self.loops.partition_point(|found| found.start as usize <= located.index);
-                    let next = self.loops.get(next).map_or(self.symbols.len(), |found| found.start as usize);
+                    let next = self.loops.get(self.started(located.index));
+                    let next = next.map_or(self.symbols.len(), |found| found.start as usize);
                     let inner = located.around.last().map(|inner| self.loops[inner.found].end as usize);
                     let room = usize::try_from(end - at).unwrap_or(usize::MAX);
                     let behind = next.min(inner.unwrap_or(next)).min(located.index.saturating_add(room));
