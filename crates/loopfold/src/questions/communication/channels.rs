@@ -9,7 +9,7 @@
 //! received from anyone comes from a *pool*, a channel with several senders.
 //!
 //! Both look-ups work on loops, without their iterations: O(log² n). Building takes O(written
-//! events × depth of loops); memory is 12 bytes for each written end of a message, and 40 for
+//! events × depth of loops); memory is 12 bytes for each written end of a message, and 56 for
 //! each channel of each loop.
 
 use super::processes::{EventKind, ProcessTrace, Processes};
@@ -18,6 +18,7 @@ use crate::mpi::{Call, Channel, CommId, Group, MessageEnds, Peer};
 use crate::questions::patterns::{Located, LoopCollapsed};
 use crate::{Error, Result};
 use hashbrown::{HashMap, HashSet};
+use std::ops::Range;
 
 /// What a channel connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -182,9 +183,22 @@ pub(super) struct StreamEnds {
     pub(super) ends: Vec<End>,
     /// For each kind of event the ends that it is, as often as it has messages there.
     of_kind: Vec<Vec<u32>>,
-    /// For each loop the ends with messages in it, and how many an iteration has.
-    of_loop: Vec<Vec<(u32, u64)>>,
+    /// The ends with messages in loops, those of a loop side by side.
+    loop_ends: Vec<LoopEnd>,
+    /// For each loop which of these.
+    of_loop: Vec<Range<u32>>,
 }
+
+/// An end with messages in a loop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LoopEnd {
+    /// The number of the end in its stream.
+    pub(super) number: u32,
+    pub(super) messages: LoopMessages,
+}
+
+/// Ends of a loop that are searched one by one.
+const FEW: usize = 16;
 
 impl StreamEnds {
     /// The ends of a kind of event.
@@ -192,9 +206,24 @@ impl StreamEnds {
         &self.of_kind[kind]
     }
 
-    /// The ends with messages in a loop, and how many an iteration has.
-    pub(super) fn of_loop(&self, found: usize) -> &[(u32, u64)] {
-        &self.of_loop[found]
+    /// The ends with messages in a loop.
+    pub(super) fn of_loop(&self, found: usize) -> &[LoopEnd] {
+        let Range { start, end } = self.of_loop[found];
+        &self.loop_ends[start as usize..end as usize]
+    }
+
+    /// The messages of an end in a loop: as [`End::in_loop`], but close to those of its other
+    /// ends. Returns `None` if it has none.
+    pub(super) fn in_loop(&self, found: usize, number: u32) -> Option<&LoopMessages> {
+        match self.of_loop(found) {
+            few if few.len() <= FEW => few.iter().find(|end| end.number == number).map(|end| &end.messages),
+            _ => self.ends[number as usize].in_loop(found),
+        }
+    }
+
+    /// How many messages of an end one iteration of a loop has.
+    pub(super) fn each(&self, found: usize, number: u32) -> u64 {
+        self.in_loop(found, number).map_or(0, |messages| messages.each)
     }
 }
 
@@ -347,7 +376,8 @@ struct StreamBuilding {
     /// For each end the innermost open loop in which it is known to have messages.
     noted_in: Vec<u32>,
     open: Vec<OpenLoop>,
-    of_loop: Vec<Vec<(u32, u64)>>,
+    loop_ends: Vec<LoopEnd>,
+    of_loop: Vec<Range<u32>>,
 }
 
 /// A loop whose end is not reached.
@@ -374,8 +404,8 @@ impl StreamBuilding {
         let (ends, of_kind) = numbered(&kinds);
         let nest = trace.nest();
         let noted_in = vec![NONE; ends.len()];
-        let of_loop = vec![Vec::new(); nest.loops().len()];
-        let mut building = Self { ends, noted_in, open: Vec::new(), of_loop };
+        let of_loop = vec![0..0; nest.loops().len()];
+        let mut building = Self { ends, noted_in, open: Vec::new(), loop_ends: Vec::new(), of_loop };
         let mut next = 0;
         for index in 0..nest.symbols().len() as u32 {
             while building.open.last().is_some_and(|open| nest.loops()[open.found as usize].end <= index) {
@@ -401,7 +431,9 @@ impl StreamBuilding {
             end.at.shrink_to_fit();
             end.before.shrink_to_fit();
         }
-        Ok(StreamEnds { ends: building.ends, of_kind, of_loop: building.of_loop })
+        let Self { ends, mut loop_ends, of_loop, .. } = building;
+        loop_ends.shrink_to_fit();
+        Ok(StreamEnds { ends, of_kind, loop_ends, of_loop })
     }
 
     fn message(&mut self, number: u32, index: u32) {
@@ -422,11 +454,14 @@ impl StreamBuilding {
     fn close(&mut self, nest: &LoopCollapsed) {
         let Some(OpenLoop { found, ends }) = self.open.pop() else { return };
         let more = nest.loops()[found as usize].times - 1;
+        let first = self.loop_ends.len();
+        self.of_loop[found as usize] = first as u32..(first + ends.len()) as u32;
         for OpenEnd { number, before, slot, noted } in ends {
             let end = &mut self.ends[number as usize];
             let each = end.total - before;
-            end.loops.push(LoopMessages { found, slot, each, before });
-            self.of_loop[found as usize].push((number, each));
+            let messages = LoopMessages { found, slot, each, before };
+            end.loops.push(messages);
+            self.loop_ends.push(LoopEnd { number, messages });
             end.total = end.total.saturating_add(each.saturating_mul(more));
             self.noted_in[number as usize] = noted;
             if let Some(outer) = self.open.last_mut()

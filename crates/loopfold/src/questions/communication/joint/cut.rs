@@ -11,7 +11,7 @@
 
 use super::grow::Candidate;
 use super::{Run, Scope};
-use crate::questions::communication::channels::{ChannelTable, End, Side};
+use crate::questions::communication::channels::{ChannelTable, End, LoopMessages, Side};
 use crate::questions::communication::processes::Processes;
 use crate::questions::patterns::LoopCollapsed;
 
@@ -71,10 +71,10 @@ impl<'p, 'a> Aligning<'p, 'a> {
 
     fn set_ends(&mut self) {
         for (member, &Candidate { run, .. }) in self.members.iter().enumerate() {
-            for &(number, each) in self.table.streams[run.stream as usize].of_loop(run.found) {
-                let end = self.table.end(run.stream, number);
+            for loop_end in self.table.streams[run.stream as usize].of_loop(run.found) {
+                let end = self.table.end(run.stream, loop_end.number);
                 if self.table.channel(end).is_ordered() {
-                    let messages = self.messages_of(member, end, each);
+                    let messages = self.messages_of(member, end, &loop_end.messages);
                     self.ends.push(messages);
                 }
             }
@@ -82,9 +82,9 @@ impl<'p, 'a> Aligning<'p, 'a> {
         self.ends.sort_unstable_by_key(|end| (end.channel, end.member));
     }
 
-    fn messages_of(&mut self, member: usize, end: &'p End, each: u64) -> RunMessages<'p> {
-        let (run, nest) = (self.members[member].run, self.nest(member));
-        let whole = end.in_loop(run.found).filter(|_| run.start == nest.loop_first(run.found));
+    fn messages_of(&mut self, member: usize, end: &'p End, messages: &LoopMessages) -> RunMessages<'p> {
+        let (run, nest, each) = (self.members[member].run, self.nest(member), messages.each);
+        let whole = Some(messages).filter(|_| run.start == nest.loop_first(run.found));
         let before = match whole {
             Some(messages) => messages.before,
             None => nest.locate(run.start).map_or(end.total, |located| end.before(nest, &located)),

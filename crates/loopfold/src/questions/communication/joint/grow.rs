@@ -12,7 +12,7 @@
 
 use super::cut::Aligning;
 use super::{JointLoop, Member, Run, Scope, Taken, first_execution};
-use crate::questions::communication::channels::{ChannelTable, End, Side};
+use crate::questions::communication::channels::{ChannelTable, End, LoopEnd, LoopMessages, Side};
 use crate::questions::communication::processes::Processes;
 use crate::questions::patterns::{Located, LoopCollapsed, LoopInstance};
 use hashbrown::HashMap;
@@ -132,8 +132,8 @@ impl<'p, 'a> Growing<'p, 'a> {
                 return None;
             }
             let located = if is_first { None } else { self.nest(common.stream).locate(common.start) };
-            for &(end, each) in ends {
-                self.follow(next, end, each, &located)?;
+            for end in ends {
+                self.follow(next, end, &located)?;
             }
             next += 1;
         }
@@ -175,58 +175,55 @@ impl<'p, 'a> Growing<'p, 'a> {
 
     /// Adds the loops at the other ends of a channel of a member, or checks those that are
     /// members. Returns `None` if they do not fit.
-    fn follow(&mut self, member: usize, number: u32, each: u64, located: &Option<Located>) -> Option<()> {
+    fn follow(&mut self, member: usize, loop_end: &LoopEnd, located: &Option<Located>) -> Option<()> {
         let Candidate { run, ratio, .. } = self.members[member];
+        let &LoopEnd { number, messages: LoopMessages { each, .. } } = loop_end;
         let end = self.table.end(run.stream, number);
         let channel = self.table.channel(end);
         if !channel.is_ordered() {
-            return self.follow_pools(member, number, each, located);
+            return self.follow_pools(member, loop_end, located);
         }
         // From one end all others were compared with it.
         let mark = &mut self.marks.channels[end.channel as usize];
         if std::mem::replace(mark, self.marks.round) == self.marks.round {
             return Some(());
         }
-        let range = self.common_range(member, end, each, located);
+        let range = self.common_range(member, end, &loop_end.messages, located);
         let mut is_connected = false;
-        for &(side, stream, other) in &channel.ends {
-            if (stream, other) == (run.stream, number) || (side == end.side && side != Side::Member) {
+        for &(side, stream, number) in &channel.ends {
+            if (stream, number) == (run.stream, loop_end.number) || (side == end.side && side != Side::Member)
+            {
                 continue;
             }
             is_connected = true;
-            let other = self.table.end(stream, other);
+            let ends = &self.table.streams[stream as usize];
             match self.member(stream) {
                 // Of messages to oneself the loop must have both ends.
-                Some(known) if known == member => (other.each(run.found) == each).then_some(())?,
+                Some(known) if known == member => (ends.each(run.found, number) == each).then_some(())?,
                 Some(known) => {
                     let candidate = self.members[known];
-                    let each_there = other.each(candidate.run.found);
+                    let each_there = ends.each(candidate.run.found, number);
                     let fits = each_there > 0 && ratio.times(each, each_there)? == candidate.ratio;
                     fits.then_some(())?;
                 }
                 None => {
-                    let (run, common, each_there) = self.partner(other, stream, range, each)?;
+                    let (run, common, each_there) =
+                        self.partner(&ends.ends[number as usize], stream, range, each)?;
                     self.add(run, common, ratio.times(each, each_there)?, Some((member, end.channel)));
                 }
             }
-            self.starts_agree &= self.first_message(stream, other) == Some(range.0);
+            self.starts_agree = self.starts_agree && self.first_message(stream, number) == Some(range.0);
         }
         // Without another end nothing fits.
         is_connected.then_some(())
     }
 
     /// Adds the loops at the other ends of a pool. Returns `None` if no member is there.
-    fn follow_pools(
-        &mut self,
-        member: usize,
-        number: u32,
-        each: u64,
-        located: &Option<Located>,
-    ) -> Option<()> {
+    fn follow_pools(&mut self, member: usize, loop_end: &LoopEnd, located: &Option<Located>) -> Option<()> {
         let run = self.members[member].run;
-        let end = self.table.end(run.stream, number);
+        let end = self.table.end(run.stream, loop_end.number);
         let channel = self.table.channel(end);
-        let range = self.common_range(member, end, each, located);
+        let range = self.common_range(member, end, &loop_end.messages, located);
         for &(_, stream, other) in channel.ends.iter().filter(|&&(side, ..)| side != end.side) {
             self.follow_pool(member, end, self.table.end(stream, other), stream, range);
         }
@@ -237,18 +234,25 @@ impl<'p, 'a> Growing<'p, 'a> {
     }
 
     /// The number of the first message of a member, if it has the first execution of its loop.
-    fn first_message(&self, stream: u32, end: &End) -> Option<i128> {
+    fn first_message(&self, stream: u32, number: u32) -> Option<i128> {
         let Candidate { run, is_first, .. } = self.members[self.member(stream)?];
-        let messages = end.in_loop(run.found).filter(|_| is_first)?;
-        Some(i128::from(messages.before) + self.scope.received_before(end))
+        let ends = &self.table.streams[stream as usize];
+        let messages = ends.in_loop(run.found, number).filter(|_| is_first)?;
+        Some(i128::from(messages.before) + self.scope.received_before(&ends.ends[number as usize]))
     }
 
     /// The numbers of a member's messages on a channel in the iterations in common.
-    fn common_range(&self, member: usize, end: &End, each: u64, located: &Option<Located>) -> (i128, i128) {
+    fn common_range(
+        &self,
+        member: usize,
+        end: &End,
+        messages: &LoopMessages,
+        located: &Option<Located>,
+    ) -> (i128, i128) {
         let Candidate { common, is_first, .. } = self.members[member];
         match is_first {
-            true => self.range_of(end, common, each),
-            false => self.range(end, common, each, located.as_ref()),
+            true => self.numbers_behind(end, common, messages.each, messages.before),
+            false => self.range(end, common, messages.each, located.as_ref()),
         }
     }
 
@@ -389,10 +393,11 @@ impl<'p, 'a> Growing<'p, 'a> {
         let mut open: HashMap<u32, [f64; 2]> = HashMap::new();
         for candidate in &self.members {
             let Run { stream, found, .. } = candidate.run;
-            for &(number, each) in self.table.streams[stream as usize].of_loop(found) {
-                let end = self.table.end(stream, number);
+            for loop_end in self.table.streams[stream as usize].of_loop(found) {
+                let end = self.table.end(stream, loop_end.number);
                 if !self.table.channel(end).is_ordered() {
-                    let messages = each as f64 * candidate.ratio.up as f64 / candidate.ratio.down as f64;
+                    let messages = loop_end.messages.each as f64 * candidate.ratio.up as f64
+                        / candidate.ratio.down as f64;
                     open.entry(end.channel).or_default()[usize::from(end.side == Side::Send)] += messages;
                 }
             }

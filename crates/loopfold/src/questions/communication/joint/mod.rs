@@ -28,16 +28,19 @@
 //! Time: O(loops × their channels × log² n), for each loop that is tried; memory is that of the
 //! result.
 
+mod content;
 mod cut;
 mod grow;
 
 use super::channels::{ChannelTable, End, Side};
 use super::processes::Processes;
 use crate::questions::patterns::{LoopCollapsed, LoopInstance, Piece};
+use content::Content;
 use grow::{Growing, Marks};
 use hashbrown::HashMap;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
+use std::ops::Range;
 
 /// Iterations of a loop in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -132,7 +135,14 @@ pub(super) fn joint_loops(processes: &Processes<'_>, table: &ChannelTable) -> Ve
     };
     let stretches = processes.traces().iter().enumerate().map(whole).collect();
     let marks = Marks::new(table);
-    let mut search = Search { processes, table, marks, found: Vec::new(), instances: MOST_INSTANCES };
+    let mut search = Search {
+        processes,
+        table,
+        marks,
+        found: Vec::new(),
+        searched: HashMap::new(),
+        instances: MOST_INSTANCES,
+    };
     search.within(&Scope { stretches, in_flight: HashMap::new() }, None);
     search.found
 }
@@ -142,6 +152,8 @@ struct Search<'p, 'a> {
     table: &'p ChannelTable,
     marks: Marks,
     found: Vec<JointLoop>,
+    /// Joint iterations that were searched: which joint loops they are of, and what was found.
+    searched: HashMap<Content, (usize, Range<usize>)>,
     /// How many more loops in later iterations may be tried.
     instances: u64,
 }
@@ -201,11 +213,22 @@ impl Search<'_, '_> {
             if !self.has_loops_inside(joint) {
                 continue;
             }
+            let is_closed = joint.in_flight.is_empty() && scope.in_flight.is_empty();
+            let content = if is_closed { content::of(self.processes, joint) } else { None };
+            if let Some((same, inside)) = content.as_ref().and_then(|content| self.searched.get(content)) {
+                let copies = content::copies(&self.found, *same, inside.clone(), index);
+                self.found.extend(copies);
+                continue;
+            }
             let stretch = |member: &Member| (member.stream, (member.start, member.start + member.body));
             let mut in_flight = scope.in_flight.clone();
             in_flight.extend(joint.in_flight.iter().copied());
             let inside = Scope { stretches: joint.members.iter().map(stretch).collect(), in_flight };
+            let before = self.found.len();
             self.within(&inside, Some(index));
+            if let Some(content) = content {
+                self.searched.insert(content, (index, before..self.found.len()));
+            }
         }
     }
 

@@ -292,10 +292,11 @@ impl<'p> Search<'p, '_> {
     fn are_in_step(&self, loops: &BTreeMap<u32, usize>) -> bool {
         loops.iter().all(|(&stream, &found)| {
             let inside = self.table.streams[stream as usize].of_loop(found);
-            inside.iter().all(|&(number, each)| {
-                let channel = self.table.channel(self.table.end(stream, number));
+            inside.iter().all(|end| {
+                let channel = self.table.channel(self.table.end(stream, end.number));
                 channel.ends.iter().all(|&(_, other, number)| {
-                    loops.get(&other).is_none_or(|&found| self.table.end(other, number).each(found) == each)
+                    let there = &self.table.streams[other as usize];
+                    loops.get(&other).is_none_or(|&found| there.each(found, number) == end.messages.each)
                 })
             })
         })
