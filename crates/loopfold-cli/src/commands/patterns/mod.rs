@@ -118,7 +118,7 @@ fn print(
             writeln!(out)?;
         }
         process.print(&mut out, arguments, communication.count(), most(arguments))?;
-    } else {
+    } else if process.found() > 0 {
         let count = show::plural(process.found(), "pattern");
         writeln!(out, "\n{count} of single processes, too (--processes shows them)")?;
     }
