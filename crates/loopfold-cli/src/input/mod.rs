@@ -86,7 +86,7 @@ pub(crate) fn fold(
     load_for(arguments, times, &chosen)?.fold_as_stored(&chosen)
 }
 
-/// Tells communicators apart whose number is used again, for questions on communication. What
+/// Distinguishes communicators whose number is used again, for questions on communication. What
 /// changes is folded again.
 pub(crate) fn with_unique_communicators(
     (fold, mut notes): (Fold, Vec<String>),

@@ -116,7 +116,7 @@ impl<'a> Renaming<'a> {
             body.push(Item::new(target, times));
             cursor.skip(times);
             self.room = self.room.checked_sub(1).ok_or_else(|| {
-                Error::limit("numbers of communicators are used again too often to tell them apart")
+                Error::limit("numbers of communicators are used again too often to distinguish them")
             })?;
         }
         let root = self.builder.root_rule(body)?;

@@ -109,7 +109,7 @@ const NOWHERE: u32 = u32::MAX;
 
 impl<'a> Processes<'a> {
     /// Looks at all streams, with the loops that `fold_stream` finds, such as those of the folder
-    /// `outermost`. Communicators are told apart by their numbers: see
+    /// `outermost`. Communicators are distinguished by their numbers: see
     /// [`with_unique_communicators`](crate::mpi::with_unique_communicators).
     pub fn of(
         fold: &'a Fold,

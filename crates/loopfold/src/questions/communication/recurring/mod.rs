@@ -6,8 +6,9 @@
 //! end of every message in it. Where a process is added, and a place of it that holds what is
 //! needed occurs as often as the first place, that place is taken. A closure that would cut
 //! through a joint loop that is larger is none, nor one with a stretch that lies in no place and
-//! no loop of its process, or with far more of a process than the first place has. Families in which every process does the same are one pattern. A place is in one family
-//! only: that of the place whose repetitions are most events.
+//! no loop of its process, or with far more of a process than the first place has. Families in
+//! which every process does the same are one pattern. A place is in one family only: that of the
+//! place whose repetitions are most events.
 //!
 //! Most closures follow links between events (`linked`); the general one is computed for at most
 //! 1,024 places. Time: O(written events of the families × depth of loops); memory: 20 bytes for
