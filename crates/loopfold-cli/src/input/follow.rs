@@ -111,6 +111,8 @@ impl Following {
     ) -> Result<()> {
         let bytes: Box<dyn Read + Send> = if path.as_os_str() == "-" {
             Box::new(Noticed { inner: interrupt::stdin()?, activity: Arc::clone(&self.activity) })
+        } else if path.is_dir() && formats::file_of_folder(path).is_none() {
+            bail!("is a directory; name the files in it");
         } else if path.is_dir() || path.extension().is_some_and(|extension| extension == "otf2") {
             bail!(
                 "OTF2 archives are complete only when the program has ended, so --follow cannot follow them"

@@ -137,6 +137,7 @@ fn what_cannot_be_followed_is_an_error() {
     follow(&[&text, "--peers", "relative"]).fails_with(&["--peers", "--follow"]);
     follow(&["traces.otf2"]).fails_with(&["traces.otf2", "OTF2", "--follow"]);
     follow(&["nowhere.txt"]).fails_with(&["nowhere.txt"]);
+    follow(&[folder.path().to_str().unwrap()]).fails_with(&["is a directory"]);
     follow(&[&text, "--folder", "outermost"]).fails_with(&["outermost", "whole"]);
     follow(&[&text, "--every=-1"]).fails_with(&["--every"]);
     run(&["patterns", &text, "--idle", "1"]).fails_with(&["--follow"]);
