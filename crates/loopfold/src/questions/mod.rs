@@ -9,7 +9,7 @@
 //! | Which of two comes first? | [`before`] | [`Fold::order`](crate::Fold::order) |
 //! | What comes before and after an event? | [`context`] | [`Fold::context`](crate::Fold::context) |
 //! | Which sequences cost most? | [`hot`] | [`Fold::hot_subpaths`](crate::Fold::hot_subpaths) |
-//! | Where does a path of a function occur? | [`path`] | |
+//! | Where does a path of a function occur? | [`path`] | [`PathSearcher`](path::PathSearcher) |
 //! | What repeats, not directly after itself? | [`patterns`] | |
 //! | Who communicates with whom, and how? | `communication` | |
 //! | Which windows are similar to a pattern? | `similar` | |

@@ -18,6 +18,7 @@
 //! | `batch` | many short paths of one function at once |
 //! | `index` | which ranges of the events hold which functions |
 //! | `scan` | the search in symbols as they come, and in the chunks of a trace |
+//! | `stored_chunks` | the chunks of a trace as archives have them |
 //!
 //! A short path of a non-recursive function costs one pass over the items of the fold, 1 to 4
 //! ns each, and 16 bytes a rule. Other paths cost one pass to build the slice of the function,
