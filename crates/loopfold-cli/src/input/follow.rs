@@ -162,7 +162,10 @@ impl Following {
                 self.reading -= 1;
             }
             Err(RecvTimeoutError::Timeout) => {}
-            // No thread is left, or there never was one.
+            Err(RecvTimeoutError::Disconnected) if self.reading > 0 => {
+                bail!("a thread that reads an input has ended without a word")
+            }
+            // Archives are read by this thread.
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(TICK),
         }
         Ok(is_over(self))
@@ -182,13 +185,7 @@ impl Following {
             (folding.so_far()?, folding.events())
         };
         self.reported = events;
-        self.joined(fold)
-    }
-
-    fn joined(&self, fold: Fold) -> Result<Fold> {
-        let traces = Some(fold).filter(|fold| !fold.streams().is_empty() || self.archives.is_empty());
-        let archives = self.archives.iter().flat_map(|archive| &archive.folds).cloned();
-        streams::choose(join(traces.into_iter().chain(archives).collect())?, &self.arguments.stream)
+        joined(fold, &self.archives, &self.arguments.stream)
     }
 
     fn finish(mut self) -> Result<(Fold, Vec<String>)> {
@@ -198,21 +195,25 @@ impl Following {
                 return Err(error);
             }
         }
-        let folding = std::mem::replace(
-            &mut self.folding,
-            Arc::new(Mutex::new(Folding::new(loopfold::folders::Auto)?)),
-        );
+        let Self { arguments, folding, archives, mut notes, .. } = self;
         let folding = Arc::into_inner(folding).ok_or_else(|| anyhow!("an input is still being read"))?;
         let fold = folding.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
-        if fold.events() == Some(0) && self.archives.is_empty() {
-            self.notes.push("there are no events".to_string());
+        if fold.events() == Some(0) && archives.is_empty() {
+            notes.push("there are no events".to_string());
         }
-        Ok((self.joined(fold)?, self.notes))
+        Ok((joined(fold, &archives, &arguments.stream)?, notes))
     }
 }
 
+/// The selected streams of all traces and archives.
+fn joined(fold: Fold, archives: &[FollowedArchive], selectors: &[String]) -> Result<Fold> {
+    let traces = Some(fold).filter(|fold| !fold.streams().is_empty() || archives.is_empty());
+    let folds = archives.iter().flat_map(|archive| &archive.folds).cloned();
+    streams::choose(join(traces.into_iter().chain(folds).collect())?, selectors)
+}
+
 fn lock(folding: &Mutex<Folding>) -> MutexGuard<'_, Folding> {
-    // A thread that panics has reported nothing wrong so far.
+    // What a thread pushed before it failed is whole.
     folding.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

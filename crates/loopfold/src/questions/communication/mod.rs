@@ -15,6 +15,7 @@ mod partners;
 mod pattern;
 mod processes;
 mod recurring;
+mod sequence_hash;
 mod tags;
 mod trace_patterns;
 

@@ -13,6 +13,7 @@
 
 use super::channels::{ChannelKind, ChannelTable, Side};
 use super::processes::Processes;
+use super::sequence_hash::SequenceHash;
 use crate::fold::Fold;
 use crate::fold::{Measure, measure_rules, rank, reach};
 use crate::mpi::{Channel, CommId, Group, MessageEnd, MessageEnds, Peer, WORLD};
@@ -389,7 +390,7 @@ impl<'p, 'a> Matching<'p, 'a> {
     fn compare_collectives(&mut self) -> Result<()> {
         let fold = self.processes.fold;
         let mut idle = self.idle_members();
-        let mut hashes: HashMap<CommId, Vec<(u64, u64)>> = HashMap::new();
+        let mut hashes: HashMap<CommId, Vec<SequenceHash>> = HashMap::new();
         for number in 0..self.result.table.channels.len() {
             let channel = &self.result.table.channels[number];
             let ChannelKind::Collective(group) = channel.kind else { continue };
@@ -494,36 +495,28 @@ fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }
 
-/// The operations on a communicator as a hash: that of a sequence, and the factor by which what
-/// comes before it is multiplied.
+/// Hashes the operations on a communicator.
 struct OperationHash {
     /// For each symbol the number of its operation, or 0.
     numbers: Vec<u64>,
 }
 
-impl OperationHash {
-    const MODULUS: u128 = (1 << 61) - 1;
-    const BASE: u64 = 0x0123_4567_89ab_cdef;
-}
-
 impl Measure for OperationHash {
-    type Value = (u64, u64);
+    type Value = SequenceHash;
 
-    fn empty(&self) -> (u64, u64) {
-        (0, 1)
+    fn empty(&self) -> SequenceHash {
+        SequenceHash::EMPTY
     }
 
-    fn symbol(&self, symbol: Symbol) -> (u64, u64) {
+    fn symbol(&self, symbol: Symbol) -> SequenceHash {
         match self.numbers[symbol.index()] {
-            0 => self.empty(),
-            number => (number, Self::BASE),
+            0 => SequenceHash::EMPTY,
+            number => SequenceHash::of(number),
         }
     }
 
-    fn join(&self, left: &(u64, u64), right: &(u64, u64)) -> Result<(u64, u64)> {
-        let product = |a: u64, b: u64| u128::from(a) * u128::from(b) % Self::MODULUS;
-        let hash = (product(left.0, right.1) + u128::from(right.0)) % Self::MODULUS;
-        Ok((hash as u64, product(left.1, right.1) as u64))
+    fn join(&self, left: &SequenceHash, right: &SequenceHash) -> Result<SequenceHash> {
+        Ok(left.then(*right))
     }
 }
 

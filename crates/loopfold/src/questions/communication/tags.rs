@@ -10,9 +10,10 @@
 //! a power: no stream is unfolded.
 //!
 //! Time: O(events of the streams, with loops as stored written once), if a process uses several
-//! tags with a partner, else none. Memory: 24 bytes for each pair of processes with several tags,
+//! tags with a partner, else none. Memory: 16 bytes for each pair of processes with several tags,
 //! and for each of a stream and each open loop.
 
+use super::sequence_hash::SequenceHash;
 use crate::fold::cursor::{Cursor, Move, Stretch, Visitor};
 use crate::fold::{Fold, FoldedStream, Item, Target};
 use crate::mpi::{Calls, CommId, Communicators, Message, Peer};
@@ -70,7 +71,7 @@ impl Tags {
             Ok(hashes(fold, &fold.streams()[stream], &of_symbol, several.len(), budget))
         });
         let hashes = hashes.into_iter().collect::<Result<Vec<_>>>()?;
-        let mut ends: HashMap<PairOfProcesses, [Option<TagSequence>; 2]> = HashMap::new();
+        let mut ends: HashMap<PairOfProcesses, [Option<SequenceHash>; 2]> = HashMap::new();
         let mut twice: HashSet<PairOfProcesses> = HashSet::new();
         for (stream, hashes) in hashes.into_iter().enumerate() {
             let own = communicators.rank(stream);
@@ -79,7 +80,7 @@ impl Tags {
                 let Some(peer) = end.peer.and_then(world_rank) else { continue };
                 let (from, to) = if end.is_send { (own, peer) } else { (peer, own) };
                 let pair = PairOfProcesses { from, to, comm: end.comm };
-                if sequence.count > 0 {
+                if !sequence.is_empty() {
                     // Several streams of a process have no common order.
                     let known = &mut ends.entry(pair).or_default()[usize::from(end.is_send)];
                     if known.replace(sequence).is_some() {
@@ -88,7 +89,7 @@ impl Tags {
                 }
             }
         }
-        let is_in_order = |(pair, [received, sent]): (PairOfProcesses, [Option<TagSequence>; 2])| {
+        let is_in_order = |(pair, [received, sent]): (PairOfProcesses, [Option<SequenceHash>; 2])| {
             (received.is_some() && received == sent && !twice.contains(&pair)).then_some(pair)
         };
         let in_order = ends.into_iter().filter_map(is_in_order).collect();
@@ -148,48 +149,6 @@ pub(super) enum TagUse {
     Never,
 }
 
-/// The tags of messages at one end, as the value of a polynomial with them as coefficients.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct TagSequence {
-    hash: u64,
-    /// What a sequence before this one is multiplied by.
-    factor: u64,
-    count: u64,
-}
-
-impl TagSequence {
-    const MODULUS: u128 = (1 << 61) - 1;
-    const BASE: u64 = 0x0123_4567_89ab_cdef;
-    const EMPTY: Self = Self { hash: 0, factor: 1, count: 0 };
-
-    fn of(tag: u64) -> Self {
-        // Small tags as large coefficients; what has any tag is 0.
-        let hash = tag.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 3;
-        Self { hash, factor: Self::BASE, count: 1 }
-    }
-
-    /// This one, and then the other.
-    fn then(self, other: Self) -> Self {
-        let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
-        let hash = (product(self.hash, other.factor) + u128::from(other.hash)) % Self::MODULUS;
-        let factor = product(self.factor, other.factor) % Self::MODULUS;
-        let count = self.count.saturating_add(other.count);
-        Self { hash: hash as u64, factor: factor as u64, count }
-    }
-
-    fn repeated(self, times: u64) -> Self {
-        let (mut power, mut result, mut left) = (self, Self::EMPTY, times);
-        while left > 0 {
-            if left & 1 == 1 {
-                result = result.then(power);
-            }
-            power = power.then(power);
-            left >>= 1;
-        }
-        result
-    }
-}
-
 /// The ends with more than one tag in the whole alphabet.
 fn ends_with_several(fold: &Fold, calls: &Calls) -> Vec<OwnEnd> {
     let mut first: HashMap<OwnEnd, Option<i64>> = HashMap::new();
@@ -233,7 +192,7 @@ fn hashes(
     of_symbol: &[Vec<(usize, u64)>],
     slots: usize,
     budget: MemoryBudget,
-) -> Vec<TagSequence> {
+) -> Vec<SequenceHash> {
     if fold.length(stream.root()) > budget.events {
         return Vec::new();
     }
@@ -255,7 +214,7 @@ struct Hashing<'a> {
 }
 
 struct Frame {
-    sequences: Vec<TagSequence>,
+    sequences: Vec<SequenceHash>,
     /// The ends that have any.
     used: Vec<usize>,
 }
@@ -263,15 +222,15 @@ struct Frame {
 impl Hashing<'_> {
     fn open_frame(&mut self) {
         if self.depth == self.frames.len() {
-            let sequences = vec![TagSequence::EMPTY; self.slots];
+            let sequences = vec![SequenceHash::EMPTY; self.slots];
             self.frames.push(Frame { sequences, used: Vec::new() });
         }
         self.depth += 1;
     }
 
-    fn add(&mut self, slot: usize, more: TagSequence) {
+    fn add(&mut self, slot: usize, more: SequenceHash) {
         let Frame { sequences, used } = &mut self.frames[self.depth - 1];
-        if sequences[slot].count == 0 {
+        if sequences[slot].is_empty() {
             used.push(slot);
         }
         sequences[slot] = sequences[slot].then(more);
@@ -281,7 +240,7 @@ impl Hashing<'_> {
     fn close_frame(&mut self, times: u64) {
         self.depth -= 1;
         while let Some(slot) = self.frames[self.depth].used.pop() {
-            let one = std::mem::replace(&mut self.frames[self.depth].sequences[slot], TagSequence::EMPTY);
+            let one = std::mem::replace(&mut self.frames[self.depth].sequences[slot], SequenceHash::EMPTY);
             self.add(slot, one.repeated(times));
         }
     }
@@ -289,7 +248,7 @@ impl Hashing<'_> {
     fn add_symbol(&mut self, symbol: Symbol) {
         let of_symbol = self.of_symbol;
         for &(slot, tag) in &of_symbol[symbol.index()] {
-            self.add(slot, TagSequence::of(tag));
+            self.add(slot, SequenceHash::of(tag));
         }
     }
 }
