@@ -43,6 +43,6 @@ mod numbers;
 mod writer;
 
 pub use labels::{LONGEST_LABEL, Labels};
-pub use nest::nest;
+pub use nest::{NestTimes, nest};
 pub use numbers::{nanoseconds, rounded};
 pub use writer::{JsonWriter, Scalar};

@@ -1,10 +1,10 @@
 //! The loop nest of each class of streams. Each class is written and dropped before the next one
 //! is computed, so that memory is that of the largest class.
 
-use crate::{JsonWriter, Labels, nanoseconds, nest, rounded};
+use crate::{JsonWriter, Labels, NestTimes, nanoseconds, nest, rounded};
 use loopfold::Fold;
 use loopfold::questions::classes::Class;
-use loopfold::questions::iterations::LoopTimes;
+use loopfold::questions::iterations::ClassTimes;
 use loopfold::questions::nest::Nest;
 use std::io::{Error, Write};
 
@@ -15,10 +15,8 @@ pub struct ClassNest {
     pub class: Class,
     /// Its nest.
     pub nest: Nest,
-    /// The streams that have a time, and how long each took, in nanoseconds.
-    pub totals: Vec<(String, i128)>,
-    /// The times of the loops, in the order of their nodes.
-    pub times: Vec<LoopTimes>,
+    /// The times of its streams and loops.
+    pub times: Option<ClassTimes>,
 }
 
 /// The classes of a fold.
@@ -105,7 +103,7 @@ fn class_nest<W: Write>(
     out: &mut JsonWriter<W>,
     labels: &mut Labels<'_>,
     fold: &Fold,
-    ClassNest { class, nest: its_nest, totals, times }: &ClassNest,
+    ClassNest { class, nest: its_nest, times }: &ClassNest,
 ) -> std::io::Result<()> {
     out.begin_object()?;
     out.key("streams")?;
@@ -116,14 +114,15 @@ fn class_nest<W: Write>(
     out.field("covered", rounded(class.covered(), 4))?;
     out.field("main_share", rounded(class.main_share(), 4))?;
     out.key("nest")?;
-    nest(out, labels, its_nest, times)?;
-    if !totals.is_empty() {
+    let times = times.as_ref();
+    nest(out, labels, its_nest, times.map(|times| NestTimes { fold, times }))?;
+    if let Some(times) = times {
         out.key("times")?;
         out.begin_array()?;
-        for (stream, total) in totals {
+        for &(stream, total) in &times.streams {
             out.begin_object()?;
-            out.field("total_ns", nanoseconds(*total))?;
-            out.field("stream", stream)?;
+            out.field("total_ns", nanoseconds(total))?;
+            out.field("stream", fold.stream(stream).title())?;
             out.end()?;
         }
         out.end()?;

@@ -5,16 +5,26 @@
 //! Cost: O(nodes), and O(log loops) for each loop to find its times; memory O(depth).
 
 use crate::{JsonWriter, Labels, nanoseconds};
-use loopfold::questions::iterations::LoopTimes;
+use loopfold::Fold;
+use loopfold::questions::iterations::{ClassTimes, LoopTimes, Scope};
 use loopfold::questions::nest::{Nest, Node};
 use std::io::{Result, Write};
 
-/// Writes a nest as an array. The times are in the order of their nodes.
+/// The times of the loops of a nest.
+#[derive(Clone, Copy, Debug)]
+pub struct NestTimes<'a> {
+    /// The fold that has the streams.
+    pub fold: &'a Fold,
+    /// The times.
+    pub times: &'a ClassTimes,
+}
+
+/// Writes a nest as an array, its loops with their times if there are any.
 pub fn nest<W: Write>(
     out: &mut JsonWriter<W>,
     labels: &mut Labels<'_>,
     nest: &Nest,
-    times: &[LoopTimes],
+    times: Option<NestTimes<'_>>,
 ) -> Result<()> {
     // Which nodes the open loops are, and where they end.
     let mut open: Vec<(usize, usize)> = Vec::new();
@@ -45,27 +55,44 @@ pub fn nest<W: Write>(
     out.end()
 }
 
-fn end_loop<W: Write>(out: &mut JsonWriter<W>, node: usize, times: &[LoopTimes]) -> Result<()> {
+fn end_loop<W: Write>(out: &mut JsonWriter<W>, node: usize, times: Option<NestTimes<'_>>) -> Result<()> {
     out.end()?;
-    if let Ok(index) = times.binary_search_by_key(&node, |times| times.node) {
+    if let Some(NestTimes { fold, times }) = times
+        && let Some(times) = times.of_loop(node)
+    {
         out.key("time")?;
-        loop_time(out, &times[index])?;
+        loop_time(out, fold, times)?;
     }
     out.end()
 }
 
-fn loop_time<W: Write>(out: &mut JsonWriter<W>, times: &LoopTimes) -> Result<()> {
+fn loop_time<W: Write>(out: &mut JsonWriter<W>, fold: &Fold, times: &LoopTimes) -> Result<()> {
     let spread = &times.times;
     out.begin_object()?;
     out.field("total_ns", nanoseconds(spread.total))?;
     out.field("iterations", spread.count)?;
     out.field("mean_ns", spread.mean())?;
     out.field("deviation_ns", spread.deviation())?;
-    out.field("median_ns", times.median)?;
+    median(out, times.median)?;
     out.field("min_ns", nanoseconds(spread.minimum))?;
     out.field("max_ns", nanoseconds(spread.maximum))?;
     out.field("slowest", times.slowest.map(|slowest| slowest.iteration))?;
     out.field("slowest_start", times.slowest.map(|slowest| slowest.position))?;
-    out.field("shared", times.shared)?;
+    out.field("slowest_stream", times.slowest.map(|slowest| fold.stream(slowest.stream).title()))?;
+    out.field("shared", times.scope != Scope::Own)?;
+    out.field("other_streams", times.scope == Scope::OtherStreams)?;
     out.end()
+}
+
+/// Whole floats up to here are written without a point.
+const LARGEST_WHOLE: f64 = (1u64 << 53) as f64;
+
+/// The mean of the middle two need not be whole.
+fn median<W: Write>(out: &mut JsonWriter<W>, median: Option<f64>) -> Result<()> {
+    match median {
+        Some(median) if median.fract() == 0.0 && median.abs() <= LARGEST_WHOLE => {
+            out.field("median_ns", median as i64)
+        }
+        median => out.field("median_ns", median),
+    }
 }

@@ -173,7 +173,7 @@ impl PatternWriter<'_, '_> {
         for part in self.distinct_parts(pattern.parts()) {
             out.key(self.name(part))?;
             let its_nest = self.nest(part, longest);
-            nest(out, self.labels, &its_nest, &[])?;
+            nest(out, self.labels, &its_nest, None)?;
         }
         out.end()?;
         out.field("count", pattern.count)?;
@@ -245,7 +245,7 @@ impl PatternWriter<'_, '_> {
         out.key("lengths")?;
         out.array([pattern.fewest_events, pattern.most_events])?;
         out.key("nest")?;
-        nest(out, self.labels, its_nest, &[])?;
+        nest(out, self.labels, its_nest, None)?;
         out.field("count", pattern.count)?;
         out.field("places", pattern.places)?;
         out.field("inside", pattern.inside)?;

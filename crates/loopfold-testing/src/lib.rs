@@ -15,6 +15,7 @@ pub mod programs;
 pub mod rng;
 pub mod streams;
 pub mod subpaths;
+pub mod times;
 pub mod waits;
 
 pub use nest::Nest;

@@ -364,8 +364,8 @@ impl Loaded {
         let fold = streams::choose(join(folds)?, &selectors)?;
         if has_rule_sums && fold.rule_sums().is_none() {
             notes.push(
-                "the archive has sums instead of the times of every event, and only for its own loops and all of its \
-                 streams; so the times of these loops are not known"
+                "the archive has sums instead of the times of every event, and only for its own loops; so the \
+                 times of these loops are not known"
                     .to_string(),
             );
         }

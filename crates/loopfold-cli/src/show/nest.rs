@@ -5,10 +5,11 @@
 //! to their beginning, their end and the loops that matter, with the number of events
 //! left out.
 
-use super::{Labels, count, duration, percent, plural, shorten};
+use super::{Labels, count, duration, percent, plain, plural, shorten};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use loopfold::questions::iterations::LoopTimes;
+use loopfold::Fold;
+use loopfold::questions::iterations::{ClassTimes, LoopTimes, Scope};
 use loopfold::questions::nest::{Nest, Node};
 use std::io::Write;
 use std::ops::Range;
@@ -52,12 +53,14 @@ const SHORT_LABEL: usize = 12;
 
 /// What is to be shown with the loops of a class.
 pub(crate) struct ClassView<'a> {
+    /// The fold that has the class.
+    pub(crate) fold: &'a Fold,
     /// The nest.
     pub(crate) nest: &'a Nest,
     /// The events of a stream.
     pub(crate) events: u64,
-    /// The times of the streams of the class that have times.
-    pub(crate) times: &'a [(String, loopfold::questions::iterations::StreamTimes)],
+    /// The times of the class.
+    pub(crate) times: &'a ClassTimes,
 }
 
 /// Prints nests.
@@ -302,74 +305,55 @@ impl<'a, W: Write> NestPrinter<'a, W> {
         parts.join(" · ")
     }
 
-    /// The times of a loop in each stream that has times.
-    fn times_of(&self, at: usize) -> Vec<(&str, &LoopTimes)> {
-        let of_stream = |(stream, times): &'a (String, loopfold::questions::iterations::StreamTimes)| {
-            let index = times.loops.binary_search_by_key(&at, |times| times.node).ok()?;
-            Some((stream.as_str(), &times.loops[index]))
-        };
-        self.view.times.iter().filter_map(of_stream).collect()
-    }
-
     /// The share of a loop in the time of all streams.
     fn time_share(&self, at: usize) -> Option<f64> {
-        let all: i128 = self.view.times.iter().map(|(_, times)| times.total).sum();
-        let of_streams = self.times_of(at);
-        let total: i128 = of_streams.iter().map(|(_, times)| times.times.total).sum();
-        // If the same loop also occurs elsewhere, its part of the time is not known.
-        let known = all > 0 && of_streams.iter().all(|(_, times)| !times.shared);
-        known.then(|| (total as f64 / all as f64).min(1.0))
+        let (all, times) = (self.view.times.total(), self.view.times.of_loop(at)?);
+        // If its times include other loops, its part of the time is not known.
+        let known = all > 0 && times.scope == Scope::Own;
+        known.then(|| (times.times.total as f64 / all as f64).min(1.0))
     }
 
     fn time_remarks(&self, at: usize) -> Vec<String> {
-        let of_streams = self.times_of(at);
-        let Some(slowest) = of_streams.iter().max_by_key(|(_, times)| times.times.maximum) else {
-            return Vec::new();
-        };
-        let fastest = of_streams.iter().map(|(_, times)| times.times.minimum).min().unwrap_or(0);
+        let Some(times) = self.view.times.of_loop(at) else { return Vec::new() };
+        let several = self.view.times.streams.len() > 1;
+        let title = |stream| plain(self.view.fold.stream(stream).title());
         let mut remarks = Vec::new();
         if let Some(share) = self.time_share(at) {
             remarks.push(format!("{} of the time", percent(share)));
         }
-        let place = match (slowest.1.slowest, of_streams.len()) {
-            (None, _) => String::new(),
-            (Some(place), 1) => format!(" (#{})", count(place.iteration)),
-            (Some(place), _) => format!(" (#{} of {})", count(place.iteration), slowest.0),
+        let place = match times.slowest {
+            None => String::new(),
+            Some(slowest) if several => {
+                format!(" (#{} of {})", count(slowest.iteration), title(slowest.stream))
+            }
+            Some(slowest) => format!(" (#{})", count(slowest.iteration)),
         };
-        remarks.push(format!(
-            "{}, from {} to {}{place}",
-            middle(&of_streams),
-            duration(fastest),
-            duration(slowest.1.times.maximum)
-        ));
-        if of_streams.len() > 1
-            && let (Some(least), Some(most)) = (
-                of_streams.iter().min_by_key(|(_, t)| t.times.total),
-                of_streams.iter().max_by_key(|(_, t)| t.times.total),
-            )
-        {
+        let scope = match times.scope {
+            Scope::Own => "",
+            Scope::OtherPlaces => ", with other places of this loop",
+            Scope::OtherStreams => ", with other streams",
+        };
+        let (fastest, slowest) = (duration(times.times.minimum), duration(times.times.maximum));
+        remarks.push(format!("{}, from {fastest} to {slowest}{place}{scope}", middle(times)));
+        if let Some([(shortest, least), (longest, most)]) = times.streams.filter(|_| several) {
             remarks.push(format!(
                 "{} ({}) to {} ({}) a stream",
-                duration(least.1.times.total),
-                least.0,
-                duration(most.1.times.total),
-                most.0
+                duration(least),
+                title(shortest),
+                duration(most),
+                title(longest)
             ));
         }
         remarks
     }
 }
 
-/// One number for the iterations of all streams: the median of the stream in the middle,
-/// or the mean where medians are not known.
-fn middle(of_streams: &[(&str, &LoopTimes)]) -> String {
-    let mut medians: Vec<i64> = of_streams.iter().filter_map(|(_, times)| times.median).collect();
-    medians.sort_unstable();
-    if let Some(&median) = medians.get(medians.len().saturating_sub(1) / 2) {
-        return format!("median {}", duration(median.into()));
+/// One number for all iterations: the median, or the mean where that is not known.
+fn middle(times: &LoopTimes) -> String {
+    let rounded = |number: f64| duration(number.round() as i128);
+    if let Some(median) = times.median {
+        return format!("median {}", rounded(median));
     }
-    let Some((_, first)) = of_streams.first() else { return String::new() };
-    let rounded = |number: Option<f64>| duration(number.unwrap_or_default().round() as i128);
-    let deviation = first.times.deviation().map(|deviation| format!(" ± {}", rounded(Some(deviation))));
-    format!("mean {}{}", rounded(first.times.mean()), deviation.unwrap_or_default())
+    let deviation = times.times.deviation().map(|deviation| format!(" ± {}", rounded(deviation)));
+    format!("mean {}{}", rounded(times.times.mean().unwrap_or_default()), deviation.unwrap_or_default())
 }

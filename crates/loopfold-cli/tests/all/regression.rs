@@ -274,3 +274,61 @@ fn masked_lines_are_of_the_streams_that_are_selected() {
     assert_eq!(json["masked"]["streams"], 1);
     assert_eq!(json["masked"]["classes"][0]["streams"], serde_json::json!(["two"]));
 }
+
+/// The last iteration of a loop ended with its last event, though that lay within another one, and
+/// was taken for the fastest.
+#[test]
+fn the_last_iteration_of_slices_that_nest_was_too_short() {
+    let folder = Folder::new();
+    let trace = folder.file(
+        "t.json",
+        r#"[{"ph":"B","name":"step","ts":10,"pid":1,"tid":1},
+            {"ph":"X","name":"inner","ts":12,"dur":3,"pid":1,"tid":1},
+            {"ph":"E","ts":20,"pid":1,"tid":1},
+            {"ph":"B","name":"step","ts":30,"pid":1,"tid":1},
+            {"ph":"X","name":"inner","ts":32,"dur":3,"pid":1,"tid":1},
+            {"ph":"E","ts":44,"pid":1,"tid":1},
+            {"ph":"i","name":"mark","ts":45,"pid":1,"tid":1,"s":"t"}]"#,
+    );
+    let archive = folder.at("t.fold");
+    run(&["fold", &trace, "--times", "summary", "-o", &archive]).ok();
+    let text = run(&["loops", &trace]).ok().text();
+    assert!(text.contains("97.1 % of the time · median 17.0 µs, from 14.0 µs to 20.0 µs (#0)"), "{text}");
+    for input in [&trace, &archive] {
+        let json = run(&["loops", "--json", input]).ok().json();
+        let class = &json["classes"][0];
+        let time = &class["nest"][0]["time"];
+        assert_eq!((&time["min_ns"], &time["total_ns"]), (&14_000.into(), &34_000.into()));
+        assert_eq!(class["times"][0]["total_ns"], 35_000);
+    }
+}
+
+/// `loops --json` had the times of the first stream of a class only, and the times of loops were
+/// dropped when streams of an archive of sums were chosen.
+#[test]
+fn loops_had_the_times_of_too_few_streams() {
+    let folder = Folder::new();
+    let mut table = String::from("name,start,dur,thread\n");
+    for (thread, step) in [("x", 10), ("y", 20)] {
+        for index in 0..6 {
+            let name = if index % 2 == 0 { "a" } else { "b" };
+            table.push_str(&format!("{name},{},1,{thread}\n", index * step));
+        }
+    }
+    let trace = folder.file("t.csv", table);
+    let columns = ["--event", "name", "--start", "start", "--duration", "dur", "--stream-by", "thread"];
+    let archive = folder.at("t.fold");
+    let fold = ["fold", &trace, "--times", "summary", "-o", &archive];
+    run(&[&fold[..], &columns].concat()).ok();
+    let loop_time = |arguments: &[&str]| {
+        let json = run(arguments).ok().json();
+        json["classes"][0]["nest"][0]["time"].clone()
+    };
+    let all = loop_time(&[&["loops", "--json", &trace][..], &columns].concat());
+    assert_eq!((&all["iterations"], &all["slowest_stream"]), (&6.into(), &"y".into()));
+    let chosen = loop_time(&["loops", "--json", &archive, "--stream", "x"]);
+    assert_eq!((&chosen["iterations"], &chosen["total_ns"]), (&6.into(), &all["total_ns"]));
+    assert_eq!((&chosen["shared"], &chosen["other_streams"]), (&true.into(), &true.into()));
+    let text = run(&["loops", &archive, "--stream", "x"]).ok().text();
+    assert!(text.contains("with other streams"), "{text}");
+}

@@ -17,7 +17,7 @@ fn fold(events: &[&str]) -> Fold {
 fn written(fold: &Fold, root: RuleId) -> (Value, usize) {
     let mut out = JsonWriter::new(Vec::new());
     let mut labels = Labels::new(fold.alphabet());
-    nest(&mut out, &mut labels, &fold.nest(root, 1 << 20), &[]).expect("memory can be written to");
+    nest(&mut out, &mut labels, &fold.nest(root, 1 << 20), None).expect("memory can be written to");
     (serde_json::from_slice(&out.into_inner()).expect("JSON"), labels.cut())
 }
 

@@ -143,17 +143,12 @@ impl Joined {
         Ok(())
     }
 
-    /// Adds the sums of a part of `events` events. The whole begins when its first event
-    /// does, if that is known, and ends with its last one.
+    /// Adds the sums of a part of `events` events.
     fn join_sums(&mut self, part: Option<StreamSums>, events: u64) -> Result<()> {
         if events == 0 || part.is_none() && self.sums.is_none() {
             return Ok(());
         }
         let (part, sums) = (part.unwrap_or_default(), self.sums.get_or_insert_default());
-        if self.events == 0 {
-            sums.began = part.began;
-        }
-        sums.ended = part.ended;
         sums.join(&part, &mut Some)
     }
 }

@@ -9,8 +9,8 @@
 
 use crate::bytes::{Bytes, put_number, put_text, put_wide};
 use crate::fold::{
-    Canonical, DurationSum, Fold, FoldedStream, Item, MetricSpread, MetricSum, RuleSums, Spread, StreamSums,
-    rule_uses, symbol_counts,
+    Canonical, DurationSum, Fold, FoldedStream, Item, IterationSpread, MetricSpread, MetricSum, RuleSums,
+    Spread, StreamSums, rule_uses, symbol_counts,
 };
 use crate::{Error, Result, RuleId, Symbol};
 use hashbrown::HashMap;
@@ -22,6 +22,11 @@ const BEGAN: u8 = 1;
 const ENDED: u8 = 2;
 const DURATIONS: u8 = 4;
 
+/// Flags of the rules: what is known of them besides metrics.
+const RULE_DURATIONS: u8 = 1;
+/// Last iterations have spreads of their own; earlier programs did not set this.
+const LAST_ITERATIONS: u8 = 2;
+
 /// Writes the sums of a fold, whose rules are stored in canonical form.
 pub(super) fn write(fold: &Fold, canonical: &Canonical) -> Vec<u8> {
     let summed = |(index, stream): (usize, &FoldedStream)| Some((index, canonical.sums(stream.sums()?)?));
@@ -30,7 +35,8 @@ pub(super) fn write(fold: &Fold, canonical: &Canonical) -> Vec<u8> {
     if streams.is_empty() {
         return out;
     }
-    let names = Names::of(&streams, fold.rule_sums());
+    let rule_sums = fold.rule_sums().map(RuleSums::without_wider);
+    let names = Names::of(&streams, rule_sums.as_deref());
     names.put(&mut out);
     put_number(&mut out, streams.len() as u64);
     let (mut next, mut clock) = (0, 0);
@@ -40,7 +46,7 @@ pub(super) fn write(fold: &Fold, canonical: &Canonical) -> Vec<u8> {
         put_stream(&mut out, sums, &names, &mut clock);
     }
     // Where 64 bits do not count how often rules are used, their sums are not stored.
-    if let (Some(sums), Ok(uses)) = (fold.rule_sums(), rule_uses(fold)) {
+    if let (Some(sums), Ok(uses)) = (rule_sums.as_deref(), rule_uses(fold)) {
         put_rules(&mut out, fold, canonical, sums, &uses, &names);
     }
     out
@@ -131,9 +137,11 @@ fn put_rules(
         fold.rules().filter_map(|rule| Some((canonical.new_rule(rule)?, rule))).collect();
     rules.sort_unstable();
     let rules = || rules.iter().map(|&(_, rule)| (rule, uses[rule.index()]));
-    out.push(u8::from(sums.durations.is_some()));
+    out.push(LAST_ITERATIONS | if sums.durations.is_some() { RULE_DURATIONS } else { 0 });
     if let Some(spreads) = &sums.durations {
-        rules().for_each(|(rule, uses)| put_spread(out, &spreads[rule.index()], uses));
+        for (rule, uses) in rules() {
+            put_spread(out, &spreads[rule.index()], uses);
+        }
     }
     put_number(out, sums.metrics.len() as u64);
     for (name, spreads) in &sums.metrics {
@@ -143,7 +151,7 @@ fn put_rules(
     for (rule, uses) in rules() {
         for (index, item) in loops_of(fold.body(rule)) {
             let spread = sums.loops.get(&(rule, index)).copied().unwrap_or_default();
-            put_spread(out, &spread, uses.saturating_mul(item.times()));
+            put_iterations(out, &spread, uses.saturating_mul(item.times()));
         }
     }
 }
@@ -187,10 +195,14 @@ impl Stored {
     }
 }
 
-/// Writes the spread of something that there is `uses` times.
-fn put_spread(out: &mut Vec<u8>, spread: &Spread, uses: u64) {
+/// Writes the spread of something that there is `uses` times; returns how many of them it is of,
+/// as a reader will see it.
+fn put_spread(out: &mut Vec<u8>, spread: &Spread, uses: u64) -> u64 {
     let stored = Stored::of(spread).filter(|_| (1..=uses).contains(&spread.count));
-    let Some(stored) = stored else { return put_number(out, uses) };
+    let Some(stored) = stored else {
+        put_number(out, uses);
+        return 0;
+    };
     put_number(out, uses - spread.count);
     put_signed(out, spread.minimum);
     if spread.count >= 2 {
@@ -202,6 +214,23 @@ fn put_spread(out: &mut Vec<u8>, spread: &Spread, uses: u64) {
     if spread.count >= 4 {
         put_wide(out, stored.distances);
     }
+    spread.count
+}
+
+/// Writes the times of a loop that has so many iterations: first those of all but the last ones
+/// of its occurrences. The last ones can only be among the rest, and mostly are the rest.
+fn put_iterations(out: &mut Vec<u8>, IterationSpread { others, lasts }: &IterationSpread, iterations: u64) {
+    let rest = iterations - put_spread(out, others, iterations);
+    put_spread(out, lasts, rest);
+}
+
+fn take_iterations(bytes: &mut Bytes<'_>, flags: u8, iterations: u64) -> Result<IterationSpread> {
+    let others = take_spread(bytes, iterations)?;
+    let lasts = match flags & LAST_ITERATIONS {
+        0 => Spread::default(),
+        _ => take_spread(bytes, iterations - others.count)?,
+    };
+    Ok(IterationSpread { others, lasts })
 }
 
 fn take_spread(bytes: &mut Bytes<'_>, uses: u64) -> Result<Spread> {
@@ -419,13 +448,13 @@ fn take_list<'a, S>(
 fn take_rules(bytes: &mut Bytes<'_>, fold: &Fold, names: &mut KnownNames) -> Result<RuleSums> {
     let uses = rule_uses(fold).map_err(|_| bytes.damaged("sums of rules that cannot be counted"))?;
     let mut sums = RuleSums::default();
-    match bytes.byte()? {
-        0 => {}
-        1 => {
-            let spreads = uses.iter().map(|&uses| take_spread(bytes, uses));
-            sums.durations = Some(collect(spreads)?);
-        }
-        _ => return Err(bytes.damaged("something is known of rules that this program does not know")),
+    let flags = bytes.byte()?;
+    if flags > RULE_DURATIONS | LAST_ITERATIONS {
+        return Err(bytes.damaged("something is known of rules that this program does not know"));
+    }
+    if flags & RULE_DURATIONS != 0 {
+        let spreads = uses.iter().map(|&uses| take_spread(bytes, uses));
+        sums.durations = Some(collect(spreads)?);
     }
     for _ in 0..bytes.number()? {
         let name = names.next(bytes)?;
@@ -434,8 +463,9 @@ fn take_rules(bytes: &mut Bytes<'_>, fold: &Fold, names: &mut KnownNames) -> Res
     }
     for rule in fold.rules() {
         for (index, item) in loops_of(fold.body(rule)) {
-            let spread = take_spread(bytes, uses[rule.index()].saturating_mul(item.times()))?;
-            if spread.count > 0 {
+            let iterations = uses[rule.index()].saturating_mul(item.times());
+            let spread = take_iterations(bytes, flags, iterations)?;
+            if spread != IterationSpread::default() {
                 sums.loops.insert((rule, index), spread);
             }
         }
@@ -508,8 +538,9 @@ mod tests {
     #[test]
     fn sums_are_read() {
         let mut fold = small();
-        // The rule took 5, 6 and 8, and so did the iterations of its loop; the root 20; a 1 and 3.
-        let rules = [1, 0, 10, 3, 4, 0, 40, 0, 0, 10, 3, 4, 0, 2, 2];
+        // The rule took 5, 6 and 8, and so did the iterations of its loop, of which 6 is the last
+        // one; the root 20; a 1 and 3, of which 3 is the last.
+        let rules = [3, 0, 10, 3, 4, 0, 40, 0, 1, 10, 3, 0, 12, 1, 2, 0, 6];
         read(&with_rules(&rules), &mut fold).unwrap();
         let a = Symbol::from_raw(0);
         let sums = fold.streams()[0].sums().unwrap();
@@ -518,11 +549,21 @@ mod tests {
         let mut rule = Spread::default();
         [5, 6, 8].into_iter().for_each(|time| rule.add(time).unwrap());
         assert_eq!(sums.durations.as_deref(), Some(&[rule, Spread::of(20)][..]));
-        assert_eq!(sums.loops[&(RuleId::from_raw(1), 0)], rule);
-        assert_eq!(sums.loops[&(RuleId::from_raw(1), 1)].maximum, 3);
+        let times = |index| sums.loops[&(RuleId::from_raw(1), index)];
+        assert_eq!(times(0).lasts, Spread::of(6));
+        assert_eq!(times(0).summary().unwrap(), rule);
+        assert_eq!((times(1).others, times(1).lasts), (Spread::of(1), Spread::of(3)));
         let again = write(&fold, &Canonical::of(&fold));
         assert_eq!(again, with_rules(&rules));
         assert_eq!(super::check(&fold).unwrap(), 5);
+    }
+
+    #[test]
+    fn iterations_that_were_not_kept_apart_are_read() {
+        let mut fold = small();
+        read(&with_rules(&[0, 0, 0, 10, 3, 4, 0, 2, 2]), &mut fold).unwrap();
+        let times = fold.rule_sums().unwrap().loops[&(RuleId::from_raw(1), 0)];
+        assert_eq!((times.others.count, times.others.total, times.lasts.count), (3, 19, 0));
     }
 
     #[test]
@@ -565,7 +606,11 @@ mod tests {
         check(&with_rules(&[0, 0, 3, 2]), "good");
         check(&with_rules(&[0, 0, 3, 2, 0]), "more than belongs");
         check(&with_rules(&[0, 0, 3]), "ends too early");
-        check(&with_rules(&[2, 0, 3, 2]), "does not know");
+        check(&with_rules(&[4, 0, 3, 2]), "does not know");
+        check(&with_rules(&[2, 0, 3, 3, 2, 2]), "good");
+        check(&with_rules(&[2, 0, 1, 10, 0, 1, 2, 2]), "good");
+        // Two other iterations leave one that can be the last.
+        check(&with_rules(&[2, 0, 1, 10, 0, 2, 2, 2]), "more was measured than there is");
         // More rules than there are would be bytes left over; fewer, too few.
         check(&with_rules(&[1, 3, 1, 0, 3, 2]), "good");
         check(&with_rules(&[1, 3, 1, 1, 0, 3, 2]), "no name");

@@ -30,7 +30,7 @@ pub use grammar::{Grammar, Located, Node};
 pub use measure::{Coverage, Depth, Length, Measure, NestLength, Occurrences, measure_rules};
 pub use reach::{rule_uses, symbol_counts};
 pub(crate) use sums::Additive;
-pub use sums::{DurationSum, MetricSpread, MetricSum, RuleSums, Spread, StreamSums};
+pub use sums::{DurationSum, IterationSpread, MetricSpread, MetricSum, RuleSums, Spread, StreamSums};
 pub use unfold::Unfold;
 
 use crate::trace::{Alphabet, Times};
@@ -356,14 +356,37 @@ impl Fold {
         Ok(builder.finish())
     }
 
-    /// The same fold with some of its streams only. All rules stay; their sums stay if all
-    /// streams that have sums stay.
+    /// The same fold with some of its streams only. All rules and their sums stay; sums that
+    /// include other streams are marked as [`wider`](RuleSums::wider).
     pub fn with_streams(&self, chosen: impl Fn(StreamId) -> bool) -> Fold {
-        let streams: Vec<_> =
-            self.stream_ids().filter(|&id| chosen(id)).map(|id| self.stream(id).clone()).collect();
-        let all_sums = summed_streams(&streams) == summed_streams(&self.streams);
-        let sums = self.rule_sums.as_ref().filter(|_| all_sums).cloned();
+        let (kept, left_out): (Vec<_>, Vec<_>) = self.stream_ids().partition(|&id| chosen(id));
+        let streams = kept.into_iter().map(|id| self.stream(id).clone()).collect();
+        let mut sums = self.rule_sums.clone();
+        if let Some(sums) = &mut sums {
+            // Sums are of summed streams, so that others can be left out without a loss.
+            let summed =
+                left_out.into_iter().map(|id| self.stream(id)).filter(|stream| stream.sums.is_some());
+            sums.wider.extend(self.rules_below(summed.map(|stream| stream.root)));
+        }
         Self::from_parts(self.alphabet.clone(), self.rules.clone(), streams).with_rule_sums(sums)
+    }
+
+    /// These rules and all that they are made of.
+    fn rules_below(&self, rules: impl Iterator<Item = RuleId>) -> Vec<RuleId> {
+        let mut is_below = vec![false; self.rules().len()];
+        rules.for_each(|rule| is_below[rule.index()] = true);
+        // Rules refer only to rules before them.
+        for rule in self.rules().rev() {
+            if !is_below[rule.index()] {
+                continue;
+            }
+            for item in self.body(rule) {
+                if let Target::Rule(inner) = item.target() {
+                    is_below[inner.index()] = true;
+                }
+            }
+        }
+        self.rules().filter(|rule| is_below[rule.index()]).collect()
     }
 
     /// The same fold without what is noted of its streams under this key.

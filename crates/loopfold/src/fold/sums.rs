@@ -7,7 +7,8 @@
 
 use crate::{Error, Result, RuleId, Symbol};
 use hashbrown::HashMap;
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The durations of all events that count as the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -137,6 +138,40 @@ impl Spread {
     }
 }
 
+/// The times of the iterations of a loop, over all its occurrences.
+///
+/// The last iteration of an occurrence has no next one to which it could last, so it lacks what
+/// comes between two iterations. Last ones are kept apart: then loops of several archives can
+/// be joined, and still only iterations of the same kind are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IterationSpread {
+    /// The iterations that last until the next one begins.
+    pub others: Spread,
+    /// The last iterations of occurrences, which last until their own events have ended.
+    pub lasts: Spread,
+}
+
+impl IterationSpread {
+    /// The fewest other iterations that are compared without the last ones.
+    pub(crate) const ENOUGH: u64 = 2;
+
+    /// Takes one more iteration.
+    pub(crate) fn record(&mut self, time: i128, is_last: bool) -> Result<()> {
+        if is_last { self.lasts.add(time) } else { self.others.add(time) }
+    }
+
+    /// All iterations. The smallest and the largest leave out last iterations if at least two
+    /// others remain; the number, the sum and the squares do not.
+    pub fn summary(&self) -> Result<Spread> {
+        let mut all = self.others;
+        all.join(&self.lasts)?;
+        if self.others.count >= Self::ENOUGH {
+            (all.minimum, all.maximum) = (self.others.minimum, self.others.maximum);
+        }
+        Ok(all)
+    }
+}
+
 fn square(number: i128) -> Option<u128> {
     let size = number.unsigned_abs();
     match u64::try_from(size) {
@@ -217,6 +252,13 @@ impl Additive for Spread {
     }
 }
 
+impl Additive for IterationSpread {
+    fn add(&mut self, other: &Self) -> Result<()> {
+        self.others.join(&other.others)?;
+        self.lasts.join(&other.lasts)
+    }
+}
+
 impl Additive for MetricSpread {
     fn add(&mut self, other: &Self) -> Result<()> {
         self.join(other)
@@ -226,9 +268,9 @@ impl Additive for MetricSpread {
 /// The sums of one stream, for those of its events that have any.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StreamSums {
-    /// When its first event began, in nanoseconds.
+    /// The earliest start of its events, in nanoseconds.
     pub began: Option<i64>,
-    /// When its last event ended.
+    /// The latest end of its events.
     pub ended: Option<i64>,
     /// By symbol, in ascending order. `None` when the stream knows no durations.
     pub durations: Option<Vec<(Symbol, DurationSum)>>,
@@ -237,7 +279,7 @@ pub struct StreamSums {
 }
 
 impl StreamSums {
-    /// From the beginning of the first event to the end of the last one.
+    /// From the earliest start to the latest end.
     pub fn span(&self) -> Option<i64> {
         self.ended?.checked_sub(self.began?)
     }
@@ -252,18 +294,19 @@ impl StreamSums {
 
     /// The sums of the same stream after its symbols are renamed to `symbol`.
     pub(crate) fn renamed(&self, mut symbol: impl FnMut(Symbol) -> Option<Symbol>) -> Result<Self> {
-        let mut renamed = Self { began: self.began, ended: self.ended, ..Self::default() };
+        let mut renamed = Self::default();
         renamed.join(self, &mut symbol)?;
         Ok(renamed)
     }
 
-    /// Adds the sums of another part of the stream, whose symbols are `symbol` here. The caller
-    /// sets when the whole begins and ends.
+    /// Adds the sums of another part of the stream, whose symbols are `symbol` here.
     pub(crate) fn join(
         &mut self,
         part: &Self,
         symbol: &mut impl FnMut(Symbol) -> Option<Symbol>,
     ) -> Result<()> {
+        self.began = [self.began, part.began].into_iter().flatten().min();
+        self.ended = self.ended.max(part.ended);
         if let Some(durations) = &part.durations {
             join_sorted(self.durations.get_or_insert_default(), durations, symbol)?;
         }
@@ -329,7 +372,10 @@ pub struct RuleSums {
     pub metrics: Vec<(String, Vec<MetricSpread>)>,
     /// The times of the iterations of loops: of the item at a place in the body of a
     /// rule. Loops whose times are not known are left out.
-    pub loops: BTreeMap<(RuleId, usize), Spread>,
+    pub loops: BTreeMap<(RuleId, usize), IterationSpread>,
+    /// Rules whose sums include streams that are not in the fold: those that were left out when
+    /// streams were chosen. They are not stored.
+    pub wider: BTreeSet<RuleId>,
 }
 
 impl RuleSums {
@@ -362,10 +408,21 @@ impl RuleSums {
         }
         for (&(old, item), spread) in &other.loops {
             if let Some(rule) = rule(old) {
-                self.loops.entry((rule, item)).or_default().join(spread)?;
+                self.loops.entry((rule, item)).or_default().add(spread)?;
             }
         }
+        self.wider.extend(other.wider.iter().filter_map(|&old| rule(old)));
         Ok(())
+    }
+
+    /// The same without the sums that include streams which are not in the fold.
+    pub(crate) fn without_wider(&self) -> Cow<'_, Self> {
+        if self.wider.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let mut sums = self.clone();
+        self.wider.iter().for_each(|&rule| sums.forget(rule));
+        Cow::Owned(sums)
     }
 
     /// Makes every list as long as there are rules.
@@ -404,6 +461,7 @@ impl RuleSums {
         for key in loops.collect::<Vec<_>>() {
             self.loops.remove(&key);
         }
+        self.wider.remove(&rule);
     }
 }
 

@@ -8,6 +8,64 @@ use crate::fold::Fold;
 use crate::trace::{ColumnReader, Times};
 use crate::{Result, StreamId};
 
+/// When the events of a stream began and ended, by position.
+pub(super) struct Starts<'a> {
+    starts: ColumnReader<'a, i64>,
+    /// In a column that is too short the other values are unknown.
+    durations: Option<(ColumnReader<'a, i64>, u64)>,
+    events: u64,
+}
+
+impl<'a> Starts<'a> {
+    /// Returns `None` if no starts are known.
+    pub(super) fn of(times: &'a Times) -> Option<Self> {
+        let starts = times.starts.as_ref()?;
+        let durations = times.durations.as_ref();
+        Some(Self {
+            starts: starts.reader(),
+            durations: durations.map(|durations| (durations.reader(), durations.len() as u64)),
+            events: starts.len() as u64,
+        })
+    }
+
+    /// How many events there are.
+    pub(super) fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// When an event began. Returns `None` if that is not known, or there is no such event.
+    #[inline]
+    pub(super) fn start(&mut self, position: u64) -> Result<Option<i64>> {
+        if position >= self.events {
+            return Ok(None);
+        }
+        let start = self.starts.get(position as usize)?;
+        Ok((start != Times::UNKNOWN_START).then_some(start))
+    }
+
+    /// How long an event took, if that is known.
+    #[inline]
+    pub(super) fn duration(&mut self, position: u64) -> Result<Option<i64>> {
+        let Some((durations, _)) = self.durations.as_mut().filter(|(_, known)| position < *known) else {
+            return Ok(None);
+        };
+        let duration = durations.get(position as usize)?;
+        Ok((duration >= 0).then_some(duration))
+    }
+
+    /// When an event ended, which is not before it began. One whose duration is not known ends when
+    /// the next event of the stream begins, or at once if there is none.
+    #[inline]
+    pub(super) fn end(&mut self, position: u64) -> Result<Option<i128>> {
+        let Some(start) = self.start(position)? else { return Ok(None) };
+        if let Some(duration) = self.duration(position)? {
+            return Ok(Some(i128::from(start) + i128::from(duration)));
+        }
+        let next = self.start(position + 1)?;
+        Ok(Some(next.unwrap_or(start).max(start).into()))
+    }
+}
+
 /// Looks up when events of a fold began, in nanoseconds as the source has them.
 ///
 /// ```

@@ -13,10 +13,12 @@
 //!
 //! [`loop_times`]: super::iterations::loop_times
 
-use super::iterations::Stopwatch;
+use super::iterations::{Lap, Stopwatch};
 use super::sums::{check_lengths, check_tables, stream_sums_of};
 use crate::fold::cursor::{Cursor, Move, Stretch, Visitor};
-use crate::fold::{Fold, FoldedStream, Item, MetricSpread, RuleSums, Spread, Target};
+use crate::fold::{
+    Additive, Fold, FoldedStream, Item, IterationSpread, MetricSpread, RuleSums, Spread, Target,
+};
 use crate::trace::{CHUNK, Cell, ColumnReader, Times};
 use crate::{Error, Result, RuleId};
 
@@ -41,26 +43,26 @@ use crate::{Error, Result, RuleId};
 /// let sums = rule_sums(&fold)?.unwrap_or_default();
 /// let body = sums.durations.unwrap_or_default()[0];
 /// assert_eq!((body.count, body.total, body.minimum, body.maximum), (3, 21, 6, 8));
-/// assert_eq!(sums.loops[&(fold.streams()[0].root(), 0)].mean(), Some(7.0));
+/// assert_eq!(sums.loops[&(fold.streams()[0].root(), 0)].summary()?.mean(), Some(7.0));
 /// # Ok::<(), loopfold::Error>(())
 /// ```
 pub fn rule_sums(fold: &Fold) -> Result<Option<RuleSums>> {
     let has_times = |stream: &FoldedStream| !stream.times().is_empty();
     let mut sums = match fold.rule_sums() {
-        Some(sums) => sums.clone(),
+        Some(sums) => sums.without_wider().into_owned(),
         None if fold.streams().iter().any(|stream| stream.sums().is_some()) => return Ok(None),
         None if !fold.streams().iter().any(has_times) => return Ok(None),
         None => RuleSums::default(),
     };
     let loops = Loops::of(fold);
-    let mut laps = vec![Spread::default(); loops.count];
+    let mut laps = vec![IterationSpread::default(); loops.count];
     for stream in fold.streams().iter().filter(|stream| has_times(stream)) {
         check_lengths(fold, stream)?;
         add_stream(fold, &loops, stream, &mut sums, &mut laps)?;
     }
     for (place, laps) in loop_places(fold).zip(laps) {
-        if laps.count > 0 {
-            sums.loops.entry(place).or_default().join(&laps)?;
+        if laps != IterationSpread::default() {
+            sums.loops.entry(place).or_default().add(&laps)?;
         }
     }
     sums.resize(fold.rules().len());
@@ -85,7 +87,7 @@ fn add_stream(
     loops: &Loops,
     stream: &FoldedStream,
     sums: &mut RuleSums,
-    laps: &mut [Spread],
+    laps: &mut [IterationSpread],
 ) -> Result<()> {
     let (times, root, rules) = (stream.times(), stream.root(), fold.rules().len());
     if let Some(column) = &times.durations {
@@ -265,14 +267,14 @@ impl Summing for Metric<'_> {
 /// Times the iterations of loops.
 struct Laps<'a> {
     stopwatch: Stopwatch<'a>,
-    laps: &'a mut [Spread],
+    laps: &'a mut [IterationSpread],
 }
 
 impl Laps<'_> {
     fn lap(&mut self, number: LoopNumber, last: bool, position: u64) -> Result<()> {
         match self.stopwatch.lap(position, last)? {
-            Some(lap) => self.laps[number].add(lap.time),
-            None => Ok(()),
+            Lap { time: Some(time), is_full, .. } => self.laps[number].record(time, !is_full),
+            Lap { time: None, .. } => Ok(()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Sizes and counts of a fold.
 
 use super::path::{Deepest, Functions};
-use super::sums::first_and_last;
+use super::sums::extent;
 use crate::fold::{Depth, Fold, measure_rules, symbol_counts};
 use crate::{Result, Symbol};
 
@@ -30,17 +30,18 @@ pub struct Statistics {
 pub struct StreamStatistics {
     /// Its events.
     pub events: u64,
-    /// From the start of its first event to the end of its last one, in nanoseconds.
+    /// From the earliest start to the latest end of its events, in nanoseconds.
     pub span: Option<i64>,
 }
 
 impl Fold {
-    /// Sizes and counts; costs one pass over the rules, however long the trace is.
+    /// Sizes and counts; costs one pass over the rules, and one over the times of events where
+    /// these are kept.
     pub fn statistics(&self) -> Result<Statistics> {
         let depths = measure_rules(self, &Depth)?;
         let mut streams = Vec::new();
         for stream in self.streams() {
-            let (began, ended) = first_and_last(stream.times())?;
+            let (began, ended) = extent(stream.times())?;
             let span = ended.zip(began).and_then(|(ended, began)| ended.checked_sub(began));
             let span = span.or_else(|| stream.sums()?.span());
             streams.push(StreamStatistics { events: self.length(stream.root()), span });

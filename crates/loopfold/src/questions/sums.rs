@@ -3,6 +3,7 @@
 //! Cost: one pass over the columns of times, a chunk at a time, and over the unfolded events; a
 //! few nanoseconds a value, and memory for a chunk and the alphabet.
 
+use super::clock::Starts;
 use crate::fold::{Additive, DurationSum, Fold, FoldedStream, MetricSum, StreamSums};
 use crate::trace::{CHUNK, Column, Times};
 use crate::{Error, Result, Symbol};
@@ -86,7 +87,7 @@ pub(super) fn stream_sums_of(fold: &Fold) -> Result<Vec<Option<StreamSums>>> {
             return Ok(stream.sums().cloned());
         }
         let mut sums = summing.stream(fold, stream)?;
-        (sums.began, sums.ended) = first_and_last(stream.times())?;
+        (sums.began, sums.ended) = extent(stream.times())?;
         if let Some(stored) = stream.sums() {
             sums.join(stored, &mut Some)?;
         }
@@ -95,19 +96,17 @@ pub(super) fn stream_sums_of(fold: &Fold) -> Result<Vec<Option<StreamSums>>> {
     fold.streams().iter().map(sums_of).collect()
 }
 
-/// When the first event began and the last one ended.
-pub(super) fn first_and_last(times: &Times) -> Result<(Option<i64>, Option<i64>)> {
-    let Some(starts) = times.starts.as_ref().filter(|starts| !starts.is_empty()) else {
-        return Ok((None, None));
-    };
-    let mut reader = starts.reader();
-    let known = |start: i64| (start != Times::UNKNOWN_START).then_some(start);
-    let (first, last) = (known(reader.get(0)?), known(reader.get(starts.len() - 1)?));
-    let duration = match &times.durations {
-        Some(durations) if !durations.is_empty() => durations.reader().get(durations.len() - 1)?.max(0),
-        _ => 0,
-    };
-    Ok((first, last.and_then(|last| last.checked_add(duration))))
+/// The earliest start and the latest end of the events of a stream.
+pub(super) fn extent(times: &Times) -> Result<(Option<i64>, Option<i64>)> {
+    let Some(mut starts) = Starts::of(times) else { return Ok((None, None)) };
+    let (mut earliest, mut latest) = (None, None);
+    for position in 0..starts.events() {
+        if let Some(start) = starts.start(position)? {
+            earliest = Some(earliest.map_or(start, |earliest: i64| earliest.min(start)));
+            latest = latest.max(starts.end(position)?);
+        }
+    }
+    Ok((earliest, latest.and_then(|latest| i64::try_from(latest).ok())))
 }
 
 /// Sums streams one after the other; the tables by symbol are made once for all.

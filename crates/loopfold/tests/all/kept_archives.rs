@@ -5,7 +5,7 @@
 
 use crate::support::archive::{read_back, real, segments, whole};
 use loopfold::archive::{self, Archive, SectionKind};
-use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
+use loopfold::fold::{FoldBuilder, FoldedStream, Item, Spread, Target};
 use loopfold::questions::rule_sums::summarize;
 use loopfold::trace::{Alphabet, Event, Field, Role, Times, Value};
 use loopfold::{Fold, Result, Symbol};
@@ -174,7 +174,18 @@ fn a_file_of_version_2_is_read_for_ever() {
     let file = include_bytes!("../data/v2.fold");
     assert!(file.starts_with(b"\x89fold\r\n\x02"));
     let fold = read_back(file).unwrap();
-    assert_eq!(fold, read_back(&segments(&version_2().unwrap())).unwrap());
+    let now = read_back(&segments(&version_2().unwrap())).unwrap();
+    assert_eq!((fold.streams(), fold.alphabet()), (now.streams(), now.alphabet()));
+    assert!(fold.rules().eq(now.rules()) && fold.rules().all(|rule| fold.body(rule) == now.body(rule)));
+    // The program that wrote the file did not keep last iterations apart.
+    let (sums, sums_now) = (fold.rule_sums().unwrap(), now.rule_sums().unwrap());
+    assert_eq!((&sums.durations, &sums.metrics), (&sums_now.durations, &sums_now.metrics));
+    assert_eq!(sums.loops.keys().collect::<Vec<_>>(), sums_now.loops.keys().collect::<Vec<_>>());
+    for (times, now) in sums.loops.values().zip(sums_now.loops.values()) {
+        let mut all = now.others;
+        all.join(&now.lasts).unwrap();
+        assert_eq!((times.others, times.lasts), (all, Spread::default()));
+    }
     assert_eq!(archive::verify(Cursor::new(file)).unwrap().segments, 6);
     // In case the two of them should go wrong together.
     let nest = |name: &str| {

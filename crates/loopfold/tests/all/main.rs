@@ -12,6 +12,7 @@ mod fold;
 mod folders;
 mod grammars;
 mod hot;
+mod iterations;
 mod joint_loops;
 mod kept_archives;
 mod known_patterns;

@@ -9,12 +9,12 @@ use crate::input::{self, Loaded};
 use crate::show::{self, ClassView, Labels, NestPrinter, NestSettings};
 use crate::{Outcome, folding};
 use anyhow::Result;
+use loopfold::Fold;
 use loopfold::questions::align::{Align, align};
 use loopfold::questions::classes::Class;
-use loopfold::questions::iterations::{StreamTimes, loop_times, summed_times};
+use loopfold::questions::iterations::{ClassTimes, loop_times, summed_times};
 use loopfold::questions::nest::Nest;
 use loopfold::trace::{Times, TimesKept};
-use loopfold::{Fold, StreamId};
 use loopfold_json::loops::{ClassNest, Loops};
 use loopfold_sources::Mask;
 use std::cell::Cell;
@@ -120,43 +120,18 @@ fn note_unrotated(arguments: &LoopsArgs, any_rotated: bool) {
     show::notes(&[note.to_string()]);
 }
 
-/// What is known of the times of a class.
-#[derive(Default)]
-struct ClassTimes {
-    /// The streams that have a time, and how long each took.
-    totals: Vec<(String, i128)>,
-    /// The loops of each of them; of all together where only sums are known.
-    loops: Vec<(String, StreamTimes)>,
-}
-
-/// With the loops of at most `most` streams.
-fn times_of(
-    fold: &Fold,
-    Shown { nest, class, is_rotated, largest }: &Shown,
-    most: usize,
-) -> Result<ClassTimes> {
-    let title = |index: StreamId| show::plain(fold.stream(index).title());
-    let mut times = ClassTimes::default();
-    for &index in &class.streams {
-        if let Some(its) = loop_times(nest, fold.stream(index).times())? {
-            times.totals.push((title(index), its.total));
-            if times.loops.len() < most {
-                times.loops.push((title(index), its));
-            }
-        }
+/// The times of a class and its loops, where they are known.
+fn times_of(fold: &Fold, Shown { nest, class, is_rotated, largest }: &Shown) -> Result<Option<ClassTimes>> {
+    let streams = class.streams.iter().map(|&index| (index, fold.stream(index).times()));
+    if let Some(times) = loop_times(nest, streams)? {
+        return Ok(Some(times));
     }
-    if !times.loops.is_empty() {
-        return Ok(times);
+    let mut summed = summed_times(fold, class, *largest)?;
+    // The sums are for the iterations of the loops before rotation.
+    if let Some(summed) = summed.as_mut().filter(|_| *is_rotated) {
+        summed.loops.clear();
     }
-    if let Some(mut summed) = summed_times(fold, class, *largest)? {
-        times.totals = summed.streams.iter().map(|&(index, total)| (title(index), total)).collect();
-        // The sums are for the iterations of the loops before rotation.
-        if *is_rotated {
-            summed.all.loops.clear();
-        }
-        times.loops.push((String::new(), summed.all));
-    }
-    Ok(times)
+    Ok(summed)
 }
 
 fn print_json(arguments: &LoopsArgs, fold: &Fold, masked: Option<&Fold>) -> Result<()> {
@@ -182,9 +157,8 @@ fn class_nests<'a>(
     Ok(fold.classes()?.into_iter().map(move |class| {
         let shown = nest_of(arguments, fold, &class, LARGEST_PRINTED)?;
         any_rotated.set(any_rotated.get() | shown.is_rotated);
-        let ClassTimes { totals, loops } = times_of(fold, &shown, 1)?;
-        let times = loops.into_iter().next().map_or(Vec::new(), |(_, times)| times.loops);
-        Ok(ClassNest { class: shown.class, nest: shown.nest, totals, times })
+        let times = times_of(fold, &shown)?;
+        Ok(ClassNest { class: shown.class, nest: shown.nest, times })
     }))
 }
 
@@ -204,8 +178,8 @@ fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()>
         let shown = nest_of(arguments, fold, class, largest)?;
         any_rotated |= shown.is_rotated;
         heading(out, fold, &shown.class, width)?;
-        let times = times_of(fold, &shown, usize::MAX)?;
-        let view = ClassView { nest: &shown.nest, events: class.events, times: &times.loops };
+        let times = times_of(fold, &shown)?.unwrap_or_default();
+        let view = ClassView { fold, nest: &shown.nest, events: class.events, times: &times };
         let depth = arguments.depth.unwrap_or(usize::MAX);
         NestPrinter::new(&mut *out, view, &labels, NestSettings { width, full: arguments.full.on, depth })
             .print()?;

@@ -6,6 +6,7 @@ pub mod corpus;
 pub mod export;
 pub mod find;
 pub mod hot;
+pub mod iterations;
 pub mod joint;
 pub mod joint_enumerated;
 pub mod messages;

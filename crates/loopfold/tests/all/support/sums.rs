@@ -1,11 +1,12 @@
 //! Sums of times against the obvious: adding up the unfolded events one by one.
 
 use loopfold::fold::RuleSums;
-use loopfold::fold::{FoldedStream, Item, MetricSpread, Spread, Target, rule_uses};
-use loopfold::questions::iterations::{StreamTimes, loop_times, summed_times};
+use loopfold::fold::{FoldedStream, Item, IterationSpread, MetricSpread, Spread, Target, rule_uses};
+use loopfold::questions::iterations::{Scope, loop_times, summed_times};
 use loopfold::questions::rule_sums::{rule_sums, summarize};
 use loopfold::trace::Times;
 use loopfold::{Fold, RuleId};
+use loopfold_testing::times::{self, Slice};
 use std::collections::BTreeMap;
 
 /// Every event with its times, stream by stream: symbol, duration, metrics.
@@ -77,24 +78,28 @@ impl Places {
     }
 }
 
-/// The time of an iteration, if it is known.
-pub fn time_of(stream: &FoldedStream, events: usize, stretch: Stretch) -> Option<i128> {
-    let Stretch { begin, end, last } = stretch;
-    let values = |column: &loopfold::trace::Column<i64>| column.values().unwrap();
-    let durations = stream.times().durations.as_ref().map(values);
-    let Some(starts) = stream.times().starts.as_ref().map(values) else {
-        return durations.map(|durations| {
-            durations[begin..end].iter().filter(|&&value| value >= 0).map(|&value| i128::from(value)).sum()
-        });
+/// The times of the events of a stream.
+pub fn slices_of(stream: &FoldedStream) -> Vec<Slice> {
+    let values = |column: &Option<loopfold::trace::Column<i64>>| {
+        column.as_ref().map(|column| column.values().unwrap()).unwrap_or_default()
     };
-    let start = |at: usize| starts.get(at).copied().filter(|&start| start != Times::UNKNOWN_START);
-    let duration = durations.and_then(|durations| Some(durations[end - 1]).filter(|&value| value >= 0));
-    let finish = match (last, start(end - 1), duration) {
-        (true, Some(start), Some(duration)) => Some(i128::from(start) + i128::from(duration)),
-        (true, start, _) if end == events => start.map(i128::from),
-        _ => start(end).map(i128::from),
+    let (starts, durations) = (values(&stream.times().starts), values(&stream.times().durations));
+    let slice = |at: usize| Slice {
+        start: starts.get(at).copied().filter(|&start| start != Times::UNKNOWN_START),
+        duration: durations.get(at).copied(),
     };
-    Some(finish? - i128::from(start(begin)?))
+    (0..starts.len().max(durations.len())).map(slice).collect()
+}
+
+/// The times of iterations, those that have a next one and those that have not.
+pub fn others_and_lasts(slices: &[Slice], stretches: &[Stretch]) -> [Vec<i128>; 2] {
+    let has_starts = slices.iter().any(|slice| slice.start.is_some());
+    let mut times = [Vec::new(), Vec::new()];
+    for &Stretch { begin, end, last } in stretches {
+        let time = times::iteration_time(slices, begin..end, last);
+        times[usize::from(last && has_starts)].extend(time);
+    }
+    times
 }
 
 pub fn spread_of(numbers: impl IntoIterator<Item = i128>) -> Spread {
@@ -125,11 +130,11 @@ pub fn metric_spread_of(values: impl IntoIterator<Item = f64>) -> MetricSpread {
 /// The sums of all rules, by the book.
 pub fn rule_sums_by_unfolding(fold: &Fold) -> RuleSums {
     let (mut durations, mut metrics) = (BTreeMap::<_, Vec<i128>>::new(), BTreeMap::<_, Vec<f64>>::new());
-    let mut loops = BTreeMap::<_, Vec<i128>>::new();
+    let mut loops = BTreeMap::<_, [Vec<i128>; 2]>::new();
     let mut names: Vec<&String> = Vec::new();
     for stream in fold.streams() {
         let mut places = Places::default();
-        let events = places.walk(fold, stream.root(), 0);
+        places.walk(fold, stream.root(), 0);
         for (rule, Stretch { begin, end, .. }) in places.rules {
             if let Some(column) = &stream.times().durations {
                 let values = column.values().unwrap();
@@ -142,8 +147,12 @@ pub fn rule_sums_by_unfolding(fold: &Fold) -> RuleSums {
                 metrics.entry((name, rule)).or_default().push(known.sum());
             }
         }
-        for (place, stretch) in places.loops {
-            loops.entry(place).or_default().extend(time_of(stream, events, stretch));
+        let slices = slices_of(stream);
+        for (place, stretch) in places.loops.into_iter().filter(|_| !slices.is_empty()) {
+            let [others, lasts] = others_and_lasts(&slices, &[stretch]);
+            let all = loops.entry(place).or_default();
+            all[0].extend(others);
+            all[1].extend(lasts);
         }
         names.extend(stream.times().metrics.iter().map(|(name, _)| name));
     }
@@ -154,7 +163,11 @@ pub fn rule_sums_by_unfolding(fold: &Fold) -> RuleSums {
             true
         }
     });
-    loops.retain(|_, times| !times.is_empty());
+    loops.retain(|_, times| times.iter().any(|times| !times.is_empty()));
+    let iterations = |[others, lasts]: [Vec<i128>; 2]| IterationSpread {
+        others: spread_of(others),
+        lasts: spread_of(lasts),
+    };
     let any_durations = fold.streams().iter().any(|stream| stream.times().durations.is_some());
     RuleSums {
         durations: any_durations.then(|| {
@@ -167,7 +180,8 @@ pub fn rule_sums_by_unfolding(fold: &Fold) -> RuleSums {
                 (name.clone(), fold.rules().map(spread).collect())
             })
             .collect(),
-        loops: loops.into_iter().map(|(place, times)| (place, spread_of(times))).collect(),
+        loops: loops.into_iter().map(|(place, times)| (place, iterations(times))).collect(),
+        ..RuleSums::default()
     }
 }
 
@@ -215,24 +229,16 @@ pub fn check_summed_times(fold: &Fold) -> usize {
     let summary = summarize(fold.clone()).unwrap();
     for class in fold.classes().unwrap() {
         let nest = fold.nest(class.root, 1000);
-        let times: Vec<StreamTimes> = class
-            .streams
-            .iter()
-            .filter_map(|&index| loop_times(&nest, fold.stream(index).times()).unwrap())
-            .collect();
+        let streams = class.streams.iter().map(|&index| (index, fold.stream(index).times()));
+        let times = loop_times(&nest, streams).unwrap().unwrap_or_default();
         let Some(summed) = summed_times(&summary, &class, 1000).unwrap() else { continue };
-        for own in &summed.all.loops {
-            let mut expected = Spread::default();
-            for times in times.iter().flat_map(|times| &times.loops).filter(|times| times.node == own.node) {
-                expected.join(&times.times).unwrap();
-            }
-            assert!(own.shared || own.times == expected);
+        for own in &summed.loops {
+            let expected = times.of_loop(own.node).map(|times| times.times).unwrap_or_default();
+            assert!(own.scope == Scope::OtherPlaces || own.times == expected);
             assert!(own.times.count >= expected.count);
-            shared += usize::from(own.shared);
+            shared += usize::from(own.scope == Scope::OtherPlaces);
         }
-        let loops = times.iter().flat_map(|times| &times.loops);
-        let is_there = |node: usize| summed.all.loops.iter().any(|times| times.node == node);
-        assert!(loops.map(|times| times.node).all(is_there));
+        assert!(times.loops.iter().all(|times| summed.of_loop(times.node).is_some()));
     }
     shared
 }

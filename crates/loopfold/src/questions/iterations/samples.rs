@@ -1,0 +1,110 @@
+//! Gathers the times of the iterations of a loop, the last ones of occurrences apart from the
+//! others: only at the end it is known whether enough others remain.
+
+use super::{Iteration, LoopTimes, Scope, Slowest};
+use crate::fold::{IterationSpread, Spread};
+use crate::{Result, StreamId};
+
+/// The iterations of a loop in all streams.
+#[derive(Default)]
+pub(super) struct Samples {
+    others: Group,
+    lasts: Group,
+    /// The stream that is read, and the time of its iterations so far.
+    stream: Option<(StreamId, i128)>,
+    /// The streams with the least and the most time of those that were read.
+    streams: Option<[(StreamId, i128); 2]>,
+}
+
+/// Iterations that are compared with each other.
+#[derive(Default)]
+struct Group {
+    spread: Spread,
+    /// Every `2^thinning`-th time.
+    times: Vec<i64>,
+    thinning: u32,
+    slowest: Option<Slowest>,
+}
+
+/// The most times that are kept of a loop.
+const MOST_SAMPLES: usize = 1 << 22;
+
+impl Samples {
+    pub(super) fn add(&mut self, stream: StreamId, iteration: &Iteration) -> Result<()> {
+        let Some(time) = iteration.time else { return Ok(()) };
+        let (_, total) = self.stream.get_or_insert((stream, 0));
+        *total = total.saturating_add(time);
+        let slowest = Slowest { stream, iteration: iteration.iteration, position: iteration.events.start };
+        if iteration.is_full { &mut self.others } else { &mut self.lasts }.add(time, slowest)
+    }
+
+    /// All iterations of a stream were added.
+    pub(super) fn end_stream(&mut self) {
+        let Some(stream) = self.stream.take() else { return };
+        let [least, most] = self.streams.get_or_insert([stream; 2]);
+        if stream.1 < least.1 {
+            *least = stream;
+        }
+        if stream.1 > most.1 {
+            *most = stream;
+        }
+    }
+
+    /// Returns `None` if no time is known.
+    pub(super) fn summary(self, node: usize) -> Result<Option<LoopTimes>> {
+        let Self { others, lasts, streams, .. } = self;
+        let times = IterationSpread { others: others.spread, lasts: lasts.spread }.summary()?;
+        let compared =
+            if others.spread.count >= IterationSpread::ENOUGH { others } else { others.with(lasts) };
+        let slowest = compared.slowest;
+        Ok(compared.median().map(|median| LoopTimes {
+            node,
+            times,
+            median: Some(median),
+            slowest,
+            streams,
+            scope: Scope::Own,
+        }))
+    }
+}
+
+impl Group {
+    fn add(&mut self, time: i128, iteration: Slowest) -> Result<()> {
+        if self.spread.count == 0 || time > self.spread.maximum {
+            self.slowest = Some(iteration);
+        }
+        if self.spread.count.trailing_zeros() >= self.thinning {
+            self.times.push(time.clamp(i64::MIN.into(), i64::MAX.into()) as i64);
+        }
+        self.spread.add(time)?;
+        if self.times.len() == MOST_SAMPLES {
+            let mut index = 0;
+            self.times.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+            self.thinning += 1;
+        }
+        Ok(())
+    }
+
+    /// The iterations of both.
+    fn with(mut self, mut other: Self) -> Self {
+        let is_slower = other.spread.count > 0 && other.spread.maximum > self.spread.maximum;
+        if self.spread.count == 0 || is_slower {
+            self.slowest = other.slowest;
+        }
+        self.times.append(&mut other.times);
+        self
+    }
+
+    fn median(mut self) -> Option<f64> {
+        let count = self.times.len();
+        if count == 0 {
+            return None;
+        }
+        let (below, &mut middle, _) = self.times.select_nth_unstable(count / 2);
+        let lower = below.iter().copied().max().filter(|_| count.is_multiple_of(2)).unwrap_or(middle);
+        Some((i128::from(lower) + i128::from(middle)) as f64 / 2.0)
+    }
+}
