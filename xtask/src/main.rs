@@ -38,6 +38,7 @@ usage: cargo xtask CHORE
                             them recorded with valgrind
   bench mpi [--quick]       communication patterns, and reading OTF2 beside otf2-print
   bench waits [--quick]     who waits for whom, beside a program that matches message by message
+  bench near [--quick]      loops with exceptions: speed, known loops, random streams
   papers [--traces DIR]     the papers' tables and figures, beside the published values; figure 9 of
                             whole program paths also for the traces under DIR
   generate                  writes the files in the repository that a program makes";
@@ -59,6 +60,7 @@ fn run(mut arguments: Arguments) -> Result<()> {
         Some(bench::CHILD) => bench::child(arguments),
         Some(bench::mpi::CHILD) => bench::mpi::child(arguments),
         Some(bench::waits::CHILD) => bench::waits::child(arguments),
+        Some(bench::near::CHILD) => bench::near::child(arguments),
         Some("papers") => papers::run(arguments),
         Some("generate") => generate::run(arguments),
         Some("help" | "--help" | "-h") | None => {

@@ -38,6 +38,7 @@ pub mod waits;
 
 mod keys;
 mod labels;
+mod near;
 mod nest;
 mod numbers;
 mod writer;

@@ -1,6 +1,7 @@
 //! The loop nest of each class of streams. Each class is written and dropped before the next one
 //! is computed, so that memory is that of the largest class.
 
+use crate::near::near_loops;
 use crate::{JsonWriter, Labels, NestTimes, nanoseconds, nest, rounded};
 use loopfold::Fold;
 use loopfold::questions::classes::Class;
@@ -17,6 +18,8 @@ pub struct ClassNest {
     pub nest: Nest,
     /// The times of its streams and loops.
     pub times: Option<ClassTimes>,
+    /// Its nest with loops with exceptions, and the times of that one.
+    pub near: Option<(Nest, Option<ClassTimes>)>,
 }
 
 /// The classes of a fold.
@@ -103,7 +106,7 @@ fn class_nest<W: Write>(
     out: &mut JsonWriter<W>,
     labels: &mut Labels<'_>,
     fold: &Fold,
-    ClassNest { class, nest: its_nest, times }: &ClassNest,
+    ClassNest { class, nest: its_nest, times, near }: &ClassNest,
 ) -> std::io::Result<()> {
     out.begin_object()?;
     out.key("streams")?;
@@ -116,6 +119,12 @@ fn class_nest<W: Write>(
     out.key("nest")?;
     let times = times.as_ref();
     nest(out, labels, its_nest, times.map(|times| NestTimes { fold, times }))?;
+    out.key("near")?;
+    out.begin_array()?;
+    if let Some((nest, times)) = near {
+        near_loops(out, labels, nest, times.as_ref().map(|times| NestTimes { fold, times }))?;
+    }
+    out.end()?;
     if let Some(times) = times {
         out.key("times")?;
         out.begin_array()?;

@@ -1,5 +1,6 @@
 //! A loop nest: events are strings, loops objects with `times` and `body`, what is left out an
-//! object with `left_out`. Loops whose times are known have `time`.
+//! object with `left_out`. Loops with exceptions have `near`, their place in the list of these,
+//! instead of `times`. Loops whose times are known have `time`.
 //!
 //! The nest is walked in the order of its nodes with a stack of the loops that are open.
 //! Cost: O(nodes), and O(log loops) for each loop to find its times; memory O(depth).
@@ -9,6 +10,7 @@ use loopfold::Fold;
 use loopfold::questions::iterations::{ClassTimes, LoopTimes, Scope};
 use loopfold::questions::nest::{Nest, Node};
 use std::io::{Result, Write};
+use std::ops::Range;
 
 /// The times of the loops of a nest.
 #[derive(Clone, Copy, Debug)]
@@ -26,10 +28,21 @@ pub fn nest<W: Write>(
     nest: &Nest,
     times: Option<NestTimes<'_>>,
 ) -> Result<()> {
+    part(out, labels, nest, 0..nest.nodes.len(), times)
+}
+
+/// Writes whole nodes of a nest as an array.
+pub(crate) fn part<W: Write>(
+    out: &mut JsonWriter<W>,
+    labels: &mut Labels<'_>,
+    nest: &Nest,
+    range: Range<usize>,
+    times: Option<NestTimes<'_>>,
+) -> Result<()> {
     // Which nodes the open loops are, and where they end.
     let mut open: Vec<(usize, usize)> = Vec::new();
     out.begin_array()?;
-    for (at, node) in nest.nodes.iter().enumerate() {
+    for (at, node) in range.clone().zip(&nest.nodes[range]) {
         while let Some((node, _)) = open.pop_if(|(_, end)| *end == at) {
             end_loop(out, node, times)?;
         }
@@ -47,6 +60,13 @@ pub fn nest<W: Write>(
                 out.begin_array()?;
                 open.push((at, end));
             }
+            Node::Near { near, end } => {
+                out.begin_object()?;
+                out.field("near", near)?;
+                out.key("body")?;
+                out.begin_array()?;
+                open.push((at, end));
+            }
         }
     }
     while let Some((node, _)) = open.pop() {
@@ -57,13 +77,23 @@ pub fn nest<W: Write>(
 
 fn end_loop<W: Write>(out: &mut JsonWriter<W>, node: usize, times: Option<NestTimes<'_>>) -> Result<()> {
     out.end()?;
+    time(out, node, times)?;
+    out.end()
+}
+
+/// The time of the loop at a node, if it is known.
+pub(crate) fn time<W: Write>(
+    out: &mut JsonWriter<W>,
+    node: usize,
+    times: Option<NestTimes<'_>>,
+) -> Result<()> {
     if let Some(NestTimes { fold, times }) = times
         && let Some(times) = times.of_loop(node)
     {
         out.key("time")?;
         loop_time(out, fold, times)?;
     }
-    out.end()
+    Ok(())
 }
 
 fn loop_time<W: Write>(out: &mut JsonWriter<W>, fold: &Fold, times: &LoopTimes) -> Result<()> {

@@ -9,6 +9,7 @@ mod literal;
 mod loops;
 mod measure;
 pub(crate) mod mpi;
+pub(crate) mod near;
 mod online;
 mod otf2;
 mod paths;
@@ -89,9 +90,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
             otf2::run(&settings)
         }
         Some("waits") => waits::run(&settings),
+        Some("near") => near::run(&settings),
         Some(other) => {
             bail!(
-                "there is no benchmark `{other}`, only: loops, reading, sizes, online, grammars, questions, paths, mpi, waits"
+                "there is no benchmark `{other}`, only: loops, reading, sizes, online, grammars, questions, paths, mpi, waits, near"
             )
         }
     }

@@ -22,6 +22,11 @@ pub(crate) struct FolderArgs {
 }
 
 impl FolderArgs {
+    /// Whether the user chose how loops are found.
+    pub(crate) fn is_chosen(self) -> bool {
+        self.folder.is_some() || self.ties.is_some() || self.min_times.is_some()
+    }
+
     /// The same; where no folder is named, this one.
     pub(crate) fn or(self, folder: FolderName) -> Self {
         Self { folder: self.folder.or(Some(folder)), ..self }

@@ -5,6 +5,10 @@ use super::{FolderArgs, ReadArgs};
 use clap::Args;
 
 const LOOPS_HELP: &str = "\
+A loop with an odd iteration now and then is shown as one, `≈ 200 × (20 events; 183 equal, 17 differ)`, with its \
+exceptions by kind, where that is clearly shorter than the exact pieces; a number of iterations that varies is shown \
+as {3..7}. --exact shows the exact nest, as do the options that choose a folder; --json has both.
+
 With --patterns, events are sends, receives and collectives without their envelope, as in `patterns`, and each \
 occurrence of a communication pattern is one event with the number and the name that it has there. Of patterns inside \
 of each other the largest is shown. Patterns are those of all streams, also where --stream selects some.";
@@ -19,6 +23,9 @@ pub(crate) struct LoopsArgs {
     /// Rotate loops so that an iteration begins at this event, at balanced `calls`, or after the longest `gap`
     #[arg(long, value_name = "EVENT|calls|gap", help_heading = SHOWING)]
     pub(crate) align: Option<String>,
+    /// Show the exact nest, without loops with exceptions
+    #[arg(long, help_heading = SHOWING)]
+    pub(crate) exact: bool,
     /// Show communication patterns as single events, in traces with sends, receives or collectives
     #[arg(long, conflicts_with = "peers", help_heading = SHOWING)]
     pub(crate) patterns: bool,

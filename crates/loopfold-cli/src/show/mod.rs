@@ -4,6 +4,7 @@
 pub(crate) mod calls;
 mod json;
 mod labels;
+mod near;
 mod nest;
 mod numbers;
 mod places;

@@ -5,7 +5,7 @@
 //! to their beginning, their end and the loops that matter, with the number of events
 //! left out.
 
-use super::{Labels, count, duration, percent, plain, plural, shorten};
+use super::{Labels, count, duration, near, percent, plain, plural, shorten};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use loopfold::Fold;
@@ -17,6 +17,7 @@ use std::ops::Range;
 const LOOP: Style = AnsiColor::Cyan.on_default().bold();
 const NOTE: Style = AnsiColor::Green.on_default();
 const LESS: Style = Style::new().dimmed();
+const EXCEPTION: Style = AnsiColor::Yellow.on_default();
 
 /// How much to show.
 #[derive(Clone, Copy, Debug)]
@@ -146,14 +147,36 @@ impl<'a, W: Write> NestPrinter<'a, W> {
                 }
                 writeln!(self.out)?;
             }
-            (None, Some(at)) => {
-                let Node::Loop { times, .. } = self.view.nest.nodes[at] else { return Ok(()) };
-                let remark = self.remark(at, row.share);
-                writeln!(self.out, "{pad}{LOOP}{} × ({LOOP:#}  {NOTE}{remark}{NOTE:#}", count(times))?;
-                self.body(self.view.nest.body(at), indent + 1, repeated * times as f64, depth + 1)?;
-                writeln!(self.out, "{pad}{LOOP})^{times}{LOOP:#}")?;
-            }
+            (None, Some(at)) => match self.view.nest.nodes[at] {
+                Node::Loop { times, .. } => {
+                    let remark = self.remark(at, row.share);
+                    writeln!(self.out, "{pad}{LOOP}{} × ({LOOP:#}  {NOTE}{remark}{NOTE:#}", count(times))?;
+                    self.body(self.view.nest.body(at), indent + 1, repeated * times as f64, depth + 1)?;
+                    writeln!(self.out, "{pad}{LOOP})^{times}{LOOP:#}")?;
+                }
+                Node::Near { near, .. } => self.near_loop(at, near, (indent, depth))?,
+                Node::Event(_) | Node::LeftOut(_) => {}
+            },
             (None, None) => {}
+        }
+        Ok(())
+    }
+
+    /// A loop with exceptions: its numbers, the body, then the exceptions by kind.
+    fn near_loop(&mut self, at: usize, near: usize, (indent, depth): (usize, usize)) -> Result<()> {
+        let nest = self.view.nest;
+        let near = &nest.near[near];
+        let pad = "  ".repeat(indent.min(40));
+        let share = near.events as f64 / self.view.events.max(1) as f64;
+        let remark = self.remark(at, share);
+        let (times, about) = (near::times(near), if near.kinds.is_empty() { "" } else { "≈ " });
+        let heading = format!("{about}{times} × ({})", near::summary(near));
+        writeln!(self.out, "{pad}{LOOP}{heading}{LOOP:#}  {NOTE}{remark}{NOTE:#}")?;
+        let repeated = near.equal as f64;
+        self.body(nest.body(at), indent + 1, repeated, depth + 1)?;
+        let room = self.settings.width.saturating_sub(2 * indent + 2).max(40);
+        for line in near::exceptions(near, self.labels, room, self.settings.full) {
+            writeln!(self.out, "{pad}{EXCEPTION}! {line}{EXCEPTION:#}")?;
         }
         Ok(())
     }
@@ -176,8 +199,8 @@ impl<'a, W: Write> NestPrinter<'a, W> {
         let mut open = false;
         for at in self.view.nest.children(range) {
             let nodes = at..self.view.nest.after(at);
-            let is_loop = matches!(self.view.nest.nodes[at], Node::Loop { .. });
-            let share = repeated * self.view.nest.node_length(at) as f64 / self.view.events.max(1) as f64;
+            let is_loop = self.is_loop(at);
+            let share = self.share(at, repeated);
             let mut line = self.line(at, room, depth);
             if line.is_none() && depth > 0 && !self.settings.full && !self.is_important(at, share) {
                 line = Some(self.summary(at, room));
@@ -211,6 +234,19 @@ impl<'a, W: Write> NestPrinter<'a, W> {
         rows
     }
 
+    fn is_loop(&self, at: usize) -> bool {
+        matches!(self.view.nest.nodes[at], Node::Loop { .. } | Node::Near { .. })
+    }
+
+    /// The share of a node in all events, if what it lies in occurs so often.
+    fn share(&self, at: usize, repeated: f64) -> f64 {
+        let events = match self.view.nest.nodes[at] {
+            Node::Near { near, .. } => self.view.nest.near[near].events as f64,
+            _ => repeated * self.view.nest.node_length(at) as f64,
+        };
+        events / self.view.events.max(1) as f64
+    }
+
     fn label_room(&self, room: usize) -> usize {
         if self.settings.full { usize::MAX } else { room }
     }
@@ -220,38 +256,46 @@ impl<'a, W: Write> NestPrinter<'a, W> {
         match self.view.nest.nodes[at] {
             Node::Event(symbol) => Some(self.labels.of(symbol)),
             Node::LeftOut(events) => Some(format!("… {}", plural(events, "event"))),
-            Node::Loop { times, .. } => {
-                let body = self.view.nest.body(at);
-                if depth >= self.settings.depth {
-                    let events = plural(self.view.nest.length(body), "event");
-                    return Some(format!("(… {events})^{times}"));
-                }
-                // Only what is short anyway is worth trying.
-                if body.len() > room {
-                    return None;
-                }
-                let mut text = String::from("(");
-                let mut after_loop = false;
-                for (index, child) in self.view.nest.children(body.clone()).enumerate() {
-                    let is_loop = matches!(self.view.nest.nodes[child], Node::Loop { .. });
-                    if index > 0 {
-                        text.push_str(if is_loop || after_loop { " " } else { self.separator });
-                    }
-                    let line = self.line(child, room, depth + 1)?;
-                    if body.len() == 1 && !self.settings.full {
-                        text.push_str(&shorten(&line, room.saturating_sub(20)));
-                    } else {
-                        text.push_str(&line);
-                    }
-                    after_loop = is_loop;
-                    if text.chars().count() > room {
-                        return None;
-                    }
-                }
-                text.push_str(&format!(")^{times}"));
-                Some(text)
+            Node::Loop { times, .. } => self.loop_line(at, &times.to_string(), room, depth),
+            Node::Near { near, .. } => {
+                let near = &self.view.nest.near[near];
+                // Exceptions take lines of their own.
+                let has_room = near.kinds.is_empty() || depth >= self.settings.depth;
+                has_room.then(|| self.loop_line(at, &near::times(near), room, depth)).flatten()
             }
         }
+    }
+
+    fn loop_line(&self, at: usize, times: &str, room: usize, depth: usize) -> Option<String> {
+        let body = self.view.nest.body(at);
+        if depth >= self.settings.depth {
+            let events = plural(self.view.nest.length(body), "event");
+            return Some(format!("(… {events})^{times}"));
+        }
+        // Only what is short anyway is worth trying.
+        if body.len() > room {
+            return None;
+        }
+        let mut text = String::from("(");
+        let mut after_loop = false;
+        for (index, child) in self.view.nest.children(body.clone()).enumerate() {
+            let is_loop = self.is_loop(child);
+            if index > 0 {
+                text.push_str(if is_loop || after_loop { " " } else { self.separator });
+            }
+            let line = self.line(child, room, depth + 1)?;
+            if body.len() == 1 && !self.settings.full {
+                text.push_str(&shorten(&line, room.saturating_sub(20)));
+            } else {
+                text.push_str(&line);
+            }
+            after_loop = is_loop;
+            if text.chars().count() > room {
+                return None;
+            }
+        }
+        text.push_str(&format!(")^{times}"));
+        Some(text)
     }
 
     fn is_important(&self, at: usize, share: f64) -> bool {
@@ -260,7 +304,14 @@ impl<'a, W: Write> NestPrinter<'a, W> {
 
     /// A loop that is not worth more than a line.
     fn summary(&self, at: usize, room: usize) -> String {
-        let Node::Loop { times, length, .. } = self.view.nest.nodes[at] else { return String::new() };
+        let (times, length) = match self.view.nest.nodes[at] {
+            Node::Loop { times, length, .. } => (times.to_string(), length),
+            Node::Near { near, .. } => {
+                let near = &self.view.nest.near[near];
+                (near::times(near), near.lengths.0)
+            }
+            Node::Event(_) | Node::LeftOut(_) => return String::new(),
+        };
         let first = self.view.nest.nodes[self.view.nest.body(at)].iter().find_map(|node| match node {
             Node::Event(symbol) => Some(self.labels.of(*symbol)),
             _ => None,
@@ -293,14 +344,13 @@ impl<'a, W: Write> NestPrinter<'a, W> {
 
     /// The remark on a loop: its size, its share, its times.
     fn remark(&self, at: usize, share: f64) -> String {
-        let Node::Loop { times, length, .. } = self.view.nest.nodes[at] else { return String::new() };
         let mut parts = Vec::new();
-        if length > 1 {
+        if let Node::Loop { length, .. } = self.view.nest.nodes[at]
+            && length > 1
+        {
             parts.push(format!("{} events each", count(length)));
         }
-        if times > 1 {
-            parts.push(format!("{} of the events", percent(share.min(1.0))));
-        }
+        parts.push(format!("{} of the events", percent(share.min(1.0))));
         parts.extend(self.time_remarks(at));
         parts.join(" · ")
     }

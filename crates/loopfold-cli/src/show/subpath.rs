@@ -74,6 +74,8 @@ fn words(labels: &Labels<'_>, nest: &Nest, width: usize) -> Vec<Word> {
                     events: open.iter().fold(1, |events: u64, (.., times)| events.saturating_mul(*times)),
                 });
             }
+            // Those of subpaths are exact.
+            Node::Near { .. } => {}
             Node::LeftOut(events) => {
                 words.push(Word { text: format!("… {}", plural(events, "event")), events })
             }
@@ -93,7 +95,9 @@ fn nest_of(events: &[Symbol]) -> Nest {
     let mut builder = FoldBuilder::default();
     match Outermost::default().fold(events, &mut builder) {
         Ok(root) => builder.finish().nest(root, 2 * events.len() + 1),
-        Err(_) => Nest { nodes: events.iter().map(|&symbol| Node::Event(symbol)).collect() },
+        Err(_) => {
+            Nest { nodes: events.iter().map(|&symbol| Node::Event(symbol)).collect(), near: Vec::new() }
+        }
     }
 }
 

@@ -160,6 +160,11 @@ impl<'a> UsesBelow<'a> {
         self.uses[rule.index()]
     }
 
+    /// The rules that are, in order, that rule among them.
+    pub fn reached(&self) -> &[RuleId] {
+        &self.reached
+    }
+
     /// How often each symbol is in the rule that was counted last.
     pub fn symbol_counts(&self) -> Result<Vec<u64>> {
         let mut counts = vec![0u64; self.fold.alphabet().len()];

@@ -10,6 +10,7 @@
 use super::nest::{Nest, Node, Visit};
 use crate::trace::{Alphabet, Role, Times};
 use crate::{Result, Symbol};
+use hashbrown::HashMap;
 use std::ops::Range;
 
 /// Where an iteration should begin.
@@ -35,10 +36,51 @@ pub fn align(nest: &Nest, how: &Align, alphabet: &Alphabet, times: &Times) -> Re
     };
     let largest = LARGEST + 4 * nest.nodes.len();
     let aligner = Aligner { nest, how, alphabet, pauses: &pauses, depths: &depths, largest };
-    let mut out = Nest::default();
+    let mut out = Nest { near: nest.near.clone(), ..Nest::default() };
     aligner.copy(0..nest.nodes.len(), &mut out);
     // The output was cut, so the unrotated nest is returned whole.
     Ok(if out.nodes.len() > largest { nest.clone() } else { joined(&out) })
+}
+
+/// For each rotation of a body whether an iteration may begin there; all may after the longest
+/// pause, which belongs to places rather than to events.
+pub fn beginnings(body: &[Symbol], how: &Align, alphabet: &Alphabet) -> Vec<bool> {
+    let known = |symbol: &&Symbol| symbol.index() < alphabet.len();
+    match how {
+        Align::Event(name) => {
+            let mut called: HashMap<Symbol, bool> = HashMap::new();
+            let mut is_called =
+                |symbol| *called.entry(symbol).or_insert_with(|| is_called(alphabet, symbol, name));
+            body.iter().map(|symbol| known(&symbol) && is_called(*symbol)).collect()
+        }
+        Align::Calls => {
+            let step = |symbol: &Symbol| match Some(symbol)
+                .filter(known)
+                .map(|&symbol| alphabet.meaning(symbol).role)
+            {
+                Some(Role::Enter) => 1i64,
+                Some(Role::Leave) => -1,
+                _ => 0,
+            };
+            let mut depth = 0;
+            let depths: Vec<i64> = body
+                .iter()
+                .map(|symbol| {
+                    let before = depth;
+                    depth += step(symbol);
+                    before
+                })
+                .collect();
+            let lowest = depths.iter().min().copied().filter(|_| depth == 0);
+            depths.iter().map(|&depth| Some(depth) == lowest).collect()
+        }
+        Align::Gap => vec![true; body.len()],
+    }
+}
+
+fn is_called(alphabet: &Alphabet, symbol: Symbol, name: &[u8]) -> bool {
+    let label = alphabet.label(symbol);
+    label.as_bytes() == name || alphabet.meaning(symbol).name == crate::trace::Name::Text(name)
 }
 
 /// A rotated loop is written up to twice, at every depth. A nest that would become larger than
@@ -59,11 +101,19 @@ impl Aligner<'_> {
     fn copy(&self, range: Range<usize>, out: &mut Nest) {
         let mut at = range.start;
         while at < range.end && out.nodes.len() <= self.largest {
-            let node = self.nest.nodes[at];
-            let Node::Loop { times, .. } = node else {
-                out.nodes.push(node);
-                at += 1;
-                continue;
+            let times = match self.nest.nodes[at] {
+                Node::Loop { times, .. } => times,
+                // It begins where most of its iterations are equal.
+                Node::Near { near, .. } => {
+                    self.copy_near(near, self.nest.body(at), out);
+                    at = self.nest.after(at);
+                    continue;
+                }
+                node => {
+                    out.nodes.push(node);
+                    at += 1;
+                    continue;
+                }
             };
             let body = self.nest.body(at);
             let after = body.end;
@@ -101,6 +151,13 @@ impl Aligner<'_> {
         out.nodes[opened] = Node::Loop { times, length, end };
     }
 
+    fn copy_near(&self, near: usize, body: Range<usize>, out: &mut Nest) {
+        let opened = out.nodes.len();
+        out.nodes.push(Node::LeftOut(0));
+        self.copy(body, out);
+        out.nodes[opened] = Node::Near { near, end: out.nodes.len() };
+    }
+
     /// Whether the nodes of `head` stand at `at` again.
     fn follows(&self, head: &Range<usize>, at: usize, end: usize) -> bool {
         at + head.len() <= end && is_same(self.nest, head, at)
@@ -111,7 +168,7 @@ impl Aligner<'_> {
         let mut children = self.nest.children(body.clone());
         match self.how {
             Align::Event(name) => children.find(|&at| match self.nest.nodes[at] {
-                Node::Event(symbol) => self.is_called(symbol, name),
+                Node::Event(symbol) => is_called(self.alphabet, symbol, name),
                 _ => false,
             }),
             Align::Gap => children.max_by_key(|&at| (self.pauses[at], std::cmp::Reverse(at))),
@@ -128,17 +185,13 @@ impl Aligner<'_> {
             }
         }
     }
-
-    fn is_called(&self, symbol: Symbol, name: &[u8]) -> bool {
-        let label = self.alphabet.label(symbol);
-        label.as_bytes() == name || self.alphabet.meaning(symbol).name == crate::trace::Name::Text(name)
-    }
 }
 
 /// Whether the nodes of a range stand at another place, too.
 fn is_same(nest: &Nest, range: &Range<usize>, at: usize) -> bool {
     let shifted = |node: &Node, by: usize| match *node {
         Node::Loop { times, length, end } => Node::Loop { times, length, end: end - by },
+        Node::Near { near, end } => Node::Near { near, end: end - by },
         other => other,
     };
     range.clone().zip(at..).all(|(left, right)| {
@@ -149,7 +202,7 @@ fn is_same(nest: &Nest, range: &Range<usize>, at: usize) -> bool {
 
 /// The nest with loops joined to equal loops and iterations before and after them.
 fn joined(nest: &Nest) -> Nest {
-    let mut out = Nest::default();
+    let mut out = Nest { near: nest.near.clone(), ..Nest::default() };
     join(nest, 0..nest.nodes.len(), &mut out);
     out
 }
@@ -162,6 +215,10 @@ fn join(nest: &Nest, range: Range<usize>, out: &mut Nest) {
         let opened = out.nodes.len();
         starts.push(opened);
         out.nodes.push(nest.nodes[at]);
+        if let Node::Near { near, .. } = nest.nodes[at] {
+            join(nest, nest.body(at), out);
+            out.nodes[opened] = Node::Near { near, end: out.nodes.len() };
+        }
         if let Node::Loop { times, .. } = nest.nodes[at] {
             join(nest, nest.body(at), out);
             let end = out.nodes.len();
@@ -224,7 +281,7 @@ fn add_iterations(nest: &mut Nest, at: usize, more: u64) {
 /// Removes nodes before the last ones.
 fn remove(nest: &mut Nest, range: Range<usize>) {
     for node in &mut nest.nodes[range.end..] {
-        if let Node::Loop { end, .. } = node {
+        if let Node::Loop { end, .. } | Node::Near { end, .. } = node {
             *end -= range.len();
         }
     }
@@ -245,6 +302,11 @@ fn depths_of(nest: &Nest, alphabet: &Alphabet) -> Vec<i128> {
                 let body =
                     nest.children(nest.body(at)).fold(0i128, |sum, child| sum.saturating_add(depths[child]));
                 body.saturating_mul(times.into())
+            }
+            Node::Near { near, .. } => {
+                let body = nest.children(nest.body(at));
+                let body = body.fold(0i128, |sum, child| sum.saturating_add(depths[child]));
+                body.saturating_mul(nest.near[near].iterations.0.into())
             }
             Node::LeftOut(_) => 0,
         };
@@ -311,6 +373,7 @@ mod tests {
                 match nest.nodes[at] {
                     Node::Event(symbol) => out.push_str(&alphabet.label(symbol)),
                     Node::LeftOut(events) => out.push_str(&format!("…{events}")),
+                    Node::Near { .. } => panic!("an exact nest"),
                     Node::Loop { times, .. } => {
                         out.push('(');
                         write(nest, nest.body(at), alphabet, out);

@@ -2,6 +2,7 @@
 //!
 //! Equal rules are one rule, so streams are equal exactly when they have the same root.
 
+use super::near::NearNode;
 use super::nest::{Nest, Node};
 use crate::fold::{Coverage, Depth, Fold, NestLength, measure_rules};
 use crate::{Result, RuleId, StreamId};
@@ -28,13 +29,19 @@ pub struct Class {
 
 impl Class {
     /// The same streams with their events written in another nest, such as one whose loops are
-    /// [aligned](super::align).
+    /// [aligned](super::align) or have [exceptions](super::near). If
+    /// that is cut, the numbers stay those of the exact nest.
     pub fn with_nest(&self, nest: &Nest) -> Self {
+        if nest.is_cut() {
+            return self.clone();
+        }
         let all = 0..nest.nodes.len();
-        let loops = nest.children(all.clone()).filter(|&at| matches!(nest.nodes[at], Node::Loop { .. }));
+        let is_loop = |at: &usize| matches!(nest.nodes[*at], Node::Loop { .. } | Node::Near { .. });
+        let loops = nest.children(all.clone()).filter(is_loop);
         let lengths: Vec<u64> = loops.map(|at| nest.node_length(at)).collect();
+        let exceptions: u64 = nest.near.iter().map(NearNode::written).sum();
         Self {
-            folded: nest.folded(all),
+            folded: nest.folded(all) + exceptions,
             in_loops: lengths.iter().sum(),
             in_main_loop: lengths.iter().max().copied().unwrap_or(0),
             ..self.clone()

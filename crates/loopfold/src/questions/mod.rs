@@ -15,6 +15,7 @@
 //! | Which windows are similar to a pattern? | `similar` | |
 //! | Who waits for whom, where and how long? | `waits` | |
 //! | What is the loop nest? Which streams have the same? | [`nest`], [`classes`], [`align`] | [`Fold::nest`](crate::Fold::nest), [`Fold::classes`](crate::Fold::classes) |
+//! | Which loops have an odd iteration now and then? | [`near`] | |
 //! | How long did loops, events and rules take? | [`iterations`], [`sums`], [`rule_sums`], [`clock`] | [`Fold::event_sums`](crate::Fold::event_sums) |
 //! | How large is it? | [`statistics`] | [`Fold::statistics`](crate::Fold::statistics) |
 
@@ -29,6 +30,7 @@ pub mod find;
 pub mod hot;
 pub mod iterations;
 mod names;
+pub mod near;
 pub mod nest;
 pub mod path;
 pub mod patterns;

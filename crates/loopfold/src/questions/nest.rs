@@ -3,6 +3,7 @@
 //! Rules that do not repeat are written in place. The tree is as long as the nest, so
 //! it is cut at a limit: an archive can claim any length.
 
+use super::near::{NearNode, Part};
 use crate::fold::cursor::{Cursor, Move, Stretch, Visitor};
 use crate::fold::{Fold, Item, Target};
 use crate::{Result, RuleId, Symbol};
@@ -22,6 +23,14 @@ pub enum Node {
         /// The node after its body.
         end: usize,
     },
+    /// A loop some of whose iterations differ; the nodes after it, up to `end`, are the body of the
+    /// others.
+    Near {
+        /// Its place in [`Nest::near`].
+        near: usize,
+        /// The node after its body.
+        end: usize,
+    },
     /// So many events that are not shown, since the nest is too long.
     LeftOut(u64),
 }
@@ -31,6 +40,8 @@ pub enum Node {
 pub struct Nest {
     /// All nodes; the body of a loop follows it.
     pub nodes: Vec<Node>,
+    /// The loops with exceptions; none in an exact nest.
+    pub near: Vec<NearNode>,
 }
 
 /// A loop of a nest, with its rule and item.
@@ -44,8 +55,22 @@ pub(super) struct OpenedLoop {
 pub(super) enum Visit {
     /// A node, whose first event has this position in the stream.
     Node { at: usize, position: u64 },
-    /// The end of an iteration of the loop at a node.
-    IterationEnd { node: usize, iteration: u64, last: bool, position: u64 },
+    /// The end of an iteration of the loop at a node, or of several ones that are one exception.
+    IterationEnd(IterationEnd),
+}
+
+/// The end of an iteration.
+#[derive(Clone, Copy)]
+pub(super) struct IterationEnd {
+    pub(super) node: usize,
+    /// Which one it is, from 0.
+    pub(super) iteration: u64,
+    /// How many iterations end here: those of an exception are not distinguished.
+    pub(super) iterations: u64,
+    /// The kind of the exception that it is, or that follows it.
+    pub(super) kind: Option<usize>,
+    pub(super) last: bool,
+    pub(super) position: u64,
 }
 
 /// Loops deeper than this are not shown: no program nests so deep, but an archive can.
@@ -135,7 +160,7 @@ impl Nest {
         let mut writer =
             NestWriter { nodes: Vec::new(), limit, opened_loop, open: Vec::new(), depth: 0, left_out: None };
         let Ok(()) = Cursor::new(fold, rule).visit(&mut writer);
-        Self { nodes: writer.nodes }
+        Self { nodes: writer.nodes, near: Vec::new() }
     }
 
     /// The events with loops written out, or with each repetition once if that would be more than
@@ -163,7 +188,7 @@ impl Nest {
             match *node {
                 Node::Event(symbol) => events.push(symbol),
                 Node::Loop { times, end, .. } => open.push((end, events.len(), times - 1)),
-                Node::LeftOut(_) => return None,
+                Node::Near { .. } | Node::LeftOut(_) => return None,
             }
             while let Some((_, began, again)) = open.pop_if(|(end, ..)| *end == at + 1) {
                 let ended = events.len();
@@ -183,11 +208,12 @@ impl Nest {
         self.children(range).map(|at| self.node_length(at)).sum()
     }
 
-    /// How many events a node unfolds to.
+    /// How many events a node unfolds to: in the mean, if loops in it vary.
     pub fn node_length(&self, at: usize) -> u64 {
         match self.nodes[at] {
             Node::Event(_) => 1,
             Node::Loop { times, length, .. } => times * length,
+            Node::Near { near, .. } => self.near[near].events / self.near[near].occurrences.max(1),
             Node::LeftOut(events) => events,
         }
     }
@@ -196,7 +222,7 @@ impl Nest {
     pub fn folded(&self, range: std::ops::Range<usize>) -> u64 {
         let written = |node: &Node| match node {
             Node::Event(_) => 1,
-            Node::Loop { .. } => 0,
+            Node::Loop { .. } | Node::Near { .. } => 0,
             Node::LeftOut(events) => *events,
         };
         self.nodes[range].iter().map(written).sum()
@@ -218,38 +244,16 @@ impl Nest {
     /// The node after this one and its body.
     pub fn after(&self, at: usize) -> usize {
         match self.nodes[at] {
-            Node::Loop { end, .. } => end,
+            Node::Loop { end, .. } | Node::Near { end, .. } => end,
             _ => at + 1,
         }
     }
 
     /// Walks through the stream that the nest unfolds to, loop by loop; returns its length.
     /// Costs a step for each occurrence of each node.
-    pub(super) fn walk(&self, mut visit: impl FnMut(Visit) -> Result<()>) -> Result<u64> {
-        // Open loops, outermost first, and the iteration that each is in.
-        let mut open: Vec<(usize, u64)> = Vec::new();
-        let (mut at, mut position) = (0, 0u64);
-        loop {
-            while let Some((node, iteration)) = open.last_mut().filter(|(node, _)| self.after(*node) == at) {
-                let Node::Loop { times, .. } = self.nodes[*node] else { break };
-                let last = *iteration + 1 == times;
-                visit(Visit::IterationEnd { node: *node, iteration: *iteration, last, position })?;
-                if last {
-                    open.pop();
-                } else {
-                    *iteration += 1;
-                    at = *node + 1;
-                }
-            }
-            let Some(node) = self.nodes.get(at) else { return Ok(position) };
-            visit(Visit::Node { at, position })?;
-            match node {
-                Node::Event(_) => position += 1,
-                Node::LeftOut(events) => position += events,
-                Node::Loop { .. } => open.push((at, 0)),
-            }
-            at += 1;
-        }
+    pub(super) fn walk(&self, visit: impl FnMut(Visit) -> Result<()>) -> Result<u64> {
+        let occurrences = vec![0; self.near.len()];
+        Walk { nest: self, visit, open: Vec::new(), occurrences, position: 0 }.whole()
     }
 
     /// For each node how often it comes; for a loop, how many iterations. `None` when 64 bits
@@ -259,8 +263,11 @@ impl Nest {
         let repetition = |(at, node): (usize, &Node)| {
             while open.pop_if(|(end, _)| *end == at).is_some() {}
             let outer = open.last().map_or(Some(1), |&(_, repeated)| repeated);
-            let Node::Loop { times, end, .. } = *node else { return outer };
-            let repeated = outer.and_then(|outer| outer.checked_mul(times));
+            let (end, repeated) = match *node {
+                Node::Loop { times, end, .. } => (end, outer.and_then(|outer| outer.checked_mul(times))),
+                Node::Near { near, end } => (end, Some(self.near[near].all_iterations)),
+                Node::Event(_) | Node::LeftOut(_) => return outer,
+            };
             open.push((end, repeated));
             repeated
         };
@@ -270,5 +277,88 @@ impl Nest {
     /// The body of the loop at a node.
     pub fn body(&self, at: usize) -> std::ops::Range<usize> {
         at + 1..self.after(at)
+    }
+}
+
+/// A loop that a walk is in.
+struct Open<'a> {
+    node: usize,
+    iteration: u64,
+    /// The parts that are not walked yet; how many iterations are left of the first.
+    parts: &'a [Part],
+    left: u64,
+}
+
+struct Walk<'a, F> {
+    nest: &'a Nest,
+    visit: F,
+    /// Outermost first.
+    open: Vec<Open<'a>>,
+    /// How many occurrences of each loop with exceptions were begun.
+    occurrences: Vec<u64>,
+    position: u64,
+}
+
+impl<'a, F: FnMut(Visit) -> Result<()>> Walk<'a, F> {
+    fn whole(mut self) -> Result<u64> {
+        let mut at = 0;
+        loop {
+            while self.open.last().is_some_and(|open| self.nest.after(open.node) == at) {
+                match self.end_iteration()? {
+                    Some(again) => at = again,
+                    None => drop(self.open.pop()),
+                }
+            }
+            let Some(node) = self.nest.nodes.get(at) else { return Ok(self.position) };
+            (self.visit)(Visit::Node { at, position: self.position })?;
+            match *node {
+                Node::Event(_) => self.position += 1,
+                Node::LeftOut(events) => self.position += events,
+                Node::Loop { times, .. } => self.begin(at, times, &[]),
+                Node::Near { near, .. } => {
+                    let parts = self.nest.near[near].parts(self.occurrences[near]);
+                    self.occurrences[near] += 1;
+                    if let [Part::Equal(times), rest @ ..] = parts {
+                        self.begin(at, *times, rest);
+                    }
+                }
+            }
+            at += 1;
+        }
+    }
+
+    fn begin(&mut self, node: usize, left: u64, parts: &'a [Part]) {
+        self.open.push(Open { node, iteration: 0, parts, left });
+    }
+
+    /// Ends an iteration of the innermost loop. Returns the first node of its body, unless it was
+    /// the last one.
+    fn end_iteration(&mut self) -> Result<Option<usize>> {
+        let Some(open) = self.open.last_mut() else { return Ok(None) };
+        let (node, iteration) = (open.node, open.iteration);
+        open.left -= 1;
+        open.iteration += 1;
+        let last = open.left == 0 && open.parts.is_empty();
+        let mut end =
+            IterationEnd { node, iteration, iterations: 1, kind: None, last, position: self.position };
+        let exception = match open.parts {
+            [Part::Exception(length, kind), Part::Equal(times), rest @ ..] if open.left == 0 => {
+                (open.left, open.parts) = (*times, rest);
+                Some((*length, *kind))
+            }
+            _ => None,
+        };
+        if let (Some((length, kind)), Node::Near { near, .. }) = (exception, self.nest.nodes[node]) {
+            self.position += length;
+            let iterations = self.nest.near[near].kinds[kind].iterations;
+            if iterations > 0 {
+                open.iteration += iterations;
+                (self.visit)(Visit::IterationEnd(end))?;
+                end = IterationEnd { iteration: iteration + 1, iterations, ..end };
+            }
+            end = IterationEnd { kind: Some(kind), position: self.position, ..end };
+        }
+        (self.visit)(Visit::IterationEnd(end))?;
+        Ok((!last).then_some(node + 1))
     }
 }

@@ -104,6 +104,7 @@ fn nest(fold: &Fold, root: loopfold::RuleId) -> String {
         match *node {
             Node::Event(symbol) => text.push(fold.alphabet().label(symbol).to_string()),
             Node::LeftOut(events) => text.push(format!("… {events}")),
+            Node::Near { .. } => panic!("an exact nest"),
             Node::Loop { times, end, .. } => {
                 text.push("(".to_string());
                 open.push((end, times));

@@ -9,12 +9,13 @@ use crate::input::{self, Loaded};
 use crate::show::{self, ClassView, Labels, NestPrinter, NestSettings};
 use crate::{Outcome, folding};
 use anyhow::Result;
-use loopfold::Fold;
-use loopfold::questions::align::{Align, align};
+use loopfold::questions::align::{self, Align, align};
 use loopfold::questions::classes::Class;
 use loopfold::questions::iterations::{ClassTimes, loop_times, summed_times};
+use loopfold::questions::near;
 use loopfold::questions::nest::Nest;
 use loopfold::trace::{Times, TimesKept};
+use loopfold::{Fold, Symbol};
 use loopfold_json::loops::{ClassNest, Loops};
 use loopfold_sources::Mask;
 use std::cell::Cell;
@@ -91,8 +92,34 @@ struct Shown {
     largest: usize,
 }
 
+/// The nest of a class with loops with exceptions. Returns `None` if it has none.
+fn near_nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usize) -> Result<Option<Shown>> {
+    if class.events > near::MOST_EVENTS {
+        show::notes(&[format!(
+            "loops with exceptions are not searched in streams of more than {} events",
+            show::count(near::MOST_EVENTS)
+        )]);
+        return Ok(None);
+    }
+    let alignment = alignment(arguments);
+    let beginnings = |body: &[Symbol]| {
+        alignment.as_ref().map_or(Vec::new(), |how| align::beginnings(body, how, fold.alphabet()))
+    };
+    let config = near::Config::new(&folding::outermost).beginnings(&beginnings);
+    let Some(nest) = near::near_nest(fold, class.root, largest, config)? else { return Ok(None) };
+    let mut shown = aligned(arguments, fold, class, nest, largest)?;
+    shown.class = class.with_nest(&shown.nest);
+    // Sums of times are those of the loops of the exact nest.
+    shown.is_rotated = true;
+    Ok(Some(shown))
+}
+
+/// The exact nest of a class.
 fn nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usize) -> Result<Shown> {
-    let nest = fold.nest(class.root, largest);
+    aligned(arguments, fold, class, fold.nest(class.root, largest), largest)
+}
+
+fn aligned(arguments: &LoopsArgs, fold: &Fold, class: &Class, nest: Nest, largest: usize) -> Result<Shown> {
     let as_it_is = |nest| Shown { nest, class: class.clone(), is_rotated: false, largest };
     let Some(how) = alignment(arguments) else { return Ok(as_it_is(nest)) };
     let nothing = Times::default();
@@ -158,8 +185,21 @@ fn class_nests<'a>(
         let shown = nest_of(arguments, fold, &class, LARGEST_PRINTED)?;
         any_rotated.set(any_rotated.get() | shown.is_rotated);
         let times = times_of(fold, &shown)?;
-        Ok(ClassNest { class: shown.class, nest: shown.nest, times })
+        let near = near_class(arguments, fold, &class)?;
+        Ok(ClassNest { class: shown.class, nest: shown.nest, times, near })
     }))
+}
+
+/// The loops with exceptions of a class, with their times.
+fn near_class(
+    arguments: &LoopsArgs,
+    fold: &Fold,
+    class: &Class,
+) -> Result<Option<(Nest, Option<ClassTimes>)>> {
+    let shown = if arguments.exact { None } else { near_nest_of(arguments, fold, class, LARGEST_PRINTED)? };
+    let Some(shown) = shown else { return Ok(None) };
+    let times = times_of(fold, &shown)?;
+    Ok(Some((shown.nest, times)))
 }
 
 fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()> {
@@ -175,7 +215,13 @@ fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()>
             writeln!(out)?;
         }
         let largest = if arguments.full.on { LARGEST_PRINTED } else { LARGEST_SHOWN };
-        let shown = nest_of(arguments, fold, class, largest)?;
+        // Who chooses a folder wants to see what that one finds.
+        let exact = arguments.exact || arguments.folder.is_chosen();
+        let near = if exact { None } else { near_nest_of(arguments, fold, class, largest)? };
+        let shown = match near {
+            Some(shown) => shown,
+            None => nest_of(arguments, fold, class, largest)?,
+        };
         any_rotated |= shown.is_rotated;
         heading(out, fold, &shown.class, width)?;
         let times = times_of(fold, &shown)?.unwrap_or_default();

@@ -257,6 +257,8 @@ impl Communication<'_> {
                     before.push_str(if end - at > 2 { "(" } else { "" });
                 }
                 Node::Event(symbol) => words.push(std::mem::take(&mut before) + &self.word(part, symbol)),
+                // Those of patterns are exact.
+                Node::Near { .. } => {}
                 Node::LeftOut(events) => words.push(format!("… {}", show::plural(events, "event"))),
             }
             while let Some((start, end, times)) = open.pop_if(|(_, end, _)| *end == at + 1) {

@@ -315,7 +315,8 @@ fn items_of(nest: &Nest, range: std::ops::Range<usize>, loops: &mut FoldBuilder)
     for at in nest.children(range) {
         items.push(match nest.nodes[at] {
             Node::Event(symbol) => Item::once(symbol),
-            Node::LeftOut(_) => return Err(too_many_steps()),
+            // Patterns are searched in exact nests.
+            Node::Near { .. } | Node::LeftOut(_) => return Err(too_many_steps()),
             Node::Loop { times, .. } => {
                 let body = items_of(nest, nest.body(at), loops)?;
                 loops.repeat(&body, times)?

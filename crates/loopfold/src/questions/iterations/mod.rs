@@ -26,7 +26,7 @@ mod summed;
 pub(super) use stopwatch::{Lap, Stopwatch};
 pub use summed::summed_times;
 
-use super::nest::{Nest, Node, Visit};
+use super::nest::{IterationEnd, Nest, Node, Visit};
 use crate::fold::Spread;
 use crate::trace::Times;
 use crate::{Result, StreamId};
@@ -109,12 +109,17 @@ pub struct Iteration {
     pub occurrence: u64,
     /// Which iteration of that occurrence it is, from 0.
     pub iteration: u64,
+    /// How many iterations it is: more than one if several are one exception of a loop.
+    pub iterations: u64,
+    /// The kind of exception that it is or that follows it, by its place among the kinds of its
+    /// loop.
+    pub kind: Option<usize>,
     /// The positions of its events.
     pub events: Range<u64>,
     /// Whether it is the last one of its occurrence.
     pub is_last: bool,
     /// Whether its time can be compared with that of others: false for a last iteration, unless
-    /// iterations are sums of durations.
+    /// iterations are sums of durations, and for several iterations.
     pub is_full: bool,
     /// When it began, if that is known; without starts, the durations of all events before it.
     pub start: Option<i128>,
@@ -159,15 +164,26 @@ pub fn visit_iterations(
     let end = nest.walk(|step| {
         match step {
             Visit::Node { at, position } => {
-                if let Node::Loop { .. } = nest.nodes[at] {
+                if let Node::Loop { .. } | Node::Near { .. } = nest.nodes[at] {
                     occurrences[at] += 1;
                     stopwatch.begin(position)?;
                 }
             }
-            Visit::IterationEnd { node, iteration, last: is_last, position } => {
+            Visit::IterationEnd(end) => {
+                let IterationEnd { node, iteration, iterations, kind, last: is_last, position } = end;
                 let Lap { start, time, is_full, began_at } = stopwatch.lap(position, is_last)?;
-                let (occurrence, events) = (occurrences[node] - 1, began_at..position);
-                visit(Iteration { node, occurrence, iteration, events, is_last, is_full, start, time })?;
+                visit(Iteration {
+                    node,
+                    occurrence: occurrences[node] - 1,
+                    iteration,
+                    iterations,
+                    kind,
+                    events: began_at..position,
+                    is_last,
+                    is_full: is_full && iterations == 1,
+                    start,
+                    time,
+                })?;
             }
         }
         Ok(())

@@ -327,7 +327,7 @@ impl LoopCollapsed {
                 }
             }
         }
-        Nest { nodes }
+        Nest { nodes, near: Vec::new() }
     }
 
     /// The same, cut behind this many symbols; how many events the rest is, is in the last

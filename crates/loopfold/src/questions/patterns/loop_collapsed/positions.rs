@@ -201,7 +201,7 @@ impl LoopCollapsed {
         if at < end {
             nodes.push(Node::LeftOut(end - at));
         }
-        Nest { nodes }
+        Nest { nodes, near: Vec::new() }
     }
 }
 

@@ -1,0 +1,329 @@
+//! Streams in which loops are single symbols, *tokens*: the levels above the events.
+//!
+//! Two kinds of loops hide the loop around them from exact folding: those with exceptions, and
+//! those whose number of iterations varies, as in `x x x b x x x x x b x x b`. With each of them
+//! as one token, whatever its exceptions and its number of iterations, the loop around them is
+//! exact, or one with exceptions itself. A level is taken if it writes at most 0.8 of what is
+//! written without it, and 8 events less.
+//!
+//! Varying loops are those words of the [candidates](super) whose copies form at least three runs,
+//! not all of the same length; the shortest words first. In random streams they always vary, and in
+//! the body of an exact loop they vary in the same way each time. So a level must also save bits,
+//! as in [`significance`](super::significance): a number of iterations *c* takes 2 log c + 1 bits,
+//! each event written log(s + 1) + 2 log n. Without the level, the stream takes these bits for each
+//! event that is written, or log s for each event, whichever is less.
+//!
+//! Cost: O(n) for each candidate, and that of folding each level, which is shorter than the one
+//! below it. A long level is folded only if samples of it promise something.
+
+use super::copies::Copies;
+use super::significance::LEAST_BITS;
+use super::{Analysis, Config, Kind, NearLoop, NearSearch, Word, is_worth};
+use crate::fold::{Fold, Grammar as _};
+use crate::{Result, RuleId, Symbol};
+use hashbrown::HashMap;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Levels above the events, at most.
+const MOST_LEVELS: usize = 6;
+
+/// A stream in which some loops are tokens.
+#[derive(Debug)]
+pub(super) struct Level<'f> {
+    pub(super) fold: Cow<'f, Fold>,
+    pub(super) root: RuleId,
+    /// Its loops with exceptions.
+    pub(super) near: Vec<NearLoop>,
+    /// What it has of the level below.
+    pub(super) tokens: Tokens,
+}
+
+/// The tokens of a level.
+#[derive(Debug, Default)]
+pub(super) struct Tokens {
+    /// The symbol of the first one, by its index.
+    first: usize,
+    kinds: Vec<Token>,
+    /// Where each symbol of the level begins on the level below, and where the last one ends.
+    below: Vec<u32>,
+    /// For each symbol that is a token, where its parts begin and end.
+    parts_of: Vec<(u32, u32)>,
+    parts: Vec<Part>,
+}
+
+/// What stands for a loop.
+#[derive(Debug)]
+pub(super) struct Token {
+    /// The body, in symbols of the level below.
+    pub(super) body: Vec<Symbol>,
+    /// The exceptions of all its occurrences.
+    pub(super) kinds: Vec<Kind>,
+    /// How many events are written for the body.
+    folded: u64,
+}
+
+/// A part of a loop with exceptions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// So many iterations that are equal to the body.
+    Equal(u64),
+    /// An exception of so many symbols, and its place among the kinds.
+    Exception(u64, usize),
+}
+
+impl Tokens {
+    /// The token that a symbol is.
+    pub(super) fn token(&self, symbol: Symbol) -> Option<&Token> {
+        self.kinds.get(symbol.index().checked_sub(self.first)?)
+    }
+
+    /// Where a position of the level lies on the level below, and the parts of the token there.
+    pub(super) fn occurrence(&self, at: u64) -> (u64, &[Part]) {
+        let (first, end) = self.parts_of.get(at as usize).copied().unwrap_or_default();
+        (self.below(at), &self.parts[first as usize..end as usize])
+    }
+
+    /// Where a position of the level lies on the level below. Levels of events have none.
+    pub(super) fn below(&self, at: u64) -> u64 {
+        self.below.get(at as usize).map_or(at, |&below| below.into())
+    }
+
+    /// How many events are written for the tokens.
+    fn written(&self) -> u64 {
+        let kind = |kind: &Kind| kind.change.written() + kind.count;
+        let token = |token: &Token| token.folded + 1 + token.kinds.iter().map(kind).sum::<u64>();
+        self.kinds.iter().map(token).sum()
+    }
+
+    /// How many bits the numbers of iterations take.
+    fn bits(&self) -> f64 {
+        let bits = |part: &Part| match part {
+            Part::Equal(times) => 2.0 * (*times as f64).log2().floor() + 1.0,
+            Part::Exception(..) => 0.0,
+        };
+        self.parts.iter().map(bits).sum()
+    }
+}
+
+/// The parts of a loop with exceptions.
+pub(super) fn parts(near: &NearLoop) -> impl Iterator<Item = Part> + '_ {
+    let period = near.body.len() as u64;
+    let mut at = near.start;
+    let exceptions = near.exceptions.iter().flat_map(move |exception| {
+        let equal = (exception.start - at) / period;
+        at = exception.end;
+        [Part::Equal(equal), Part::Exception(exception.end - exception.start, exception.kind)]
+    });
+    let last = near.exceptions.last().map_or(near.start, |last| last.end);
+    exceptions.chain([Part::Equal((near.end - last) / period)])
+}
+
+/// A loop that becomes a token.
+struct Collapsed {
+    span: Range<usize>,
+    token: usize,
+    parts: Range<usize>,
+}
+
+/// Makes a level from the text of the one below.
+struct Collapsing {
+    tokens: Tokens,
+    by_body: HashMap<Vec<Symbol>, usize>,
+    loops: Vec<Collapsed>,
+}
+
+impl Collapsing {
+    /// For a level of so many symbols.
+    fn new(symbols: usize) -> Self {
+        let tokens = Tokens { first: symbols, ..Tokens::default() };
+        Self { tokens, by_body: HashMap::new(), loops: Vec::new() }
+    }
+
+    fn token(&mut self, body: &[Symbol], folded: u64) -> usize {
+        let next = self.tokens.kinds.len();
+        let token = *self.by_body.entry_ref(body).or_insert(next);
+        if token == next {
+            self.tokens.kinds.push(Token { body: body.to_vec(), kinds: Vec::new(), folded });
+        }
+        token
+    }
+
+    fn add(&mut self, span: Range<usize>, token: usize, parts: impl Iterator<Item = Part>) {
+        let first = self.tokens.parts.len();
+        self.tokens.parts.extend(parts);
+        self.loops.push(Collapsed { span, token, parts: first..self.tokens.parts.len() });
+    }
+
+    /// A loop with exceptions; equal ones of its token are one kind.
+    fn add_near(&mut self, near: &NearLoop, folded: u64) {
+        let token = self.token(&near.body, folded);
+        let kinds = &mut self.tokens.kinds[token].kinds;
+        let place = |kind: &Kind| {
+            let known = kinds.iter().position(|known| known.change == kind.change);
+            let place = known.unwrap_or(kinds.len());
+            match known {
+                Some(known) => kinds[known].count += kind.count,
+                None => kinds.push(kind.clone()),
+            }
+            place
+        };
+        let places: Vec<usize> = near.kinds.iter().map(place).collect();
+        let renamed = |part| match part {
+            Part::Exception(length, kind) => Part::Exception(length, places[kind]),
+            equal => equal,
+        };
+        self.add(near.start as usize..near.end as usize, token, parts(near).map(renamed));
+    }
+
+    /// Whether at least a tenth of the symbols is replaced: a level that is hardly shorter shows
+    /// hardly more.
+    fn is_shorter(&self, symbols: usize) -> bool {
+        let replaced: usize = self.loops.iter().map(|collapsed| collapsed.span.len() - 1).sum();
+        10 * replaced >= symbols
+    }
+
+    /// The level, folded.
+    fn finish(mut self, text: &[Symbol], config: Config<'_>) -> Result<Level<'static>> {
+        self.loops.sort_unstable_by_key(|collapsed| collapsed.span.start);
+        let (mut level, mut next) = (Vec::new(), 0);
+        for Collapsed { span, token, parts } in self.loops {
+            level.extend_from_slice(&text[next..span.start]);
+            self.tokens.below.extend(next as u32..span.start as u32);
+            self.tokens.parts_of.resize(level.len(), (0, 0));
+            self.tokens.parts_of.push((parts.start as u32, parts.end as u32));
+            level.push(Symbol::new(self.tokens.first + token)?);
+            self.tokens.below.push(span.start as u32);
+            next = span.end;
+        }
+        level.extend_from_slice(&text[next..]);
+        self.tokens.below.extend(next as u32..=text.len() as u32);
+        let (fold, root) = config.folded(&level)?;
+        Ok(Level { fold: Cow::Owned(fold), root, near: Vec::new(), tokens: self.tokens })
+    }
+
+    /// Whether less is written for two samples of the level, of a 32nd of it together, than for the
+    /// same parts of the text.
+    fn is_worth_sampled(&self, text: &[Symbol], config: Config<'_>) -> Result<bool> {
+        if text.len() < LEAST_SAMPLED {
+            return Ok(true);
+        }
+        let length = (text.len() / 64).max(LEAST_SAMPLED / 16);
+        let (mut written, mut exact) = (0, 0);
+        for start in [text.len() / 3, 2 * text.len() / 3] {
+            written += config.written_for(&self.sample(text, start..start + length)?)?;
+            exact += config.written_for(&text[start..start + length])?;
+        }
+        Ok(5 * written <= 4 * exact)
+    }
+
+    /// A range of the text with those loops as tokens that lie in it.
+    fn sample(&self, text: &[Symbol], range: Range<usize>) -> Result<Vec<Symbol>> {
+        let lies_within =
+            |collapsed: &&Collapsed| range.start <= collapsed.span.start && collapsed.span.end <= range.end;
+        let mut loops: Vec<&Collapsed> = self.loops.iter().filter(lies_within).collect();
+        loops.sort_unstable_by_key(|collapsed| collapsed.span.start);
+        let (mut level, mut next) = (Vec::with_capacity(range.len()), range.start);
+        for Collapsed { span, token, .. } in loops {
+            level.extend_from_slice(&text[next..span.start]);
+            level.push(Symbol::new(self.tokens.first + token)?);
+            next = span.end;
+        }
+        level.extend_from_slice(&text[next..range.end]);
+        Ok(level)
+    }
+}
+
+/// Levels of texts from this length on are sampled before they are made.
+const LEAST_SAMPLED: usize = 1 << 15;
+
+/// The levels of what a rule unfolds to, the events first.
+pub(super) fn levels<'f>(fold: &'f Fold, rule: RuleId, config: Config<'_>) -> Result<Vec<Level<'f>>> {
+    let first = Level { fold: Cow::Borrowed(fold), root: rule, near: Vec::new(), tokens: Tokens::default() };
+    let mut analysis = first.analysis(config)?;
+    let mut levels = vec![first];
+    while levels.len() < MOST_LEVELS {
+        let Some(level) = levels.last() else { break };
+        let next = match above(level, &analysis, varying(level, &analysis), config)? {
+            None => above(level, &analysis, near(level, &analysis, config)?, config)?,
+            found => found,
+        };
+        let Some((above, found)) = next else { break };
+        levels.push(above);
+        analysis = found;
+    }
+    if let Some(level) = levels.last_mut() {
+        level.near = analysis.loops;
+    }
+    Ok(levels)
+}
+
+impl Level<'_> {
+    fn analysis(&self, config: Config<'_>) -> Result<Analysis> {
+        NearSearch::new(&self.fold, config)?.analysis(self.root)
+    }
+}
+
+/// The level above another one, and what is found there, if it is worth it.
+fn above(
+    level: &Level<'_>,
+    analysis: &Analysis,
+    collapsing: Option<Collapsing>,
+    config: Config<'_>,
+) -> Result<Option<(Level<'static>, Analysis)>> {
+    let Some(collapsing) = collapsing else { return Ok(None) };
+    if !collapsing.is_worth_sampled(&analysis.text, config)? {
+        return Ok(None);
+    }
+    let above = collapsing.finish(&analysis.text, config)?;
+    let found = above.analysis(config)?;
+    let written = found.written + above.tokens.written();
+    let worth = is_worth(written, analysis.written) && saves_bits(level, analysis, &above, found.written);
+    Ok(worth.then_some((above, found)))
+}
+
+/// Whether a level saves bits, both beside the level below it as it is written and as it is.
+fn saves_bits(level: &Level<'_>, analysis: &Analysis, above: &Level<'_>, written: u64) -> bool {
+    let events = analysis.text.len() as f64;
+    let symbols = (level.fold.symbol_count() + above.tokens.kinds.len()) as f64;
+    let an_event = (symbols + 1.0).log2() + 2.0 * events.log2();
+    let bits = written as f64 * an_event + above.tokens.bits();
+    let without = (events * (analysis.symbols as f64).log2()).min(analysis.written as f64 * an_event);
+    without - bits >= LEAST_BITS
+}
+
+/// Loops with exceptions as tokens.
+fn near(level: &Level<'_>, analysis: &Analysis, config: Config<'_>) -> Result<Option<Collapsing>> {
+    if analysis.loops.is_empty() {
+        return Ok(None);
+    }
+    let mut collapsing = Collapsing::new(level.fold.symbol_count());
+    for near in &analysis.loops {
+        collapsing.add_near(near, config.written_for(&near.body)?);
+    }
+    Ok(collapsing.is_shorter(analysis.text.len()).then_some(collapsing))
+}
+
+/// Loops whose number of iterations varies as tokens.
+fn varying(level: &Level<'_>, analysis: &Analysis) -> Option<Collapsing> {
+    let mut words: Vec<&Word> = analysis.words.iter().filter(|word| is_varying(&word.copies)).collect();
+    words.sort_by_key(|word| word.body.len());
+    let mut collapsing = Collapsing::new(level.fold.symbol_count());
+    let mut is_taken = vec![false; analysis.text.len()];
+    for word in words {
+        let token = collapsing.token(&word.body, word.folded);
+        for copies in &word.copies {
+            let span = copies.start()..copies.end(word.body.len());
+            if !is_taken[span.clone()].contains(&true) {
+                is_taken[span.clone()].fill(true);
+                collapsing.add(span, token, std::iter::once(Part::Equal(copies.count() as u64)));
+            }
+        }
+    }
+    collapsing.is_shorter(analysis.text.len()).then_some(collapsing)
+}
+
+fn is_varying(copies: &[Copies]) -> bool {
+    let first = copies.first().map_or(0, |copies| copies.count());
+    copies.len() >= 3 && copies.iter().any(|copies| copies.count() != first)
+}
