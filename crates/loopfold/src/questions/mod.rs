@@ -16,6 +16,7 @@
 //! | Who waits for whom, where and how long? | `waits` | |
 //! | What is the loop nest? Which streams have the same? | [`nest`], [`classes`], [`align`] | [`Fold::nest`](crate::Fold::nest), [`Fold::classes`](crate::Fold::classes) |
 //! | How long did loops, events and rules take? | [`iterations`], [`sums`], [`rule_sums`], [`clock`] | [`Fold::event_sums`](crate::Fold::event_sums) |
+//! | What did events take without the events inside them? | [`self_time`] | [`Fold::self_sums`](crate::Fold::self_sums) |
 //! | How large is it? | [`statistics`] | [`Fold::statistics`](crate::Fold::statistics) |
 
 pub mod align;
@@ -35,6 +36,7 @@ pub mod patterns;
 pub mod query;
 pub mod rule_sums;
 mod run_time;
+pub mod self_time;
 #[cfg(feature = "mpi")]
 pub mod similar;
 pub mod statistics;
