@@ -330,8 +330,8 @@ impl<'a, W: Write> NestPrinter<'a, W> {
         };
         let scope = match times.scope {
             Scope::Own => "",
-            Scope::OtherPlaces => ", with other places of this loop",
-            Scope::OtherStreams => ", with other streams",
+            Scope::OtherPlaces => ", in all places of this loop",
+            Scope::OtherStreams => ", in all streams with this loop",
         };
         let (fastest, slowest) = (duration(times.times.minimum), duration(times.times.maximum));
         remarks.push(format!("{}, from {fastest} to {slowest}{place}{scope}", middle(times)));

@@ -151,7 +151,9 @@ fn summaries_are_merged_and_what_is_lost_is_said() {
     let json = run(&["stats", "--json", &other_folder]).ok().json();
     assert_eq!(json["durations"]["total_ns"], 1_730_000);
     let one = run(&["loops", &summary, "--stream", "a"]).ok();
-    assert!(one.text().contains("mean 99.5 µs ± 2.18 µs, from 100 µs to 100 µs, with other streams"));
+    assert!(
+        one.text().contains("mean 99.5 µs ± 2.18 µs, from 100 µs to 100 µs, in all streams with this loop")
+    );
     let of_one = folder.at("one.fold");
     let one = run(&["fold", &summary, "--stream", "a", "-o", &of_one]).ok();
     assert!(one.err.contains("loops that other streams have too are not kept"), "{}", one.err);

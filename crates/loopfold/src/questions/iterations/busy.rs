@@ -4,7 +4,7 @@
 //! the intervals that were read, and its end. A moment that is asked for is the start of the
 //! event that is read next, or the latest end of events that were read last. All intervals
 //! that were read begin before it, so what the union covers after it is one piece, up to its end.
-//! Where a clock goes back, the union is made first, O(events log events) and up to 48 bytes an
+//! Where a clock goes back, the union is made first, O(events log events) and up to 80 bytes an
 //! event.
 
 use crate::Result;
