@@ -100,6 +100,7 @@ fn loop_time<W: Write>(out: &mut JsonWriter<W>, fold: &Fold, times: &LoopTimes) 
     let spread = &times.times;
     out.begin_object()?;
     out.field("total_ns", nanoseconds(spread.total))?;
+    out.field("busy_ns", times.busy.map(nanoseconds))?;
     out.field("iterations", spread.count)?;
     out.field("mean_ns", spread.mean())?;
     out.field("deviation_ns", spread.deviation())?;

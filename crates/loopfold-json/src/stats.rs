@@ -45,6 +45,26 @@ pub struct Sizes {
     pub rules_per_event: Option<f64>,
 }
 
+/// The times of all events that count as the same.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EventTimes {
+    /// Their durations.
+    pub durations: DurationSum,
+    /// Their self times, where they are known.
+    pub own: Option<DurationSum>,
+}
+
+/// The times of events.
+#[derive(Debug)]
+pub struct Durations {
+    /// Each event, and all durations together.
+    pub table: CostTable<EventTimes, i128>,
+    /// The time in which some event was open, in nanoseconds.
+    pub busy: Option<i128>,
+    /// Whether events nest, so that durations count some time twice.
+    pub nested: bool,
+}
+
 /// The cost of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct EventCost<S> {
@@ -71,7 +91,7 @@ pub struct CostTable<S, T> {
 pub fn stats<'a, W: Write>(
     out: &mut JsonWriter<W>,
     stats: &Stats<'_>,
-    durations: Option<CostTable<DurationSum, i128>>,
+    durations: Option<Durations>,
     metrics: impl IntoIterator<Item = (&'a str, CostTable<MetricSum, f64>)>,
 ) -> Result<()> {
     let &Stats { fold, statistics, calls, folder, ref sizes } = stats;
@@ -101,10 +121,12 @@ pub fn stats<'a, W: Write>(
     out.key("durations")?;
     match durations {
         None => out.value(None::<u64>)?,
-        Some(table) => {
+        Some(Durations { table, busy, nested }) => {
             out.begin_object()?;
             costs(out, &mut labels, &table)?;
             out.field("total_ns", nanoseconds(table.total))?;
+            out.field("busy_ns", busy.map(nanoseconds))?;
+            out.field("nested", nested)?;
             out.end()?;
         }
     }
@@ -166,14 +188,15 @@ trait CostSum {
     fn fields<W: Write>(&self, out: &mut JsonWriter<W>) -> Result<()>;
 }
 
-impl CostSum for DurationSum {
+impl CostSum for EventTimes {
     fn known(&self) -> u64 {
-        self.known
+        self.durations.known
     }
 
     fn fields<W: Write>(&self, out: &mut JsonWriter<W>) -> Result<()> {
-        out.field("total_ns", nanoseconds(self.total))?;
-        out.field("mean_ns", self.mean())
+        out.field("total_ns", nanoseconds(self.durations.total))?;
+        out.field("mean_ns", self.durations.mean())?;
+        out.field("self_ns", self.own.map(|own| nanoseconds(own.total)))
     }
 }
 

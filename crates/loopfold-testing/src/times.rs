@@ -1,4 +1,5 @@
-//! Times of iterations by their definitions, and generated streams of slices that nest.
+//! Times of iterations, self times and busy times by their definitions, and generated streams of
+//! slices that nest.
 
 use crate::Rng;
 use std::ops::Range;
@@ -73,6 +74,47 @@ pub fn summary(others: &[i128], lasts: &[i128]) -> Option<Summary> {
     let (lower, upper) = (compared[(compared.len() - 1) / 2], compared[compared.len() / 2]);
     let median = (lower + upper) as f64 / 2.0;
     Some(Summary { count: all.len() as u64, total: all.iter().sum(), minimum, median, maximum })
+}
+
+/// The interval of an event whose start and duration are known.
+fn interval(slice: &Slice) -> Option<Range<i128>> {
+    let (start, duration) = (slice.start?, slice.duration.filter(|&duration| duration >= 0)?);
+    Some(i128::from(start)..i128::from(start) + i128::from(duration))
+}
+
+/// All moments at which an event begins or ends, in order.
+fn moments(slices: &[Slice]) -> Vec<i128> {
+    let intervals = slices.iter().filter_map(interval);
+    let mut moments: Vec<i128> = intervals.flat_map(|interval| [interval.start, interval.end]).collect();
+    moments.sort_unstable();
+    moments.dedup();
+    moments
+}
+
+/// The self time of each event whose start and duration are known: the time in which no event that
+/// began later is open, nor one that began at the same time and comes later in the stream.
+pub fn self_times(slices: &[Slice]) -> Vec<Option<i128>> {
+    let mut own: Vec<Option<i128>> = slices.iter().map(|slice| interval(slice).map(|_| 0)).collect();
+    for pair in moments(slices).windows(2) {
+        let is_open = |at: &usize| interval(&slices[*at]).is_some_and(|interval| interval.contains(&pair[0]));
+        let owner = (0..slices.len()).filter(is_open).max_by_key(|&at| (slices[at].start, at));
+        if let Some(own) = owner.and_then(|owner| own[owner].as_mut()) {
+            *own += pair[1] - pair[0];
+        }
+    }
+    own
+}
+
+/// How much of the time from one moment to another some event is open.
+pub fn busy_time(slices: &[Slice], from: i128, to: i128) -> i128 {
+    let mut busy = 0;
+    for pair in moments(slices).windows(2) {
+        let is_open = |slice: &Slice| interval(slice).is_some_and(|interval| interval.contains(&pair[0]));
+        if slices.iter().any(is_open) {
+            busy += (pair[1].min(to) - pair[0].max(from)).max(0);
+        }
+    }
+    busy
 }
 
 /// A stream of slices: each with its symbol.

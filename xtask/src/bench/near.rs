@@ -24,8 +24,11 @@ use std::process::Command;
 /// The hidden chore of a child process.
 pub(crate) const CHILD: &str = "bench-near";
 
+/// Makes a stream of about so many events.
+type Make = fn(usize) -> Vec<u32>;
+
 /// The streams whose speed is measured.
-const SHAPES: &[(&str, fn(usize) -> Vec<u32>)] = &[
+const SHAPES: &[(&str, Make)] = &[
     ("20 events, 1 % odd", |events| odd(events, 10)),
     ("20 events, 5 % odd", |events| odd(events, 50)),
     ("counts that vary", varying),

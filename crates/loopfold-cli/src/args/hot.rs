@@ -16,14 +16,16 @@ pub(crate) struct HotArgs {
     /// Find subpaths that cost at least this: a number, a share or a time
     ///
     /// The cost of a subpath is its count times the cost of its events. The limit is a number, a
-    /// share of the whole cost such as 0.1%, or with --cost duration a time such as 20ms.
+    /// share of the whole cost such as 0.1%, or with --cost duration or self a time such as 20ms.
     #[arg(long, value_name = "COST", default_value = "0.1%", allow_hyphen_values = true, help_heading = FINDING)]
     pub(crate) min_cost: String,
-    /// Set the cost of an event: `duration`, a metric, or a file with costs [default: 1]
+    /// Set the cost of an event: `duration`, `self` time, a metric, or a file with costs [default: 1]
     ///
-    /// With `duration` or a metric, the cost is the mean over all events that count as the same. A
-    /// file has an event and a number on each line.
-    #[arg(long, value_name = "duration|METRIC|FILE", help_heading = FINDING)]
+    /// With `duration`, `self` or a metric, the cost is the mean over all events that count as the
+    /// same. Where events nest, as the slices of a profiler do, `duration` counts the time of an event
+    /// also for those around it; `self` leaves out the events inside. A file has an event and a number
+    /// on each line.
+    #[arg(long, value_name = "self|duration|METRIC|FILE", help_heading = FINDING)]
     pub(crate) cost: Option<String>,
     /// Also find hot subpaths with a shorter hot prefix
     #[arg(long, help_heading = FINDING)]

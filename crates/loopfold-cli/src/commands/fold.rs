@@ -25,6 +25,12 @@ pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
     let chunks_left_out = arguments.chunks.is_none() && loaded.chunk_bytes > 0;
     let index = arguments.index.or((!arguments.no_index && loaded.is_indexed()).then_some(PathIndex::RANGES));
     let (mut fold, mut notes) = fold(loaded, arguments)?;
+    if times == TimesKept::All && fold.rule_sums().is_some_and(|sums| !sums.wider.is_empty()) {
+        notes.push(
+            "the times of loops that other streams have too are not kept: sums do not distinguish streams"
+                .to_string(),
+        );
+    }
     if arguments.times == TimesName::Summary {
         fold = summarize(fold)?;
     }

@@ -1,7 +1,7 @@
 //! `loopfold stats`: sizes and counts.
 
 use crate::args::{FolderName, StatsArgs};
-use crate::show::{self, Labels};
+use crate::show::{self, Costs, Labels};
 use crate::{Outcome, input, save};
 use anyhow::Result;
 use loopfold::Fold;
@@ -33,18 +33,15 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     let sizes = Sizes { index, chunks, ..Sizes::of(&fold, stored, &config)? };
     show::notes(&notes);
     let sums = sums_of(&fold)?;
+    let own = fold.self_sums()?;
+    let costs = Costs { fold: &fold, sums: &sums, own: own.as_ref() };
+    show::notes(&costs.notes());
     if arguments.json.on {
-        print_json(&fold, &statistics, &sizes, &sums)?;
+        print_json(&statistics, &sizes, &costs)?;
     } else {
         let mut out = anstream::stdout().lock();
         print(&mut out, arguments, &fold, &statistics, &sizes)?;
-        show::print_sums(
-            &mut out,
-            &fold,
-            &sums,
-            &Labels::new(&fold, arguments.hex.on),
-            arguments.top.most(),
-        )?;
+        costs.print(&mut out, &Labels::new(&fold, arguments.hex.on), arguments.top.most())?;
     }
     Ok(Outcome::Done)
 }
@@ -108,7 +105,8 @@ pub(super) fn folder_names(fold: &Fold) -> String {
     names.join(", ")
 }
 
-fn print_json(fold: &Fold, statistics: &Statistics, sizes: &Sizes, sums: &EventSums) -> Result<()> {
+fn print_json(statistics: &Statistics, sizes: &Sizes, costs: &Costs<'_>) -> Result<()> {
+    let &Costs { fold, sums, .. } = costs;
     let stats = loopfold_json::stats::Stats {
         fold,
         statistics,
@@ -126,7 +124,7 @@ fn print_json(fold: &Fold, statistics: &Statistics, sizes: &Sizes, sums: &EventS
             rules_per_event: rules_per_event(statistics),
         },
     };
-    let (durations, metrics) = (show::duration_costs(fold, sums), show::metric_costs(fold, sums));
+    let (durations, metrics) = (costs.durations(), show::metric_costs(fold, sums));
     show::print_json_line(|out| Ok(loopfold_json::stats::stats(out, &stats, durations, metrics)?))
 }
 

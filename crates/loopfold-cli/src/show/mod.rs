@@ -17,7 +17,7 @@ pub(crate) use nest::{ClassView, NestPrinter, Settings as NestSettings};
 pub(crate) use numbers::{bytes, count, duration, events, percent, plural, ratio};
 pub(crate) use places::Clock;
 pub(crate) use subpath::{nest_lines, subpath_lines};
-pub(crate) use sums::{duration_costs, metric_costs, print_sums};
+pub(crate) use sums::{Costs, metric_costs};
 
 use anyhow::Result;
 use std::io::Write;

@@ -380,11 +380,12 @@ impl<'a, W: Write> NestPrinter<'a, W> {
         };
         let scope = match times.scope {
             Scope::Own => "",
-            Scope::OtherPlaces => ", with other places of this loop",
-            Scope::OtherStreams => ", with other streams",
+            Scope::OtherPlaces => ", in all places of this loop",
+            Scope::OtherStreams => ", in all streams with this loop",
         };
         let (fastest, slowest) = (duration(times.times.minimum), duration(times.times.maximum));
         remarks.push(format!("{}, from {fastest} to {slowest}{place}{scope}", middle(times)));
+        remarks.extend(busy_share(times).map(|share| format!("busy {}", percent(share))));
         if let Some([(shortest, least), (longest, most)]) = times.streams.filter(|_| several) {
             remarks.push(format!(
                 "{} ({}) to {} ({}) a stream",
@@ -396,6 +397,16 @@ impl<'a, W: Write> NestPrinter<'a, W> {
         }
         remarks
     }
+}
+
+/// A loop that is idle for less than this share of its time has no remark on it.
+const IDLE: f64 = 0.01;
+
+/// For how much of its time events of a loop were open, if they were not nearly always.
+fn busy_share(times: &LoopTimes) -> Option<f64> {
+    let total = times.times.total;
+    let share = times.busy.filter(|_| total > 0)? as f64 / total as f64;
+    (share <= 1.0 - IDLE).then_some(share)
 }
 
 /// One number for all iterations: the median, or the mean where that is not known.

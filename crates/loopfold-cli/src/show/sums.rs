@@ -3,31 +3,60 @@
 use super::{Labels, count, duration, percent, plain, shorten};
 use anyhow::Result;
 use loopfold::Fold;
-use loopfold::fold::{DurationSum, MetricSum};
+use loopfold::fold::MetricSum;
+use loopfold::questions::self_time::SelfSums;
 use loopfold::questions::sums::EventSums;
-use loopfold_json::stats::{CostTable, EventCost};
+use loopfold_json::stats::{CostTable, Durations, EventCost, EventTimes};
 use std::io::Write;
 
 /// A row of a table: one event.
 trait Cost: Copy {
+    /// How many values are known.
     fn known(&self) -> u64;
+    /// What the rows are ranked by, and have shares of.
     fn size(&self) -> f64;
     fn total(&self) -> String;
     fn mean(&self) -> String;
+    /// The self time, in a table that has them.
+    fn own(&self) -> Option<String> {
+        None
+    }
 }
 
-impl Cost for DurationSum {
+impl Cost for EventTimes {
     fn known(&self) -> u64 {
-        self.known
+        self.durations.known
     }
     fn size(&self) -> f64 {
-        self.total as f64
+        self.durations.total as f64
     }
     fn total(&self) -> String {
-        duration(self.total)
+        duration(self.durations.total)
     }
     fn mean(&self) -> String {
-        duration(DurationSum::mean(self).unwrap_or_default().round() as i128)
+        duration(self.durations.mean().unwrap_or_default().round() as i128)
+    }
+}
+
+/// The same where events nest, and self times matter more.
+#[derive(Clone, Copy)]
+struct NestedTimes(EventTimes);
+
+impl Cost for NestedTimes {
+    fn known(&self) -> u64 {
+        self.0.known()
+    }
+    fn size(&self) -> f64 {
+        self.0.own.map_or(0.0, |own| own.total as f64)
+    }
+    fn total(&self) -> String {
+        self.0.total()
+    }
+    fn mean(&self) -> String {
+        self.0.mean()
+    }
+    fn own(&self) -> Option<String> {
+        Some(self.0.own.map_or("-".to_string(), |own| duration(own.total)))
     }
 }
 
@@ -54,8 +83,8 @@ struct Ranking<S> {
 }
 
 impl<S: Cost> Ranking<S> {
-    fn of(fold: &Fold, sums: &[S]) -> Self {
-        let event = |(symbol, &sum): (_, &S)| EventCost { symbol, sum, share: None };
+    fn of(fold: &Fold, sums: impl IntoIterator<Item = S>) -> Self {
+        let event = |(symbol, sum): (_, S)| EventCost { symbol, sum, share: None };
         let mut events: Vec<EventCost<S>> = fold.alphabet().symbols().zip(sums).map(event).collect();
         events.retain(|event| event.sum.known() > 0);
         events.sort_by(|a, b| b.sum.size().total_cmp(&a.sum.size()));
@@ -72,48 +101,97 @@ impl<S: Cost> Ranking<S> {
 
     fn print(&self, out: &mut impl Write, title: &str, labels: &Labels<'_>, top: usize) -> Result<()> {
         writeln!(out, "\n{title}")?;
-        writeln!(out, "{:>15}  {:>9}  {:>15}  {:>10}", "total", "share", "count", "mean")?;
+        let has_own = self.events.first().is_some_and(|event| event.sum.own().is_some());
+        let own = if has_own { "self" } else { "total" };
+        let total = |text: &str| if has_own { format!("  {text:>15}") } else { String::new() };
+        writeln!(out, "{own:>15}  {:>9}{}  {:>15}  {:>10}", "share", total("total"), "count", "mean")?;
         let shown = if top == 0 { self.events.len() } else { top.min(self.events.len()) };
         for EventCost { symbol, sum, share } in &self.events[..shown] {
             let share = share.map_or(String::new(), percent);
             let label = shorten(&labels.of(*symbol), 100);
-            let (total, known, mean) = (sum.total(), count(sum.known()), sum.mean());
-            writeln!(out, "{total:>15}  {share:>9}  {known:>15}  {mean:>10}  {label}")?;
+            let (first, known, mean) =
+                (sum.own().unwrap_or_else(|| sum.total()), count(sum.known()), sum.mean());
+            let total = total(&sum.total());
+            writeln!(out, "{first:>15}  {share:>9}{total}  {known:>15}  {mean:>10}  {label}")?;
         }
         super::more(out, self.events.len() - shown)
     }
 }
 
-/// Tables of the most costly events: by duration, and by each metric.
-pub(crate) fn print_sums(
-    out: &mut impl Write,
-    fold: &Fold,
-    sums: &EventSums,
-    labels: &Labels<'_>,
-    top: usize,
-) -> Result<()> {
-    if let Some(durations) = &sums.durations {
-        Ranking::of(fold, durations).print(out, "most costly events", labels, top)?;
-    }
-    let shown = if top == 0 { sums.metrics.len() } else { top.min(sums.metrics.len()) };
-    for (name, metric) in &sums.metrics[..shown] {
-        let title = format!("events with the most {}", shorten(&plain(name), 60));
-        Ranking::of(fold, metric).print(out, &title, labels, top)?;
-    }
-    match sums.metrics.len() - shown {
-        0 => Ok(()),
-        more => {
-            Ok(writeln!(out, "\n… and {} (--top 0 shows all)", super::plural(more as u64, "more metric"))?)
-        }
-    }
+/// The costs of the events of a fold.
+pub(crate) struct Costs<'a> {
+    pub(crate) fold: &'a Fold,
+    pub(crate) sums: &'a EventSums,
+    pub(crate) own: Option<&'a SelfSums>,
 }
 
-/// The durations of events, for JSON.
-pub(crate) fn duration_costs(fold: &Fold, sums: &EventSums) -> Option<CostTable<DurationSum, i128>> {
-    let durations = sums.durations.as_ref()?;
-    let Ranking { events, known, .. } = Ranking::of(fold, durations);
-    let total = durations.iter().fold(0i128, |total, sum| total.saturating_add(sum.total));
-    Some(CostTable { known, total, events })
+impl Costs<'_> {
+    fn nested(&self) -> bool {
+        self.own.is_some_and(|own| own.nests)
+    }
+
+    /// The times of every event.
+    fn times(&self) -> Option<impl Iterator<Item = EventTimes>> {
+        let durations = self.sums.durations.as_ref()?;
+        let own = |index: usize| self.own.map(|own| own.events[index]).filter(|own| own.known > 0);
+        let times = move |(index, &durations)| EventTimes { durations, own: own(index) };
+        Some(durations.iter().enumerate().map(times))
+    }
+
+    /// Tables of the most costly events: by time, and by each metric.
+    pub(crate) fn print(&self, out: &mut impl Write, labels: &Labels<'_>, top: usize) -> Result<()> {
+        let &Self { fold, sums, .. } = self;
+        match self.times() {
+            Some(times) if self.nested() => {
+                let title = "most costly events, by self time: the duration without the events inside";
+                Ranking::of(fold, times.map(NestedTimes)).print(out, title, labels, top)?;
+            }
+            Some(times) => Ranking::of(fold, times).print(out, "most costly events", labels, top)?,
+            None => {}
+        }
+        let shown = if top == 0 { sums.metrics.len() } else { top.min(sums.metrics.len()) };
+        for (name, metric) in &sums.metrics[..shown] {
+            let title = format!("events with the most {}", shorten(&plain(name), 60));
+            Ranking::of(fold, metric.iter().copied()).print(out, &title, labels, top)?;
+        }
+        match sums.metrics.len() - shown {
+            0 => Ok(()),
+            more => Ok(writeln!(
+                out,
+                "\n… and {} (--top 0 shows all)",
+                super::plural(more as u64, "more metric")
+            )?),
+        }
+    }
+
+    /// What must be said of self times.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let Some(own) = self.own.filter(|own| own.nests) else { return Vec::new() };
+        let durations = self.sums.durations.iter().flatten();
+        let known = durations.fold(0u64, |known, sum| known.saturating_add(sum.known));
+        match known.saturating_sub(own.known()) {
+            0 => Vec::new(),
+            1 => vec!["one event has a duration but no start, and so no self time".to_string()],
+            more => {
+                vec![format!("{} events have a duration but no start, and so no self time", count(more))]
+            }
+        }
+    }
+
+    /// The times of events, for JSON.
+    pub(crate) fn durations(&self) -> Option<Durations> {
+        let total = self.times()?.fold(0i128, |total, times| total.saturating_add(times.durations.total));
+        let (events, known) = if self.nested() {
+            let Ranking { events, known, .. } = Ranking::of(self.fold, self.times()?.map(NestedTimes));
+            let plain = |EventCost { symbol, sum: NestedTimes(sum), share }| EventCost { symbol, sum, share };
+            (events.into_iter().map(plain).collect(), known)
+        } else {
+            let Ranking { events, known, .. } = Ranking::of(self.fold, self.times()?);
+            (events, known)
+        };
+        let table = CostTable { known, total, events };
+        Some(Durations { table, busy: self.own.map(SelfSums::busy), nested: self.nested() })
+    }
 }
 
 /// The sums of each metric, for JSON.
@@ -122,7 +200,7 @@ pub(crate) fn metric_costs<'a>(
     sums: &'a EventSums,
 ) -> impl Iterator<Item = (&'a str, CostTable<MetricSum, f64>)> {
     sums.metrics.iter().map(|(name, metric)| {
-        let Ranking { events, known, whole } = Ranking::of(fold, metric);
+        let Ranking { events, known, whole } = Ranking::of(fold, metric.iter().copied());
         (name.as_str(), CostTable { known, total: whole, events })
     })
 }

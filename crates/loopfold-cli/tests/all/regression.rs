@@ -330,5 +330,5 @@ fn loops_had_the_times_of_too_few_streams() {
     assert_eq!((&chosen["iterations"], &chosen["total_ns"]), (&6.into(), &all["total_ns"]));
     assert_eq!((&chosen["shared"], &chosen["other_streams"]), (&true.into(), &true.into()));
     let text = run(&["loops", &archive, "--stream", "x"]).ok().text();
-    assert!(text.contains("with other streams"), "{text}");
+    assert!(text.contains("in all streams with this loop"), "{text}");
 }

@@ -1,7 +1,7 @@
 //! Sums of times from the outside: `stats` shows what events cost, and `fold --times
 //! summary` keeps that, and the times of loops, without a time for every event.
 
-use crate::support::{Folder, Run, run};
+use crate::support::{Folder, Run, run, run_with_input};
 use serde_json::{Value, json};
 
 /// Twenty times `load load store`, two streams; loads take 1 to 40 µs, and a store now and
@@ -151,9 +151,80 @@ fn summaries_are_merged_and_what_is_lost_is_said() {
     let json = run(&["stats", "--json", &other_folder]).ok().json();
     assert_eq!(json["durations"]["total_ns"], 1_730_000);
     let one = run(&["loops", &summary, "--stream", "a"]).ok();
-    assert!(one.text().contains("mean 99.5 µs ± 2.18 µs, from 100 µs to 100 µs, with other streams"));
+    assert!(
+        one.text().contains("mean 99.5 µs ± 2.18 µs, from 100 µs to 100 µs, in all streams with this loop")
+    );
+    let of_one = folder.at("one.fold");
+    let one = run(&["fold", &summary, "--stream", "a", "-o", &of_one]).ok();
+    assert!(one.err.contains("loops that other streams have too are not kept"), "{}", one.err);
     let json = run(&["stats", "--json", "--stream", "a", &summary]).ok().json();
     assert_eq!(json["durations"]["total_ns"], 1_730_000 / 2);
     // Cat has no times to print, but the events are all there.
     assert_eq!(run(&["cat", &summary]).ok().text().lines().count(), 120);
+}
+
+/// Slices of a profiler: `main` contains two steps, each a short computation and a long sleep, and
+/// the thread does nothing after it.
+fn nested() -> String {
+    let mut events = vec![r#"{"ph":"X","name":"main","ts":0,"dur":1000,"pid":1,"tid":1}"#.to_string()];
+    for step in 0..4 {
+        let start = 100 + 200 * step;
+        for (name, start, duration) in
+            [("step", start, 100), ("compute", start + 10, 5), ("sleep", start + 20, 75)]
+        {
+            events.push(format!(
+                r#"{{"ph":"X","name":"{name}","ts":{start},"dur":{duration},"pid":1,"tid":1}}"#
+            ));
+        }
+    }
+    format!("[{}]", events.join(","))
+}
+
+#[test]
+fn self_times_leave_out_the_events_inside() {
+    let folder = Folder::new();
+    let trace = folder.file("t.json", nested());
+    let (summary, all) = (folder.at("summary.fold"), folder.at("all.fold"));
+    run(&["fold", &trace, "--times", "summary", "-o", &summary]).ok();
+    run(&["fold", &trace, "-o", &all]).ok();
+    for input in [&trace, &summary, &all] {
+        let text = run(&["stats", input]).ok().text();
+        let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        let at = text.lines().position(|line| line.starts_with("most costly events, by self time")).unwrap();
+        assert_eq!(rows[at + 1], ["self", "share", "total", "count", "mean"]);
+        assert_eq!(rows[at + 2][..9], ["600", "µs", "60", "%", "1.00", "ms", "1", "1.00", "ms"], "{text}");
+        assert_eq!(rows[at + 3][..9], ["300", "µs", "30", "%", "300", "µs", "4", "75.0", "µs"], "{text}");
+        let durations = run(&["stats", "--json", input]).ok().json()["durations"].clone();
+        assert_eq!((&durations["busy_ns"], &durations["nested"]), (&json!(1_000_000), &json!(true)));
+        assert_eq!(durations["total_ns"], 1_720_000);
+        let step = durations["events"].as_array().unwrap().iter().find(|event| event["event"] == "step");
+        let step = step.unwrap();
+        assert_eq!((&step["self_ns"], &step["total_ns"]), (&json!(80_000), &json!(400_000)));
+        assert_eq!(step["share"], 0.08);
+
+        let hot = run(&["hot", "--cost", "self", "--json", input]).ok().json();
+        assert_eq!((&hot["total"], &hot["cost_of"]), (&json!(1_000_000), &json!("self")));
+        let hot = run(&["hot", "--cost", "self", "--min-cost", "300us", input]).ok();
+        assert!(hot.text().contains("compute sleep") && !hot.err.contains("nest"), "{}", hot.text());
+        let hot = run(&["hot", "--cost", "duration", input]).ok();
+        assert!(hot.err.contains("events nest") && hot.err.contains("--cost self"), "{}", hot.err);
+    }
+    run_with_input(&["hot", "--cost", "self", "-"], b"a\nb\n").fails_with(&["no starts and durations"]);
+}
+
+#[test]
+fn loops_show_how_busy_they_are() {
+    let folder = Folder::new();
+    let mut table = String::from("name,start_us,dur_us\n");
+    for step in 0..10 {
+        table += &format!("a,{},20\nb,{},30\n", 100 * step, 100 * step + 10);
+    }
+    let trace = folder.file("t.csv", table);
+    let columns = ["--event", "name", "--start", "start_us", "--duration", "dur_us"];
+    let ask = |options: &[&str]| run(&[&["loops", &trace][..], &columns, options].concat()).ok();
+    // Nine times 40 of 100, and in the end 40 of 40.
+    let text = ask(&[]).text();
+    assert!(text.contains("busy 42.6 %"), "{text}");
+    let time = ask(&["--json"]).json()["classes"][0]["nest"][0]["time"].clone();
+    assert_eq!((&time["total_ns"], &time["busy_ns"]), (&json!(940_000), &json!(400_000)));
 }

@@ -21,6 +21,9 @@ const PLACE: &str = "summary";
 const BEGAN: u8 = 1;
 const ENDED: u8 = 2;
 const DURATIONS: u8 = 4;
+/// Self times are the durations.
+const SAME_SELF_TIMES: u8 = 8;
+const SELF_TIMES: u8 = 16;
 
 /// Flags of the rules: what is known of them besides metrics.
 const RULE_DURATIONS: u8 = 1;
@@ -86,10 +89,13 @@ impl<'a> Names<'a> {
 /// began.
 fn put_stream(out: &mut Vec<u8>, sums: &StreamSums, names: &Names<'_>, clock: &mut i64) {
     let flag = |known: bool, flag: u8| if known { flag } else { 0 };
+    let are_durations = sums.self_times.is_some() && sums.self_times == sums.durations;
     out.push(
         flag(sums.began.is_some(), BEGAN)
             | flag(sums.ended.is_some(), ENDED)
-            | flag(sums.durations.is_some(), DURATIONS),
+            | flag(sums.durations.is_some(), DURATIONS)
+            | flag(are_durations, SAME_SELF_TIMES)
+            | flag(sums.self_times.is_some() && !are_durations, SELF_TIMES),
     );
     if let Some(began) = sums.began {
         put_signed(out, i128::from(began) - i128::from(*clock));
@@ -98,8 +104,8 @@ fn put_stream(out: &mut Vec<u8>, sums: &StreamSums, names: &Names<'_>, clock: &m
     if let Some(ended) = sums.ended {
         put_signed(out, i128::from(ended) - i128::from(*clock));
     }
-    if let Some(durations) = &sums.durations {
-        put_list(out, durations, |out, sum| {
+    for list in sums.durations.iter().chain(sums.self_times.iter().filter(|_| !are_durations)) {
+        put_list(out, list, |out, sum| {
             put_number(out, sum.known);
             put_wide(out, sum.total.unsigned_abs());
         });
@@ -383,7 +389,9 @@ fn take_stream(
     clock: &mut i64,
 ) -> Result<StreamSums> {
     let flags = bytes.byte()?;
-    if flags > BEGAN | ENDED | DURATIONS {
+    let is_unknown = flags & !(BEGAN | ENDED | DURATIONS | SAME_SELF_TIMES | SELF_TIMES) != 0;
+    let is_same = flags & SAME_SELF_TIMES != 0;
+    if is_unknown || is_same && flags & (DURATIONS | SELF_TIMES) != DURATIONS {
         return Err(bytes.damaged("something is known of a stream that this program does not know"));
     }
     let mut sums = StreamSums::default();
@@ -396,6 +404,12 @@ fn take_stream(
     }
     if flags & DURATIONS != 0 {
         sums.durations = Some(take_list(bytes, symbols, take_duration_sum)?);
+    }
+    if is_same {
+        sums.self_times.clone_from(&sums.durations);
+    }
+    if flags & SELF_TIMES != 0 {
+        sums.self_times = Some(take_list(bytes, symbols, take_duration_sum)?);
     }
     for _ in 0..bytes.number()? {
         let name = names.next(bytes)?;
@@ -572,7 +586,12 @@ mod tests {
         check(&STREAM[..8], "ends too early");
         check(&[0, 1, 1, 0, 0], "a stream that is not there");
         check(&[0, 2, 0, 0, 0, 0, 0, 0], "a stream that is not there");
-        check(&[0, 1, 0, 8, 0], "does not know");
+        check(&[0, 1, 0, 32, 0], "does not know");
+        // Self times are the durations, though there are none, or are also listed.
+        check(&[0, 1, 0, SAME_SELF_TIMES, 0], "does not know");
+        check(&[0, 1, 0, DURATIONS | SAME_SELF_TIMES | SELF_TIMES, 0, 0, 0], "does not know");
+        check(&[0, 1, 0, DURATIONS | SAME_SELF_TIMES, 1, 0, 1, 7, 0], "good");
+        check(&[0, 1, 0, DURATIONS | SELF_TIMES, 1, 0, 1, 7, 1, 0, 1, 3, 0], "good");
         check(&[0, 1, 0, DURATIONS, 1, 2, 1, 7, 0], "an event that is not there");
         check(&[0, 1, 0, DURATIONS, 3, 0, 1, 7, 0, 1, 7, 0, 1, 7, 0], "an event that is not there");
         check(&[0, 1, 0, DURATIONS, 1, 0, 0, 7, 0], "a sum of nothing");

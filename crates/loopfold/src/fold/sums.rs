@@ -274,6 +274,9 @@ pub struct StreamSums {
     pub ended: Option<i64>,
     /// By symbol, in ascending order. `None` when the stream knows no durations.
     pub durations: Option<Vec<(Symbol, DurationSum)>>,
+    /// The same for self times: durations without the events inside. Of a stream that was joined
+    /// from parts, each part for itself.
+    pub self_times: Option<Vec<(Symbol, DurationSum)>>,
     /// The same for each metric, by its name.
     pub metrics: Vec<(String, Vec<(Symbol, MetricSum)>)>,
 }
@@ -309,6 +312,9 @@ impl StreamSums {
         self.ended = self.ended.max(part.ended);
         if let Some(durations) = &part.durations {
             join_sorted(self.durations.get_or_insert_default(), durations, symbol)?;
+        }
+        if let Some(self_times) = &part.self_times {
+            join_sorted(self.self_times.get_or_insert_default(), self_times, symbol)?;
         }
         let places = places_of(&mut self.metrics, &part.metrics);
         for ((_, sums), place) in part.metrics.iter().zip(places) {

@@ -28,6 +28,11 @@ impl<'a> Starts<'a> {
         })
     }
 
+    /// Whether some durations may be known.
+    pub(super) fn has_durations(&self) -> bool {
+        self.durations.is_some()
+    }
+
     /// How many events there are.
     pub(super) fn events(&self) -> u64 {
         self.events
@@ -53,16 +58,71 @@ impl<'a> Starts<'a> {
         Ok((duration >= 0).then_some(duration))
     }
 
-    /// When an event ended, which is not before it began. One whose duration is not known ends when
-    /// the next event of the stream begins, or at once if there is none.
+    /// When an event began, ended, and how long it took, if its start is known. One whose duration
+    /// is not known ends when the next event of the stream begins, or at once if there is none or
+    /// that begins earlier.
     #[inline]
-    pub(super) fn end(&mut self, position: u64) -> Result<Option<i128>> {
+    pub(super) fn event(&mut self, position: u64) -> Result<Option<TimedEvent>> {
         let Some(start) = self.start(position)? else { return Ok(None) };
-        if let Some(duration) = self.duration(position)? {
-            return Ok(Some(i128::from(start) + i128::from(duration)));
+        let duration = self.duration(position)?;
+        let end = match duration {
+            Some(duration) => i128::from(start) + i128::from(duration),
+            None => self.start(position + 1)?.unwrap_or(start).max(start).into(),
+        };
+        Ok(Some(TimedEvent { start, end, duration }))
+    }
+}
+
+/// An event whose start is known.
+#[derive(Clone, Copy)]
+pub(super) struct TimedEvent {
+    pub(super) start: i64,
+    pub(super) end: i128,
+    pub(super) duration: Option<i64>,
+}
+
+/// The time that an event took: its start and its end.
+#[derive(Clone, Copy)]
+pub(super) struct Interval {
+    pub(super) position: u64,
+    pub(super) start: i64,
+    pub(super) end: i128,
+}
+
+impl Starts<'_> {
+    /// Whether no event begins before one that comes before it in the stream.
+    pub(super) fn is_sorted(&mut self) -> Result<bool> {
+        let mut last = i64::MIN;
+        for position in 0..self.events {
+            if let Some(start) = self.start(position)? {
+                if start < last {
+                    return Ok(false);
+                }
+                last = start;
+            }
         }
-        let next = self.start(position + 1)?;
-        Ok(Some(next.unwrap_or(start).max(start).into()))
+        Ok(true)
+    }
+
+    /// Calls `visit` with every event whose start and duration are known, in the order of the
+    /// stream.
+    pub(super) fn each_interval(&mut self, mut visit: impl FnMut(Interval)) -> Result<()> {
+        for position in 0..self.events {
+            if let (Some(start), Some(duration)) = (self.start(position)?, self.duration(position)?) {
+                visit(Interval { position, start, end: i128::from(start) + i128::from(duration) });
+            }
+        }
+        Ok(())
+    }
+
+    /// All intervals in the order of their starts, and of the stream where these are equal: for
+    /// clocks that go back.
+    pub(super) fn sorted_intervals(&mut self) -> Result<Vec<Interval>> {
+        let mut intervals = Vec::new();
+        self.each_interval(|interval| intervals.push(interval))?;
+        // Stable, so that the order of the stream remains.
+        intervals.sort_by_key(|interval| interval.start);
+        Ok(intervals)
     }
 }
 

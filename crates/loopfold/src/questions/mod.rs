@@ -17,6 +17,7 @@
 //! | What is the loop nest? Which streams have the same? | [`nest`], [`classes`], [`align`] | [`Fold::nest`](crate::Fold::nest), [`Fold::classes`](crate::Fold::classes) |
 //! | Which loops have an odd iteration now and then? | [`near`] | |
 //! | How long did loops, events and rules take? | [`iterations`], [`sums`], [`rule_sums`], [`clock`] | [`Fold::event_sums`](crate::Fold::event_sums) |
+//! | What did events take without the events inside them? | [`self_time`] | [`Fold::self_sums`](crate::Fold::self_sums) |
 //! | How large is it? | [`statistics`] | [`Fold::statistics`](crate::Fold::statistics) |
 
 pub mod align;
@@ -37,6 +38,7 @@ pub mod patterns;
 pub mod query;
 pub mod rule_sums;
 mod run_time;
+pub mod self_time;
 #[cfg(feature = "mpi")]
 pub mod similar;
 pub mod statistics;

@@ -3,7 +3,8 @@
 //! Cost: one pass over the columns of times, a chunk at a time, and over the unfolded events; a
 //! few nanoseconds a value, and memory for a chunk and the alphabet.
 
-use super::clock::Starts;
+use super::clock::{Starts, TimedEvent};
+use super::self_time::SelfTimes;
 use crate::fold::{Additive, DurationSum, Fold, FoldedStream, MetricSum, StreamSums};
 use crate::trace::{CHUNK, Column, Times};
 use crate::{Error, Result, Symbol};
@@ -82,12 +83,14 @@ impl Fold {
 /// The sums of each stream. `None` for a stream without times.
 pub(super) fn stream_sums_of(fold: &Fold) -> Result<Vec<Option<StreamSums>>> {
     let mut summing = Summing::new(fold.alphabet().len());
+    let mut own = SelfTimes::new(fold.alphabet().len());
     let sums_of = |stream: &FoldedStream| {
         if stream.times().is_empty() {
             return Ok(stream.sums().cloned());
         }
         let mut sums = summing.stream(fold, stream)?;
         (sums.began, sums.ended) = extent(stream.times())?;
+        sums.self_times = own.stream(fold, stream)?.map(|own| own.events);
         if let Some(stored) = stream.sums() {
             sums.join(stored, &mut Some)?;
         }
@@ -101,9 +104,9 @@ pub(super) fn extent(times: &Times) -> Result<(Option<i64>, Option<i64>)> {
     let Some(mut starts) = Starts::of(times) else { return Ok((None, None)) };
     let (mut earliest, mut latest) = (None, None);
     for position in 0..starts.events() {
-        if let Some(start) = starts.start(position)? {
+        if let Some(TimedEvent { start, end, .. }) = starts.event(position)? {
             earliest = Some(earliest.map_or(start, |earliest: i64| earliest.min(start)));
-            latest = latest.max(starts.end(position)?);
+            latest = latest.max(Some(end));
         }
     }
     Ok((earliest, latest.and_then(|latest| i64::try_from(latest).ok())))
@@ -181,7 +184,7 @@ pub(super) fn check_tables(metrics: usize, each: usize) -> Result<()> {
 }
 
 /// Something to add values to.
-trait Summed: Copy + Default {
+pub(super) trait Summed: Copy + Default {
     type Cell: Copy;
 
     /// Adds a value if it is known.
@@ -222,29 +225,32 @@ impl Summed for MetricSum {
 }
 
 /// A sum for every symbol, and which symbols have one.
-struct Table<S> {
+pub(super) struct Table<S> {
     sums: Vec<S>,
     known: Vec<Symbol>,
 }
 
 impl<S: Summed> Table<S> {
-    fn new(symbols: usize) -> Self {
+    pub(super) fn new(symbols: usize) -> Self {
         Self { sums: vec![S::default(); symbols], known: Vec::new() }
     }
 
     fn add(&mut self, symbols: &[Symbol], values: &[S::Cell]) {
-        for (&symbol, &value) in symbols.iter().zip(values) {
-            let sum = &mut self.sums[symbol.index()];
-            let was_known = sum.known() > 0;
-            sum.take(value);
-            if !was_known && sum.known() > 0 {
-                self.known.push(symbol);
-            }
+        symbols.iter().zip(values).for_each(|(&symbol, &value)| self.add_value(symbol, value));
+    }
+
+    #[inline]
+    pub(super) fn add_value(&mut self, symbol: Symbol, value: S::Cell) {
+        let sum = &mut self.sums[symbol.index()];
+        let was_known = sum.known() > 0;
+        sum.take(value);
+        if !was_known && sum.known() > 0 {
+            self.known.push(symbol);
         }
     }
 
     /// The sums that are known, by symbol; the table is empty afterwards.
-    fn take(&mut self) -> Vec<(Symbol, S)> {
+    pub(super) fn take(&mut self) -> Vec<(Symbol, S)> {
         self.known.sort_unstable();
         let sums =
             self.known.drain(..).map(|symbol| (symbol, std::mem::take(&mut self.sums[symbol.index()])));

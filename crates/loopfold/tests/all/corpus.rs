@@ -55,7 +55,7 @@ checks! {
         sequences::hot_subpaths, sequences::figure_seven,
         stored::archives, stored::sections, stored::summaries, stored::grammars, stored::graphs,
         loops::nests, loops::aligned_nests, loops::classes, loops::statistics, loops::loop_collapsed,
-        times::event_sums, times::rule_sums, times::loop_times, times::summed_times, times::clocks,
+        times::event_sums, times::rule_sums, times::loop_times, times::self_times, times::summed_times, times::clocks,
         calls::paths, calls::call_statistics,
         processes::similar_windows, processes::peers, processes::trace_patterns, processes::partners,
         processes::waits;

@@ -2,7 +2,7 @@
 
 use crate::support::archive::{read_back, written};
 use crate::support::folders;
-use crate::support::iterations::{check_loop_times, fold_of_slices};
+use crate::support::iterations::{check_loop_times, check_self_times, fold_of_slices};
 use crate::support::sums::{check_rule_sums, check_summed_times};
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::questions::iterations::{Scope, loop_times, summed_times};
@@ -20,6 +20,7 @@ fn iterations_of_slices_are_timed_as_they_are_defined() {
             check_loop_times(&fold);
             check_rule_sums(&fold);
             check_summed_times(&fold);
+            check_self_times(&fold);
             loops += fold.classes().unwrap().iter().filter(|class| class.in_loops > 0).count();
         }
     }

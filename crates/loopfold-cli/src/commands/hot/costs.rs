@@ -10,6 +10,8 @@ use std::path::Path;
 
 /// The word for the time that events take.
 const DURATION: &str = "duration";
+/// The argument of `--cost` for the time that they take without the events inside them.
+const SELF: &str = "self";
 
 /// The costs of events, and their unit.
 pub(super) struct Costs {
@@ -26,24 +28,31 @@ pub(super) enum Unit {
     Events,
     /// Nanoseconds.
     Time,
+    /// Nanoseconds without those of the events inside.
+    SelfTime,
     /// Whatever a metric or a file says.
     Other(String),
 }
 
 impl Unit {
+    pub(super) fn is_time(&self) -> bool {
+        matches!(self, Unit::Time | Unit::SelfTime)
+    }
+
     /// The name of the unit, as the user wrote it.
     pub(super) fn name(&self) -> &str {
         match self {
             Unit::Events => "1",
             Unit::Time => DURATION,
+            Unit::SelfTime => SELF,
             Unit::Other(name) => name,
         }
     }
 }
 
 impl Costs {
-    /// One for each event, or what the argument of `--cost` stands for: durations, a file
-    /// that is there, or a metric.
+    /// One for each event, or what the argument of `--cost` stands for: durations, self times, a
+    /// file that is there, or a metric.
     pub(super) fn of(fold: &Fold, asked: Option<&str>) -> Result<Self> {
         let Some(asked) = asked else {
             let of_events = EventCosts::one_each(fold);
@@ -53,15 +62,42 @@ impl Costs {
             let costs = read_file(fold, asked).with_context(|| asked.to_string())?;
             return Self::of_means(fold, Unit::Other(asked.to_string()), &costs);
         }
+        if asked == SELF {
+            return Self::of_self_times(fold);
+        }
         let sums = fold.event_sums()?;
         if asked == DURATION {
             let sums = sums.durations.as_deref().context("--cost duration: this trace has no durations")?;
             let means: Vec<Option<f64>> = sums.iter().map(DurationSum::mean).collect();
-            return Self::of_means(fold, Unit::Time, &means);
+            let mut costs = Self::of_means(fold, Unit::Time, &means)?;
+            if fold.self_sums()?.is_some_and(|own| own.nests) {
+                costs.notes.push(
+                    "events nest, so durations count some time more than once; --cost self counts every moment \
+                     once"
+                        .to_string(),
+                );
+            }
+            return Ok(costs);
         }
         let sums = sums.metric(asked).ok_or_else(|| neither(asked, &sums))?;
         let means: Vec<Option<f64>> = sums.iter().map(MetricSum::mean).collect();
         Self::of_means(fold, Unit::Other(asked.to_string()), &means)
+    }
+
+    /// Self times are known where events have starts and durations, or the sums of an archive were
+    /// made from both.
+    fn of_self_times(fold: &Fold) -> Result<Self> {
+        let Some(own) = fold.self_sums()? else {
+            let is_summed = fold.streams().iter().any(|stream| stream.sums().is_some());
+            let why = if is_summed {
+                "self times need the times of every event, and this archive has sums without them (fold the trace again)"
+            } else {
+                "this trace has no starts and durations of events"
+            };
+            bail!("--cost {SELF}: {why}");
+        };
+        let means: Vec<Option<f64>> = own.events.iter().map(DurationSum::mean).collect();
+        Self::of_means(fold, Unit::SelfTime, &means)
     }
 
     /// The costs of all events; unknown ones are 0.
@@ -109,7 +145,7 @@ impl Costs {
         let units = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
         let time = units.iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)));
         let cost = match time {
-            Some((text, scale)) if self.unit == Unit::Time => number(text)? * scale,
+            Some((text, scale)) if self.unit.is_time() => number(text)? * scale,
             _ => number(text)?,
         };
         if cost <= 0.0 {
@@ -197,5 +233,5 @@ pub(super) fn needs_times(asked: Option<&str>) -> bool {
 }
 
 fn is_file(asked: &str) -> bool {
-    asked != DURATION && Path::new(asked).is_file()
+    ![DURATION, SELF].contains(&asked) && Path::new(asked).is_file()
 }

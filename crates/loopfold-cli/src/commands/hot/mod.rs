@@ -151,7 +151,7 @@ impl Printer<'_> {
 
     fn cost(&self, cost: f64) -> String {
         match self.costs.unit {
-            Unit::Time => show::duration(cost.round() as i128),
+            Unit::Time | Unit::SelfTime => show::duration(cost.round() as i128),
             _ if cost.fract() == 0.0 && cost < u64::MAX as f64 => show::count(cost as u64),
             _ if cost >= 1e6 => show::count(cost.round() as u64),
             _ => format!("{cost:.3}"),

@@ -11,14 +11,19 @@
 //! iteration leave out last ones if at least two others remain, in all occurrences of the loop
 //! together. If iterations are sums of durations, the last one is as good as the others.
 //!
+//! The *busy* time of an iteration is the part of it in which some event of the stream is open:
+//! what the union of the intervals of events whose durations are known covers.
+//!
 //! * `stopwatch` times iterations while a stream is walked.
+//! * `busy` has the time in which some event was open.
 //! * `samples` gathers their times, for the median.
 //! * `summed` has the times of loops where only sums are kept.
 //!
-//! Cost: one pass over the starts and durations, and a step for each occurrence of each node of
-//! the nest; 8 bytes for each iteration, for the median. Of a loop of more than four million
-//! iterations an even sample is kept, and its median is that of the sample.
+//! Cost: one pass over the starts and durations, some 30 nanoseconds an event, and a step for each
+//! occurrence of each node of the nest; 8 bytes for each iteration, for the median. Of a loop of
+//! more than four million iterations an even sample is kept, and its median is that of the sample.
 
+mod busy;
 mod samples;
 mod stopwatch;
 mod summed;
@@ -50,6 +55,8 @@ pub struct LoopTimes {
     /// The streams in which all iterations together took least and most time. `None` where only
     /// sums are known.
     pub streams: Option<[(StreamId, i128); 2]>,
+    /// The busy time of all iterations together. `None` if it is not known of each.
+    pub busy: Option<i128>,
     /// What else the times include.
     pub scope: Scope,
 }
@@ -125,6 +132,8 @@ pub struct Iteration {
     pub start: Option<i128>,
     /// How long it took, in nanoseconds, if that is known.
     pub time: Option<i128>,
+    /// For how much of that some event of the stream was open, if starts and durations are known.
+    pub busy: Option<i128>,
 }
 
 /// Calls `visit` with every iteration of every loop of a nest in one of its streams, in the order
@@ -159,7 +168,8 @@ pub fn visit_iterations(
     times: &Times,
     mut visit: impl FnMut(Iteration) -> Result<()>,
 ) -> Result<Option<i128>> {
-    let Some(mut stopwatch) = Stopwatch::new(times) else { return Ok(None) };
+    let Some(stopwatch) = Stopwatch::new(times) else { return Ok(None) };
+    let mut stopwatch = stopwatch.with_busy_time()?;
     let mut occurrences = vec![0u64; nest.nodes.len()];
     let end = nest.walk(|step| {
         match step {
@@ -171,7 +181,7 @@ pub fn visit_iterations(
             }
             Visit::IterationEnd(end) => {
                 let IterationEnd { node, iteration, iterations, kind, last: is_last, position } = end;
-                let Lap { start, time, is_full, began_at } = stopwatch.lap(position, is_last)?;
+                let Lap { start, time, busy, is_full, began_at } = stopwatch.lap(position, is_last)?;
                 visit(Iteration {
                     node,
                     occurrence: occurrences[node] - 1,
@@ -183,6 +193,7 @@ pub fn visit_iterations(
                     is_full: is_full && iterations == 1,
                     start,
                     time,
+                    busy,
                 })?;
             }
         }

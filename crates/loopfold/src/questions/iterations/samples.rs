@@ -14,6 +14,9 @@ pub(super) struct Samples {
     stream: Option<(StreamId, i128)>,
     /// The streams with the least and the most time of those that were read.
     streams: Option<[(StreamId, i128); 2]>,
+    busy: i128,
+    /// Whether the busy time of some iteration is not known.
+    lacks_busy: bool,
 }
 
 /// Iterations that are compared with each other.
@@ -34,6 +37,8 @@ impl Samples {
         let Some(time) = iteration.time else { return Ok(()) };
         let (_, total) = self.stream.get_or_insert((stream, 0));
         *total = total.saturating_add(time);
+        self.busy = self.busy.saturating_add(iteration.busy.unwrap_or(0));
+        self.lacks_busy |= iteration.busy.is_none();
         let slowest = Slowest { stream, iteration: iteration.iteration, position: iteration.events.start };
         if iteration.is_full { &mut self.others } else { &mut self.lasts }.add(time, slowest)
     }
@@ -52,7 +57,7 @@ impl Samples {
 
     /// Returns `None` if no time is known.
     pub(super) fn summary(self, node: usize) -> Result<Option<LoopTimes>> {
-        let Self { others, lasts, streams, .. } = self;
+        let Self { others, lasts, streams, busy, lacks_busy, .. } = self;
         let times = IterationSpread { others: others.spread, lasts: lasts.spread }.summary()?;
         let compared =
             if others.spread.count >= IterationSpread::ENOUGH { others } else { others.with(lasts) };
@@ -63,6 +68,7 @@ impl Samples {
             median: Some(median),
             slowest,
             streams,
+            busy: (!lacks_busy).then_some(busy),
             scope: Scope::Own,
         }))
     }

@@ -4,8 +4,9 @@
 //! which the loop around it takes over when the iteration ends. So each event is read once, however
 //! deep it lies.
 
+use super::busy::BusyTime;
 use crate::Result;
-use crate::questions::clock::Starts;
+use crate::questions::clock::{Starts, TimedEvent};
 use crate::trace::{ColumnReader, Times};
 
 /// Times the iterations of loops in loops.
@@ -16,6 +17,8 @@ pub(in crate::questions) struct Stopwatch<'a> {
     /// How far the events are read.
     read: u64,
     earliest: Option<i64>,
+    /// Where events have durations.
+    busy: Option<BusyTime>,
 }
 
 /// What is known of an iteration that has not ended.
@@ -23,6 +26,8 @@ pub(in crate::questions) struct Stopwatch<'a> {
 struct Open {
     began_at: u64,
     start: Option<i128>,
+    /// The busy time of the stream before the start.
+    busy_before: i128,
     /// The latest end of the events so far.
     latest: Option<i128>,
 }
@@ -33,6 +38,8 @@ pub(in crate::questions) struct Lap {
     pub(in crate::questions) start: Option<i128>,
     /// How long it took.
     pub(in crate::questions) time: Option<i128>,
+    /// For how much of that some event of the stream was open.
+    pub(in crate::questions) busy: Option<i128>,
     /// Whether the time can be compared with that of others.
     pub(in crate::questions) is_full: bool,
     /// The position of its first event.
@@ -42,15 +49,33 @@ pub(in crate::questions) struct Lap {
 impl<'a> Stopwatch<'a> {
     /// Returns `None` when there are no times.
     pub(in crate::questions) fn new(times: &'a Times) -> Option<Self> {
-        Some(Self { clock: Clock::new(times)?, open: vec![Open::default()], read: 0, earliest: None })
+        let clock = Clock::new(times)?;
+        Some(Self { clock, open: vec![Open::default()], read: 0, earliest: None, busy: None })
+    }
+
+    /// Also finds out how long events were open in an iteration.
+    pub(super) fn with_busy_time(mut self) -> Result<Self> {
+        if let Clock::Starts(starts) = &mut self.clock {
+            self.busy = BusyTime::of(starts)?;
+        }
+        Ok(self)
     }
 
     /// The first iteration of a loop begins. Positions must not decrease from call to call.
     pub(in crate::questions) fn begin(&mut self, position: u64) -> Result<()> {
         self.read_to(position)?;
         let start = self.clock.start(position)?;
-        self.open.push(Open { began_at: position, start, latest: None });
+        self.open_iteration(position, start);
         Ok(())
+    }
+
+    fn open_iteration(&mut self, began_at: u64, start: Option<i128>) {
+        let busy_before = self.busy_before(start).unwrap_or(0);
+        self.open.push(Open { began_at, start, busy_before, latest: None });
+    }
+
+    fn busy_before(&self, time: Option<i128>) -> Option<i128> {
+        Some(self.busy.as_ref()?.before(time?))
     }
 
     /// An iteration of the innermost open loop ends, and unless it was its last one
@@ -64,10 +89,13 @@ impl<'a> Stopwatch<'a> {
         let ends_by_itself = is_last && self.clock.has_starts();
         let end = if ends_by_itself { ended.latest } else { self.clock.start(position)? };
         if !is_last {
-            self.open.push(Open { began_at: position, start: end, latest: None });
+            self.open_iteration(position, end);
         }
         let time = ended.start.zip(end).map(|(start, end)| end - start);
-        Ok(Lap { start: ended.start, time, is_full: !ends_by_itself, began_at: ended.began_at })
+        // Where a clock goes back, an iteration may end before it begins.
+        let busy =
+            self.busy_before(end).filter(|_| time.is_some()).map(|busy| (busy - ended.busy_before).max(0));
+        Ok(Lap { start: ended.start, time, busy, is_full: !ends_by_itself, began_at: ended.began_at })
     }
 
     /// From the earliest start to the latest end of the stream; 0 if no start is known.
@@ -86,9 +114,11 @@ impl<'a> Stopwatch<'a> {
             return Ok(());
         };
         for position in self.read..position.min(starts.events()) {
-            if let Some(start) = starts.start(position)? {
-                self.earliest = Some(self.earliest.map_or(start, |earliest| earliest.min(start)));
-                innermost.latest = innermost.latest.max(starts.end(position)?);
+            let Some(TimedEvent { start, end, duration }) = starts.event(position)? else { continue };
+            self.earliest = Some(self.earliest.map_or(start, |earliest| earliest.min(start)));
+            innermost.latest = innermost.latest.max(Some(end));
+            if let (Some(busy), Some(_)) = (&mut self.busy, duration) {
+                busy.read(start.into(), end);
             }
         }
         self.read = self.read.max(position);

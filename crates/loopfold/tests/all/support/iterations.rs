@@ -5,6 +5,8 @@ use loopfold::Fold;
 use loopfold::folders::{Folder, fold_trace};
 use loopfold::questions::iterations::{LoopTimes, loop_times, visit_iterations};
 use loopfold::questions::nest::{Nest, Node};
+use loopfold::questions::rule_sums::summarize;
+use loopfold::questions::self_time::self_times;
 use loopfold::trace::{Collector, Event, Sink, Timing};
 use loopfold_testing::{Rng, times};
 use std::collections::BTreeMap;
@@ -115,7 +117,9 @@ fn check_visited(
 ) {
     let slices = slices_of(fold.stream(stream));
     let has_starts = slices.iter().any(|slice| slice.start.is_some());
+    let has_durations = fold.stream(stream).times().durations.is_some();
     let mut seen: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut busy_total: BTreeMap<usize, Option<i128>> = BTreeMap::new();
     let mut occurrences: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
     let total = visit_iterations(nest, fold.stream(stream).times(), |iteration| {
         let at = seen.entry(iteration.node).or_default();
@@ -127,6 +131,15 @@ fn check_visited(
         if has_starts {
             assert_eq!(iteration.start, slices[begin].start.map(i128::from));
         }
+        let busy = iteration.start.zip(iteration.time).filter(|_| has_starts && has_durations);
+        let busy = busy.map(|(start, time)| times::busy_time(&slices, start, start + time));
+        assert_eq!(iteration.busy, busy);
+        if let Some(total) = busy_total.entry(iteration.node).or_insert(Some(0)) {
+            *total += busy.unwrap_or(0);
+        }
+        if iteration.time.is_some() && busy.is_none() {
+            busy_total.insert(iteration.node, None);
+        }
         let (occurrence, number) = occurrences.entry(iteration.node).or_default();
         assert_eq!((iteration.occurrence, iteration.iteration), (*occurrence, *number));
         (*occurrence, *number) = if last { (*occurrence + 1, 0) } else { (*occurrence, *number + 1) };
@@ -136,4 +149,43 @@ fn check_visited(
     if !slices.is_empty() {
         assert!(stretches.iter().all(|(node, stretches)| seen[node] == stretches.len()));
     }
+    let times = loop_times(nest, [(stream, fold.stream(stream).times())]).unwrap().unwrap_or_default();
+    for times in &times.loops {
+        assert_eq!(times.busy, busy_total[&times.node]);
+    }
+}
+
+/// Self times are those of the definition, and add up to the time in which some event is open.
+#[track_caller]
+pub fn check_self_times(fold: &Fold) {
+    let mut events = vec![(0u64, 0i128); fold.alphabet().len()];
+    let (mut busy, mut nests, mut any) = (0, false, false);
+    for stream in fold.streams() {
+        let (slices, times) = (slices_of(stream), stream.times());
+        let own = self_times(times).unwrap();
+        assert_eq!(own.is_some(), times.starts.is_some() && times.durations.is_some());
+        let Some(own) = own else { continue };
+        any = true;
+        let own: Vec<Option<i128>> = own.into_iter().map(|own| (own >= 0).then_some(own.into())).collect();
+        assert_eq!(own, times::self_times(&slices), "{slices:?}");
+        let total: i128 = own.iter().flatten().sum();
+        assert_eq!(total, times::busy_time(&slices, i64::MIN.into(), i128::from(i64::MAX) * 2));
+        busy += total;
+        let known = slices.iter().zip(&own).filter(|(_, own)| own.is_some());
+        nests |= total < known.filter_map(|(slice, _)| slice.duration.map(i128::from)).sum();
+        for (symbol, own) in fold.unfold(stream.root()).zip(own) {
+            let (known, total) = &mut events[symbol.index()];
+            *known += u64::from(own.is_some());
+            *total += own.unwrap_or(0);
+        }
+    }
+    let sums = fold.self_sums().unwrap();
+    assert_eq!(sums.is_some(), any);
+    let Some(sums) = sums else { return };
+    assert!(sums.events.iter().map(|sum| (sum.known, sum.total)).eq(events));
+    assert_eq!((sums.busy(), sums.nests), (busy, nests));
+    let kept = summarize(fold.clone()).unwrap().self_sums().unwrap().unwrap();
+    assert_eq!(kept.events, sums.events);
+    // Which events have a duration but no start is not kept.
+    assert!(!kept.nests || sums.nests);
 }
