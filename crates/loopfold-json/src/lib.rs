@@ -30,6 +30,7 @@ pub mod cat;
 pub mod context;
 pub mod find;
 pub mod hot;
+pub mod iterations;
 pub mod loops;
 pub mod patterns;
 pub mod similar;

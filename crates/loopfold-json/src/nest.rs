@@ -107,9 +107,13 @@ fn loop_time<W: Write>(out: &mut JsonWriter<W>, fold: &Fold, times: &LoopTimes) 
     median(out, times.median)?;
     out.field("min_ns", nanoseconds(spread.minimum))?;
     out.field("max_ns", nanoseconds(spread.maximum))?;
-    out.field("slowest", times.slowest.map(|slowest| slowest.iteration))?;
-    out.field("slowest_start", times.slowest.map(|slowest| slowest.position))?;
-    out.field("slowest_stream", times.slowest.map(|slowest| fold.stream(slowest.stream).title()))?;
+    out.field("slowest", times.slowest.as_ref().map(|slowest| slowest.iteration))?;
+    if let Some(slowest) = &times.slowest {
+        out.key("slowest_outer")?;
+        out.array(slowest.outer.iter().copied())?;
+    }
+    out.field("slowest_start", times.slowest.as_ref().map(|slowest| slowest.position))?;
+    out.field("slowest_stream", times.slowest.as_ref().map(|slowest| fold.stream(slowest.stream).title()))?;
     out.field("shared", times.scope != Scope::Own)?;
     out.field("other_streams", times.scope == Scope::OtherStreams)?;
     out.end()

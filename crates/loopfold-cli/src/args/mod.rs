@@ -9,6 +9,7 @@ mod fold;
 mod folding;
 mod formats;
 mod hot;
+mod iterations;
 mod loops;
 mod merge;
 mod patterns;
@@ -27,6 +28,7 @@ pub(crate) use fold::{FoldArgs, TimesName};
 pub(crate) use folding::{FolderArgs, FolderName, TiesName};
 pub(crate) use formats::{UselessOption, argument as format_argument};
 pub(crate) use hot::{HotArgs, HotMethod};
+pub(crate) use iterations::IterationsArgs;
 pub(crate) use loops::LoopsArgs;
 pub(crate) use merge::MergeArgs;
 pub(crate) use patterns::{KindName, PatternsArgs, PatternsMethod, RankName};
@@ -57,6 +59,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Show the loop nest of each class of streams
     Loops(LoopsArgs),
+    /// Show every iteration of a loop, or the slowest ones and what grew in them
+    Iterations(IterationsArgs),
     /// Fold traces into an archive
     Fold(FoldArgs),
     /// Show sizes, counts and the most frequent and most costly events

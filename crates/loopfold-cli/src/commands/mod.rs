@@ -8,6 +8,7 @@ mod find;
 mod fold;
 mod help;
 mod hot;
+mod iterations;
 mod loops;
 mod manual;
 mod merge;
@@ -28,6 +29,7 @@ use std::io::Write as _;
 pub(crate) fn run(command: Command) -> Result<Outcome> {
     match command {
         Command::Loops(arguments) => loops::run(&arguments),
+        Command::Iterations(arguments) => iterations::run(&arguments),
         Command::Fold(arguments) => fold::run(&arguments),
         Command::Stats(arguments) => stats::run(&arguments),
         Command::Cat(arguments) => cat::run(&arguments),

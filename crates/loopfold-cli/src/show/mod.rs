@@ -13,6 +13,7 @@ mod sums;
 
 pub(crate) use json::{print_json, print_json_line};
 pub(crate) use labels::{Labels, plain, shorten};
+pub(crate) use near::{change as near_change, summary as near_summary, times as near_times};
 pub(crate) use nest::{ClassView, NestPrinter, Settings as NestSettings};
 pub(crate) use numbers::{bytes, count, duration, events, percent, plural, ratio};
 pub(crate) use places::Clock;

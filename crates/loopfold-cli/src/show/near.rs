@@ -11,7 +11,7 @@ const MOST_EDITS: usize = 4;
 const LABEL: usize = 40;
 
 /// How many iterations: a number, or the fewest and the most.
-pub(super) fn times(near: &NearNode) -> String {
+pub(crate) fn times(near: &NearNode) -> String {
     match near.iterations {
         (least, most) if least == most => count(least),
         (least, most) => format!("{{{}..{}}}", count(least), count(most)),
@@ -19,7 +19,7 @@ pub(super) fn times(near: &NearNode) -> String {
 }
 
 /// Such as `20 events; 183 equal, 17 differ`.
-pub(super) fn summary(near: &NearNode) -> String {
+pub(crate) fn summary(near: &NearNode) -> String {
     let events = match near.lengths {
         (shortest, longest) if shortest == longest => plural(shortest, "event"),
         (shortest, longest) => format!("{} to {}", count(shortest), plural(longest, "event")),
@@ -80,7 +80,11 @@ fn runs(near: &NearNode) -> Option<String> {
 }
 
 fn exception(kind: &Kind, labels: &Labels<'_>, length: u64, full: bool) -> String {
-    let place = format!("{} ×, first at {}", count(kind.count), count(kind.first));
+    format!("{} ×, first at {}: {}", count(kind.count), count(kind.first), change(kind, labels, length, full))
+}
+
+/// What an exception is, such as `an iteration with ‘gc’ for ‘opt’`.
+pub(crate) fn change(kind: &Kind, labels: &Labels<'_>, length: u64, full: bool) -> String {
     let instead = match kind.iterations {
         0 => "then".to_string(),
         1 => "an iteration".to_string(),
@@ -88,9 +92,9 @@ fn exception(kind: &Kind, labels: &Labels<'_>, length: u64, full: bool) -> Strin
     };
     match &kind.change {
         Change::Events(events) if kind.iterations == 0 => {
-            format!("{place}: {instead} {}", listed(events, labels, full))
+            format!("{instead} {}", listed(events, labels, full))
         }
-        Change::Events(events) => format!("{place}: {instead} as {}", listed(events, labels, full)),
+        Change::Events(events) => format!("{instead} as {}", listed(events, labels, full)),
         Change::Edits(edits) => {
             let shown = if full { edits.len() } else { edits.len().min(MOST_EDITS) };
             let mut words: Vec<String> =
@@ -98,7 +102,7 @@ fn exception(kind: &Kind, labels: &Labels<'_>, length: u64, full: bool) -> Strin
             if shown < edits.len() {
                 words.push(format!("{} more", plural((edits.len() - shown) as u64, "place")));
             }
-            format!("{place}: {instead} {}", words.join("; "))
+            format!("{instead} {}", words.join("; "))
         }
     }
 }

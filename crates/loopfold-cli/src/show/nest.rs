@@ -9,7 +9,7 @@ use super::{Labels, count, duration, near, percent, plain, plural, shorten};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use loopfold::Fold;
-use loopfold::questions::iterations::{ClassTimes, LoopTimes, Scope};
+use loopfold::questions::iterations::{ClassTimes, LoopTimes, Scope, Slowest};
 use loopfold::questions::nest::{Nest, Node};
 use std::io::Write;
 use std::ops::Range;
@@ -371,12 +371,12 @@ impl<'a, W: Write> NestPrinter<'a, W> {
         if let Some(share) = self.time_share(at) {
             remarks.push(format!("{} of the time", percent(share)));
         }
-        let place = match times.slowest {
+        let place = match &times.slowest {
             None => String::new(),
             Some(slowest) if several => {
-                format!(" (#{} of {})", count(slowest.iteration), title(slowest.stream))
+                format!(" ({} of {})", numbered(slowest), title(slowest.stream))
             }
-            Some(slowest) => format!(" (#{})", count(slowest.iteration)),
+            Some(slowest) => format!(" ({})", numbered(slowest)),
         };
         let scope = match times.scope {
             Scope::Own => "",
@@ -417,4 +417,11 @@ fn middle(times: &LoopTimes) -> String {
     }
     let deviation = times.times.deviation().map(|deviation| format!(" ± {}", rounded(deviation)));
     format!("mean {}{}", rounded(times.times.mean().unwrap_or_default()), deviation.unwrap_or_default())
+}
+
+/// Which iteration it is, and of which iterations of the loops around it: `#147 in #3`.
+fn numbered(slowest: &Slowest) -> String {
+    let numbers = std::iter::once(&slowest.iteration).chain(slowest.outer.iter().rev());
+    let numbers: Vec<String> = numbers.map(|&number| format!("#{}", count(number))).collect();
+    numbers.join(" in ")
 }

@@ -14,6 +14,7 @@ mod follow;
 mod hot;
 mod index;
 mod interrupted;
+mod iterations;
 mod json;
 mod mpi;
 mod options;

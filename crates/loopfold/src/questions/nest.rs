@@ -69,6 +69,8 @@ pub(super) struct IterationEnd {
     pub(super) iterations: u64,
     /// The kind of the exception that it is, or that follows it.
     pub(super) kind: Option<usize>,
+    /// How many events follow the iteration as an exception.
+    pub(super) added: u64,
     pub(super) last: bool,
     pub(super) position: u64,
 }
@@ -339,8 +341,15 @@ impl<'a, F: FnMut(Visit) -> Result<()>> Walk<'a, F> {
         open.left -= 1;
         open.iteration += 1;
         let last = open.left == 0 && open.parts.is_empty();
-        let mut end =
-            IterationEnd { node, iteration, iterations: 1, kind: None, last, position: self.position };
+        let mut end = IterationEnd {
+            node,
+            iteration,
+            iterations: 1,
+            kind: None,
+            added: 0,
+            last,
+            position: self.position,
+        };
         let exception = match open.parts {
             [Part::Exception(length, kind), Part::Equal(times), rest @ ..] if open.left == 0 => {
                 (open.left, open.parts) = (*times, rest);
@@ -356,7 +365,8 @@ impl<'a, F: FnMut(Visit) -> Result<()>> Walk<'a, F> {
                 (self.visit)(Visit::IterationEnd(end))?;
                 end = IterationEnd { iteration: iteration + 1, iterations, ..end };
             }
-            end = IterationEnd { kind: Some(kind), position: self.position, ..end };
+            let added = if iterations == 0 { length } else { 0 };
+            end = IterationEnd { kind: Some(kind), added, position: self.position, ..end };
         }
         (self.visit)(Visit::IterationEnd(end))?;
         Ok((!last).then_some(node + 1))

@@ -114,6 +114,16 @@ fn near_nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usiz
     Ok(Some(shown))
 }
 
+/// The nest of a class as `loops` shows it, without alignment.
+pub(super) fn shown_nest(fold: &Fold, class: &Class, exact: bool) -> Result<Nest> {
+    let near = if exact || class.events > near::MOST_EVENTS {
+        None
+    } else {
+        near::near_nest(fold, class.root, LARGEST_PRINTED, near::Config::new(&folding::outermost))?
+    };
+    Ok(near.unwrap_or_else(|| fold.nest(class.root, LARGEST_PRINTED)))
+}
+
 /// The exact nest of a class.
 fn nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usize) -> Result<Shown> {
     aligned(arguments, fold, class, fold.nest(class.root, largest), largest)

@@ -18,6 +18,7 @@
 //! * `busy` has the time in which some event was open.
 //! * `samples` gathers their times, for the median.
 //! * `summed` has the times of loops where only sums are kept.
+//! * `slow` finds the slowest iterations of a loop, and which parts of the body made them slow.
 //!
 //! Cost: one pass over the starts and durations, some 30 nanoseconds an event, and a step for each
 //! occurrence of each node of the nest; 8 bytes for each iteration, for the median. Of a loop of
@@ -25,9 +26,11 @@
 
 mod busy;
 mod samples;
+mod slow;
 mod stopwatch;
 mod summed;
 
+pub use slow::{Grown, SlowIteration, slow_iterations};
 pub(super) use stopwatch::{Lap, Stopwatch};
 pub use summed::summed_times;
 
@@ -74,12 +77,14 @@ pub enum Scope {
 }
 
 /// The slowest iteration of a loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slowest {
     /// The stream that it is in.
     pub stream: StreamId,
     /// Which one it is, from 0, counted within its occurrence of the loop.
     pub iteration: u64,
+    /// In which iterations of the loops around it it lies, the outermost first.
+    pub outer: Vec<u64>,
     /// Where it begins in the stream.
     pub position: u64,
 }
@@ -109,13 +114,15 @@ impl ClassTimes {
 
 /// One iteration of a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Iteration {
+pub struct Iteration<'a> {
     /// The node of the loop.
     pub node: usize,
     /// Which occurrence of the loop in the stream it belongs to, from 0.
     pub occurrence: u64,
     /// Which iteration of that occurrence it is, from 0.
     pub iteration: u64,
+    /// In which iterations of the loops around it it lies, the outermost first.
+    pub outer: &'a [u64],
     /// How many iterations it is: more than one if several are one exception of a loop.
     pub iterations: u64,
     /// The kind of exception that it is or that follows it, by its place among the kinds of its
@@ -137,8 +144,7 @@ pub struct Iteration {
 }
 
 /// Calls `visit` with every iteration of every loop of a nest in one of its streams, in the order
-/// in which they end. Returns the time of the whole stream, or `None`, without a call, if the
-/// stream has no times.
+/// in which they end. Returns the time of the whole stream, or `None` if it has no times.
 ///
 /// ```
 /// use loopfold::folders::{Outermost, fold_trace};
@@ -166,26 +172,33 @@ pub struct Iteration {
 pub fn visit_iterations(
     nest: &Nest,
     times: &Times,
-    mut visit: impl FnMut(Iteration) -> Result<()>,
+    mut visit: impl FnMut(Iteration<'_>) -> Result<()>,
 ) -> Result<Option<i128>> {
-    let Some(stopwatch) = Stopwatch::new(times) else { return Ok(None) };
-    let mut stopwatch = stopwatch.with_busy_time()?;
+    let mut stopwatch = Stopwatch::new(times).map(Stopwatch::with_busy_time).transpose()?;
     let mut occurrences = vec![0u64; nest.nodes.len()];
+    // Where the current iterations of the open loops began, and which they are, outermost first.
+    let (mut began, mut open): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());
     let end = nest.walk(|step| {
         match step {
             Visit::Node { at, position } => {
                 if let Node::Loop { .. } | Node::Near { .. } = nest.nodes[at] {
                     occurrences[at] += 1;
-                    stopwatch.begin(position)?;
+                    began.push(position);
+                    open.push(0);
+                    stopwatch.as_mut().map_or(Ok(()), |stopwatch| stopwatch.begin(position))?;
                 }
             }
             Visit::IterationEnd(end) => {
-                let IterationEnd { node, iteration, iterations, kind, last: is_last, position } = end;
-                let Lap { start, time, busy, is_full, began_at } = stopwatch.lap(position, is_last)?;
+                let IterationEnd { node, iteration, iterations, kind, last: is_last, position, .. } = end;
+                let lap = stopwatch.as_mut().map(|stopwatch| stopwatch.lap(position, is_last)).transpose()?;
+                let Lap { start, time, busy, is_full } = lap.unwrap_or_default();
+                let began_at = began.pop().unwrap_or(position);
+                open.pop();
                 visit(Iteration {
                     node,
                     occurrence: occurrences[node] - 1,
                     iteration,
+                    outer: &open,
                     iterations,
                     kind,
                     events: began_at..position,
@@ -195,11 +208,15 @@ pub fn visit_iterations(
                     time,
                     busy,
                 })?;
+                if !is_last {
+                    began.push(position);
+                    open.push(iteration + iterations);
+                }
             }
         }
         Ok(())
     })?;
-    stopwatch.total(end).map(Some)
+    stopwatch.map(|mut stopwatch| stopwatch.total(end)).transpose()
 }
 
 /// The times of the loops of a nest, over those of its streams that have times. Returns `None`
@@ -212,7 +229,7 @@ pub fn loop_times<'a>(
     let mut samples: Vec<Option<Box<Samples>>> = Vec::new();
     samples.resize_with(nest.nodes.len(), || None);
     let mut totals = Vec::new();
-    for (stream, times) in streams {
+    for (stream, times) in streams.into_iter().filter(|(_, times)| Stopwatch::new(times).is_some()) {
         let total = visit_iterations(nest, times, |iteration| {
             samples[iteration.node].get_or_insert_default().add(stream, &iteration)
         })?;
@@ -248,7 +265,7 @@ mod tests {
     }
 
     fn slowest(times: &LoopTimes) -> Option<(u64, u64)> {
-        times.slowest.map(|slowest| (slowest.iteration, slowest.position))
+        times.slowest.as_ref().map(|slowest| (slowest.iteration, slowest.position))
     }
 
     #[test]

@@ -33,13 +33,18 @@ struct Group {
 const MOST_SAMPLES: usize = 1 << 22;
 
 impl Samples {
-    pub(super) fn add(&mut self, stream: StreamId, iteration: &Iteration) -> Result<()> {
+    pub(super) fn add(&mut self, stream: StreamId, iteration: &Iteration<'_>) -> Result<()> {
         let Some(time) = iteration.time else { return Ok(()) };
         let (_, total) = self.stream.get_or_insert((stream, 0));
         *total = total.saturating_add(time);
         self.busy = self.busy.saturating_add(iteration.busy.unwrap_or(0));
         self.lacks_busy |= iteration.busy.is_none();
-        let slowest = Slowest { stream, iteration: iteration.iteration, position: iteration.events.start };
+        let slowest = || Slowest {
+            stream,
+            iteration: iteration.iteration,
+            outer: iteration.outer.to_vec(),
+            position: iteration.events.start,
+        };
         if iteration.is_full { &mut self.others } else { &mut self.lasts }.add(time, slowest)
     }
 
@@ -59,9 +64,9 @@ impl Samples {
     pub(super) fn summary(self, node: usize) -> Result<Option<LoopTimes>> {
         let Self { others, lasts, streams, busy, lacks_busy, .. } = self;
         let times = IterationSpread { others: others.spread, lasts: lasts.spread }.summary()?;
-        let compared =
+        let mut compared =
             if others.spread.count >= IterationSpread::ENOUGH { others } else { others.with(lasts) };
-        let slowest = compared.slowest;
+        let slowest = compared.slowest.take();
         Ok(compared.median().map(|median| LoopTimes {
             node,
             times,
@@ -75,9 +80,9 @@ impl Samples {
 }
 
 impl Group {
-    fn add(&mut self, time: i128, iteration: Slowest) -> Result<()> {
+    fn add(&mut self, time: i128, iteration: impl FnOnce() -> Slowest) -> Result<()> {
         if self.spread.count == 0 || time > self.spread.maximum {
-            self.slowest = Some(iteration);
+            self.slowest = Some(iteration());
         }
         if self.spread.count.trailing_zeros() >= self.thinning {
             self.times.push(time.clamp(i64::MIN.into(), i64::MAX.into()) as i64);

@@ -24,7 +24,6 @@ pub(in crate::questions) struct Stopwatch<'a> {
 /// What is known of an iteration that has not ended.
 #[derive(Clone, Copy, Default)]
 struct Open {
-    began_at: u64,
     start: Option<i128>,
     /// The busy time of the stream before the start.
     busy_before: i128,
@@ -33,6 +32,7 @@ struct Open {
 }
 
 /// An iteration that has ended.
+#[derive(Default)]
 pub(in crate::questions) struct Lap {
     /// When it began.
     pub(in crate::questions) start: Option<i128>,
@@ -42,8 +42,6 @@ pub(in crate::questions) struct Lap {
     pub(in crate::questions) busy: Option<i128>,
     /// Whether the time can be compared with that of others.
     pub(in crate::questions) is_full: bool,
-    /// The position of its first event.
-    pub(in crate::questions) began_at: u64,
 }
 
 impl<'a> Stopwatch<'a> {
@@ -65,13 +63,13 @@ impl<'a> Stopwatch<'a> {
     pub(in crate::questions) fn begin(&mut self, position: u64) -> Result<()> {
         self.read_to(position)?;
         let start = self.clock.start(position)?;
-        self.open_iteration(position, start);
+        self.open_iteration(start);
         Ok(())
     }
 
-    fn open_iteration(&mut self, began_at: u64, start: Option<i128>) {
+    fn open_iteration(&mut self, start: Option<i128>) {
         let busy_before = self.busy_before(start).unwrap_or(0);
-        self.open.push(Open { began_at, start, busy_before, latest: None });
+        self.open.push(Open { start, busy_before, latest: None });
     }
 
     fn busy_before(&self, time: Option<i128>) -> Option<i128> {
@@ -89,13 +87,13 @@ impl<'a> Stopwatch<'a> {
         let ends_by_itself = is_last && self.clock.has_starts();
         let end = if ends_by_itself { ended.latest } else { self.clock.start(position)? };
         if !is_last {
-            self.open_iteration(position, end);
+            self.open_iteration(end);
         }
         let time = ended.start.zip(end).map(|(start, end)| end - start);
         // Where a clock goes back, an iteration may end before it begins.
         let busy =
             self.busy_before(end).filter(|_| time.is_some()).map(|busy| (busy - ended.busy_before).max(0));
-        Ok(Lap { start: ended.start, time, busy, is_full: !ends_by_itself, began_at: ended.began_at })
+        Ok(Lap { start: ended.start, time, busy, is_full: !ends_by_itself })
     }
 
     /// From the earliest start to the latest end of the stream; 0 if no start is known.
@@ -127,13 +125,13 @@ impl<'a> Stopwatch<'a> {
 }
 
 /// When things happen in a stream, by position.
-enum Clock<'a> {
+pub(super) enum Clock<'a> {
     Starts(Starts<'a>),
     Durations { durations: ColumnReader<'a, i64>, events: u64 },
 }
 
 impl<'a> Clock<'a> {
-    fn new(times: &'a Times) -> Option<Self> {
+    pub(super) fn new(times: &'a Times) -> Option<Self> {
         if let Some(starts) = Starts::of(times) {
             return Some(Clock::Starts(starts));
         }
@@ -146,7 +144,7 @@ impl<'a> Clock<'a> {
     }
 
     /// When the event at a position began; with durations only, the time before it.
-    fn start(&mut self, position: u64) -> Result<Option<i128>> {
+    pub(super) fn start(&mut self, position: u64) -> Result<Option<i128>> {
         match self {
             Clock::Starts(starts) => Ok(starts.start(position)?.map(i128::from)),
             Clock::Durations { durations, events } => {

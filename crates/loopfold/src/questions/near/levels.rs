@@ -6,6 +6,10 @@
 //! exact, or one with exceptions itself. A level is taken if it writes at most 0.8 of what is
 //! written without it, and 8 events less.
 //!
+//! What lies between two executions of an inner loop may be so short that all of them are one loop
+//! with exceptions, most of which are of one kind. So a level is also tried in which loops with
+//! exceptions are split at their most frequent kind, and at those that contain its events.
+//!
 //! Varying loops are those words of the [candidates](super) whose copies form at least three runs,
 //! not all of the same length; the shortest words first. In random streams they always vary, and in
 //! the body of an exact loop they vary in the same way each time. So a level must also save bits,
@@ -24,6 +28,9 @@ use crate::{Result, RuleId, Symbol};
 use hashbrown::HashMap;
 use std::borrow::Cow;
 use std::ops::Range;
+
+/// A loop is split at exceptions that occur at least so often.
+const LEAST_SPLIT: u64 = 3;
 
 /// Levels above the events, at most.
 const MOST_LEVELS: usize = 6;
@@ -155,11 +162,15 @@ impl Collapsing {
         self.loops.push(Collapsed { span, token, parts: first..self.tokens.parts.len() });
     }
 
-    /// A loop with exceptions; equal ones of its token are one kind.
-    fn add_near(&mut self, near: &NearLoop, folded: u64) {
+    /// A loop with exceptions, split at those of some kinds; equal exceptions of its token are one
+    /// kind.
+    fn add_near(&mut self, near: &NearLoop, folded: u64, is_split: &[bool]) {
         let token = self.token(&near.body, folded);
         let kinds = &mut self.tokens.kinds[token].kinds;
-        let place = |kind: &Kind| {
+        let place = |(index, kind): (usize, &Kind)| {
+            if is_split[index] {
+                return usize::MAX;
+            }
             let known = kinds.iter().position(|known| known.change == kind.change);
             let place = known.unwrap_or(kinds.len());
             match known {
@@ -168,12 +179,27 @@ impl Collapsing {
             }
             place
         };
-        let places: Vec<usize> = near.kinds.iter().map(place).collect();
-        let renamed = |part| match part {
-            Part::Exception(length, kind) => Part::Exception(length, places[kind]),
-            equal => equal,
-        };
-        self.add(near.start as usize..near.end as usize, token, parts(near).map(renamed));
+        let places: Vec<usize> = near.kinds.iter().enumerate().map(place).collect();
+        let period = near.body.len();
+        let (mut start, mut at, mut its) = (near.start as usize, near.start as usize, Vec::new());
+        for part in parts(near) {
+            match part {
+                Part::Equal(times) => {
+                    at += times as usize * period;
+                    its.push(part);
+                }
+                Part::Exception(length, kind) if is_split[kind] => {
+                    self.add(start..at, token, its.drain(..));
+                    at += length as usize;
+                    start = at;
+                }
+                Part::Exception(length, kind) => {
+                    at += length as usize;
+                    its.push(Part::Exception(length, places[kind]));
+                }
+            }
+        }
+        self.add(start..at, token, its.into_iter());
     }
 
     /// Whether at least a tenth of the symbols is replaced: a level that is hardly shorter shows
@@ -244,10 +270,12 @@ pub(super) fn levels<'f>(fold: &'f Fold, rule: RuleId, config: Config<'_>) -> Re
     let mut levels = vec![first];
     while levels.len() < MOST_LEVELS {
         let Some(level) = levels.last() else { break };
-        let next = match above(level, &analysis, varying(level, &analysis), config)? {
-            None => above(level, &analysis, near(level, &analysis, config)?, config)?,
-            found => found,
-        };
+        let mut next = above(level, &analysis, varying(level, &analysis), config)?;
+        for split in [false, true] {
+            if next.is_none() {
+                next = above(level, &analysis, near(level, &analysis, split, config)?, config)?;
+            }
+        }
         let Some((above, found)) = next else { break };
         levels.push(above);
         analysis = found;
@@ -292,16 +320,40 @@ fn saves_bits(level: &Level<'_>, analysis: &Analysis, above: &Level<'_>, written
     without - bits >= LEAST_BITS
 }
 
-/// Loops with exceptions as tokens.
-fn near(level: &Level<'_>, analysis: &Analysis, config: Config<'_>) -> Result<Option<Collapsing>> {
-    if analysis.loops.is_empty() {
+/// Loops with exceptions as tokens, whole or split.
+fn near(
+    level: &Level<'_>,
+    analysis: &Analysis,
+    split: bool,
+    config: Config<'_>,
+) -> Result<Option<Collapsing>> {
+    let kinds = |near: &NearLoop| match split {
+        true => split_kinds(near, &analysis.text),
+        false => vec![false; near.kinds.len()],
+    };
+    let is_split: Vec<Vec<bool>> = analysis.loops.iter().map(kinds).collect();
+    if is_split.is_empty() || split && !is_split.iter().any(|kinds| kinds.contains(&true)) {
         return Ok(None);
     }
     let mut collapsing = Collapsing::new(level.fold.symbol_count());
-    for near in &analysis.loops {
-        collapsing.add_near(near, config.written_for(&near.body)?);
+    for (near, is_split) in analysis.loops.iter().zip(&is_split) {
+        collapsing.add_near(near, config.written_for(&near.body)?, is_split);
     }
     Ok(collapsing.is_shorter(analysis.text.len()).then_some(collapsing))
+}
+
+/// The kinds at which a loop is split: the most frequent one, and those that contain its events.
+fn split_kinds(near: &NearLoop, text: &[Symbol]) -> Vec<bool> {
+    let events = |kind: usize| {
+        let first = near.exceptions.iter().find(|exception| exception.kind == kind);
+        first.map_or(&[][..], |first| &text[first.start as usize..first.end as usize])
+    };
+    let kinds = near.kinds.iter().enumerate().rev();
+    let most = kinds.max_by_key(|(_, kind)| kind.count).filter(|(_, kind)| kind.count >= LEAST_SPLIT);
+    let separator = most.map_or(&[][..], |(index, _)| events(index));
+    let contains =
+        |kind| !separator.is_empty() && events(kind).windows(separator.len()).any(|part| part == separator);
+    (0..near.kinds.len()).map(contains).collect()
 }
 
 /// Loops whose number of iterations varies as tokens.

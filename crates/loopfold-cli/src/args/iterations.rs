@@ -1,0 +1,66 @@
+//! The arguments of `iterations`.
+
+use super::reading::with_query;
+use super::shared::{FINDING, Hex, Json, SHOWING, Top};
+use super::{FolderArgs, ReadArgs};
+use anyhow::Context as _;
+use clap::Args;
+
+const LOOP_HELP: [&str; 2] = [
+    "Traces and archives, or - for standard input; then the loop: its number in --list, or an event",
+    "An event stands for the innermost loop around its first place in the nest. Without a loop it is the one that \
+     covers the most events of each class of streams. What is no file, behind an input, is a loop.",
+];
+
+const ITERATIONS_HELP: &str = "\
+An iteration lasts until the next one begins; the last one of an occurrence to the latest end of its events, and is \
+marked. Busy is for how much of that some event of the stream was open. The iterations of loops around it are given \
+with the outermost first, all counted from 0. Loops with exceptions are as in `loops`; --csv and --json give the place \
+of the exception, that an iteration is or that follows it, among the kinds that `loops --json` has. --exact takes the \
+loops of the exact nest.
+
+--slow compares the parts of a slow iteration, its events and inner loops, with their medians: a part lasts until the \
+next one begins, so that all parts add up to the iteration.";
+
+#[derive(Args, Debug)]
+#[command(override_usage = "loopfold iterations [OPTIONS] <INPUT>... [LOOP]")]
+#[command(after_long_help = ITERATIONS_HELP)]
+#[command(mut_arg("inputs", |inputs| with_query(inputs, "LOOP", LOOP_HELP)))]
+#[command(mut_arg("top", Top::of_text("iterations of a stream", "40")))]
+pub(crate) struct IterationsArgs {
+    /// List the loops with their numbers instead
+    #[arg(long, conflicts_with_all = ["slow", "csv"], help_heading = FINDING)]
+    pub(crate) list: bool,
+    /// Show the K slowest iterations and which of their parts grew
+    #[arg(long, value_name = "K", conflicts_with = "csv", help_heading = FINDING)]
+    pub(crate) slow: Option<usize>,
+    /// Take the loops of the exact nest
+    #[arg(long, help_heading = FINDING)]
+    pub(crate) exact: bool,
+    /// Print all iterations as comma-separated values
+    #[arg(long, conflicts_with = "json", help_heading = SHOWING)]
+    pub(crate) csv: bool,
+    #[command(flatten)]
+    pub(crate) top: Top,
+    #[command(flatten)]
+    pub(crate) hex: Hex,
+    #[command(flatten)]
+    pub(crate) json: Json,
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+}
+
+impl IterationsArgs {
+    /// The inputs, and the loop if there is one.
+    pub(crate) fn split_loop(&self) -> anyhow::Result<(ReadArgs, Option<String>)> {
+        let mut read = self.read.clone();
+        let is_loop = |last: &mut std::path::PathBuf| !last.exists() && last.as_os_str() != "-";
+        let chosen = if read.inputs.len() > 1 { read.inputs.pop_if(is_loop) } else { None };
+        let text = |chosen: std::path::PathBuf| {
+            chosen.to_str().map(str::to_string).context("the name of the loop is not text in UTF-8")
+        };
+        Ok((read, chosen.map(text).transpose()?))
+    }
+}

@@ -1,0 +1,272 @@
+//! `loopfold iterations`: every iteration of a loop, or the slowest ones and why.
+//!
+//! `choice` finds the loop that is meant, `slow` is `--slow`.
+
+mod choice;
+mod slow;
+
+use super::loops;
+use crate::args::IterationsArgs;
+use crate::show::{self, Labels};
+use crate::{Outcome, input};
+use anyhow::Result;
+use choice::Chosen;
+use loopfold::questions::iterations::{Iteration, visit_iterations};
+use loopfold::questions::nest::{Nest, Node};
+use loopfold::trace::TimesKept;
+use loopfold::{Fold, StreamId};
+use loopfold_json::iterations as json;
+use std::io::Write;
+
+/// A loop of a class whose iterations are shown.
+struct Shown<'a> {
+    fold: &'a Fold,
+    nest: Nest,
+    streams: Vec<StreamId>,
+    chosen: Chosen,
+}
+
+pub(super) fn run(arguments: &IterationsArgs) -> Result<Outcome> {
+    let (read, wanted) = arguments.split_loop()?;
+    let (fold, notes) = input::load(&read, TimesKept::All)?.fold(&arguments.folder)?;
+    show::notes(&notes);
+    let labels = Labels::new(&fold, arguments.hex.on);
+    if arguments.list {
+        return list(arguments, &fold, &labels);
+    }
+    let shown = shown(arguments, &fold, wanted.as_deref())?;
+    if shown.is_empty() {
+        let why =
+            wanted.map_or("there are no loops".to_string(), |wanted| format!("there is no loop {wanted}"));
+        show::notes(&[format!("{why}; `loopfold iterations --list` shows all")]);
+        return Ok(Outcome::Nothing);
+    }
+    if !fold
+        .streams()
+        .iter()
+        .any(|stream| stream.times().starts.is_some() || stream.times().durations.is_some())
+    {
+        show::notes(&["the trace has no times of events".to_string()]);
+    }
+    match arguments.slow {
+        Some(most) => slow::print(arguments, &shown, &labels, most)?,
+        None if arguments.csv => print_csv(&shown)?,
+        None if arguments.json.on => print_json(arguments, &shown)?,
+        None => print_table(arguments, &shown, &labels)?,
+    }
+    Ok(Outcome::Done)
+}
+
+/// The loop that is meant, in each class that has it.
+fn shown<'a>(arguments: &IterationsArgs, fold: &'a Fold, wanted: Option<&str>) -> Result<Vec<Shown<'a>>> {
+    let mut all = Vec::new();
+    for class in fold.classes()? {
+        let exact = arguments.exact || arguments.folder.is_chosen();
+        let nest = loops::shown_nest(fold, &class, exact)?;
+        if let Some(chosen) = choice::choose(&nest, fold.alphabet(), wanted) {
+            all.push(Shown { fold, nest, streams: class.streams, chosen });
+        }
+    }
+    Ok(all)
+}
+
+/// Lists the loops of each class with their numbers.
+fn list(arguments: &IterationsArgs, fold: &Fold, labels: &Labels<'_>) -> Result<Outcome> {
+    let mut out = anstream::stdout().lock();
+    let exact = arguments.exact || arguments.folder.is_chosen();
+    let mut any = false;
+    for class in fold.classes()? {
+        let nest = loops::shown_nest(fold, &class, exact)?;
+        let all = choice::all(&nest);
+        let titles: Vec<String> =
+            class.streams.iter().take(20).map(|&stream| show::plain(fold.stream(stream).title())).collect();
+        writeln!(out, "{}", show::shorten(&titles.join(", "), 100))?;
+        for chosen in &all {
+            writeln!(
+                out,
+                "{:>6}  {}{}",
+                chosen.number,
+                "  ".repeat(chosen.depth),
+                choice::describe(&nest, labels, chosen)
+            )?;
+        }
+        any |= !all.is_empty();
+    }
+    out.flush()?;
+    Ok(if any { Outcome::Done } else { Outcome::Nothing })
+}
+
+impl Shown<'_> {
+    /// Visits the iterations of the loop in one of the streams.
+    fn visit(&self, stream: StreamId, mut visit: impl FnMut(Iteration<'_>) -> Result<()>) -> Result<()> {
+        let mut failed = Ok(());
+        visit_iterations(&self.nest, self.fold.stream(stream).times(), |iteration| {
+            if iteration.node == self.chosen.node && failed.is_ok() {
+                failed = visit(iteration);
+            }
+            Ok(())
+        })?;
+        failed
+    }
+
+    fn title(&self, stream: StreamId) -> &str {
+        self.fold.stream(stream).title()
+    }
+
+    /// What an exception is, in short.
+    fn exception(&self, kind: Option<usize>, labels: &Labels<'_>) -> Option<String> {
+        let Node::Near { near, .. } = self.nest.nodes[self.chosen.node] else { return None };
+        let near = &self.nest.near[near];
+        let text = show::near_change(near.kinds.get(kind?)?, labels, near.lengths.0, false);
+        Some(show::shorten(&text, 60))
+    }
+}
+
+/// Which iteration it is, and of which iterations of the loops around it.
+fn numbered(iteration: u64, iterations: u64, outer: &[u64]) -> String {
+    let last = match iterations {
+        1 => format!("#{}", show::count(iteration)),
+        _ => format!("#{} to #{}", show::count(iteration), show::count(iteration + iterations - 1)),
+    };
+    let outer = outer.iter().map(|&outer| format!("#{}", show::count(outer)));
+    outer.chain([last]).collect::<Vec<_>>().join(" ")
+}
+
+fn print_table(arguments: &IterationsArgs, shown: &[Shown<'_>], labels: &Labels<'_>) -> Result<()> {
+    let mut out = anstream::stdout().lock();
+    for loop_of_class in shown {
+        for &stream in &loop_of_class.streams {
+            table(&mut out, arguments, loop_of_class, stream, labels)?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn table(
+    out: &mut impl Write,
+    arguments: &IterationsArgs,
+    shown: &Shown<'_>,
+    stream: StreamId,
+    labels: &Labels<'_>,
+) -> Result<()> {
+    let bold = anstyle::Style::new().bold();
+    writeln!(out, "{bold}{}{bold:#}", show::plain(shown.title(stream)))?;
+    writeln!(out, "{}", choice::describe(&shown.nest, labels, &shown.chosen))?;
+    writeln!(
+        out,
+        "{:>15}  {:>12}  {:>12}  {:>12}  {:>15}  note",
+        "iteration", "start", "duration", "busy", "first event"
+    )?;
+    let (most, mut row, mut first) = (arguments.top.most(), 0usize, None);
+    shown.visit(stream, |iteration| {
+        row += 1;
+        first = first.or(iteration.start);
+        if row > most {
+            return Ok(());
+        }
+        let time = |time: Option<i128>| time.map_or("-".to_string(), show::duration);
+        let since = iteration.start.zip(first).map(|(start, first)| start - first);
+        writeln!(
+            out,
+            "{:>15}  {:>12}  {:>12}  {:>12}  {:>15}  {}",
+            numbered(iteration.iteration, iteration.iterations, iteration.outer),
+            time(since),
+            time(iteration.time),
+            time(iteration.busy),
+            show::count(iteration.events.start),
+            note(shown, &iteration, labels)
+        )?;
+        Ok(())
+    })?;
+    show::more(out, row.saturating_sub(most))?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// What is special about an iteration.
+fn note(shown: &Shown<'_>, iteration: &Iteration<'_>, labels: &Labels<'_>) -> String {
+    let mut notes = Vec::new();
+    notes.extend(shown.exception(iteration.kind, labels));
+    if iteration.is_last {
+        notes.push("last".to_string());
+    }
+    notes.join(", ")
+}
+
+fn print_csv(shown: &[Shown<'_>]) -> Result<()> {
+    let mut out = csv::Writer::from_writer(std::io::stdout().lock());
+    out.write_record([
+        "stream",
+        "loop",
+        "outer",
+        "iteration",
+        "iterations",
+        "first_event",
+        "events",
+        "start_ns",
+        "duration_ns",
+        "busy_ns",
+        "last",
+        "exception",
+    ])?;
+    for loop_of_class in shown {
+        for &stream in &loop_of_class.streams {
+            loop_of_class.visit(stream, |iteration| {
+                let time = |time: Option<i128>| time.map_or(String::new(), |time| time.to_string());
+                let outer: Vec<String> = iteration.outer.iter().map(u64::to_string).collect();
+                out.write_record([
+                    loop_of_class.title(stream).to_string(),
+                    loop_of_class.chosen.number.to_string(),
+                    outer.join(" "),
+                    iteration.iteration.to_string(),
+                    iteration.iterations.to_string(),
+                    iteration.events.start.to_string(),
+                    (iteration.events.end - iteration.events.start).to_string(),
+                    time(iteration.start),
+                    time(iteration.time),
+                    time(iteration.busy),
+                    u8::from(iteration.is_last).to_string(),
+                    iteration.kind.map_or(String::new(), |kind| kind.to_string()),
+                ])?;
+                Ok(())
+            })?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn print_json(arguments: &IterationsArgs, shown: &[Shown<'_>]) -> Result<()> {
+    let most = arguments.top.most();
+    show::print_json_line(|out| {
+        json::begin(out)?;
+        for loop_of_class in shown {
+            for &stream in &loop_of_class.streams {
+                json::begin_loop(
+                    out,
+                    loop_of_class.fold,
+                    stream,
+                    &loop_of_class.nest,
+                    loop_of_class.header(),
+                )?;
+                let mut row = 0;
+                loop_of_class.visit(stream, |iteration| {
+                    row += 1;
+                    if row <= most {
+                        json::iteration(out, &iteration)?;
+                    }
+                    Ok(())
+                })?;
+                json::end_loop(out)?;
+            }
+        }
+        Ok(json::end(out)?)
+    })
+}
+
+impl Shown<'_> {
+    fn header(&self) -> json::Header {
+        json::Header { number: self.chosen.number, node: self.chosen.node }
+    }
+}

@@ -1,0 +1,150 @@
+//! Loops with exceptions in `loops`, and the command `iterations`.
+
+use crate::support::{Folder, run};
+use serde_json::{Value, json};
+
+/// A log of a worker: jobs of five lines, some of which are followed by a failed fetch, after so
+/// many jobs each.
+fn worker_log(runs: &[usize]) -> String {
+    let job = "fetch\ntransform\nwrite\nack\nnext\n";
+    let runs: Vec<String> = runs.iter().map(|&run| job.repeat(run)).collect();
+    runs.join("fetch failed\n")
+}
+
+#[test]
+fn a_loop_with_exceptions_is_shown_as_one() {
+    let folder = Folder::new();
+    let log = folder.file("worker.log", worker_log(&[23, 126, 48, 181, 4, 105, 9, 64, 31, 27]));
+    let shown = run(&["loops", &log]).ok().text();
+    assert!(shown.contains("≈ 618 × (5 events; 9 followed by something more)"), "{shown}");
+    assert!(shown.contains("! 9 ×, first at 115: then ‘fetch failed’"), "{shown}");
+    assert!(shown.contains("23, 126, 48, 181, 4, 105, 9, 64, 31, 27"), "{shown}");
+    for exact in [&["--exact"][..], &["--folder", "outermost"], &["--ties", "left"]] {
+        let arguments: Vec<&str> = ["loops", &log].iter().chain(exact).copied().collect();
+        assert!(!run(&arguments).ok().text().contains('≈'));
+    }
+}
+
+#[test]
+fn json_has_the_exact_nest_and_loops_with_exceptions() {
+    let folder = Folder::new();
+    let log = folder.file("worker.log", worker_log(&[23, 126, 48, 181]));
+    let class = run(&["loops", &log, "--json"]).ok().json()["classes"][0].clone();
+    let exact = run(&["loops", &log, "--json", "--exact"]).ok().json()["classes"][0].clone();
+    assert_eq!(class["nest"], exact["nest"]);
+    assert_eq!(exact["near"], json!([]));
+    let near = &class["near"][0];
+    assert_eq!(near["iterations"], 378);
+    assert_eq!((&near["equal"], &near["followed"], &near["length"]), (&378.into(), &3.into(), &5.into()));
+    assert_eq!((&near["start"], &near["end"]), (&0.into(), &1893.into()));
+    assert_eq!(
+        near["kinds"],
+        json!([{"count": 3, "first": 115, "iterations": 0, "events": ["fetch failed"]}])
+    );
+    assert_eq!(near["runs"], json!([23, 126, 48, 181]));
+    assert_eq!(near["body"], json!(["fetch", "transform", "write", "ack", "next"]));
+}
+
+#[test]
+fn an_odd_iteration_is_written_as_edits() {
+    let folder = Folder::new();
+    let mut lines = ["load", "embed", "attn", "mlp", "loss", "log"].repeat(200);
+    for (iteration, event) in [(20, 2), (90, 4), (150, 2)] {
+        lines[6 * iteration + event] = "gc";
+    }
+    let log = folder.file("train.log", lines.join("\n"));
+    let shown = run(&["loops", &log]).ok().text();
+    assert!(shown.contains("≈ 200 × (6 events; 197 equal, 3 differ)"), "{shown}");
+    assert!(shown.contains("2 ×, first at 120: an iteration with ‘gc’ for ‘attn’"), "{shown}");
+    let aligned = run(&["loops", &log, "--align", "attn"]).ok().text();
+    let body = aligned.split_once('≈').unwrap().1.lines().nth(1).unwrap().trim().to_string();
+    assert!(body.starts_with("attn mlp"), "{aligned}");
+}
+
+#[test]
+fn inner_loops_whose_number_of_iterations_varies_are_written_with_a_range() {
+    let folder = Folder::new();
+    let counts = [3, 5, 4, 7, 3, 6, 4, 5, 7, 3, 4, 6, 5, 3, 7, 4, 6, 3, 5, 4, 7, 6, 3, 5, 4, 4, 7, 3, 6, 5];
+    let text: String =
+        counts.iter().map(|&count| format!("open\n{}close\n", "read\n".repeat(count))).collect();
+    let shown = run(&["loops", &folder.file("reads.log", text)]).ok().text();
+    assert!(shown.contains("(open (read)^{3..7} close)^30"), "{shown}");
+}
+
+/// Slices of steps, with a slow load in one of them.
+fn slices() -> String {
+    let mut events = Vec::new();
+    let mut now = 0;
+    for step in 0..6 {
+        for (name, duration) in
+            [("load", if step == 3 { 50 } else { 10 }), ("compute", 20), ("compute", 20), ("store", 5)]
+        {
+            events.push(json!({"ph": "X", "pid": 1, "tid": 1, "name": name, "ts": now, "dur": duration}));
+            now += duration + 1;
+        }
+    }
+    Value::Array(events).to_string()
+}
+
+#[test]
+fn iterations_as_table_csv_and_json() {
+    let folder = Folder::new();
+    let trace = folder.file("steps.json", slices());
+    let table = run(&["iterations", &trace]).ok().text();
+    assert!(table.contains("6 × (4 events)  load, compute, store …"), "{table}");
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .filter(|line| line.contains('#'))
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(rows.len(), 6, "{table}");
+    assert_eq!(rows[3], ["#3", "177", "µs", "99.0", "µs", "95.0", "µs", "12"]);
+    assert_eq!(rows[5].last(), Some(&"last"));
+    let csv = run(&["iterations", &trace, "--csv"]).ok().text();
+    assert_eq!(csv.lines().count(), 7);
+    assert_eq!(csv.lines().nth(4), Some("pid 1 tid 1,1,,3,1,12,4,177000,99000,95000,0,"));
+    let json = run(&["iterations", &trace, "--json"]).ok().json();
+    let iterations = &json["loops"][0]["iterations"];
+    assert_eq!(iterations.as_array().unwrap().len(), 6);
+    assert_eq!(
+        iterations[5],
+        json!({"iteration": 5, "outer": [], "first_event": 20, "events": 4, "iterations": 1, "start_ns": 335_000,
+               "duration_ns": 58_000, "busy_ns": 55_000, "last": true, "exception": null})
+    );
+    // The inner loop, by number and by event.
+    for inner in ["2", "compute"] {
+        let csv = run(&["iterations", &trace, inner, "--csv"]).ok().text();
+        assert_eq!(csv.lines().nth(8), Some("pid 1 tid 1,2,3,1,1,14,1,249000,20000,20000,1,"), "{csv}");
+    }
+    let list = run(&["iterations", &trace, "--list"]).ok().text();
+    assert!(list.contains("     2    2 × (1 event)  compute …"), "{list}");
+}
+
+#[test]
+fn slow_iterations_show_the_parts_that_grew() {
+    let folder = Folder::new();
+    let trace = folder.file("steps.json", slices());
+    let slow = run(&["iterations", &trace, "--slow", "1"]).ok().text();
+    assert!(slow.contains("#3  99.0 µs at event 12, 167.8 % of the median"), "{slow}");
+    assert!(slow.contains("+ 40.0 µs in load (51.0 µs, median 11.0 µs)"), "{slow}");
+    let json = run(&["iterations", &trace, "--slow", "1", "--json"]).ok().json();
+    let slow = &json["loops"][0]["slow"][0];
+    assert_eq!((&slow["iteration"], &slow["duration_ns"]), (&3.into(), &99_000.into()));
+    assert_eq!(slow["grown"], json!([{"part": ["load"], "duration_ns": 51_000, "median_ns": 11_000.0}]));
+    let loops = run(&["loops", &trace]).ok().text();
+    assert!(loops.contains("to 99.0 µs (#3)"), "{loops}");
+}
+
+#[test]
+fn iterations_of_what_has_none_is_nothing_found() {
+    let folder = Folder::new();
+    let lines = folder.file("x.txt", "a\nb\nc\n");
+    assert_eq!(run(&["iterations", &lines]).code, Some(1));
+    let loops = folder.file("y.txt", "a\nb\n".repeat(5));
+    assert_eq!(run(&["iterations", &loops, "7"]).code, Some(1));
+    assert_eq!(run(&["iterations", &loops, "zzz"]).code, Some(1));
+    let table = run(&["iterations", &loops]);
+    assert!(table.err.contains("no times"));
+    run(&["iterations", &loops, "--slow", "2"]).ok();
+    run(&["iterations", "no-such-file"]).fails_with(&["no-such-file"]);
+}
