@@ -15,7 +15,7 @@
 use super::processes::{EventKind, ProcessTrace, Processes};
 use super::tags::PairOfProcesses;
 use crate::mpi::{Call, Channel, CommId, Group, MessageEnds, Peer};
-use crate::questions::patterns::{Located, LoopCollapsed};
+use crate::questions::patterns::{Located, LoopCollapsed, LoopInstance};
 use crate::{Error, Result};
 use hashbrown::{HashMap, HashSet};
 use std::ops::Range;
@@ -122,20 +122,48 @@ impl End {
         at.ok().map(|at| &self.loops[at])
     }
 
-    /// The loop that has these messages in its first execution, and no others: so many, from the
-    /// one of this number on. There is one at most, as a loop around it has more.
-    pub(super) fn loop_with(&self, nest: &LoopCollapsed, first: u64, count: u128) -> Option<&LoopMessages> {
-        let from = self.loops.partition_point(|messages| messages.before < first);
-        let beginning = self.loops[from..].iter().take_while(|messages| messages.before == first);
-        let all = |messages: &LoopMessages| {
-            u128::from(messages.each) * u128::from(nest.loops()[messages.found as usize].times)
-        };
-        { beginning }.find(|messages| all(messages) == count)
+    /// The messages in all loops that have any, by their indices: by the number of the first
+    /// message, and of those that begin with the same one the outermost first.
+    pub(super) fn loops(&self) -> &[LoopMessages] {
+        &self.loops
     }
 
     /// The events of the messages in one iteration of a loop in which none is, by their indices.
     pub(super) fn in_flat_loop(&self, messages: &LoopMessages) -> &[u32] {
         &self.at[messages.slot as usize..messages.slot as usize + messages.each as usize]
+    }
+
+    /// The positions of the messages in the first iteration of a loop where it is executed first,
+    /// in order. The caller knows that they are few.
+    pub(super) fn positions_in_loop(&self, nest: &LoopCollapsed, messages: &LoopMessages) -> Vec<u64> {
+        let mut positions = Vec::with_capacity(messages.each as usize);
+        self.add_positions(nest, messages, 0, &mut positions);
+        positions
+    }
+
+    /// Adds the positions of the messages in an iteration that is so much later than the first.
+    fn add_positions(&self, nest: &LoopCollapsed, messages: &LoopMessages, shift: u64, to: &mut Vec<u64>) {
+        let found = messages.found as usize;
+        let end = nest.loops()[found].end;
+        let mut slot = messages.slot as usize;
+        while let Some(&index) = self.at.get(slot).filter(|&&index| index < end) {
+            let directly_inside = nest.around(index as usize).take_while(|&inside| inside != found).last();
+            let Some(inside) = directly_inside.and_then(|inside| self.in_loop(inside)) else {
+                to.push(nest.position(index as usize) + shift);
+                slot += 1;
+                continue;
+            };
+            let inner = nest.loops()[inside.found as usize];
+            let body = nest.body_events(inside.found as usize);
+            (0..inner.times).for_each(|times| self.add_positions(nest, inside, shift + times * body, to));
+            slot += self.at[slot..].iter().take_while(|&&index| index < inner.end).count();
+        }
+    }
+
+    /// The loops around the n-th message, the outermost first: those that are located at its
+    /// position, which is not needed for it. All of them have messages of this end.
+    pub(super) fn loops_around<'e>(&'e self, nest: &'e LoopCollapsed, nth: u64) -> LoopsAround<'e> {
+        LoopsAround { end: self, nest, nth, outer: None, later_messages: 0, later_events: 0 }
     }
 
     /// How many messages come before what is located.
@@ -177,6 +205,57 @@ impl End {
     }
 }
 
+/// The loops around a message.
+pub(super) struct LoopsAround<'e> {
+    end: &'e End,
+    nest: &'e LoopCollapsed,
+    /// The message as it would be in the first iteration of the loops so far.
+    nth: u64,
+    /// The innermost of these.
+    outer: Option<usize>,
+    /// How many messages and events of this end lie between the first iterations of these and
+    /// the ones with the message.
+    later_messages: u64,
+    later_events: u64,
+}
+
+/// The execution of a loop that has a message.
+pub(super) struct MessageLoop {
+    pub(super) instance: LoopInstance,
+    /// How many messages one iteration has.
+    pub(super) each: u64,
+    /// How many come before this execution.
+    pub(super) before: u64,
+}
+
+impl Iterator for LoopsAround<'_> {
+    type Item = MessageLoop;
+
+    fn next(&mut self) -> Option<MessageLoop> {
+        let Self { end, nest, .. } = *self;
+        // Loops that begin behind the message have none before it; of the others, the last one
+        // is inside of all that have the message.
+        let last = end.loops.partition_point(|messages| messages.before <= self.nth).checked_sub(1)?;
+        let mut found = end.loops[last].found as usize;
+        while nest.outer(found) != self.outer {
+            found = nest.outer(found)?;
+        }
+        let innermost = &end.loops[last];
+        let &LoopMessages { each, before, .. } =
+            if innermost.found as usize == found { innermost } else { end.in_loop(found)? };
+        let (iteration, rest) = ((self.nth - before) / each, (self.nth - before) % each);
+        if iteration >= nest.loops()[found].times {
+            return None;
+        }
+        let instance = LoopInstance { found, start: nest.loop_first(found) + self.later_events, iteration };
+        let around = MessageLoop { instance, each, before: before + self.later_messages };
+        self.later_messages += iteration * each;
+        self.later_events += iteration * nest.body_events(found);
+        (self.nth, self.outer) = (before + rest, Some(found));
+        Some(around)
+    }
+}
+
 /// The ends of channels in one stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StreamEnds {
@@ -208,8 +287,18 @@ impl StreamEnds {
 
     /// The ends with messages in a loop.
     pub(super) fn of_loop(&self, found: usize) -> &[LoopEnd] {
+        &self.loop_ends[self.slots_of_loop(found)]
+    }
+
+    /// Where these are among the ends with messages in loops.
+    pub(super) fn slots_of_loop(&self, found: usize) -> Range<usize> {
         let Range { start, end } = self.of_loop[found];
-        &self.loop_ends[start as usize..end as usize]
+        start as usize..end as usize
+    }
+
+    /// How many ends with messages in loops there are, over all loops.
+    pub(super) fn loop_slots(&self) -> usize {
+        self.loop_ends.len()
     }
 
     /// The messages of an end in a loop: as [`End::in_loop`], but close to those of its other

@@ -71,10 +71,18 @@ impl<'p, 'a> Aligning<'p, 'a> {
 
     fn set_ends(&mut self) {
         for (member, &Candidate { run, .. }) in self.members.iter().enumerate() {
+            let nest = self.nest(member);
+            let is_whole = run.start == nest.loop_first(run.found);
+            let begin = if is_whole { None } else { nest.locate(run.start) };
             for loop_end in self.table.streams[run.stream as usize].of_loop(run.found) {
                 let end = self.table.end(run.stream, loop_end.number);
                 if self.table.channel(end).is_ordered() {
-                    let messages = self.messages_of(member, end, &loop_end.messages);
+                    let before = match &begin {
+                        _ if is_whole => loop_end.messages.before,
+                        Some(located) => end.before(nest, located),
+                        None => end.total,
+                    };
+                    let messages = self.messages_of(member, end, &loop_end.messages, before);
                     self.ends.push(messages);
                 }
             }
@@ -82,25 +90,28 @@ impl<'p, 'a> Aligning<'p, 'a> {
         self.ends.sort_unstable_by_key(|end| (end.channel, end.member));
     }
 
-    fn messages_of(&mut self, member: usize, end: &'p End, messages: &LoopMessages) -> RunMessages<'p> {
+    /// The messages of a run of which so many come before it.
+    fn messages_of(
+        &mut self,
+        member: usize,
+        end: &'p End,
+        messages: &LoopMessages,
+        before: u64,
+    ) -> RunMessages<'p> {
         let (run, nest, each) = (self.members[member].run, self.nest(member), messages.each);
-        let whole = Some(messages).filter(|_| run.start == nest.loop_first(run.found));
-        let before = match whole {
-            Some(messages) => messages.before,
-            None => nest.locate(run.start).map_or(end.total, |located| end.before(nest, &located)),
-        };
         let first = self.offsets.len();
         let found = nest.loops()[run.found];
-        match whole {
-            _ if each > MOST_KEPT => {}
-            Some(messages) if u64::from(found.end - found.start) == run.body => {
-                let inside = end.in_flat_loop(messages).iter();
-                self.offsets.extend(inside.map(|&index| u64::from(index - found.start)));
-            }
-            _ => {
-                let positions = (before..before + each).map_while(|nth| end.position(nest, nth));
-                self.offsets.extend(positions.map(|position| position - run.start));
-            }
+        if each > MOST_KEPT {
+            // Their places are computed when they are needed.
+        } else if run.start != nest.loop_first(run.found) {
+            let positions = (before..before + each).map_while(|nth| end.position(nest, nth));
+            self.offsets.extend(positions.map(|position| position - run.start));
+        } else if u64::from(found.end - found.start) == run.body {
+            let inside = end.in_flat_loop(messages).iter();
+            self.offsets.extend(inside.map(|&index| u64::from(index - found.start)));
+        } else {
+            let positions = end.positions_in_loop(nest, messages);
+            self.offsets.extend(positions.into_iter().map(|position| position - run.start));
         }
         let kept = first..self.offsets.len();
         RunMessages {
@@ -208,38 +219,63 @@ impl<'p, 'a> Aligning<'p, 'a> {
         let most = MOST_CONTINUED.min(run.body - 1);
         let same = |one: usize, other: usize| trace.kind(one) == trace.kind(other);
         let (mut begin, mut end) = (run.start, run.end());
-        // The events at the border and an iteration further inside.
-        let mut before = nest.index_at(begin).zip(nest.index_at(begin + run.body));
-        while begin > from && run.start - begin < most {
-            before = before.and_then(|(one, other)| {
-                nest.index_before(begin, one).zip(nest.index_before(begin + run.body, other))
-            });
-            if !before.is_some_and(|(one, other)| same(one, other)) {
-                break;
-            }
+        let mut before = if begin > from { self.events_before(run) } else { None };
+        while run.start - begin < most
+            && let Some((one, other)) = before
+            && same(one, other)
+        {
             begin -= 1;
+            let next = || nest.index_before(begin, one).zip(nest.index_before(begin + run.body, other));
+            before = if begin > from { next() } else { None };
         }
-        let mut behind = nest.index_at(end - 1).zip(nest.index_at(end - 1 - run.body));
-        while end < to && end - run.end() < most {
-            behind = behind.and_then(|(one, other)| {
-                nest.index_behind(end - 1, one).zip(nest.index_behind(end - 1 - run.body, other))
-            });
-            if !behind.is_some_and(|(one, other)| same(one, other)) {
-                break;
-            }
+        let mut behind = if end < to { self.events_behind(run) } else { None };
+        while end - run.end() < most
+            && let Some((one, other)) = behind
+            && same(one, other)
+        {
             end += 1;
+            let next = || nest.index_behind(end - 1, one).zip(nest.index_behind(end - 1 - run.body, other));
+            behind = if end < to { next() } else { None };
         }
         (begin, end)
+    }
+
+    /// The event before a run and the one an iteration later, by their indices.
+    fn events_before(&self, run: Run) -> Option<(usize, usize)> {
+        let nest = self.processes.nest(run.stream);
+        let found = nest.loops()[run.found];
+        match run.start == nest.loop_first(run.found) {
+            // Before the first execution is what is written before.
+            true => (found.start as usize).checked_sub(1).zip(Some(found.end as usize - 1)),
+            false => nest.index_at(run.start.checked_sub(1)?).zip(nest.index_at(run.start + run.body - 1)),
+        }
+    }
+
+    /// The event behind a run and the one an iteration earlier, by their indices.
+    fn events_behind(&self, run: Run) -> Option<(usize, usize)> {
+        let nest = self.processes.nest(run.stream);
+        let found = nest.loops()[run.found];
+        let is_whole = run.start == nest.loop_first(run.found) && run.times == found.times;
+        // Behind the first execution is what is written behind, unless the loop around it ends too.
+        let until = match nest.outer(run.found) {
+            Some(outer) => nest.loops()[outer].end as usize,
+            None => nest.symbols().len(),
+        };
+        match is_whole && (found.end as usize) < until {
+            true => Some((found.end as usize, found.start as usize)),
+            false => nest.index_at(run.end()).zip(nest.index_at(run.end() - run.body)),
+        }
     }
 
     /// Moves a cut until it is empty. Returns `None` if that takes it out of the runs.
     fn first_empty_cut(&self, mut cut: Vec<u64>, ends: &[u64]) -> Option<Vec<u64>> {
         let channels: Vec<ChannelGroup<'_, '_>> = self.channels().collect();
         let mut moves = MOST_MOVES + 16 * channels.len();
-        let mut of_member: Vec<Vec<usize>> = vec![Vec::new(); self.members.len()];
+        let mut by_member: Vec<(usize, usize)> = Vec::with_capacity(self.ends.len());
         for (channel, ends) in channels.iter().enumerate() {
-            ends.iter().for_each(|end| of_member[end.member].push(channel));
+            by_member.extend(ends.iter().map(|end| (end.member, channel)));
         }
+        by_member.sort_unstable();
         let mut waiting = Waiting::all(channels.len());
         while let Some(channel) = waiting.pop_first() {
             let counts = channels[channel].iter().map(|end| self.before(end, &cut));
@@ -255,7 +291,9 @@ impl<'p, 'a> Aligning<'p, 'a> {
                     return None;
                 }
                 cut[member] = moved;
-                of_member[member].iter().for_each(|&channel| waiting.insert(channel));
+                let first = by_member.partition_point(|&(before, _)| before < member);
+                let of_member = by_member[first..].iter().take_while(|&&(same, _)| same == member);
+                of_member.for_each(|&(_, channel)| waiting.insert(channel));
             }
         }
         Some(cut)

@@ -6,15 +6,18 @@
 //! numbers there is no joint loop.
 //!
 //! Mostly the loops at the ends of a channel have the same messages, from the first to the last.
-//! That is looked up by the number of the first one, and if it is so for all channels, the
-//! begins of the loops are an empty cut. Only where loops are written in different rotations, or
-//! have iterations that the others do not have, positions of messages are computed.
+//! These are known before the search ([`SameLoops`]), and if all loops of a joint one are such,
+//! their begins are an empty cut. Only where loops are written in different rotations, or have
+//! iterations that the others do not have, the loop around a message is searched.
 
 use super::cut::Aligning;
+use super::same::SameLoops;
 use super::{JointLoop, Member, Run, Scope, Taken, first_execution};
-use crate::questions::communication::channels::{ChannelTable, End, LoopEnd, LoopMessages, Side};
+use crate::questions::communication::channels::{
+    ChannelEnds, ChannelTable, End, LoopEnd, LoopMessages, MessageLoop, Side,
+};
 use crate::questions::communication::processes::Processes;
-use crate::questions::patterns::{Located, LoopCollapsed, LoopInstance};
+use crate::questions::patterns::{Located, LoopCollapsed};
 use hashbrown::HashMap;
 
 /// Iterations of a loop in a joint iteration, relative to the first member.
@@ -77,9 +80,26 @@ impl Candidate {
     }
 }
 
+/// The loop at the other end of a channel.
+struct Partner {
+    run: Run,
+    /// Its iterations with messages of the loop at this end.
+    common: Run,
+    /// How many messages one iteration has.
+    each: u64,
+}
+
+/// The iterations of a run with messages of a range, by the number of its first message.
+fn common(run: Run, each: u64, first: i128, range: (i128, i128)) -> Run {
+    let iterations = |messages: i128| messages.clamp(0, i128::from(each) * i128::from(run.times)) as u64;
+    let (from, to) = (iterations(range.0 - first) / each, iterations(range.1 - first).div_ceil(each));
+    Run { start: run.start + from * run.body, times: to.saturating_sub(from), ..run }
+}
+
 pub(super) struct Growing<'p, 'a> {
     processes: &'p Processes<'a>,
     table: &'p ChannelTable,
+    same: &'p SameLoops,
     scope: &'p Scope,
     members: Vec<Candidate>,
     marks: &'p mut Marks,
@@ -111,29 +131,32 @@ impl<'p, 'a> Growing<'p, 'a> {
     pub(super) fn new(
         processes: &'p Processes<'a>,
         table: &'p ChannelTable,
+        same: &'p SameLoops,
         scope: &'p Scope,
         taken: &'p Taken,
         marks: &'p mut Marks,
     ) -> Self {
         marks.round += 1;
-        Self { processes, table, scope, members: Vec::new(), marks, taken, starts_agree: true }
+        Self { processes, table, same, scope, members: Vec::new(), marks, taken, starts_agree: true }
     }
 
-    /// The joint loop that has this run. Returns `None` if there is none.
-    pub(super) fn grow(mut self, run: Run) -> Option<JointLoop> {
+    /// The joint loop that has this run, and whether joint iterations have loops of two processes.
+    /// Returns `None` if there is none.
+    pub(super) fn grow(mut self, run: Run) -> Option<(JointLoop, bool)> {
         self.add(run, run, Ratio::ONE, None);
         let (mut next, mut steps) = (0, 0);
         while next < self.members.len() {
             let Candidate { run, common, is_first, .. } = self.members[next];
             let table = self.table;
-            let ends = table.streams[run.stream as usize].of_loop(run.found);
-            steps += ends.len();
+            let ends = &table.streams[run.stream as usize];
+            let slots = ends.slots_of_loop(run.found);
+            steps += slots.len();
             if steps > MOST_STEPS {
                 return None;
             }
             let located = if is_first { None } else { self.nest(common.stream).locate(common.start) };
-            for end in ends {
-                self.follow(next, end, &located)?;
+            for (slot, end) in slots.zip(ends.of_loop(run.found)) {
+                self.follow(next, slot, end, &located)?;
             }
             next += 1;
         }
@@ -149,8 +172,23 @@ impl<'p, 'a> Growing<'p, 'a> {
             body: candidate.period(),
         };
         let mut members: Vec<Member> = self.members.iter().zip(&aligned.starts).map(member).collect();
+        let with_loops =
+            self.members.iter().zip(&members).filter(|both| self.has_loops_inside(both.0, both.1));
+        let is_nested = with_loops.take(2).count() == 2;
         members.sort_unstable_by_key(|member| member.stream);
-        Some(JointLoop { members, times: aligned.times, within: None, in_flight: aligned.in_flight })
+        let joint = JointLoop { members, times: aligned.times, within: None, in_flight: aligned.in_flight };
+        Some((joint, is_nested))
+    }
+
+    /// Whether a joint iteration of a member has loops.
+    fn has_loops_inside(&self, candidate: &Candidate, member: &Member) -> bool {
+        let (run, nest) = (candidate.run, self.nest(member.stream));
+        if candidate.iterations == 1 && run.start <= member.start {
+            // One iteration, in whichever rotation, has those of the loop's body.
+            let found = nest.loops()[run.found];
+            return run.body != u64::from(found.end - found.start);
+        }
+        nest.flat_range(member.start, member.start + member.body).is_none()
     }
 
     fn nest(&self, stream: u32) -> &'p LoopCollapsed {
@@ -175,7 +213,13 @@ impl<'p, 'a> Growing<'p, 'a> {
 
     /// Adds the loops at the other ends of a channel of a member, or checks those that are
     /// members. Returns `None` if they do not fit.
-    fn follow(&mut self, member: usize, loop_end: &LoopEnd, located: &Option<Located>) -> Option<()> {
+    fn follow(
+        &mut self,
+        member: usize,
+        slot: usize,
+        loop_end: &LoopEnd,
+        located: &Option<Located>,
+    ) -> Option<()> {
         let Candidate { run, ratio, .. } = self.members[member];
         let &LoopEnd { number, messages: LoopMessages { each, .. } } = loop_end;
         let end = self.table.end(run.stream, number);
@@ -187,6 +231,15 @@ impl<'p, 'a> Growing<'p, 'a> {
         let mark = &mut self.marks.channels[end.channel as usize];
         if std::mem::replace(mark, self.marks.round) == self.marks.round {
             return Some(());
+        }
+        if let Some(same) = self.with_same_messages(member, slot, channel, end.side, each) {
+            match self.member(same.run.stream) {
+                None => return self.add_same(member, end.channel, each, same),
+                Some(known) if self.members[known].is_first && self.members[known].run == same.run => {
+                    return (ratio.times(each, same.each)? == self.members[known].ratio).then_some(());
+                }
+                Some(_) => {}
+            }
         }
         let range = self.common_range(member, end, &loop_end.messages, located);
         let mut is_connected = false;
@@ -207,9 +260,9 @@ impl<'p, 'a> Growing<'p, 'a> {
                     fits.then_some(())?;
                 }
                 None => {
-                    let (run, common, each_there) =
-                        self.partner(&ends.ends[number as usize], stream, range, each)?;
-                    self.add(run, common, ratio.times(each, each_there)?, Some((member, end.channel)));
+                    let partner = self.partner(&ends.ends[number as usize], stream, range, each)?;
+                    let ratio = ratio.times(each, partner.each)?;
+                    self.add(partner.run, partner.common, ratio, Some((member, end.channel)));
                 }
             }
             self.starts_agree = self.starts_agree && self.first_message(stream, number) == Some(range.0);
@@ -263,86 +316,69 @@ impl<'p, 'a> Growing<'p, 'a> {
         self.numbers_behind(end, run, each, before)
     }
 
-    /// The same of a run that begins anywhere.
-    fn range_of(&self, end: &End, run: Run, each: u64) -> (i128, i128) {
-        let nest = self.nest(run.stream);
-        match end.in_loop(run.found).filter(|_| run.start == nest.loop_first(run.found)) {
-            Some(messages) => self.numbers_behind(end, run, each, messages.before),
-            None => self.range(end, run, each, nest.locate(run.start).as_ref()),
-        }
-    }
-
     fn numbers_behind(&self, end: &End, run: Run, each: u64, before: u64) -> (i128, i128) {
         let first = i128::from(before) + self.scope.received_before(end);
         (first, first + i128::from(each) * i128::from(run.times))
     }
 
-    /// The iterations of a run with messages of a range.
-    fn common(&self, end: &End, run: Run, each: u64, range: (i128, i128)) -> Run {
-        let first = self.range_of(end, run, each).0;
-        let iterations = |messages: i128| messages.clamp(0, i128::from(each) * i128::from(run.times)) as u64;
-        let (from, to) = (iterations(range.0 - first) / each, iterations(range.1 - first).div_ceil(each));
-        Run { start: run.start + from * run.body, times: to.saturating_sub(from), ..run }
-    }
-
-    /// The loop that belongs to a range of messages of another one, its iterations with messages
-    /// of the range, and its messages in an iteration.
-    fn partner(&self, other: &End, stream: u32, range: (i128, i128), each: u64) -> Option<(Run, Run, u64)> {
-        let same = self.with_same_messages(other, stream, range, each);
-        let found = same.or_else(|| {
-            let (run, each_there) = self.around_the_middle(other, stream, range, each)?;
-            Some((run, self.common(other, run, each_there, range), each_there))
-        });
-        found.filter(|&(run, ..)| !self.taken.holds(run))
-    }
-
-    /// The loop with all messages of a range and no others. It is the one around the message in
-    /// the middle: those around it have as many messages in one iteration.
+    /// The loop at the other end of a channel of two ends that has all messages of a member and no
+    /// others. It is the one around the message in the middle that [`Self::partner`] would find:
+    /// those around it have as many messages in one iteration.
     fn with_same_messages(
         &self,
-        other: &End,
-        stream: u32,
-        range: (i128, i128),
+        member: usize,
+        slot: usize,
+        channel: &ChannelEnds,
+        side: Side,
         each: u64,
-    ) -> Option<(Run, Run, u64)> {
-        let nest = self.nest(stream);
-        let first = u64::try_from(range.0 - self.scope.received_before(other)).ok()?;
-        let count = u128::try_from(range.1 - range.0).ok()?;
-        let messages = other.loop_with(nest, first, count)?;
-        let found = messages.found as usize;
-        let run = first_execution(nest, stream, found);
+    ) -> Option<Partner> {
+        let Candidate { run, is_first, .. } = self.members[member];
+        // What is in flight makes other numbers.
+        let found =
+            self.same.get(run.stream, slot).filter(|_| is_first && self.scope.in_flight.is_empty())?;
+        let (stream, _) = channel.other(side).filter(|&(stream, _)| stream != run.stream)?;
+        let there = first_execution(self.nest(stream), stream, found);
         let (from, to) = self.scope.of_member(stream)?;
-        let is_inside = from <= run.start && run.end() <= to;
-        let has_two = count >= 2 * joint_messages(each, messages.each);
-        (is_inside && has_two).then_some((run, run, messages.each))
+        // As many messages in all.
+        let each_there = match run.times == there.times {
+            true => each,
+            false => {
+                u64::try_from(u128::from(each) * u128::from(run.times) / u128::from(there.times)).ok()?
+            }
+        };
+        let has_two = u128::from(each) * u128::from(run.times) >= 2 * joint_messages(each, each_there);
+        let is_inside = from <= there.start && there.end() <= to;
+        (is_inside && has_two).then_some(Partner { run: there, common: there, each: each_there })
     }
 
-    /// The outermost loop around the message in the middle of a range that has two joint
-    /// iterations in common with it, and its messages in an iteration. If there is none, one that
-    /// has them if both go on for an iteration before and behind: they may be written in
+    /// Adds a loop that has the messages of a member. So the begins of both agree.
+    fn add_same(&mut self, member: usize, channel: u32, each: u64, same: Partner) -> Option<()> {
+        let ratio = self.members[member].ratio.times(each, same.each)?;
+        if self.taken.holds(same.run) {
+            return None;
+        }
+        self.add(same.run, same.common, ratio, Some((member, channel)));
+        Some(())
+    }
+
+    /// The loop that belongs to a range of messages of another one: the outermost loop around the
+    /// message in the middle that has two joint iterations in common with it. If there is none, one
+    /// that has them if both go on for an iteration before and behind: they may be written in
     /// different rotations. Then the message in the middle may just not be in the loop.
-    fn around_the_middle(
-        &self,
-        other: &End,
-        stream: u32,
-        range: (i128, i128),
-        each: u64,
-    ) -> Option<(Run, u64)> {
+    fn partner(&self, other: &End, stream: u32, range: (i128, i128), each: u64) -> Option<Partner> {
         let shift = self.scope.received_before(other);
         let last = range.1.min(i128::from(other.total) + shift) - 1;
-        let around = |nth: i128| {
+        if last < range.0 {
+            return None;
+        }
+        let with_more = |nth: i128, more| {
             let nth = u64::try_from(nth - shift).ok()?;
-            self.nest(stream).locate(other.position(self.nest(stream), nth)?)
+            let mut around = other.loops_around(self.nest(stream), nth);
+            around.find_map(|around| self.partner_at(other, stream, &around, range, each, more))
         };
-        let middle = around((range.0 + last + 1).div_euclid(2)).filter(|_| last >= range.0)?;
-        let with_more = |located: &Located, more| {
-            let mut around = located.around.iter();
-            around.find_map(|instance| self.partner_at(other, stream, instance, range, each, more))
-        };
-        with_more(&middle, 0).or_else(|| with_more(&middle, 1)).or_else(|| {
-            let before = around((range.0 + last).div_euclid(2))?;
-            with_more(&before, 1)
-        })
+        let (middle, before) = ((range.0 + last + 1).div_euclid(2), (range.0 + last).div_euclid(2));
+        let found = with_more(middle, 0).or_else(|| with_more(middle, 1)).or_else(|| with_more(before, 1));
+        found.filter(|partner| !self.taken.holds(partner.run))
     }
 
     /// A loop, if it has two joint iterations in common with a range when both have so many
@@ -351,19 +387,25 @@ impl<'p, 'a> Growing<'p, 'a> {
         &self,
         end: &End,
         stream: u32,
-        instance: &LoopInstance,
+        around: &MessageLoop,
         range: (i128, i128),
         each: u64,
         more: i128,
-    ) -> Option<(Run, u64)> {
+    ) -> Option<Partner> {
         let nest = self.nest(stream);
-        let run = self.scope.clipped(stream, nest, instance)?;
-        let each_there = end.each(run.found);
-        let theirs = self.range_of(end, run, each_there);
-        let (more_here, more_there) = (more * i128::from(each), more * i128::from(each_there));
+        let run = self.scope.clipped(stream, nest, &around.instance)?;
+        let theirs = match run.start == around.instance.start {
+            true => self.numbers_behind(end, run, around.each, around.before),
+            false => self.range(end, run, around.each, nest.locate(run.start).as_ref()),
+        };
+        let (more_here, more_there) = (more * i128::from(each), more * i128::from(around.each));
         let first = (range.0 - more_here).max(theirs.0 - more_there);
         let behind = (range.1 + more_here).min(theirs.1 + more_there);
-        (behind - first >= 2 * joint_messages(each, each_there) as i128).then_some((run, each_there))
+        let has_two = behind - first >= 2 * joint_messages(each, around.each) as i128;
+        has_two.then(|| {
+            let common = common(run, around.each, theirs.0, range);
+            Partner { run, common, each: around.each }
+        })
     }
 
     /// Adds the loop at one of the other ends of a pool, whose messages have no common order: the

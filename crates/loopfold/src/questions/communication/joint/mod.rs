@@ -31,6 +31,7 @@
 mod content;
 mod cut;
 mod grow;
+mod same;
 
 use super::channels::{ChannelTable, End, Side};
 use super::processes::Processes;
@@ -38,6 +39,7 @@ use crate::questions::patterns::{LoopCollapsed, LoopInstance, Piece};
 use content::Content;
 use grow::{Growing, Marks};
 use hashbrown::HashMap;
+use same::SameLoops;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
@@ -134,11 +136,11 @@ pub(super) fn joint_loops(processes: &Processes<'_>, table: &ChannelTable) -> Ve
         (stream as u32, (0, trace.nest().length()))
     };
     let stretches = processes.traces().iter().enumerate().map(whole).collect();
-    let marks = Marks::new(table);
     let mut search = Search {
         processes,
         table,
-        marks,
+        same: SameLoops::of(processes, table),
+        marks: Marks::new(table),
         found: Vec::new(),
         searched: HashMap::new(),
         instances: MOST_INSTANCES,
@@ -150,6 +152,7 @@ pub(super) fn joint_loops(processes: &Processes<'_>, table: &ChannelTable) -> Ve
 struct Search<'p, 'a> {
     processes: &'p Processes<'a>,
     table: &'p ChannelTable,
+    same: SameLoops,
     marks: Marks,
     found: Vec<JointLoop>,
     /// Joint iterations that were searched: which joint loops they are of, and what was found.
@@ -175,6 +178,24 @@ impl PartialOrd for Seed {
     }
 }
 
+/// The runs that are to be tried: those that were there from the begin, sorted, and those that
+/// came later.
+#[derive(Default)]
+struct Seeds {
+    first: Vec<Seed>,
+    later: BinaryHeap<Seed>,
+}
+
+impl Seeds {
+    fn pop(&mut self) -> Option<Run> {
+        let Seed(run) = match self.first.last() > self.later.peek() {
+            true => self.first.pop()?,
+            false => self.later.pop()?,
+        };
+        Some(run)
+    }
+}
+
 impl Search<'_, '_> {
     fn nest(&self, stream: u32) -> &LoopCollapsed {
         self.processes.nest(stream)
@@ -183,36 +204,37 @@ impl Search<'_, '_> {
     fn within(&mut self, scope: &Scope, around: Option<usize>) {
         let mut seeds = self.outermost(scope);
         let mut taken = Taken::default();
-        let first = self.found.len();
-        while let Some(Seed(run)) = seeds.pop() {
+        let mut nested = Vec::new();
+        while let Some(run) = seeds.pop() {
             if self.table.streams[run.stream as usize].of_loop(run.found).is_empty() {
                 continue;
             }
             if let Some(free) = taken.left_of(run) {
-                seeds.extend(free.into_iter().map(Seed));
+                seeds.later.extend(free.into_iter().map(Seed));
                 continue;
             }
-            let growing = Growing::new(self.processes, self.table, scope, &taken, &mut self.marks);
+            let growing =
+                Growing::new(self.processes, self.table, &self.same, scope, &taken, &mut self.marks);
             let grown = growing.grow(run);
-            let free = grown.filter(|joint| {
+            let free = grown.filter(|(joint, _)| {
                 joint.members.iter().all(|member| taken.is_free(member.stream, whole(member, joint.times)))
             });
             match free {
-                Some(joint) => {
+                Some((joint, is_nested)) => {
                     joint
                         .members
                         .iter()
                         .for_each(|member| taken.add(member.stream, whole(member, joint.times)));
+                    if is_nested {
+                        nested.push(self.found.len());
+                    }
                     self.found.push(JointLoop { within: around, ..joint });
                 }
-                None => self.take_apart(run, &mut seeds),
+                None => self.take_apart(run, &mut seeds.later),
             }
         }
-        for index in first..self.found.len() {
+        for index in nested {
             let joint = &self.found[index];
-            if !self.has_loops_inside(joint) {
-                continue;
-            }
             let is_closed = joint.in_flight.is_empty() && scope.in_flight.is_empty();
             let content = if is_closed { content::of(self.processes, joint) } else { None };
             if let Some((same, inside)) = content.as_ref().and_then(|content| self.searched.get(content)) {
@@ -232,18 +254,9 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Whether a joint iteration has loops of two processes.
-    fn has_loops_inside(&self, joint: &JointLoop) -> bool {
-        let has_loops = |member: &&Member| {
-            let nest = self.nest(member.stream);
-            nest.flat_range(member.start, member.start + member.body).is_none()
-        };
-        joint.members.iter().filter(has_loops).nth(1).is_some()
-    }
-
     /// The outermost loops of a scope.
-    fn outermost(&self, scope: &Scope) -> BinaryHeap<Seed> {
-        let mut seeds = BinaryHeap::new();
+    fn outermost(&self, scope: &Scope) -> Seeds {
+        let mut seeds = Vec::new();
         for (&stream, &(start, end)) in &scope.stretches {
             let nest = self.nest(stream);
             if (start, end) == (0, nest.length()) {
@@ -257,7 +270,8 @@ impl Search<'_, '_> {
                 }
             }
         }
-        seeds
+        seeds.sort_unstable();
+        Seeds { first: seeds, later: BinaryHeap::new() }
     }
 
     /// Instead of a loop, the loops in each of its iterations.
@@ -309,12 +323,14 @@ impl Taken {
 
     /// What is left of a run if a part of it is taken: at least two iterations each.
     fn left_of(&self, run: Run) -> Option<Vec<Run>> {
-        let taken = self.by_stream.get(&run.stream)?;
-        let overlapping = taken.range(..run.end()).rev().take_while(|&(_, &end)| end > run.start);
-        let mut overlapping: Vec<(u64, u64)> = overlapping.map(|(&start, &end)| (start, end)).collect();
-        if overlapping.is_empty() {
-            return None;
+        let mut before = self.by_stream.get(&run.stream)?.range(..run.end()).rev();
+        let (&start, &end) = before.next().filter(|&(_, &end)| end > run.start)?;
+        if start <= run.start && run.end() <= end {
+            return Some(Vec::new());
         }
+        let mut overlapping = vec![(start, end)];
+        overlapping
+            .extend(before.take_while(|&(_, &end)| end > run.start).map(|(&start, &end)| (start, end)));
         overlapping.reverse();
         let mut left = Vec::new();
         let mut free = 0;
