@@ -11,9 +11,9 @@
 
 use super::grow::Candidate;
 use super::{Run, Scope};
-use crate::questions::communication::channels::{ChannelTable, End, LoopMessages, Side};
+use crate::questions::communication::channels::{ChannelTable, End, LoopEnd, LoopMessages, Side};
 use crate::questions::communication::processes::Processes;
-use crate::questions::patterns::LoopCollapsed;
+use crate::questions::patterns::{Located, LoopCollapsed};
 
 /// Where the joint iterations of some runs begin.
 pub(super) struct Aligned {
@@ -56,6 +56,15 @@ struct RunMessages<'p> {
     offsets: Option<std::ops::Range<usize>>,
 }
 
+/// Where a run begins.
+enum Begin {
+    /// Where its loop is executed first.
+    AsWritten,
+    Within(Located),
+    /// Behind the end of the stream.
+    Behind,
+}
+
 /// The ends of one channel.
 type ChannelGroup<'e, 'p> = &'e [RunMessages<'p>];
 
@@ -70,24 +79,38 @@ impl<'p, 'a> Aligning<'p, 'a> {
     }
 
     fn set_ends(&mut self) {
-        for (member, &Candidate { run, .. }) in self.members.iter().enumerate() {
-            let nest = self.nest(member);
-            let is_whole = run.start == nest.loop_first(run.found);
-            let begin = if is_whole { None } else { nest.locate(run.start) };
+        let mut by_channel: Vec<(u32, u32, &LoopEnd)> = Vec::with_capacity(8 * self.members.len());
+        for (member, Candidate { run, .. }) in self.members.iter().enumerate() {
             for loop_end in self.table.streams[run.stream as usize].of_loop(run.found) {
                 let end = self.table.end(run.stream, loop_end.number);
                 if self.table.channel(end).is_ordered() {
-                    let before = match &begin {
-                        _ if is_whole => loop_end.messages.before,
-                        Some(located) => end.before(nest, located),
-                        None => end.total,
-                    };
-                    let messages = self.messages_of(member, end, &loop_end.messages, before);
-                    self.ends.push(messages);
+                    by_channel.push((end.channel, member as u32, loop_end));
                 }
             }
         }
-        self.ends.sort_unstable_by_key(|end| (end.channel, end.member));
+        by_channel.sort_unstable_by_key(|&(channel, member, _)| (channel, member));
+        let begins: Vec<Begin> = (0..self.members.len()).map(|member| self.begin(member)).collect();
+        self.ends.reserve(by_channel.len());
+        self.offsets.reserve(by_channel.len());
+        for (_, member, loop_end) in by_channel {
+            let member = member as usize;
+            let end = self.table.end(self.members[member].run.stream, loop_end.number);
+            let before = match &begins[member] {
+                Begin::AsWritten => loop_end.messages.before,
+                Begin::Within(located) => end.before(self.nest(member), located),
+                Begin::Behind => end.total,
+            };
+            let messages = self.messages_of(member, end, &loop_end.messages, before);
+            self.ends.push(messages);
+        }
+    }
+
+    fn begin(&self, member: usize) -> Begin {
+        let (nest, run) = (self.nest(member), self.members[member].run);
+        match run.start == nest.loop_first(run.found) {
+            true => Begin::AsWritten,
+            false => nest.locate(run.start).map_or(Begin::Behind, Begin::Within),
+        }
     }
 
     /// The messages of a run of which so many come before it.
@@ -110,8 +133,7 @@ impl<'p, 'a> Aligning<'p, 'a> {
             let inside = end.in_flat_loop(messages).iter();
             self.offsets.extend(inside.map(|&index| u64::from(index - found.start)));
         } else {
-            let positions = end.positions_in_loop(nest, messages);
-            self.offsets.extend(positions.into_iter().map(|position| position - run.start));
+            end.add_offsets(nest, messages, &mut self.offsets);
         }
         let kept = first..self.offsets.len();
         RunMessages {

@@ -6,15 +6,14 @@
 //! numbers there is no joint loop.
 //!
 //! Mostly the loops at the ends of a channel have the same messages, from the first to the last.
-//! These are known before the search ([`SameLoops`]), and if all loops of a joint one are such,
+//! These are known before the search (`loop_links`), and if all loops of a joint one are such,
 //! their begins are an empty cut. Only where loops are written in different rotations, or have
 //! iterations that the others do not have, the loop around a message is searched.
 
 use super::cut::Aligning;
-use super::same::SameLoops;
 use super::{JointLoop, Member, Run, Scope, Taken, first_execution};
 use crate::questions::communication::channels::{
-    ChannelEnds, ChannelTable, End, LoopEnd, LoopMessages, MessageLoop, Side,
+    ChannelEnds, ChannelTable, End, LoopEnd, LoopMessages, LoopSummary, MessageLoop, Side,
 };
 use crate::questions::communication::processes::Processes;
 use crate::questions::patterns::{Located, LoopCollapsed};
@@ -99,7 +98,6 @@ fn common(run: Run, each: u64, first: i128, range: (i128, i128)) -> Run {
 pub(super) struct Growing<'p, 'a> {
     processes: &'p Processes<'a>,
     table: &'p ChannelTable,
-    same: &'p SameLoops,
     scope: &'p Scope,
     members: Vec<Candidate>,
     marks: &'p mut Marks,
@@ -116,11 +114,34 @@ pub(super) struct Marks {
     channels: Vec<u64>,
     /// For each stream the last search that has it, and its number among the members.
     members: Vec<(u64, usize)>,
+    /// For each loop of each stream the last scope in which all iterations of its first execution
+    /// were taken by a joint loop that begins with them.
+    taken_in: Vec<Vec<u32>>,
 }
 
 impl Marks {
-    pub(super) fn new(table: &ChannelTable) -> Self {
-        Self { round: 0, channels: vec![0; table.channels.len()], members: vec![(0, 0); table.streams.len()] }
+    pub(super) fn new(processes: &Processes<'_>, table: &ChannelTable) -> Self {
+        let loops = |stream: usize| vec![0; processes.nest(stream as u32).loops().len()];
+        Self {
+            round: 0,
+            channels: vec![0; table.channels.len()],
+            members: vec![(0, 0); table.streams.len()],
+            taken_in: (0..table.streams.len()).map(loops).collect(),
+        }
+    }
+
+    /// Marks the loop of a member if all of it is taken.
+    pub(super) fn take(&mut self, table: &ChannelTable, member: &Member, times: u64, taken: &Taken) {
+        if let Some(found) = member.found
+            && table.streams[member.stream as usize].summary(found as usize).times == times
+        {
+            self.taken_in[member.stream as usize][found as usize] = taken.scope;
+        }
+    }
+
+    /// Whether a loop is marked. That is only faster than looking at what is taken.
+    pub(super) fn is_taken(&self, stream: u32, found: usize, taken: &Taken) -> bool {
+        self.taken_in[stream as usize][found] == taken.scope
     }
 }
 
@@ -131,13 +152,12 @@ impl<'p, 'a> Growing<'p, 'a> {
     pub(super) fn new(
         processes: &'p Processes<'a>,
         table: &'p ChannelTable,
-        same: &'p SameLoops,
         scope: &'p Scope,
         taken: &'p Taken,
         marks: &'p mut Marks,
     ) -> Self {
         marks.round += 1;
-        Self { processes, table, same, scope, members: Vec::new(), marks, taken, starts_agree: true }
+        Self { processes, table, scope, members: Vec::new(), marks, taken, starts_agree: true }
     }
 
     /// The joint loop that has this run, and whether joint iterations have loops of two processes.
@@ -146,17 +166,17 @@ impl<'p, 'a> Growing<'p, 'a> {
         self.add(run, run, Ratio::ONE, None);
         let (mut next, mut steps) = (0, 0);
         while next < self.members.len() {
-            let Candidate { run, common, is_first, .. } = self.members[next];
+            let Candidate { run, common, .. } = self.members[next];
             let table = self.table;
-            let ends = &table.streams[run.stream as usize];
-            let slots = ends.slots_of_loop(run.found);
-            steps += slots.len();
+            let ends = table.streams[run.stream as usize].of_loop(run.found);
+            steps += ends.len();
             if steps > MOST_STEPS {
                 return None;
             }
-            let located = if is_first { None } else { self.nest(common.stream).locate(common.start) };
-            for (slot, end) in slots.zip(ends.of_loop(run.found)) {
-                self.follow(next, slot, end, &located)?;
+            let is_written = run.start == self.summary(run).first;
+            let located = if is_written { None } else { self.nest(run.stream).locate(common.start) };
+            for end in ends {
+                self.follow(next, end, &located)?;
             }
             next += 1;
         }
@@ -166,10 +186,11 @@ impl<'p, 'a> Growing<'p, 'a> {
         self.set_iterations()?;
         let aligned =
             Aligning::new(self.processes, self.table, self.scope, &self.members).align(self.starts_agree)?;
-        let member = |(candidate, &start): (&Candidate, &u64)| Member {
-            stream: candidate.run.stream,
-            start,
-            body: candidate.period(),
+        let member = |(candidate, &start): (&Candidate, &u64)| {
+            let Run { stream, found, .. } = candidate.run;
+            let is_written = candidate.iterations == 1 && start == self.summary(candidate.run).first;
+            let found = is_written.then_some(found as u32);
+            Member { stream, start, body: candidate.period(), found }
         };
         let mut members: Vec<Member> = self.members.iter().zip(&aligned.starts).map(member).collect();
         let with_loops =
@@ -182,13 +203,19 @@ impl<'p, 'a> Growing<'p, 'a> {
 
     /// Whether a joint iteration of a member has loops.
     fn has_loops_inside(&self, candidate: &Candidate, member: &Member) -> bool {
-        let (run, nest) = (candidate.run, self.nest(member.stream));
-        if candidate.iterations == 1 && run.start <= member.start {
+        match candidate.iterations == 1 && candidate.run.start <= member.start {
             // One iteration, in whichever rotation, has those of the loop's body.
-            let found = nest.loops()[run.found];
-            return run.body != u64::from(found.end - found.start);
+            true => !self.summary(candidate.run).is_flat,
+            false => {
+                let nest = self.nest(member.stream);
+                nest.flat_range(member.start, member.start + member.body).is_none()
+            }
         }
-        nest.flat_range(member.start, member.start + member.body).is_none()
+    }
+
+    /// The loop of a run.
+    fn summary(&self, run: Run) -> &'p LoopSummary {
+        self.table.streams[run.stream as usize].summary(run.found)
     }
 
     fn nest(&self, stream: u32) -> &'p LoopCollapsed {
@@ -196,10 +223,8 @@ impl<'p, 'a> Growing<'p, 'a> {
     }
 
     fn add(&mut self, run: Run, common: Run, ratio: Ratio, by: Option<(usize, u32)>) {
-        let nest = self.nest(run.stream);
-        let is_first = common == run
-            && run.times == nest.loops()[run.found].times
-            && run.start == nest.loop_first(run.found);
+        let &LoopSummary { first, times, .. } = self.summary(run);
+        let is_first = common == run && run.times == times && run.start == first;
         self.marks.members[run.stream as usize] = (self.marks.round, self.members.len());
         self.starts_agree &= is_first;
         self.members.push(Candidate { run, common, is_first, ratio, by, iterations: 0 });
@@ -213,15 +238,9 @@ impl<'p, 'a> Growing<'p, 'a> {
 
     /// Adds the loops at the other ends of a channel of a member, or checks those that are
     /// members. Returns `None` if they do not fit.
-    fn follow(
-        &mut self,
-        member: usize,
-        slot: usize,
-        loop_end: &LoopEnd,
-        located: &Option<Located>,
-    ) -> Option<()> {
+    fn follow(&mut self, member: usize, loop_end: &LoopEnd, located: &Option<Located>) -> Option<()> {
         let Candidate { run, ratio, .. } = self.members[member];
-        let &LoopEnd { number, messages: LoopMessages { each, .. } } = loop_end;
+        let &LoopEnd { number, messages: LoopMessages { each, .. }, .. } = loop_end;
         let end = self.table.end(run.stream, number);
         let channel = self.table.channel(end);
         if !channel.is_ordered() {
@@ -232,14 +251,10 @@ impl<'p, 'a> Growing<'p, 'a> {
         if std::mem::replace(mark, self.marks.round) == self.marks.round {
             return Some(());
         }
-        if let Some(same) = self.with_same_messages(member, slot, channel, end.side, each) {
-            match self.member(same.run.stream) {
-                None => return self.add_same(member, end.channel, each, same),
-                Some(known) if self.members[known].is_first && self.members[known].run == same.run => {
-                    return (ratio.times(each, same.each)? == self.members[known].ratio).then_some(());
-                }
-                Some(_) => {}
-            }
+        if let Some(same) = self.same_loop(member, loop_end, channel, end.side)
+            && let Some(followed) = self.follow_same(member, loop_end, end.channel, same)
+        {
+            return followed.then_some(());
         }
         let range = self.common_range(member, end, &loop_end.messages, located);
         let mut is_connected = false;
@@ -260,7 +275,8 @@ impl<'p, 'a> Growing<'p, 'a> {
                     fits.then_some(())?;
                 }
                 None => {
-                    let partner = self.partner(&ends.ends[number as usize], stream, range, each)?;
+                    let near = loop_end.other.place();
+                    let partner = self.partner(&ends.ends[number as usize], stream, near, range, each)?;
                     let ratio = ratio.times(each, partner.each)?;
                     self.add(partner.run, partner.common, ratio, Some((member, end.channel)));
                 }
@@ -302,9 +318,13 @@ impl<'p, 'a> Growing<'p, 'a> {
         messages: &LoopMessages,
         located: &Option<Located>,
     ) -> (i128, i128) {
-        let Candidate { common, is_first, .. } = self.members[member];
-        match is_first {
-            true => self.numbers_behind(end, common, messages.each, messages.before),
+        let Candidate { run, common, .. } = self.members[member];
+        match run.start == self.summary(run).first {
+            true => {
+                let earlier = ((common.start - run.start) / run.body).saturating_mul(messages.each);
+                let before = messages.before.saturating_add(earlier);
+                self.numbers_behind(end, common, messages.each, before)
+            }
             false => self.range(end, common, messages.each, located.as_ref()),
         }
     }
@@ -321,51 +341,69 @@ impl<'p, 'a> Growing<'p, 'a> {
         (first, first + i128::from(each) * i128::from(run.times))
     }
 
-    /// The loop at the other end of a channel of two ends that has all messages of a member and no
-    /// others. It is the one around the message in the middle that [`Self::partner`] would find:
-    /// those around it have as many messages in one iteration.
-    fn with_same_messages(
+    /// The stream at the other end of a channel of two ends, and its loop that has all messages of
+    /// a member and no others. It is the one around the message in the middle that
+    /// [`Self::partner`] would find: those around it have as many messages in one iteration.
+    fn same_loop(
         &self,
         member: usize,
-        slot: usize,
+        loop_end: &LoopEnd,
         channel: &ChannelEnds,
         side: Side,
-        each: u64,
-    ) -> Option<Partner> {
+    ) -> Option<(u32, usize)> {
         let Candidate { run, is_first, .. } = self.members[member];
+        let found = loop_end.other.found()?;
         // What is in flight makes other numbers.
-        let found =
-            self.same.get(run.stream, slot).filter(|_| is_first && self.scope.in_flight.is_empty())?;
-        let (stream, _) = channel.other(side).filter(|&(stream, _)| stream != run.stream)?;
-        let there = first_execution(self.nest(stream), stream, found);
-        let (from, to) = self.scope.of_member(stream)?;
-        // As many messages in all.
-        let each_there = match run.times == there.times {
-            true => each,
-            false => {
-                u64::try_from(u128::from(each) * u128::from(run.times) / u128::from(there.times)).ok()?
-            }
-        };
-        let has_two = u128::from(each) * u128::from(run.times) >= 2 * joint_messages(each, each_there);
-        let is_inside = from <= there.start && there.end() <= to;
-        (is_inside && has_two).then_some(Partner { run: there, common: there, each: each_there })
+        let (stream, _) = channel.other(side).filter(|_| is_first && self.scope.in_flight.is_empty())?;
+        (stream != run.stream).then_some((stream, found))
     }
 
-    /// Adds a loop that has the messages of a member. So the begins of both agree.
-    fn add_same(&mut self, member: usize, channel: u32, each: u64, same: Partner) -> Option<()> {
-        let ratio = self.members[member].ratio.times(each, same.each)?;
-        if self.taken.holds(same.run) {
+    /// Adds a loop that has the messages of a member, or compares it, and says whether it fits. So
+    /// the begins of both agree. Returns `None` if another loop has to be looked for.
+    fn follow_same(
+        &mut self,
+        member: usize,
+        loop_end: &LoopEnd,
+        channel: u32,
+        (stream, found): (u32, usize),
+    ) -> Option<bool> {
+        let Candidate { run, ratio, .. } = self.members[member];
+        let each = loop_end.messages.each;
+        // As many messages in all.
+        let all = u128::from(each) * u128::from(run.times);
+        let each_there =
+            |times: u64| if times == run.times { each } else { (all / u128::from(times)) as u64 };
+        if let Some(known) = self.member(stream) {
+            let Candidate { run: there, is_first, ratio: expected, .. } = self.members[known];
+            let is_known = is_first && there.found == found;
+            return is_known.then(|| ratio.times(each, each_there(there.times)) == Some(expected));
+        }
+        let there = first_execution(self.table, stream, found);
+        let (from, to) = self.scope.of_member(stream)?;
+        let each_there = each_there(there.times);
+        if there.start < from || to < there.end() || all < 2 * joint_messages(each, each_there) {
             return None;
         }
-        self.add(same.run, same.common, ratio, Some((member, channel)));
-        Some(())
+        let Some(ratio) = ratio.times(each, each_there).filter(|_| !self.is_taken(there)) else {
+            return Some(false);
+        };
+        self.add(there, there, ratio, Some((member, channel)));
+        Some(true)
     }
 
     /// The loop that belongs to a range of messages of another one: the outermost loop around the
     /// message in the middle that has two joint iterations in common with it. If there is none, one
     /// that has them if both go on for an iteration before and behind: they may be written in
     /// different rotations. Then the message in the middle may just not be in the loop.
-    fn partner(&self, other: &End, stream: u32, range: (i128, i128), each: u64) -> Option<Partner> {
+    /// `near` is the place of a loop there that begins near.
+    fn partner(
+        &self,
+        other: &End,
+        stream: u32,
+        near: usize,
+        range: (i128, i128),
+        each: u64,
+    ) -> Option<Partner> {
         let shift = self.scope.received_before(other);
         let last = range.1.min(i128::from(other.total) + shift) - 1;
         if last < range.0 {
@@ -373,12 +411,17 @@ impl<'p, 'a> Growing<'p, 'a> {
         }
         let with_more = |nth: i128, more| {
             let nth = u64::try_from(nth - shift).ok()?;
-            let mut around = other.loops_around(self.nest(stream), nth);
+            let mut around = other.loops_around(self.nest(stream), nth, near);
             around.find_map(|around| self.partner_at(other, stream, &around, range, each, more))
         };
         let (middle, before) = ((range.0 + last + 1).div_euclid(2), (range.0 + last).div_euclid(2));
         let found = with_more(middle, 0).or_else(|| with_more(middle, 1)).or_else(|| with_more(before, 1));
-        found.filter(|partner| !self.taken.holds(partner.run))
+        found.filter(|partner| !self.is_taken(partner.run))
+    }
+
+    /// Whether a run is known to be taken. If it is, but not known, the joint loop is not free.
+    fn is_taken(&self, run: Run) -> bool {
+        self.marks.is_taken(run.stream, run.found, self.taken) && run.start == self.summary(run).first
     }
 
     /// A loop, if it has two joint iterations in common with a range when both have so many

@@ -12,7 +12,7 @@
 //! Building takes O(written ends of messages), memory is 8 bytes for each and 8 for each event;
 //! a closure takes O(its written messages).
 
-use super::{MOST_LONGER, MOST_TIMES_LONGER, Search, Stretch};
+use super::{MOST_LONGER, MOST_TIMES_LONGER, Search, Stretch, Taking};
 use crate::questions::communication::channels::{ChannelTable, End, Side};
 use crate::questions::communication::processes::Processes;
 use crate::questions::patterns::LoopCollapsed;
@@ -137,22 +137,41 @@ pub(super) struct LinkedClosure {
     added: Vec<u32>,
     /// Events whose links are to be followed.
     next: Vec<(u32, u32, u32)>,
+    /// Whether a place was not taken that is more than the events that were needed.
+    has_larger: bool,
+}
+
+/// What is the same during a closure.
+#[derive(Clone, Copy)]
+struct First {
+    /// How often the first place occurs.
+    count: u64,
+    taking: Taking,
+    /// The most events of a process.
+    longest: u64,
 }
 
 impl LinkedClosure {
     pub(super) fn new(streams: usize) -> Self {
         let intervals = vec![Interval::default(); streams];
-        Self { intervals, round: 0, added: Vec::new(), next: Vec::new() }
+        Self { intervals, round: 0, added: Vec::new(), next: Vec::new(), has_larger: false }
     }
 
-    /// The closure of a place; with places that occur `count` times, if that is given.
+    /// Whether the last closure may be larger where places are taken.
+    pub(super) fn has_larger(&self) -> bool {
+        self.has_larger
+    }
+
+    /// The closure of a place that occurs `count` times.
     pub(super) fn close(
         &mut self,
         search: &Search<'_, '_>,
         (stream, start, end): (u32, u32, u32),
-        count: Option<u64>,
+        count: u64,
+        taking: Taking,
     ) -> Linked {
         self.round += 1;
+        self.has_larger = false;
         self.added.clear();
         self.next.clear();
         let Some(first) = self.interval(search, stream, start, end) else { return Linked::Unknown };
@@ -160,6 +179,7 @@ impl LinkedClosure {
         self.intervals[stream as usize] = first;
         self.next.push((stream, start, end));
         let longest = u64::from(end - start) * MOST_TIMES_LONGER + MOST_LONGER;
+        let first = First { count, taking, longest };
         while let Some((stream, start, end)) = self.next.pop() {
             for index in start..end {
                 for &link in search.links.of_event(stream, index) {
@@ -167,7 +187,7 @@ impl LinkedClosure {
                         FAR => return Linked::Unknown,
                         _ => {
                             let times = self.times(search, stream, index);
-                            if let Some(ended) = self.add(search, link, times, longest, count) {
+                            if let Some(ended) = self.add(search, link, times, first) {
                                 return ended;
                             }
                         }
@@ -211,8 +231,7 @@ impl LinkedClosure {
         search: &Search<'_, '_>,
         (stream, index): (u32, u32),
         times: u64,
-        longest: u64,
-        count: Option<u64>,
+        first: First,
     ) -> Option<Linked> {
         let known = self.intervals[stream as usize];
         let is_new = known.round != self.round;
@@ -227,15 +246,15 @@ impl LinkedClosure {
                 return None;
             }
             (grown.start, grown.end) = (grown.start.min(known.start), grown.end.max(known.end));
-        } else if let Some((start, end, _)) = search.place_around(stream, index, count)
-            && let Some(place) = self.interval(search, stream, start, end)
-            && place.around == grown.around
-            && start <= grown.start
-            && grown.end <= end
+        } else if !self.has_larger
+            && let Some(place) = self.place_around(search, (stream, index), &grown, first.count)
         {
-            grown = place;
+            match first.taking {
+                Taking::Places => grown = place,
+                Taking::Events => self.has_larger = (place.start, place.end) != (grown.start, grown.end),
+            }
         }
-        if u64::from(grown.end - grown.start) > longest
+        if u64::from(grown.end - grown.start) > first.longest
             || !search.lies_in_a_place(stream, grown.start as usize, grown.end as usize - 1)
         {
             return Some(Linked::Fails);
@@ -250,6 +269,21 @@ impl LinkedClosure {
             self.next.extend(more.map(|(from, to)| (stream, from, to)));
         }
         None
+    }
+
+    /// The largest place with an event that occurs `count` times, if it has an interval with this
+    /// event, in the same iteration of the same loops.
+    fn place_around(
+        &self,
+        search: &Search<'_, '_>,
+        (stream, index): (u32, u32),
+        needed: &Interval,
+        count: u64,
+    ) -> Option<Interval> {
+        let (start, end, _) = search.place_around(stream, index, count)?;
+        let place = self.interval(search, stream, start, end)?;
+        let has_it = place.around == needed.around && start <= needed.start && needed.end <= end;
+        has_it.then_some(place)
     }
 
     /// The smallest interval in which an event occurs so often.

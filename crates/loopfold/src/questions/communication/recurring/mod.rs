@@ -10,10 +10,11 @@
 //! which every process does the same are one pattern. A place is in one family only: that of the
 //! place whose repetitions are most events.
 //!
-//! Most closures follow links between events (`linked`); the general one is computed for at most
+//! Most closures follow links between events (`linked`); the `general` one is computed for at most
 //! 1,024 places. Time: O(written events of the families × depth of loops); memory: 20 bytes for
 //! each written event, and the result.
 
+mod general;
 mod linked;
 
 use super::channels::{ChannelEnds, ChannelTable, Side};
@@ -21,7 +22,8 @@ use super::joint::{JointLoop, Member};
 use super::pattern::{Occurrence, Part};
 use super::processes::Processes;
 use crate::StreamId;
-use crate::questions::patterns::{Holders, Located, LoopCollapsed, LoopInstance, RecurringPlace};
+use crate::questions::patterns::{Holders, LoopCollapsed, LoopInstance, RecurringPlace};
+use general::{Closure, Span};
 use hashbrown::HashMap;
 use linked::{Interval, Linked, LinkedClosure, Links};
 use std::cell::Cell;
@@ -35,8 +37,6 @@ type Stretch = (u64, u64);
 /// How much more of a process than of the first one may be in a family.
 const MOST_TIMES_LONGER: u64 = 8;
 const MOST_LONGER: u64 = 64;
-/// Channels that are followed for one family.
-const MOST_STEPS: usize = 1 << 14;
 /// General closures: those that links do not suffice for, of the largest places.
 const MOST_GENERAL: usize = 1 << 10;
 /// Places that are looked at for one that holds what is needed.
@@ -170,7 +170,7 @@ impl<'p> Search<'p, '_> {
     fn family(&mut self, stream: u32, place: u32, linked: &mut LinkedClosure) -> Option<Found> {
         let (_, _, (_, first)) = self.places[stream as usize].holders.all()[place as usize];
         let Inside::Of(around) = self.joint.inside(stream, first) else { return None };
-        let Family { members, crossing } = self.closure(stream, place, first, around, linked)?;
+        let Family { members, crossing } = self.closure(stream, place, around, linked)?;
         members.iter().for_each(|member| self.use_place(member));
         if members.len() < 2 {
             return None;
@@ -188,7 +188,8 @@ impl<'p> Search<'p, '_> {
     /// The symbols of what is shown that a member has, if its interval is known.
     fn shown_symbols(&self, member: &FamilyMember) -> Option<Range<usize>> {
         let is_shown = self.processes.traces()[member.stream as usize].nest_is_shown();
-        member.interval.filter(|_| is_shown).map(|(start, end)| start as usize..end as usize)
+        let (start, end) = member.bounds;
+        (is_shown && member.is_interval).then_some(start as usize..end as usize)
     }
 
     /// The closure of a place, if it is a family.
@@ -196,23 +197,44 @@ impl<'p> Search<'p, '_> {
         &self,
         stream: u32,
         place: u32,
-        first: Stretch,
         around: Option<usize>,
         linked: &mut LinkedClosure,
     ) -> Option<Family> {
-        let (start, end, (count, _)) = self.places[stream as usize].holders.all()[place as usize];
-        let mut closed = |count: Option<u64>| match linked.close(self, (stream, start, end), count) {
-            Linked::Closed(intervals) => Some(Closed::Linked(intervals)),
+        let fitting = |closed| Some(self.family_of(closed)).filter(|family| self.fits(family, around));
+        let (smallest, has_larger) = self.closed(stream, place, Taking::Events, linked)?;
+        // With places it is no smaller.
+        let larger = match has_larger {
+            true => self.closed(stream, place, Taking::Places, linked).map(|(larger, _)| larger),
+            false => {
+                // As many general closures are computed as if it were not known.
+                if matches!(smallest, Closed::General(_)) {
+                    self.general.set(self.general.get().saturating_sub(1));
+                }
+                None
+            }
+        };
+        larger.and_then(fitting).or_else(|| fitting(smallest))
+    }
+
+    /// The closure of a place, and whether it may be larger where places are taken.
+    fn closed(
+        &self,
+        stream: u32,
+        place: u32,
+        taking: Taking,
+        linked: &mut LinkedClosure,
+    ) -> Option<(Closed, bool)> {
+        let (start, end, (count, stretch)) = self.places[stream as usize].holders.all()[place as usize];
+        match linked.close(self, (stream, start, end), count, taking) {
+            Linked::Closed(intervals) => Some((Closed::Linked(intervals), linked.has_larger())),
             Linked::Fails => None,
             Linked::Unknown => {
                 self.general.set(self.general.get().checked_sub(1)?);
-                Closure::new(self, stream, first, count).close().map(Closed::General)
+                let first = Span { start: stretch.0, end: stretch.1, first: start, last: end - 1 };
+                let (family, has_larger) = Closure::new(self, stream, first, count, taking).close()?;
+                Some((Closed::General(family), has_larger || linked.has_larger()))
             }
-        };
-        let fitting = |closed| Some(self.family_of(closed)).filter(|family| self.fits(family, around));
-        let smallest = closed(None)?;
-        // With places it is no smaller.
-        closed(Some(count)).and_then(fitting).or_else(|| fitting(smallest))
+        }
     }
 
     fn family_of(&self, closed: Closed) -> Family {
@@ -223,29 +245,23 @@ impl<'p> Search<'p, '_> {
                 let member = |(stream, interval): (u32, Interval)| FamilyMember {
                     stream,
                     stretch: interval.stretch(self.nest(stream)),
-                    interval: Some((interval.start, interval.end)),
+                    bounds: (interval.start, interval.end),
+                    is_interval: true,
                 };
                 Family { members: intervals.into_iter().map(member).collect(), crossing: 0 }
             }
         }
     }
 
-    /// Whether a stretch lies in a place of its stream or in a loop, or is one event: what a
-    /// family has that occurs again must occur again itself.
-    fn occurs_again(&self, stream: u32, (start, end): Stretch) -> bool {
-        let nest = self.nest(stream);
-        let indices = nest.index_at(start).zip(nest.index_at(end - 1));
-        indices.is_some_and(|(first, last)| self.lies_in_a_place(stream, first, last))
-    }
-
-    /// The same by indices of the first and the last event.
+    /// Whether a stretch lies in a place of its stream or in a loop, or is one event, by the indices
+    /// of the first and the last event: what a family has that occurs again must occur again
+    /// itself.
     fn lies_in_a_place(&self, stream: u32, first: usize, last: usize) -> bool {
         first == last || self.places[stream as usize].furthest[first] as usize > last
     }
 
     /// The largest place with an event that occurs so often.
-    fn place_around(&self, stream: u32, index: u32, count: Option<u64>) -> Option<(u32, u32, Stretch)> {
-        let count = count?;
+    fn place_around(&self, stream: u32, index: u32, count: u64) -> Option<(u32, u32, Stretch)> {
         let places = &self.places[stream as usize];
         let mut holding = places.holders.of(index as usize).iter().rev().take(MOST_SEEN);
         let fitting = holding.find(|&&place| places.counts[place as usize] == count)?;
@@ -262,15 +278,8 @@ impl<'p> Search<'p, '_> {
 
     /// A place that is a part of a family begins no other one.
     fn use_place(&mut self, member: &FamilyMember) {
-        let (nest, (start, end)) = (self.nest(member.stream), member.stretch);
-        let Some(bounds) = member.interval.or_else(|| {
-            let last = end.checked_sub(1).and_then(|last| nest.index_at(last))?;
-            Some((nest.index_at(start)? as u32, last as u32 + 1))
-        }) else {
-            return;
-        };
         let places = &mut self.places[member.stream as usize];
-        if let Some(&place) = places.by_bounds.get(&bounds) {
+        if let Some(&place) = places.by_bounds.get(&member.bounds) {
             places.is_used[place as usize] = true;
         }
     }
@@ -305,11 +314,9 @@ impl<'p> Search<'p, '_> {
 
     /// The innermost loop with a stretch in its first iteration, inside of a joint iteration.
     fn loop_around(&self, member: &FamilyMember, around: Option<usize>) -> Option<usize> {
-        let &FamilyMember { stream, stretch: (start, end), interval } = member;
+        let &FamilyMember { stream, stretch: (start, end), bounds: (first, _), .. } = member;
         let nest = self.nest(stream);
-        if interval.is_some_and(|(first, _)| nest.around(first as usize).next().is_none()) {
-            return None;
-        }
+        nest.around(first as usize).next()?;
         let located = nest.locate(start)?;
         let holds = |instance: &&LoopInstance| {
             let body = nest.body_events(instance.found);
@@ -354,7 +361,7 @@ impl<'p> JointStretches<'p> {
         let mut outermost: Vec<Vec<LoopStretch>> = (0..streams).map(|_| Vec::new()).collect();
         let mut inside: HashMap<(u32, usize), Vec<LoopStretch>> = HashMap::new();
         for (index, found) in joint.iter().enumerate() {
-            for &Member { stream, start, body } in &found.members {
+            for &Member { stream, start, body, .. } in &found.members {
                 let (first_end, end) = (start + body, start + body * found.times);
                 let stretches = match found.within {
                     None => &mut outermost[stream as usize],
@@ -429,161 +436,24 @@ struct Family {
 struct FamilyMember {
     stream: u32,
     stretch: Stretch,
-    /// The same by indices of the nest, if it is in one iteration of the loops around it and cuts
-    /// through none.
-    interval: Option<(u32, u32)>,
+    /// The index of the first event, and the one behind that of the last.
+    bounds: (u32, u32),
+    /// Whether it is what is written between these: it is in one iteration of the loops around it
+    /// and cuts through none.
+    is_interval: bool,
+}
+
+/// What is taken of a process that is added to a family.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taking {
+    /// The events that are needed.
+    Events,
+    /// A place with these, if one occurs as often as the first.
+    Places,
 }
 
 /// A closure, before it is known whether it is a family.
 enum Closed {
     Linked(Vec<(u32, Interval)>),
     General(Family),
-}
-
-/// A family while it grows.
-struct Closure<'s, 'p> {
-    search: &'s Search<'p, 'p>,
-    stretches: BTreeMap<u32, Stretch>,
-    /// Stretches whose messages are to be followed.
-    next: Vec<(u32, Stretch)>,
-    /// How often the first place occurs, if places that occur as often are taken.
-    count: Option<u64>,
-    longest: u64,
-    steps: usize,
-}
-
-impl<'s, 'p> Closure<'s, 'p> {
-    fn new(search: &'s Search<'p, 'p>, stream: u32, first: Stretch, count: Option<u64>) -> Self {
-        Self {
-            search,
-            stretches: BTreeMap::from([(stream, first)]),
-            next: vec![(stream, first)],
-            count,
-            longest: (first.1 - first.0).saturating_mul(MOST_TIMES_LONGER).saturating_add(MOST_LONGER),
-            steps: MOST_STEPS,
-        }
-    }
-
-    /// Returns `None` if it gets too large, or has a stretch that does not occur again.
-    fn close(mut self) -> Option<Family> {
-        while let Some((stream, stretch)) = self.next.pop() {
-            self.follow(stream, stretch)?;
-        }
-        let uncompleted = |(&stream, &stretch)| self.uncompleted(stream, stretch);
-        let crossing = match self.search.is_complete {
-            true => 0,
-            false => self.stretches.iter().map(uncompleted).sum::<u64>() + self.open_in_pools(),
-        };
-        let member = |(stream, stretch)| FamilyMember { stream, stretch, interval: None };
-        Some(Family { members: self.stretches.into_iter().map(member).collect(), crossing })
-    }
-
-    /// The ends of channels in a stretch, and the numbers of their messages.
-    fn ends(&self, stream: u32, (start, end): Stretch) -> Vec<(u32, Stretch)> {
-        let trace = &self.search.processes.traces()[stream as usize];
-        let nest = trace.nest();
-        let of_stream = &self.search.table.streams[stream as usize];
-        let of_index = |index: usize| of_stream.of_kind(trace.kind(index)).iter().copied();
-        let mut numbers: Vec<u32> = match nest.flat_range(start, end) {
-            Some(range) => range.flat_map(of_index).collect(),
-            None => nest.indices(&nest.pieces(start, end)).flat_map(of_index).collect(),
-        };
-        numbers.sort_unstable();
-        numbers.dedup();
-        let (first, behind) = (nest.locate(start), nest.locate(end));
-        let before = |number: u32, at: &Option<Located>| {
-            let of_end = self.search.table.end(stream, number);
-            at.as_ref().map_or(of_end.total, |located| of_end.before(nest, located))
-        };
-        numbers
-            .into_iter()
-            .map(|number| (number, (before(number, &first), before(number, &behind))))
-            .collect()
-    }
-
-    /// Adds the other ends of what a stretch has.
-    fn follow(&mut self, stream: u32, stretch: Stretch) -> Option<()> {
-        let search = self.search;
-        for (number, (first, behind)) in self.ends(stream, stretch) {
-            self.steps = self.steps.checked_sub(1)?;
-            let end = search.table.end(stream, number);
-            let channel = search.table.channel(end);
-            for &(side, other, number) in &channel.ends {
-                if side == end.side && (side != Side::Member || other == stream) {
-                    continue;
-                }
-                let there = search.table.end(other, number);
-                // What is received from anyone is followed from nowhere.
-                if !channel.is_ordered() || there.total <= first {
-                    continue;
-                }
-                let nest = search.nest(other);
-                let last = behind.min(there.total) - 1;
-                let from = there.position(nest, first)?;
-                let to = if last == first { from } else { there.position(nest, last)? };
-                self.add(other, (from, to + 1))?;
-            }
-        }
-        Some(())
-    }
-
-    fn add(&mut self, stream: u32, hull: Stretch) -> Option<()> {
-        let known = self.stretches.get(&stream).copied();
-        let grown = match known {
-            Some((start, end)) if start <= hull.0 && hull.1 <= end => return Some(()),
-            Some((start, end)) => (start.min(hull.0), end.max(hull.1)),
-            None => self.place_around(stream, hull).unwrap_or(hull),
-        };
-        if grown.1 - grown.0 > self.longest || !self.search.occurs_again(stream, grown) {
-            return None;
-        }
-        self.stretches.insert(stream, grown);
-        match known {
-            None => self.next.push((stream, grown)),
-            Some((start, end)) => {
-                let more = [(grown.0, start), (end, grown.1)];
-                self.next.extend(more.into_iter().filter(|(from, to)| from < to).map(|more| (stream, more)));
-            }
-        }
-        Some(())
-    }
-
-    /// The largest place around a stretch that occurs as often as the first place.
-    fn place_around(&self, stream: u32, hull: Stretch) -> Option<Stretch> {
-        let index = self.search.nest(stream).index_at(hull.0)?;
-        let (_, _, stretch) = self.search.place_around(stream, index as u32, self.count)?;
-        (stretch.0 <= hull.0 && hull.1 <= stretch.1).then_some(stretch)
-    }
-
-    /// Messages that are received from anyone of which one end must be elsewhere: there are more
-    /// of the other.
-    fn open_in_pools(&self) -> u64 {
-        let mut sent_less_received: HashMap<u32, i64> = HashMap::new();
-        for (&stream, &stretch) in &self.stretches {
-            for (number, (first, behind)) in self.ends(stream, stretch) {
-                let end = self.search.table.end(stream, number);
-                if !self.search.table.channel(end).is_ordered() {
-                    let count = i64::try_from(behind - first).unwrap_or(i64::MAX);
-                    let open = sent_less_received.entry(end.channel).or_default();
-                    *open = open.saturating_add(if end.side == Side::Send { count } else { -count });
-                }
-            }
-        }
-        sent_less_received.values().map(|open| open.unsigned_abs()).sum()
-    }
-
-    /// Messages of a stretch whose other end does not exist.
-    fn uncompleted(&self, stream: u32, stretch: Stretch) -> u64 {
-        let table = self.search.table;
-        let missing = |(number, (first, behind)): (u32, Stretch)| {
-            let end = table.end(stream, number);
-            let channel = table.channel(end);
-            if !channel.is_ordered() || end.side == Side::Member {
-                return 0;
-            }
-            let there = channel.other(end.side).map_or(0, |(other, number)| table.end(other, number).total);
-            behind.saturating_sub(first.max(there))
-        };
-        self.ends(stream, stretch).into_iter().map(missing).sum()
-    }
 }
