@@ -179,7 +179,7 @@ impl<'s, 'p> Closure<'s, 'p> {
             None => self.added(stream, needed),
         };
         if grown.end - grown.start > self.longest
-            || !self.search.lies_in_a_place(stream, grown.first as usize, grown.last as usize)
+            || !self.search.links.lies_in_a_place(stream, grown.first, grown.last)
         {
             return None;
         }

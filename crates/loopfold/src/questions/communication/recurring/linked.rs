@@ -9,8 +9,12 @@
 //! made once. Where a link does not exist, or two ends occur differently often, the general
 //! closure has to be computed.
 //!
-//! Building takes O(written ends of messages), memory is 8 bytes for each and 8 for each event;
+//! Building takes O(written ends of messages), memory is 8 bytes for each and 16 for each event;
 //! a closure takes O(its written messages).
+//!
+//! Many closures fail: links of two events lead to events of one process that lie in no place
+//! together. Once no general closure is computed any more, so that failing is all that there is to
+//! know, the shortest such intervals are found for all events, and what has one is not begun.
 
 use super::{MOST_LONGER, MOST_TIMES_LONGER, Search, Stretch, Taking};
 use crate::questions::communication::channels::{ChannelTable, End, Side};
@@ -23,23 +27,38 @@ pub(super) struct Links {
 }
 
 struct StreamLinks {
-    /// Where the links of each event begin, and where those of the last end.
-    starts: Vec<u32>,
+    /// One more than there are events.
+    events: Vec<LinkedEvent>,
     /// Streams, and indices of events there.
     links: Vec<(u32, u32)>,
-    /// The innermost loop around each event, or [`NO_LOOP`].
-    loops: Vec<u32>,
+}
+
+/// What closures need to know of an event: side by side, as it is looked at together.
+#[derive(Clone, Copy)]
+struct LinkedEvent {
+    /// Where its links begin.
+    links: u32,
+    /// The innermost loop around it, or [`NO_LOOP`].
+    around: u32,
+    /// The end of the place or loop that goes furthest, of those that begin with it or before.
+    furthest: u32,
+    /// The least end of an interval from here on or from a later event that no closure can have.
+    impossible: u32,
 }
 
 /// The other end is not a first occurrence, does not exist, or is one of several.
 const FAR: (u32, u32) = (u32::MAX, 0);
 const NO_LOOP: u32 = u32::MAX;
+/// Earlier events that an event is compared with, of those linked with the same stream.
+const LAST_LINKED: usize = 4;
 
 impl Links {
-    pub(super) fn of(processes: &Processes<'_>, table: &ChannelTable) -> Self {
-        let mut streams: Vec<StreamLinks> =
-            (0..processes.traces().len()).map(|stream| StreamLinks::new(processes, table, stream)).collect();
-        let mut next: Vec<Vec<u32>> = streams.iter().map(|stream| stream.starts.clone()).collect();
+    /// `furthest` for each event of each stream is the end of the place or loop that goes furthest.
+    pub(super) fn of(processes: &Processes<'_>, table: &ChannelTable, furthest: Vec<Vec<u32>>) -> Self {
+        let of_stream = |(stream, furthest)| StreamLinks::new(processes, table, stream, furthest);
+        let mut streams: Vec<StreamLinks> = furthest.into_iter().enumerate().map(of_stream).collect();
+        let begins = |stream: &StreamLinks| stream.events.iter().map(|event| event.links).collect();
+        let mut next: Vec<Vec<u32>> = streams.iter().map(begins).collect();
         let mut link = |stream: u32, index: u32, other: (u32, u32)| {
             let slot = &mut next[stream as usize][index as usize];
             streams[stream as usize].links[*slot as usize] = other;
@@ -60,28 +79,87 @@ impl Links {
     }
 
     fn of_event(&self, stream: u32, index: u32) -> &[(u32, u32)] {
-        let StreamLinks { starts, links, .. } = &self.streams[stream as usize];
-        &links[starts[index as usize] as usize..starts[index as usize + 1] as usize]
+        let StreamLinks { events, links } = &self.streams[stream as usize];
+        &links[events[index as usize].links as usize..events[index as usize + 1].links as usize]
+    }
+
+    fn event(&self, stream: u32, index: u32) -> &LinkedEvent {
+        &self.streams[stream as usize].events[index as usize]
+    }
+
+    /// Whether a stretch lies in a place of its stream or in a loop, or is one event, by its first
+    /// and its last event: what a family has that occurs again must occur again itself.
+    pub(super) fn lies_in_a_place(&self, stream: u32, first: u32, last: u32) -> bool {
+        first == last || self.event(stream, first).furthest > last
+    }
+
+    /// Whether an interval is known to be in no closure: it has an event without a link, or two
+    /// events whose other ends are too far from each other. All that is larger is in none either.
+    pub(super) fn is_impossible(&self, stream: u32, start: u32, end: u32) -> bool {
+        self.event(stream, start).impossible <= end
+    }
+
+    /// Finds the intervals that are in no closure by links, as far as that follows from two events.
+    pub(super) fn find_impossible(&mut self) {
+        // Again, as those of one stream make more of them in others.
+        for stream in (0..self.streams.len() as u32).cycle().take(2 * self.streams.len()) {
+            let least = self.impossible_from(stream);
+            let events = &mut self.streams[stream as usize].events;
+            let mut so_far = u32::MAX;
+            for (event, least) in events.iter_mut().zip(least).rev() {
+                so_far = so_far.min(least);
+                event.impossible = so_far;
+            }
+        }
+    }
+
+    /// For each event the least end of an interval that begins with it and is in no closure.
+    fn impossible_from(&self, stream: u32) -> Vec<u32> {
+        let events = self.streams[stream as usize].events.len();
+        let mut least = vec![u32::MAX; events];
+        // For each other stream the last events that are linked with it, and with which.
+        let mut last = vec![[(u32::MAX, 0); LAST_LINKED]; self.streams.len()];
+        for index in 0..events as u32 - 1 {
+            for &link in self.of_event(stream, index) {
+                if link == FAR {
+                    least[index as usize] = index + 1;
+                    continue;
+                }
+                let (other, there) = link;
+                let known = &mut last[other as usize];
+                let too_far = |&&(event, linked): &&(u32, u32)| {
+                    let (first, last) = (there.min(linked), there.max(linked));
+                    event != u32::MAX
+                        && (!self.lies_in_a_place(other, first, last)
+                            || self.is_impossible(other, first, last + 1))
+                };
+                if let Some(&(event, _)) = known.iter().find(too_far) {
+                    least[event as usize] = least[event as usize].min(index + 1);
+                }
+                known.rotate_right(1);
+                known[0] = (index, there);
+            }
+        }
+        least
     }
 }
 
 impl StreamLinks {
-    fn new(processes: &Processes<'_>, table: &ChannelTable, stream: usize) -> Self {
+    fn new(processes: &Processes<'_>, table: &ChannelTable, stream: usize, furthest: Vec<u32>) -> Self {
         let trace = &processes.traces()[stream];
-        let nest = trace.nest();
-        let mut starts = Vec::with_capacity(nest.symbols().len() + 1);
-        let mut count = 0;
-        starts.push(0);
-        for index in 0..nest.symbols().len() {
-            count += table.streams[stream].of_kind(trace.kind(index)).len() as u32;
-            starts.push(count);
+        let mut events = Vec::with_capacity(furthest.len() + 1);
+        let mut links = 0;
+        for (index, furthest) in furthest.into_iter().enumerate() {
+            events.push(LinkedEvent { links, around: NO_LOOP, furthest, impossible: u32::MAX });
+            links += table.streams[stream].of_kind(trace.kind(index)).len() as u32;
         }
-        let mut loops = vec![NO_LOOP; nest.symbols().len()];
+        events.push(LinkedEvent { links, around: NO_LOOP, furthest: 0, impossible: u32::MAX });
         // Inner loops come behind those around them.
-        for (found, number) in nest.loops().iter().zip(0..) {
-            loops[found.start as usize..found.end as usize].fill(number);
+        for (found, number) in trace.nest().loops().iter().zip(0..) {
+            let inside = &mut events[found.start as usize..found.end as usize];
+            inside.iter_mut().for_each(|event| event.around = number);
         }
-        Self { starts, links: vec![FAR; count as usize], loops }
+        Self { events, links: vec![FAR; links as usize] }
     }
 }
 
@@ -200,7 +278,7 @@ impl LinkedClosure {
 
     /// How often an event of an interval occurs in it.
     fn times(&self, search: &Search<'_, '_>, stream: u32, index: u32) -> u64 {
-        let found = search.links.streams[stream as usize].loops[index as usize];
+        let found = search.links.event(stream, index).around;
         let Interval { around, times, .. } = self.intervals[stream as usize];
         if found == around { 1 } else { times_of(search.nest(stream), found) / times }
     }
@@ -208,9 +286,8 @@ impl LinkedClosure {
     /// The interval of a place. Returns `None` if it cuts through a loop.
     fn interval(&self, search: &Search<'_, '_>, stream: u32, start: u32, end: u32) -> Option<Interval> {
         let nest = search.nest(stream);
-        let loops = &search.links.streams[stream as usize].loops;
         let around = |index: u32| {
-            let mut around = loops[index as usize];
+            let mut around = search.links.event(stream, index).around;
             let mut whole = None;
             // Up to the first loop that holds all of it.
             while let Some(found) = nest.loops().get(around as usize)
@@ -255,7 +332,8 @@ impl LinkedClosure {
             }
         }
         if u64::from(grown.end - grown.start) > first.longest
-            || !search.lies_in_a_place(stream, grown.start as usize, grown.end as usize - 1)
+            || !search.links.lies_in_a_place(stream, grown.start, grown.end - 1)
+            || search.links.is_impossible(stream, grown.start, grown.end)
         {
             return Some(Linked::Fails);
         }
@@ -294,7 +372,7 @@ impl LinkedClosure {
         times: u64,
     ) -> Option<Interval> {
         let nest = search.nest(stream);
-        let mut around = search.links.streams[stream as usize].loops[index as usize];
+        let mut around = search.links.event(stream, index).around;
         let all = times_of(nest, around);
         let (mut start, mut end) = (index, index + 1);
         while let Some(found) = nest.loops().get(around as usize)

@@ -39,6 +39,8 @@ const MOST_TIMES_LONGER: u64 = 8;
 const MOST_LONGER: u64 = 64;
 /// General closures: those that links do not suffice for, of the largest places.
 const MOST_GENERAL: usize = 1 << 10;
+/// Events of a place that a family begins with.
+const FEWEST: u32 = 2;
 /// Places that are looked at for one that holds what is needed.
 const MOST_SEEN: usize = 16;
 
@@ -52,21 +54,31 @@ pub(super) fn recurring(
     joint: &[JointLoop],
     places: &[Vec<RecurringPlace>],
 ) -> Vec<Found> {
+    let places: Vec<Places> =
+        places.iter().enumerate().map(|(stream, all)| Places::of(processes, stream, all)).collect();
+    let furthest = |(stream, places): (usize, &Places)| furthest(processes.nest(stream as u32), places);
+    let furthest = places.iter().enumerate().map(furthest).collect();
     let mut search = Search {
         processes,
         table,
-        links: Links::of(processes, table),
+        links: Links::of(processes, table, furthest),
         general: Cell::new(MOST_GENERAL),
         is_complete: table.channels.iter().all(|channel| is_complete(table, channel)),
-        joint: JointStretches::of(processes.traces().len(), joint),
-        places: places.iter().enumerate().map(|(stream, all)| Places::of(processes, stream, all)).collect(),
+        joint: JointStretches::of(processes, joint),
+        places,
     };
     let mut found = Vec::new();
     let mut linked = LinkedClosure::new(processes.traces().len());
+    let mut knows_impossible = false;
     for (stream, place) in search.seeds() {
-        if !search.places[stream as usize].is_used[place as usize] {
-            found.extend(search.family(stream, place, &mut linked));
+        if search.places[stream as usize].is_used[place as usize] {
+            continue;
         }
+        if search.general.get() == 0 && !knows_impossible {
+            search.links.find_impossible();
+            knows_impossible = true;
+        }
+        found.extend(search.family(stream, place, &mut linked));
     }
     found
 }
@@ -82,13 +94,11 @@ fn is_complete(table: &ChannelTable, channel: &ChannelEnds) -> bool {
 struct Places {
     /// By indices of the nest, the shortest first: how often each occurs, and its positions.
     holders: Holders<(u64, Stretch)>,
-    /// How often each occurs, once more: that is looked at far more often than the rest.
-    counts: Vec<u64>,
+    /// For what holds the events, one after the other, how often it occurs, without the higher
+    /// bits: that is looked at far more often than the rest.
+    counts: Vec<u16>,
     is_used: Vec<bool>,
     by_bounds: HashMap<(u32, u32), u32, foldhash::fast::RandomState>,
-    /// For each event of the nest the end of what goes furthest: of a place or a loop that begins
-    /// there or before.
-    furthest: Vec<u32>,
 }
 
 impl Places {
@@ -109,17 +119,19 @@ impl Places {
         sorted.sort_unstable_by_key(|&(start, end, (count, _))| (end - start, start, Reverse(count)));
         sorted.dedup_by_key(|&mut (start, end, _)| (start, end));
         let holders = Holders::new(nest.symbols().len(), sorted);
-        let bounds = holders.all().iter().map(|&(start, end, _)| (start, end));
-        let by_bounds = bounds.zip(0..).collect();
-        let furthest = furthest(nest, &holders);
-        let counts = holders.all().iter().map(|&(_, _, (count, _))| count).collect();
-        Self { counts, is_used: vec![false; holders.all().len()], by_bounds, holders, furthest }
+        let bounds = (0..).zip(holders.all()).map(|(place, &(start, end, _))| ((start, end), place));
+        let by_bounds = bounds.filter(|&((start, end), _)| end >= start + FEWEST).collect();
+        let count = |&place: &u32| holders.all()[place as usize].2.0 as u16;
+        let counts = holders.holding().iter().map(count).collect();
+        Self { counts, is_used: vec![false; holders.all().len()], by_bounds, holders }
     }
 }
 
-fn furthest<T>(nest: &LoopCollapsed, holders: &Holders<T>) -> Vec<u32> {
+/// For each event of a nest the end of what goes furthest: of a place or a loop that begins there or
+/// before.
+fn furthest(nest: &LoopCollapsed, places: &Places) -> Vec<u32> {
     let mut furthest = vec![0; nest.symbols().len()];
-    let places = holders.all().iter().map(|&(start, end, _)| (start, end));
+    let places = places.holders.all().iter().map(|&(start, end, _)| (start, end));
     for (start, end) in places.chain(nest.loops().iter().map(|found| (found.start, found.end))) {
         let known = &mut furthest[start as usize];
         *known = end.max(*known);
@@ -156,7 +168,7 @@ impl<'p> Search<'p, '_> {
         for (stream, places) in self.places.iter().enumerate() {
             let rank = self.processes.communicators.rank(stream);
             for (place, &(start, end, _)) in (0..).zip(places.holders.all()) {
-                if end - start >= 2 {
+                if end - start >= FEWEST {
                     let times = self.nest(stream as u32).times(start as usize, end as usize);
                     seeds.push((times.saturating_mul((end - start).into()), rank, stream as u32, place));
                 }
@@ -168,9 +180,11 @@ impl<'p> Search<'p, '_> {
 
     /// The occurrence that has a place, if its closure is one.
     fn family(&mut self, stream: u32, place: u32, linked: &mut LinkedClosure) -> Option<Found> {
-        let (_, _, (_, first)) = self.places[stream as usize].holders.all()[place as usize];
-        let Inside::Of(around) = self.joint.inside(stream, first) else { return None };
-        let Family { members, crossing } = self.closure(stream, place, around, linked)?;
+        let (start, end, _) = self.places[stream as usize].holders.all()[place as usize];
+        if self.links.is_impossible(stream, start, end) {
+            return None;
+        }
+        let (Family { members, crossing }, around) = self.closure(stream, place, linked)?;
         members.iter().for_each(|member| self.use_place(member));
         if members.len() < 2 {
             return None;
@@ -192,16 +206,20 @@ impl<'p> Search<'p, '_> {
         (is_shown && member.is_interval).then_some(start as usize..end as usize)
     }
 
-    /// The closure of a place, if it is a family.
+    /// The closure of a place, if it is a family, and the joint loop in whose iteration it is.
     fn closure(
         &self,
         stream: u32,
         place: u32,
-        around: Option<usize>,
         linked: &mut LinkedClosure,
-    ) -> Option<Family> {
-        let fitting = |closed| Some(self.family_of(closed)).filter(|family| self.fits(family, around));
+    ) -> Option<(Family, Option<usize>)> {
+        // As long as general closures are computed, only for places that can be in a family.
+        let known = match self.general.get() {
+            0 => None,
+            _ => Some(self.around_place(stream, place)?),
+        };
         let (smallest, has_larger) = self.closed(stream, place, Taking::Events, linked)?;
+        let around = known.or_else(|| self.around_place(stream, place))?;
         // With places it is no smaller.
         let larger = match has_larger {
             true => self.closed(stream, place, Taking::Places, linked).map(|(larger, _)| larger),
@@ -213,7 +231,40 @@ impl<'p> Search<'p, '_> {
                 None
             }
         };
-        larger.and_then(fitting).or_else(|| fitting(smallest))
+        let larger = larger.and_then(|larger| self.fitting(larger, around));
+        let family = larger.or_else(|| self.fitting(smallest, around))?;
+        Some((family, around))
+    }
+
+    /// The joint loop in whose iteration a place is, if any. Returns `None` if it cuts through one.
+    fn around_place(&self, stream: u32, place: u32) -> Option<Option<usize>> {
+        let (start, end, (_, stretch)) = self.places[stream as usize].holders.all()[place as usize];
+        match self.joint.touches(stream, start, end) {
+            false => Some(None),
+            true => self.joint.inside(stream, stretch).of(),
+        }
+    }
+
+    /// The family of a closure, if it lies in the same joint iteration, and cuts through nothing.
+    fn fitting(&self, closed: Closed, around: Option<usize>) -> Option<Family> {
+        let fits = |stream, stretch| self.joint.inside(stream, stretch).of() == Some(around);
+        let family = match closed {
+            Closed::General(family) => family,
+            Closed::Linked(intervals) => {
+                // Where no joint loop is, it cuts through none and is in none.
+                let fits = |&(stream, interval): &(u32, Interval)| match self.joint.touches(
+                    stream,
+                    interval.start,
+                    interval.end,
+                ) {
+                    true => fits(stream, interval.stretch(self.nest(stream))),
+                    false => around.is_none(),
+                };
+                return intervals.iter().all(fits).then(|| self.family_of(intervals));
+            }
+        };
+        let fits = |member: &FamilyMember| fits(member.stream, member.stretch);
+        family.members.iter().all(fits).then_some(family)
     }
 
     /// The closure of a place, and whether it may be larger where places are taken.
@@ -237,47 +288,36 @@ impl<'p> Search<'p, '_> {
         }
     }
 
-    fn family_of(&self, closed: Closed) -> Family {
-        match closed {
-            Closed::General(family) => family,
-            Closed::Linked(mut intervals) => {
-                intervals.sort_unstable_by_key(|&(stream, _)| stream);
-                let member = |(stream, interval): (u32, Interval)| FamilyMember {
-                    stream,
-                    stretch: interval.stretch(self.nest(stream)),
-                    bounds: (interval.start, interval.end),
-                    is_interval: true,
-                };
-                Family { members: intervals.into_iter().map(member).collect(), crossing: 0 }
-            }
-        }
-    }
-
-    /// Whether a stretch lies in a place of its stream or in a loop, or is one event, by the indices
-    /// of the first and the last event: what a family has that occurs again must occur again
-    /// itself.
-    fn lies_in_a_place(&self, stream: u32, first: usize, last: usize) -> bool {
-        first == last || self.places[stream as usize].furthest[first] as usize > last
+    fn family_of(&self, mut intervals: Vec<(u32, Interval)>) -> Family {
+        intervals.sort_unstable_by_key(|&(stream, _)| stream);
+        let member = |(stream, interval): (u32, Interval)| FamilyMember {
+            stream,
+            stretch: interval.stretch(self.nest(stream)),
+            bounds: (interval.start, interval.end),
+            is_interval: true,
+        };
+        Family { members: intervals.into_iter().map(member).collect(), crossing: 0 }
     }
 
     /// The largest place with an event that occurs so often.
     fn place_around(&self, stream: u32, index: u32, count: u64) -> Option<(u32, u32, Stretch)> {
         let places = &self.places[stream as usize];
-        let mut holding = places.holders.of(index as usize).iter().rev().take(MOST_SEEN);
-        let fitting = holding.find(|&&place| places.counts[place as usize] == count)?;
-        let (start, end, (_, stretch)) = places.holders.all()[*fitting as usize];
-        Some((start, end, stretch))
-    }
-
-    /// Whether a family lies in the same joint iteration, and cuts through nothing.
-    fn fits(&self, family: &Family, around: Option<usize>) -> bool {
-        family.members.iter().all(|&FamilyMember { stream, stretch, .. }| {
-            matches!(self.joint.inside(stream, stretch), Inside::Of(inside) if inside == around)
+        let range = places.holders.range_of(index as usize);
+        let seen = range.start.max(range.end.saturating_sub(MOST_SEEN))..range.end;
+        let mut similar = seen.rev().filter(|&at| places.counts[at] == count as u16);
+        similar.find_map(|at| {
+            let place = places.holders.holding()[at];
+            let (start, end, (known, stretch)) = places.holders.all()[place as usize];
+            (known == count).then_some((start, end, stretch))
         })
     }
 
     /// A place that is a part of a family begins no other one.
     fn use_place(&mut self, member: &FamilyMember) {
+        let (start, end) = member.bounds;
+        if end < start + FEWEST {
+            return;
+        }
         let places = &mut self.places[member.stream as usize];
         if let Some(&place) = places.by_bounds.get(&member.bounds) {
             places.is_used[place as usize] = true;
@@ -336,6 +376,8 @@ struct JointStretches<'p> {
     outermost: Vec<Vec<LoopStretch>>,
     /// Those in another one, by the stream and that one.
     inside: HashMap<(u32, usize), Vec<LoopStretch>>,
+    /// For each stream the events, by their indices, that joint loops may have: 64 each.
+    touched: Vec<Vec<u64>>,
 }
 
 /// All iterations of a joint loop in a stream. They do not overlap, and come in their order.
@@ -356,15 +398,32 @@ enum Inside {
     Cuts,
 }
 
+impl Inside {
+    /// The joint loop, if it cuts through none.
+    fn of(self) -> Option<Option<usize>> {
+        match self {
+            Self::Of(around) => Some(around),
+            Self::Cuts => None,
+        }
+    }
+}
+
 impl<'p> JointStretches<'p> {
-    fn of(streams: usize, joint: &'p [JointLoop]) -> Self {
-        let mut outermost: Vec<Vec<LoopStretch>> = (0..streams).map(|_| Vec::new()).collect();
+    fn of(processes: &Processes<'_>, joint: &'p [JointLoop]) -> Self {
+        let nests = || (0..processes.traces().len()).map(|stream| processes.nest(stream as u32));
+        let mut touched: Vec<Vec<u64>> =
+            nests().map(|nest| vec![0; nest.symbols().len().div_ceil(64)]).collect();
+        let mut outermost: Vec<Vec<LoopStretch>> = nests().map(|_| Vec::new()).collect();
         let mut inside: HashMap<(u32, usize), Vec<LoopStretch>> = HashMap::new();
         for (index, found) in joint.iter().enumerate() {
-            for &Member { stream, start, body, .. } in &found.members {
+            for &Member { stream, start, body, found: as_written } in &found.members {
                 let (first_end, end) = (start + body, start + body * found.times);
                 let stretches = match found.within {
-                    None => &mut outermost[stream as usize],
+                    None => {
+                        let events = touched_events(processes.nest(stream), (start, end), as_written);
+                        events.for_each(|event| touched[stream as usize][event / 64] |= 1 << (event % 64));
+                        &mut outermost[stream as usize]
+                    }
                     Some(around) => inside.entry((stream, around)).or_default(),
                 };
                 stretches.push(LoopStretch { start, end, first_end, index });
@@ -373,7 +432,13 @@ impl<'p> JointStretches<'p> {
         for stretches in outermost.iter_mut().chain(inside.values_mut()) {
             stretches.sort_unstable_by_key(|stretch| stretch.start);
         }
-        Self { joint, outermost, inside }
+        Self { joint, outermost, inside, touched }
+    }
+
+    /// Whether joint loops may have events of an interval.
+    fn touches(&self, stream: u32, start: u32, end: u32) -> bool {
+        let touched = &self.touched[stream as usize];
+        (start..end).any(|event| touched[event as usize / 64] >> (event % 64) & 1 != 0)
     }
 
     /// The joint loops of a stream in one iteration of another, or in none.
@@ -420,6 +485,20 @@ impl<'p> JointStretches<'p> {
             return Inside::Of(around);
         }
     }
+}
+
+/// The events of a nest that a joint loop in no other may have in all of its iterations: all of the
+/// outermost loops around them. `found` is the loop that it is a part of, if that is known.
+fn touched_events(nest: &LoopCollapsed, (start, end): Stretch, found: Option<u32>) -> Range<usize> {
+    if let Some(found) = found.filter(|&found| nest.outer(found as usize).is_none()) {
+        let found = nest.loops()[found as usize];
+        return found.start as usize..found.end as usize;
+    }
+    let outermost = |index: usize| nest.around(index).last().map(|around| nest.loops()[around]);
+    let (first, last) = (nest.index_at(start).unwrap_or(0), nest.index_at(end - 1).unwrap_or(0));
+    let from = outermost(first).map_or(first, |around| around.start as usize);
+    let to = outermost(last).map_or(last + 1, |around| around.end as usize);
+    from..to
 }
 
 /// Stretches of several processes with both ends of all messages.
