@@ -221,6 +221,33 @@ impl End {
         (inside > 0).then(|| (self.before[from], self.before[from] + inside))
     }
 
+    /// The same where loops may be between, but both events are at the borders of all loops that
+    /// begin or end between them.
+    pub(super) fn numbers_between(&self, first: u32, last: u32) -> (u64, u64) {
+        let number = |slot: usize| self.before.get(slot).copied().unwrap_or(self.total);
+        let from = self.at.partition_point(|&index| index < first);
+        (number(from), number(from + self.at[from..].partition_point(|&index| index <= last)))
+    }
+
+    /// The first and the last message of some, as [`Self::event`]. Returns `None` if there are
+    /// fewer.
+    pub(super) fn first_and_last(
+        &self,
+        nest: &LoopCollapsed,
+        first: u64,
+        last: u64,
+    ) -> Option<[(u64, u32); 2]> {
+        let slot = self.before.partition_point(|&before| before < first);
+        let at = |slot: usize| (nest.position(self.at[slot] as usize), self.at[slot]);
+        if self.before.get(slot) != Some(&first) {
+            return Some([self.event(nest, first)?, self.event(nest, last)?]);
+        }
+        // Without loops between, the last one is as many slots further as there are messages.
+        let last_slot = usize::try_from(last - first).ok().and_then(|more| slot.checked_add(more));
+        let last_slot = last_slot.filter(|&slot| self.before.get(slot) == Some(&last));
+        Some([at(slot), last_slot.map_or_else(|| self.event(nest, last), |slot| Some(at(slot)))?])
+    }
+
     /// The position of the n-th message. Returns `None` if there are fewer.
     pub(super) fn position(&self, nest: &LoopCollapsed, nth: u64) -> Option<u64> {
         self.event(nest, nth).map(|(position, _)| position)

@@ -293,11 +293,7 @@ impl<'p, 'a> Aligning<'p, 'a> {
     fn first_empty_cut(&self, mut cut: Vec<u64>, ends: &[u64]) -> Option<Vec<u64>> {
         let channels: Vec<ChannelGroup<'_, '_>> = self.channels().collect();
         let mut moves = MOST_MOVES + 16 * channels.len();
-        let mut by_member: Vec<(usize, usize)> = Vec::with_capacity(self.ends.len());
-        for (channel, ends) in channels.iter().enumerate() {
-            by_member.extend(ends.iter().map(|end| (end.member, channel)));
-        }
-        by_member.sort_unstable();
+        let of_members = MemberChannels::new(self.members.len(), &channels);
         let mut waiting = Waiting::all(channels.len());
         while let Some(channel) = waiting.pop_first() {
             let counts = channels[channel].iter().map(|end| self.before(end, &cut));
@@ -313,9 +309,7 @@ impl<'p, 'a> Aligning<'p, 'a> {
                     return None;
                 }
                 cut[member] = moved;
-                let first = by_member.partition_point(|&(before, _)| before < member);
-                let of_member = by_member[first..].iter().take_while(|&&(same, _)| same == member);
-                of_member.for_each(|&(_, channel)| waiting.insert(channel));
+                of_members.get(member).iter().for_each(|&channel| waiting.insert(channel as usize));
             }
         }
         Some(cut)
@@ -374,6 +368,39 @@ impl<'p, 'a> Aligning<'p, 'a> {
             }
         }
         in_flight
+    }
+}
+
+/// The channels of each member.
+struct MemberChannels {
+    /// Where those of each member end.
+    ends: Vec<u32>,
+    channels: Vec<u32>,
+}
+
+impl MemberChannels {
+    fn new(members: usize, channels: &[ChannelGroup<'_, '_>]) -> Self {
+        let mut begins = vec![0; members + 1];
+        for end in channels.iter().copied().flatten() {
+            begins[end.member + 1] += 1;
+        }
+        for member in 0..members {
+            begins[member + 1] += begins[member];
+        }
+        let mut of_members = vec![0; begins[members] as usize];
+        for (channel, ends) in (0..).zip(channels) {
+            for end in *ends {
+                let next = &mut begins[end.member];
+                of_members[*next as usize] = channel;
+                *next += 1;
+            }
+        }
+        Self { ends: begins, channels: of_members }
+    }
+
+    fn get(&self, member: usize) -> &[u32] {
+        let begin = member.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.channels[begin as usize..self.ends[member] as usize]
     }
 }
 

@@ -34,6 +34,17 @@ impl Span {
         Self { start: begins.start, first: begins.first, end: ends.end, last: ends.last }
     }
 
+    /// Whether it is what is written from its first event to its last one, with all iterations of the
+    /// loops there.
+    fn is_whole(&self, nest: &LoopCollapsed) -> bool {
+        let (first, last) = (self.first as usize, self.last as usize);
+        let behind = last + 1;
+        let end = if behind == nest.symbols().len() { nest.length() } else { nest.position(behind) };
+        (first <= last && nest.position(first) == self.start && end == self.end)
+            && nest.around(first).all(|around| nest.loops()[around].start as usize == first)
+            && nest.around(last).all(|around| nest.loops()[around].end as usize == behind)
+    }
+
     /// What lies before and behind another one that it holds.
     fn around(&self, other: &Self, nest: &LoopCollapsed) -> impl Iterator<Item = Self> {
         let before = |last: usize| Self { end: other.start, last: last as u32, ..*self };
@@ -112,7 +123,8 @@ impl<'s, 'p> Closure<'s, 'p> {
         let of_index = |index: usize| of_stream.of_kind(trace.kind(index)).iter().copied();
         let &Span { start, end, first, last } = span;
         let is_flat = nest.is_flat(start..end, first as usize, last as usize);
-        let mut numbers: Vec<u32> = match is_flat {
+        let is_whole = !is_flat && span.is_whole(nest);
+        let mut numbers: Vec<u32> = match is_flat || is_whole {
             true => (first as usize..=last as usize).flat_map(of_index).collect(),
             false => nest.indices(&nest.pieces(start, end)).flat_map(of_index).collect(),
         };
@@ -120,6 +132,10 @@ impl<'s, 'p> Closure<'s, 'p> {
         numbers.dedup();
         if is_flat && nest.around(first as usize).all(|around| nest.loops()[around].end > last) {
             return self.ends_of_flat(stream, span, numbers);
+        }
+        if is_whole {
+            let between = |number: u32| self.search.table.end(stream, number).numbers_between(first, last);
+            return numbers.into_iter().map(|number| (number, between(number))).collect();
         }
         let (begin, behind) = (nest.locate(start), nest.locate(end));
         let before = |number: u32, at: &Option<Located>| {
@@ -163,8 +179,7 @@ impl<'s, 'p> Closure<'s, 'p> {
                 }
                 let nest = search.nest(other);
                 let last = behind.min(there.total) - 1;
-                let from = there.event(nest, first)?;
-                let to = if last == first { from } else { there.event(nest, last)? };
+                let [from, to] = there.first_and_last(nest, first, last)?;
                 self.add(other, Span { start: from.0, end: to.0 + 1, first: from.1, last: to.1 })?;
             }
         }

@@ -83,6 +83,11 @@ impl Links {
         &links[events[index as usize].links as usize..events[index as usize + 1].links as usize]
     }
 
+    /// How many events there are.
+    pub(super) fn events(&self) -> usize {
+        self.streams.iter().map(|stream| stream.events.len() - 1).sum()
+    }
+
     fn event(&self, stream: u32, index: u32) -> &LinkedEvent {
         &self.streams[stream as usize].events[index as usize]
     }

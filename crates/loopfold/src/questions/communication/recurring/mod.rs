@@ -22,7 +22,7 @@ use super::joint::{JointLoop, Member};
 use super::pattern::{Occurrence, Part};
 use super::processes::Processes;
 use crate::StreamId;
-use crate::questions::patterns::{Holders, LoopCollapsed, LoopInstance, RecurringPlace};
+use crate::questions::patterns::{CollapsedLoop, Holders, LoopCollapsed, LoopInstance, RecurringPlace};
 use general::{Closure, Span};
 use hashbrown::HashMap;
 use linked::{Interval, Linked, LinkedClosure, Links};
@@ -39,6 +39,8 @@ const MOST_TIMES_LONGER: u64 = 8;
 const MOST_LONGER: u64 = 64;
 /// General closures: those that links do not suffice for, of the largest places.
 const MOST_GENERAL: usize = 1 << 10;
+/// Events for which intervals that fail are found in the time of a closure.
+const EVENTS_OF_A_CLOSURE: usize = 8;
 /// Events of a place that a family begins with.
 const FEWEST: u32 = 2;
 /// Places that are looked at for one that holds what is needed.
@@ -70,11 +72,14 @@ pub(super) fn recurring(
     let mut found = Vec::new();
     let mut linked = LinkedClosure::new(processes.traces().len());
     let mut knows_impossible = false;
-    for (stream, place) in search.seeds() {
+    let seeds = search.seeds();
+    for (tried, &(stream, place)) in seeds.iter().enumerate() {
         if search.places[stream as usize].is_used[place as usize] {
             continue;
         }
-        if search.general.get() == 0 && !knows_impossible {
+        // A closure costs as much as several events of the search for those that fail.
+        let is_worth = || search.links.events() / EVENTS_OF_A_CLOSURE < seeds.len() - tried;
+        if search.general.get() == 0 && !knows_impossible && is_worth() {
             search.links.find_impossible();
             knows_impossible = true;
         }
@@ -164,18 +169,19 @@ impl<'p> Search<'p, '_> {
     /// All places of two events or more, those first that are most events with all that is
     /// repeated, not counting loops inside.
     fn seeds(&self) -> Vec<(u32, u32)> {
-        let mut seeds: Vec<(u64, u32, u32, u32)> = Vec::new();
-        for (stream, places) in self.places.iter().enumerate() {
-            let rank = self.processes.communicators.rank(stream);
-            for (place, &(start, end, _)) in (0..).zip(places.holders.all()) {
+        let mut by_rank: Vec<u32> = (0..self.places.len() as u32).collect();
+        by_rank.sort_unstable_by_key(|&stream| (self.processes.communicators.rank(stream as usize), stream));
+        let mut seeds: Vec<(Reverse<u64>, u32, u32)> = Vec::new();
+        for (order, &stream) in (0..).zip(&by_rank) {
+            for (place, &(start, end, _)) in (0..).zip(self.places[stream as usize].holders.all()) {
                 if end - start >= FEWEST {
-                    let times = self.nest(stream as u32).times(start as usize, end as usize);
-                    seeds.push((times.saturating_mul((end - start).into()), rank, stream as u32, place));
+                    let times = self.nest(stream).times(start as usize, end as usize);
+                    seeds.push((Reverse(times.saturating_mul((end - start).into())), order, place));
                 }
             }
         }
-        seeds.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.cmp(b)));
-        seeds.into_iter().map(|(_, _, stream, place)| (stream, place)).collect()
+        seeds.sort_unstable();
+        seeds.into_iter().map(|(_, order, place)| (by_rank[order as usize], place)).collect()
     }
 
     /// The occurrence that has a place, if its closure is one.
@@ -410,20 +416,14 @@ impl Inside {
 
 impl<'p> JointStretches<'p> {
     fn of(processes: &Processes<'_>, joint: &'p [JointLoop]) -> Self {
-        let nests = || (0..processes.traces().len()).map(|stream| processes.nest(stream as u32));
-        let mut touched: Vec<Vec<u64>> =
-            nests().map(|nest| vec![0; nest.symbols().len().div_ceil(64)]).collect();
-        let mut outermost: Vec<Vec<LoopStretch>> = nests().map(|_| Vec::new()).collect();
+        let streams = 0..processes.traces().len();
+        let mut outermost: Vec<Vec<LoopStretch>> = streams.map(|_| Vec::new()).collect();
         let mut inside: HashMap<(u32, usize), Vec<LoopStretch>> = HashMap::new();
         for (index, found) in joint.iter().enumerate() {
-            for &Member { stream, start, body, found: as_written } in &found.members {
+            for &Member { stream, start, body, .. } in &found.members {
                 let (first_end, end) = (start + body, start + body * found.times);
                 let stretches = match found.within {
-                    None => {
-                        let events = touched_events(processes.nest(stream), (start, end), as_written);
-                        events.for_each(|event| touched[stream as usize][event / 64] |= 1 << (event % 64));
-                        &mut outermost[stream as usize]
-                    }
+                    None => &mut outermost[stream as usize],
                     Some(around) => inside.entry((stream, around)).or_default(),
                 };
                 stretches.push(LoopStretch { start, end, first_end, index });
@@ -432,6 +432,10 @@ impl<'p> JointStretches<'p> {
         for stretches in outermost.iter_mut().chain(inside.values_mut()) {
             stretches.sort_unstable_by_key(|stretch| stretch.start);
         }
+        let touched = |(stream, stretches): (usize, &Vec<LoopStretch>)| {
+            touched_events(processes.nest(stream as u32), stretches)
+        };
+        let touched = outermost.iter().enumerate().map(touched).collect();
         Self { joint, outermost, inside, touched }
     }
 
@@ -487,18 +491,47 @@ impl<'p> JointStretches<'p> {
     }
 }
 
-/// The events of a nest that a joint loop in no other may have in all of its iterations: all of the
-/// outermost loops around them. `found` is the loop that it is a part of, if that is known.
-fn touched_events(nest: &LoopCollapsed, (start, end): Stretch, found: Option<u32>) -> Range<usize> {
-    if let Some(found) = found.filter(|&found| nest.outer(found as usize).is_none()) {
-        let found = nest.loops()[found as usize];
-        return found.start as usize..found.end as usize;
+/// A bit for each event of a nest, set if stretches may have it: of the outermost loops that they
+/// have a part of, all. The stretches come in their order and do not overlap, so both are merged.
+fn touched_events(nest: &LoopCollapsed, stretches: &[LoopStretch]) -> Vec<u64> {
+    let mut touched = vec![0; nest.symbols().len().div_ceil(64)];
+    let mut mark = |events: Range<u64>| {
+        events.for_each(|event| touched[event as usize / 64] |= 1 << (event % 64));
+    };
+    let (mut stretches, mut loops) = (stretches.iter().peekable(), (0..nest.loops().len()).peekable());
+    let (mut index, mut position) = (0, 0);
+    while stretches.peek().is_some() && index < nest.symbols().len() as u64 {
+        let outermost = loops.next_if(|&found| u64::from(nest.loops()[found].start) == index);
+        // All iterations of a loop, or what is written up to the next one.
+        let (next_index, next_position) = match outermost.map(|found| (found, nest.loops()[found])) {
+            Some((found, CollapsedLoop { end, times, .. })) => {
+                while loops.next_if(|&inside| nest.loops()[inside].start < end).is_some() {}
+                (u64::from(end), position + times * nest.body_events(found))
+            }
+            None => {
+                let next = loops
+                    .peek()
+                    .map_or(nest.symbols().len() as u64, |&found| nest.loops()[found].start.into());
+                (next, position + (next - index))
+            }
+        };
+        while let Some(&&LoopStretch { start, end, .. }) =
+            stretches.peek().filter(|next| next.start < next_position)
+        {
+            match outermost {
+                Some(_) => mark(index..next_index),
+                None => mark(
+                    index + (start.max(position) - position)..index + (end.min(next_position) - position),
+                ),
+            }
+            if end > next_position {
+                break;
+            }
+            stretches.next();
+        }
+        (index, position) = (next_index, next_position);
     }
-    let outermost = |index: usize| nest.around(index).last().map(|around| nest.loops()[around]);
-    let (first, last) = (nest.index_at(start).unwrap_or(0), nest.index_at(end - 1).unwrap_or(0));
-    let from = outermost(first).map_or(first, |around| around.start as usize);
-    let to = outermost(last).map_or(last + 1, |around| around.end as usize);
-    from..to
+    touched
 }
 
 /// Stretches of several processes with both ends of all messages.
