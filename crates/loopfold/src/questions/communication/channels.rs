@@ -9,16 +9,16 @@
 //! received from anyone comes from a *pool*, a channel with several senders.
 //!
 //! Both look-ups work on loops, without their iterations: O(log² n). Building takes O(written
-//! events × depth of loops); memory is 12 bytes for each written end of a message, and 56 for
-//! each channel of each loop.
+//! events × depth of loops); memory is 12 bytes for each written end of a message, 56 for each
+//! channel of each loop, and 40 for each loop.
 
+use super::loop_links::link_loops;
 use super::processes::{EventKind, ProcessTrace, Processes};
 use super::tags::PairOfProcesses;
 use crate::mpi::{Call, Channel, CommId, Group, MessageEnds, Peer};
-use crate::questions::patterns::{Located, LoopCollapsed};
+use crate::questions::patterns::{CollapsedLoop, Located, LoopCollapsed, LoopInstance};
 use crate::{Error, Result};
 use hashbrown::{HashMap, HashSet};
-use std::ops::Range;
 
 /// What a channel connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -122,20 +122,79 @@ impl End {
         at.ok().map(|at| &self.loops[at])
     }
 
-    /// The loop that has these messages in its first execution, and no others: so many, from the
-    /// one of this number on. There is one at most, as a loop around it has more.
-    pub(super) fn loop_with(&self, nest: &LoopCollapsed, first: u64, count: u128) -> Option<&LoopMessages> {
-        let from = self.loops.partition_point(|messages| messages.before < first);
-        let beginning = self.loops[from..].iter().take_while(|messages| messages.before == first);
-        let all = |messages: &LoopMessages| {
-            u128::from(messages.each) * u128::from(nest.loops()[messages.found as usize].times)
-        };
-        { beginning }.find(|messages| all(messages) == count)
+    /// The messages in all loops that have any, by their indices: by the number of the first
+    /// message, and of those that begin with the same one the outermost first.
+    pub(super) fn loops(&self) -> &[LoopMessages] {
+        &self.loops
     }
 
     /// The events of the messages in one iteration of a loop in which none is, by their indices.
     pub(super) fn in_flat_loop(&self, messages: &LoopMessages) -> &[u32] {
         &self.at[messages.slot as usize..messages.slot as usize + messages.each as usize]
+    }
+
+    /// Adds where the messages in one iteration of a loop are, relative to its begin, in order. The
+    /// caller knows that they are few.
+    pub(super) fn add_offsets(&self, nest: &LoopCollapsed, messages: &LoopMessages, to: &mut Vec<u64>) {
+        self.add_offsets_from(nest, messages.slot as usize, messages.found as usize, 0, to);
+    }
+
+    /// The same from a slot on, where the iteration begins at an offset. Returns the slot behind.
+    fn add_offsets_from(
+        &self,
+        nest: &LoopCollapsed,
+        mut slot: usize,
+        found: usize,
+        begin: u64,
+        to: &mut Vec<u64>,
+    ) -> usize {
+        let CollapsedLoop { start, end, .. } = nest.loops()[found];
+        let (mut inside, mut added) = (found + 1, 0);
+        while let Some(&index) = self.at.get(slot).filter(|&&index| index < end) {
+            // Loops that ended before have more events than are written.
+            while let Some(ended) = nest.loops().get(inside).filter(|inside| inside.end <= index) {
+                added += ended.times * nest.body_events(inside) - u64::from(ended.end - ended.start);
+                let behind = |next: &&CollapsedLoop| next.start < ended.end;
+                inside += nest.loops()[inside..].iter().take_while(behind).count();
+            }
+            let offset = |index: u32| begin + u64::from(index - start) + added;
+            let Some(inner) = nest.loops().get(inside).filter(|inner| inner.start <= index) else {
+                to.push(offset(index));
+                slot += 1;
+                continue;
+            };
+            let (first, body) = (slot, nest.body_events(inside));
+            for times in 0..inner.times {
+                slot = self.add_offsets_from(nest, first, inside, offset(inner.start) + times * body, to);
+            }
+        }
+        slot
+    }
+
+    /// The loops around the n-th message, the outermost first: those that are located at its
+    /// position, which is not needed for it. All of them have messages of this end.
+    /// `near` is the place of a loop that begins near it.
+    pub(super) fn loops_around<'e>(
+        &'e self,
+        nest: &'e LoopCollapsed,
+        nth: u64,
+        near: usize,
+    ) -> LoopsAround<'e> {
+        LoopsAround { end: self, nest, nth, near, outer: None, later_messages: 0, later_events: 0 }
+    }
+
+    /// How many loops begin with a message of at most this number: those with a number of their own
+    /// begin near a place.
+    fn loops_up_to(&self, nth: u64, near: usize) -> usize {
+        let begins = |at: usize| self.loops[at].before <= nth;
+        let (mut from, mut to, mut step) = (near.min(self.loops.len()), near.min(self.loops.len()), 1);
+        while to < self.loops.len() && begins(to) {
+            (from, to, step) = (to + 1, self.loops.len().min(to + step), 2 * step);
+        }
+        while from > 0 && !begins(from - 1) {
+            (to, from, step) = (from - 1, from.saturating_sub(step), 2 * step);
+        }
+        from + self.loops[from..to.max(from)].partition_point(|messages| messages.before <= nth)
     }
 
     /// How many messages come before what is located.
@@ -153,27 +212,127 @@ impl End {
         before + later.map(|instance| instance.iteration * self.each(instance.found)).sum::<u64>()
     }
 
+    /// The numbers of the messages from one event to another, by their indices, where no loop
+    /// begins or ends between: from the first to behind the last, in the first iterations of the
+    /// loops around. Returns `None` if there are none.
+    pub(super) fn numbers_in(&self, first: u32, last: u32) -> Option<(u64, u64)> {
+        let from = self.at.partition_point(|&index| index < first);
+        let inside = self.at[from..].iter().take_while(|&&index| index <= last).count() as u64;
+        (inside > 0).then(|| (self.before[from], self.before[from] + inside))
+    }
+
+    /// The same where loops may be between, but both events are at the borders of all loops that
+    /// begin or end between them.
+    pub(super) fn numbers_between(&self, first: u32, last: u32) -> (u64, u64) {
+        let number = |slot: usize| self.before.get(slot).copied().unwrap_or(self.total);
+        let from = self.at.partition_point(|&index| index < first);
+        (number(from), number(from + self.at[from..].partition_point(|&index| index <= last)))
+    }
+
+    /// The first and the last message of some, as [`Self::event`]. Returns `None` if there are
+    /// fewer.
+    pub(super) fn first_and_last(
+        &self,
+        nest: &LoopCollapsed,
+        first: u64,
+        last: u64,
+    ) -> Option<[(u64, u32); 2]> {
+        let slot = self.before.partition_point(|&before| before < first);
+        let at = |slot: usize| (nest.position(self.at[slot] as usize), self.at[slot]);
+        if self.before.get(slot) != Some(&first) {
+            return Some([self.event(nest, first)?, self.event(nest, last)?]);
+        }
+        // Without loops between, the last one is as many slots further as there are messages.
+        let last_slot = usize::try_from(last - first).ok().and_then(|more| slot.checked_add(more));
+        let last_slot = last_slot.filter(|&slot| self.before.get(slot) == Some(&last));
+        Some([at(slot), last_slot.map_or_else(|| self.event(nest, last), |slot| Some(at(slot)))?])
+    }
+
     /// The position of the n-th message. Returns `None` if there are fewer.
     pub(super) fn position(&self, nest: &LoopCollapsed, nth: u64) -> Option<u64> {
+        self.event(nest, nth).map(|(position, _)| position)
+    }
+
+    /// The position of the n-th message, and its event by its index. Returns `None` if there are
+    /// fewer.
+    pub(super) fn event(&self, nest: &LoopCollapsed, nth: u64) -> Option<(u64, u32)> {
         if nth >= self.total {
             return None;
         }
         let (mut nth, mut shift) = (nth, 0);
         loop {
             let last = self.before.partition_point(|&before| before <= nth) - 1;
-            let index = self.at[last] as usize;
+            let index = self.at[last];
+            let found = |shift| (nest.position(index as usize) + shift, index);
+            if self.before[last] == nth {
+                return Some(found(shift));
+            }
             // Behind the first iteration of a loop it is what it would be in the first; the
             // outermost loop comes last.
-            let later = nest.around(index).filter_map(|found| {
+            let later = nest.around(index as usize).filter_map(|found| {
                 let messages = self.in_loop(found)?;
                 (nth - messages.before >= messages.each).then_some(messages)
             });
-            let Some(&LoopMessages { found, each, before, .. }) = later.last() else {
-                return Some(nest.position(index) + shift);
+            let Some(&LoopMessages { found: around, each, before, .. }) = later.last() else {
+                return Some(found(shift));
             };
-            shift += (nth - before) / each * nest.body_events(found as usize);
+            shift += (nth - before) / each * nest.body_events(around as usize);
             nth = before + (nth - before) % each;
         }
+    }
+}
+
+/// The loops around a message.
+pub(super) struct LoopsAround<'e> {
+    end: &'e End,
+    nest: &'e LoopCollapsed,
+    /// Where its loops are among those of the end.
+    near: usize,
+    /// The message as it would be in the first iteration of the loops so far.
+    nth: u64,
+    /// The innermost of these.
+    outer: Option<usize>,
+    /// How many messages and events of this end lie between the first iterations of these and
+    /// the ones with the message.
+    later_messages: u64,
+    later_events: u64,
+}
+
+/// The execution of a loop that has a message.
+pub(super) struct MessageLoop {
+    pub(super) instance: LoopInstance,
+    /// How many messages one iteration has.
+    pub(super) each: u64,
+    /// How many come before this execution.
+    pub(super) before: u64,
+}
+
+impl Iterator for LoopsAround<'_> {
+    type Item = MessageLoop;
+
+    fn next(&mut self) -> Option<MessageLoop> {
+        let Self { end, nest, .. } = *self;
+        // Loops that begin behind the message have none before it; of the others, the last one
+        // is inside of all that have the message.
+        self.near = end.loops_up_to(self.nth, self.near);
+        let last = self.near.checked_sub(1)?;
+        let mut found = end.loops[last].found as usize;
+        while nest.outer(found) != self.outer {
+            found = nest.outer(found)?;
+        }
+        let innermost = &end.loops[last];
+        let &LoopMessages { each, before, .. } =
+            if innermost.found as usize == found { innermost } else { end.in_loop(found)? };
+        let (iteration, rest) = ((self.nth - before) / each, (self.nth - before) % each);
+        if iteration >= nest.loops()[found].times {
+            return None;
+        }
+        let instance = LoopInstance { found, start: nest.loop_first(found) + self.later_events, iteration };
+        let around = MessageLoop { instance, each, before: before + self.later_messages };
+        self.later_messages += iteration * each;
+        self.later_events += iteration * nest.body_events(found);
+        (self.nth, self.outer) = (before + rest, Some(found));
+        Some(around)
     }
 }
 
@@ -185,8 +344,8 @@ pub(super) struct StreamEnds {
     of_kind: Vec<Vec<u32>>,
     /// The ends with messages in loops, those of a loop side by side.
     loop_ends: Vec<LoopEnd>,
-    /// For each loop which of these.
-    of_loop: Vec<Range<u32>>,
+    /// For each loop which of these, and what its nest says of it: both are looked at together.
+    of_loop: Vec<LoopSummary>,
 }
 
 /// An end with messages in a loop.
@@ -194,7 +353,59 @@ pub(super) struct StreamEnds {
 pub(super) struct LoopEnd {
     /// The number of the end in its stream.
     pub(super) number: u32,
+    pub(super) other: OtherLoop,
     pub(super) messages: LoopMessages,
+}
+
+/// The loop at the other end of a channel with two ends, if it has the same messages.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OtherLoop(u32);
+
+impl OtherLoop {
+    /// Nothing is known.
+    pub(super) const NONE: Self = Self(0);
+    const SAME: u32 = 1 << 31;
+
+    pub(super) fn same(found: u32) -> Self {
+        Self(found | Self::SAME)
+    }
+
+    /// There is none, but loops that begin near it are near this place among those at the end.
+    pub(super) fn near(place: usize) -> Self {
+        Self(place as u32 & !Self::SAME)
+    }
+
+    /// The loop with the same messages, by its index.
+    pub(super) fn found(self) -> Option<usize> {
+        (self.0 & Self::SAME != 0).then_some((self.0 & !Self::SAME) as usize)
+    }
+
+    /// A place among the loops at the other end, if there is none with the same messages.
+    pub(super) fn place(self) -> usize {
+        if self.0 & Self::SAME != 0 { 0 } else { self.0 as usize }
+    }
+}
+
+/// A loop where it is executed first, and its ends.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LoopSummary {
+    /// The position of the first event.
+    pub(super) first: u64,
+    /// The events of an iteration.
+    pub(super) body: u64,
+    pub(super) times: u64,
+    /// Where its ends are.
+    slots: (u32, u32),
+    /// Whether it has no loops inside.
+    pub(super) is_flat: bool,
+}
+
+impl LoopSummary {
+    fn of(nest: &LoopCollapsed, found: usize) -> Self {
+        let CollapsedLoop { start, end, times } = nest.loops()[found];
+        let (first, body) = (nest.loop_first(found), nest.body_events(found));
+        Self { first, body, times, slots: (0, 0), is_flat: body == u64::from(end - start) }
+    }
 }
 
 /// Ends of a loop that are searched one by one.
@@ -208,8 +419,26 @@ impl StreamEnds {
 
     /// The ends with messages in a loop.
     pub(super) fn of_loop(&self, found: usize) -> &[LoopEnd] {
-        let Range { start, end } = self.of_loop[found];
+        let (start, end) = self.of_loop[found].slots;
         &self.loop_ends[start as usize..end as usize]
+    }
+
+    /// A loop, by its index.
+    pub(super) fn summary(&self, found: usize) -> &LoopSummary {
+        &self.of_loop[found]
+    }
+
+    /// Sets the loops at the other ends, from those of each end by its loops.
+    pub(super) fn set_others(&mut self, of_ends: &[Vec<OtherLoop>]) {
+        let mut next = vec![0; of_ends.len()];
+        for summary in &self.of_loop {
+            let (start, end) = summary.slots;
+            for loop_end in &mut self.loop_ends[start as usize..end as usize] {
+                let place = &mut next[loop_end.number as usize];
+                loop_end.other = of_ends[loop_end.number as usize][*place];
+                *place += 1;
+            }
+        }
     }
 
     /// The messages of an end in a loop: as [`End::in_loop`], but close to those of its other
@@ -249,7 +478,9 @@ impl ChannelTable {
             let built = StreamBuilding::build(trace, kinds, &mut room)?;
             building.add(stream, built);
         }
-        Ok(Self { channels: building.channels, streams: building.streams })
+        let mut table = Self { channels: building.channels, streams: building.streams };
+        link_loops(processes, &mut table);
+        Ok(table)
     }
 
     /// An end of a stream, by its number.
@@ -377,7 +608,7 @@ struct StreamBuilding {
     noted_in: Vec<u32>,
     open: Vec<OpenLoop>,
     loop_ends: Vec<LoopEnd>,
-    of_loop: Vec<Range<u32>>,
+    of_loop: Vec<LoopSummary>,
 }
 
 /// A loop whose end is not reached.
@@ -404,7 +635,7 @@ impl StreamBuilding {
         let (ends, of_kind) = numbered(&kinds);
         let nest = trace.nest();
         let noted_in = vec![NONE; ends.len()];
-        let of_loop = vec![0..0; nest.loops().len()];
+        let of_loop = (0..nest.loops().len()).map(|found| LoopSummary::of(nest, found)).collect();
         let mut building = Self { ends, noted_in, open: Vec::new(), loop_ends: Vec::new(), of_loop };
         let mut next = 0;
         for index in 0..nest.symbols().len() as u32 {
@@ -455,13 +686,13 @@ impl StreamBuilding {
         let Some(OpenLoop { found, ends }) = self.open.pop() else { return };
         let more = nest.loops()[found as usize].times - 1;
         let first = self.loop_ends.len();
-        self.of_loop[found as usize] = first as u32..(first + ends.len()) as u32;
+        self.of_loop[found as usize].slots = (first as u32, (first + ends.len()) as u32);
         for OpenEnd { number, before, slot, noted } in ends {
             let end = &mut self.ends[number as usize];
             let each = end.total - before;
             let messages = LoopMessages { found, slot, each, before };
             end.loops.push(messages);
-            self.loop_ends.push(LoopEnd { number, messages });
+            self.loop_ends.push(LoopEnd { number, other: OtherLoop::NONE, messages });
             end.total = end.total.saturating_add(each.saturating_mul(more));
             self.noted_in[number as usize] = noted;
             if let Some(outer) = self.open.last_mut()

@@ -11,6 +11,7 @@ mod chosen;
 mod description;
 mod groups;
 mod joint;
+mod loop_links;
 mod partners;
 mod pattern;
 mod processes;

@@ -5,7 +5,7 @@
 //! [`communication_patterns`]. A trace without communication costs the first alone.
 
 use super::groups::grouped;
-use super::joint::{JointLoop, joint_loops};
+use super::joint::{JointLoop, Member, joint_loops};
 use super::partners::Partners;
 use super::pattern::{CommunicationPattern, Distinct, Occurrence, Part};
 use super::processes::Processes;
@@ -13,6 +13,7 @@ use super::recurring::recurring;
 use crate::questions::patterns::{Config, Patterns, RankBy, RecurringPlace};
 use crate::{Result, StreamId};
 use std::cmp::Reverse;
+use std::ops::Range;
 
 /// The patterns of several processes, the [heaviest](CommunicationPattern::weight) first: joint
 /// loops, and what lies outside of them or in one of their iterations and occurs again. `places`
@@ -26,7 +27,9 @@ pub fn communication_patterns(
     let mut distinct = Distinct::default();
     for index in 0..joint.len() {
         if let Some(occurrence) = joint_occurrence(processes, &joint, index) {
-            distinct.add(processes, occurrence, &[]);
+            let shown = |member: &Member| shown_symbols(processes, member);
+            let known: Vec<Option<Range<usize>>> = joint[index].members.iter().map(shown).collect();
+            distinct.add(processes, occurrence, &known);
         }
     }
     for (occurrence, shown) in recurring(processes, &partners.table, &joint, places) {
@@ -35,9 +38,17 @@ pub fn communication_patterns(
     distinct.patterns(processes)
 }
 
+/// The symbols of what is shown that a member has, if it is the first iteration of a loop there.
+fn shown_symbols(processes: &Processes<'_>, member: &Member) -> Option<Range<usize>> {
+    let trace = &processes.traces()[member.stream as usize];
+    let found = member.found.filter(|_| trace.nest_is_shown())?;
+    let found = trace.shown().loops()[found as usize];
+    Some(found.start as usize..found.end as usize)
+}
+
 fn joint_occurrence(processes: &Processes<'_>, joint: &[JointLoop], index: usize) -> Option<Occurrence> {
     let found = &joint[index];
-    let part = |member: &super::joint::Member| {
+    let part = |member: &Member| {
         let stream = StreamId::new(member.stream as usize).ok()?;
         Some(Part { stream, start: member.start, end: member.start + member.body })
     };

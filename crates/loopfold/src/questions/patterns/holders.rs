@@ -52,7 +52,17 @@ impl<T> Holders<T> {
 
     /// The numbers of those that hold a symbol, in their order.
     pub fn of(&self, symbol: usize) -> &[u32] {
-        &self.holding[self.starts[symbol] as usize..self.starts[symbol + 1] as usize]
+        &self.holding[self.range_of(symbol)]
+    }
+
+    /// The numbers of those that hold the first symbol, the second and so on.
+    pub(in crate::questions) fn holding(&self) -> &[u32] {
+        &self.holding
+    }
+
+    /// Where those that hold a symbol are among them.
+    pub(in crate::questions) fn range_of(&self, symbol: usize) -> std::ops::Range<usize> {
+        self.starts[symbol] as usize..self.starts[symbol + 1] as usize
     }
 }
 

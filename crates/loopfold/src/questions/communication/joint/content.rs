@@ -20,7 +20,7 @@ pub(super) fn of(processes: &Processes<'_>, joint: &JointLoop) -> Option<Content
     for member in &joint.members {
         let trace = &processes.traces()[member.stream as usize];
         let nest = trace.nest();
-        let found = written_loop(processes, member)?;
+        let found = member.found? as usize;
         let all = nest.loops()[found];
         content.extend([member.stream, all.end - all.start]);
         content.extend((all.start as usize..all.end as usize).map(|index| trace.kind(index) as u32));
@@ -36,28 +36,24 @@ pub(super) fn of(processes: &Processes<'_>, joint: &JointLoop) -> Option<Content
     Some(content)
 }
 
-/// The loop whose first iteration a member is.
-fn written_loop(processes: &Processes<'_>, member: &Member) -> Option<usize> {
-    let nest = processes.nest(member.stream);
-    let index = nest.index_at(member.start)?;
-    nest.around(index)
-        .find(|&found| nest.loop_first(found) == member.start && nest.body_events(found) == member.body)
-}
-
 /// What was found in an iteration of one joint loop, in that of another of the same content.
 pub(super) fn copies(found: &[JointLoop], same: usize, inside: Range<usize>, of: usize) -> Vec<JointLoop> {
     let next = found.len();
     let moved = |member: &Member| {
         let base = |joint: usize| {
             let of_stream = found[joint].members.iter().find(|other| other.stream == member.stream);
-            of_stream.map_or(0, |other| other.start)
+            of_stream.map_or((0, 0), |other| (other.start, other.found.unwrap_or(0)))
         };
-        Member { start: member.start - base(same) + base(of), ..*member }
+        let ((start, loop_around), (new_start, new_loop_around)) = (base(same), base(of));
+        // Loops in loops follow these.
+        let found = member.found.map(|found| found - loop_around + new_loop_around);
+        Member { start: member.start - start + new_start, found, ..*member }
     };
     let copy = |joint: &JointLoop| {
         let within =
             joint.within.map(|around| if around == same { of } else { around - inside.start + next });
-        JointLoop { members: joint.members.iter().map(moved).collect(), within, ..joint.clone() }
+        let members = joint.members.iter().map(moved).collect();
+        JointLoop { members, times: joint.times, within, in_flight: joint.in_flight.clone() }
     };
     found[inside.clone()].iter().map(copy).collect()
 }

@@ -11,9 +11,9 @@
 
 use super::grow::Candidate;
 use super::{Run, Scope};
-use crate::questions::communication::channels::{ChannelTable, End, LoopMessages, Side};
+use crate::questions::communication::channels::{ChannelTable, End, LoopEnd, LoopMessages, Side};
 use crate::questions::communication::processes::Processes;
-use crate::questions::patterns::LoopCollapsed;
+use crate::questions::patterns::{Located, LoopCollapsed};
 
 /// Where the joint iterations of some runs begin.
 pub(super) struct Aligned {
@@ -56,6 +56,15 @@ struct RunMessages<'p> {
     offsets: Option<std::ops::Range<usize>>,
 }
 
+/// Where a run begins.
+enum Begin {
+    /// Where its loop is executed first.
+    AsWritten,
+    Within(Located),
+    /// Behind the end of the stream.
+    Behind,
+}
+
 /// The ends of one channel.
 type ChannelGroup<'e, 'p> = &'e [RunMessages<'p>];
 
@@ -70,37 +79,61 @@ impl<'p, 'a> Aligning<'p, 'a> {
     }
 
     fn set_ends(&mut self) {
-        for (member, &Candidate { run, .. }) in self.members.iter().enumerate() {
+        let mut by_channel: Vec<(u32, u32, &LoopEnd)> = Vec::with_capacity(8 * self.members.len());
+        for (member, Candidate { run, .. }) in self.members.iter().enumerate() {
             for loop_end in self.table.streams[run.stream as usize].of_loop(run.found) {
                 let end = self.table.end(run.stream, loop_end.number);
                 if self.table.channel(end).is_ordered() {
-                    let messages = self.messages_of(member, end, &loop_end.messages);
-                    self.ends.push(messages);
+                    by_channel.push((end.channel, member as u32, loop_end));
                 }
             }
         }
-        self.ends.sort_unstable_by_key(|end| (end.channel, end.member));
+        by_channel.sort_unstable_by_key(|&(channel, member, _)| (channel, member));
+        let begins: Vec<Begin> = (0..self.members.len()).map(|member| self.begin(member)).collect();
+        self.ends.reserve(by_channel.len());
+        self.offsets.reserve(by_channel.len());
+        for (_, member, loop_end) in by_channel {
+            let member = member as usize;
+            let end = self.table.end(self.members[member].run.stream, loop_end.number);
+            let before = match &begins[member] {
+                Begin::AsWritten => loop_end.messages.before,
+                Begin::Within(located) => end.before(self.nest(member), located),
+                Begin::Behind => end.total,
+            };
+            let messages = self.messages_of(member, end, &loop_end.messages, before);
+            self.ends.push(messages);
+        }
     }
 
-    fn messages_of(&mut self, member: usize, end: &'p End, messages: &LoopMessages) -> RunMessages<'p> {
+    fn begin(&self, member: usize) -> Begin {
+        let (nest, run) = (self.nest(member), self.members[member].run);
+        match run.start == nest.loop_first(run.found) {
+            true => Begin::AsWritten,
+            false => nest.locate(run.start).map_or(Begin::Behind, Begin::Within),
+        }
+    }
+
+    /// The messages of a run of which so many come before it.
+    fn messages_of(
+        &mut self,
+        member: usize,
+        end: &'p End,
+        messages: &LoopMessages,
+        before: u64,
+    ) -> RunMessages<'p> {
         let (run, nest, each) = (self.members[member].run, self.nest(member), messages.each);
-        let whole = Some(messages).filter(|_| run.start == nest.loop_first(run.found));
-        let before = match whole {
-            Some(messages) => messages.before,
-            None => nest.locate(run.start).map_or(end.total, |located| end.before(nest, &located)),
-        };
         let first = self.offsets.len();
         let found = nest.loops()[run.found];
-        match whole {
-            _ if each > MOST_KEPT => {}
-            Some(messages) if u64::from(found.end - found.start) == run.body => {
-                let inside = end.in_flat_loop(messages).iter();
-                self.offsets.extend(inside.map(|&index| u64::from(index - found.start)));
-            }
-            _ => {
-                let positions = (before..before + each).map_while(|nth| end.position(nest, nth));
-                self.offsets.extend(positions.map(|position| position - run.start));
-            }
+        if each > MOST_KEPT {
+            // Their places are computed when they are needed.
+        } else if run.start != nest.loop_first(run.found) {
+            let positions = (before..before + each).map_while(|nth| end.position(nest, nth));
+            self.offsets.extend(positions.map(|position| position - run.start));
+        } else if u64::from(found.end - found.start) == run.body {
+            let inside = end.in_flat_loop(messages).iter();
+            self.offsets.extend(inside.map(|&index| u64::from(index - found.start)));
+        } else {
+            end.add_offsets(nest, messages, &mut self.offsets);
         }
         let kept = first..self.offsets.len();
         RunMessages {
@@ -208,38 +241,59 @@ impl<'p, 'a> Aligning<'p, 'a> {
         let most = MOST_CONTINUED.min(run.body - 1);
         let same = |one: usize, other: usize| trace.kind(one) == trace.kind(other);
         let (mut begin, mut end) = (run.start, run.end());
-        // The events at the border and an iteration further inside.
-        let mut before = nest.index_at(begin).zip(nest.index_at(begin + run.body));
-        while begin > from && run.start - begin < most {
-            before = before.and_then(|(one, other)| {
-                nest.index_before(begin, one).zip(nest.index_before(begin + run.body, other))
-            });
-            if !before.is_some_and(|(one, other)| same(one, other)) {
-                break;
-            }
+        let mut before = if begin > from { self.events_before(run) } else { None };
+        while run.start - begin < most
+            && let Some((one, other)) = before
+            && same(one, other)
+        {
             begin -= 1;
+            let next = || nest.index_before(begin, one).zip(nest.index_before(begin + run.body, other));
+            before = if begin > from { next() } else { None };
         }
-        let mut behind = nest.index_at(end - 1).zip(nest.index_at(end - 1 - run.body));
-        while end < to && end - run.end() < most {
-            behind = behind.and_then(|(one, other)| {
-                nest.index_behind(end - 1, one).zip(nest.index_behind(end - 1 - run.body, other))
-            });
-            if !behind.is_some_and(|(one, other)| same(one, other)) {
-                break;
-            }
+        let mut behind = if end < to { self.events_behind(run) } else { None };
+        while end - run.end() < most
+            && let Some((one, other)) = behind
+            && same(one, other)
+        {
             end += 1;
+            let next = || nest.index_behind(end - 1, one).zip(nest.index_behind(end - 1 - run.body, other));
+            behind = if end < to { next() } else { None };
         }
         (begin, end)
+    }
+
+    /// The event before a run and the one an iteration later, by their indices.
+    fn events_before(&self, run: Run) -> Option<(usize, usize)> {
+        let nest = self.processes.nest(run.stream);
+        let found = nest.loops()[run.found];
+        match run.start == nest.loop_first(run.found) {
+            // Before the first execution is what is written before.
+            true => (found.start as usize).checked_sub(1).zip(Some(found.end as usize - 1)),
+            false => nest.index_at(run.start.checked_sub(1)?).zip(nest.index_at(run.start + run.body - 1)),
+        }
+    }
+
+    /// The event behind a run and the one an iteration earlier, by their indices.
+    fn events_behind(&self, run: Run) -> Option<(usize, usize)> {
+        let nest = self.processes.nest(run.stream);
+        let found = nest.loops()[run.found];
+        let is_whole = run.start == nest.loop_first(run.found) && run.times == found.times;
+        // Behind the first execution is what is written behind, unless the loop around it ends too.
+        let until = match nest.outer(run.found) {
+            Some(outer) => nest.loops()[outer].end as usize,
+            None => nest.symbols().len(),
+        };
+        match is_whole && (found.end as usize) < until {
+            true => Some((found.end as usize, found.start as usize)),
+            false => nest.index_at(run.end()).zip(nest.index_at(run.end() - run.body)),
+        }
     }
 
     /// Moves a cut until it is empty. Returns `None` if that takes it out of the runs.
     fn first_empty_cut(&self, mut cut: Vec<u64>, ends: &[u64]) -> Option<Vec<u64>> {
         let channels: Vec<ChannelGroup<'_, '_>> = self.channels().collect();
         let mut moves = MOST_MOVES + 16 * channels.len();
-        let mut of_member: Vec<Vec<usize>> = vec![Vec::new(); self.members.len()];
-        for (channel, ends) in channels.iter().enumerate() {
-            ends.iter().for_each(|end| of_member[end.member].push(channel));
-        }
+        let of_members = MemberChannels::new(self.members.len(), &channels);
         let mut waiting = Waiting::all(channels.len());
         while let Some(channel) = waiting.pop_first() {
             let counts = channels[channel].iter().map(|end| self.before(end, &cut));
@@ -255,7 +309,7 @@ impl<'p, 'a> Aligning<'p, 'a> {
                     return None;
                 }
                 cut[member] = moved;
-                of_member[member].iter().for_each(|&channel| waiting.insert(channel));
+                of_members.get(member).iter().for_each(|&channel| waiting.insert(channel as usize));
             }
         }
         Some(cut)
@@ -314,6 +368,39 @@ impl<'p, 'a> Aligning<'p, 'a> {
             }
         }
         in_flight
+    }
+}
+
+/// The channels of each member.
+struct MemberChannels {
+    /// Where those of each member end.
+    ends: Vec<u32>,
+    channels: Vec<u32>,
+}
+
+impl MemberChannels {
+    fn new(members: usize, channels: &[ChannelGroup<'_, '_>]) -> Self {
+        let mut begins = vec![0; members + 1];
+        for end in channels.iter().copied().flatten() {
+            begins[end.member + 1] += 1;
+        }
+        for member in 0..members {
+            begins[member + 1] += begins[member];
+        }
+        let mut of_members = vec![0; begins[members] as usize];
+        for (channel, ends) in (0..).zip(channels) {
+            for end in *ends {
+                let next = &mut begins[end.member];
+                of_members[*next as usize] = channel;
+                *next += 1;
+            }
+        }
+        Self { ends: begins, channels: of_members }
+    }
+
+    fn get(&self, member: usize) -> &[u32] {
+        let begin = member.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.channels[begin as usize..self.ends[member] as usize]
     }
 }
 

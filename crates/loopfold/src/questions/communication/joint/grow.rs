@@ -6,15 +6,17 @@
 //! numbers there is no joint loop.
 //!
 //! Mostly the loops at the ends of a channel have the same messages, from the first to the last.
-//! That is looked up by the number of the first one, and if it is so for all channels, the
-//! begins of the loops are an empty cut. Only where loops are written in different rotations, or
-//! have iterations that the others do not have, positions of messages are computed.
+//! These are known before the search (`loop_links`), and if all loops of a joint one are such,
+//! their begins are an empty cut. Only where loops are written in different rotations, or have
+//! iterations that the others do not have, the loop around a message is searched.
 
 use super::cut::Aligning;
 use super::{JointLoop, Member, Run, Scope, Taken, first_execution};
-use crate::questions::communication::channels::{ChannelTable, End, LoopEnd, LoopMessages, Side};
+use crate::questions::communication::channels::{
+    ChannelEnds, ChannelTable, End, LoopEnd, LoopMessages, LoopSummary, MessageLoop, Side,
+};
 use crate::questions::communication::processes::Processes;
-use crate::questions::patterns::{Located, LoopCollapsed, LoopInstance};
+use crate::questions::patterns::{Located, LoopCollapsed};
 use hashbrown::HashMap;
 
 /// Iterations of a loop in a joint iteration, relative to the first member.
@@ -77,6 +79,22 @@ impl Candidate {
     }
 }
 
+/// The loop at the other end of a channel.
+struct Partner {
+    run: Run,
+    /// Its iterations with messages of the loop at this end.
+    common: Run,
+    /// How many messages one iteration has.
+    each: u64,
+}
+
+/// The iterations of a run with messages of a range, by the number of its first message.
+fn common(run: Run, each: u64, first: i128, range: (i128, i128)) -> Run {
+    let iterations = |messages: i128| messages.clamp(0, i128::from(each) * i128::from(run.times)) as u64;
+    let (from, to) = (iterations(range.0 - first) / each, iterations(range.1 - first).div_ceil(each));
+    Run { start: run.start + from * run.body, times: to.saturating_sub(from), ..run }
+}
+
 pub(super) struct Growing<'p, 'a> {
     processes: &'p Processes<'a>,
     table: &'p ChannelTable,
@@ -96,11 +114,34 @@ pub(super) struct Marks {
     channels: Vec<u64>,
     /// For each stream the last search that has it, and its number among the members.
     members: Vec<(u64, usize)>,
+    /// For each loop of each stream the last scope in which all iterations of its first execution
+    /// were taken by a joint loop that begins with them.
+    taken_in: Vec<Vec<u32>>,
 }
 
 impl Marks {
-    pub(super) fn new(table: &ChannelTable) -> Self {
-        Self { round: 0, channels: vec![0; table.channels.len()], members: vec![(0, 0); table.streams.len()] }
+    pub(super) fn new(processes: &Processes<'_>, table: &ChannelTable) -> Self {
+        let loops = |stream: usize| vec![0; processes.nest(stream as u32).loops().len()];
+        Self {
+            round: 0,
+            channels: vec![0; table.channels.len()],
+            members: vec![(0, 0); table.streams.len()],
+            taken_in: (0..table.streams.len()).map(loops).collect(),
+        }
+    }
+
+    /// Marks the loop of a member if all of it is taken.
+    pub(super) fn take(&mut self, table: &ChannelTable, member: &Member, times: u64, taken: &Taken) {
+        if let Some(found) = member.found
+            && table.streams[member.stream as usize].summary(found as usize).times == times
+        {
+            self.taken_in[member.stream as usize][found as usize] = taken.scope;
+        }
+    }
+
+    /// Whether a loop is marked. That is only faster than looking at what is taken.
+    pub(super) fn is_taken(&self, stream: u32, found: usize, taken: &Taken) -> bool {
+        self.taken_in[stream as usize][found] == taken.scope
     }
 }
 
@@ -119,19 +160,21 @@ impl<'p, 'a> Growing<'p, 'a> {
         Self { processes, table, scope, members: Vec::new(), marks, taken, starts_agree: true }
     }
 
-    /// The joint loop that has this run. Returns `None` if there is none.
-    pub(super) fn grow(mut self, run: Run) -> Option<JointLoop> {
+    /// The joint loop that has this run, and whether joint iterations have loops of two processes.
+    /// Returns `None` if there is none.
+    pub(super) fn grow(mut self, run: Run) -> Option<(JointLoop, bool)> {
         self.add(run, run, Ratio::ONE, None);
         let (mut next, mut steps) = (0, 0);
         while next < self.members.len() {
-            let Candidate { run, common, is_first, .. } = self.members[next];
+            let Candidate { run, common, .. } = self.members[next];
             let table = self.table;
             let ends = table.streams[run.stream as usize].of_loop(run.found);
             steps += ends.len();
             if steps > MOST_STEPS {
                 return None;
             }
-            let located = if is_first { None } else { self.nest(common.stream).locate(common.start) };
+            let is_written = run.start == self.summary(run).first;
+            let located = if is_written { None } else { self.nest(run.stream).locate(common.start) };
             for end in ends {
                 self.follow(next, end, &located)?;
             }
@@ -143,14 +186,36 @@ impl<'p, 'a> Growing<'p, 'a> {
         self.set_iterations()?;
         let aligned =
             Aligning::new(self.processes, self.table, self.scope, &self.members).align(self.starts_agree)?;
-        let member = |(candidate, &start): (&Candidate, &u64)| Member {
-            stream: candidate.run.stream,
-            start,
-            body: candidate.period(),
+        let member = |(candidate, &start): (&Candidate, &u64)| {
+            let Run { stream, found, .. } = candidate.run;
+            let is_written = candidate.iterations == 1 && start == self.summary(candidate.run).first;
+            let found = is_written.then_some(found as u32);
+            Member { stream, start, body: candidate.period(), found }
         };
         let mut members: Vec<Member> = self.members.iter().zip(&aligned.starts).map(member).collect();
+        let with_loops =
+            self.members.iter().zip(&members).filter(|both| self.has_loops_inside(both.0, both.1));
+        let is_nested = with_loops.take(2).count() == 2;
         members.sort_unstable_by_key(|member| member.stream);
-        Some(JointLoop { members, times: aligned.times, within: None, in_flight: aligned.in_flight })
+        let joint = JointLoop { members, times: aligned.times, within: None, in_flight: aligned.in_flight };
+        Some((joint, is_nested))
+    }
+
+    /// Whether a joint iteration of a member has loops.
+    fn has_loops_inside(&self, candidate: &Candidate, member: &Member) -> bool {
+        match candidate.iterations == 1 && candidate.run.start <= member.start {
+            // One iteration, in whichever rotation, has those of the loop's body.
+            true => !self.summary(candidate.run).is_flat,
+            false => {
+                let nest = self.nest(member.stream);
+                nest.flat_range(member.start, member.start + member.body).is_none()
+            }
+        }
+    }
+
+    /// The loop of a run.
+    fn summary(&self, run: Run) -> &'p LoopSummary {
+        self.table.streams[run.stream as usize].summary(run.found)
     }
 
     fn nest(&self, stream: u32) -> &'p LoopCollapsed {
@@ -158,10 +223,8 @@ impl<'p, 'a> Growing<'p, 'a> {
     }
 
     fn add(&mut self, run: Run, common: Run, ratio: Ratio, by: Option<(usize, u32)>) {
-        let nest = self.nest(run.stream);
-        let is_first = common == run
-            && run.times == nest.loops()[run.found].times
-            && run.start == nest.loop_first(run.found);
+        let &LoopSummary { first, times, .. } = self.summary(run);
+        let is_first = common == run && run.times == times && run.start == first;
         self.marks.members[run.stream as usize] = (self.marks.round, self.members.len());
         self.starts_agree &= is_first;
         self.members.push(Candidate { run, common, is_first, ratio, by, iterations: 0 });
@@ -177,7 +240,7 @@ impl<'p, 'a> Growing<'p, 'a> {
     /// members. Returns `None` if they do not fit.
     fn follow(&mut self, member: usize, loop_end: &LoopEnd, located: &Option<Located>) -> Option<()> {
         let Candidate { run, ratio, .. } = self.members[member];
-        let &LoopEnd { number, messages: LoopMessages { each, .. } } = loop_end;
+        let &LoopEnd { number, messages: LoopMessages { each, .. }, .. } = loop_end;
         let end = self.table.end(run.stream, number);
         let channel = self.table.channel(end);
         if !channel.is_ordered() {
@@ -187,6 +250,11 @@ impl<'p, 'a> Growing<'p, 'a> {
         let mark = &mut self.marks.channels[end.channel as usize];
         if std::mem::replace(mark, self.marks.round) == self.marks.round {
             return Some(());
+        }
+        if let Some(same) = self.same_loop(member, loop_end, channel, end.side)
+            && let Some(followed) = self.follow_same(member, loop_end, end.channel, same)
+        {
+            return followed.then_some(());
         }
         let range = self.common_range(member, end, &loop_end.messages, located);
         let mut is_connected = false;
@@ -207,9 +275,10 @@ impl<'p, 'a> Growing<'p, 'a> {
                     fits.then_some(())?;
                 }
                 None => {
-                    let (run, common, each_there) =
-                        self.partner(&ends.ends[number as usize], stream, range, each)?;
-                    self.add(run, common, ratio.times(each, each_there)?, Some((member, end.channel)));
+                    let near = loop_end.other.place();
+                    let partner = self.partner(&ends.ends[number as usize], stream, near, range, each)?;
+                    let ratio = ratio.times(each, partner.each)?;
+                    self.add(partner.run, partner.common, ratio, Some((member, end.channel)));
                 }
             }
             self.starts_agree = self.starts_agree && self.first_message(stream, number) == Some(range.0);
@@ -249,9 +318,13 @@ impl<'p, 'a> Growing<'p, 'a> {
         messages: &LoopMessages,
         located: &Option<Located>,
     ) -> (i128, i128) {
-        let Candidate { common, is_first, .. } = self.members[member];
-        match is_first {
-            true => self.numbers_behind(end, common, messages.each, messages.before),
+        let Candidate { run, common, .. } = self.members[member];
+        match run.start == self.summary(run).first {
+            true => {
+                let earlier = ((common.start - run.start) / run.body).saturating_mul(messages.each);
+                let before = messages.before.saturating_add(earlier);
+                self.numbers_behind(end, common, messages.each, before)
+            }
             false => self.range(end, common, messages.each, located.as_ref()),
         }
     }
@@ -263,86 +336,92 @@ impl<'p, 'a> Growing<'p, 'a> {
         self.numbers_behind(end, run, each, before)
     }
 
-    /// The same of a run that begins anywhere.
-    fn range_of(&self, end: &End, run: Run, each: u64) -> (i128, i128) {
-        let nest = self.nest(run.stream);
-        match end.in_loop(run.found).filter(|_| run.start == nest.loop_first(run.found)) {
-            Some(messages) => self.numbers_behind(end, run, each, messages.before),
-            None => self.range(end, run, each, nest.locate(run.start).as_ref()),
-        }
-    }
-
     fn numbers_behind(&self, end: &End, run: Run, each: u64, before: u64) -> (i128, i128) {
         let first = i128::from(before) + self.scope.received_before(end);
         (first, first + i128::from(each) * i128::from(run.times))
     }
 
-    /// The iterations of a run with messages of a range.
-    fn common(&self, end: &End, run: Run, each: u64, range: (i128, i128)) -> Run {
-        let first = self.range_of(end, run, each).0;
-        let iterations = |messages: i128| messages.clamp(0, i128::from(each) * i128::from(run.times)) as u64;
-        let (from, to) = (iterations(range.0 - first) / each, iterations(range.1 - first).div_ceil(each));
-        Run { start: run.start + from * run.body, times: to.saturating_sub(from), ..run }
-    }
-
-    /// The loop that belongs to a range of messages of another one, its iterations with messages
-    /// of the range, and its messages in an iteration.
-    fn partner(&self, other: &End, stream: u32, range: (i128, i128), each: u64) -> Option<(Run, Run, u64)> {
-        let same = self.with_same_messages(other, stream, range, each);
-        let found = same.or_else(|| {
-            let (run, each_there) = self.around_the_middle(other, stream, range, each)?;
-            Some((run, self.common(other, run, each_there, range), each_there))
-        });
-        found.filter(|&(run, ..)| !self.taken.holds(run))
-    }
-
-    /// The loop with all messages of a range and no others. It is the one around the message in
-    /// the middle: those around it have as many messages in one iteration.
-    fn with_same_messages(
+    /// The stream at the other end of a channel of two ends, and its loop that has all messages of
+    /// a member and no others. It is the one around the message in the middle that
+    /// [`Self::partner`] would find: those around it have as many messages in one iteration.
+    fn same_loop(
         &self,
-        other: &End,
-        stream: u32,
-        range: (i128, i128),
-        each: u64,
-    ) -> Option<(Run, Run, u64)> {
-        let nest = self.nest(stream);
-        let first = u64::try_from(range.0 - self.scope.received_before(other)).ok()?;
-        let count = u128::try_from(range.1 - range.0).ok()?;
-        let messages = other.loop_with(nest, first, count)?;
-        let found = messages.found as usize;
-        let run = first_execution(nest, stream, found);
+        member: usize,
+        loop_end: &LoopEnd,
+        channel: &ChannelEnds,
+        side: Side,
+    ) -> Option<(u32, usize)> {
+        let Candidate { run, is_first, .. } = self.members[member];
+        let found = loop_end.other.found()?;
+        // What is in flight makes other numbers.
+        let (stream, _) = channel.other(side).filter(|_| is_first && self.scope.in_flight.is_empty())?;
+        (stream != run.stream).then_some((stream, found))
+    }
+
+    /// Adds a loop that has the messages of a member, or compares it, and says whether it fits. So
+    /// the begins of both agree. Returns `None` if another loop has to be looked for.
+    fn follow_same(
+        &mut self,
+        member: usize,
+        loop_end: &LoopEnd,
+        channel: u32,
+        (stream, found): (u32, usize),
+    ) -> Option<bool> {
+        let Candidate { run, ratio, .. } = self.members[member];
+        let each = loop_end.messages.each;
+        // As many messages in all.
+        let all = u128::from(each) * u128::from(run.times);
+        let each_there =
+            |times: u64| if times == run.times { each } else { (all / u128::from(times)) as u64 };
+        if let Some(known) = self.member(stream) {
+            let Candidate { run: there, is_first, ratio: expected, .. } = self.members[known];
+            let is_known = is_first && there.found == found;
+            return is_known.then(|| ratio.times(each, each_there(there.times)) == Some(expected));
+        }
+        let there = first_execution(self.table, stream, found);
         let (from, to) = self.scope.of_member(stream)?;
-        let is_inside = from <= run.start && run.end() <= to;
-        let has_two = count >= 2 * joint_messages(each, messages.each);
-        (is_inside && has_two).then_some((run, run, messages.each))
+        let each_there = each_there(there.times);
+        if there.start < from || to < there.end() || all < 2 * joint_messages(each, each_there) {
+            return None;
+        }
+        let Some(ratio) = ratio.times(each, each_there).filter(|_| !self.is_taken(there)) else {
+            return Some(false);
+        };
+        self.add(there, there, ratio, Some((member, channel)));
+        Some(true)
     }
 
-    /// The outermost loop around the message in the middle of a range that has two joint
-    /// iterations in common with it, and its messages in an iteration. If there is none, one that
-    /// has them if both go on for an iteration before and behind: they may be written in
+    /// The loop that belongs to a range of messages of another one: the outermost loop around the
+    /// message in the middle that has two joint iterations in common with it. If there is none, one
+    /// that has them if both go on for an iteration before and behind: they may be written in
     /// different rotations. Then the message in the middle may just not be in the loop.
-    fn around_the_middle(
+    /// `near` is the place of a loop there that begins near.
+    fn partner(
         &self,
         other: &End,
         stream: u32,
+        near: usize,
         range: (i128, i128),
         each: u64,
-    ) -> Option<(Run, u64)> {
+    ) -> Option<Partner> {
         let shift = self.scope.received_before(other);
         let last = range.1.min(i128::from(other.total) + shift) - 1;
-        let around = |nth: i128| {
+        if last < range.0 {
+            return None;
+        }
+        let with_more = |nth: i128, more| {
             let nth = u64::try_from(nth - shift).ok()?;
-            self.nest(stream).locate(other.position(self.nest(stream), nth)?)
+            let mut around = other.loops_around(self.nest(stream), nth, near);
+            around.find_map(|around| self.partner_at(other, stream, &around, range, each, more))
         };
-        let middle = around((range.0 + last + 1).div_euclid(2)).filter(|_| last >= range.0)?;
-        let with_more = |located: &Located, more| {
-            let mut around = located.around.iter();
-            around.find_map(|instance| self.partner_at(other, stream, instance, range, each, more))
-        };
-        with_more(&middle, 0).or_else(|| with_more(&middle, 1)).or_else(|| {
-            let before = around((range.0 + last).div_euclid(2))?;
-            with_more(&before, 1)
-        })
+        let (middle, before) = ((range.0 + last + 1).div_euclid(2), (range.0 + last).div_euclid(2));
+        let found = with_more(middle, 0).or_else(|| with_more(middle, 1)).or_else(|| with_more(before, 1));
+        found.filter(|partner| !self.is_taken(partner.run))
+    }
+
+    /// Whether a run is known to be taken. If it is, but not known, the joint loop is not free.
+    fn is_taken(&self, run: Run) -> bool {
+        self.marks.is_taken(run.stream, run.found, self.taken) && run.start == self.summary(run).first
     }
 
     /// A loop, if it has two joint iterations in common with a range when both have so many
@@ -351,19 +430,25 @@ impl<'p, 'a> Growing<'p, 'a> {
         &self,
         end: &End,
         stream: u32,
-        instance: &LoopInstance,
+        around: &MessageLoop,
         range: (i128, i128),
         each: u64,
         more: i128,
-    ) -> Option<(Run, u64)> {
+    ) -> Option<Partner> {
         let nest = self.nest(stream);
-        let run = self.scope.clipped(stream, nest, instance)?;
-        let each_there = end.each(run.found);
-        let theirs = self.range_of(end, run, each_there);
-        let (more_here, more_there) = (more * i128::from(each), more * i128::from(each_there));
+        let run = self.scope.clipped(stream, nest, &around.instance)?;
+        let theirs = match run.start == around.instance.start {
+            true => self.numbers_behind(end, run, around.each, around.before),
+            false => self.range(end, run, around.each, nest.locate(run.start).as_ref()),
+        };
+        let (more_here, more_there) = (more * i128::from(each), more * i128::from(around.each));
         let first = (range.0 - more_here).max(theirs.0 - more_there);
         let behind = (range.1 + more_here).min(theirs.1 + more_there);
-        (behind - first >= 2 * joint_messages(each, each_there) as i128).then_some((run, each_there))
+        let has_two = behind - first >= 2 * joint_messages(each, around.each) as i128;
+        has_two.then(|| {
+            let common = common(run, around.each, theirs.0, range);
+            Partner { run, common, each: around.each }
+        })
     }
 
     /// Adds the loop at one of the other ends of a pool, whose messages have no common order: the

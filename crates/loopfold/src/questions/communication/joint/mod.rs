@@ -32,7 +32,7 @@ mod content;
 mod cut;
 mod grow;
 
-use super::channels::{ChannelTable, End, Side};
+use super::channels::{ChannelTable, End, LoopSummary, Side};
 use super::processes::Processes;
 use crate::questions::patterns::{LoopCollapsed, LoopInstance, Piece};
 use content::Content;
@@ -74,6 +74,9 @@ pub(super) struct Member {
     pub(super) start: u64,
     /// The events of one joint iteration.
     pub(super) body: u64,
+    /// The loop of whose first execution it has the first iteration, by its index in the stream;
+    /// `None` if it is in another rotation, or has several iterations of a loop.
+    pub(super) found: Option<u32>,
 }
 
 /// What several processes repeat together.
@@ -94,13 +97,21 @@ pub(super) struct JointLoop {
 /// channels are in flight at its begin.
 #[derive(Clone, Debug, Default)]
 struct Scope {
-    stretches: BTreeMap<u32, (u64, u64)>,
+    /// By streams.
+    stretches: Vec<(u32, (u64, u64))>,
     in_flight: HashMap<u32, i64>,
 }
 
 impl Scope {
     fn of_member(&self, stream: u32) -> Option<(u64, u64)> {
-        self.stretches.get(&stream).copied()
+        match self.stretches.get(stream as usize) {
+            // All streams are there.
+            Some(&(known, stretch)) if known == stream => Some(stretch),
+            _ => {
+                let at = self.stretches.binary_search_by_key(&stream, |&(stream, _)| stream);
+                at.ok().map(|at| self.stretches[at].1)
+            }
+        }
     }
 
     /// How many messages of an end lie before the scope that are not recorded there: what is in
@@ -134,14 +145,14 @@ pub(super) fn joint_loops(processes: &Processes<'_>, table: &ChannelTable) -> Ve
         (stream as u32, (0, trace.nest().length()))
     };
     let stretches = processes.traces().iter().enumerate().map(whole).collect();
-    let marks = Marks::new(table);
     let mut search = Search {
         processes,
         table,
-        marks,
+        marks: Marks::new(processes, table),
         found: Vec::new(),
         searched: HashMap::new(),
         instances: MOST_INSTANCES,
+        scopes: 0,
     };
     search.within(&Scope { stretches, in_flight: HashMap::new() }, None);
     search.found
@@ -156,6 +167,8 @@ struct Search<'p, 'a> {
     searched: HashMap<Content, (usize, Range<usize>)>,
     /// How many more loops in later iterations may be tried.
     instances: u64,
+    /// How many scopes were searched.
+    scopes: u32,
 }
 
 /// A run that is to be tried: the largest first, of equals that of the first stream.
@@ -175,44 +188,83 @@ impl PartialOrd for Seed {
     }
 }
 
+/// The runs that are to be tried: those that were there from the begin, sorted, and those that
+/// came later.
+#[derive(Default)]
+struct Seeds {
+    /// Loops in their first execution, by their events: the largest comes last. Loops of a stream
+    /// come in the order of their begins, so stream and index order those of equal length.
+    first: Vec<(u64, Reverse<(u32, u32)>)>,
+    later: BinaryHeap<Seed>,
+}
+
+impl Seeds {
+    /// The next one. Loops that are taken are left out before they are looked at, as most are.
+    fn pop(&mut self, table: &ChannelTable, is_taken: impl Fn(u32, usize) -> bool) -> Option<Run> {
+        while self
+            .first
+            .pop_if(|&mut (_, Reverse((stream, found)))| is_taken(stream, found as usize))
+            .is_some()
+        {}
+        let later = self.later.peek().map_or(0, |Seed(run)| run.events());
+        let is_larger = |&&(events, _): &&(u64, _)| events >= later;
+        let first = self
+            .first
+            .last()
+            .filter(is_larger)
+            .map(|&(_, Reverse((stream, found)))| Seed(first_execution(table, stream, found as usize)));
+        if first.as_ref() > self.later.peek() {
+            self.first.pop();
+            return first.map(|Seed(run)| run);
+        }
+        self.later.pop().map(|Seed(run)| run)
+    }
+}
+
 impl Search<'_, '_> {
     fn nest(&self, stream: u32) -> &LoopCollapsed {
         self.processes.nest(stream)
     }
 
     fn within(&mut self, scope: &Scope, around: Option<usize>) {
-        let mut seeds = self.outermost(scope);
-        let mut taken = Taken::default();
-        let first = self.found.len();
-        while let Some(Seed(run)) = seeds.pop() {
+        let mut seeds = match around {
+            None => self.outermost(),
+            Some(around) => self.loops_inside(&self.found[around]),
+        };
+        self.scopes += 1;
+        let mut taken = Taken::new(self.scopes);
+        let mut nested = Vec::new();
+        while let Some(run) =
+            seeds.pop(self.table, |stream, found| self.marks.is_taken(stream, found, &taken))
+        {
             if self.table.streams[run.stream as usize].of_loop(run.found).is_empty() {
                 continue;
             }
             if let Some(free) = taken.left_of(run) {
-                seeds.extend(free.into_iter().map(Seed));
+                seeds.later.extend(free.into_iter().map(Seed));
                 continue;
             }
             let growing = Growing::new(self.processes, self.table, scope, &taken, &mut self.marks);
             let grown = growing.grow(run);
-            let free = grown.filter(|joint| {
+            let free = grown.filter(|(joint, _)| {
                 joint.members.iter().all(|member| taken.is_free(member.stream, whole(member, joint.times)))
             });
             match free {
-                Some(joint) => {
-                    joint
-                        .members
-                        .iter()
-                        .for_each(|member| taken.add(member.stream, whole(member, joint.times)));
+                Some((joint, is_nested)) => {
+                    for member in &joint.members {
+                        taken.add(member.stream, whole(member, joint.times));
+                        self.marks.take(self.table, member, joint.times, &taken);
+                    }
+                    if is_nested {
+                        nested.push(self.found.len());
+                    }
                     self.found.push(JointLoop { within: around, ..joint });
                 }
-                None => self.take_apart(run, &mut seeds),
+                None => self.take_apart(run, &mut seeds.later),
             }
         }
-        for index in first..self.found.len() {
+        for index in nested {
             let joint = &self.found[index];
-            if !self.has_loops_inside(joint) {
-                continue;
-            }
             let is_closed = joint.in_flight.is_empty() && scope.in_flight.is_empty();
             let content = if is_closed { content::of(self.processes, joint) } else { None };
             if let Some((same, inside)) = content.as_ref().and_then(|content| self.searched.get(content)) {
@@ -232,28 +284,39 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Whether a joint iteration has loops of two processes.
-    fn has_loops_inside(&self, joint: &JointLoop) -> bool {
-        let has_loops = |member: &&Member| {
-            let nest = self.nest(member.stream);
-            nest.flat_range(member.start, member.start + member.body).is_none()
-        };
-        joint.members.iter().filter(has_loops).nth(1).is_some()
+    /// The outermost loops of all streams.
+    fn outermost(&self) -> Seeds {
+        let mut seeds = Seeds::default();
+        for stream in 0..self.processes.traces().len() as u32 {
+            let nest = self.nest(stream);
+            for found in (0..nest.loops().len()).filter(|&found| nest.outer(found).is_none()) {
+                let events = first_execution(self.table, stream, found).events();
+                seeds.first.push((events, Reverse((stream, found as u32))));
+            }
+        }
+        seeds.first.sort_unstable();
+        seeds
     }
 
-    /// The outermost loops of a scope.
-    fn outermost(&self, scope: &Scope) -> BinaryHeap<Seed> {
-        let mut seeds = BinaryHeap::new();
-        for (&stream, &(start, end)) in &scope.stretches {
+    /// The outermost loops in a joint iteration.
+    fn loops_inside(&self, joint: &JointLoop) -> Seeds {
+        let mut seeds = Seeds::default();
+        for &Member { stream, start, body, found } in &joint.members {
             let nest = self.nest(stream);
-            if (start, end) == (0, nest.length()) {
-                let outermost = (0..nest.loops().len()).filter(|&found| nest.outer(found).is_none());
-                seeds.extend(outermost.map(|found| Seed(first_execution(nest, stream, found))));
+            if let Some(found) = found {
+                let inside = nest.loops_inside(found as usize);
+                seeds.later.extend(inside.map(|inside| Seed(first_execution(self.table, stream, inside))));
                 continue;
             }
-            for piece in nest.pieces(start, end) {
+            for piece in nest.pieces(start, start + body) {
                 if let Piece::Loop { found, times, start } = piece {
-                    seeds.push(Seed(Run { stream, found, start, body: nest.body_events(found), times }));
+                    seeds.later.push(Seed(Run {
+                        stream,
+                        found,
+                        start,
+                        body: nest.body_events(found),
+                        times,
+                    }));
                 }
             }
         }
@@ -264,7 +327,7 @@ impl Search<'_, '_> {
     fn take_apart(&mut self, run: Run, seeds: &mut BinaryHeap<Seed>) {
         let nest = self.processes.nest(run.stream);
         for found in nest.loops_inside(run.found) {
-            let first = first_execution(nest, run.stream, found);
+            let first = first_execution(self.table, run.stream, found);
             let inside = Run { start: run.start + (first.start - nest.loop_first(run.found)), ..first };
             let later = (run.times - 1).min(self.instances);
             self.instances -= later;
@@ -275,9 +338,9 @@ impl Search<'_, '_> {
 }
 
 /// All iterations of a loop where it is executed first.
-fn first_execution(nest: &LoopCollapsed, stream: u32, found: usize) -> Run {
-    let (start, body) = (nest.loop_first(found), nest.body_events(found));
-    Run { stream, found, start, body, times: nest.loops()[found].times }
+fn first_execution(table: &ChannelTable, stream: u32, found: usize) -> Run {
+    let &LoopSummary { first, body, times, .. } = table.streams[stream as usize].summary(found);
+    Run { stream, found, start: first, body, times }
 }
 
 /// All iterations of a member.
@@ -285,13 +348,18 @@ fn whole(member: &Member, times: u64) -> (u64, u64) {
     (member.start, member.start + times * member.body)
 }
 
-/// Stretches of streams that joint loops have, without overlaps.
-#[derive(Default)]
+/// Stretches of streams that joint loops of a scope have, without overlaps.
 struct Taken {
+    /// The number of the scope.
+    scope: u32,
     by_stream: HashMap<u32, BTreeMap<u64, u64>>,
 }
 
 impl Taken {
+    fn new(scope: u32) -> Self {
+        Self { scope, by_stream: HashMap::new() }
+    }
+
     fn add(&mut self, stream: u32, (start, end): (u64, u64)) {
         self.by_stream.entry(stream).or_default().insert(start, end);
     }
@@ -301,20 +369,16 @@ impl Taken {
         before.is_none_or(|(_, &behind)| behind <= start)
     }
 
-    /// Whether all of a run is in one of them.
-    fn holds(&self, run: Run) -> bool {
-        let before = self.by_stream.get(&run.stream).and_then(|taken| taken.range(..=run.start).next_back());
-        before.is_some_and(|(_, &end)| run.end() <= end)
-    }
-
     /// What is left of a run if a part of it is taken: at least two iterations each.
     fn left_of(&self, run: Run) -> Option<Vec<Run>> {
-        let taken = self.by_stream.get(&run.stream)?;
-        let overlapping = taken.range(..run.end()).rev().take_while(|&(_, &end)| end > run.start);
-        let mut overlapping: Vec<(u64, u64)> = overlapping.map(|(&start, &end)| (start, end)).collect();
-        if overlapping.is_empty() {
-            return None;
+        let mut before = self.by_stream.get(&run.stream)?.range(..run.end()).rev();
+        let (&start, &end) = before.next().filter(|&(_, &end)| end > run.start)?;
+        if start <= run.start && run.end() <= end {
+            return Some(Vec::new());
         }
+        let mut overlapping = vec![(start, end)];
+        overlapping
+            .extend(before.take_while(|&(_, &end)| end > run.start).map(|(&start, &end)| (start, end)));
         overlapping.reverse();
         let mut left = Vec::new();
         let mut free = 0;

@@ -9,10 +9,14 @@
 //! made once. Where a link does not exist, or two ends occur differently often, the general
 //! closure has to be computed.
 //!
-//! Building takes O(written ends of messages), memory is 8 bytes for each and 8 for each event;
+//! Building takes O(written ends of messages), memory is 8 bytes for each and 16 for each event;
 //! a closure takes O(its written messages).
+//!
+//! Many closures fail: links of two events lead to events of one process that lie in no place
+//! together. Once no general closure is computed any more, so that failing is all that there is to
+//! know, the shortest such intervals are found for all events, and what has one is not begun.
 
-use super::{MOST_LONGER, MOST_TIMES_LONGER, Search, Stretch};
+use super::{MOST_LONGER, MOST_TIMES_LONGER, Search, Stretch, Taking};
 use crate::questions::communication::channels::{ChannelTable, End, Side};
 use crate::questions::communication::processes::Processes;
 use crate::questions::patterns::LoopCollapsed;
@@ -23,23 +27,38 @@ pub(super) struct Links {
 }
 
 struct StreamLinks {
-    /// Where the links of each event begin, and where those of the last end.
-    starts: Vec<u32>,
+    /// One more than there are events.
+    events: Vec<LinkedEvent>,
     /// Streams, and indices of events there.
     links: Vec<(u32, u32)>,
-    /// The innermost loop around each event, or [`NO_LOOP`].
-    loops: Vec<u32>,
+}
+
+/// What closures need to know of an event: side by side, as it is looked at together.
+#[derive(Clone, Copy)]
+struct LinkedEvent {
+    /// Where its links begin.
+    links: u32,
+    /// The innermost loop around it, or [`NO_LOOP`].
+    around: u32,
+    /// The end of the place or loop that goes furthest, of those that begin with it or before.
+    furthest: u32,
+    /// The least end of an interval from here on or from a later event that no closure can have.
+    impossible: u32,
 }
 
 /// The other end is not a first occurrence, does not exist, or is one of several.
 const FAR: (u32, u32) = (u32::MAX, 0);
 const NO_LOOP: u32 = u32::MAX;
+/// Earlier events that an event is compared with, of those linked with the same stream.
+const LAST_LINKED: usize = 4;
 
 impl Links {
-    pub(super) fn of(processes: &Processes<'_>, table: &ChannelTable) -> Self {
-        let mut streams: Vec<StreamLinks> =
-            (0..processes.traces().len()).map(|stream| StreamLinks::new(processes, table, stream)).collect();
-        let mut next: Vec<Vec<u32>> = streams.iter().map(|stream| stream.starts.clone()).collect();
+    /// `furthest` for each event of each stream is the end of the place or loop that goes furthest.
+    pub(super) fn of(processes: &Processes<'_>, table: &ChannelTable, furthest: Vec<Vec<u32>>) -> Self {
+        let of_stream = |(stream, furthest)| StreamLinks::new(processes, table, stream, furthest);
+        let mut streams: Vec<StreamLinks> = furthest.into_iter().enumerate().map(of_stream).collect();
+        let begins = |stream: &StreamLinks| stream.events.iter().map(|event| event.links).collect();
+        let mut next: Vec<Vec<u32>> = streams.iter().map(begins).collect();
         let mut link = |stream: u32, index: u32, other: (u32, u32)| {
             let slot = &mut next[stream as usize][index as usize];
             streams[stream as usize].links[*slot as usize] = other;
@@ -60,28 +79,92 @@ impl Links {
     }
 
     fn of_event(&self, stream: u32, index: u32) -> &[(u32, u32)] {
-        let StreamLinks { starts, links, .. } = &self.streams[stream as usize];
-        &links[starts[index as usize] as usize..starts[index as usize + 1] as usize]
+        let StreamLinks { events, links } = &self.streams[stream as usize];
+        &links[events[index as usize].links as usize..events[index as usize + 1].links as usize]
+    }
+
+    /// How many events there are.
+    pub(super) fn events(&self) -> usize {
+        self.streams.iter().map(|stream| stream.events.len() - 1).sum()
+    }
+
+    fn event(&self, stream: u32, index: u32) -> &LinkedEvent {
+        &self.streams[stream as usize].events[index as usize]
+    }
+
+    /// Whether a stretch lies in a place of its stream or in a loop, or is one event, by its first
+    /// and its last event: what a family has that occurs again must occur again itself.
+    pub(super) fn lies_in_a_place(&self, stream: u32, first: u32, last: u32) -> bool {
+        first == last || self.event(stream, first).furthest > last
+    }
+
+    /// Whether an interval is known to be in no closure: it has an event without a link, or two
+    /// events whose other ends are too far from each other. All that is larger is in none either.
+    pub(super) fn is_impossible(&self, stream: u32, start: u32, end: u32) -> bool {
+        self.event(stream, start).impossible <= end
+    }
+
+    /// Finds the intervals that are in no closure by links, as far as that follows from two events.
+    pub(super) fn find_impossible(&mut self) {
+        // Again, as those of one stream make more of them in others.
+        for stream in (0..self.streams.len() as u32).cycle().take(2 * self.streams.len()) {
+            let least = self.impossible_from(stream);
+            let events = &mut self.streams[stream as usize].events;
+            let mut so_far = u32::MAX;
+            for (event, least) in events.iter_mut().zip(least).rev() {
+                so_far = so_far.min(least);
+                event.impossible = so_far;
+            }
+        }
+    }
+
+    /// For each event the least end of an interval that begins with it and is in no closure.
+    fn impossible_from(&self, stream: u32) -> Vec<u32> {
+        let events = self.streams[stream as usize].events.len();
+        let mut least = vec![u32::MAX; events];
+        // For each other stream the last events that are linked with it, and with which.
+        let mut last = vec![[(u32::MAX, 0); LAST_LINKED]; self.streams.len()];
+        for index in 0..events as u32 - 1 {
+            for &link in self.of_event(stream, index) {
+                if link == FAR {
+                    least[index as usize] = index + 1;
+                    continue;
+                }
+                let (other, there) = link;
+                let known = &mut last[other as usize];
+                let too_far = |&&(event, linked): &&(u32, u32)| {
+                    let (first, last) = (there.min(linked), there.max(linked));
+                    event != u32::MAX
+                        && (!self.lies_in_a_place(other, first, last)
+                            || self.is_impossible(other, first, last + 1))
+                };
+                if let Some(&(event, _)) = known.iter().find(too_far) {
+                    least[event as usize] = least[event as usize].min(index + 1);
+                }
+                known.rotate_right(1);
+                known[0] = (index, there);
+            }
+        }
+        least
     }
 }
 
 impl StreamLinks {
-    fn new(processes: &Processes<'_>, table: &ChannelTable, stream: usize) -> Self {
+    fn new(processes: &Processes<'_>, table: &ChannelTable, stream: usize, furthest: Vec<u32>) -> Self {
         let trace = &processes.traces()[stream];
-        let nest = trace.nest();
-        let mut starts = Vec::with_capacity(nest.symbols().len() + 1);
-        let mut count = 0;
-        starts.push(0);
-        for index in 0..nest.symbols().len() {
-            count += table.streams[stream].of_kind(trace.kind(index)).len() as u32;
-            starts.push(count);
+        let mut events = Vec::with_capacity(furthest.len() + 1);
+        let mut links = 0;
+        for (index, furthest) in furthest.into_iter().enumerate() {
+            events.push(LinkedEvent { links, around: NO_LOOP, furthest, impossible: u32::MAX });
+            links += table.streams[stream].of_kind(trace.kind(index)).len() as u32;
         }
-        let mut loops = vec![NO_LOOP; nest.symbols().len()];
+        events.push(LinkedEvent { links, around: NO_LOOP, furthest: 0, impossible: u32::MAX });
         // Inner loops come behind those around them.
-        for (found, number) in nest.loops().iter().zip(0..) {
-            loops[found.start as usize..found.end as usize].fill(number);
+        for (found, number) in trace.nest().loops().iter().zip(0..) {
+            let inside = &mut events[found.start as usize..found.end as usize];
+            inside.iter_mut().for_each(|event| event.around = number);
         }
-        Self { starts, links: vec![FAR; count as usize], loops }
+        Self { events, links: vec![FAR; links as usize] }
     }
 }
 
@@ -137,22 +220,41 @@ pub(super) struct LinkedClosure {
     added: Vec<u32>,
     /// Events whose links are to be followed.
     next: Vec<(u32, u32, u32)>,
+    /// Whether a place was not taken that is more than the events that were needed.
+    has_larger: bool,
+}
+
+/// What is the same during a closure.
+#[derive(Clone, Copy)]
+struct First {
+    /// How often the first place occurs.
+    count: u64,
+    taking: Taking,
+    /// The most events of a process.
+    longest: u64,
 }
 
 impl LinkedClosure {
     pub(super) fn new(streams: usize) -> Self {
         let intervals = vec![Interval::default(); streams];
-        Self { intervals, round: 0, added: Vec::new(), next: Vec::new() }
+        Self { intervals, round: 0, added: Vec::new(), next: Vec::new(), has_larger: false }
     }
 
-    /// The closure of a place; with places that occur `count` times, if that is given.
+    /// Whether the last closure may be larger where places are taken.
+    pub(super) fn has_larger(&self) -> bool {
+        self.has_larger
+    }
+
+    /// The closure of a place that occurs `count` times.
     pub(super) fn close(
         &mut self,
         search: &Search<'_, '_>,
         (stream, start, end): (u32, u32, u32),
-        count: Option<u64>,
+        count: u64,
+        taking: Taking,
     ) -> Linked {
         self.round += 1;
+        self.has_larger = false;
         self.added.clear();
         self.next.clear();
         let Some(first) = self.interval(search, stream, start, end) else { return Linked::Unknown };
@@ -160,6 +262,7 @@ impl LinkedClosure {
         self.intervals[stream as usize] = first;
         self.next.push((stream, start, end));
         let longest = u64::from(end - start) * MOST_TIMES_LONGER + MOST_LONGER;
+        let first = First { count, taking, longest };
         while let Some((stream, start, end)) = self.next.pop() {
             for index in start..end {
                 for &link in search.links.of_event(stream, index) {
@@ -167,7 +270,7 @@ impl LinkedClosure {
                         FAR => return Linked::Unknown,
                         _ => {
                             let times = self.times(search, stream, index);
-                            if let Some(ended) = self.add(search, link, times, longest, count) {
+                            if let Some(ended) = self.add(search, link, times, first) {
                                 return ended;
                             }
                         }
@@ -180,7 +283,7 @@ impl LinkedClosure {
 
     /// How often an event of an interval occurs in it.
     fn times(&self, search: &Search<'_, '_>, stream: u32, index: u32) -> u64 {
-        let found = search.links.streams[stream as usize].loops[index as usize];
+        let found = search.links.event(stream, index).around;
         let Interval { around, times, .. } = self.intervals[stream as usize];
         if found == around { 1 } else { times_of(search.nest(stream), found) / times }
     }
@@ -188,9 +291,8 @@ impl LinkedClosure {
     /// The interval of a place. Returns `None` if it cuts through a loop.
     fn interval(&self, search: &Search<'_, '_>, stream: u32, start: u32, end: u32) -> Option<Interval> {
         let nest = search.nest(stream);
-        let loops = &search.links.streams[stream as usize].loops;
         let around = |index: u32| {
-            let mut around = loops[index as usize];
+            let mut around = search.links.event(stream, index).around;
             let mut whole = None;
             // Up to the first loop that holds all of it.
             while let Some(found) = nest.loops().get(around as usize)
@@ -211,8 +313,7 @@ impl LinkedClosure {
         search: &Search<'_, '_>,
         (stream, index): (u32, u32),
         times: u64,
-        longest: u64,
-        count: Option<u64>,
+        first: First,
     ) -> Option<Linked> {
         let known = self.intervals[stream as usize];
         let is_new = known.round != self.round;
@@ -227,16 +328,17 @@ impl LinkedClosure {
                 return None;
             }
             (grown.start, grown.end) = (grown.start.min(known.start), grown.end.max(known.end));
-        } else if let Some((start, end, _)) = search.place_around(stream, index, count)
-            && let Some(place) = self.interval(search, stream, start, end)
-            && place.around == grown.around
-            && start <= grown.start
-            && grown.end <= end
+        } else if !self.has_larger
+            && let Some(place) = self.place_around(search, (stream, index), &grown, first.count)
         {
-            grown = place;
+            match first.taking {
+                Taking::Places => grown = place,
+                Taking::Events => self.has_larger = (place.start, place.end) != (grown.start, grown.end),
+            }
         }
-        if u64::from(grown.end - grown.start) > longest
-            || !search.lies_in_a_place(stream, grown.start as usize, grown.end as usize - 1)
+        if u64::from(grown.end - grown.start) > first.longest
+            || !search.links.lies_in_a_place(stream, grown.start, grown.end - 1)
+            || search.links.is_impossible(stream, grown.start, grown.end)
         {
             return Some(Linked::Fails);
         }
@@ -252,6 +354,21 @@ impl LinkedClosure {
         None
     }
 
+    /// The largest place with an event that occurs `count` times, if it has an interval with this
+    /// event, in the same iteration of the same loops.
+    fn place_around(
+        &self,
+        search: &Search<'_, '_>,
+        (stream, index): (u32, u32),
+        needed: &Interval,
+        count: u64,
+    ) -> Option<Interval> {
+        let (start, end, _) = search.place_around(stream, index, count)?;
+        let place = self.interval(search, stream, start, end)?;
+        let has_it = place.around == needed.around && start <= needed.start && needed.end <= end;
+        has_it.then_some(place)
+    }
+
     /// The smallest interval in which an event occurs so often.
     fn occurring(
         &self,
@@ -260,7 +377,7 @@ impl LinkedClosure {
         times: u64,
     ) -> Option<Interval> {
         let nest = search.nest(stream);
-        let mut around = search.links.streams[stream as usize].loops[index as usize];
+        let mut around = search.links.event(stream, index).around;
         let all = times_of(nest, around);
         let (mut start, mut end) = (index, index + 1);
         while let Some(found) = nest.loops().get(around as usize)

@@ -10,10 +10,11 @@
 //! which every process does the same are one pattern. A place is in one family only: that of the
 //! place whose repetitions are most events.
 //!
-//! Most closures follow links between events (`linked`); the general one is computed for at most
-//! 1,024 places. Time: O(written events of the families × depth of loops); memory: 20 bytes for
-//! each written event, and the result.
+//! Most closures follow links between events (`linked`); the `general` one is computed for at most
+//! 1,024 places. Time: O(written events of the families × depth of loops); memory: 24 bytes for
+//! each written event, about 50 for each place and 6 for each of its events, and the result.
 
+mod general;
 mod linked;
 
 use super::channels::{ChannelEnds, ChannelTable, Side};
@@ -21,7 +22,8 @@ use super::joint::{JointLoop, Member};
 use super::pattern::{Occurrence, Part};
 use super::processes::Processes;
 use crate::StreamId;
-use crate::questions::patterns::{Holders, Located, LoopCollapsed, LoopInstance, RecurringPlace};
+use crate::questions::patterns::{CollapsedLoop, Holders, LoopCollapsed, LoopInstance, RecurringPlace};
+use general::{Closure, Span};
 use hashbrown::HashMap;
 use linked::{Interval, Linked, LinkedClosure, Links};
 use std::cell::Cell;
@@ -35,10 +37,12 @@ type Stretch = (u64, u64);
 /// How much more of a process than of the first one may be in a family.
 const MOST_TIMES_LONGER: u64 = 8;
 const MOST_LONGER: u64 = 64;
-/// Channels that are followed for one family.
-const MOST_STEPS: usize = 1 << 14;
 /// General closures: those that links do not suffice for, of the largest places.
 const MOST_GENERAL: usize = 1 << 10;
+/// Events for which intervals that fail are found in the time of a closure.
+const EVENTS_OF_A_CLOSURE: usize = 8;
+/// Events of a place that a family begins with.
+const FEWEST: u32 = 2;
 /// Places that are looked at for one that holds what is needed.
 const MOST_SEEN: usize = 16;
 
@@ -52,21 +56,34 @@ pub(super) fn recurring(
     joint: &[JointLoop],
     places: &[Vec<RecurringPlace>],
 ) -> Vec<Found> {
+    let places: Vec<Places> =
+        places.iter().enumerate().map(|(stream, all)| Places::of(processes, stream, all)).collect();
+    let furthest = |(stream, places): (usize, &Places)| furthest(processes.nest(stream as u32), places);
+    let furthest = places.iter().enumerate().map(furthest).collect();
     let mut search = Search {
         processes,
         table,
-        links: Links::of(processes, table),
+        links: Links::of(processes, table, furthest),
         general: Cell::new(MOST_GENERAL),
         is_complete: table.channels.iter().all(|channel| is_complete(table, channel)),
-        joint: JointStretches::of(processes.traces().len(), joint),
-        places: places.iter().enumerate().map(|(stream, all)| Places::of(processes, stream, all)).collect(),
+        joint: JointStretches::of(processes, joint),
+        places,
     };
     let mut found = Vec::new();
     let mut linked = LinkedClosure::new(processes.traces().len());
-    for (stream, place) in search.seeds() {
-        if !search.places[stream as usize].is_used[place as usize] {
-            found.extend(search.family(stream, place, &mut linked));
+    let mut knows_impossible = false;
+    let seeds = search.seeds();
+    for (tried, &(stream, place)) in seeds.iter().enumerate() {
+        if search.places[stream as usize].is_used[place as usize] {
+            continue;
         }
+        // A closure costs as much as several events of the search for those that fail.
+        let is_worth = || search.links.events() / EVENTS_OF_A_CLOSURE < seeds.len() - tried;
+        if search.general.get() == 0 && !knows_impossible && is_worth() {
+            search.links.find_impossible();
+            knows_impossible = true;
+        }
+        found.extend(search.family(stream, place, &mut linked));
     }
     found
 }
@@ -82,13 +99,11 @@ fn is_complete(table: &ChannelTable, channel: &ChannelEnds) -> bool {
 struct Places {
     /// By indices of the nest, the shortest first: how often each occurs, and its positions.
     holders: Holders<(u64, Stretch)>,
-    /// How often each occurs, once more: that is looked at far more often than the rest.
-    counts: Vec<u64>,
+    /// For what holds the events, one after the other, how often it occurs, without the higher
+    /// bits: that is looked at far more often than the rest.
+    counts: Vec<u16>,
     is_used: Vec<bool>,
     by_bounds: HashMap<(u32, u32), u32, foldhash::fast::RandomState>,
-    /// For each event of the nest the end of what goes furthest: of a place or a loop that begins
-    /// there or before.
-    furthest: Vec<u32>,
 }
 
 impl Places {
@@ -109,17 +124,19 @@ impl Places {
         sorted.sort_unstable_by_key(|&(start, end, (count, _))| (end - start, start, Reverse(count)));
         sorted.dedup_by_key(|&mut (start, end, _)| (start, end));
         let holders = Holders::new(nest.symbols().len(), sorted);
-        let bounds = holders.all().iter().map(|&(start, end, _)| (start, end));
-        let by_bounds = bounds.zip(0..).collect();
-        let furthest = furthest(nest, &holders);
-        let counts = holders.all().iter().map(|&(_, _, (count, _))| count).collect();
-        Self { counts, is_used: vec![false; holders.all().len()], by_bounds, holders, furthest }
+        let bounds = (0..).zip(holders.all()).map(|(place, &(start, end, _))| ((start, end), place));
+        let by_bounds = bounds.filter(|&((start, end), _)| end >= start + FEWEST).collect();
+        let count = |&place: &u32| holders.all()[place as usize].2.0 as u16;
+        let counts = holders.holding().iter().map(count).collect();
+        Self { counts, is_used: vec![false; holders.all().len()], by_bounds, holders }
     }
 }
 
-fn furthest<T>(nest: &LoopCollapsed, holders: &Holders<T>) -> Vec<u32> {
+/// For each event of a nest the end of what goes furthest: of a place or a loop that begins there or
+/// before.
+fn furthest(nest: &LoopCollapsed, places: &Places) -> Vec<u32> {
     let mut furthest = vec![0; nest.symbols().len()];
-    let places = holders.all().iter().map(|&(start, end, _)| (start, end));
+    let places = places.holders.all().iter().map(|&(start, end, _)| (start, end));
     for (start, end) in places.chain(nest.loops().iter().map(|found| (found.start, found.end))) {
         let known = &mut furthest[start as usize];
         *known = end.max(*known);
@@ -152,25 +169,28 @@ impl<'p> Search<'p, '_> {
     /// All places of two events or more, those first that are most events with all that is
     /// repeated, not counting loops inside.
     fn seeds(&self) -> Vec<(u32, u32)> {
-        let mut seeds: Vec<(u64, u32, u32, u32)> = Vec::new();
-        for (stream, places) in self.places.iter().enumerate() {
-            let rank = self.processes.communicators.rank(stream);
-            for (place, &(start, end, _)) in (0..).zip(places.holders.all()) {
-                if end - start >= 2 {
-                    let times = self.nest(stream as u32).times(start as usize, end as usize);
-                    seeds.push((times.saturating_mul((end - start).into()), rank, stream as u32, place));
+        let mut by_rank: Vec<u32> = (0..self.places.len() as u32).collect();
+        by_rank.sort_unstable_by_key(|&stream| (self.processes.communicators.rank(stream as usize), stream));
+        let mut seeds: Vec<(Reverse<u64>, u32, u32)> = Vec::new();
+        for (order, &stream) in (0..).zip(&by_rank) {
+            for (place, &(start, end, _)) in (0..).zip(self.places[stream as usize].holders.all()) {
+                if end - start >= FEWEST {
+                    let times = self.nest(stream).times(start as usize, end as usize);
+                    seeds.push((Reverse(times.saturating_mul((end - start).into())), order, place));
                 }
             }
         }
-        seeds.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.cmp(b)));
-        seeds.into_iter().map(|(_, _, stream, place)| (stream, place)).collect()
+        seeds.sort_unstable();
+        seeds.into_iter().map(|(_, order, place)| (by_rank[order as usize], place)).collect()
     }
 
     /// The occurrence that has a place, if its closure is one.
     fn family(&mut self, stream: u32, place: u32, linked: &mut LinkedClosure) -> Option<Found> {
-        let (_, _, (_, first)) = self.places[stream as usize].holders.all()[place as usize];
-        let Inside::Of(around) = self.joint.inside(stream, first) else { return None };
-        let Family { members, crossing } = self.closure(stream, place, first, around, linked)?;
+        let (start, end, _) = self.places[stream as usize].holders.all()[place as usize];
+        if self.links.is_impossible(stream, start, end) {
+            return None;
+        }
+        let (Family { members, crossing }, around) = self.closure(stream, place, linked)?;
         members.iter().for_each(|member| self.use_place(member));
         if members.len() < 2 {
             return None;
@@ -188,89 +208,124 @@ impl<'p> Search<'p, '_> {
     /// The symbols of what is shown that a member has, if its interval is known.
     fn shown_symbols(&self, member: &FamilyMember) -> Option<Range<usize>> {
         let is_shown = self.processes.traces()[member.stream as usize].nest_is_shown();
-        member.interval.filter(|_| is_shown).map(|(start, end)| start as usize..end as usize)
+        let (start, end) = member.bounds;
+        (is_shown && member.is_interval).then_some(start as usize..end as usize)
     }
 
-    /// The closure of a place, if it is a family.
+    /// The closure of a place, if it is a family, and the joint loop in whose iteration it is.
     fn closure(
         &self,
         stream: u32,
         place: u32,
-        first: Stretch,
-        around: Option<usize>,
         linked: &mut LinkedClosure,
-    ) -> Option<Family> {
-        let (start, end, (count, _)) = self.places[stream as usize].holders.all()[place as usize];
-        let mut closed = |count: Option<u64>| match linked.close(self, (stream, start, end), count) {
-            Linked::Closed(intervals) => Some(Closed::Linked(intervals)),
+    ) -> Option<(Family, Option<usize>)> {
+        // As long as general closures are computed, only for places that can be in a family.
+        let known = match self.general.get() {
+            0 => None,
+            _ => Some(self.around_place(stream, place)?),
+        };
+        let (smallest, has_larger) = self.closed(stream, place, Taking::Events, linked)?;
+        let around = known.or_else(|| self.around_place(stream, place))?;
+        // With places it is no smaller.
+        let larger = match has_larger {
+            true => self.closed(stream, place, Taking::Places, linked).map(|(larger, _)| larger),
+            false => {
+                // As many general closures are computed as if it were not known.
+                if matches!(smallest, Closed::General(_)) {
+                    self.general.set(self.general.get().saturating_sub(1));
+                }
+                None
+            }
+        };
+        let larger = larger.and_then(|larger| self.fitting(larger, around));
+        let family = larger.or_else(|| self.fitting(smallest, around))?;
+        Some((family, around))
+    }
+
+    /// The joint loop in whose iteration a place is, if any. Returns `None` if it cuts through one.
+    fn around_place(&self, stream: u32, place: u32) -> Option<Option<usize>> {
+        let (start, end, (_, stretch)) = self.places[stream as usize].holders.all()[place as usize];
+        match self.joint.touches(stream, start, end) {
+            false => Some(None),
+            true => self.joint.inside(stream, stretch).of(),
+        }
+    }
+
+    /// The family of a closure, if it lies in the same joint iteration, and cuts through nothing.
+    fn fitting(&self, closed: Closed, around: Option<usize>) -> Option<Family> {
+        let fits = |stream, stretch| self.joint.inside(stream, stretch).of() == Some(around);
+        let family = match closed {
+            Closed::General(family) => family,
+            Closed::Linked(intervals) => {
+                // Where no joint loop is, it cuts through none and is in none.
+                let fits = |&(stream, interval): &(u32, Interval)| match self.joint.touches(
+                    stream,
+                    interval.start,
+                    interval.end,
+                ) {
+                    true => fits(stream, interval.stretch(self.nest(stream))),
+                    false => around.is_none(),
+                };
+                return intervals.iter().all(fits).then(|| self.family_of(intervals));
+            }
+        };
+        let fits = |member: &FamilyMember| fits(member.stream, member.stretch);
+        family.members.iter().all(fits).then_some(family)
+    }
+
+    /// The closure of a place, and whether it may be larger where places are taken.
+    fn closed(
+        &self,
+        stream: u32,
+        place: u32,
+        taking: Taking,
+        linked: &mut LinkedClosure,
+    ) -> Option<(Closed, bool)> {
+        let (start, end, (count, stretch)) = self.places[stream as usize].holders.all()[place as usize];
+        match linked.close(self, (stream, start, end), count, taking) {
+            Linked::Closed(intervals) => Some((Closed::Linked(intervals), linked.has_larger())),
             Linked::Fails => None,
             Linked::Unknown => {
                 self.general.set(self.general.get().checked_sub(1)?);
-                Closure::new(self, stream, first, count).close().map(Closed::General)
-            }
-        };
-        let fitting = |closed| Some(self.family_of(closed)).filter(|family| self.fits(family, around));
-        let smallest = closed(None)?;
-        // With places it is no smaller.
-        closed(Some(count)).and_then(fitting).or_else(|| fitting(smallest))
-    }
-
-    fn family_of(&self, closed: Closed) -> Family {
-        match closed {
-            Closed::General(family) => family,
-            Closed::Linked(mut intervals) => {
-                intervals.sort_unstable_by_key(|&(stream, _)| stream);
-                let member = |(stream, interval): (u32, Interval)| FamilyMember {
-                    stream,
-                    stretch: interval.stretch(self.nest(stream)),
-                    interval: Some((interval.start, interval.end)),
-                };
-                Family { members: intervals.into_iter().map(member).collect(), crossing: 0 }
+                let first = Span { start: stretch.0, end: stretch.1, first: start, last: end - 1 };
+                let (family, has_larger) = Closure::new(self, stream, first, count, taking).close()?;
+                Some((Closed::General(family), has_larger || linked.has_larger()))
             }
         }
     }
 
-    /// Whether a stretch lies in a place of its stream or in a loop, or is one event: what a
-    /// family has that occurs again must occur again itself.
-    fn occurs_again(&self, stream: u32, (start, end): Stretch) -> bool {
-        let nest = self.nest(stream);
-        let indices = nest.index_at(start).zip(nest.index_at(end - 1));
-        indices.is_some_and(|(first, last)| self.lies_in_a_place(stream, first, last))
-    }
-
-    /// The same by indices of the first and the last event.
-    fn lies_in_a_place(&self, stream: u32, first: usize, last: usize) -> bool {
-        first == last || self.places[stream as usize].furthest[first] as usize > last
+    fn family_of(&self, mut intervals: Vec<(u32, Interval)>) -> Family {
+        intervals.sort_unstable_by_key(|&(stream, _)| stream);
+        let member = |(stream, interval): (u32, Interval)| FamilyMember {
+            stream,
+            stretch: interval.stretch(self.nest(stream)),
+            bounds: (interval.start, interval.end),
+            is_interval: true,
+        };
+        Family { members: intervals.into_iter().map(member).collect(), crossing: 0 }
     }
 
     /// The largest place with an event that occurs so often.
-    fn place_around(&self, stream: u32, index: u32, count: Option<u64>) -> Option<(u32, u32, Stretch)> {
-        let count = count?;
+    fn place_around(&self, stream: u32, index: u32, count: u64) -> Option<(u32, u32, Stretch)> {
         let places = &self.places[stream as usize];
-        let mut holding = places.holders.of(index as usize).iter().rev().take(MOST_SEEN);
-        let fitting = holding.find(|&&place| places.counts[place as usize] == count)?;
-        let (start, end, (_, stretch)) = places.holders.all()[*fitting as usize];
-        Some((start, end, stretch))
-    }
-
-    /// Whether a family lies in the same joint iteration, and cuts through nothing.
-    fn fits(&self, family: &Family, around: Option<usize>) -> bool {
-        family.members.iter().all(|&FamilyMember { stream, stretch, .. }| {
-            matches!(self.joint.inside(stream, stretch), Inside::Of(inside) if inside == around)
+        let range = places.holders.range_of(index as usize);
+        let seen = range.start.max(range.end.saturating_sub(MOST_SEEN))..range.end;
+        let mut similar = seen.rev().filter(|&at| places.counts[at] == count as u16);
+        similar.find_map(|at| {
+            let place = places.holders.holding()[at];
+            let (start, end, (known, stretch)) = places.holders.all()[place as usize];
+            (known == count).then_some((start, end, stretch))
         })
     }
 
     /// A place that is a part of a family begins no other one.
     fn use_place(&mut self, member: &FamilyMember) {
-        let (nest, (start, end)) = (self.nest(member.stream), member.stretch);
-        let Some(bounds) = member.interval.or_else(|| {
-            let last = end.checked_sub(1).and_then(|last| nest.index_at(last))?;
-            Some((nest.index_at(start)? as u32, last as u32 + 1))
-        }) else {
+        let (start, end) = member.bounds;
+        if end < start + FEWEST {
             return;
-        };
+        }
         let places = &mut self.places[member.stream as usize];
-        if let Some(&place) = places.by_bounds.get(&bounds) {
+        if let Some(&place) = places.by_bounds.get(&member.bounds) {
             places.is_used[place as usize] = true;
         }
     }
@@ -305,11 +360,9 @@ impl<'p> Search<'p, '_> {
 
     /// The innermost loop with a stretch in its first iteration, inside of a joint iteration.
     fn loop_around(&self, member: &FamilyMember, around: Option<usize>) -> Option<usize> {
-        let &FamilyMember { stream, stretch: (start, end), interval } = member;
+        let &FamilyMember { stream, stretch: (start, end), bounds: (first, _), .. } = member;
         let nest = self.nest(stream);
-        if interval.is_some_and(|(first, _)| nest.around(first as usize).next().is_none()) {
-            return None;
-        }
+        nest.around(first as usize).next()?;
         let located = nest.locate(start)?;
         let holds = |instance: &&LoopInstance| {
             let body = nest.body_events(instance.found);
@@ -329,6 +382,8 @@ struct JointStretches<'p> {
     outermost: Vec<Vec<LoopStretch>>,
     /// Those in another one, by the stream and that one.
     inside: HashMap<(u32, usize), Vec<LoopStretch>>,
+    /// For each stream the events, by their indices, that joint loops may have: 64 each.
+    touched: Vec<Vec<u64>>,
 }
 
 /// All iterations of a joint loop in a stream. They do not overlap, and come in their order.
@@ -349,12 +404,23 @@ enum Inside {
     Cuts,
 }
 
+impl Inside {
+    /// The joint loop, if it cuts through none.
+    fn of(self) -> Option<Option<usize>> {
+        match self {
+            Self::Of(around) => Some(around),
+            Self::Cuts => None,
+        }
+    }
+}
+
 impl<'p> JointStretches<'p> {
-    fn of(streams: usize, joint: &'p [JointLoop]) -> Self {
-        let mut outermost: Vec<Vec<LoopStretch>> = (0..streams).map(|_| Vec::new()).collect();
+    fn of(processes: &Processes<'_>, joint: &'p [JointLoop]) -> Self {
+        let streams = 0..processes.traces().len();
+        let mut outermost: Vec<Vec<LoopStretch>> = streams.map(|_| Vec::new()).collect();
         let mut inside: HashMap<(u32, usize), Vec<LoopStretch>> = HashMap::new();
         for (index, found) in joint.iter().enumerate() {
-            for &Member { stream, start, body } in &found.members {
+            for &Member { stream, start, body, .. } in &found.members {
                 let (first_end, end) = (start + body, start + body * found.times);
                 let stretches = match found.within {
                     None => &mut outermost[stream as usize],
@@ -366,7 +432,27 @@ impl<'p> JointStretches<'p> {
         for stretches in outermost.iter_mut().chain(inside.values_mut()) {
             stretches.sort_unstable_by_key(|stretch| stretch.start);
         }
-        Self { joint, outermost, inside }
+        let touched = |(stream, stretches): (usize, &Vec<LoopStretch>)| {
+            touched_events(processes.nest(stream as u32), stretches)
+        };
+        let touched = outermost.iter().enumerate().map(touched).collect();
+        Self { joint, outermost, inside, touched }
+    }
+
+    /// Whether joint loops may have events of an interval that is not empty.
+    fn touches(&self, stream: u32, start: u32, end: u32) -> bool {
+        let touched = &self.touched[stream as usize];
+        // In the first and the last word only the bits of the interval.
+        let (first, last) = (start as usize / 64, (end - 1) as usize / 64);
+        let (from, to) = (u64::MAX << (start % 64), u64::MAX >> (63 - (end - 1) % 64));
+        match first == last {
+            true => touched[first] & from & to != 0,
+            false => {
+                touched[first] & from != 0
+                    || touched[last] & to != 0
+                    || touched[first + 1..last].iter().any(|&word| word != 0)
+            }
+        }
     }
 
     /// The joint loops of a stream in one iteration of another, or in none.
@@ -415,6 +501,49 @@ impl<'p> JointStretches<'p> {
     }
 }
 
+/// A bit for each event of a nest, set if stretches may have it: of the outermost loops that they
+/// have a part of, all. The stretches come in their order and do not overlap, so both are merged.
+fn touched_events(nest: &LoopCollapsed, stretches: &[LoopStretch]) -> Vec<u64> {
+    let mut touched = vec![0; nest.symbols().len().div_ceil(64)];
+    let mut mark = |events: Range<u64>| {
+        events.for_each(|event| touched[event as usize / 64] |= 1 << (event % 64));
+    };
+    let (mut stretches, mut loops) = (stretches.iter().peekable(), (0..nest.loops().len()).peekable());
+    let (mut index, mut position) = (0, 0);
+    while stretches.peek().is_some() && index < nest.symbols().len() as u64 {
+        let outermost = loops.next_if(|&found| u64::from(nest.loops()[found].start) == index);
+        // All iterations of a loop, or what is written up to the next one.
+        let (next_index, next_position) = match outermost.map(|found| (found, nest.loops()[found])) {
+            Some((found, CollapsedLoop { end, times, .. })) => {
+                while loops.next_if(|&inside| nest.loops()[inside].start < end).is_some() {}
+                (u64::from(end), position + times * nest.body_events(found))
+            }
+            None => {
+                let next = loops
+                    .peek()
+                    .map_or(nest.symbols().len() as u64, |&found| nest.loops()[found].start.into());
+                (next, position + (next - index))
+            }
+        };
+        while let Some(&&LoopStretch { start, end, .. }) =
+            stretches.peek().filter(|next| next.start < next_position)
+        {
+            match outermost {
+                Some(_) => mark(index..next_index),
+                None => mark(
+                    index + (start.max(position) - position)..index + (end.min(next_position) - position),
+                ),
+            }
+            if end > next_position {
+                break;
+            }
+            stretches.next();
+        }
+        (index, position) = (next_index, next_position);
+    }
+    touched
+}
+
 /// Stretches of several processes with both ends of all messages.
 struct Family {
     /// By streams.
@@ -429,161 +558,24 @@ struct Family {
 struct FamilyMember {
     stream: u32,
     stretch: Stretch,
-    /// The same by indices of the nest, if it is in one iteration of the loops around it and cuts
-    /// through none.
-    interval: Option<(u32, u32)>,
+    /// The index of the first event, and the one behind that of the last.
+    bounds: (u32, u32),
+    /// Whether it is what is written between these: it is in one iteration of the loops around it
+    /// and cuts through none.
+    is_interval: bool,
+}
+
+/// What is taken of a process that is added to a family.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taking {
+    /// The events that are needed.
+    Events,
+    /// A place with these, if one occurs as often as the first.
+    Places,
 }
 
 /// A closure, before it is known whether it is a family.
 enum Closed {
     Linked(Vec<(u32, Interval)>),
     General(Family),
-}
-
-/// A family while it grows.
-struct Closure<'s, 'p> {
-    search: &'s Search<'p, 'p>,
-    stretches: BTreeMap<u32, Stretch>,
-    /// Stretches whose messages are to be followed.
-    next: Vec<(u32, Stretch)>,
-    /// How often the first place occurs, if places that occur as often are taken.
-    count: Option<u64>,
-    longest: u64,
-    steps: usize,
-}
-
-impl<'s, 'p> Closure<'s, 'p> {
-    fn new(search: &'s Search<'p, 'p>, stream: u32, first: Stretch, count: Option<u64>) -> Self {
-        Self {
-            search,
-            stretches: BTreeMap::from([(stream, first)]),
-            next: vec![(stream, first)],
-            count,
-            longest: (first.1 - first.0).saturating_mul(MOST_TIMES_LONGER).saturating_add(MOST_LONGER),
-            steps: MOST_STEPS,
-        }
-    }
-
-    /// Returns `None` if it gets too large, or has a stretch that does not occur again.
-    fn close(mut self) -> Option<Family> {
-        while let Some((stream, stretch)) = self.next.pop() {
-            self.follow(stream, stretch)?;
-        }
-        let uncompleted = |(&stream, &stretch)| self.uncompleted(stream, stretch);
-        let crossing = match self.search.is_complete {
-            true => 0,
-            false => self.stretches.iter().map(uncompleted).sum::<u64>() + self.open_in_pools(),
-        };
-        let member = |(stream, stretch)| FamilyMember { stream, stretch, interval: None };
-        Some(Family { members: self.stretches.into_iter().map(member).collect(), crossing })
-    }
-
-    /// The ends of channels in a stretch, and the numbers of their messages.
-    fn ends(&self, stream: u32, (start, end): Stretch) -> Vec<(u32, Stretch)> {
-        let trace = &self.search.processes.traces()[stream as usize];
-        let nest = trace.nest();
-        let of_stream = &self.search.table.streams[stream as usize];
-        let of_index = |index: usize| of_stream.of_kind(trace.kind(index)).iter().copied();
-        let mut numbers: Vec<u32> = match nest.flat_range(start, end) {
-            Some(range) => range.flat_map(of_index).collect(),
-            None => nest.indices(&nest.pieces(start, end)).flat_map(of_index).collect(),
-        };
-        numbers.sort_unstable();
-        numbers.dedup();
-        let (first, behind) = (nest.locate(start), nest.locate(end));
-        let before = |number: u32, at: &Option<Located>| {
-            let of_end = self.search.table.end(stream, number);
-            at.as_ref().map_or(of_end.total, |located| of_end.before(nest, located))
-        };
-        numbers
-            .into_iter()
-            .map(|number| (number, (before(number, &first), before(number, &behind))))
-            .collect()
-    }
-
-    /// Adds the other ends of what a stretch has.
-    fn follow(&mut self, stream: u32, stretch: Stretch) -> Option<()> {
-        let search = self.search;
-        for (number, (first, behind)) in self.ends(stream, stretch) {
-            self.steps = self.steps.checked_sub(1)?;
-            let end = search.table.end(stream, number);
-            let channel = search.table.channel(end);
-            for &(side, other, number) in &channel.ends {
-                if side == end.side && (side != Side::Member || other == stream) {
-                    continue;
-                }
-                let there = search.table.end(other, number);
-                // What is received from anyone is followed from nowhere.
-                if !channel.is_ordered() || there.total <= first {
-                    continue;
-                }
-                let nest = search.nest(other);
-                let last = behind.min(there.total) - 1;
-                let from = there.position(nest, first)?;
-                let to = if last == first { from } else { there.position(nest, last)? };
-                self.add(other, (from, to + 1))?;
-            }
-        }
-        Some(())
-    }
-
-    fn add(&mut self, stream: u32, hull: Stretch) -> Option<()> {
-        let known = self.stretches.get(&stream).copied();
-        let grown = match known {
-            Some((start, end)) if start <= hull.0 && hull.1 <= end => return Some(()),
-            Some((start, end)) => (start.min(hull.0), end.max(hull.1)),
-            None => self.place_around(stream, hull).unwrap_or(hull),
-        };
-        if grown.1 - grown.0 > self.longest || !self.search.occurs_again(stream, grown) {
-            return None;
-        }
-        self.stretches.insert(stream, grown);
-        match known {
-            None => self.next.push((stream, grown)),
-            Some((start, end)) => {
-                let more = [(grown.0, start), (end, grown.1)];
-                self.next.extend(more.into_iter().filter(|(from, to)| from < to).map(|more| (stream, more)));
-            }
-        }
-        Some(())
-    }
-
-    /// The largest place around a stretch that occurs as often as the first place.
-    fn place_around(&self, stream: u32, hull: Stretch) -> Option<Stretch> {
-        let index = self.search.nest(stream).index_at(hull.0)?;
-        let (_, _, stretch) = self.search.place_around(stream, index as u32, self.count)?;
-        (stretch.0 <= hull.0 && hull.1 <= stretch.1).then_some(stretch)
-    }
-
-    /// Messages that are received from anyone of which one end must be elsewhere: there are more
-    /// of the other.
-    fn open_in_pools(&self) -> u64 {
-        let mut sent_less_received: HashMap<u32, i64> = HashMap::new();
-        for (&stream, &stretch) in &self.stretches {
-            for (number, (first, behind)) in self.ends(stream, stretch) {
-                let end = self.search.table.end(stream, number);
-                if !self.search.table.channel(end).is_ordered() {
-                    let count = i64::try_from(behind - first).unwrap_or(i64::MAX);
-                    let open = sent_less_received.entry(end.channel).or_default();
-                    *open = open.saturating_add(if end.side == Side::Send { count } else { -count });
-                }
-            }
-        }
-        sent_less_received.values().map(|open| open.unsigned_abs()).sum()
-    }
-
-    /// Messages of a stretch whose other end does not exist.
-    fn uncompleted(&self, stream: u32, stretch: Stretch) -> u64 {
-        let table = self.search.table;
-        let missing = |(number, (first, behind)): (u32, Stretch)| {
-            let end = table.end(stream, number);
-            let channel = table.channel(end);
-            if !channel.is_ordered() || end.side == Side::Member {
-                return 0;
-            }
-            let there = channel.other(end.side).map_or(0, |(other, number)| table.end(other, number).total);
-            behind.saturating_sub(first.max(there))
-        };
-        self.ends(stream, stretch).into_iter().map(missing).sum()
-    }
 }

@@ -77,6 +77,11 @@ impl LoopCollapsed {
     /// What is at a position. Returns `None` past the end.
     pub(in crate::questions) fn locate(&self, position: u64) -> Option<Located> {
         let index = self.index_at(position)?;
+        Some(Located { index, around: self.instances(position, index) })
+    }
+
+    /// The loops around what is at a position, by its index too, outermost first.
+    pub(in crate::questions) fn instances(&self, position: u64, index: usize) -> Vec<LoopInstance> {
         let instance = |found| LoopInstance { found, start: self.inner[found].first, iteration: 0 };
         let mut around: Vec<LoopInstance> = self.around(index).map(instance).collect();
         around.reverse();
@@ -89,7 +94,7 @@ impl LoopCollapsed {
                 shift += instance.iteration * body;
             }
         }
-        Some(Located { index, around })
+        around
     }
 
     /// The index of the symbol before an event, by its position and index. Returns `None` at the
@@ -116,8 +121,20 @@ impl LoopCollapsed {
     /// The symbols from a position to before another one, if no loop begins or ends between.
     pub(in crate::questions) fn flat_range(&self, start: u64, end: u64) -> Option<std::ops::Range<usize>> {
         let (first, last) = (self.index_at(start)?, self.index_at(end.checked_sub(1)?)?);
-        let is_next = last.checked_sub(first).is_some_and(|between| between as u64 == end - 1 - start);
-        (is_next && self.started(first) == self.started(last)).then_some(first..last + 1)
+        self.is_flat(start..end, first, last).then_some(first..last + 1)
+    }
+
+    /// Whether no loop begins in a stretch that is not empty and none is repeated, by its first and
+    /// last symbol: then it is what is written between these.
+    pub(in crate::questions) fn is_flat(
+        &self,
+        stretch: std::ops::Range<u64>,
+        first: usize,
+        last: usize,
+    ) -> bool {
+        let events = stretch.end - stretch.start;
+        let is_next = last.checked_sub(first).is_some_and(|between| between as u64 == events - 1);
+        is_next && self.started(first) == self.started(last)
     }
 
     /// The pieces of the stretch from a position to before another one.
