@@ -54,7 +54,7 @@ checks! {
         sequences::unfolding, sequences::threads, sequences::online, sequences::refolding, sequences::joining, sequences::windows, sequences::find, sequences::order, sequences::context,
         sequences::hot_subpaths, sequences::figure_seven,
         stored::archives, stored::sections, stored::summaries, stored::grammars, stored::graphs,
-        loops::nests, loops::aligned_nests, loops::classes, loops::statistics, loops::loop_collapsed,
+        loops::nests, loops::aligned_nests, loops::near_nests, loops::classes, loops::statistics, loops::loop_collapsed,
         times::event_sums, times::rule_sums, times::loop_times, times::self_times, times::summed_times, times::clocks,
         calls::paths, calls::call_statistics,
         processes::similar_windows, processes::peers, processes::trace_patterns, processes::partners,

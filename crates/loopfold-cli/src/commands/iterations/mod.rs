@@ -97,16 +97,34 @@ fn list(arguments: &IterationsArgs, fold: &Fold, labels: &Labels<'_>) -> Result<
 }
 
 impl Shown<'_> {
-    /// Visits the iterations of the loop in one of the streams.
-    fn visit(&self, stream: StreamId, mut visit: impl FnMut(Iteration<'_>) -> Result<()>) -> Result<()> {
-        let mut failed = Ok(());
-        visit_iterations(&self.nest, self.fold.stream(stream).times(), |iteration| {
-            if iteration.node == self.chosen.node && failed.is_ok() {
-                failed = visit(iteration);
+    /// Visits at most so many iterations of the loop in one of the streams. Returns whether there
+    /// are more: an archive can declare any number, so the others are not counted.
+    fn visit(
+        &self,
+        stream: StreamId,
+        most: usize,
+        mut visit: impl FnMut(Iteration<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        let (mut visited, mut stopped) = (0, None);
+        let ended = visit_iterations(&self.nest, self.fold.stream(stream).times(), |iteration| {
+            if iteration.node != self.chosen.node {
+                return Ok(());
             }
-            Ok(())
-        })?;
-        failed
+            visited += 1;
+            let stop = if visited > most { Some(Ok(())) } else { visit(iteration).err().map(Err) };
+            match stop {
+                None => Ok(()),
+                stop => {
+                    stopped = stop;
+                    Err(loopfold::Error::limit("enough iterations"))
+                }
+            }
+        });
+        match stopped {
+            Some(Ok(())) => Ok(true),
+            Some(Err(error)) => Err(error),
+            None => Ok(ended.map(|_| false)?),
+        }
     }
 
     fn title(&self, stream: StreamId) -> &str {
@@ -158,13 +176,9 @@ fn table(
         "{:>15}  {:>12}  {:>12}  {:>12}  {:>15}  note",
         "iteration", "start", "duration", "busy", "first event"
     )?;
-    let (most, mut row, mut first) = (arguments.top.most(), 0usize, None);
-    shown.visit(stream, |iteration| {
-        row += 1;
+    let mut first = None;
+    let has_more = shown.visit(stream, arguments.top.most(), |iteration| {
         first = first.or(iteration.start);
-        if row > most {
-            return Ok(());
-        }
         let time = |time: Option<i128>| time.map_or("-".to_string(), show::duration);
         let since = iteration.start.zip(first).map(|(start, first)| start - first);
         writeln!(
@@ -179,7 +193,9 @@ fn table(
         )?;
         Ok(())
     })?;
-    show::more(out, row.saturating_sub(most))?;
+    if has_more {
+        writeln!(out, "{:>15}  … (--top 0 shows all)", "")?;
+    }
     writeln!(out)?;
     Ok(())
 }
@@ -212,7 +228,7 @@ fn print_csv(shown: &[Shown<'_>]) -> Result<()> {
     ])?;
     for loop_of_class in shown {
         for &stream in &loop_of_class.streams {
-            loop_of_class.visit(stream, |iteration| {
+            loop_of_class.visit(stream, usize::MAX, |iteration| {
                 let time = |time: Option<i128>| time.map_or(String::new(), |time| time.to_string());
                 let outer: Vec<String> = iteration.outer.iter().map(u64::to_string).collect();
                 out.write_record([
@@ -250,14 +266,7 @@ fn print_json(arguments: &IterationsArgs, shown: &[Shown<'_>]) -> Result<()> {
                     &loop_of_class.nest,
                     loop_of_class.header(),
                 )?;
-                let mut row = 0;
-                loop_of_class.visit(stream, |iteration| {
-                    row += 1;
-                    if row <= most {
-                        json::iteration(out, &iteration)?;
-                    }
-                    Ok(())
-                })?;
+                loop_of_class.visit(stream, most, |iteration| Ok(json::iteration(out, &iteration)?))?;
                 json::end_loop(out)?;
             }
         }

@@ -92,15 +92,23 @@ struct Shown {
     largest: usize,
 }
 
-/// The nest of a class with loops with exceptions. Returns `None` if it has none.
-fn near_nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usize) -> Result<Option<Shown>> {
-    if class.events > near::MOST_EVENTS {
+/// Notes on what loops with exceptions do not cover.
+fn note_near(fold: &Fold, classes: &[Class]) {
+    if classes.iter().any(|class| class.events > near::MOST_EVENTS) {
         show::notes(&[format!(
             "loops with exceptions are not searched in streams of more than {} events",
             show::count(near::MOST_EVENTS)
         )]);
-        return Ok(None);
     }
+    if fold.rule_sums().is_some() {
+        show::notes(&[
+            "sums of times are those of exact loops: with --exact, all loops have them".to_string()
+        ]);
+    }
+}
+
+/// The nest of a class with loops with exceptions. Returns `None` if it has none.
+fn near_nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usize) -> Result<Option<Shown>> {
     let alignment = alignment(arguments);
     let beginnings = |body: &[Symbol]| {
         alignment.as_ref().map_or(Vec::new(), |how| align::beginnings(body, how, fold.alphabet()))
@@ -219,7 +227,7 @@ fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()>
     let shown = arguments.top.most().min(classes.len());
     let labels = Labels::new(fold, arguments.hex.on);
     let width = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).clamp(40, 200);
-    let mut any_rotated = false;
+    let (mut any_rotated, mut any_near) = (false, false);
     for (index, class) in classes[..shown].iter().enumerate() {
         if index > 0 {
             writeln!(out)?;
@@ -228,6 +236,7 @@ fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()>
         // Who chooses a folder wants to see what that one finds.
         let exact = arguments.exact || arguments.folder.is_chosen();
         let near = if exact { None } else { near_nest_of(arguments, fold, class, largest)? };
+        any_near |= near.is_some() || !exact && class.events > near::MOST_EVENTS;
         let shown = match near {
             Some(shown) => shown,
             None => nest_of(arguments, fold, class, largest)?,
@@ -241,6 +250,9 @@ fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()>
             .print()?;
     }
     note_unrotated(arguments, any_rotated);
+    if any_near {
+        note_near(fold, &classes);
+    }
     if shown < classes.len() {
         let rest = &classes[shown..];
         let streams: usize = rest.iter().map(|class| class.streams.len()).sum();

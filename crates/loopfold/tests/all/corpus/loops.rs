@@ -1,6 +1,7 @@
 //! Nests, classes of equal streams, sizes and counts, and streams with loops collapsed.
 
 use super::Folded;
+use crate::support::near::{compare as compare_near, follow as follow_near};
 use crate::support::patterns::check_collapsed;
 use loopfold::questions::align::{Align, align};
 use loopfold::questions::classes::Class;
@@ -31,6 +32,15 @@ pub(super) fn aligned_nests(Folded { trace, fold, .. }: &Folded<'_>) {
             let aligned = align(&nest, &how, fold.alphabet(), folded.times()).unwrap();
             assert_eq!(aligned.events(u64::MAX), stream.symbols, "{how:?}");
         }
+    }
+}
+
+/// Loops with exceptions are those of the definition, and their nests unfold to the stream.
+pub(super) fn near_nests(Folded { trace, fold, .. }: &Folded<'_>) {
+    for (folded, stream) in fold.streams().iter().zip(&trace.streams) {
+        let symbols: Vec<u32> = stream.symbols.iter().map(|symbol| symbol.raw()).collect();
+        compare_near(fold, folded.root(), &symbols);
+        follow_near(fold, folded.root(), &symbols);
     }
 }
 

@@ -10,6 +10,7 @@ pub mod iterations;
 pub mod joint;
 pub mod joint_enumerated;
 pub mod messages;
+pub mod near;
 pub mod partners;
 pub mod paths;
 pub mod patterns;
