@@ -148,6 +148,20 @@ fn groups(copies: &[usize], period: usize) -> Vec<Vec<usize>> {
             _ => groups.push(vec![copy]),
         }
     }
+    // The gaps between groups by the copies beside them, the shortest first.
+    let mut gaps: Vec<(usize, usize)> =
+        groups.windows(2).map(|pair| (pair[0][pair[0].len() - 1], pair[1][0])).collect();
+    gaps.sort_by_key(|(before, next)| next - before);
+    for (before, next) in gaps {
+        let gap = next - (before + period);
+        let Some(left) = groups.iter().position(|group| group.last() == Some(&before)) else { continue };
+        let span = |group: &[usize]| group[group.len() - 1] + period - group[0];
+        let is_short = gap <= 16 * period;
+        if is_short && span(&groups[left]) >= 16 * gap && span(&groups[left + 1]) >= 16 * gap {
+            let right = groups.remove(left + 1);
+            groups[left].extend(right);
+        }
+    }
     groups
 }
 

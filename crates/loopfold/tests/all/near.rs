@@ -1,7 +1,11 @@
 //! Loops with exceptions against their definition.
 
 use crate::support::near::{compare, follow};
-use crate::support::{fold_of, folders};
+use crate::support::{fold_of, folders, outermost};
+use loopfold::Symbol;
+use loopfold::fold::{FoldBuilder, Item, Target};
+use loopfold::folders::Outermost;
+use loopfold::questions::near::{Config, NearLoop, NearSearch, near_nest};
 use loopfold_testing::near::{self, Loops};
 use loopfold_testing::{Rng, streams};
 
@@ -83,4 +87,56 @@ fn equal_the_definition_on_streams_of_all_kinds() {
         let fold = fold_of(std::slice::from_ref(&stream), &*folders[round % folders.len()]);
         compare(&fold, fold.streams()[0].root(), &stream);
     }
+}
+
+#[test]
+fn equal_the_definition_where_many_iterations_in_a_row_are_odd() {
+    let mut rng = Rng::new(4);
+    let mut joined = 0;
+    for _ in 0..60 {
+        let body: Vec<u32> = (0..rng.between(8, 14)).map(|_| rng.below(7) as u32).collect();
+        let mut stream = Vec::new();
+        for _ in 0..rng.between(2, 5) {
+            (0..rng.between(40, 160)).for_each(|_| stream.extend(&body));
+            for _ in 0..rng.between(2, 8) {
+                stream.extend(&body);
+                let last = stream.len() - 1 - rng.below(body.len());
+                stream[last] = 7;
+            }
+        }
+        let fold = fold_of(std::slice::from_ref(&stream), &Outermost::default());
+        let root = fold.streams()[0].root();
+        compare(&fold, root, &stream);
+        let found = NearSearch::new(&fold, Config::new(&outermost)).unwrap().loops(root).unwrap();
+        let is_long = |near: &NearLoop| {
+            near.exceptions.iter().any(|gap| gap.end - gap.start > 3 * near.body.len() as u64)
+        };
+        joined += found.into_iter().filter(is_long).count();
+    }
+    assert!(joined > 10, "{joined}");
+}
+
+#[test]
+fn an_archive_that_declares_any_number_of_events_is_no_problem() {
+    // (a b)^(2^50) c (a b)^(2^50), and a body that is searched in a loop that is too long.
+    let mut builder = FoldBuilder::default();
+    let symbol = |index| Symbol::new(index).unwrap();
+    let pair = builder.rule(&[Item::once(symbol(0)), Item::once(symbol(1))]).unwrap();
+    let many = Item::new(Target::Rule(pair), 1 << 50);
+    let outer = builder.rule(&[many, Item::once(symbol(2)), many]).unwrap();
+    let mut body: Vec<Item> = (3..11).map(|index| Item::once(symbol(index))).collect();
+    let eight = builder.rule(&body).unwrap();
+    body.clear();
+    for other in 11..14 {
+        body.extend([Item::new(Target::Rule(eight), 5), Item::once(symbol(other))]);
+    }
+    body.push(Item::new(Target::Rule(eight), 4));
+    let odd = builder.rule(&body).unwrap();
+    let root =
+        builder.rule(&[Item::new(Target::Rule(outer), 3), Item::new(Target::Rule(odd), 1 << 40)]).unwrap();
+    let fold = builder.finish();
+    let nest = near_nest(&fold, root, 1000, Config::new(&outermost)).unwrap().unwrap();
+    let [near] = &nest.near[..] else { panic!("{nest:?}") };
+    assert_eq!((near.occurrences, near.iterations, near.followed()), (1 << 40, (19, 19), 3 << 40));
+    assert_eq!(nest.length(0..nest.nodes.len()), fold.length(root));
 }

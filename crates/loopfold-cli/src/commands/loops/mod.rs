@@ -92,13 +92,15 @@ struct Shown {
     largest: usize,
 }
 
+/// Whether a class is not searched for loops with exceptions.
+fn is_long(class: &Class) -> bool {
+    !near::is_searched(class.events, class.folded)
+}
+
 /// Notes on what loops with exceptions do not cover.
 fn note_near(fold: &Fold, classes: &[Class]) {
-    if classes.iter().any(|class| class.events > near::MOST_EVENTS) {
-        show::notes(&[format!(
-            "loops with exceptions are not searched in streams of more than {} events",
-            show::count(near::MOST_EVENTS)
-        )]);
+    if classes.iter().any(is_long) {
+        show::notes(&["loops with exceptions are not searched in streams that are so long".to_string()]);
     }
     if fold.rule_sums().is_some() {
         show::notes(&[
@@ -124,7 +126,7 @@ fn near_nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usiz
 
 /// The nest of a class as `loops` shows it, without alignment.
 pub(super) fn shown_nest(fold: &Fold, class: &Class, exact: bool) -> Result<Nest> {
-    let near = if exact || class.events > near::MOST_EVENTS {
+    let near = if exact {
         None
     } else {
         near::near_nest(fold, class.root, LARGEST_PRINTED, near::Config::new(&folding::outermost))?
@@ -236,7 +238,7 @@ fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()>
         // Who chooses a folder wants to see what that one finds.
         let exact = arguments.exact || arguments.folder.is_chosen();
         let near = if exact { None } else { near_nest_of(arguments, fold, class, largest)? };
-        any_near |= near.is_some() || !exact && class.events > near::MOST_EVENTS;
+        any_near |= near.is_some() || !exact && is_long(class);
         let shown = match near {
             Some(shown) => shown,
             None => nest_of(arguments, fold, class, largest)?,

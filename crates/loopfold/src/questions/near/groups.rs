@@ -26,14 +26,78 @@ pub(super) struct Searched<'a> {
 /// The loops with exceptions with this body, in order.
 pub(super) fn loops(searched: Searched<'_>, Word { body, copies, .. }: &Word) -> Result<Vec<NearLoop>> {
     let period = body.len();
-    let is_near = |before: &Copies, next: &Copies| next.start() - before.end(period) <= 3 * period;
-    let groups = copies.chunk_by(is_near).map(|copies| Group { searched, body, copies });
+    let groups = grouped(copies, period).into_iter();
+    let groups = groups.map(|range| Group { searched, body, copies: &copies[range] });
     let promising: Vec<Group<'_>> = groups.filter(|group| group.is_worth_if(1)).collect();
     if promising.is_empty() {
         return Ok(Vec::new());
     }
     let folded = (searched.written_for)(body)?;
     Ok(promising.iter().filter_map(|group| group.near_loop(folded)).collect())
+}
+
+/// Gaps of up to so many periods never split a group.
+const SHORT: usize = 3;
+/// Longer ones do not, up to so many periods, if both sides are so many times as long.
+const LONG: usize = 16;
+const LONGER: usize = 16;
+
+/// The copies of each group.
+fn grouped(copies: &[Copies], period: usize) -> Vec<Range<usize>> {
+    let gap = |next: usize| copies[next].start() - copies[next - 1].end(period);
+    let splits: Vec<usize> = (1..copies.len()).filter(|&next| gap(next) > SHORT * period).collect();
+    let mut long: Vec<usize> = (0..splits.len()).filter(|&at| gap(splits[at]) <= LONG * period).collect();
+    long.sort_by_key(|&at| gap(splits[at]));
+    let mut groups = Joined::new(copies.len(), &splits);
+    for at in long {
+        let span = |range: Range<usize>| copies[range.end - 1].end(period) - copies[range.start].start();
+        let least = LONGER * gap(splits[at]);
+        if span(groups.of(at)) >= least && span(groups.of(at + 1)) >= least {
+            groups.join(at);
+        }
+    }
+    groups.all()
+}
+
+/// Adjacent groups that are joined with each other, as disjoint sets: each knows its other end.
+struct Joined {
+    /// Where each group begins, and where the last one ends.
+    bounds: Vec<usize>,
+    /// For the first and the last of groups that are joined, the other one of these.
+    other_end: Vec<usize>,
+    is_joined: Vec<bool>,
+}
+
+impl Joined {
+    fn new(copies: usize, splits: &[usize]) -> Self {
+        let bounds: Vec<usize> = [0].iter().chain(splits).chain([&copies]).copied().collect();
+        Self { other_end: (0..bounds.len()).collect(), is_joined: vec![false; bounds.len()], bounds }
+    }
+
+    /// The copies of the groups that are joined with this one, which is the first or the last.
+    fn of(&self, group: usize) -> Range<usize> {
+        let other = self.other_end[group];
+        self.bounds[group.min(other)]..self.bounds[group.max(other) + 1]
+    }
+
+    /// Joins a group, which is the last of those it is joined with, with the next one.
+    fn join(&mut self, group: usize) {
+        let (first, last) = (self.other_end[group], self.other_end[group + 1]);
+        (self.other_end[first], self.other_end[last]) = (last, first);
+        self.is_joined[group] = true;
+    }
+
+    fn all(self) -> Vec<Range<usize>> {
+        let mut all: Vec<Range<usize>> = Vec::new();
+        for group in 0..self.bounds.len() - 1 {
+            match all.last_mut() {
+                Some(last) if self.is_joined[group - 1] => last.end = self.bounds[group + 1],
+                _ => all.push(self.bounds[group]..self.bounds[group + 1]),
+            }
+        }
+        all.retain(|group| !group.is_empty());
+        all
+    }
 }
 
 struct Group<'a> {

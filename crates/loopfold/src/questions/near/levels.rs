@@ -359,6 +359,9 @@ fn split_kinds(near: &NearLoop, text: &[Symbol]) -> Vec<bool> {
 /// Loops whose number of iterations varies as tokens.
 fn varying(level: &Level<'_>, analysis: &Analysis) -> Option<Collapsing> {
     let mut words: Vec<&Word> = analysis.words.iter().filter(|word| is_varying(&word.copies)).collect();
+    if words.is_empty() {
+        return None;
+    }
     words.sort_by_key(|word| word.body.len());
     let mut collapsing = Collapsing::new(level.fold.symbol_count());
     let mut is_taken = vec![false; analysis.text.len()];

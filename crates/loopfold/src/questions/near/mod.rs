@@ -12,7 +12,9 @@
 //! - *Copies*: of all rotations of W take the one of which most copies fit into the stretches; of
 //!   several, the one that occurs first. Place its copies in each stretch from the left, without
 //!   overlap.
-//! - *Groups*: split the copies at gaps of more than 3p events. A group with gaps, with at least
+//! - *Groups*: split the copies at gaps of more than 3p events. Then look at each of these gaps of
+//!   at most 16p, the shortest first, of equal ones the first: if both groups beside it span at
+//!   least 16 times as much, they are one group again. A group with gaps, with at least
 //!   two copies more than twice its gaps, which cover at least three quarters of its span, is a
 //!   loop with exceptions.
 //! - *Exceptions* are its gaps. A gap of less than p/2 events is something added to the iteration
@@ -35,7 +37,7 @@
 //! [`tree`] applies this to all levels: inside bodies, and to the streams in which loops
 //! with exceptions and loops whose number of iterations varies are single events.
 //!
-//! Cost: streams are unfolded, up to [`MOST_EVENTS`]; O(n) for each candidate, of which there are
+//! Cost: streams are unfolded, if [not too long](is_searched); O(n) for each candidate, of which there are
 //! at most 50 for each depth of the nest and mostly less than five; none where the nest is so
 //! short already that nothing can be worth it. Memory: 4 bytes an event, 16 for each loop of the
 //! outermost level, and what is found.
@@ -64,8 +66,20 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use written::Written;
 
-/// The longest stream that is searched.
-pub const MOST_EVENTS: u64 = 1 << 26;
+/// The longest stream that is searched: its events take 4 bytes each while they are.
+const MOST_EVENTS: u64 = 1 << 28;
+/// The longest one of which so little is written that opening its archive takes no time: less
+/// than one event in [`LITTLE`].
+const MOST_FOLDED_EVENTS: u64 = 1 << 26;
+const LITTLE: u64 = 256;
+
+/// Whether a stream of so many events, of which so many are written, is searched for loops with
+/// exceptions: it may have 2^28 events, but no more than 2^26 if less than one in 256 is written.
+/// Nothing can be found if only a few are written, whatever the length.
+pub fn is_searched(events: u64, written: u64) -> bool {
+    let most = if written < events / LITTLE { MOST_FOLDED_EVENTS } else { MOST_EVENTS };
+    events <= most || !candidates::any_can_pay(written)
+}
 
 /// How many events fewer have to be written.
 const LEAST_SAVED: u64 = 8;
@@ -233,10 +247,9 @@ impl<'a> NearSearch<'a> {
     }
 
     /// The loops with exceptions of what a rule unfolds to, in order; they do not overlap.
-    /// Returns `None` if that is longer than [`MOST_EVENTS`].
-    pub fn loops(&mut self, rule: RuleId) -> Result<Option<Vec<NearLoop>>> {
-        let is_long = self.fold.length(rule) > MOST_EVENTS;
-        if is_long { Ok(None) } else { Ok(Some(self.analysis(rule)?.loops)) }
+    /// None are found in what is [too long](is_searched).
+    pub fn loops(&mut self, rule: RuleId) -> Result<Vec<NearLoop>> {
+        Ok(self.analysis(rule)?.loops)
     }
 
     /// The bodies of loops below a rule for which so much is written that less may do.
@@ -254,10 +267,10 @@ impl<'a> NearSearch<'a> {
         Ok(bodies)
     }
 
-    /// Of a rule of at most [`MOST_EVENTS`].
     fn analysis(&mut self, rule: RuleId) -> Result<Analysis> {
         let mut analysis = Analysis { written: self.folded[rule.index()], ..Analysis::default() };
-        if !candidates::any_can_pay(analysis.written) {
+        let is_searched = is_searched(self.fold.length(rule), analysis.written);
+        if !is_searched || !candidates::any_can_pay(analysis.written) {
             return Ok(analysis);
         }
         let candidates = candidates(self.fold, &self.folded, &mut self.uses, rule)?;

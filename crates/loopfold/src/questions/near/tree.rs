@@ -9,7 +9,7 @@
 //! every body.
 
 use super::levels::{Level, Part, Token, levels, parts};
-use super::{Change, Config, Edit, Kind, MOST_EVENTS, NearLoop, NearSearch};
+use super::{Change, Config, Edit, Kind, NearLoop, NearSearch};
 use crate::fold::{Fold, Item, Target};
 use crate::questions::nest::{Nest, Node};
 use crate::{Result, RuleId, Symbol};
@@ -112,11 +112,8 @@ impl NearNode {
 }
 
 /// The nest of a rule with loops with exceptions in it, of about `limit` nodes at most. Returns
-/// `None` if there are none, or if the rule is longer than [`MOST_EVENTS`].
+/// `None` if there are none.
 pub fn near_nest(fold: &Fold, rule: RuleId, limit: usize, config: Config<'_>) -> Result<Option<Nest>> {
-    if fold.length(rule) > MOST_EVENTS {
-        return Ok(None);
-    }
     let levels = levels(fold, rule, config)?;
     let mut writer = Writer { levels: &levels, config, nest: Nest::default(), limit, depth: 0 };
     let Some((top, level)) = levels.iter().enumerate().next_back() else { return Ok(None) };

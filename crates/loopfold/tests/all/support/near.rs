@@ -83,7 +83,7 @@ fn folded(body: &[u32]) -> nest::Nest {
 pub fn compare(fold: &Fold, root: RuleId, stream: &[u32]) -> usize {
     let nest = fold.nest(root, usize::MAX);
     let expected = near::near_loops(&nest::Nest(tree(&nest, 0..nest.nodes.len())), &folded);
-    let found = NearSearch::new(fold, Config::new(&outermost)).unwrap().loops(root).unwrap().unwrap();
+    let found = NearSearch::new(fold, Config::new(&outermost)).unwrap().loops(root).unwrap();
     let plain: Vec<near::NearLoop> = found.iter().map(plain).collect();
     assert_eq!(plain, expected, "{stream:?}");
     for near in &found {
