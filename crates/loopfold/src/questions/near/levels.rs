@@ -229,7 +229,8 @@ impl Collapsing {
     }
 
     /// Whether less is written for two samples of the level, of a 32nd of it together, than for the
-    /// same parts of the text.
+    /// same parts of the text; also if these hold little but loops, as what varies from one to the
+    /// next is then not in the samples, and folding takes little time.
     fn is_worth_sampled(&self, text: &[Symbol], config: Config<'_>) -> Result<bool> {
         if text.len() < LEAST_SAMPLED {
             return Ok(true);
@@ -240,7 +241,7 @@ impl Collapsing {
             written += config.written_for(&self.sample(text, start..start + length)?)?;
             exact += config.written_for(&text[start..start + length])?;
         }
-        Ok(5 * written <= 4 * exact)
+        Ok(5 * written <= 4 * exact || 4 * exact < 2 * length as u64)
     }
 
     /// A range of the text with those loops as tokens that lie in it.
