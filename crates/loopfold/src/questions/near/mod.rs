@@ -27,14 +27,14 @@
 //!   written for the body, folded as it is rotated, those of each kind, one for each exception, and
 //!   what is left over of the exact loops in which the span begins and ends: its events, or twice
 //!   the body of that loop, if that is less. A loop with exceptions is reported if `written`
-//!   is at most 0.8 × `exact`, at least 8 less, and if it is [not what a random stream
-//!   shows](significance). Of those that overlap, the one that saves most is taken, then the longest,
+//!   is at most 0.8 × `exact`, at least 8 less, and if it is not what a random stream shows
+//!   (`significance`). Of those that overlap, the one that saves most is taken, then the longest,
 //!   then the first.
 //!
 //! The last rule is why a random stream, whose densest parts look like a loop of one or two events
 //! with exceptions, hardly ever shows one.
 //!
-//! [`tree`] applies this to all levels: inside bodies, and to the streams in which loops
+//! [`near_nest`] applies this to all levels: inside bodies, and to the streams in which loops
 //! with exceptions and loops whose number of iterations varies are single events.
 //!
 //! Cost: streams are unfolded, if [not too long](is_searched); O(n) for each candidate, of which there are
