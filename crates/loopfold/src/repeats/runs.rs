@@ -7,7 +7,8 @@
 //! next smaller suffix after `i` is where the longest Lyndon word at `i` ends. Each
 //! position of the chain knows how many symbols its suffix shares with the next one,
 //! so most comparisons are answered by a minimum, and only ties are extended by
-//! comparing symbols. The end of the stream counts as smaller than any symbol in both
+//! comparing symbols. It also knows the first four symbols, packed into one number, if they
+//! fit, and whatever differs there is decided without a look at the stream. The end of the stream counts as smaller than any symbol in both
 //! orders, so runs that reach it appear in both scans; the second leaves them out.
 //!
 //! **Jumps.** Inside a long run of period `q` ending at `e`, let `i` be a root: the smallest
@@ -32,7 +33,7 @@
 //!
 //! Cost: about linear in practice; extensions are not bounded by theory, but the last known
 //! periodic stretch of every period is remembered, so that no stretch is compared again
-//! and again. Memory: 12 bytes an entry, 8 bytes a link of the chain, and 8 for
+//! and again. Memory: 12 bytes an entry, 16 bytes a link of the chain, and 8 for
 //! each period that was ever extended far.
 
 use super::{common_prefix, common_suffix};
@@ -113,14 +114,18 @@ impl Runs {
     /// # Panics
     /// If the stream is longer than that.
     pub fn of(stream: &[u32]) -> Self {
-        Self::with_tuning::<48, 24>(stream)
+        Self::with_tuning::<48, 8>(stream)
     }
 
     /// `SHORT` symbols are compared before the memory of periodic stretches is asked;
     /// a jump is tried where at least `WORTHWHILE` symbols repeat.
     pub(crate) fn with_tuning<const SHORT: usize, const WORTHWHILE: usize>(stream: &[u32]) -> Self {
         assert!(stream.len() < u32::MAX as usize, "streams are limited to 2^32 - 2 symbols");
-        let scan = |reversed| Scan::<SHORT, WORTHWHILE>::new(stream).run(reversed);
+        // No symbol is larger than all of their bits together, which are found faster.
+        let bits = stream.iter().fold(0, |bits, &symbol| bits | symbol);
+        // What is decided by packed symbols is not seen as a repetition, so it must be too short.
+        let is_packed = WORTHWHILE >= PACKED && bits < MOST_PACKED;
+        let scan = |reversed| Scan::<SHORT, WORTHWHILE>::new(stream).run(reversed, is_packed);
         Self { scans: [scan(false), scan(true)] }
     }
 
@@ -192,6 +197,22 @@ impl Runs {
 struct Link {
     position: u32,
     shared: u32,
+    /// The first symbols of the suffix, if they are packed.
+    first: u64,
+}
+
+/// How many symbols are packed into a number, and the bits of each.
+const PACKED: usize = 4;
+const PACKED_BITS: usize = 64 / PACKED;
+/// Symbols from here on do not fit.
+const MOST_PACKED: u32 = (1 << PACKED_BITS) - 1;
+
+/// The first symbols of a suffix from its first one and those of the suffix behind. Numbers are
+/// in the order of the scan; the end, 0, is smaller than all.
+#[inline(always)]
+fn packed<const REVERSED: bool>(symbol: u32, behind: u64) -> u64 {
+    let number = if REVERSED { MOST_PACKED - symbol } else { symbol + 1 };
+    u64::from(number) << (64 - PACKED_BITS) | behind >> PACKED_BITS
 }
 
 /// A link that stands for several: `more` further ones, each `step` positions to the
@@ -249,25 +270,35 @@ impl<'a, const SHORT: usize, const WORTHWHILE: usize> Scan<'a, SHORT, WORTHWHILE
         }
     }
 
-    fn run(mut self, reversed: bool) -> Vec<Stored> {
-        if reversed {
-            self.scan::<true>()
-        } else {
-            self.scan::<false>()
+    fn run(mut self, reversed: bool, is_packed: bool) -> Vec<Stored> {
+        match (reversed, is_packed) {
+            (false, false) => self.scan::<false, false>(),
+            (false, true) => self.scan::<false, true>(),
+            (true, false) => self.scan::<true, false>(),
+            (true, true) => self.scan::<true, true>(),
         }
         self.entries.shrink_to_fit();
         self.entries
     }
 
-    fn scan<const REVERSED: bool>(&mut self) {
+    fn scan<const REVERSED: bool, const IS_PACKED: bool>(&mut self) {
         let mut position = self.stream.len();
+        let mut first = 0;
         while position > 0 {
             position -= 1;
-            let square = self.step::<REVERSED>(position);
+            if IS_PACKED {
+                first = packed::<REVERSED>(self.stream[position], first);
+            }
+            let square = self.step::<REVERSED, IS_PACKED>(position, first);
             if self.jumps.last().is_some_and(|jump| position <= jump.target)
                 && let Some(landed) = self.jump(position)
             {
                 position = landed;
+                if IS_PACKED {
+                    first = self.first::<REVERSED>(position);
+                    let front = self.chain.len() - 1;
+                    self.chain[front].first = first;
+                }
                 continue;
             }
             if let Some(square) = square {
@@ -278,12 +309,16 @@ impl<'a, const SHORT: usize, const WORTHWHILE: usize> Scan<'a, SHORT, WORTHWHILE
 
     /// Puts a position in front of the chain, and reports a run if its root is here.
     #[inline(always)]
-    fn step<const REVERSED: bool>(&mut self, position: usize) -> Option<Square> {
+    fn step<const REVERSED: bool, const IS_PACKED: bool>(
+        &mut self,
+        position: usize,
+        first: u64,
+    ) -> Option<Square> {
         let stream = self.stream;
         let length = stream.len();
         if self.chain.is_empty() {
             self.same_as_next = 0;
-            self.chain.push(Link { position: position as u32, shared: 0 });
+            self.chain.push(Link { position: position as u32, shared: 0, first });
             return None;
         }
         let mut next = position + 1;
@@ -301,9 +336,35 @@ impl<'a, const SHORT: usize, const WORTHWHILE: usize> Scan<'a, SHORT, WORTHWHILE
                     stream[position + shared] > stream[next + shared]
                 }
         };
-        let mut larger = is_larger(next, shared);
-        while !larger {
-            let popped = self.pop();
+        let mut larger = false;
+        if IS_PACKED {
+            while self.chain.last().is_some_and(|link| first < link.first) {
+                self.pop::<REVERSED, true>();
+            }
+            let behind = next;
+            next = self.chain.last().map_or(length, |link| link.position as usize);
+            match self.chain.last() {
+                None => {}
+                Some(link) if link.first < first => {
+                    shared = (first ^ link.first).leading_zeros() as usize / PACKED_BITS;
+                    larger = true;
+                }
+                Some(_) => {
+                    if next != behind {
+                        shared = self.extend(position, next, PACKED);
+                        if shared >= next - position && shared >= WORTHWHILE {
+                            square =
+                                Some(Square { period: next - position, end: next + shared, links: false });
+                        }
+                    }
+                    larger = is_larger(next, shared);
+                }
+            }
+        } else {
+            larger = is_larger(next, shared);
+        }
+        while !larger && next != length {
+            let popped = self.pop::<REVERSED, IS_PACKED>();
             let Some(link) = self.chain.last() else {
                 next = length;
                 break;
@@ -324,10 +385,10 @@ impl<'a, const SHORT: usize, const WORTHWHILE: usize> Scan<'a, SHORT, WORTHWHILE
             larger = is_larger(next, shared);
         }
         if next == length {
-            self.chain.push(Link { position: position as u32, shared: 0 });
+            self.chain.push(Link { position: position as u32, shared: 0, first });
             return square;
         }
-        self.chain.push(Link { position: position as u32, shared: shared as u32 });
+        self.chain.push(Link { position: position as u32, shared: shared as u32, first });
         if let Some(run) = self.run_with_root(position, next, shared) {
             // A run that reaches the end has a root in both orders.
             if !REVERSED || run.end as usize != length {
@@ -340,19 +401,30 @@ impl<'a, const SHORT: usize, const WORTHWHILE: usize> Scan<'a, SHORT, WORTHWHILE
         square
     }
 
+    /// The first symbols of a suffix, packed.
+    fn first<const REVERSED: bool>(&self, position: usize) -> u64 {
+        let end = self.stream.len().min(position + PACKED);
+        let symbols = self.stream[position..end].iter().rev();
+        symbols.fold(0, |behind, &symbol| packed::<REVERSED>(symbol, behind))
+    }
+
     /// Takes the front link off the chain.
     #[inline(always)]
-    fn pop(&mut self) -> Link {
+    fn pop<const REVERSED: bool, const IS_PACKED: bool>(&mut self) -> Link {
         let front = self.chain.len() - 1;
         let link = self.chain[front];
         match self.series.last_mut() {
             Some(series) if series.at == front => {
-                let next = Link { position: link.position + series.step, shared: link.shared - series.step };
+                let (position, shared) = (link.position + series.step, link.shared - series.step);
                 series.more -= 1;
                 if series.more == 0 {
                     self.series.pop();
                 }
-                self.chain[front] = next;
+                let first = match IS_PACKED && (link.shared as usize) < PACKED {
+                    true => self.first::<REVERSED>(position as usize),
+                    false => link.first,
+                };
+                self.chain[front] = Link { position, shared, first };
             }
             _ => {
                 self.chain.pop();
@@ -462,7 +534,8 @@ impl<'a, const SHORT: usize, const WORTHWHILE: usize> Scan<'a, SHORT, WORTHWHILE
         let landed = position - distance;
         if jump.links {
             let shared = jump.end - jump.period - landed;
-            let link = Link { position: landed as u32, shared: shared as u32 };
+            // The caller sets its first symbols.
+            let link = Link { position: landed as u32, shared: shared as u32, first: 0 };
             self.chain.push(link);
             if times > 1 {
                 self.series.push(Series { at: front + 1, step: jump.period as u32, more: times as u32 - 1 });

@@ -169,16 +169,13 @@ impl Distinct {
         let recurs = |all: &Vec<Occurrence>| all.len() > 1 || all.iter().any(|one| one.in_a_row > 1);
         let mut patterns: Vec<CommunicationPattern> =
             distinct.filter(recurs).map(|all| pattern(processes, all)).collect();
-        let by_rank = |pattern: &CommunicationPattern| {
-            let rank = |part: &Part| (processes.communicators.rank(part.stream.index()), *part);
-            pattern.parts().iter().map(rank).collect::<Vec<_>>()
-        };
+        let rank = |part: &Part| (processes.communicators.rank(part.stream.index()), *part);
         patterns.sort_by(|a, b| {
             b.weight
                 .cmp(&a.weight)
                 .then(b.events.cmp(&a.events))
                 .then(b.parts().len().cmp(&a.parts().len()))
-                .then_with(|| by_rank(a).cmp(&by_rank(b)))
+                .then_with(|| a.parts().iter().map(rank).cmp(b.parts().iter().map(rank)))
         });
         patterns
     }

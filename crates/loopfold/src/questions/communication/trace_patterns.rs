@@ -60,9 +60,8 @@ fn joint_occurrence(processes: &Processes<'_>, joint: &[JointLoop], index: usize
     let crossing = found.in_flight.iter().map(|(_, messages)| messages.unsigned_abs()).sum();
     let parts: Vec<Part> = found.members.iter().map(part).collect::<Option<_>>()?;
     // One operation of each process is no pattern; a call that sends and receives is two.
-    let is_several =
-        |part: &Part| part.end - part.start >= 2 || processes.is_exchange(part.stream, part.start);
-    let is_pattern = parts.iter().any(is_several);
+    let is_pattern = parts.iter().any(|part| part.end - part.start >= 2)
+        || parts.iter().any(|part| processes.is_exchange(part.stream, part.start));
     let periods = found.members.iter().map(|member| member.body).collect();
     is_pattern.then_some(Occurrence { parts, periods, times, in_a_row: found.times, crossing })
 }

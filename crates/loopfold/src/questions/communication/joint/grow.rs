@@ -117,6 +117,8 @@ pub(super) struct Marks {
     /// For each loop of each stream the last scope in which all iterations of its first execution
     /// were taken by a joint loop that begins with them.
     taken_in: Vec<Vec<u32>>,
+    /// The members of the last search, whose memory the next one uses.
+    candidates: Vec<Candidate>,
 }
 
 impl Marks {
@@ -127,6 +129,7 @@ impl Marks {
             channels: vec![0; table.channels.len()],
             members: vec![(0, 0); table.streams.len()],
             taken_in: (0..table.streams.len()).map(loops).collect(),
+            candidates: Vec::new(),
         }
     }
 
@@ -157,12 +160,20 @@ impl<'p, 'a> Growing<'p, 'a> {
         marks: &'p mut Marks,
     ) -> Self {
         marks.round += 1;
-        Self { processes, table, scope, members: Vec::new(), marks, taken, starts_agree: true }
+        let mut members = std::mem::take(&mut marks.candidates);
+        members.clear();
+        Self { processes, table, scope, members, marks, taken, starts_agree: true }
     }
 
     /// The joint loop that has this run, and whether joint iterations have loops of two processes.
     /// Returns `None` if there is none.
     pub(super) fn grow(mut self, run: Run) -> Option<(JointLoop, bool)> {
+        let grown = self.grown(run);
+        self.marks.candidates = self.members;
+        grown
+    }
+
+    fn grown(&mut self, run: Run) -> Option<(JointLoop, bool)> {
         self.add(run, run, Ratio::ONE, None);
         let (mut next, mut steps) = (0, 0);
         while next < self.members.len() {

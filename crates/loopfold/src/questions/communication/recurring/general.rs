@@ -226,7 +226,8 @@ impl<'s, 'p> Closure<'s, 'p> {
 
     /// The largest place around a stretch that occurs as often as the first place.
     fn place_around(&self, stream: u32, needed: &Span) -> Option<Span> {
-        let (first, behind, (start, end)) = self.search.place_around(stream, needed.first, self.count)?;
+        let (first, behind) = self.search.place_around(stream, needed.first, self.count)?;
+        let (start, end) = self.search.place_stretch(stream, first, behind);
         Some(Span { start, end, first, last: behind - 1 }).filter(|place| place.holds(needed))
     }
 

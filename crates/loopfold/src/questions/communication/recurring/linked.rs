@@ -9,7 +9,7 @@
 //! made once. Where a link does not exist, or two ends occur differently often, the general
 //! closure has to be computed.
 //!
-//! Building takes O(written ends of messages), memory is 8 bytes for each and 16 for each event;
+//! Building takes O(written ends of messages), memory is 8 bytes for each and 24 for each event;
 //! a closure takes O(its written messages).
 //!
 //! Many closures fail: links of two events lead to events of one process that lie in no place
@@ -31,6 +31,8 @@ struct StreamLinks {
     events: Vec<LinkedEvent>,
     /// Streams, and indices of events there.
     links: Vec<(u32, u32)>,
+    /// The positions of the events.
+    positions: Vec<u64>,
 }
 
 /// What closures need to know of an event: side by side, as it is looked at together.
@@ -79,8 +81,32 @@ impl Links {
     }
 
     fn of_event(&self, stream: u32, index: u32) -> &[(u32, u32)] {
-        let StreamLinks { events, links } = &self.streams[stream as usize];
+        let StreamLinks { events, links, .. } = &self.streams[stream as usize];
         &links[events[index as usize].links as usize..events[index as usize + 1].links as usize]
+    }
+
+    /// Whether a loop is around an event.
+    pub(super) fn is_in_a_loop(&self, stream: u32, index: u32) -> bool {
+        self.event(stream, index).around != NO_LOOP
+    }
+
+    /// The positions from an event to before another one, if both are in no loop.
+    pub(super) fn stretch_outside(&self, stream: u32, start: u32, end: u32) -> Option<Stretch> {
+        let is_outside = !self.is_in_a_loop(stream, start) && !self.is_in_a_loop(stream, end - 1);
+        let positions = &self.streams[stream as usize].positions;
+        is_outside.then(|| (positions[start as usize], positions[end as usize - 1] + 1))
+    }
+
+    /// The positions of an interval.
+    pub(super) fn stretch(&self, nest: &LoopCollapsed, stream: u32, interval: &Interval) -> Stretch {
+        let &Interval { start, end, around, .. } = interval;
+        let positions = &self.streams[stream as usize].positions;
+        let first = positions[start as usize];
+        // The last event is the end, unless it is in a loop that is repeated in the interval.
+        match self.event(stream, end - 1).around == around {
+            true => (first, positions[end as usize - 1] + 1),
+            false => (first, first + nest.events(start as usize, end as usize)),
+        }
     }
 
     /// How many events there are.
@@ -164,7 +190,8 @@ impl StreamLinks {
             let inside = &mut events[found.start as usize..found.end as usize];
             inside.iter_mut().for_each(|event| event.around = number);
         }
-        Self { events, links: vec![FAR; links as usize] }
+        let positions = trace.nest().positions().collect();
+        Self { events, links: vec![FAR; links as usize], positions }
     }
 }
 
@@ -201,14 +228,6 @@ pub(super) struct Interval {
     /// The innermost loop around it, or [`NO_LOOP`], and how often that iterates in all.
     around: u32,
     times: u64,
-}
-
-impl Interval {
-    pub(super) fn stretch(&self, nest: &LoopCollapsed) -> Stretch {
-        let (start, end) = (self.start as usize, self.end as usize);
-        let first = nest.position(start);
-        (first, first + nest.events(start, end))
-    }
 }
 
 /// What a closure needs again in the next one.
@@ -363,7 +382,7 @@ impl LinkedClosure {
         needed: &Interval,
         count: u64,
     ) -> Option<Interval> {
-        let (start, end, _) = search.place_around(stream, index, count)?;
+        let (start, end) = search.place_around(stream, index, count)?;
         let place = self.interval(search, stream, start, end)?;
         let has_it = place.around == needed.around && start <= needed.start && needed.end <= end;
         has_it.then_some(place)

@@ -11,8 +11,8 @@
 //! place whose repetitions are most events.
 //!
 //! Most closures follow links between events (`linked`); the `general` one is computed for at most
-//! 1,024 places. Time: O(written events of the families × depth of loops); memory: 24 bytes for
-//! each written event, about 50 for each place and 6 for each of its events, and the result.
+//! 1,024 places. Time: O(written events of the families × depth of loops); memory: 32 bytes for
+//! each written event, about 35 for each place and 6 for each of its events, and the result.
 
 mod general;
 mod linked;
@@ -97,8 +97,10 @@ fn is_complete(table: &ChannelTable, channel: &ChannelEnds) -> bool {
 
 /// The places of a stream.
 struct Places {
-    /// By indices of the nest, the shortest first: how often each occurs, and its positions.
-    holders: Holders<(u64, Stretch)>,
+    /// By indices of the nest, the shortest first: how often each occurs.
+    holders: Holders<u64>,
+    /// Their positions, in the same order, where the nest is not what is shown.
+    stretches: Vec<(u32, u32, Stretch)>,
     /// For what holds the events, one after the other, how often it occurs, without the higher
     /// bits: that is looked at far more often than the rest.
     counts: Vec<u16>,
@@ -114,22 +116,45 @@ impl Places {
             let (start, end) = (place.start as usize, place.end as usize);
             let first = shown.first(start, end);
             let stretch = (first, first + shown.events(start, end));
-            let (start, last) = match trace.nest_is_shown() {
-                true => (start, end - 1),
-                false => (nest.index_at(stretch.0)?, nest.index_at(stretch.1 - 1)?),
-            };
+            let (start, last) = (nest.index_at(stretch.0)?, nest.index_at(stretch.1 - 1)?);
             (start <= last).then_some((start as u32, last as u32 + 1, (place.count, stretch)))
         };
-        let mut sorted: Vec<(u32, u32, (u64, Stretch))> = all.iter().filter_map(in_nest).collect();
-        sorted.sort_unstable_by_key(|&(start, end, (count, _))| (end - start, start, Reverse(count)));
-        sorted.dedup_by_key(|&mut (start, end, _)| (start, end));
+        let (sorted, stretches) = match trace.nest_is_shown() {
+            // Few positions are needed, and then they are computed.
+            true => {
+                let places = all.iter().filter(|place| place.start < place.end);
+                let places = places.map(|place| (place.start, place.end, place.count));
+                (sorted_places(places.collect(), |&count| count), Vec::new())
+            }
+            false => {
+                let sorted = sorted_places(all.iter().filter_map(in_nest).collect(), |&(count, _)| count);
+                let stretches = sorted.iter().map(|&(start, end, (_, stretch))| (start, end, stretch));
+                let stretches = stretches.collect();
+                (sorted.into_iter().map(|(start, end, (count, _))| (start, end, count)).collect(), stretches)
+            }
+        };
         let holders = Holders::new(nest.symbols().len(), sorted);
+        let mut by_bounds = HashMap::with_capacity_and_hasher(holders.all().len(), Default::default());
         let bounds = (0..).zip(holders.all()).map(|(place, &(start, end, _))| ((start, end), place));
-        let by_bounds = bounds.filter(|&((start, end), _)| end >= start + FEWEST).collect();
-        let count = |&place: &u32| holders.all()[place as usize].2.0 as u16;
+        by_bounds.extend(bounds.filter(|&((start, end), _)| end >= start + FEWEST));
+        let count = |&place: &u32| holders.all()[place as usize].2 as u16;
         let counts = holders.holding().iter().map(count).collect();
-        Self { counts, is_used: vec![false; holders.all().len()], by_bounds, holders }
+        Self { counts, is_used: vec![false; holders.all().len()], by_bounds, stretches, holders }
     }
+}
+
+/// Places with something to know of each, the shortest first. Of equal ones the one that occurs
+/// most is kept.
+fn sorted_places<T>(mut places: Vec<(u32, u32, T)>, count: impl Fn(&T) -> u64) -> Vec<(u32, u32, T)> {
+    places
+        .sort_unstable_by_key(|(start, end, known)| (length_and_start(*start, *end), Reverse(count(known))));
+    places.dedup_by_key(|&mut (start, end, _)| (start, end));
+    places
+}
+
+/// What places are sorted by, in one number.
+fn length_and_start(start: u32, end: u32) -> u64 {
+    u64::from(end - start) << 32 | u64::from(start)
 }
 
 /// For each event of a nest the end of what goes furthest: of a place or a loop that begins there or
@@ -244,11 +269,25 @@ impl<'p> Search<'p, '_> {
 
     /// The joint loop in whose iteration a place is, if any. Returns `None` if it cuts through one.
     fn around_place(&self, stream: u32, place: u32) -> Option<Option<usize>> {
-        let (start, end, (_, stretch)) = self.places[stream as usize].holders.all()[place as usize];
+        let (start, end, _) = self.places[stream as usize].holders.all()[place as usize];
         match self.joint.touches(stream, start, end) {
             false => Some(None),
-            true => self.joint.inside(stream, stretch).of(),
+            true => self.joint.inside(stream, self.place_stretch(stream, start, end)).of(),
         }
+    }
+
+    /// The positions of a place.
+    fn place_stretch(&self, stream: u32, start: u32, end: u32) -> Stretch {
+        let known = &self.places[stream as usize].stretches;
+        let sorted_by = |&(start, end, _): &(u32, u32, Stretch)| length_and_start(start, end);
+        if let Ok(at) = known.binary_search_by_key(&length_and_start(start, end), sorted_by) {
+            return known[at].2;
+        }
+        self.links.stretch_outside(stream, start, end).unwrap_or_else(|| {
+            let (nest, start, end) = (self.nest(stream), start as usize, end as usize);
+            let first = nest.first(start, end);
+            (first, first + nest.events(start, end))
+        })
     }
 
     /// The family of a closure, if it lies in the same joint iteration, and cuts through nothing.
@@ -263,7 +302,7 @@ impl<'p> Search<'p, '_> {
                     interval.start,
                     interval.end,
                 ) {
-                    true => fits(stream, interval.stretch(self.nest(stream))),
+                    true => fits(stream, self.links.stretch(self.nest(stream), stream, &interval)),
                     false => around.is_none(),
                 };
                 return intervals.iter().all(fits).then(|| self.family_of(intervals));
@@ -281,12 +320,13 @@ impl<'p> Search<'p, '_> {
         taking: Taking,
         linked: &mut LinkedClosure,
     ) -> Option<(Closed, bool)> {
-        let (start, end, (count, stretch)) = self.places[stream as usize].holders.all()[place as usize];
+        let (start, end, count) = self.places[stream as usize].holders.all()[place as usize];
         match linked.close(self, (stream, start, end), count, taking) {
             Linked::Closed(intervals) => Some((Closed::Linked(intervals), linked.has_larger())),
             Linked::Fails => None,
             Linked::Unknown => {
                 self.general.set(self.general.get().checked_sub(1)?);
+                let stretch = self.place_stretch(stream, start, end);
                 let first = Span { start: stretch.0, end: stretch.1, first: start, last: end - 1 };
                 let (family, has_larger) = Closure::new(self, stream, first, count, taking).close()?;
                 Some((Closed::General(family), has_larger || linked.has_larger()))
@@ -298,7 +338,7 @@ impl<'p> Search<'p, '_> {
         intervals.sort_unstable_by_key(|&(stream, _)| stream);
         let member = |(stream, interval): (u32, Interval)| FamilyMember {
             stream,
-            stretch: interval.stretch(self.nest(stream)),
+            stretch: self.links.stretch(self.nest(stream), stream, &interval),
             bounds: (interval.start, interval.end),
             is_interval: true,
         };
@@ -306,15 +346,15 @@ impl<'p> Search<'p, '_> {
     }
 
     /// The largest place with an event that occurs so often.
-    fn place_around(&self, stream: u32, index: u32, count: u64) -> Option<(u32, u32, Stretch)> {
+    fn place_around(&self, stream: u32, index: u32, count: u64) -> Option<(u32, u32)> {
         let places = &self.places[stream as usize];
         let range = places.holders.range_of(index as usize);
         let seen = range.start.max(range.end.saturating_sub(MOST_SEEN))..range.end;
         let mut similar = seen.rev().filter(|&at| places.counts[at] == count as u16);
         similar.find_map(|at| {
             let place = places.holders.holding()[at];
-            let (start, end, (known, stretch)) = places.holders.all()[place as usize];
-            (known == count).then_some((start, end, stretch))
+            let (start, end, known) = places.holders.all()[place as usize];
+            (known == count).then_some((start, end))
         })
     }
 
@@ -361,8 +401,10 @@ impl<'p> Search<'p, '_> {
     /// The innermost loop with a stretch in its first iteration, inside of a joint iteration.
     fn loop_around(&self, member: &FamilyMember, around: Option<usize>) -> Option<usize> {
         let &FamilyMember { stream, stretch: (start, end), bounds: (first, _), .. } = member;
+        if !self.links.is_in_a_loop(stream, first) {
+            return None;
+        }
         let nest = self.nest(stream);
-        nest.around(first as usize).next()?;
         let located = nest.locate(start)?;
         let holds = |instance: &&LoopInstance| {
             let body = nest.body_events(instance.found);

@@ -11,7 +11,7 @@
 //!
 //! Time: that of folding, and then O(depth of loops) for a question about symbols, O(log n) for
 //! one about positions: as every loop at least doubles its content, at most 64 are nested.
-//! Memory: 8 bytes a symbol and 72 a loop.
+//! Memory: 8 bytes a symbol and about 80 a loop.
 
 mod positions;
 
@@ -63,6 +63,37 @@ pub struct LoopCollapsed {
     inner: Vec<Inner>,
     /// For each loop, sorted by end: that end, and what all loops up to it add to the stream.
     added: Vec<(u32, u64)>,
+    ended: EndedLoops,
+}
+
+/// How many loops have ended at a position, about: so few are searched for the exact number.
+#[derive(Clone, Debug, Default)]
+struct EndedLoops {
+    /// Every 2^`shift` positions, and at the end.
+    counts: Vec<u32>,
+    shift: u32,
+}
+
+impl EndedLoops {
+    /// From what loops add to a stream of this length: about as many counts as there are loops.
+    fn new(added: &[(u32, u64)], length: u64) -> Self {
+        let shift = (length / (added.len() as u64 + 1)).max(1).ilog2();
+        let mut counts = Vec::with_capacity((length >> shift) as usize + 2);
+        let mut ended = 0;
+        for place in 0..=length >> shift {
+            let is_ended = |&&(end, sum): &&(u32, u64)| u64::from(end).saturating_add(sum) <= place << shift;
+            ended += added[ended..].iter().take_while(is_ended).count();
+            counts.push(ended as u32);
+        }
+        counts.push(added.len() as u32);
+        Self { counts, shift }
+    }
+
+    /// The least and the most that have ended at a position of the stream.
+    fn at(&self, position: u64) -> (usize, usize) {
+        let place = (position >> self.shift) as usize;
+        (self.counts[place] as usize, self.counts[place + 1] as usize)
+    }
 }
 
 /// Further data of a loop.
@@ -148,7 +179,9 @@ impl LoopCollapsed {
             added.push((end, sum.checked_add(more).ok_or_else(too_long)?));
         }
         let started = started(symbols.len(), &loops);
-        Ok(Self { symbols, loops, started, inner, added })
+        let length = added.last().map_or(0, |&(_, sum)| sum).saturating_add(symbols.len() as u64);
+        let ended = EndedLoops::new(&added, length);
+        Ok(Self { symbols, loops, started, inner, added, ended })
     }
 
     /// The same loops over other symbols.
@@ -229,6 +262,17 @@ impl LoopCollapsed {
         index as u64 + ended.checked_sub(1).map_or(0, |last| self.added[last].1)
     }
 
+    /// Where the first occurrences of all symbols are in the stream.
+    pub(in crate::questions) fn positions(&self) -> impl Iterator<Item = u64> + '_ {
+        let (mut ended, mut sum) = (self.added.iter().peekable(), 0);
+        (0..self.symbols.len() as u32).map(move |index| {
+            while let Some(&(_, more)) = ended.next_if(|&&(end, _)| end <= index) {
+                sum = more;
+            }
+            u64::from(index) + sum
+        })
+    }
+
     /// How many loops start at a symbol or before.
     fn started(&self, index: usize) -> usize {
         self.started.get(index).map_or(self.loops.len(), |&started| started as usize)
@@ -247,7 +291,9 @@ impl LoopCollapsed {
         loop {
             // The last symbol whose first occurrence is not behind the position. Behind the
             // loops that ended before it, one symbol is one event.
-            let ended = self.added.partition_point(|&(end, sum)| u64::from(end) + sum <= position);
+            let (least, most) = self.ended.at(position);
+            let between = &self.added[least..most];
+            let ended = least + between.partition_point(|&(end, sum)| u64::from(end) + sum <= position);
             let sum = ended.checked_sub(1).map_or(0, |last| self.added[last].1);
             let next_end = self.added.get(ended).map_or(self.symbols.len(), |&(end, _)| end as usize);
             let low = usize::try_from(position - sum).unwrap_or(usize::MAX).min(next_end - 1);
