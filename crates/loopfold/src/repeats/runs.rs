@@ -8,8 +8,9 @@
 //! position of the chain knows how many symbols its suffix shares with the next one,
 //! so most comparisons are answered by a minimum, and only ties are extended by
 //! comparing symbols. It also knows the first four symbols, packed into one number, if they
-//! fit, and whatever differs there is decided without a look at the stream. The end of the stream counts as smaller than any symbol in both
-//! orders, so runs that reach it appear in both scans; the second leaves them out.
+//! fit, and whatever differs there is decided without a look at the stream. The end of the
+//! stream counts as smaller than any symbol in both orders, so runs that reach it appear in both
+//! scans; the second leaves them out.
 //!
 //! **Jumps.** Inside a long run of period `q` ending at `e`, let `i` be a root: the smallest
 //! rotation of the period starts there. For `x` within the period to its left, `i - q < x < i`,
