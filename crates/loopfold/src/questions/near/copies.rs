@@ -1,15 +1,19 @@
 //! Where a word and its rotations occur, and which rotation occurs most often.
 //!
-//! A window is looked up by a polynomial hash modulo 2^64 that rolls over the stream, and compared
-//! on a hit; from there the stretch is extended by comparing events a period apart. Words of the
-//! same length are searched together. Events that no word contains are passed over. Cost: O(n)
-//! for each length, and O(p) for each word and each stretch.
+//! All rotations of a word have the same sum of numbers for their symbols. Sums of windows of any
+//! length are differences of two prefix sums, which are computed once, so that several windows are
+//! compared at a time. Where the sum is right, the window is looked up among the rotations by a
+//! polynomial hash modulo 2^64, and compared; from there the stretch is extended by comparing
+//! events a period apart. Windows of the same sum that follow each other are rotations of each
+//! other: so one of them is looked up. If that still takes too long, as most windows have the
+//! symbols of a word in another order, the hash rolls over the stream instead. Cost: O(n) for each
+//! word, and O(p) for each word and each stretch; 4 bytes an event.
 
 use crate::Symbol;
 use hashbrown::HashMap;
 
 /// Consecutive windows that are rotations of a word. Positions take 32 bits, as texts are shorter.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stretch {
     start: u32,
     end: u32,
@@ -18,6 +22,10 @@ struct Stretch {
 }
 
 impl Stretch {
+    fn new(start: usize, end: usize, rotation: usize) -> Self {
+        Self { start: start as u32, end: end as u32, rotation: rotation as u32 }
+    }
+
     fn start(&self) -> usize {
         self.start as usize
     }
@@ -55,55 +63,96 @@ impl Copies {
     }
 }
 
-/// A number for each symbol, so that sums of products of them are hashes.
-#[derive(Debug)]
-pub(super) struct SymbolHashes(Vec<u64>);
-
 /// The base of the polynomial: any odd number with well-mixed bits.
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-impl SymbolHashes {
-    pub(super) fn new(symbols: usize) -> Self {
-        // The finaliser of MurmurHash3, which no two numbers share.
-        let mixed = |symbol: usize| {
-            let mut hash = (symbol as u64 + 1).wrapping_mul(BASE);
-            hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-            hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-            hash ^ (hash >> 33)
-        };
-        Self((0..symbols).map(mixed).collect())
+/// A number for a symbol: the finaliser of MurmurHash3, which no two symbols share.
+#[inline]
+fn mixed(symbol: Symbol) -> u64 {
+    let mut hash = (symbol.index() as u64 + 1).wrapping_mul(BASE);
+    hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    hash ^ (hash >> 33)
+}
+
+#[inline]
+fn push(hash: u64, symbol: Symbol) -> u64 {
+    hash.wrapping_mul(BASE).wrapping_add(mixed(symbol))
+}
+
+fn sum(word: &[Symbol]) -> u32 {
+    word.iter().fold(0, |sum, &symbol| sum.wrapping_add(mixed(symbol) as u32))
+}
+
+/// A stream, and the sums modulo 2^32 of the numbers of all symbols before each of its events.
+#[derive(Debug)]
+pub(super) struct Text<'a> {
+    events: &'a [Symbol],
+    /// Also of all events.
+    sums: Vec<u32>,
+}
+
+impl<'a> Text<'a> {
+    pub(super) fn new(events: &'a [Symbol]) -> Self {
+        let mut sums = Vec::with_capacity(events.len() + 1);
+        sums.push(0);
+        sums.extend(events.iter().scan(0u32, |sum, &symbol| {
+            *sum = sum.wrapping_add(mixed(symbol) as u32);
+            Some(*sum)
+        }));
+        Self { events, sums }
     }
 
-    fn of(&self, symbol: Symbol) -> u64 {
-        self.0[symbol.index()]
+    /// The next window of so many events with this sum.
+    fn next_window(&self, from: usize, period: usize, sum: u32) -> Option<usize> {
+        const STEP: usize = 32;
+        const NEAR: usize = 8;
+        let (before, behind) = (self.sums.get(from..)?, self.sums.get(from + period..)?);
+        let is_right = |(before, behind): (&u32, &u32)| behind.wrapping_sub(*before) == sum;
+        // Short words are everywhere in streams of few symbols.
+        if let Some(place) = before.iter().zip(behind).take(NEAR).position(is_right) {
+            return Some(from + place);
+        }
+        // Without a branch for each event, so that several are compared at a time.
+        let has_none = |(before, behind): &(&[u32], &[u32])| {
+            !before.iter().zip(*behind).map(is_right).fold(false, |found, is_right| found | is_right)
+        };
+        let chunks = before.chunks_exact(STEP).zip(behind.chunks_exact(STEP));
+        let skipped = STEP * chunks.take_while(has_none).count();
+        let place = before[skipped..].iter().zip(&behind[skipped..]).position(is_right)?;
+        Some(from + skipped + place)
     }
 }
 
-/// The rotations of some words of one length by their hashes, and which symbols are in them.
-struct Rotations<'a> {
+/// The rotations of some words of one length by their hashes.
+struct Rotations {
     period: usize,
     /// Each word twice.
     twice: Vec<Vec<Symbol>>,
     /// The word, and by how many events it is rotated.
     by_hash: HashMap<u64, (usize, usize), foldhash::fast::FixedState>,
-    /// A bit for the first bits of each hash: most windows are none of the rotations.
-    filter: Vec<u64>,
-    contains: Vec<bool>,
-    hashes: &'a SymbolHashes,
+    /// The sums of the words, each once.
+    sums: Vec<u32>,
     /// The base to the power of the period.
     leaving: u64,
 }
 
-impl<'a> Rotations<'a> {
-    fn new(words: &[&[Symbol]], period: usize, hashes: &'a SymbolHashes) -> Self {
+/// So many events of windows are looked up in vain, for each event of the stream, before the hash
+/// rolls over it instead.
+const MOST_IN_VAIN: usize = 4;
+
+impl Rotations {
+    fn new(words: &[&[Symbol]]) -> Self {
+        let period = words.first().map_or(0, |word| word.len());
+        let mut sums: Vec<u32> = words.iter().map(|word| sum(word)).collect();
+        sums.sort_unstable();
+        sums.dedup();
         let mut rotations = Self {
             period,
             twice: words.iter().map(|word| [*word, *word].concat()).collect(),
             by_hash: HashMap::default(),
-            filter: vec![0; (words.len() * period / 4).next_power_of_two()],
-            contains: vec![false; hashes.0.len()],
-            hashes,
-            leaving: (0..period).fold(1u64, |power, _| power.wrapping_mul(BASE)),
+            sums,
+            leaving: (0..period).fold(1, |power: u64, _| power.wrapping_mul(BASE)),
         };
         for (index, word) in words.iter().enumerate() {
             rotations.add(index, word);
@@ -112,83 +161,96 @@ impl<'a> Rotations<'a> {
     }
 
     fn add(&mut self, index: usize, word: &[Symbol]) {
-        let mut hash = self.hash(word);
+        let mut hash = hash(word);
         for (rotation, &first) in word.iter().enumerate() {
-            self.contains[first.index()] = true;
             self.by_hash.entry(hash).or_insert((index, rotation));
-            let (place, bit) = self.filter_bit(hash);
-            self.filter[place] |= bit;
             hash = self.roll(hash, first, first);
         }
     }
 
-    fn hash(&self, window: &[Symbol]) -> u64 {
-        window.iter().fold(0, |hash, &symbol| self.push(hash, symbol))
-    }
-
-    fn push(&self, hash: u64, symbol: Symbol) -> u64 {
-        hash.wrapping_mul(BASE).wrapping_add(self.hashes.of(symbol))
-    }
-
-    #[inline]
     fn roll(&self, hash: u64, out: Symbol, into: Symbol) -> u64 {
-        self.push(hash, into).wrapping_sub(self.hashes.of(out).wrapping_mul(self.leaving))
-    }
-
-    #[inline]
-    fn filter_bit(&self, hash: u64) -> (usize, u64) {
-        let mixed = hash ^ (hash >> 32);
-        ((mixed >> 6) as usize & (self.filter.len() - 1), 1 << (mixed & 63))
+        push(hash, into).wrapping_sub(mixed(out).wrapping_mul(self.leaving))
     }
 
     /// The word that a window is a rotation of, and by how much it is rotated.
-    #[inline]
     fn find(&self, hash: u64, window: &[Symbol]) -> Option<(usize, usize)> {
-        let (place, bit) = self.filter_bit(hash);
-        if self.filter[place] & bit == 0 {
-            return None;
-        }
         let (word, rotation) = *self.by_hash.get(&hash)?;
         (self.twice[word][rotation..rotation + window.len()] == *window).then_some((word, rotation))
     }
 
     /// The stretches of each word.
-    fn stretches(&self, text: &[Symbol]) -> Vec<Vec<Stretch>> {
+    fn stretches(&self, text: &Text<'_>) -> Vec<Vec<Stretch>> {
         let mut found = vec![Vec::new(); self.twice.len()];
-        let mut from = 0;
-        while let Some((word, stretch)) = self.next_stretch(text, from) {
-            found[word].push(stretch);
-            // A window of this stretch is a rotation of this word, and so of no other one.
-            from = stretch.end() - self.period + 1;
+        let is_found = self.sums.iter().all(|&sum| self.with_sum(text, sum, &mut found));
+        if !is_found {
+            found.iter_mut().for_each(Vec::clear);
+            self.roll_over(text.events, &mut found);
         }
         found
     }
 
-    /// The first stretch whose first window begins at `from` or behind, and its word.
-    fn next_stretch(&self, text: &[Symbol], from: usize) -> Option<(usize, Stretch)> {
-        let (mut start, mut hash) = (from, 0);
-        for (at, &symbol) in text.iter().enumerate().skip(from) {
-            if !self.contains[symbol.index()] {
-                (start, hash) = (at + 1, 0);
-                continue;
+    /// Finds the stretches of words with this sum. Returns `false` if that would take too long.
+    fn with_sum(&self, text: &Text<'_>, sum: u32, found: &mut [Vec<Stretch>]) -> bool {
+        let (mut from, mut in_vain) = (0, 0);
+        while let Some(start) = text.next_window(from, self.period, sum) {
+            let window = &text.events[start..start + self.period];
+            let end = self.end_of_stretch(text.events, start);
+            match self.find(hash(window), window) {
+                Some((word, rotation)) => found[word].push(Stretch::new(start, end, rotation)),
+                None => in_vain += self.period,
             }
-            let length = at - start;
-            if length < self.period {
-                hash = self.push(hash, symbol);
-            } else {
-                hash = self.roll(hash, text[start], symbol);
-                start += 1;
+            if in_vain > MOST_IN_VAIN * text.events.len() {
+                return false;
             }
-            if length + 1 >= self.period
-                && let Some((word, rotation)) = self.find(hash, &text[start..=at])
-            {
-                let end = at + 1 + equal_events(&text[at + 1..], &text[start..]);
-                let [start, end, rotation] = [start, end, rotation].map(|number| number as u32);
-                return Some((word, Stretch { start, end, rotation }));
-            }
+            from = end - self.period + 1;
         }
-        None
+        true
     }
+
+    /// Where the windows end that are rotations of one that begins here.
+    fn end_of_stretch(&self, text: &[Symbol], start: usize) -> usize {
+        let end = start + self.period;
+        end + equal_events(&text[end..], &text[start..])
+    }
+
+    /// Finds the stretches of all words by looking up every window.
+    fn roll_over(&self, text: &[Symbol], found: &mut [Vec<Stretch>]) {
+        let mut next = 0;
+        while next + self.period <= text.len() {
+            let (mut start, mut its_hash) = (next, hash(&text[next..next + self.period]));
+            let place = loop {
+                let end = start + self.period;
+                if let Some(place) = self.find(its_hash, &text[start..end]) {
+                    break place;
+                }
+                let Some(&into) = text.get(end) else { return };
+                its_hash = self.roll(its_hash, text[start], into);
+                start += 1;
+            };
+            let end = self.end_of_stretch(text, start);
+            found[place.0].push(Stretch::new(start, end, place.1));
+            // A window of this stretch is a rotation of this word, and so of no other one.
+            next = end - self.period + 1;
+        }
+    }
+}
+
+fn hash(window: &[Symbol]) -> u64 {
+    window.iter().fold(0, |hash, &symbol| push(hash, symbol))
+}
+
+/// The stretches of words of one symbol each.
+fn single_symbols(text: &[Symbol], words: &[&[Symbol]]) -> Vec<Vec<Stretch>> {
+    let mut found: Vec<Vec<Stretch>> = vec![Vec::new(); words.len()];
+    let mut start = 0;
+    for run in text.chunk_by(|one, other| one == other) {
+        let end = start + run.len();
+        if let Some(word) = words.iter().position(|word| word[0] == run[0]) {
+            found[word].push(Stretch::new(start, end, 0));
+        }
+        start = end;
+    }
+    found
 }
 
 /// How many events two texts have in common from their starts on.
@@ -210,17 +272,16 @@ pub(super) struct Searched<'a> {
 }
 
 /// For each of some words of one length the rotation that occurs most often, and its copies.
-pub(super) fn copies(
-    text: &[Symbol],
-    searched: &[Searched<'_>],
-    hashes: &SymbolHashes,
-) -> Vec<(usize, Vec<Copies>)> {
+pub(super) fn copies(text: &Text<'_>, searched: &[Searched<'_>]) -> Vec<(usize, Vec<Copies>)> {
     let period = searched.first().map_or(0, |searched| searched.word.len());
-    let words: Vec<&[Symbol]> = searched.iter().map(|searched| searched.word).collect();
-    let stretches = Rotations::new(&words, period, hashes).stretches(text);
     let placed_best = |(stretches, searched): (Vec<Stretch>, &Searched<'_>)| {
         let rotation = best_rotation(&stretches, period, searched.allowed);
         (rotation, placed(&stretches, rotation, period))
+    };
+    let words: Vec<&[Symbol]> = searched.iter().map(|searched| searched.word).collect();
+    let stretches = match period {
+        1 => single_symbols(text.events, &words),
+        _ => Rotations::new(&words).stretches(text),
     };
     stretches.into_iter().zip(searched).map(placed_best).collect()
 }

@@ -5,7 +5,7 @@
 
 use super::copies::Copies;
 use super::edits::edits;
-use super::significance::{Shape, is_significant};
+use super::significance::{COPIES_PER_GAP, Shape, can_be_significant, is_significant};
 use super::written::Written;
 use super::{Change, Exception, Kind, NearLoop, Word, is_worth};
 use crate::{Result, Symbol};
@@ -26,6 +26,10 @@ pub(super) struct Searched<'a> {
 /// The loops with exceptions with this body, in order.
 pub(super) fn loops(searched: Searched<'_>, Word { body, copies, .. }: &Word) -> Result<Vec<NearLoop>> {
     let period = body.len();
+    let counts = copies.iter().map(|copies| copies.count());
+    if !can_be_significant(counts, period, searched.text.len(), searched.symbols) {
+        return Ok(Vec::new());
+    }
     let groups = grouped(copies, period).into_iter();
     let groups = groups.map(|range| Group { searched, body, copies: &copies[range] });
     let promising: Vec<Group<'_>> = groups.filter(|group| group.is_worth_if(1)).collect();
@@ -125,7 +129,7 @@ impl Group<'_> {
     fn is_worth_if(&self, folded: u64) -> bool {
         let (span, equal, gaps, period) = (self.span(), self.equal(), self.copies.len() - 1, self.body.len());
         let is_dense = 4 * equal * period >= 3 * span.len();
-        if gaps == 0 || equal < 2 * gaps + 2 || !is_dense {
+        if gaps == 0 || equal < COPIES_PER_GAP * gaps + 2 || !is_dense {
             return false;
         }
         let shape = Shape { period, copies: equal, gaps };

@@ -60,7 +60,7 @@ use crate::fold::{Fold, FoldBuilder, Grammar as _, NestLength, Target, measure_r
 use crate::questions::patterns::FoldStream;
 use crate::{Result, RuleId, Symbol};
 use candidates::{Candidate, candidates};
-use copies::{Copies, SymbolHashes};
+use copies::Copies;
 use groups::Searched;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -224,7 +224,6 @@ pub struct NearSearch<'a> {
     /// How many events are written for each rule.
     folded: Vec<u64>,
     uses: UsesBelow<'a>,
-    hashes: SymbolHashes,
     config: Config<'a>,
 }
 
@@ -237,13 +236,7 @@ impl std::fmt::Debug for NearSearch<'_> {
 impl<'a> NearSearch<'a> {
     /// One pass over the rules.
     pub fn new(fold: &'a Fold, config: Config<'a>) -> Result<Self> {
-        Ok(Self {
-            fold,
-            folded: measure_rules(fold, &NestLength)?,
-            uses: UsesBelow::new(fold),
-            hashes: SymbolHashes::new(fold.symbol_count()),
-            config,
-        })
+        Ok(Self { fold, folded: measure_rules(fold, &NestLength)?, uses: UsesBelow::new(fold), config })
     }
 
     /// The loops with exceptions of what a rule unfolds to, in order; they do not overlap.
@@ -280,7 +273,7 @@ impl<'a> NearSearch<'a> {
         analysis.text = self.fold.unfold(rule).collect();
         analysis.symbols = distinct(&analysis.text, self.fold.symbol_count());
         let text = &analysis.text;
-        analysis.words = self.words(text, candidates);
+        analysis.words = self.words(&copies::Text::new(text), candidates);
         let written = Written::new(self.fold, &self.folded, rule)?;
         let written_for = |body: &[Symbol]| self.config.written_for(body);
         let searched =
@@ -295,7 +288,7 @@ impl<'a> NearSearch<'a> {
     }
 
     /// The candidates, which are sorted by length, with their copies.
-    fn words(&self, text: &[Symbol], candidates: Vec<Candidate>) -> Vec<Word> {
+    fn words(&self, text: &copies::Text<'_>, candidates: Vec<Candidate>) -> Vec<Word> {
         let mut words = Vec::with_capacity(candidates.len());
         for candidates in candidates.chunk_by(|one, other| one.word.len() == other.word.len()) {
             let allowed = |candidate: &Candidate| {
@@ -306,7 +299,7 @@ impl<'a> NearSearch<'a> {
             let searched: Vec<copies::Searched<'_>> = searched
                 .map(|(candidate, allowed)| copies::Searched { word: &candidate.word, allowed })
                 .collect();
-            let found = copies::copies(text, &searched, &self.hashes);
+            let found = copies::copies(text, &searched);
             words.extend(candidates.iter().zip(found).map(|(candidate, (rotation, copies))| {
                 let mut body = candidate.word.clone();
                 body.rotate_left(rotation);

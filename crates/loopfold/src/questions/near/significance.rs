@@ -12,6 +12,9 @@
 /// How many bits a description must save.
 pub(super) const LEAST_BITS: f64 = 7.0;
 
+/// A loop with exceptions has at least two copies more than so many for each gap.
+pub(super) const COPIES_PER_GAP: usize = 2;
+
 /// The numbers of a loop with exceptions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
@@ -28,4 +31,24 @@ pub(super) fn is_significant(shape: Shape, events: usize, symbols: usize) -> boo
     let places = gaps * (std::f64::consts::E * copies.max(gaps) / gaps.max(1.0)).log2();
     let lengths = gaps * (3.0 * period as f64).log2();
     repeated - places - lengths - 4.0 * (events as f64).log2() >= LEAST_BITS
+}
+
+/// Whether any loop whose copies are consecutive ones of these, so many one directly after the
+/// other, can be significant: the largest sum of what copies save and gaps cost at least. In random
+/// streams none can, and groups need not be formed.
+pub(super) fn can_be_significant(
+    counts: impl Iterator<Item = usize>,
+    period: usize,
+    events: usize,
+    symbols: usize,
+) -> bool {
+    let a_copy = period as f64 * (symbols as f64).log2();
+    let a_gap = (std::f64::consts::E * COPIES_PER_GAP as f64).log2() + (3.0 * period as f64).log2();
+    // Sums are rounded differently there.
+    let least = (LEAST_BITS + a_copy + 4.0 * (events as f64).log2()) * 0.999;
+    let mut saved = f64::NEG_INFINITY;
+    counts.into_iter().any(|count| {
+        saved = (saved - a_gap).max(0.0) + count as f64 * a_copy;
+        saved >= least
+    })
 }
