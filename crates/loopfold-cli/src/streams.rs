@@ -4,7 +4,7 @@ use crate::input::BYTES_NOTE;
 use anyhow::{Result, bail};
 use loopfold::Fold;
 use loopfold::fold::FoldedStream;
-use loopfold::questions::path::Glob;
+use loopfold::trace::Glob;
 
 /// A message lists no more streams than this.
 const MOST_LISTED: usize = 8;

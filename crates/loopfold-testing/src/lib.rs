@@ -8,6 +8,7 @@ pub mod corpus;
 pub mod grammars;
 pub mod mpi;
 pub mod mpi_loops;
+pub mod names;
 pub mod near;
 pub mod nest;
 pub mod oracles;

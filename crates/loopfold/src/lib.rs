@@ -50,6 +50,7 @@
 //! | --- | --- | --- |
 //! | `archive` (default) | [`archive`], [`sections`], stored chunks of [`questions::path`]; times are compressed in memory | `pco`, `zstd` |
 //! | `mpi` (default) | [`mpi`], [`questions::communication`], [`questions::similar`] | |
+//! | `regex` (default) | regular expressions in [`trace::EventPattern`] | `regex` |
 //!
 //! Without them the library folds, unfolds and answers the other questions: enough for a
 //! recorder or a binding that only folds.

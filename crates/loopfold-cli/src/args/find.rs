@@ -10,15 +10,17 @@ use std::path::PathBuf;
 const QUERY_HELP: [&str; 2] = [
     "Traces and archives, or - for standard input; then the events to find, such as 'A B C', or a path \
      of a function, such as 'F: B1 B2'",
-    "Events are found one directly after the other. They are names or labels separated by blanks, those \
-     with blanks inside in quotes. A name stands for all events of that name; a number may be decimal or \
-     hexadecimal.",
+    "Events are found one directly after the other. They are separated by blanks, those with blanks inside in \
+     quotes. A name stands for all events of that name, with fields for those that have them: 'MPI_Recv src=4'. \
+     A number may be decimal or hexadecimal. If no event has that name, it is a pattern: 'MPI_*', with *, ? and \
+     [a-z], or /re/, a regular expression that matches in the text of the event, as grep does. An event that does \
+     not occur is a count of 0 and exit status 1.",
 ];
 const PATH_HELP: &str = "\
 Paths of functions: in a trace of calls, 'F: B1 B2 B3' finds blocks that one invocation of the function F executes \
 one directly after the other, whatever it calls in between. The name of the function ends at the first colon \
 followed by a blank, and may be quoted; with *, ? or [a-z] it stands for all functions that match and have the \
-blocks. Blocks are names, labels or numbers; * is any one block, and B1 .. B3 allows any blocks in between, or none: \
+blocks, as does a regular expression /re/. Blocks are names, numbers or patterns likewise; * is any one block, and B1 .. B3 allows any blocks in between, or none: \
 then distinct ends are counted. If the trace has only calls, the calls that a function makes are its blocks.
 
 A query is a path if it has such a colon outside of quotes and the trace has functions, and a sequence of events \

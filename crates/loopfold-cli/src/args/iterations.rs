@@ -7,8 +7,9 @@ use anyhow::Context as _;
 use clap::Args;
 
 const LOOP_HELP: [&str; 2] = [
-    "Traces and archives, or - for standard input; then the loop: its number in --list, or an event",
-    "An event stands for the innermost loop around its first place in the nest. Without a loop it is the one that \
+    "Traces and archives, or - for standard input; then the loop: its number in --list, or an event in it",
+    "An event, by name or pattern as for `find`, stands for the innermost loop around its first place in the nest \
+     that lies in one. Without a loop it is the one that \
      covers the most events of each class of streams. What is no file, behind an input, is a loop.",
 ];
 

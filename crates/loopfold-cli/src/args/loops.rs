@@ -20,7 +20,7 @@ pub(crate) struct LoopsArgs {
     /// Show loops down to this depth
     #[arg(long, value_name = "N", help_heading = SHOWING)]
     pub(crate) depth: Option<usize>,
-    /// Rotate loops so that an iteration begins at this event, at balanced `calls`, or after the longest `gap`
+    /// Rotate loops so that an iteration begins at this event (a name or pattern as for `find`), at balanced `calls`, or after the longest `gap`
     #[arg(long, value_name = "EVENT|calls|gap", help_heading = SHOWING)]
     pub(crate) align: Option<String>,
     /// Show the exact nest, without loops with exceptions

@@ -20,6 +20,7 @@ pub(super) fn run(arguments: &ContextArgs) -> Result<Outcome> {
     let query = Query::parse(&text, fold.alphabet())?;
     let context = fold.context(&query, arguments.depth)?;
     show::notes(&notes);
+    show::notes(&query.unknown_events(fold.alphabet()));
     if arguments.json.on {
         let top = arguments.top.most();
         show::print_json_line(|out| {

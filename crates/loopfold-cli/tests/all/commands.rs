@@ -338,6 +338,8 @@ fn what_was_asked_for_and_not_found_is_noted() {
     let run_select = run_with_input(&["loops", "-", "--select", "nothing=(x)"], lines).ok();
     assert!(run_select.err.contains("2 lines do not match --select"), "{}", run_select.err);
     let aligned = run_with_input(&["loops", "-", "--align", "zzz"], b"a\nb\na\nb\na\nb\n").ok();
+    assert!(aligned.err.contains("no event is called zzz"), "{}", aligned.err);
+    let aligned = run_with_input(&["loops", "-", "--align", "a"], b"a\nb\na\nb\na\nb\n").ok();
     assert!(aligned.err.contains("could be rotated"), "{}", aligned.err);
     let rotated =
         run_with_input(&["loops", "-", "--align", "b", "--json"], b"a\nb\na\nb\na\nb\n").ok().json();

@@ -119,8 +119,8 @@ fn costs_from_a_file() {
     assert_eq!(given.json()["subpaths"][0]["cost"], 130);
     assert!(given.err.contains("has no value for d, which cost 0"), "{}", given.err);
     for (content, expected) in [
-        ("a 1\nbx 3\n", &["line 2", "\"bx\""][..]),
-        ("a 1\nB c 3\n", &["line 2", "\"B c\"", "near are: b c"]),
+        ("a 1\nbx 3\n", &["line 2", "no event is called bx"][..]),
+        ("a 1\nB c 3\n", &["line 2", "B c", "near is: b c"]),
         ("a\n", &["line 1", "an event and a number"]),
         ("a one\n", &["line 1", "\"one\" is not a number"]),
         ("a -1\n", &["line 1", "cannot cost -1"]),

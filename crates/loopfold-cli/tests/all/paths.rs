@@ -138,8 +138,12 @@ fn a_pattern_stands_for_all_functions_that_have_the_blocks() {
     let found = run(&["find", &trace, "*: x", "--json"]).ok().json();
     assert_eq!(found["functions"], json!([{"function": "f", "count": 1}, {"function": "g", "count": 1}]));
     assert_eq!(found["first"]["function"], "g");
-    run(&["find", &trace, "'*': x"]).fails_with(&["no function is called *"]);
-    run(&["find", &trace, "*: B1 nix"]).fails_with(&["none of the 3 functions"]);
+    run(&["find", &trace, "'*': x"]).nothing_with(&["no function is called *"]);
+    run(&["find", &trace, "*: B1 nix"]).nothing_with(&["none of the 3 functions"]);
+    assert_eq!(run(&["find", &trace, "/^[fg]$/: x", "--count"]).ok().text(), "2\n");
+    assert_eq!(run(&["find", &trace, "f: B[12]", "--count"]).ok().text(), "5\n");
+    assert_eq!(run(&["find", &trace, "f: /^B[12]$/", "--count"]).ok().text(), "5\n");
+    run(&["find", &trace, "f: /B(/"]).fails_with(&["/B(/ is not a regular expression: unclosed group"]);
 }
 
 #[test]
@@ -147,12 +151,12 @@ fn what_cannot_be_found_is_explained() {
     let folder = Folder::new();
     let trace = folder.file("t.calls", TRACE.replace("call g", "call some_function"));
     run(&["find", &trace, "some_fucntion: x"])
-        .fails_with(&["no function is called some_fucntion; near is: some_function"]);
-    run(&["find", &trace, "f: B9"]).fails_with(&["f has no block called B9", "B1, B2, B3, x"]);
+        .nothing_with(&["no function is called some_fucntion; near is: some_function"]);
+    run(&["find", &trace, "f: B9"]).nothing_with(&["f has no block called B9", "B1, B2, B3, x"]);
     run(&["find", &trace, "f: .. B1"]).fails_with(&[".. stands between two blocks"]);
     run(&["find", &trace, "f: 'B1"]).fails_with(&["quote ' is not closed"]);
     run(&["find", &trace, "f: B1", "--before", "f: B2"]).fails_with(&["--before is for sequences"]);
-    run(&["find", &trace, "f:"]).fails_with(&["no event is called f:"]);
+    run(&["find", &trace, "f:"]).nothing_with(&["no event is called f:"]);
     let none = run(&["find", &trace, "f: B3 B1"]);
     assert_eq!((none.code, none.text().as_str()), (Some(1), "count      0\n"));
     let few = run(&["find", &trace, "f: B1", "--nth", "4"]);
@@ -167,7 +171,7 @@ fn what_cannot_be_found_is_explained() {
     assert_eq!(run(&["find", &log, "a: b", "--count"]).ok().text(), "2\n");
     // With functions it needs quotes.
     let both = folder.file("both.calls", "call f\na:\nb\nreturn\n");
-    run(&["find", &both, "a: b"]).fails_with(&["no function is called a"]);
+    run(&["find", &both, "a: b"]).nothing_with(&["no function is called a"]);
     assert_eq!(run(&["find", &both, "'a:' b", "--count"]).ok().text(), "1\n");
     assert_eq!(run(&["find", &both, "f: a: b", "--count"]).ok().text(), "1\n");
 }
@@ -281,7 +285,12 @@ fn bad_lines_are_reported_and_the_others_answered() {
     let answers = lines(&ran);
     assert_eq!(answers.len(), 6);
     assert_eq!((&answers[0]["count"], &answers[5]["count"]), (&json!(3), &json!(1)));
-    for (index, line) in [(1, 2), (2, 3), (3, 4), (4, 5)] {
+    // What does not occur is an answer.
+    for (index, line) in [(1, 2), (4, 5)] {
+        assert!(answers[index]["count"] == 0 && answers[index]["line"] == line, "{}", answers[index]);
+        assert!(ran.err.contains(&format!("q.txt, line {line}: ")), "{}", ran.err);
+    }
+    for (index, line) in [(2, 3), (3, 4)] {
         assert!(answers[index]["error"].is_string() && answers[index]["line"] == line, "{}", answers[index]);
         assert!(ran.err.contains(&format!("q.txt, line {line}: ")), "{}", ran.err);
     }

@@ -10,14 +10,13 @@
 use super::nest::{Nest, Node, Visit};
 use crate::trace::{Alphabet, Role, Times};
 use crate::{Result, Symbol};
-use hashbrown::HashMap;
 use std::ops::Range;
 
 /// Where an iteration should begin.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Align {
-    /// At the first event with this name.
-    Event(Vec<u8>),
+    /// At the first of these events, which are in order.
+    Event(Vec<Symbol>),
     /// Where as many functions are left as were entered since the iteration began.
     Calls,
     /// After the longest pause, over all iterations.
@@ -35,7 +34,7 @@ pub fn align(nest: &Nest, how: &Align, alphabet: &Alphabet, times: &Times) -> Re
         _ => Vec::new(),
     };
     let largest = LARGEST + 4 * nest.nodes.len();
-    let aligner = Aligner { nest, how, alphabet, pauses: &pauses, depths: &depths, largest };
+    let aligner = Aligner { nest, how, pauses: &pauses, depths: &depths, largest };
     let mut out = Nest { near: nest.near.clone(), ..Nest::default() };
     aligner.copy(0..nest.nodes.len(), &mut out);
     // The output was cut, so the unrotated nest is returned whole.
@@ -47,12 +46,7 @@ pub fn align(nest: &Nest, how: &Align, alphabet: &Alphabet, times: &Times) -> Re
 pub fn beginnings(body: &[Symbol], how: &Align, alphabet: &Alphabet) -> Vec<bool> {
     let known = |symbol: &&Symbol| symbol.index() < alphabet.len();
     match how {
-        Align::Event(name) => {
-            let mut called: HashMap<Symbol, bool> = HashMap::new();
-            let mut is_called =
-                |symbol| *called.entry(symbol).or_insert_with(|| is_called(alphabet, symbol, name));
-            body.iter().map(|symbol| known(&symbol) && is_called(*symbol)).collect()
-        }
+        Align::Event(events) => body.iter().map(|symbol| events.binary_search(symbol).is_ok()).collect(),
         Align::Calls => {
             let step = |symbol: &Symbol| match Some(symbol)
                 .filter(known)
@@ -78,11 +72,6 @@ pub fn beginnings(body: &[Symbol], how: &Align, alphabet: &Alphabet) -> Vec<bool
     }
 }
 
-fn is_called(alphabet: &Alphabet, symbol: Symbol, name: &[u8]) -> bool {
-    let label = alphabet.label(symbol);
-    label.as_bytes() == name || alphabet.meaning(symbol).name == crate::trace::Name::Text(name)
-}
-
 /// A rotated loop is written up to twice, at every depth. A nest that would become larger than
 /// this and than four times its size is not rotated.
 const LARGEST: usize = 1 << 16;
@@ -90,7 +79,6 @@ const LARGEST: usize = 1 << 16;
 struct Aligner<'a> {
     nest: &'a Nest,
     how: &'a Align,
-    alphabet: &'a Alphabet,
     pauses: &'a [i128],
     depths: &'a [i128],
     largest: usize,
@@ -167,8 +155,8 @@ impl Aligner<'_> {
     fn beginning(&self, body: Range<usize>) -> Option<usize> {
         let mut children = self.nest.children(body.clone());
         match self.how {
-            Align::Event(name) => children.find(|&at| match self.nest.nodes[at] {
-                Node::Event(symbol) => is_called(self.alphabet, symbol, name),
+            Align::Event(events) => children.find(|&at| match self.nest.nodes[at] {
+                Node::Event(symbol) => events.binary_search(&symbol).is_ok(),
                 _ => false,
             }),
             Align::Gap => children.max_by_key(|&at| (self.pauses[at], std::cmp::Reverse(at))),
@@ -395,6 +383,10 @@ mod tests {
         assert_eq!(aligned.length(0..aligned.nodes.len()), nest.length(0..nest.nodes.len()));
     }
 
+    fn symbol(index: usize) -> Symbol {
+        Symbol::new(index).unwrap()
+    }
+
     fn letters(text: &str) -> Fold {
         let names: Vec<String> = text.chars().map(String::from).collect();
         fold_of(names.iter().map(Event::named))
@@ -402,11 +394,11 @@ mod tests {
 
     #[test]
     fn a_loop_begins_at_the_event_asked_for() {
-        check(&letters("xabcabcabcy"), Align::Event(b"b".into()), "xa(bca)^2bcy");
-        check(&letters("xabcabcabcay"), Align::Event(b"b".into()), "xa(bca)^3y");
-        check(&letters("abcabc"), Align::Event(b"b".into()), "(abc)^2");
-        check(&letters("abcabcabc"), Align::Event(b"a".into()), "(abc)^3");
-        check(&letters("aabaabaab"), Align::Event(b"b".into()), "(a)^2(b(a)^2)^2b");
+        check(&letters("xabcabcabcy"), Align::Event(vec![symbol(2)]), "xa(bca)^2bcy");
+        check(&letters("xabcabcabcay"), Align::Event(vec![symbol(2)]), "xa(bca)^3y");
+        check(&letters("abcabc"), Align::Event(vec![symbol(1)]), "(abc)^2");
+        check(&letters("abcabcabc"), Align::Event(vec![symbol(0)]), "(abc)^3");
+        check(&letters("aabaabaab"), Align::Event(vec![symbol(1)]), "(a)^2(b(a)^2)^2b");
     }
 
     #[test]
@@ -441,7 +433,7 @@ mod tests {
     #[test]
     fn what_becomes_equal_is_one_loop() {
         // One loop whose copies stand in different rotations.
-        check(&letters("abcabcabcxbcabcabcay"), Align::Event(b"b".into()), "a(bca)^2bcx(bca)^3y");
+        check(&letters("abcabcabcxbcabcabcay"), Align::Event(vec![symbol(1)]), "a(bca)^2bcx(bca)^3y");
         assert_eq!(text_joined("(ab)3ab(ab)2"), "(ab)^6");
         assert_eq!(text_joined("ababx(ab)2ab"), "ababx(ab)^3");
         assert_eq!(text_joined("cabab(ab)2(ab)4c"), "c(ab)^8c");
@@ -525,7 +517,8 @@ mod tests {
         builder.stream(FoldedStream::new("s", "x", root));
         let fold = builder.finish();
         let nest = fold.nest(fold.streams()[0].root(), 1 << 22);
-        let rotated = align(&nest, &Align::Event(b"b".into()), fold.alphabet(), &Times::default()).unwrap();
+        let rotated =
+            align(&nest, &Align::Event(vec![symbol(1)]), fold.alphabet(), &Times::default()).unwrap();
         assert_eq!(rotated, nest);
     }
 }

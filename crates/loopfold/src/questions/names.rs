@@ -1,14 +1,20 @@
-//! Resolves a user's word to symbols, and suggests similar names if none match.
+//! Resolves a user's words to symbols, and suggests similar names if none match.
 //!
-//! An event is called by its bare name, whatever its role and fields; by its label, as it is
-//! printed; and an integer by its value, decimal or hexadecimal. So a word may match several
-//! symbols. Cost: one pass over the alphabet for any number of words.
+//! [`EventPattern`] says which events a word stands for. Where all events are known, those that
+//! are called as the word is written take precedence: only if there are none, it is a glob, a
+//! name with some of its fields, or a regular expression. So any event can be named exactly.
+//!
+//! Cost: one pass over the alphabet with two look-ups for each event, for any number of words,
+//! and a second one for words that are patterns.
 
-use crate::Symbol;
-use crate::trace::{Alphabet, Meaning, Name, Role, is_harmless};
+use crate::trace::{Alphabet, EventPattern, Meaning, Name, integer, is_field, is_printed_as_it_is, printed};
+use crate::{Result, Symbol};
 use hashbrown::HashMap;
 
-/// For each word the symbols that it means, in order; none when no event is called so.
+/// For each word the symbols that it stands for, in order; none when there are no such events.
+///
+/// # Errors
+/// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a regular expression that is none.
 ///
 /// ```
 /// use loopfold::questions::query::symbols_called;
@@ -18,11 +24,36 @@ use hashbrown::HashMap;
 /// let enter = alphabet.intern(&Event { role: Role::Enter, ..Event::named("f") }, None)?;
 /// let leave = alphabet.intern(&Event { role: Role::Leave, ..Event::named("f") }, None)?;
 /// let number = alphabet.intern(&Event::integer(255), None)?;
-/// let found = symbols_called(&alphabet, &["f", "leave f", "0xff", "g"]);
-/// assert_eq!(found, [vec![enter, leave], vec![leave], vec![number], vec![]]);
+/// let found = symbols_called(&alphabet, &["f", "leave f", "0xff", "g", "leave *", "/f$/"])?;
+/// let expected = [vec![enter, leave], vec![leave], vec![number], vec![], vec![leave], vec![enter, leave]];
+/// assert_eq!(found, expected);
 /// # Ok::<(), loopfold::Error>(())
 /// ```
-pub fn symbols_called<W: AsRef<str>>(alphabet: &Alphabet, words: &[W]) -> Vec<Vec<Symbol>> {
+pub fn symbols_called<W: AsRef<str>>(alphabet: &Alphabet, words: &[W]) -> Result<Vec<Vec<Symbol>>> {
+    let mut called = called_exactly(alphabet, words);
+    let mut patterns: Vec<(usize, EventPattern)> = Vec::new();
+    for (place, word) in words.iter().enumerate().filter(|(place, _)| called[*place].is_empty()) {
+        let pattern = EventPattern::parse(word.as_ref())?;
+        if pattern.has_others() {
+            patterns.push((place, pattern));
+        }
+    }
+    if patterns.is_empty() {
+        return Ok(called);
+    }
+    for symbol in alphabet.symbols() {
+        let meaning = alphabet.meaning(symbol);
+        for (place, pattern) in &patterns {
+            if pattern.fits_others(&meaning) {
+                called[*place].push(symbol);
+            }
+        }
+    }
+    Ok(called)
+}
+
+/// The symbols of events that are called as the words are written.
+pub(super) fn called_exactly<W: AsRef<str>>(alphabet: &Alphabet, words: &[W]) -> Vec<Vec<Symbol>> {
     let mut places: HashMap<&[u8], Vec<usize>> = HashMap::new();
     let mut integers: HashMap<u64, Vec<usize>> = HashMap::new();
     for (place, word) in words.iter().enumerate() {
@@ -57,31 +88,78 @@ pub fn symbols_called<W: AsRef<str>>(alphabet: &Alphabet, words: &[W]) -> Vec<Ve
     called
 }
 
-/// A number as users write it: decimal, or hexadecimal after `0x`.
-pub(super) fn integer(word: &str) -> Option<u64> {
-    match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
-        Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),
-        None if !word.starts_with('+') => word.parse().ok(),
-        _ => None,
+/// A word as users write it.
+pub(super) struct Word {
+    pub(super) text: String,
+    /// True if it was in quotes, at least its beginning.
+    pub(super) quoted: bool,
+}
+
+/// Joins words that are fields, `key=value`, to the names before them: `MPI_Recv src=4` is one
+/// event, unless `is_event` knows one that is called `src=4`.
+pub(super) fn join_fields(words: Vec<Word>, is_event: impl Fn(&str) -> bool) -> Vec<Word> {
+    let mut joined: Vec<Word> = Vec::with_capacity(words.len());
+    for word in words {
+        let belongs = !word.quoted && is_field(&word.text) && !is_event(&word.text);
+        match joined.last_mut() {
+            Some(last) if belongs => {
+                last.text.push(' ');
+                last.text.push_str(&word.text);
+            }
+            _ => joined.push(word),
+        }
+    }
+    joined
+}
+
+/// Which of the words are exactly what an event is called.
+pub(super) fn known_words(alphabet: &Alphabet, words: &[Word]) -> Vec<bool> {
+    let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    // Most queries have no fields, and then nothing is asked of the alphabet.
+    if !words.iter().any(|word| !word.quoted && is_field(&word.text)) {
+        return vec![false; words.len()];
+    }
+    called_exactly(alphabet, &texts).iter().map(|symbols| !symbols.is_empty()).collect()
+}
+
+/// Why a word stands for no event, and which names are near: `no event is called opne; near is:
+/// open`.
+pub fn no_such_event(alphabet: &Alphabet, word: &str) -> String {
+    let pattern = EventPattern::parse(word).ok();
+    let all = || alphabet.symbols().map(|symbol| alphabet.meaning(symbol));
+    if let Some(name) = pattern.as_ref().and_then(EventPattern::without_fields) {
+        let labels = all().filter(|meaning| name.fits(meaning)).map(|meaning| cut(&meaning.to_string()));
+        let labels: Vec<String> = labels.take(MOST_NEAR).collect();
+        if !labels.is_empty() {
+            return format!("no event fits {}; there are: {}", shortened(word), labels.join(", "));
+        }
+    }
+    let is_pattern = pattern.is_some_and(|pattern| pattern.has_others());
+    let verb = if is_pattern { "fits" } else { "is called" };
+    let letters = word.trim_matches('/').replace(|letter| "*?[]^$.\\()|+".contains(letter), "");
+    let near = near_names(alphabet, if is_pattern { &letters } else { word });
+    format!("no event {verb} {}{}", shortened(word), near_are(&near))
+}
+
+/// `; near are: …`, if any are.
+pub(super) fn near_are(near: &[String]) -> String {
+    match near {
+        [] => String::new(),
+        [only] => format!("; near is: {only}"),
+        several => format!("; near are: {}", several.join(", ")),
     }
 }
 
-/// Whether an event's label is its name, byte for byte.
-fn is_printed_as_it_is(meaning: &Meaning<'_>) -> bool {
-    let Name::Text(text) = meaning.name else { return false };
-    let plain = |text: &str| text.chars().all(is_harmless) && !text.trim().is_empty();
-    meaning.fields.is_empty()
-        && !matches!(meaning.role, Role::Enter | Role::Leave)
-        && std::str::from_utf8(text).is_ok_and(plain)
+fn cut(text: &str) -> String {
+    text.chars().take(SHOWN).collect()
 }
 
-/// The texts that a terminal may show for an event: its label, in decimal and in hexadecimal,
-/// without the end of a line of Windows, and a mark where there is nothing to see.
-pub(super) fn printed(meaning: &Meaning<'_>) -> [String; 3] {
-    let label = meaning.to_string();
-    let seen = label.strip_suffix("\\r").unwrap_or(&label);
-    let seen = if seen.trim().is_empty() { "␤".to_string() } else { seen.to_string() };
-    [format!("{meaning:#}"), label, seen]
+/// A word as it fits a message.
+pub(super) fn shortened(word: &str) -> String {
+    match word.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &word[..end]),
+        None => word.to_string(),
+    }
 }
 
 /// The most names that are suggested.
@@ -182,7 +260,10 @@ mod tests {
         alphabet.intern(&Event::named("send"), None).unwrap();
         alphabet.intern(&Event::integer(42), None).unwrap();
         let found = |word: &str| {
-            symbols_called(&alphabet, &[word])[0].iter().map(|symbol| symbol.index()).collect::<Vec<_>>()
+            symbols_called(&alphabet, &[word]).unwrap()[0]
+                .iter()
+                .map(|symbol| symbol.index())
+                .collect::<Vec<_>>()
         };
         assert_eq!(found("a b"), [0]);
         assert_eq!(found(r"\u{1b}[2J"), [1]);

@@ -2,17 +2,20 @@
 //!
 //! A query is a sequence of events, one directly after the other in a stream. Each of
 //! them may be one of several symbols: a bare name means all events of that name,
-//! whatever their fields.
+//! whatever their fields, and a pattern all that fit.
 
-pub use super::names::{near_names, symbols_called};
+use super::names::{Word, called_exactly, join_fields, known_words};
+pub use super::names::{near_names, no_such_event, symbols_called};
 use crate::trace::{Alphabet, Event, Meaning};
 use crate::{Error, Result, Symbol};
 
 /// A sequence of events to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// For each event the symbols it may be, in order.
+    /// For each event the symbols it may be, in order; none if there is no such event.
     events: Vec<Vec<Symbol>>,
+    /// The words that stand for no event.
+    unknown: Vec<String>,
 }
 
 impl Query {
@@ -20,8 +23,16 @@ impl Query {
     pub const LONGEST: usize = 1 << 14;
 
     /// A query of events that each may be one of several symbols.
-    pub fn new(mut events: Vec<Vec<Symbol>>) -> Result<Self> {
-        if events.is_empty() || events.iter().any(Vec::is_empty) {
+    pub fn new(events: Vec<Vec<Symbol>>) -> Result<Self> {
+        if events.iter().any(Vec::is_empty) {
+            return Err(Error::invalid("a query is one event or more"));
+        }
+        Self::of_any(events)
+    }
+
+    /// The same, where events may be none of the symbols: then it does not occur.
+    fn of_any(mut events: Vec<Vec<Symbol>>) -> Result<Self> {
+        if events.is_empty() {
             return Err(Error::invalid("a query is one event or more"));
         }
         if events.len() > Self::LONGEST {
@@ -35,7 +46,7 @@ impl Query {
             symbols.sort_unstable();
             symbols.dedup();
         }
-        Ok(Self { events })
+        Ok(Self { events, unknown: Vec::new() })
     }
 
     /// A query of exactly these symbols.
@@ -57,40 +68,82 @@ impl Query {
         Self::of_symbols(&symbols.collect::<Result<Vec<Symbol>>>()?)
     }
 
-    /// A query as users write it: the names or labels of events with blanks between
-    /// them, those with blanks inside in single or double quotes. A name means all events of
-    /// that name; numbers are decimal or hexadecimal. There are no escapes: quoted parts that
-    /// touch are one name, so that a name may contain either kind of quote.
+    /// A query as users write it: events with blanks between them, those with blanks inside in
+    /// single or double quotes. An event is what [`EventPattern`](crate::trace::EventPattern)
+    /// says: a name, a number, a glob, a name with fields (which need no quotes: `recv src=4`)
+    /// or a regular expression. There are no escapes: quoted parts that touch are one name, so
+    /// that a name may contain either kind of quote. A text that is the name of one event, and no
+    /// sequence of others, needs no quotes.
+    ///
+    /// A query with a word that stands for no event does not occur; the word is one of the
+    /// [`unknown`](Self::unknown) ones, and [`no_such_event`] says what is near.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if no event has such a name,
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) if the text is no query.
     ///
     /// ```
-    /// use loopfold::questions::query::Query;
+    /// use loopfold::questions::query::{Query, no_such_event};
     /// use loopfold::trace::{Alphabet, Event};
     ///
     /// let mut alphabet = Alphabet::default();
     /// let open = alphabet.intern(&Event::named("open"), None)?;
     /// let read = alphabet.intern(&Event::named("read a block"), None)?;
-    /// let query = Query::parse("open 'read a block' \"read a block\"", &alphabet)?;
+    /// let query = Query::parse("open 'read a block' re*", &alphabet)?;
     /// assert_eq!(query, Query::of_symbols(&[open, read, read])?);
-    /// let error = Query::parse("opne", &alphabet).unwrap_err();
-    /// assert_eq!(error.to_string(), "no event is called opne; near is: open");
+    /// let query = Query::parse("opne", &alphabet)?;
+    /// assert_eq!(query.unknown(), ["opne"]);
+    /// assert_eq!(no_such_event(&alphabet, "opne"), "no event is called opne; near is: open");
     /// # Ok::<(), loopfold::Error>(())
     /// ```
     pub fn parse(text: &str, alphabet: &Alphabet) -> Result<Self> {
-        let words = words_of(text)?;
-        let events = symbols_called(alphabet, &words);
-        if let Some(unknown) = events.iter().position(Vec::is_empty) {
-            return Err(unknown_event(text, &words[unknown], alphabet));
-        }
-        Self::new(events)
+        let (words, events) = Self::resolve(text, alphabet)?;
+        let unknown = words.into_iter().zip(&events).filter(|(_, symbols)| symbols.is_empty());
+        let unknown = unknown.map(|(word, _)| word).collect();
+        Ok(Self { unknown, ..Self::of_any(events)? })
     }
 
-    /// The words of a query, without their quotes.
-    pub fn words(text: &str) -> Result<Vec<String>> {
-        words_of(text)
+    /// The words that stand for no event, so that the query does not occur.
+    pub fn unknown(&self) -> &[String] {
+        &self.unknown
+    }
+
+    /// The same, with what is near.
+    pub fn unknown_events(&self, alphabet: &Alphabet) -> Vec<String> {
+        self.unknown.iter().map(|word| no_such_event(alphabet, word)).collect()
+    }
+
+    /// A part of a query.
+    pub(super) fn part(&self, range: std::ops::Range<usize>) -> Result<Self> {
+        Self::of_any(self.events[range].to_vec())
+    }
+
+    /// The events of a query as they are written, without their quotes and with their fields.
+    pub fn words(text: &str, alphabet: &Alphabet) -> Result<Vec<String>> {
+        Ok(Self::resolve(text, alphabet)?.0)
+    }
+
+    /// The events of a query as they are written, and the symbols of each.
+    fn resolve(text: &str, alphabet: &Alphabet) -> Result<(Vec<String>, Vec<Vec<Symbol>>)> {
+        let words = Self::divide(text, alphabet)?;
+        let events = symbols_called(alphabet, &words)?;
+        if words.len() > 1 && events.iter().any(Vec::is_empty) {
+            // A name with blanks, without the quotes that it would need among others.
+            let whole = vec![text.trim().to_string()];
+            let called = called_exactly(alphabet, &whole);
+            if called.iter().all(|symbols| !symbols.is_empty()) {
+                return Ok((whole, called));
+            }
+        }
+        Ok((words, events))
+    }
+
+    fn divide(text: &str, alphabet: &Alphabet) -> Result<Vec<String>> {
+        let words = words_with_quotes(text)?;
+        let known = known_words(alphabet, &words);
+        let known: Vec<String> =
+            words.iter().zip(known).filter(|(_, known)| *known).map(|(word, _)| word.text.clone()).collect();
+        let joined = join_fields(words, |word| known.iter().any(|known| known == word));
+        Ok(joined.into_iter().map(|word| word.text).collect())
     }
 
     /// How many events are searched for.
@@ -105,16 +158,9 @@ impl Query {
     }
 }
 
-/// A word of a query.
-pub(super) struct Written {
-    pub(super) text: String,
-    /// True if it was in quotes, at least its beginning.
-    pub(super) quoted: bool,
-}
-
 /// Divides a query at blanks. A quote at the beginning of a word reaches to the next
 /// one of its kind; in the middle of a word it is a character like any other.
-pub(super) fn words_with_quotes(text: &str) -> Result<Vec<Written>> {
+pub(super) fn words_with_quotes(text: &str) -> Result<Vec<Word>> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {
@@ -133,7 +179,7 @@ pub(super) fn words_with_quotes(text: &str) -> Result<Vec<Written>> {
         }
         let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
         word.push_str(&rest[..end]);
-        words.push(Written { text: word, quoted });
+        words.push(Word { text: word, quoted });
         rest = rest[end..].trim_start();
     }
     if words.is_empty() {
@@ -142,39 +188,16 @@ pub(super) fn words_with_quotes(text: &str) -> Result<Vec<Written>> {
     Ok(words)
 }
 
-fn words_of(text: &str) -> Result<Vec<String>> {
-    Ok(words_with_quotes(text)?.into_iter().map(|word| word.text).collect())
-}
-
-fn unknown_event(text: &str, word: &str, alphabet: &Alphabet) -> Error {
-    let mut message = format!("no event is called {}", shortened(word));
-    let near = near_names(alphabet, word);
-    let whole = text.trim();
-    if whole != word && !symbols_called(alphabet, &[whole])[0].is_empty() {
-        message.push_str("; a name with blanks needs quotes of its own: '\"A B\"'");
-    } else if !near.is_empty() {
-        let verb = if near.len() == 1 { "is" } else { "are" };
-        message.push_str(&format!("; near {verb}: {}", near.join(", ")));
-    }
-    Error::not_found(message)
-}
-
-/// A word as it fits a message.
-pub(super) fn shortened(word: &str) -> String {
-    const MOST: usize = 80;
-    match word.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &word[..end]),
-        None => word.to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn words_are_divided_at_blanks_outside_of_quotes() {
-        let check = |text: &str, expected: &[&str]| assert_eq!(words_of(text).unwrap(), expected, "{text}");
+        let check = |text: &str, expected: &[&str]| {
+            let words = Query::divide(text, &Alphabet::default()).unwrap();
+            assert_eq!(words, expected, "{text}");
+        };
         check("a", &["a"]);
         check("  a\tb\n c ", &["a", "b", "c"]);
         check("'a b' c", &["a b", "c"]);
@@ -184,14 +207,39 @@ mod tests {
         check("'a b'c", &["a bc"]);
         check("\u{a0}é\u{2003}ü", &["é", "ü"]);
         for (bad, reason) in [("", "empty"), (" \t", "empty"), ("a 'b c", "'"), ("\"", "\"")] {
-            assert!(words_of(bad).unwrap_err().to_string().contains(reason), "{bad}");
+            let error = words_with_quotes(bad).err().unwrap();
+            assert!(error.to_string().contains(reason), "{bad}");
         }
     }
 
     #[test]
     fn unknown_events_are_named_shortly() {
-        let error = Query::parse(&"ä".repeat(1000), &Alphabet::default()).unwrap_err().to_string();
-        assert_eq!(error, format!("no event is called {}…", "ä".repeat(80)));
+        let message = no_such_event(&Alphabet::default(), &"ä".repeat(1000));
+        assert_eq!(message, format!("no event is called {}…", "ä".repeat(80)));
+    }
+
+    #[test]
+    fn fields_belong_to_the_name_before_them() {
+        use crate::trace::{Field, Value};
+        let mut alphabet = Alphabet::default();
+        let mut recv = |src| {
+            let fields = [("src", src), ("tag", 1)].map(|(key, n)| Field { key, value: Value::Integer(n) });
+            alphabet.intern(&Event { fields: &fields, ..Event::named("recv") }, None).unwrap()
+        };
+        let (four, five) = (recv(4), recv(5));
+        let line = alphabet.intern(&Event::named("x=1"), None).unwrap();
+        let events = |text: &str| Query::parse(text, &alphabet).unwrap().events().to_vec();
+        assert_eq!(events("recv src=4 recv"), [vec![four], vec![four, five]]);
+        assert_eq!(events("recv tag=1 src=5 re* src=4 tag=*"), [vec![five], vec![four]]);
+        assert_eq!(events("src=4 'recv src=5'"), [vec![four], vec![five]]);
+        assert_eq!(events("recv x=1"), [vec![four, five], vec![line]]);
+        assert_eq!(events("recv y=1"), [vec![]]);
+        assert_eq!(
+            no_such_event(&alphabet, "recv src=6"),
+            "no event fits recv src=6; there are: recv src=4 tag=1, recv src=5 tag=1"
+        );
+        assert_eq!(no_such_event(&alphabet, "rcev*"), "no event fits rcev*; near is: recv");
+        assert_eq!(no_such_event(&alphabet, "/RECV$/"), "no event fits /RECV$/; near is: recv");
     }
 
     #[test]

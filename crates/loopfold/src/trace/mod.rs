@@ -8,7 +8,9 @@ mod alphabet;
 mod collector;
 mod column;
 mod event;
+mod glob;
 mod intake;
+mod pattern;
 mod projection;
 
 pub(crate) use alphabet::is_bare_integer;
@@ -17,8 +19,11 @@ pub use collector::{Collector, STREAM_LIMIT};
 pub(crate) use column::{CHUNK, Cell, Chunk, Sum};
 pub use column::{Column, ColumnReader};
 pub use event::{Event, Field, Name, Role, Timing, Value};
+pub use glob::Glob;
 pub(crate) use intake::Intake;
 pub use intake::TimesKept;
+pub use pattern::EventPattern;
+pub(crate) use pattern::{integer, is_field, is_printed_as_it_is, printed};
 pub use projection::{NameMap, Projection};
 
 use crate::{Result, StreamId, Symbol};

@@ -11,10 +11,10 @@ use crate::Outcome;
 use crate::args::FindArgs;
 use crate::show;
 use anyhow::{Context as _, Result, bail};
-use loopfold::Fold;
 use loopfold::questions::path::PathQuery;
 use loopfold::questions::query::Query;
 use loopfold::trace::TimesKept;
+use loopfold::{ErrorKind, Fold};
 use loopfold_json::JsonWriter;
 use loopfold_json::find::{error_of_many, sequence_of_many};
 use loopfold_sources::Input;
@@ -52,6 +52,8 @@ pub(super) fn run(arguments: &FindArgs, file: &Path) -> Result<Outcome> {
         for (line, answer) in lines.iter().zip(answers) {
             match answer {
                 Ok(answer) => {
+                    let place = |note: &String| format!("{name}, line {}: {note}", line.number);
+                    show::notes(&answer.notes.iter().map(place).collect::<Vec<_>>());
                     found |= answer.is_found;
                     out.formatted(&answer.json)?;
                 }
@@ -93,6 +95,8 @@ struct Line {
     number: usize,
     text: String,
     asked: Result<Question, String>,
+    /// Why there is nothing to find, if the trace lacks what the query names.
+    notes: Vec<String>,
 }
 
 enum Question {
@@ -111,17 +115,26 @@ fn lines_of(text: &[u8], fold: &Fold) -> Vec<Line> {
             continue;
         }
         let text = String::from_utf8_lossy(bytes).into_owned();
+        let mut notes = Vec::new();
         let asked = match std::str::from_utf8(bytes) {
             Err(_) => Err("the query is not text in UTF-8".to_string()),
-            Ok(text) => match paths.read(text) {
-                Some(Ok(paths)) => Ok(Question::Paths(paths)),
-                Some(Err(error)) => Err(error.to_string()),
-                None => Ok(Question::Sequence),
-            },
+            Ok(text) => question(text, &mut paths, &mut notes).map_err(|error| error.to_string()),
         };
-        lines.push(Line { number: index + 1, text, asked });
+        lines.push(Line { number: index + 1, text, asked, notes });
     }
     lines
+}
+
+/// What a line asks, with notes on what the trace lacks.
+fn question(text: &str, paths: &mut Paths<'_>, notes: &mut Vec<String>) -> loopfold::Result<Question> {
+    match paths.read(text) {
+        Some(Err(error)) if error.kind() == ErrorKind::NotFound => {
+            notes.push(error.to_string());
+            Ok(Question::Paths(Vec::new()))
+        }
+        Some(paths) => Ok(Question::Paths(paths?)),
+        None => Ok(Question::Sequence),
+    }
 }
 
 /// The answers of all lines, in order.
@@ -173,21 +186,26 @@ struct Answer {
     /// As JSON, without the end of the line.
     json: Vec<u8>,
     is_found: bool,
+    /// What the trace lacks.
+    notes: Vec<String>,
 }
 
 impl Batch<'_> {
     fn answer(&self, line: &Line) -> Result<Answer> {
         let mut out = JsonWriter::new(Vec::new());
+        let mut notes = line.notes.clone();
         let count = match &line.asked {
             Err(message) => bail!("{message}"),
             Ok(Question::Sequence) => {
-                let found = self.fold.find(&Query::parse(&line.text, self.fold.alphabet())?)?;
+                let query = Query::parse(&line.text, self.fold.alphabet())?;
+                notes.extend(query.unknown_events(self.fold.alphabet()));
+                let found = self.fold.find(&query)?;
                 sequence_of_many(&mut out, self.fold, &line.text, &found, line.number)?;
                 found.count()?
             }
             Ok(Question::Paths(paths)) => self.paths(&mut out, line, paths)?,
         };
-        Ok(Answer { json: out.into_inner(), is_found: count > 0 })
+        Ok(Answer { json: out.into_inner(), is_found: count > 0, notes })
     }
 
     fn paths(&self, out: &mut JsonWriter<Vec<u8>>, line: &Line, paths: &[PathQuery]) -> Result<u64> {

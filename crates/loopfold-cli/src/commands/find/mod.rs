@@ -11,11 +11,11 @@ use super::before;
 use crate::args::{FindArgs, FindMethod, FolderName, ReadArgs, Top};
 use crate::{Outcome, input, show};
 use anyhow::{Result, bail};
-use loopfold::Fold;
 use loopfold::archive::Archive;
 use loopfold::questions::path::{PathQuery, PathReader, is_path};
 use loopfold::questions::query::Query;
 use loopfold::trace::TimesKept;
+use loopfold::{ErrorKind, Fold};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 use std::time::Instant;
@@ -35,8 +35,9 @@ pub(super) fn run(arguments: &FindArgs) -> Result<Outcome> {
     let opened = opening.elapsed();
     let mut reader = Paths::of(&fold);
     if let Some(paths) = reader.read(&text) {
-        let asked = path::Question { text: &text, paths: &paths?, is_pattern: reader.is_pattern(&text) };
         show::notes(&notes);
+        let paths = known_paths(paths)?;
+        let asked = path::Question { text: &text, paths: &paths, is_pattern: reader.is_pattern(&text) };
         let (stored, notes) = Stored::of(archive, &read, &fold);
         show::notes(&notes);
         return path::run(arguments, &fold, stored, &asked, opened);
@@ -45,7 +46,9 @@ pub(super) fn run(arguments: &FindArgs) -> Result<Outcome> {
     let query = Query::parse(&text, fold.alphabet())?;
     let other = arguments.before.as_ref().map(|other| Query::parse(other, fold.alphabet())).transpose()?;
     show::notes(&notes);
+    show::notes(&query.unknown_events(fold.alphabet()));
     if let Some(other) = other {
+        show::notes(&other.unknown_events(fold.alphabet()));
         return before::run(arguments, &fold, &text, &query, &other);
     }
     let found = fold.find(&query)?;
@@ -99,6 +102,17 @@ impl<'a> Paths<'a> {
         }
         let reader = self.reader.as_mut()?;
         (!reader.functions().all().is_empty()).then(|| reader.read(text))
+    }
+}
+
+/// The paths of a query; none, with a note, if the trace lacks the function or a block.
+fn known_paths(paths: loopfold::Result<Vec<PathQuery>>) -> Result<Vec<PathQuery>> {
+    match paths {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            show::notes(&[error.to_string()]);
+            Ok(Vec::new())
+        }
+        paths => Ok(paths?),
     }
 }
 

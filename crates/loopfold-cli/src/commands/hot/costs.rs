@@ -3,8 +3,9 @@
 use anyhow::{Context as _, Result, anyhow, bail};
 use loopfold::fold::{DurationSum, MetricSum};
 use loopfold::questions::hot::{EventCosts, Limit};
-use loopfold::questions::query::{near_names, symbols_called};
+use loopfold::questions::query::{no_such_event, symbols_called};
 use loopfold::questions::sums::EventSums;
+use loopfold::trace::EventPattern;
 use loopfold::{Fold, Symbol};
 use std::path::Path;
 
@@ -187,27 +188,41 @@ fn read_file(fold: &Fold, path: &str) -> Result<Vec<Option<f64>>> {
     assign(fold, &lines)
 }
 
-/// The cost of each symbol. The label of an event counts for more than its bare name,
-/// which may stand for several.
+/// How closely a word names an event: as a pattern that it fits, by its bare name, or as printed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Naming {
+    Pattern,
+    Name,
+    Label,
+}
+
+/// The cost of each symbol. The label of an event counts for more than its bare name, which may
+/// stand for several, and that for more than a pattern.
 fn assign(fold: &Fold, lines: &[(usize, &str, f64)]) -> Result<Vec<Option<f64>>> {
     let alphabet = fold.alphabet();
     let words: Vec<&str> = lines.iter().map(|(_, event, _)| *event).collect();
-    let called = symbols_called(alphabet, &words);
+    let called = symbols_called(alphabet, &words)?;
     let unknown: Vec<&(usize, &str, f64)> =
         lines.iter().zip(&called).filter(|(_, symbols)| symbols.is_empty()).map(|(line, _)| line).collect();
     if !unknown.is_empty() {
         bail!("{}", describe_unknown(fold, &unknown));
     }
-    let mut costs: Vec<Option<(f64, bool, usize)>> = vec![None; alphabet.len()];
+    let mut costs: Vec<Option<(f64, Naming, usize)>> = vec![None; alphabet.len()];
     for ((line, event, cost), symbols) in lines.iter().zip(&called) {
+        let pattern = EventPattern::parse(event)?;
         for symbol in symbols {
-            let exact = alphabet.label(*symbol) == *event;
+            let naming = match alphabet.label(*symbol) {
+                label if label == *event => Naming::Label,
+                _ if pattern.calls(&alphabet.meaning(*symbol)) => Naming::Name,
+                _ => Naming::Pattern,
+            };
             match costs[symbol.index()] {
-                Some((_, known_exact, before)) if known_exact == exact => {
-                    bail!("line {line}: {event} has its cost on line {before} already")
+                Some((_, known, before)) if known == naming => {
+                    let label = alphabet.label(*symbol);
+                    bail!("line {line}: {label} has its cost on line {before} already")
                 }
-                Some((_, true, _)) => {}
-                _ => costs[symbol.index()] = Some((*cost, exact, *line)),
+                Some((_, known, _)) if known > naming => {}
+                _ => costs[symbol.index()] = Some((*cost, naming, *line)),
             }
         }
     }
@@ -216,9 +231,7 @@ fn assign(fold: &Fold, lines: &[(usize, &str, f64)]) -> Result<Vec<Option<f64>>>
 
 fn describe_unknown(fold: &Fold, unknown: &[&(usize, &str, f64)]) -> String {
     let describe = |(line, event, _): &&(usize, &str, f64)| {
-        let near = near_names(fold.alphabet(), event);
-        let near = if near.is_empty() { String::new() } else { format!("; near are: {}", near.join(", ")) };
-        format!("line {line}: no event is called {event:?}{near}")
+        format!("line {line}: {}", no_such_event(fold.alphabet(), event))
     };
     let mut text: Vec<String> = unknown.iter().take(NAMED).map(describe).collect();
     if unknown.len() > NAMED {

@@ -1,8 +1,8 @@
 //! `loopfold iterations`: every iteration of a loop, or the slowest ones and why.
 //!
-//! `choice` finds the loop that is meant, `slow` is `--slow`.
+//! `slow` is `--slow`, `describe` prints a loop in a line.
 
-mod choice;
+mod describe;
 mod slow;
 
 use super::loops;
@@ -10,9 +10,10 @@ use crate::args::IterationsArgs;
 use crate::show::{self, Labels};
 use crate::{Outcome, input};
 use anyhow::Result;
-use choice::Chosen;
-use loopfold::questions::iterations::{Iteration, visit_iterations};
+use describe::describe;
+use loopfold::questions::iterations::{Iteration, LoopPlace, WantedLoop, loop_places, visit_iterations};
 use loopfold::questions::nest::{Nest, Node};
+use loopfold::questions::query::no_such_event;
 use loopfold::trace::TimesKept;
 use loopfold::{Fold, StreamId};
 use loopfold_json::iterations as json;
@@ -23,7 +24,7 @@ struct Shown<'a> {
     fold: &'a Fold,
     nest: Nest,
     streams: Vec<StreamId>,
-    chosen: Chosen,
+    chosen: LoopPlace,
 }
 
 pub(super) fn run(arguments: &IterationsArgs) -> Result<Outcome> {
@@ -36,8 +37,7 @@ pub(super) fn run(arguments: &IterationsArgs) -> Result<Outcome> {
     }
     let shown = shown(arguments, &fold, wanted.as_deref())?;
     if shown.is_empty() {
-        let why =
-            wanted.map_or("there are no loops".to_string(), |wanted| format!("there is no loop {wanted}"));
+        let why = wanted.as_deref().map_or("there are no loops".to_string(), |wanted| no_loop(&fold, wanted));
         show::notes(&[format!("{why}; `loopfold iterations --list` shows all")]);
         return Ok(Outcome::Nothing);
     }
@@ -57,13 +57,24 @@ pub(super) fn run(arguments: &IterationsArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// Why there is no such loop.
+fn no_loop(fold: &Fold, wanted: &str) -> String {
+    match WantedLoop::parse(wanted, fold.alphabet()) {
+        Ok(WantedLoop::Around(events)) if events.is_empty() => no_such_event(fold.alphabet(), wanted),
+        Ok(WantedLoop::Around(_)) => format!("no loop has {wanted} in it"),
+        _ => format!("there is no loop {wanted}"),
+    }
+}
+
 /// The loop that is meant, in each class that has it.
 fn shown<'a>(arguments: &IterationsArgs, fold: &'a Fold, wanted: Option<&str>) -> Result<Vec<Shown<'a>>> {
+    let wanted = wanted.map(|wanted| WantedLoop::parse(wanted, fold.alphabet())).transpose()?;
+    let wanted = wanted.unwrap_or(WantedLoop::Main);
     let mut all = Vec::new();
     for class in fold.classes()? {
         let exact = arguments.exact || arguments.folder.is_chosen();
         let nest = loops::shown_nest(fold, &class, exact)?;
-        if let Some(chosen) = choice::choose(&nest, fold.alphabet(), wanted) {
+        if let Some(chosen) = wanted.find(&nest) {
             all.push(Shown { fold, nest, streams: class.streams, chosen });
         }
     }
@@ -77,7 +88,7 @@ fn list(arguments: &IterationsArgs, fold: &Fold, labels: &Labels<'_>) -> Result<
     let mut any = false;
     for class in fold.classes()? {
         let nest = loops::shown_nest(fold, &class, exact)?;
-        let all = choice::all(&nest);
+        let all = loop_places(&nest);
         let titles: Vec<String> =
             class.streams.iter().take(20).map(|&stream| show::plain(fold.stream(stream).title())).collect();
         writeln!(out, "{}", show::shorten(&titles.join(", "), 100))?;
@@ -87,7 +98,7 @@ fn list(arguments: &IterationsArgs, fold: &Fold, labels: &Labels<'_>) -> Result<
                 "{:>6}  {}{}",
                 chosen.number,
                 "  ".repeat(chosen.depth),
-                choice::describe(&nest, labels, chosen)
+                describe(&nest, labels, chosen)
             )?;
         }
         any |= !all.is_empty();
@@ -170,7 +181,7 @@ fn table(
 ) -> Result<()> {
     let bold = anstyle::Style::new().bold();
     writeln!(out, "{bold}{}{bold:#}", show::plain(shown.title(stream)))?;
-    writeln!(out, "{}", choice::describe(&shown.nest, labels, &shown.chosen))?;
+    writeln!(out, "{}", describe(&shown.nest, labels, &shown.chosen))?;
     writeln!(
         out,
         "{:>15}  {:>12}  {:>12}  {:>12}  {:>15}  note",

@@ -1,11 +1,13 @@
 //! `loopfold iterations --slow K`: the slowest iterations, and what grew in them.
 
-use super::{Shown, choice, numbered};
+use super::{Shown, describe, numbered};
 use crate::args::IterationsArgs;
 use crate::show::{self, Labels};
 use anyhow::Result;
 use loopfold::StreamId;
-use loopfold::questions::iterations::{Grown, LoopTimes, SlowIteration, loop_times, slow_iterations};
+use loopfold::questions::iterations::{
+    Grown, LoopTimes, SlowIteration, loop_places, loop_times, slow_iterations,
+};
 use loopfold::questions::nest::Node;
 use loopfold_json::iterations as json;
 use std::cmp::Reverse;
@@ -26,7 +28,7 @@ pub(super) fn print(
     let mut out = anstream::stdout().lock();
     for loop_of_class in shown {
         let slow = loop_of_class.slow(most)?;
-        writeln!(out, "{}", choice::describe(&loop_of_class.nest, labels, &loop_of_class.chosen))?;
+        writeln!(out, "{}", describe(&loop_of_class.nest, labels, &loop_of_class.chosen))?;
         let median = loop_of_class.times()?.and_then(|times| times.median);
         if let Some(median) = median {
             writeln!(out, "median {}", show::duration(median.round() as i128))?;
@@ -83,11 +85,11 @@ fn part(shown: &Shown<'_>, grown: &Grown, labels: &Labels<'_>) -> String {
     let Some(node) = grown.node else { return "the exception that follows".to_string() };
     match shown.nest.nodes[node] {
         Node::Event(symbol) => show::shorten(&labels.of(symbol), 60),
-        _ => choice::all(&shown.nest)
+        _ => loop_places(&shown.nest)
             .iter()
             .find(|chosen| chosen.node == node)
             .map_or(String::new(), |chosen| {
-                format!("loop {}: {}", chosen.number, choice::describe(&shown.nest, labels, chosen))
+                format!("loop {}: {}", chosen.number, describe(&shown.nest, labels, chosen))
             }),
     }
 }

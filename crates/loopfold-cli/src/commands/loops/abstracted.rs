@@ -67,6 +67,5 @@ fn print_json(arguments: &LoopsArgs, trace: &AbstractedTrace, folder: &str) -> R
         names: trace.names.iter().map(|(&number, (_, name))| (number, name.as_str())),
     };
     show::print_json_line(|out| loopfold_json::loops::abstracted(out, loops, abstracted))?;
-    note_unrotated(arguments, any_rotated.get());
-    Ok(())
+    note_unrotated(arguments, &trace.fold, any_rotated.get())
 }

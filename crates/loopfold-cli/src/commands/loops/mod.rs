@@ -14,6 +14,7 @@ use loopfold::questions::classes::Class;
 use loopfold::questions::iterations::{ClassTimes, loop_times, summed_times};
 use loopfold::questions::near;
 use loopfold::questions::nest::Nest;
+use loopfold::questions::query::{no_such_event, symbols_called};
 use loopfold::trace::{Times, TimesKept};
 use loopfold::{Fold, Symbol};
 use loopfold_json::loops::{ClassNest, Loops};
@@ -73,11 +74,15 @@ fn masked_instead(loaded: &Loaded, arguments: &LoopsArgs) -> Result<Option<(Load
     Ok(helps.then(|| (loaded.with_trace(masked), share)))
 }
 
-fn alignment(arguments: &LoopsArgs) -> Option<Align> {
-    arguments.align.as_deref().map(|how| match how {
-        "calls" => Align::Calls,
-        "gap" => Align::Gap,
-        event => Align::Event(event.as_bytes().to_vec()),
+fn alignment(arguments: &LoopsArgs, fold: &Fold) -> Result<Option<Align>> {
+    Ok(match arguments.align.as_deref() {
+        None => None,
+        Some("calls") => Some(Align::Calls),
+        Some("gap") => Some(Align::Gap),
+        Some(event) => {
+            let events = symbols_called(fold.alphabet(), &[event])?;
+            Some(Align::Event(events.into_iter().flatten().collect()))
+        }
     })
 }
 
@@ -111,7 +116,7 @@ fn note_near(fold: &Fold, classes: &[Class]) {
 
 /// The nest of a class with loops with exceptions. Returns `None` if it has none.
 fn near_nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usize) -> Result<Option<Shown>> {
-    let alignment = alignment(arguments);
+    let alignment = alignment(arguments, fold)?;
     let beginnings = |body: &[Symbol]| {
         alignment.as_ref().map_or(Vec::new(), |how| align::beginnings(body, how, fold.alphabet()))
     };
@@ -141,7 +146,7 @@ fn nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usize) ->
 
 fn aligned(arguments: &LoopsArgs, fold: &Fold, class: &Class, nest: Nest, largest: usize) -> Result<Shown> {
     let as_it_is = |nest| Shown { nest, class: class.clone(), is_rotated: false, largest };
-    let Some(how) = alignment(arguments) else { return Ok(as_it_is(nest)) };
+    let Some(how) = alignment(arguments, fold)? else { return Ok(as_it_is(nest)) };
     let nothing = Times::default();
     let first = class.streams.first().map_or(&nothing, |&stream| fold.stream(stream).times());
     let rotated = align(&nest, &how, fold.alphabet(), first)?;
@@ -152,12 +157,14 @@ fn aligned(arguments: &LoopsArgs, fold: &Fold, class: &Class, nest: Nest, larges
 }
 
 /// Notes that no loop was rotated.
-fn note_unrotated(arguments: &LoopsArgs, any_rotated: bool) {
+fn note_unrotated(arguments: &LoopsArgs, fold: &Fold, any_rotated: bool) -> Result<()> {
     if any_rotated {
-        return;
+        return Ok(());
     }
-    let note = match alignment(arguments) {
-        None => return,
+    let event = arguments.align.as_deref().unwrap_or_default();
+    let note = match alignment(arguments, fold)? {
+        None => return Ok(()),
+        Some(Align::Event(events)) if events.is_empty() => &no_such_event(fold.alphabet(), event),
         Some(Align::Event(_)) => "no loop could be rotated to begin at that event",
         Some(Align::Calls) => {
             "no loop could be rotated; are there calls? (--calls, or a format that has them)"
@@ -165,6 +172,7 @@ fn note_unrotated(arguments: &LoopsArgs, any_rotated: bool) {
         Some(Align::Gap) => "no loop could be rotated; are there times?",
     };
     show::notes(&[note.to_string()]);
+    Ok(())
 }
 
 /// The times of a class and its loops, where they are known.
@@ -190,8 +198,7 @@ fn print_json(arguments: &LoopsArgs, fold: &Fold, masked: Option<&Fold>) -> Resu
     let loops = loops_of(fold)?;
     let masked = masked.map(loops_of).transpose()?;
     show::print_json_line(|out| loopfold_json::loops::loops(out, loops, masked))?;
-    note_unrotated(arguments, any_rotated.get());
-    Ok(())
+    note_unrotated(arguments, fold, any_rotated.get())
 }
 
 /// The classes with their nests, computed one after the other; sets `any_rotated` if a loop was
@@ -251,7 +258,7 @@ fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()>
         NestPrinter::new(&mut *out, view, &labels, NestSettings { width, full: arguments.full.on, depth })
             .print()?;
     }
-    note_unrotated(arguments, any_rotated);
+    note_unrotated(arguments, fold, any_rotated)?;
     if any_near {
         note_near(fold, &classes);
     }

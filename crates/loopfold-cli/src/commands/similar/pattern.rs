@@ -8,7 +8,7 @@ use crate::show;
 use anyhow::{Context as _, Result, bail};
 use loopfold::Fold;
 use loopfold::mpi::KnownPattern;
-use loopfold::questions::query::{Query, near_names};
+use loopfold::questions::query::{Query, no_such_event};
 use loopfold::questions::similar::{
     Compared, ComparedEvents, EventSequence, ProcessStreams, SimilarPattern, SimilarVariant,
 };
@@ -53,16 +53,16 @@ impl<'a> Asked<'a> {
 
 /// A sequence as for `find`.
 fn written(text: &str, compared: &Compared, fold: &Fold) -> Result<EventSequence> {
-    let words = Query::words(text)?;
-    let called = compared.called(fold.alphabet(), &words);
+    let words = Query::words(text, fold.alphabet())?;
+    let called = compared.called(fold.alphabet(), &words)?;
+    let query = Query::parse(text, fold.alphabet())?;
     for (word, symbols) in words.iter().zip(&called) {
-        if !symbols.is_empty() {
-            continue;
+        if symbols.is_empty() && !query.unknown().contains(word) {
+            bail!("{word} is not an event of communication; --all-events compares all events");
         }
-        // It has the better message, unless it knows the word.
-        Query::parse(text, fold.alphabet())?;
-        bail!("{word} is not an event of communication; --all-events compares all events");
     }
+    // Windows without that event may still be similar.
+    show::notes(&query.unknown_events(fold.alphabet()));
     Ok(called)
 }
 
@@ -78,7 +78,7 @@ fn by_number(listed: &Listed<'_>, number: usize) -> Result<SimilarPattern> {
 /// Events of a file that the trace does not have are not found, but the others may be.
 fn from_file(written: &Written, compared: &Compared, fold: &Fold) -> Result<(SimilarPattern, Vec<String>)> {
     let words: Vec<&str> = written.events.iter().map(|(_, text)| text.as_str()).collect();
-    let called = compared.called(fold.alphabet(), &words);
+    let called = compared.called(fold.alphabet(), &words)?;
     let unknown: Vec<&(usize, String)> = written
         .events
         .iter()
@@ -89,9 +89,8 @@ fn from_file(written: &Written, compared: &Compared, fold: &Fold) -> Result<(Sim
     if unknown.len() == words.len()
         && let Some((number, text)) = unknown.first()
     {
-        let near = near_names(fold.alphabet(), text);
-        let near = if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) };
-        bail!("the trace has no event of the pattern; line {number}: no event is called {text}{near}");
+        let why = no_such_event(fold.alphabet(), text);
+        bail!("the trace has no event of the pattern; line {number}: {why}");
     }
     // A readable number.
     const MOST: usize = 8;

@@ -40,6 +40,15 @@ impl Run {
         self
     }
 
+    /// Nothing was found, and standard error says all of this.
+    #[track_caller]
+    pub fn nothing_with(self, expected: &[&str]) {
+        assert_eq!(self.code, Some(1), "{}{}", self.text(), self.err);
+        for part in expected {
+            assert!(self.err.contains(part), "{part:?} is not in {:?}", self.err);
+        }
+    }
+
     /// An error that says all of this.
     #[track_caller]
     pub fn fails_with(self, expected: &[&str]) {

@@ -31,7 +31,7 @@ impl Listed {
     /// much to compare.
     pub(super) fn of(fold: &Fold, query: &Query) -> Result<Option<Self>> {
         let Some(start) = start_of_part(fold, query) else { return Ok(None) };
-        let part = Query::new(query.events()[start..start + PART].to_vec())?;
+        let part = query.part(start..start + PART)?;
         let parts = SummaryIndex::<u64>::new(fold, &part)?;
         let mut listed: HashMap<RuleId, Vec<u64>> =
             fold.streams().iter().map(|stream| (stream.root(), Vec::new())).collect();

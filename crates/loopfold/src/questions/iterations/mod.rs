@@ -14,6 +14,7 @@
 //! The *busy* time of an iteration is the part of it in which some event of the stream is open:
 //! what the union of the intervals of events whose durations are known covers.
 //!
+//! * `choice` finds the loop that is meant.
 //! * `stopwatch` times iterations while a stream is walked.
 //! * `busy` has the time in which some event was open.
 //! * `samples` gathers their times, for the median.
@@ -25,11 +26,13 @@
 //! more than four million iterations an even sample is kept, and its median is that of the sample.
 
 mod busy;
+mod choice;
 mod samples;
 mod slow;
 mod stopwatch;
 mod summed;
 
+pub use choice::{LoopPlace, WantedLoop, loop_places};
 pub use slow::{Grown, SlowIteration, slow_iterations};
 pub(super) use stopwatch::{Lap, Stopwatch};
 pub use summed::summed_times;

@@ -47,7 +47,7 @@ pub use index::{IndexRange, PathIndex};
 pub use locate::{CallStacks, PathFound, PathMemory, PathPlace, PathPlaces, PathStarts};
 use query::functions;
 pub use query::functions::{Function, Functions};
-pub use query::{Glob, PathQuery, PathReader, is_path};
+pub use query::{PathQuery, PathReader, is_path};
 pub use scan::{PathScan, ScanConfig, TraceChunks};
 #[cfg(feature = "archive")]
 pub use stored_chunks::{Chunk, ChunkSize, ChunkTotals, Chunks, chunk_totals};

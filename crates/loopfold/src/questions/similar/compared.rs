@@ -43,17 +43,17 @@ impl Compared {
 
     /// The symbols that each word matches, by the names of events of the trace or of their
     /// compared form; `alphabet` is that of the trace. Skipped events do not match.
-    pub fn called<W: AsRef<str>>(&self, alphabet: &Alphabet, words: &[W]) -> Vec<Vec<Symbol>> {
+    pub fn called<W: AsRef<str>>(&self, alphabet: &Alphabet, words: &[W]) -> Result<Vec<Vec<Symbol>>> {
         let mut is_compared = vec![false; self.alphabet().len()];
         self.symbols.iter().flatten().for_each(|symbol| is_compared[symbol.index()] = true);
-        let mut called = symbols_called(self.alphabet(), words);
-        for (symbols, whole) in called.iter_mut().zip(symbols_called(alphabet, words)) {
+        let mut called = symbols_called(self.alphabet(), words)?;
+        for (symbols, whole) in called.iter_mut().zip(symbols_called(alphabet, words)?) {
             symbols.extend(whole.iter().map(|symbol| self.chosen.forms[symbol.index()]));
             symbols.retain(|symbol| is_compared[symbol.index()]);
             symbols.sort_unstable();
             symbols.dedup();
         }
-        called
+        Ok(called)
     }
 }
 

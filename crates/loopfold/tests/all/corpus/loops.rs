@@ -26,9 +26,8 @@ pub(super) fn nests(Folded { trace, fold, .. }: &Folded<'_>) {
 pub(super) fn aligned_nests(Folded { trace, fold, .. }: &Folded<'_>) {
     for (folded, stream) in fold.streams().iter().zip(&trace.streams) {
         let nest = fold.nest(folded.root(), usize::MAX);
-        let some_name = stream.symbols.get(stream.symbols.len() / 2);
-        let some_name = some_name.map_or_else(Vec::new, |&symbol| trace.alphabet.label(symbol).into());
-        for how in [Align::Calls, Align::Gap, Align::Event(some_name), Align::Event(b"none".to_vec())] {
+        let some_event = stream.symbols.get(stream.symbols.len() / 2).copied().into_iter().collect();
+        for how in [Align::Calls, Align::Gap, Align::Event(some_event), Align::Event(Vec::new())] {
             let aligned = align(&nest, &how, fold.alphabet(), folded.times()).unwrap();
             assert_eq!(aligned.events(u64::MAX), stream.symbols, "{how:?}");
         }

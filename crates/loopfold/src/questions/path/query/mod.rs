@@ -1,17 +1,15 @@
 //! The query: a path of a function, parsed from text.
 //!
 //! [`functions`] says which symbols enter a function, leave it and are its blocks; [`syntax`]
-//! reads `F: B1 * .. B2`, where `F` may be a [`glob`].
+//! reads `F: B1 * .. B2`, where names may be patterns.
 
 pub(super) mod functions;
-mod glob;
 mod syntax;
 
 use super::summary::gaps::Automaton;
 use crate::questions::query::Query;
 use crate::{Error, Result, Symbol};
 use functions::{Function, Functions, Step};
-pub use glob::Glob;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 pub use syntax::{PathReader, is_path};

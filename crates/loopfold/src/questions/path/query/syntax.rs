@@ -2,19 +2,19 @@
 //!
 //! The name of the function ends at the first colon that a blank follows, so names may have
 //! colons and blanks inside; in quotes they may have anything. A name that no function has is a
-//! pattern if it has `*`, `?` or `[…]` outside of quotes: it stands for all functions that
-//! match it and have the blocks. Behind it come blocks by their names, labels or numbers, `*`
-//! for any one block, and `..` for any blocks between two others, or none.
+//! pattern if it has `*`, `?` or `[…]` outside of quotes, or is written as a regular expression:
+//! it stands for all functions that match it and have the blocks. Behind it come blocks as
+//! [`EventPattern`] says, `*` for any one block, and `..` for any blocks between two others, or
+//! none. A name that a block has is that block.
 //!
 //! Cost: the blocks of a function are sorted by name when it is first requested, then a path
 //! costs one look-up for each of its blocks.
 
 use super::PathQuery;
 use super::functions::{Function, Functions};
-use super::glob::{Glob, is_glob};
-use crate::questions::names::{integer, nearest, printed};
-use crate::questions::query::{shortened, words_with_quotes};
-use crate::trace::{Alphabet, Meaning, Name};
+use crate::questions::names::{join_fields, near_are, nearest, shortened};
+use crate::questions::query::words_with_quotes;
+use crate::trace::{Alphabet, EventPattern, Meaning, Name, integer, printed};
 use crate::{Error, Result, Symbol};
 use hashbrown::HashMap;
 
@@ -84,7 +84,7 @@ enum Block {
 /// The blocks of a path, and the places before which there are gaps.
 fn blocks_of(text: &str) -> Result<(Vec<Block>, Vec<usize>)> {
     let (mut blocks, mut gaps) = (Vec::new(), Vec::new());
-    for word in words_with_quotes(text)? {
+    for word in join_fields(words_with_quotes(text)?, |_| false) {
         match &word.text[..] {
             "*" if !word.quoted => blocks.push(Block::Any),
             ".." if !word.quoted => {
@@ -158,10 +158,11 @@ impl<'a> PathReader<'a> {
                 self.path(function, &blocks, &gaps)?.map_err(|word| self.unknown_block(function, &word))?,
             ]);
         }
-        if written.quoted || !is_glob(&written.function) {
+        let pattern = EventPattern::parse(&written.function)?;
+        if written.quoted || !pattern.has_others() {
             return Err(self.unknown_function(&written.function));
         }
-        self.paths_of_all(&written.function, &blocks, &gaps)
+        self.paths_of_all(&pattern, &blocks, &gaps)
     }
 
     /// True if the function of a path is a pattern: no function is called so.
@@ -189,27 +190,31 @@ impl<'a> PathReader<'a> {
     }
 
     /// The path of each function that fits a pattern and has the blocks.
-    fn paths_of_all(&mut self, pattern: &str, blocks: &[Block], gaps: &[usize]) -> Result<Vec<PathQuery>> {
-        let glob = Glob::new(pattern);
+    fn paths_of_all(
+        &mut self,
+        pattern: &EventPattern,
+        blocks: &[Block],
+        gaps: &[usize],
+    ) -> Result<Vec<PathQuery>> {
         let all = self.functions.all().iter().enumerate();
+        let named = |function: &Function| pattern.fits(&bare(Name::Text(function.name())));
         let fitting: Vec<usize> = all
-            .filter(|(_, function)| function.is_entered() && glob.fits(&label_of(function)))
+            .filter(|(_, function)| function.is_entered() && named(function))
             .map(|(index, _)| index)
             .collect();
         let mut paths = Vec::new();
         for &function in &fitting {
             paths.extend(self.path(function, blocks, gaps)?);
         }
+        let pattern = shortened(pattern.word());
         match fitting.len() {
-            0 => Err(Error::invalid(format_args!("no function fits {}", shortened(pattern)))),
+            0 => Err(Error::not_found(format_args!("no function fits {pattern}"))),
             _ if !paths.is_empty() => Ok(paths),
-            1 => Err(Error::invalid(format_args!(
-                "the only function that fits {} does not have all these blocks",
-                shortened(pattern)
+            1 => Err(Error::not_found(format_args!(
+                "the only function that fits {pattern} does not have all these blocks"
             ))),
-            many => Err(Error::invalid(format_args!(
-                "none of the {many} functions that fit {} has all these blocks",
-                shortened(pattern)
+            many => Err(Error::not_found(format_args!(
+                "none of the {many} functions that fit {pattern} has all these blocks"
             ))),
         }
     }
@@ -225,7 +230,7 @@ impl<'a> PathReader<'a> {
         for block in blocks {
             let called = match block {
                 Block::Any => names.all.clone(),
-                Block::Named(word) => names.called(word, self.alphabet),
+                Block::Named(word) => names.called(word, self.alphabet)?,
             };
             match block {
                 _ if !called.is_empty() => symbols.push(called),
@@ -239,7 +244,7 @@ impl<'a> PathReader<'a> {
     #[cold]
     fn unknown_function(&self, name: &str) -> Error {
         let names = self.functions.all().iter().filter(|function| function.is_entered()).map(label_of);
-        Error::invalid(format!("no function is called {}{}", shortened(name), near(names, name)))
+        Error::not_found(format!("no function is called {}{}", shortened(name), near(names, name)))
     }
 
     #[cold]
@@ -250,7 +255,7 @@ impl<'a> PathReader<'a> {
         let blocks = self.functions.blocks_of(function);
         let name = shortened(&label_of(function));
         if blocks.is_empty() {
-            return Error::invalid(format_args!("{name} has no blocks in this trace"));
+            return Error::not_found(format_args!("{name} has no blocks in this trace"));
         }
         let labels = || blocks.iter().map(|&block| bare_label(self.alphabet.meaning(block).name));
         let mut hint = near(labels(), word);
@@ -263,18 +268,13 @@ impl<'a> PathReader<'a> {
             };
             hint = format!("; it has {}{more}", few.join(", "));
         }
-        Error::invalid(format!("{name} has no block called {}{hint}", shortened(word)))
+        Error::not_found(format!("{name} has no block called {}{hint}", shortened(word)))
     }
 }
 
 /// `; near are: …`, if any are.
 fn near(names: impl Iterator<Item = String>, word: &str) -> String {
-    let near = nearest(names, word);
-    match near.len() {
-        0 => String::new(),
-        1 => format!("; near is: {}", near[0]),
-        _ => format!("; near are: {}", near.join(", ")),
-    }
+    near_are(&nearest(names, word))
 }
 
 /// The printed name of a function.
@@ -283,7 +283,11 @@ fn label_of(function: &Function) -> String {
 }
 
 fn bare_label(name: Name<'_>) -> String {
-    Meaning { name, ..Meaning::default() }.to_string()
+    bare(name).to_string()
+}
+
+fn bare(name: Name<'_>) -> Meaning<'_> {
+    Meaning { name, ..Meaning::default() }
 }
 
 /// The blocks of a function by what they are called.
@@ -309,7 +313,21 @@ impl BlockNames {
         names
     }
 
-    fn called(&mut self, word: &str, alphabet: &Alphabet) -> Vec<Symbol> {
+    fn called(&mut self, word: &str, alphabet: &Alphabet) -> Result<Vec<Symbol>> {
+        let exactly = self.called_exactly(word, alphabet);
+        if !exactly.is_empty() {
+            return Ok(exactly);
+        }
+        let pattern = EventPattern::parse(word)?;
+        // Inside of its function a block is known by its name alone.
+        let fits = |block: &Symbol| {
+            let meaning = alphabet.meaning(*block);
+            pattern.fits_others(&bare(meaning.name)) || pattern.fits_others(&meaning)
+        };
+        Ok(if pattern.has_others() { self.all.iter().copied().filter(fits).collect() } else { Vec::new() })
+    }
+
+    fn called_exactly(&mut self, word: &str, alphabet: &Alphabet) -> Vec<Symbol> {
         let by_number = integer(word).and_then(|number| self.by_number.get(&number));
         let by_text = self.by_text.get(word.as_bytes());
         let called: Vec<Symbol> = by_text.into_iter().chain(by_number).flatten().copied().collect();
@@ -321,8 +339,7 @@ impl BlockNames {
             let mut labels: HashMap<String, Vec<Symbol>> = HashMap::new();
             for &block in all {
                 let meaning = alphabet.meaning(block);
-                let bare = Meaning { name: meaning.name, ..Meaning::default() };
-                for label in printed(&meaning).into_iter().chain([bare.to_string()]) {
+                for label in printed(&meaning).into_iter().chain([bare_label(meaning.name)]) {
                     labels.entry(label).or_default().push(block);
                 }
             }
@@ -388,6 +405,7 @@ mod tests {
         assert_eq!(function("a*: 1"), ["a::b", "a: b"]);
         assert_eq!(function("?[:a]*b: 1 *"), ["a::b", "a: b"]);
         assert_eq!(function("*: 1").len(), 7);
+        assert_eq!(function("/^a.*b$/: 1"), ["a::b", "a: b"]);
         for other in
             ["main", "main:", "main: ", ": 1", "a::b 1", "'main: 1'", "x 'a: b' y", "'x' y: z", "'a: 1"]
         {
@@ -407,6 +425,8 @@ mod tests {
         assert_eq!(blocks("1 2 0x2").unwrap(), (vec![1, 1, 1], vec![]));
         assert_eq!(blocks("'x y' it's \"it's\"").unwrap(), (vec![1, 1, 1], vec![]));
         assert_eq!(blocks("* '*' '..'").unwrap(), (vec![7, 1, 1], vec![]));
+        assert_eq!(blocks("[12] x* /'|y/ '[1-9]'").unwrap(), (vec![2, 1, 2, 2], vec![]));
+        assert_eq!(blocks("/(/").unwrap_err(), "/(/ is not a regular expression: unclosed group");
         assert_eq!(blocks("1 .. 2 .. .. * 1").unwrap(), (vec![1, 1, 7, 1], vec![1, 2]));
         assert_eq!(
             blocks(r"'1 function=main' \u{7} \x07").unwrap_err(),

@@ -2,24 +2,25 @@
 //! those, `[!a-z]` one that is none of those. A bracket that is not closed is a character like
 //! any other.
 //!
-//! Time: at most the product of both lengths.
+//! Time: at most the product of both lengths. Nothing is allocated for a match: whole alphabets
+//! are matched.
 
 /// True if a text has characters that mean others.
-pub(super) fn is_glob(text: &str) -> bool {
+pub(crate) fn is_glob(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
 /// A pattern for names, as shells have them.
 ///
 /// ```
-/// use loopfold::questions::path::Glob;
+/// use loopfold::trace::Glob;
 /// let glob = Glob::new("rank [0-3]*");
 /// assert!(glob.fits("rank 2 thread 1") && !glob.fits("rank 7"));
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Glob(Vec<Part>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Part {
     /// This character.
     One(char),
@@ -70,25 +71,27 @@ impl Glob {
 
     /// True if the whole text fits the pattern.
     pub fn fits(&self, text: &str) -> bool {
-        let text: Vec<char> = text.chars().collect();
-        let (mut part, mut at) = (0, 0);
-        // The position behind the last `*`, and the longest match of that `*` so far.
-        let mut retry: Option<(usize, usize)> = None;
+        let (mut part, mut rest) = (0, text);
+        // The part behind the last `*`, and what that `*` does not stand for so far.
+        let mut retry: Option<(usize, &str)> = None;
         loop {
-            match (self.0.get(part), text.get(at)) {
+            let next = rest.chars().next();
+            match (self.0.get(part), next) {
                 (None, None) => return true,
                 (Some(Part::Any), _) => {
                     part += 1;
-                    retry = Some((part, at));
+                    retry = Some((part, rest));
                 }
-                (Some(wanted), Some(&character)) if wanted.fits(character) => (part, at) = (part + 1, at + 1),
-                _ => match retry {
-                    Some((after, end)) if end < text.len() => {
-                        retry = Some((after, end + 1));
-                        (part, at) = (after, end + 1);
-                    }
-                    _ => return false,
-                },
+                (Some(wanted), Some(character)) if wanted.fits(character) => {
+                    (part, rest) = (part + 1, &rest[character.len_utf8()..]);
+                }
+                _ => {
+                    let Some((after, untaken)) = retry else { return false };
+                    let Some(taken) = untaken.chars().next() else { return false };
+                    let untaken = &untaken[taken.len_utf8()..];
+                    retry = Some((after, untaken));
+                    (part, rest) = (after, untaken);
+                }
             }
         }
     }
