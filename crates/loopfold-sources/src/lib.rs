@@ -37,6 +37,7 @@ mod perf;
 mod spike;
 mod strace;
 mod streams;
+mod symbols;
 #[cfg(test)]
 mod testing;
 
@@ -49,6 +50,7 @@ pub use input::{Compression, Input};
 pub use mask::Mask;
 pub use mpi::mpi_role;
 pub use options::{Options, SourceOption, Takes};
+pub use symbols::{Addresses, SymbolNames};
 
 use std::io::BufRead;
 

@@ -5,6 +5,7 @@
 
 pub mod calls;
 pub mod corpus;
+pub mod elf;
 pub mod grammars;
 pub mod mpi;
 pub mod mpi_loops;
