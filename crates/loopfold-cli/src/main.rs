@@ -9,6 +9,7 @@ mod interrupt;
 mod names;
 mod progress;
 mod save;
+mod selection;
 mod show;
 mod streams;
 

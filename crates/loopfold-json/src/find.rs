@@ -41,8 +41,8 @@ impl<'a> Places<'a> {
     pub(crate) fn begin<W: Write>(&mut self, out: &mut JsonWriter<W>, place: Place) -> loopfold::Result<()> {
         out.begin_object()?;
         out.field("stream", self.fold.stream(place.stream).name())?;
-        out.field("start", place.start)?;
-        out.field("end", place.end)?;
+        out.field("start", self.fold.whole_position(place.stream, place.start))?;
+        out.field("end", self.fold.whole_position(place.stream, place.end))?;
         if let Some(start) = self.clock.start(place.stream, place.start)? {
             out.field("start_ns", start)?;
         }
@@ -322,8 +322,8 @@ impl<'w, 'a, W: Write> PathAnswer<'w, 'a, W> {
         };
         out.begin_object()?;
         out.field("stream", fold.stream(place.stream).name())?;
-        out.field("start", *start)?;
-        out.field("end", place.end)?;
+        out.field("start", start.map(|start| fold.whole_position(place.stream, start)))?;
+        out.field("end", fold.whole_position(place.stream, place.end))?;
         out.field("depth", place.depth)?;
         if let Some(start) = start_ns {
             out.field("start_ns", *start)?;

@@ -2,6 +2,7 @@
 
 use crate::nest::part;
 use crate::{JsonWriter, Labels, nanoseconds};
+use loopfold::fold::FoldedStream;
 use loopfold::questions::iterations::{Grown, Iteration, SlowIteration};
 use loopfold::questions::nest::Nest;
 use loopfold::{Fold, StreamId};
@@ -58,9 +59,13 @@ pub fn end_loop<W: Write>(out: &mut JsonWriter<W>) -> Result<()> {
 }
 
 /// Writes an iteration.
-pub fn iteration<W: Write>(out: &mut JsonWriter<W>, iteration: &Iteration<'_>) -> Result<()> {
+pub fn iteration<W: Write>(
+    out: &mut JsonWriter<W>,
+    stream: &FoldedStream,
+    iteration: &Iteration<'_>,
+) -> Result<()> {
     out.begin_object()?;
-    place(out, iteration.iteration, iteration.outer, &iteration.events)?;
+    place(out, stream, iteration.iteration, iteration.outer, &iteration.events)?;
     out.field("iterations", iteration.iterations)?;
     out.field("start_ns", iteration.start.map(nanoseconds))?;
     out.field("duration_ns", iteration.time.map(nanoseconds))?;
@@ -72,6 +77,7 @@ pub fn iteration<W: Write>(out: &mut JsonWriter<W>, iteration: &Iteration<'_>) -
 
 fn place<W: Write>(
     out: &mut JsonWriter<W>,
+    stream: &FoldedStream,
     iteration: u64,
     outer: &[u64],
     events: &Range<u64>,
@@ -79,7 +85,7 @@ fn place<W: Write>(
     out.field("iteration", iteration)?;
     out.key("outer")?;
     out.array(outer.iter().copied())?;
-    out.field("first_event", events.start)?;
+    out.field("first_event", stream.first_position().saturating_add(events.start))?;
     out.field("events", events.end - events.start)
 }
 
@@ -100,7 +106,7 @@ pub fn slow<W: Write>(
     for (stream, slow) in slow {
         out.begin_object()?;
         out.field("stream", fold.stream(*stream).title())?;
-        place(out, slow.iteration, &slow.outer, &slow.events)?;
+        place(out, fold.stream(*stream), slow.iteration, &slow.outer, &slow.events)?;
         out.field("start_ns", slow.start.map(nanoseconds))?;
         out.field("duration_ns", nanoseconds(slow.time))?;
         out.field("exception", slow.kind)?;

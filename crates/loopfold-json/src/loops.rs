@@ -12,6 +12,8 @@ use std::io::{Error, Write};
 /// What is known of a class.
 #[derive(Debug)]
 pub struct ClassNest {
+    /// Its number, from 1, as a terminal shows the classes.
+    pub number: usize,
     /// The class.
     pub class: Class,
     /// Its nest.
@@ -106,11 +108,12 @@ fn class_nest<W: Write>(
     out: &mut JsonWriter<W>,
     labels: &mut Labels<'_>,
     fold: &Fold,
-    ClassNest { class, nest: its_nest, times, near }: &ClassNest,
+    ClassNest { number, class, nest: its_nest, times, near }: &ClassNest,
 ) -> std::io::Result<()> {
     out.begin_object()?;
     out.key("streams")?;
     out.array(class.streams.iter().map(|&index| fold.stream(index).title()))?;
+    out.field("class", *number)?;
     out.field("events", class.events)?;
     out.field("folded", class.folded)?;
     out.field("ratio", rounded(class.ratio(), 2))?;

@@ -7,7 +7,7 @@
 
 use crate::{JsonWriter, Labels, nanoseconds};
 use loopfold::Fold;
-use loopfold::questions::iterations::{ClassTimes, LoopTimes, Scope};
+use loopfold::questions::iterations::{ClassTimes, LoopTimes, Scope, Slowest};
 use loopfold::questions::nest::{Nest, Node};
 use std::io::{Result, Write};
 use std::ops::Range;
@@ -112,7 +112,8 @@ fn loop_time<W: Write>(out: &mut JsonWriter<W>, fold: &Fold, times: &LoopTimes) 
         out.key("slowest_outer")?;
         out.array(slowest.outer.iter().copied())?;
     }
-    out.field("slowest_start", times.slowest.as_ref().map(|slowest| slowest.position))?;
+    let position = |slowest: &Slowest| fold.whole_position(slowest.stream, slowest.position);
+    out.field("slowest_start", times.slowest.as_ref().map(position))?;
     out.field("slowest_stream", times.slowest.as_ref().map(|slowest| fold.stream(slowest.stream).title()))?;
     out.field("shared", times.scope != Scope::Own)?;
     out.field("other_streams", times.scope == Scope::OtherStreams)?;

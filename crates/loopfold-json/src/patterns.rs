@@ -225,7 +225,7 @@ impl PatternWriter<'_, '_> {
             out.key("starts")?;
             out.begin_object()?;
             for part in self.distinct_parts(&occurrence.parts) {
-                out.field(self.name(part), self.positions.of(part.stream.index(), part.start))?;
+                out.field(self.name(part), self.position(part.stream.index(), part.start))?;
             }
             out.end()?;
             out.field("times", occurrence.times)?;
@@ -279,7 +279,13 @@ impl PatternWriter<'_, '_> {
     /// Where a stretch of what patterns are made of first begins, among all events of its stream.
     fn start(&self, stream: usize, start: usize, end: usize) -> Option<u64> {
         let first = self.processes.traces()[stream].shown().first(start, end);
-        self.positions.of(stream, first)
+        self.position(stream, first)
+    }
+
+    /// The position in the whole stream of something that patterns are made of.
+    fn position(&self, stream: usize, at: u64) -> Option<u64> {
+        let first = self.fold.streams()[stream].first_position();
+        self.positions.of(stream, at).map(|position| first.saturating_add(position))
     }
 
     fn nest(&self, part: Part, longest: usize) -> Nest {
@@ -336,7 +342,7 @@ fn unmatched<W: Write>(out: &mut JsonWriter<W>, fold: &Fold, found: &Unmatched) 
         Some((stream, position)) => {
             out.begin_object()?;
             out.field("stream", fold.streams()[stream].name())?;
-            out.field("start", position)?;
+            out.field("start", fold.streams()[stream].first_position().saturating_add(position))?;
             out.end()?;
         }
     }
@@ -357,7 +363,8 @@ fn disagreement<W: Write>(
     for (stream, at) in found.seen {
         out.begin_object()?;
         out.field("stream", fold.streams()[stream].name())?;
-        out.field("start", at.map(|(position, _)| position))?;
+        let first = fold.streams()[stream].first_position();
+        out.field("start", at.map(|(position, _)| first.saturating_add(position)))?;
         out.key("event")?;
         match at {
             Some((_, symbol)) => labels.event(out, symbol)?,

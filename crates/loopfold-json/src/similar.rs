@@ -83,8 +83,8 @@ fn begin_place<W: Write>(
 ) -> Result<()> {
     out.begin_object()?;
     out.field("stream", fold.stream(stream).name())?;
-    out.field("start", start)?;
-    out.field("end", end)?;
+    out.field("start", fold.whole_position(stream, start))?;
+    out.field("end", fold.whole_position(stream, end))?;
     out.field("length", length)?;
     out.field("distance", distance)
 }

@@ -6,12 +6,6 @@ use clap::Args;
 
 #[derive(Args, Debug)]
 pub(crate) struct CatArgs {
-    /// Start at this event, counted from 0
-    #[arg(long, value_name = "POSITION", default_value_t = 0, help_heading = SHOWING)]
-    pub(crate) from: u64,
-    /// Stop before this event
-    #[arg(long, value_name = "POSITION", help_heading = SHOWING)]
-    pub(crate) to: Option<u64>,
     /// Print start and duration in nanoseconds before each event
     #[arg(long, help_heading = SHOWING)]
     pub(crate) times: bool,

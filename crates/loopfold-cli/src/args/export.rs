@@ -1,14 +1,15 @@
 //! The arguments of `export`.
 
 use super::{FolderArgs, ReadArgs};
-use clap::{Args, ValueEnum};
+use anyhow::Context as _;
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, Args, ValueEnum};
 use std::path::PathBuf;
 
+/// `--to` is the form here, so that `--from` would have no counterpart.
 #[derive(Args, Debug)]
+#[command(mut_arg("to", form), mut_arg("from", |from| from.hide(true)))]
 pub(crate) struct ExportArgs {
-    /// Write this form
-    #[arg(long, value_enum, value_name = "FORM")]
-    pub(crate) to: ExportName,
     /// Write to this file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -19,6 +20,31 @@ pub(crate) struct ExportArgs {
     pub(crate) folder: FolderArgs,
     #[command(flatten)]
     pub(crate) read: ReadArgs,
+}
+
+/// `--to` as the form to write.
+fn form(to: Arg) -> Arg {
+    let forms = ExportName::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    to.required(true)
+        .value_name("FORM")
+        .value_parser(PossibleValuesParser::new(forms))
+        .help("Write this form")
+        .long_help("Write this form")
+        .help_heading(None::<&str>)
+}
+
+impl ExportArgs {
+    /// The form to write, and what is read.
+    pub(crate) fn split_form(&self) -> anyhow::Result<(ExportName, ReadArgs)> {
+        let mut read = self.read.clone();
+        if read.select.from.is_some() {
+            anyhow::bail!(
+                "export writes whole streams; --from selects a part for `fold`, whose archive can be exported"
+            );
+        }
+        let form = read.select.to.take().and_then(|form| ExportName::from_str(&form, false).ok());
+        Ok((form.context("--to says which form to write")?, read))
+    }
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 //! The arguments of every command, one file each; options that several commands have are groups
-//! of their own: [`shared`] (what is shown), [`reading`], [`formats`] and [`folding`].
+//! of their own: [`shared`] (what is shown), [`reading`], [`selection`], [`formats`] and [`folding`].
 
 mod cat;
 mod context;
@@ -14,6 +14,7 @@ mod loops;
 mod merge;
 mod patterns;
 mod reading;
+mod selection;
 mod shared;
 mod similar;
 mod stats;
@@ -33,6 +34,7 @@ pub(crate) use loops::LoopsArgs;
 pub(crate) use merge::MergeArgs;
 pub(crate) use patterns::{KindName, PatternsArgs, PatternsMethod, RankName};
 pub(crate) use reading::{PeersName, ReadArgs};
+pub(crate) use selection::SelectArgs;
 pub(crate) use shared::Top;
 pub(crate) use similar::SimilarArgs;
 pub(crate) use stats::StatsArgs;

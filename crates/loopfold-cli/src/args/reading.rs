@@ -1,6 +1,7 @@
 //! The options that choose what is read, and what counts as the same event.
 
 use super::formats::FormatArgs;
+use super::selection::SelectArgs;
 use anyhow::Context as _;
 use clap::builder::TypedValueParser as _;
 use clap::{Arg, Args, ValueEnum};
@@ -25,9 +26,17 @@ pub(crate) struct ReadArgs {
     /// The format is guessed from the content and the name of an input. `loopfold formats` lists all.
     #[arg(long, value_name = "FORMAT", help_heading = READING)]
     pub(crate) format: Option<String>,
+    /// Replace addresses by functions of this program or library; can be given several times
+    ///
+    /// For traces of addresses (-finstrument-functions, lackey, Spike, QEMU, perf, integers): main+0x1c
+    /// is an address in main. Names of C++ and Rust are demangled.
+    #[arg(long, value_name = "BINARY", help_heading = READING)]
+    pub(crate) symbols: Vec<PathBuf>,
     /// Continue past damage in the input, and report it
     #[arg(long, help_heading = READING)]
     pub(crate) lenient: bool,
+    #[command(flatten)]
+    pub(crate) select: SelectArgs,
     /// Compare events by these: `name` and fields of the format, or `all`
     #[arg(long, value_name = "A,B", value_delimiter = ',', help_heading = SAME_EVENT)]
     pub(crate) key: Option<Vec<String>>,

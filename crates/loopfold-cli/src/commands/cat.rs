@@ -12,10 +12,6 @@ use loopfold_sources::FunctionNames;
 use std::io::{BufWriter, Write};
 
 pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
-    let from = arguments.from;
-    if let Some(to) = arguments.to.filter(|&to| to < from) {
-        bail!("--from {from} --to {to}: the window ends before it begins; --to is the event to stop before");
-    }
     let times = if arguments.times { TimesKept::All } else { TimesKept::None };
     let folder = FolderArgs::default().or(FolderName::SequiturRuns);
     let mut read = arguments.read.clone();
@@ -26,10 +22,7 @@ pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
     let (fold, notes) = input::fold(&read, times, &folder)?;
     crate::show::notes(&notes);
     if arguments.json.on {
-        let to = arguments.to.unwrap_or(u64::MAX);
-        crate::show::print_json_line(|out| {
-            Ok(loopfold_json::cat::cat(out, &fold, from, to, arguments.times)?)
-        })?;
+        crate::show::print_json_line(|out| Ok(loopfold_json::cat::cat(out, &fold, arguments.times)?))?;
         return Ok(Outcome::Done);
     }
     let mut out = BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
@@ -97,9 +90,7 @@ fn print_stream(
     prefixed: bool,
     forms: &mut Forms<'_>,
 ) -> Result<()> {
-    let to = arguments.to.unwrap_or(u64::MAX);
-    let whole_end = to >= fold.length(stream.root());
-    let window = fold.window(stream.root(), arguments.from, to);
+    let window = fold.unfold(stream.root());
     let format = stream.note("format");
     forms.set_style(Style::of(stream));
     if format == Some("bytes") && !prefixed && !arguments.times {
@@ -108,14 +99,14 @@ fn print_stream(
             any = true;
             out.write_all(forms.of(symbol))?;
         }
-        if any && whole_end && stream.note("final-newline") == Some("yes") {
+        if any && stream.note("final-newline") == Some("yes") {
             out.write_all(b"\n")?;
         }
         return Ok(());
     }
     let mut clock = arguments.times.then(|| Clock::new(stream.times()));
     let mut first = true;
-    for (position, symbol) in (arguments.from..).zip(window) {
+    for (position, symbol) in (0..).zip(window) {
         if !first {
             out.write_all(b"\n")?;
         }
@@ -129,7 +120,7 @@ fn print_stream(
         }
         out.write_all(forms.of(symbol))?;
     }
-    let unfinished = whole_end && stream.note("final-newline") == Some("no") && !prefixed;
+    let unfinished = stream.note("final-newline") == Some("no") && !prefixed;
     if !first && !unfinished {
         out.write_all(b"\n")?;
     }
@@ -165,7 +156,6 @@ impl<'a> Clock<'a> {
 }
 
 fn print_all_raw(out: &mut impl Write, arguments: &CatArgs, fold: &Fold) -> Result<()> {
-    let to = arguments.to.unwrap_or(u64::MAX);
     let is_tokens = |stream: &FoldedStream| stream.note("format") == Some("calls-binary");
     if fold.streams().iter().any(is_tokens) {
         let threads = calls::threads(fold).filter(|_| fold.streams().iter().all(is_tokens));
@@ -173,7 +163,7 @@ fn print_all_raw(out: &mut impl Write, arguments: &CatArgs, fold: &Fold) -> Resu
         return print_tokens(out, arguments, fold, &threads);
     }
     for stream in fold.streams() {
-        print_raw(out, fold.window(stream.root(), arguments.from, to), fold, stream.note("format"))?;
+        print_raw(out, fold.unfold(stream.root()), fold, stream.note("format"))?;
     }
     Ok(())
 }
@@ -186,7 +176,6 @@ fn print_tokens(
     fold: &Fold,
     threads: &[Option<&str>],
 ) -> Result<()> {
-    let to = arguments.to.unwrap_or(u64::MAX);
     let functions = function_names(arguments)?;
     let alphabet = fold.alphabet();
     let tokens = alphabet.symbols().map(|symbol| calls::token(&alphabet.meaning(symbol), &functions));
@@ -194,7 +183,7 @@ fn print_tokens(
     let switches = threads.iter().map(|id| id.map(calls::thread_token).transpose());
     let switches: Vec<Option<u32>> = switches.collect::<Result<_>>()?;
     for (stream, switch) in fold.streams().iter().zip(switches) {
-        let window = fold.window(stream.root(), arguments.from, to).map(|symbol| tokens[symbol.index()]);
+        let window = fold.unfold(stream.root()).map(|symbol| tokens[symbol.index()]);
         for token in switch.into_iter().chain(window) {
             out.write_all(&token.to_le_bytes())?;
         }

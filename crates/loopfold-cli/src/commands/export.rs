@@ -12,9 +12,10 @@ use std::path::Path;
 pub(super) fn run(arguments: &ExportArgs) -> Result<Outcome> {
     let output = arguments.output.as_deref().unwrap_or(Path::new("-"));
     save::check_export(output, &arguments.read)?;
-    let (fold, notes) = input::fold(&arguments.read, TimesKept::None, &arguments.folder)?;
+    let (form, read) = arguments.split_form()?;
+    let (fold, notes) = input::fold(&read, TimesKept::None, &arguments.folder)?;
     show::notes(&notes);
-    match arguments.to {
+    match form {
         ExportName::Dot => {
             let graph = draw(&fold, arguments.limit)?;
             save::save_with(output, |out| Ok(out.write_all(&graph)?))?

@@ -52,10 +52,11 @@ fn folder(arguments: &FoldArgs) -> FolderArgs {
     arguments.folder.or(if arguments.smallest { FolderName::Smallest } else { FolderName::Auto })
 }
 
-/// Archives stay as they are stored unless a folder is named.
+/// Archives stay as they are stored unless a folder is named or events are dropped.
 fn fold(loaded: Loaded, arguments: &FoldArgs) -> Result<(Fold, Vec<String>)> {
     let folder = folder(arguments);
-    if arguments.folder.folder.is_some() || arguments.smallest {
+    // What dropped events have hidden is found by folding again.
+    if arguments.folder.folder.is_some() || arguments.smallest || loaded.is_filtered() {
         loaded.fold(&folder)
     } else {
         loaded.fold_as_stored(&folder)

@@ -19,6 +19,8 @@ mod streams;
 mod verify;
 mod waits;
 
+pub(crate) use loops::shown_nest;
+
 use crate::Outcome;
 use crate::args::Command;
 use crate::{formats, show};

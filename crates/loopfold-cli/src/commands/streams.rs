@@ -11,7 +11,7 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     let folder = arguments.folder.or(FolderName::Auto);
     let mut loaded = input::load_for(&arguments.read, TimesKept::None, &folder)?;
     // Numbers are those among all streams, also where only some are listed.
-    let selectors = std::mem::take(&mut loaded.selectors);
+    let selectors = std::mem::take(&mut loaded.selection.streams);
     let (fold, notes) = loaded.fold_as_stored(&folder)?;
     let chosen = streams::chosen(&fold, &selectors)?;
     let listed: Vec<StreamId> = fold.stream_ids().filter(|stream| chosen[stream.index()]).collect();

@@ -197,8 +197,8 @@ fn clock_notes(fold: &Fold, waits: &Waits) -> Vec<String> {
     for backward in waits.backward.iter().take(3) {
         let name = fold.stream(backward.stream).title();
         let count = show::plural(backward.count, "time");
-        notes
-            .push(format!("{name}: starts decrease {count}, first at event {}", show::count(backward.first)));
+        let first = show::count(fold.whole_position(backward.stream, backward.first));
+        notes.push(format!("{name}: starts decrease {count}, first at event {first}"));
     }
     if let Some(more) = waits.backward.len().checked_sub(3).filter(|&more| more > 0) {
         notes.push(format!("starts also decrease in {}", show::plural(more as u64, "stream")));

@@ -5,7 +5,7 @@
 //! Archives are read again when they change. Reports wait so long that they take at most a tenth of
 //! the time.
 
-use super::{Intake, input_names, join, peers, reader, taken_in};
+use super::{Intake, input_names, join, peers, projection, reader, taken_in};
 use crate::args::{FolderArgs, FolderName, ReadArgs};
 use crate::folding::folder;
 use crate::{formats, interrupt, streams};
@@ -79,7 +79,15 @@ impl Following {
         if arguments.inputs.len() > MOST_INPUTS {
             bail!("--follow can follow {MOST_INPUTS} inputs at most");
         }
-        let projection = taken_in(arguments)?;
+        if !arguments.symbols.is_empty() {
+            bail!("--follow cannot be used with --symbols, which needs all addresses");
+        }
+        if arguments.select.is_part() || !arguments.select.class.is_empty() {
+            bail!(
+                "--follow reports whole streams; it cannot be used with --class, --from, --to, --within or --iterations"
+            );
+        }
+        let projection = taken_in(arguments, &projection(arguments)?);
         let folding = Folding::with(folder(chosen)?, projection.clone(), TimesKept::None, 1)?;
         let (sender, ended) = channel();
         let mut following = Self {
@@ -229,7 +237,12 @@ struct ReaderThread {
 impl ReaderThread {
     /// Reads up to the end and returns notes for the user.
     fn read(self, bytes: Box<dyn Read + Send>) -> Result<Vec<String>> {
-        let mut reader = reader(&self.arguments, TimesKept::None, Intake::Shared(self.sink))?;
+        let mut reader = reader(
+            &self.arguments,
+            TimesKept::None,
+            Intake::Shared(self.sink),
+            projection(&self.arguments)?,
+        )?;
         reader.options.rank = Some(self.rank);
         let path = Some(&*self.path).filter(|path| path.as_os_str() != "-");
         let input = Input::open(bytes, self.arguments.lenient)?.still_written();
@@ -375,7 +388,8 @@ impl FollowedArchive {
         }
         self.read = state;
         activity.notice();
-        let mut reader = reader(arguments, TimesKept::None, Intake::Trace(Default::default()))?;
+        let mut reader =
+            reader(arguments, TimesKept::None, Intake::Trace(Default::default()), projection(arguments)?)?;
         match reader.read(&self.path, &self.name) {
             Ok(()) => {
                 (self.folds, self.failure) = (reader.loaded.folds, None);

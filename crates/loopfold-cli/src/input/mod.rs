@@ -4,12 +4,13 @@
 mod follow;
 mod peer_notes;
 mod reader;
+mod symbols;
 
 use crate::args::{FolderArgs, FolderName, PeersName, ReadArgs, UselessOption};
 use crate::folding::{folder, refold, threads};
 use crate::formats;
 use crate::interrupt;
-use crate::streams;
+use crate::selection::Selection;
 use anyhow::{Context as _, Result, anyhow, bail};
 use follow::SharedFolding;
 pub(crate) use follow::{Pace, follow};
@@ -17,7 +18,9 @@ use loopfold::archive::Archive;
 use loopfold::fold::FoldBuilder;
 use loopfold::folders::{self, Folding};
 use loopfold::mpi::Peers;
-use loopfold::trace::{Collector, NameMap, Projection, Sink, TimesKept};
+use loopfold::questions::query::no_such_event;
+use loopfold::questions::selection::Bound;
+use loopfold::trace::{Collector, EventFilter, NameMap, Projection, Sink, TimesKept};
 use loopfold::{Fold, Trace};
 use loopfold_sources::Options;
 use peer_notes::notes_on_peers;
@@ -64,16 +67,20 @@ pub(crate) struct Loaded {
     pub(crate) cut: Option<anyhow::Error>,
     projection: Projection,
     peers: Peers,
+    /// The programs whose functions have names for addresses.
+    symbols: Vec<PathBuf>,
     /// Whether an archive has sums of its rules instead of times.
     has_rule_sums: bool,
-    /// The values of `--stream`; all streams are selected if there is none.
-    pub(crate) selectors: Vec<String>,
+    /// The streams and parts of them that are selected.
+    pub(crate) selection: Selection,
 }
 
 /// Reads all inputs; traces are kept in memory.
 pub(crate) fn load(arguments: &ReadArgs, times: TimesKept) -> Result<Loaded> {
-    let collector = Collector::new(taken_in(arguments)?, times);
-    read_all(arguments, times, Intake::Trace(collector), false)
+    let times = times_needed(arguments, times)?;
+    let projection = projection(arguments)?;
+    let collector = Collector::new(taken_in(arguments, &projection), times);
+    read_all(arguments, times, Intake::Trace(collector), projection, false)
 }
 
 /// Reads all inputs into one fold, archives as they are. The default folder is `auto`.
@@ -104,26 +111,46 @@ pub(crate) fn with_unique_communicators(
 
 /// Reads all inputs; traces are folded while they are read if the folder can do that.
 pub(crate) fn load_for(arguments: &ReadArgs, times: TimesKept, chosen: &FolderArgs) -> Result<Loaded> {
-    read_all(arguments, times, Intake::by(chosen, taken_in(arguments)?, times)?, false)
+    let times = times_needed(arguments, times)?;
+    let projection = projection(arguments)?;
+    let intake = Intake::by(chosen, taken_in(arguments, &projection), times)?;
+    read_all(arguments, times, intake, projection, false)
 }
 
 /// The same, but keeps input that cannot be read again when reading ends early.
 pub(crate) fn load_what_comes(arguments: &ReadArgs, times: TimesKept, chosen: &FolderArgs) -> Result<Loaded> {
-    read_all(arguments, times, Intake::by(chosen, taken_in(arguments)?, times)?, true)
+    let times = times_needed(arguments, times)?;
+    let projection = projection(arguments)?;
+    let intake = Intake::by(chosen, taken_in(arguments, &projection), times)?;
+    read_all(arguments, times, intake, projection, true)
+}
+
+/// The times that are read: all if a part is selected by them.
+fn times_needed(arguments: &ReadArgs, times: TimesKept) -> Result<TimesKept> {
+    let (from, to) = arguments.select.bounds()?;
+    arguments.select.wanted_iterations()?;
+    let by_time = [from, to].iter().flatten().any(|bound| matches!(bound, Bound::Time(_)));
+    Ok(if by_time { TimesKept::All } else { times })
 }
 
 /// A reader that has read nothing yet.
-fn reader(arguments: &ReadArgs, times: TimesKept, intake: Intake) -> Result<Reader<'_>> {
+fn reader(
+    arguments: &ReadArgs,
+    times: TimesKept,
+    intake: Intake,
+    projection: Projection,
+) -> Result<Reader<'_>> {
     Ok(Reader {
         arguments,
         options: Options { lenient: arguments.lenient, ..arguments.formats.options.clone() },
         intake,
         loaded: Loaded {
-            projection: projection(arguments)?,
+            projection,
             peers: peers(arguments),
+            symbols: arguments.symbols.clone(),
             archive_bytes: Some(0),
             slices_are_calls: arguments.formats.options.calls,
-            selectors: arguments.stream.clone(),
+            selection: Selection { streams: arguments.stream.clone(), select: arguments.select.clone() },
             ..Loaded::default()
         },
         times: times == TimesKept::All,
@@ -133,8 +160,14 @@ fn reader(arguments: &ReadArgs, times: TimesKept, intake: Intake) -> Result<Read
     })
 }
 
-fn read_all(arguments: &ReadArgs, times: TimesKept, intake: Intake, keep_what_came: bool) -> Result<Loaded> {
-    let mut reader = reader(arguments, times, intake)?;
+fn read_all(
+    arguments: &ReadArgs,
+    times: TimesKept,
+    intake: Intake,
+    projection: Projection,
+    keep_what_came: bool,
+) -> Result<Loaded> {
+    let mut reader = reader(arguments, times, intake, projection)?;
     let names = input_names(&arguments.inputs).into_iter().zip(formats::ranks(&arguments.inputs));
     for (path, (name, rank)) in arguments.inputs.iter().zip(names) {
         reader.options.rank = Some(rank);
@@ -167,7 +200,8 @@ fn read_all(arguments: &ReadArgs, times: TimesKept, intake: Intake, keep_what_ca
         Intake::Fold(folding) => loaded.folded = Some(folding.finish()?),
         Intake::Shared(_) => {}
     }
-    loaded.rewrite_peers()?;
+    loaded.rewrite()?;
+    loaded.check_filter()?;
     loaded.note_what_is_missing();
     Ok(loaded)
 }
@@ -238,7 +272,11 @@ fn projection(arguments: &ReadArgs) -> Result<Projection> {
             NameMap::parse(&text).with_context(|| path.display().to_string())?
         }
     };
-    Ok(Projection { key: arguments.key.clone(), ignore: arguments.ignore.clone(), map, keep: Vec::new() })
+    let only: Vec<&str> = arguments.select.only.iter().map(String::as_str).collect();
+    let drop: Vec<&str> = arguments.select.drop.iter().map(String::as_str).collect();
+    let filter = EventFilter::new(&only, &drop)?;
+    let (key, ignore) = (arguments.key.clone(), arguments.ignore.clone());
+    Ok(Projection { key, ignore, map, filter, ..Projection::default() })
 }
 
 fn peers(arguments: &ReadArgs) -> Peers {
@@ -250,13 +288,16 @@ fn peers(arguments: &ReadArgs) -> Peers {
 }
 
 /// The projection while traces are read: the members of communicators must still be known when
-/// peers are rewritten, and are dropped afterwards.
-fn taken_in(arguments: &ReadArgs) -> Result<Projection> {
-    let projection = projection(arguments)?;
-    match peers(arguments) {
-        Peers::Absolute => Ok(projection),
-        _ => Ok(projection.keeping(&Peers::NEEDS)),
+/// peers are rewritten, and are dropped afterwards, as are events.
+fn taken_in(arguments: &ReadArgs, projection: &Projection) -> Projection {
+    let mut needed: Vec<&str> = Vec::new();
+    if peers(arguments) != Peers::Absolute {
+        needed.extend(Peers::NEEDS);
     }
+    if !arguments.symbols.is_empty() {
+        needed.extend(symbols::NEEDS);
+    }
+    if needed.is_empty() { projection.clone() } else { projection.keeping(&needed) }
 }
 
 /// The format names of inputs that are folds already.
@@ -276,9 +317,9 @@ impl Loaded {
 }
 
 impl Loaded {
-    /// Another trace, with the same selection of streams.
+    /// Another trace, with the same selection.
     pub(crate) fn with_trace(&self, trace: Trace) -> Self {
-        Self { trace, selectors: self.selectors.clone(), ..Self::default() }
+        Self { trace, selection: self.selection.clone(), ..Self::default() }
     }
 
     /// Adds notes on why there may be fewer events than expected.
@@ -295,28 +336,67 @@ impl Loaded {
         }
     }
 
-    /// Rewrites the peers of all inputs as the arguments ask for, and then removes the fields
-    /// that do not count.
-    fn rewrite_peers(&mut self) -> Result<()> {
-        if self.peers == Peers::Absolute {
+    /// Reports words of `--only` and `--drop` that stand for no event.
+    fn check_filter(&mut self) -> Result<()> {
+        let filter = &self.projection.filter;
+        let [only, drop] = filter.unfitted();
+        if only.is_empty() && drop.is_empty() {
+            return Ok(());
+        }
+        let seen = filter.seen_events();
+        let why = |option: &str, word: &&str| format!("{option} {word}: {}", no_such_event(&seen, word));
+        let notes: Vec<String> = only.iter().map(|word| why("--only", word)).collect();
+        let (nothing_left, events) = (!only.is_empty() && only.len() == filter.only_count(), seen.len());
+        if let Some(first) = notes.first().filter(|_| nothing_left && events > 0) {
+            bail!("{first}");
+        }
+        self.notes.extend(notes);
+        self.notes.extend(drop.iter().map(|word| why("--drop", word)));
+        Ok(())
+    }
+
+    /// True if events are dropped.
+    pub(crate) fn is_filtered(&self) -> bool {
+        !self.projection.filter.keeps_all()
+    }
+
+    /// True if events are rewritten when everything is read, so that fields and events that do
+    /// not count are still there until then.
+    fn is_rewritten(&self) -> bool {
+        self.peers != Peers::Absolute || !self.symbols.is_empty()
+    }
+
+    /// Rewrites the addresses and the peers of all inputs as the arguments ask for, and then
+    /// removes the events and fields that do not count.
+    fn rewrite(&mut self) -> Result<()> {
+        if !self.is_rewritten() {
             return Ok(());
         }
         let is_folded = self.folded.is_some();
         let mut folds: Vec<Fold> = self.folded.take().into_iter().chain(self.folds.drain(..)).collect();
-        match self.peers.apply(&mut self.trace, &mut folds) {
-            Ok(rewrite) => self.notes.extend(notes_on_peers(&rewrite)),
-            // What was read before the end is kept, even if its peers are not rewritten.
-            Err(error) => match self.cut.take() {
-                Some(cut) => self.cut = Some(anyhow!("{cut:#}; peers are written as ranks: {error}")),
-                None => return Err(error.into()),
-            },
+        if !self.symbols.is_empty() {
+            symbols::name_addresses(&self.symbols, &mut self.trace, &mut folds)?;
+        }
+        if self.peers != Peers::Absolute {
+            match self.peers.apply(&mut self.trace, &mut folds) {
+                Ok(rewrite) => self.notes.extend(notes_on_peers(&rewrite)),
+                // What was read before the end is kept, even if its peers are not rewritten.
+                Err(error) => match self.cut.take() {
+                    Some(cut) => self.cut = Some(anyhow!("{cut:#}; peers are written as ranks: {error}")),
+                    None => return Err(error.into()),
+                },
+            }
+        }
+        if !self.projection.filter.keeps_all() {
+            let kept = self.projection.filter.of_alphabet(&self.trace.alphabet, &self.projection);
+            self.trace = std::mem::take(&mut self.trace).filtered(&kept)?;
         }
         if !self.projection.is_identity() {
             let (alphabet, renamed) = self.projection.of_alphabet(&self.trace.alphabet)?;
             self.trace = std::mem::take(&mut self.trace).with_alphabet(alphabet, &renamed);
-            for fold in &mut folds {
-                *fold = project(fold, &self.projection)?;
-            }
+        }
+        for fold in &mut folds {
+            project(fold, &self.projection)?;
         }
         let mut folds = folds.into_iter();
         self.folded = if is_folded { folds.next() } else { None };
@@ -329,7 +409,7 @@ impl Loaded {
     pub(crate) fn fold(mut self, chosen: &FolderArgs) -> Result<(Fold, Vec<String>)> {
         let folder = folder(chosen)?;
         let wanted = folder.describe();
-        let changed = !self.projection.is_identity() || self.peers != Peers::Absolute;
+        let changed = !self.projection.is_identity() || self.is_filtered() || self.is_rewritten();
         for fold in &mut self.folds {
             if !changed && fold.streams().iter().all(|stream| stream.folder() == wanted) {
                 continue;
@@ -350,19 +430,28 @@ impl Loaded {
                 )),
             }
         }
-        self.fold_as_stored(chosen)
+        let is_part = self.selection.select.is_part();
+        let (mut fold, notes) = self.fold_as_stored(chosen)?;
+        // The rules of a part are those of the whole stream.
+        if is_part && let Some(folded) = refold(&fold, &*folder, threads(chosen))? {
+            fold = folded;
+        }
+        Ok((fold, notes))
     }
 
     /// Joins all inputs into one fold, archives as they are.
     pub(crate) fn fold_as_stored(self, chosen: &FolderArgs) -> Result<(Fold, Vec<String>)> {
-        let Self { trace, folded, mut folds, mut notes, selectors, has_rule_sums, .. } = self;
+        let is_filtered = self.is_filtered();
+        let Self { trace, folded, mut folds, mut notes, selection, has_rule_sums, .. } = self;
         let folded = folded.filter(|fold| !fold.streams().is_empty());
         if !trace.streams.is_empty() || (folds.is_empty() && folded.is_none()) {
             folds.insert(0, folders::fold_trace(trace, &*folder(chosen)?, threads(chosen))?);
         }
         folds.splice(..0, folded);
-        let fold = streams::choose(join(folds)?, &selectors)?;
-        if has_rule_sums && fold.rule_sums().is_none() {
+        let fold = selection.of(join(folds)?, &mut notes)?;
+        // The size in bytes of some of the events is not known.
+        let fold = if is_filtered { fold.without_notes(BYTES_NOTE) } else { fold };
+        if has_rule_sums && fold.rule_sums().is_none() && !selection.select.is_part() {
             notes.push(
                 "the archive has sums instead of the times of every event, and only for its own loops; so the \
                  times of these loops are not known"
@@ -373,10 +462,16 @@ impl Loaded {
     }
 }
 
-/// Applies a projection to a fold.
-fn project(fold: &Fold, projection: &Projection) -> Result<Fold> {
-    let (alphabet, renamed) = projection.of_alphabet(fold.alphabet())?;
-    Ok(fold.with_alphabet(alphabet, &renamed)?)
+/// Applies a projection to a fold, after dropping the events that it does not take.
+fn project(fold: &mut Fold, projection: &Projection) -> Result<()> {
+    if !projection.filter.keeps_all() {
+        *fold = fold.without(&projection.filter.of_alphabet(fold.alphabet(), projection))?;
+    }
+    if !projection.is_identity() {
+        let (alphabet, renamed) = projection.of_alphabet(fold.alphabet())?;
+        *fold = fold.with_alphabet(alphabet, &renamed)?;
+    }
+    Ok(())
 }
 
 fn left_out(notes: &[(String, String)]) -> Option<u64> {

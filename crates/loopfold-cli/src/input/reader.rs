@@ -10,7 +10,6 @@ use crate::show;
 use anyhow::{Context as _, Result, anyhow, bail};
 use loopfold::archive::{self, Archive, ReadConfig, SectionKind, Sizes};
 use loopfold::export::grammar;
-use loopfold::mpi::Peers;
 use loopfold::{Fold, StreamId};
 use loopfold_sources::{Context, Damage, FunctionNames, Input, Options, Source};
 use std::collections::HashSet;
@@ -126,10 +125,10 @@ impl Reader<'_> {
                 let fields = alphabet.meaning(symbol).fields;
                 self.archive_fields.extend(fields.iter().map(|field| field.key.to_string()));
             }
-            // Peers depend on all processes, so they are rewritten when everything is read.
-            if self.loaded.peers == Peers::Absolute {
-                fold = project(&fold, &self.loaded.projection)?;
-            }
+        }
+        // Peers depend on all processes, and names of addresses on all addresses.
+        if !self.loaded.is_rewritten() {
+            project(&mut fold, &self.loaded.projection)?;
         }
         self.loaded.has_rule_sums |= fold.rule_sums().is_some();
         self.loaded.folds.push(fold);

@@ -36,14 +36,21 @@ impl<'a> Clock<'a> {
     pub(crate) fn place(&mut self, place: Place) -> Result<String> {
         let at = self.since(place.stream, place.start)?.map_or(String::new(), |at| format!(", at {at}"));
         let title = plain(self.fold.stream(place.stream).title());
-        Ok(format!("{title}, {}{at}", events(place)))
+        Ok(format!("{title}, {}{at}", events(self.whole(place))))
     }
 
     /// A place as a line for other programs: stream, start, end, and when, if known.
     pub(crate) fn line(&mut self, place: Place) -> Result<String> {
         let title = plain(self.fold.stream(place.stream).title());
         let start = self.start(place.stream, place.start)?.map_or(String::new(), |ns| format!("\t{ns}"));
+        let place = self.whole(place);
         Ok(format!("{title}\t{}\t{}{start}", place.start, place.end))
+    }
+
+    /// A place with its positions in the whole stream.
+    fn whole(&self, place: Place) -> Place {
+        let position = |position| self.fold.whole_position(place.stream, position);
+        Place { start: position(place.start), end: position(place.end), ..place }
     }
 }
 

@@ -114,7 +114,9 @@ fn cat_prints_windows() {
     assert_eq!(window.text(), "7\n8\n9\n0\n1\n");
     let json = run_with_input(&["cat", "-", "--from", "997", "--json"], lines.as_bytes()).ok().json();
     assert_eq!(json["streams"][0]["events"], json!(["7", "8", "9"]));
-    assert_eq!(run_with_input(&["cat", "-", "--from", "5000"], lines.as_bytes()).ok().text(), "");
+    assert_eq!(json["streams"][0]["from"], 997);
+    run_with_input(&["cat", "-", "--from", "5000"], lines.as_bytes())
+        .fails_with(&["--from 5000: no event is there; positions are 0 to 999"]);
 }
 
 const CHROME: &str = r#"{"traceEvents": [

@@ -209,7 +209,9 @@ impl Sink for Folding {
 
     #[inline]
     fn push(&mut self, stream: StreamId, symbol: Symbol, timing: Timing<'_>) -> Result<()> {
-        self.intake.take(stream, symbol, timing)?;
+        if !self.intake.take(stream, symbol, timing)? {
+            return Ok(());
+        }
         let waiting = &mut self.waiting[stream.index()];
         waiting.push(symbol);
         self.waiting_in_all += 1;

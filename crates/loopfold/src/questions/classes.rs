@@ -68,6 +68,13 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
+/// The classes with the most events first, as they are numbered for users, from 1.
+pub fn by_weight(mut classes: Vec<Class>) -> Vec<Class> {
+    let weight = |class: &Class| u128::from(class.events) * class.streams.len() as u128;
+    classes.sort_by_key(|class| std::cmp::Reverse(weight(class)));
+    classes
+}
+
 impl Fold {
     /// The classes of a fold, in the order of their first streams.
     pub fn classes(&self) -> Result<Vec<Class>> {

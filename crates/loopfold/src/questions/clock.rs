@@ -183,13 +183,18 @@ impl<'a> EventClock<'a> {
         Ok(self.origin()?.map(|origin| i128::from(start) - i128::from(origin)))
     }
 
-    fn origin(&mut self) -> Result<Option<i64>> {
+    /// When the first event of the trace began: the least start of the streams' first events.
+    pub fn origin(&mut self) -> Result<Option<i64>> {
         if let Some(origin) = self.origin {
             return Ok(origin);
         }
         let mut origin = None;
         for stream in self.fold.stream_ids() {
-            let start = self.start(stream, 0)?;
+            // Of a part of a stream the time counts from the beginning of the whole trace.
+            let start = match self.fold.stream(stream).clock_zero() {
+                Some(zero) => Some(zero),
+                None => self.start(stream, 0)?,
+            };
             origin = [origin, start].into_iter().flatten().min();
         }
         self.origin = Some(origin);

@@ -18,6 +18,7 @@
 //! | Which loops have an odd iteration now and then? | [`near`] | |
 //! | How long did loops, events and rules take? | [`iterations`], [`sums`], [`rule_sums`], [`clock`] | [`Fold::event_sums`](crate::Fold::event_sums) |
 //! | What did events take without the events inside them? | [`self_time`] | [`Fold::self_sums`](crate::Fold::self_sums) |
+//! | Only a part of a stream: between two times, or some iterations of a loop? | [`selection`] | [`Fold::parts`](crate::Fold::parts) |
 //! | How large is it? | [`statistics`] | [`Fold::statistics`](crate::Fold::statistics) |
 
 pub mod align;
@@ -38,6 +39,7 @@ pub mod patterns;
 pub mod query;
 pub mod rule_sums;
 mod run_time;
+pub mod selection;
 pub mod self_time;
 #[cfg(feature = "mpi")]
 pub mod similar;

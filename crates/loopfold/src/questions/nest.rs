@@ -200,6 +200,18 @@ impl Nest {
         Some(events)
     }
 
+    /// The same nest of a stream that is a part of another: what it says of positions is in the
+    /// whole stream, in which the part begins at `first`.
+    #[must_use]
+    pub fn at_position(mut self, first: u64) -> Self {
+        for near in &mut self.near {
+            near.start = near.start.saturating_add(first);
+            near.end = near.end.saturating_add(first);
+            near.kinds.iter_mut().for_each(|kind| kind.first = kind.first.saturating_add(first));
+        }
+        self
+    }
+
     /// True when the nest was too long to be shown whole.
     pub fn is_cut(&self) -> bool {
         self.nodes.iter().any(|node| matches!(node, Node::LeftOut(_)))

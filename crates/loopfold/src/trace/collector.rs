@@ -63,8 +63,9 @@ impl Sink for Collector {
                 self.intake.streams[stream.index()].name
             )));
         }
-        self.intake.take(stream, symbol, timing)?;
-        symbols.push(symbol);
+        if self.intake.take(stream, symbol, timing)? {
+            symbols.push(symbol);
+        }
         Ok(())
     }
 

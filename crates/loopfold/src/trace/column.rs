@@ -179,6 +179,25 @@ impl<T: Cell> Column<T> {
         Ok(())
     }
 
+    /// The values of a range, clipped to the column: whole chunks are copied as they are if the
+    /// range begins with one.
+    pub(crate) fn range(&self, range: std::ops::Range<u64>) -> Result<Self> {
+        let clip = |position: u64| usize::try_from(position).unwrap_or(usize::MAX).min(self.len());
+        let (start, end) = (clip(range.start), clip(range.end));
+        let (mut column, mut at) = (Self::default(), start);
+        if start % CHUNK == 0 && start < end {
+            let whole = start / CHUNK..(end / CHUNK).min(self.chunks.len());
+            at += whole.len() * CHUNK;
+            column.chunks.extend_from_slice(&self.chunks[whole]);
+        }
+        let mut reader = self.reader();
+        while at < end {
+            column.push(reader.get(at)?);
+            at += 1;
+        }
+        Ok(column)
+    }
+
     /// Appends a value many times; full chunks of it are compressed once.
     pub(crate) fn append_repeated(&mut self, value: T, mut times: u64) {
         while times > 0 && !self.tail.is_empty() {
@@ -375,6 +394,22 @@ mod tests {
                 let mut expected: Vec<i64> = (0..length as i64).collect();
                 expected.extend(std::iter::repeat_n(-1, repeated));
                 assert_eq!(column.values().unwrap(), expected.repeat(2));
+            }
+        }
+    }
+
+    #[test]
+    fn a_range_is_a_column_of_its_own() {
+        let mut column = Column::default();
+        (0..2 * CHUNK as i64 + 17).for_each(|value| column.push(value * 3));
+        let values = column.values().unwrap();
+        let places = [0, 1, CHUNK - 1, CHUNK, CHUNK + 5, 2 * CHUNK, 2 * CHUNK + 17, 3 * CHUNK];
+        for start in places {
+            for end in places.into_iter().filter(|&end| start <= end) {
+                let range = column.range(start as u64..end as u64).unwrap();
+                range.check().unwrap();
+                let length = values.len();
+                assert_eq!(range.values().unwrap(), values[start.min(length)..end.min(length)]);
             }
         }
     }

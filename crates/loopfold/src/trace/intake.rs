@@ -1,7 +1,7 @@
 //! The part that all sinks share: interns an event, finds its stream, stores its times. Each
 //! sink handles the symbols itself.
 
-use super::{Alphabet, Column, Event, Projection, Times, Timing};
+use super::{Alphabet, Column, Event, Meaning, Projection, Times, Timing};
 use crate::{Error, Result, StreamId, Symbol};
 use hashbrown::HashMap;
 
@@ -36,12 +36,27 @@ pub(crate) struct Intake {
     last: Option<Symbol>,
     /// Fields that the projection names and no event has had so far.
     unseen: Vec<String>,
+    /// The events as sources emit them, if some are dropped.
+    filtered: Option<Filtered>,
 }
+
+/// What a filter decided of each event so far.
+#[derive(Clone, Debug, Default)]
+struct Filtered {
+    emitted: Alphabet,
+    /// For each of these the symbol, or [`DROPPED`].
+    symbols: Vec<Symbol>,
+    last: Option<Symbol>,
+}
+
+/// The symbol of events that are dropped. No alphabet has as many symbols.
+pub(crate) const DROPPED: Symbol = Symbol::from_raw(Symbol::LIMIT - 1);
 
 impl Intake {
     pub(crate) fn new(projection: Projection, times: TimesKept) -> Self {
         let unseen = projection.fields().map(String::from).collect();
-        Self { projection, times, unseen, ..Self::default() }
+        let filtered = (!projection.filter.keeps_all()).then(Filtered::default);
+        Self { projection, times, unseen, filtered, ..Self::default() }
     }
 
     pub(crate) fn events(&self) -> u64 {
@@ -75,6 +90,31 @@ impl Intake {
     /// The symbol of an event as the projection sees it.
     #[inline]
     pub(crate) fn intern(&mut self, event: &Event<'_>) -> Result<Symbol> {
+        if self.filtered.is_some() {
+            return self.intern_filtered(event);
+        }
+        self.intern_kept(event)
+    }
+
+    /// The same where events may be dropped: then it is [`DROPPED`].
+    fn intern_filtered(&mut self, event: &Event<'_>) -> Result<Symbol> {
+        let Some(filtered) = &mut self.filtered else { return self.intern_kept(event) };
+        let emitted = filtered.emitted.intern(event, filtered.last)?;
+        filtered.last = Some(emitted);
+        if let Some(&known) = filtered.symbols.get(emitted.index()) {
+            return Ok(known);
+        }
+        let emitted = meaning_of(event);
+        let keeps = |shown: &Event<'_>| self.projection.filter.keeps(&emitted, &meaning_of(shown));
+        let symbol = if self.projection.apply(event, keeps) { self.intern_kept(event)? } else { DROPPED };
+        if let Some(filtered) = &mut self.filtered {
+            filtered.symbols.push(symbol);
+        }
+        Ok(symbol)
+    }
+
+    #[inline]
+    fn intern_kept(&mut self, event: &Event<'_>) -> Result<Symbol> {
         let Self { alphabet, projection, unseen, last, .. } = self;
         if !unseen.is_empty() {
             unseen.retain(|wanted| event.fields.iter().all(|field| field.key != wanted));
@@ -84,24 +124,31 @@ impl Intake {
         Ok(symbol)
     }
 
-    /// Takes the times of an event that is appended to a stream. Fails for a stream or a
-    /// symbol that is of another sink.
+    /// Takes the times of an event that is appended to a stream. Returns false if the event is
+    /// dropped. Fails for a stream or a symbol that is of another sink.
     #[inline]
-    pub(crate) fn take(&mut self, stream: StreamId, symbol: Symbol, timing: Timing<'_>) -> Result<()> {
+    pub(crate) fn take(&mut self, stream: StreamId, symbol: Symbol, timing: Timing<'_>) -> Result<bool> {
         let head = self.streams.get_mut(stream.index()).ok_or_else(never_opened)?;
         if symbol.index() >= self.alphabet.len() {
+            if symbol == DROPPED && self.filtered.is_some() {
+                return Ok(false);
+            }
             return Err(Error::invalid("a symbol that was never interned"));
         }
         if self.times == TimesKept::All {
             keep_times(&mut head.times, head.events, timing);
         }
         head.events += 1;
-        Ok(())
+        Ok(true)
     }
 
     pub(crate) fn wants_times(&self) -> bool {
         self.times == TimesKept::All
     }
+}
+
+fn meaning_of<'a>(event: &Event<'a>) -> Meaning<'a> {
+    Meaning { name: event.name, role: event.role, fields: event.fields.to_vec() }
 }
 
 pub(crate) fn never_opened() -> Error {

@@ -76,6 +76,11 @@ impl EventPattern {
         !matches!(self.others, Others::None)
     }
 
+    /// True if it names fields: `recv src=4`.
+    pub fn has_fields(&self) -> bool {
+        matches!(self.others, Others::Fitting { fields: Some(_), .. })
+    }
+
     /// True if an event is called as the word is written: by its name or as it is printed, or if
     /// it is that number.
     pub fn calls(&self, meaning: &Meaning<'_>) -> bool {

@@ -4,7 +4,7 @@
 //! of an archive, as long as that still has the fields.
 
 use super::event::{Event, Field, Name, Value};
-use super::{Alphabet, Meaning};
+use super::{Alphabet, EventFilter, Meaning};
 use crate::{Error, Result, Symbol};
 use hashbrown::HashMap;
 
@@ -20,19 +20,21 @@ pub struct Projection {
     pub map: NameMap,
     /// The name and fields that stay in any case. See [`Projection::keeping`].
     pub keep: Vec<String>,
+    /// Which events are taken at all.
+    pub filter: EventFilter,
 }
 
 impl Projection {
-    /// True when every event is taken as it comes.
+    /// True when every event that is taken is taken as it comes.
     pub fn is_identity(&self) -> bool {
         self.key.is_none() && self.ignore.is_empty() && self.map.is_empty()
     }
 
     /// A projection that drops all it can except these parts, which are still needed; the
-    /// projection itself drops them later. Names are not changed.
+    /// projection itself drops them later. Names are not changed, and all events are kept.
     pub fn keeping(&self, parts: &[&str]) -> Self {
         let keep = parts.iter().map(ToString::to_string).collect();
-        Self { key: self.key.clone(), ignore: self.ignore.clone(), map: NameMap::default(), keep }
+        Self { key: self.key.clone(), ignore: self.ignore.clone(), keep, ..Self::default() }
     }
 
     /// The fields that it names.

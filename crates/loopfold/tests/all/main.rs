@@ -28,6 +28,7 @@ mod peers;
 mod process_patterns;
 mod regression;
 mod reused_communicators;
+mod selection;
 mod similar;
 mod statistics;
 mod sums;

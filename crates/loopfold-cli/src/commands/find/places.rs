@@ -125,14 +125,15 @@ impl<'s, 'a> Places<'s, 'a> {
 
     /// A place as people read it: `t.calls, events 12 to 14, at 1.20 ms, in main > f`.
     pub(super) fn text(&mut self, spot: Spot) -> Result<String> {
-        let end = spot.place.end;
+        let (stream, end) = (spot.place.stream, spot.place.end);
         let start = self.start(spot)?;
+        let position = |position| show::count(self.fold.whole_position(stream, position));
         let events = match start {
-            Some(start) if start == end => format!("event {}", show::count(end)),
-            Some(start) => format!("events {} to {}", show::count(start), show::count(end)),
-            None => format!("events up to {}", show::count(end)),
+            Some(start) if start == end => format!("event {}", position(end)),
+            Some(start) => format!("events {} to {}", position(start), position(end)),
+            None => format!("events up to {}", position(end)),
         };
-        let at = self.clock.since(spot.place.stream, start.unwrap_or(end))?;
+        let at = self.clock.since(stream, start.unwrap_or(end))?;
         let at = at.map_or(String::new(), |at| format!(", at {at}"));
         Ok(format!("{}, {events}{at}, in {}", self.title(spot), self.stack_text(spot)?))
     }
@@ -142,8 +143,9 @@ impl<'s, 'a> Places<'s, 'a> {
     pub(super) fn line(&mut self, spot: Spot, stack: bool) -> Result<String> {
         let start = self.start(spot)?;
         let at = self.clock.start(spot.place.stream, start.unwrap_or(spot.place.end))?;
-        let start = start.map_or("-".to_string(), |start| start.to_string());
-        let mut line = format!("{}\t{start}\t{}", self.title(spot), spot.place.end);
+        let position = |position| self.fold.whole_position(spot.place.stream, position);
+        let start = start.map_or("-".to_string(), |start| position(start).to_string());
+        let mut line = format!("{}\t{start}\t{}", self.title(spot), position(spot.place.end));
         if let Some(at) = at {
             line.push_str(&format!("\t{at}"));
         }

@@ -27,6 +27,8 @@ impl Stored {
         let mut stored = Self::default();
         let mut notes = Vec::new();
         let is_whole = arguments.stream.is_empty()
+            && arguments.select.is_empty()
+            && arguments.symbols.is_empty()
             && arguments.key.is_none()
             && arguments.ignore.is_empty()
             && arguments.map.is_none()

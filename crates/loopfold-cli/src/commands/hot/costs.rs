@@ -188,16 +188,18 @@ fn read_file(fold: &Fold, path: &str) -> Result<Vec<Option<f64>>> {
     assign(fold, &lines)
 }
 
-/// How closely a word names an event: as a pattern that it fits, by its bare name, or as printed.
+/// How closely a word names an event: as a pattern that it fits, by its bare name, with some of its
+/// fields, or as printed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Naming {
     Pattern,
     Name,
+    Fields,
     Label,
 }
 
 /// The cost of each symbol. The label of an event counts for more than its bare name, which may
-/// stand for several, and that for more than a pattern.
+/// stand for several, and that for more than a pattern; so does a name with fields.
 fn assign(fold: &Fold, lines: &[(usize, &str, f64)]) -> Result<Vec<Option<f64>>> {
     let alphabet = fold.alphabet();
     let words: Vec<&str> = lines.iter().map(|(_, event, _)| *event).collect();
@@ -214,6 +216,7 @@ fn assign(fold: &Fold, lines: &[(usize, &str, f64)]) -> Result<Vec<Option<f64>>>
             let naming = match alphabet.label(*symbol) {
                 label if label == *event => Naming::Label,
                 _ if pattern.calls(&alphabet.meaning(*symbol)) => Naming::Name,
+                _ if pattern.has_fields() => Naming::Fields,
                 _ => Naming::Pattern,
             };
             match costs[symbol.index()] {

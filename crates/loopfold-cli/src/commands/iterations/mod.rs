@@ -9,7 +9,7 @@ use super::loops;
 use crate::args::IterationsArgs;
 use crate::show::{self, Labels};
 use crate::{Outcome, input};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use describe::describe;
 use loopfold::questions::iterations::{Iteration, LoopPlace, WantedLoop, loop_places, visit_iterations};
 use loopfold::questions::nest::{Nest, Node};
@@ -18,6 +18,7 @@ use loopfold::trace::TimesKept;
 use loopfold::{Fold, StreamId};
 use loopfold_json::iterations as json;
 use std::io::Write;
+use std::ops::Range;
 
 /// A loop of a class whose iterations are shown.
 struct Shown<'a> {
@@ -25,17 +26,26 @@ struct Shown<'a> {
     nest: Nest,
     streams: Vec<StreamId>,
     chosen: LoopPlace,
+    /// The iterations that are shown, of each occurrence.
+    numbers: Range<u64>,
 }
 
 pub(super) fn run(arguments: &IterationsArgs) -> Result<Outcome> {
-    let (read, wanted) = arguments.split_loop()?;
+    let (mut read, wanted) = arguments.split_loop()?;
+    let numbers = read.select.wanted_iterations()?;
+    // Of the loop that is shown, unless another one is named: they keep their numbers.
+    let is_own = read.select.within.is_none() && read.select.iterations.take().is_some();
+    if is_own && arguments.slow.is_some() {
+        bail!("--slow compares all iterations; --within LOOP --iterations A..B selects some");
+    }
+    let numbers = if is_own { numbers } else { 0..u64::MAX };
     let (fold, notes) = input::load(&read, TimesKept::All)?.fold(&arguments.folder)?;
     show::notes(&notes);
     let labels = Labels::new(&fold, arguments.hex.on);
     if arguments.list {
         return list(arguments, &fold, &labels);
     }
-    let shown = shown(arguments, &fold, wanted.as_deref())?;
+    let shown = shown(arguments, &fold, wanted.as_deref(), numbers)?;
     if shown.is_empty() {
         let why = wanted.as_deref().map_or("there are no loops".to_string(), |wanted| no_loop(&fold, wanted));
         show::notes(&[format!("{why}; `loopfold iterations --list` shows all")]);
@@ -67,7 +77,12 @@ fn no_loop(fold: &Fold, wanted: &str) -> String {
 }
 
 /// The loop that is meant, in each class that has it.
-fn shown<'a>(arguments: &IterationsArgs, fold: &'a Fold, wanted: Option<&str>) -> Result<Vec<Shown<'a>>> {
+fn shown<'a>(
+    arguments: &IterationsArgs,
+    fold: &'a Fold,
+    wanted: Option<&str>,
+    numbers: Range<u64>,
+) -> Result<Vec<Shown<'a>>> {
     let wanted = wanted.map(|wanted| WantedLoop::parse(wanted, fold.alphabet())).transpose()?;
     let wanted = wanted.unwrap_or(WantedLoop::Main);
     let mut all = Vec::new();
@@ -75,7 +90,7 @@ fn shown<'a>(arguments: &IterationsArgs, fold: &'a Fold, wanted: Option<&str>) -
         let exact = arguments.exact || arguments.folder.is_chosen();
         let nest = loops::shown_nest(fold, &class, exact)?;
         if let Some(chosen) = wanted.find(&nest) {
-            all.push(Shown { fold, nest, streams: class.streams, chosen });
+            all.push(Shown { fold, nest, streams: class.streams, chosen, numbers: numbers.clone() });
         }
     }
     Ok(all)
@@ -118,7 +133,9 @@ impl Shown<'_> {
     ) -> Result<bool> {
         let (mut visited, mut stopped) = (0, None);
         let ended = visit_iterations(&self.nest, self.fold.stream(stream).times(), |iteration| {
-            if iteration.node != self.chosen.node {
+            let last = iteration.iteration + iteration.iterations.max(1) - 1;
+            let is_shown = last >= self.numbers.start && iteration.iteration < self.numbers.end;
+            if iteration.node != self.chosen.node || !is_shown {
                 return Ok(());
             }
             visited += 1;
@@ -199,7 +216,7 @@ fn table(
             time(since),
             time(iteration.time),
             time(iteration.busy),
-            show::count(iteration.events.start),
+            show::count(shown.fold.whole_position(stream, iteration.events.start)),
             note(shown, &iteration, labels)
         )?;
         Ok(())
@@ -248,7 +265,7 @@ fn print_csv(shown: &[Shown<'_>]) -> Result<()> {
                     outer.join(" "),
                     iteration.iteration.to_string(),
                     iteration.iterations.to_string(),
-                    iteration.events.start.to_string(),
+                    loop_of_class.fold.whole_position(stream, iteration.events.start).to_string(),
                     (iteration.events.end - iteration.events.start).to_string(),
                     time(iteration.start),
                     time(iteration.time),
@@ -277,7 +294,9 @@ fn print_json(arguments: &IterationsArgs, shown: &[Shown<'_>]) -> Result<()> {
                     &loop_of_class.nest,
                     loop_of_class.header(),
                 )?;
-                loop_of_class.visit(stream, most, |iteration| Ok(json::iteration(out, &iteration)?))?;
+                loop_of_class.visit(stream, most, |iteration| {
+                    Ok(json::iteration(out, loop_of_class.fold.stream(stream), &iteration)?)
+                })?;
                 json::end_loop(out)?;
             }
         }

@@ -51,6 +51,7 @@ fn one(
 ) -> Result<()> {
     let bold = anstyle::Style::new().bold();
     let name = numbered(slow.iteration, 1, &slow.outer);
+    let position = shown.fold.whole_position(stream, slow.events.start);
     let stream = if shown.streams.len() > 1 {
         format!(" of {}", show::plain(shown.title(stream)))
     } else {
@@ -64,7 +65,7 @@ fn one(
         out,
         "{bold}{name}{stream}{bold:#}  {} at event {}{}{}",
         show::duration(slow.time),
-        show::count(slow.events.start),
+        show::count(position),
         ratio.unwrap_or_default(),
         kind.unwrap_or_default()
     )?;

@@ -10,16 +10,17 @@ use crate::show::{self, ClassView, Labels, NestPrinter, NestSettings};
 use crate::{Outcome, folding};
 use anyhow::Result;
 use loopfold::questions::align::{self, Align, align};
-use loopfold::questions::classes::Class;
+use loopfold::questions::classes::{Class, by_weight};
 use loopfold::questions::iterations::{ClassTimes, loop_times, summed_times};
 use loopfold::questions::near;
 use loopfold::questions::nest::Nest;
 use loopfold::questions::query::{no_such_event, symbols_called};
 use loopfold::trace::{Times, TimesKept};
-use loopfold::{Fold, Symbol};
+use loopfold::{Fold, RuleId, Symbol};
 use loopfold_json::loops::{ClassNest, Loops};
 use loopfold_sources::Mask;
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::io::Write;
 
 /// The most nodes of a nest that are visited, whatever sizes an archive declares. A shortened
@@ -122,6 +123,7 @@ fn near_nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usiz
     };
     let config = near::Config::new(&folding::outermost).beginnings(&beginnings);
     let Some(nest) = near::near_nest(fold, class.root, largest, config)? else { return Ok(None) };
+    let nest = nest.at_position(first_position(fold, class));
     let mut shown = aligned(arguments, fold, class, nest, largest)?;
     shown.class = class.with_nest(&shown.nest);
     // Sums of times are those of the loops of the exact nest.
@@ -129,14 +131,20 @@ fn near_nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usiz
     Ok(Some(shown))
 }
 
+/// Where the first stream of a class begins, if it is a part of another.
+fn first_position(fold: &Fold, class: &Class) -> u64 {
+    class.streams.first().map_or(0, |&stream| fold.stream(stream).first_position())
+}
+
 /// The nest of a class as `loops` shows it, without alignment.
-pub(super) fn shown_nest(fold: &Fold, class: &Class, exact: bool) -> Result<Nest> {
+pub(crate) fn shown_nest(fold: &Fold, class: &Class, exact: bool) -> Result<Nest> {
     let near = if exact {
         None
     } else {
         near::near_nest(fold, class.root, LARGEST_PRINTED, near::Config::new(&folding::outermost))?
     };
-    Ok(near.unwrap_or_else(|| fold.nest(class.root, LARGEST_PRINTED)))
+    let nest = near.unwrap_or_else(|| fold.nest(class.root, LARGEST_PRINTED));
+    Ok(nest.at_position(first_position(fold, class)))
 }
 
 /// The exact nest of a class.
@@ -208,12 +216,17 @@ fn class_nests<'a>(
     fold: &'a Fold,
     any_rotated: &'a Cell<bool>,
 ) -> Result<impl Iterator<Item = Result<ClassNest>> + 'a> {
-    Ok(fold.classes()?.into_iter().map(move |class| {
+    let classes = fold.classes()?;
+    // The number of each class, by its rule.
+    let numbers: HashMap<RuleId, usize> =
+        by_weight(classes.clone()).iter().zip(1..).map(|(class, number)| (class.root, number)).collect();
+    Ok(classes.into_iter().map(move |class| {
+        let number = numbers.get(&class.root).copied().unwrap_or(0);
         let shown = nest_of(arguments, fold, &class, LARGEST_PRINTED)?;
         any_rotated.set(any_rotated.get() | shown.is_rotated);
         let times = times_of(fold, &shown)?;
         let near = near_class(arguments, fold, &class)?;
-        Ok(ClassNest { class: shown.class, nest: shown.nest, times, near })
+        Ok(ClassNest { number, class: shown.class, nest: shown.nest, times, near })
     }))
 }
 
@@ -230,9 +243,7 @@ fn near_class(
 }
 
 fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()> {
-    let mut classes = fold.classes()?;
-    let weight = |class: &Class| u128::from(class.events) * class.streams.len() as u128;
-    classes.sort_by_key(|class| std::cmp::Reverse(weight(class)));
+    let classes = by_weight(fold.classes()?);
     let shown = arguments.top.most().min(classes.len());
     let labels = Labels::new(fold, arguments.hex.on);
     let width = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).clamp(40, 200);

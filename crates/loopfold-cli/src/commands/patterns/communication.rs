@@ -322,11 +322,12 @@ impl Communication<'_> {
         }
         for found in disagreements.iter().take(most) {
             let [first, second] = found.seen.map(|(stream, at)| {
+                let begin = self.fold.streams()[stream].first_position();
                 let stream = show::plain(self.fold.streams()[stream].title());
                 match at {
                     Some((position, symbol)) => {
                         let label = show::shorten(&self.fold.alphabet().label(symbol), 60);
-                        format!("{stream} has {label} (event {position})")
+                        format!("{stream} has {label} (event {})", begin.saturating_add(position))
                     }
                     None => format!("{stream} has none"),
                 }
@@ -358,6 +359,7 @@ impl Communication<'_> {
         let from = found.from.map_or("anyone".to_string(), |from| format!("process {from}"));
         let tag = found.tag.map_or(String::new(), |tag| format!(", tag {tag}"));
         let first = found.first.map_or(String::new(), |(stream, position)| {
+            let position = self.fold.streams()[stream].first_position().saturating_add(position);
             let stream = show::plain(self.fold.streams()[stream].title());
             format!("; the first is event {position} of {stream}")
         });

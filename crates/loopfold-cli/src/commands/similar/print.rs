@@ -89,7 +89,8 @@ fn print_text(
 
 fn line(fold: &Fold, stream: StreamId, place: SimilarPlace) -> String {
     let title = show::plain(fold.stream(stream).title());
-    let (start, end) = (show::count(place.start), show::count(place.end));
+    let position = |position| show::count(fold.whole_position(stream, position));
+    let (start, end) = (position(place.start), position(place.end));
     format!("  {title}, events {start} to {end}: {}", edits(place.distance as u64))
 }
 
@@ -114,7 +115,7 @@ fn print_joined(out: &mut impl Write, fold: &Fold, joined: &JoinedOccurrences, t
             out,
             "  {}, {stream} at {}: {}{share}",
             show::plural(windows.len() as u64, "process"),
-            show::count(first.start),
+            show::count(fold.whole_position(joined.streams[&process], first.start)),
             edits(*distance)
         )?;
     }
