@@ -16,7 +16,7 @@ use loopfold::questions::hot::{self, EventCosts};
 use loopfold::questions::query::Query;
 use loopfold::trace::{Event, Sink as _};
 use loopfold::{Fold, Symbol, Trace};
-use loopfold_testing::streams;
+use loopfold_testing::{Rng, streams};
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
@@ -142,7 +142,83 @@ pub(crate) fn run(settings: &Settings) -> Result<()> {
         }
     }
     println!("{table}");
+    names(settings)
+}
+
+/// Names that a pattern stands for.
+const NAMES: usize = 10_000;
+
+/// A pattern that stands for many names, beside a single name: both are resolved, found and
+/// counted.
+fn names(settings: &Settings) -> Result<()> {
+    let columns = [
+        Column::Text("folder"),
+        Column::Number("events"),
+        Column::Number("items"),
+        Column::Text("query"),
+        Column::Number("names"),
+        Column::Number("answer"),
+        Column::Number("ms"),
+        Column::Number("times one name"),
+        Column::Text(""),
+    ];
+    let title = "Names in a query, in CPU time; wanted: 10,000 names that one pattern stands for cost at most\n\
+                 twice one name";
+    let mut table = Table::new(title, &columns);
+    let trace = trace_of_names(if settings.quick { 500_000 } else { 5_000_000 })?;
+    for folder in folders() {
+        let fold = fold_trace(trace.clone(), &*folder, 1)?;
+        let mut of_one = None;
+        for query in ["f17", "f*", "/^f[0-9]+$/", "f1* f2*"] {
+            let (answer, time) = best(|| count_named(&fold, query));
+            let (answer, names) = answer?;
+            let ratio = time.as_secs_f64() / of_one.get_or_insert(time).as_secs_f64();
+            let verdict = match names {
+                NAMES if ratio <= 2.0 => "met",
+                NAMES => "MISSED",
+                _ => "",
+            };
+            table.row([
+                folder.name().to_string(),
+                grouped(fold.events().unwrap_or(u64::MAX)),
+                grouped(fold.items() as u128),
+                query.to_string(),
+                grouped(names as u128),
+                grouped(answer),
+                short(1e3 * time.as_secs_f64()),
+                short(ratio),
+                verdict.to_string(),
+            ]);
+        }
+    }
+    println!("{table}");
     Ok(())
+}
+
+/// How often a query occurs, and how many names its first event may have.
+fn count_named(fold: &Fold, text: &str) -> Result<(u64, usize)> {
+    let query = Query::parse(text, fold.alphabet())?;
+    Ok((fold.find(&query)?.count()?, query.events().first().map_or(0, Vec::len)))
+}
+
+/// Loops over few of many names.
+fn trace_of_names(events: u64) -> Result<Trace> {
+    let mut rng = Rng::new(11);
+    let mut collector = collector();
+    let only = collector.stream("generated")?;
+    for name in 0..NAMES {
+        collector.push_event(only, &Event::named(&format!("f{name}")))?;
+    }
+    while collector.events() < events {
+        let body: Vec<String> = (0..rng.between(1, 12)).map(|_| format!("f{}", rng.below(NAMES))).collect();
+        for _ in 0..rng.between(1, 200) {
+            for name in &body {
+                collector.push_event(only, &Event::named(name))?;
+            }
+            collector.push_event(only, &Event::named("step"))?;
+        }
+    }
+    Ok(collector.finish()?)
 }
 
 fn trace_of(stream: &[u32]) -> Result<Trace> {
