@@ -222,7 +222,7 @@ fn functions_of(file: &object::File<'_>) -> Vec<Function> {
             found.push((symbol.address(), !symbol.is_global(), symbol.size(), name.to_string()));
         }
     }
-    found.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+    found.sort_by_key(|&(start, is_local, ..)| (start, is_local));
     found.dedup_by_key(|function| function.0);
     let function =
         |(start, _, size, name): (u64, bool, u64, String)| Function { start, size, name: demangled(&name) };

@@ -52,7 +52,7 @@ macro_rules! checks {
 checks! {
     every_folder:
         sequences::unfolding, sequences::threads, sequences::online, sequences::refolding, sequences::joining, sequences::windows, sequences::find, sequences::order, sequences::context,
-        sequences::hot_subpaths, sequences::figure_seven,
+        sequences::hot_subpaths, sequences::figure_seven, sequences::parts, sequences::dropping,
         stored::archives, stored::sections, stored::summaries, stored::grammars, stored::graphs,
         loops::nests, loops::aligned_nests, loops::near_nests, loops::classes, loops::statistics, loops::loop_collapsed,
         times::event_sums, times::rule_sums, times::loop_times, times::self_times, times::summed_times, times::clocks,

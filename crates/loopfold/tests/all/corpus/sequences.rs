@@ -5,10 +5,10 @@ use crate::support::corpus::push;
 use crate::support::find::{check_context, check_find, check_order};
 use crate::support::hot::{Question, check_figure_seven};
 use crate::support::{folders, unfolded};
-use loopfold::fold::FoldBuilder;
+use loopfold::fold::{FoldBuilder, StreamPart};
 use loopfold::folders::{Folding, Guarded, fold_trace, refold};
 use loopfold::questions::hot::{self, Limit};
-use loopfold::trace::{Projection, TimesKept};
+use loopfold::trace::{Column, Projection, TimesKept};
 use loopfold_testing::Rng;
 use loopfold_testing::subpaths::Hot;
 use std::collections::BTreeSet;
@@ -151,4 +151,38 @@ pub(super) fn hot_subpaths(Folded { streams, fold, .. }: &Folded<'_>) {
 
 pub(super) fn figure_seven(Folded { streams, fold, .. }: &Folded<'_>) {
     questions(streams).iter().for_each(|question| check_figure_seven(question, fold));
+}
+
+/// Parts of streams are those events, with their times and positions.
+pub(super) fn parts(Folded { trace, fold, .. }: &Folded<'_>) {
+    for (id, stream) in fold.stream_ids().zip(&trace.streams) {
+        let length = stream.symbols.len() as u64;
+        for range in [0..length, 0..length / 2, length / 3..length, length / 3..length / 2 + 1] {
+            let part = StreamPart { stream: id, range: range.clone(), number: None };
+            let part = fold.parts(&[part], None).unwrap();
+            let only = &part.streams()[0];
+            let events = part.unfold(only.root()).map(|symbol| part.alphabet().label(symbol));
+            let end = range.end.min(length) as usize;
+            let expected = stream.symbols[range.start as usize..end].iter();
+            assert!(events.eq(expected.map(|&symbol| trace.alphabet.label(symbol))), "{range:?}");
+            assert_eq!(only.first_position(), range.start);
+            let starts =
+                |column: &Option<Column<i64>>| column.as_ref().map(|column| column.values().unwrap());
+            let expected = starts(&stream.times.starts).map(|all| all[range.start as usize..end].to_vec());
+            assert_eq!(starts(&only.times().starts), expected);
+        }
+    }
+}
+
+/// Without an event the others are the same.
+pub(super) fn dropping(Folded { trace, fold, .. }: &Folded<'_>) {
+    for dropped in trace.alphabet.symbols().take(4) {
+        let kept: Vec<bool> = trace.alphabet.symbols().map(|symbol| symbol != dropped).collect();
+        let left = fold.without(&kept).unwrap();
+        for (folded, stream) in left.streams().iter().zip(&trace.streams) {
+            let events = left.unfold(folded.root()).map(|symbol| left.alphabet().label(symbol));
+            let expected = stream.symbols.iter().filter(|&&symbol| symbol != dropped);
+            assert!(events.eq(expected.map(|&symbol| trace.alphabet.label(symbol))));
+        }
+    }
 }
