@@ -20,6 +20,9 @@ with the outermost first, all counted from 0. Loops with exceptions are as in `l
 of the exception, that an iteration is or that follows it, among the kinds that `loops --json` has. --exact takes the \
 loops of the exact nest.
 
+--iterations shows some of the iterations, by their numbers; with --within, it selects those of that loop instead, \
+and iterations are counted from 0 again.
+
 --slow compares the parts of a slow iteration, its events and inner loops, with their medians: a part lasts until the \
 next one begins, so that all parts add up to the iteration.";
 

@@ -96,7 +96,7 @@ mod tests {
             ("void cudnn::detail::nchwToNhwc<float, int>(float*, int)", 30, "…nchwToNhwc<float, i…at*, int)"),
             ("void cudnn::detail::nhwcToNchw<float, int>(float*, int)", 30, "…nhwcToNchw<float, i…at*, int)"),
             ("std::fill<double>(double*, double)", 30, "std::fill<double>(d…*, double)"),
-            ("a::very_long_name_of_a_function<int>(int)", 20, "…very_long…int>(int)"),
+            ("a::very_long_name_of_a_function<int, int>(int)", 20, "…very_long…int>(int)"),
             ("(anonymous namespace)::f(int, int, int)", 20, "(anonymous namespac…"),
         ] {
             let short = shorten(text, width);
