@@ -36,7 +36,9 @@ fn print(fold: &Fold, listed: &[StreamId]) -> Result<()> {
         let title = if title == name { String::new() } else { format!(" ({title})") };
         let format = show::plain(stream.note("format").unwrap_or("-"));
         let number = number.index();
-        writeln!(out, "{number:>6}  {events:>wide$}  {format:<12}  {name}{title}")?;
+        let room = show::line_width().saturating_sub(24 + wide).max(20);
+        let name = show::shorten(&(name + &title), room);
+        writeln!(out, "{number:>6}  {events:>wide$}  {format:<12}  {name}")?;
     }
     Ok(out.flush()?)
 }

@@ -9,6 +9,7 @@ use crate::args::{FolderArgs, FolderName, PeersName, ReadArgs, UselessOption};
 use crate::folding::{folder, refold, threads};
 use crate::formats;
 use crate::interrupt;
+use crate::progress::Phase;
 use crate::streams;
 use anyhow::{Context as _, Result, anyhow, bail};
 use follow::SharedFolding;
@@ -327,6 +328,7 @@ impl Loaded {
     /// Joins all inputs into one fold made by this folder. Archives made by another folder are
     /// unfolded and folded again, unless they are too long for memory.
     pub(crate) fn fold(mut self, chosen: &FolderArgs) -> Result<(Fold, Vec<String>)> {
+        let _shown = Phase::new("folding");
         let folder = folder(chosen)?;
         let wanted = folder.describe();
         let changed = !self.projection.is_identity() || self.peers != Peers::Absolute;
@@ -358,6 +360,7 @@ impl Loaded {
         let Self { trace, folded, mut folds, mut notes, selectors, has_rule_sums, .. } = self;
         let folded = folded.filter(|fold| !fold.streams().is_empty());
         if !trace.streams.is_empty() || (folds.is_empty() && folded.is_none()) {
+            let _shown = Phase::new("folding");
             folds.insert(0, folders::fold_trace(trace, &*folder(chosen)?, threads(chosen))?);
         }
         folds.splice(..0, folded);

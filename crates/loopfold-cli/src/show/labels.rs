@@ -43,13 +43,49 @@ pub(crate) fn plain(text: &str) -> String {
     plain
 }
 
-/// At most `width` characters, the rest replaced by `…`.
+/// At most `width` characters, what is in the middle replaced by `…`: long names often have the same beginning,
+/// and differ at the end.
 pub(crate) fn shorten(text: &str, width: usize) -> String {
     let width = width.max(8);
-    if text.chars().count() <= width {
+    let length = text.chars().count();
+    if length <= width {
         return text.to_string();
     }
-    let mut short: String = text.chars().take(width - 1).collect();
-    short.push('…');
-    short
+    let last = (width - 1) * 2 / 5;
+    let first = text.chars().take(width - 1 - last);
+    first.chain(std::iter::once('…')).chain(text.chars().skip(length - last)).collect()
+}
+
+/// Parts of a remark, as many on a line of `room` characters as fit.
+pub(crate) fn wrapped(parts: &[String], room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 3 + part.chars().count() <= room => {
+                line.push_str(" · ");
+                line.push_str(part);
+            }
+            _ => lines.push(shorten(part, room)),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn different_names_look_different() {
+        assert_eq!(shorten("short", 8), "short");
+        assert_eq!(shorten("kernel<float, 128, 64>", 12), "kernel<… 64>");
+        assert_eq!(shorten("kernel<float, 128, 32>", 12), "kernel<… 32>");
+        assert_eq!(shorten("ééééééééééééééé", 8).chars().count(), 8);
+    }
+
+    #[test]
+    fn remarks_are_wrapped() {
+        let parts = ["median 1 ms", "0.5 to 2", "slowest #3"].map(str::to_string);
+        assert_eq!(wrapped(&parts, 25), ["median 1 ms · 0.5 to 2", "slowest #3"]);
+    }
 }

@@ -25,4 +25,5 @@ mod regression;
 mod similar;
 mod sums;
 mod support;
+mod texts;
 mod waits;
