@@ -20,6 +20,7 @@ mod search;
 mod streams;
 mod successors;
 mod upper_bound;
+mod windows;
 
 pub use costs::{EventCosts, Limit};
 
