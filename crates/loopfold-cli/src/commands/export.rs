@@ -1,7 +1,7 @@
 //! `loopfold export`: the rules in another form. A form is a file in the library's
 //! `export`, a name in the arguments, and a line here.
 
-use crate::args::{ExportArgs, ExportName};
+use crate::args::{ExportArgs, ExportName, FolderName};
 use crate::{Outcome, input, save, show};
 use anyhow::{Result, anyhow};
 use loopfold::Fold;
@@ -12,7 +12,9 @@ use std::path::Path;
 pub(super) fn run(arguments: &ExportArgs) -> Result<Outcome> {
     let output = arguments.output.as_deref().unwrap_or(Path::new("-"));
     save::check_export(output, &arguments.read)?;
-    let (fold, notes) = input::fold(&arguments.read, TimesKept::None, &arguments.folder)?;
+    // The rules that `fold` would store.
+    let folder = arguments.folder.or(FolderName::Auto);
+    let (fold, notes) = input::fold(&arguments.read, TimesKept::None, &folder)?;
     show::notes(&notes);
     match arguments.to {
         ExportName::Dot => {

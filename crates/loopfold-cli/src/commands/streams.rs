@@ -8,7 +8,7 @@ use loopfold::{Fold, StreamId};
 use std::io::Write as _;
 
 pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
-    let folder = arguments.folder.or(FolderName::Auto);
+    let folder = arguments.folder.or(FolderName::AutoOnline);
     let mut loaded = input::load_for(&arguments.read, TimesKept::None, &folder)?;
     // Numbers are those among all streams, also where only some are listed.
     let selectors = std::mem::take(&mut loaded.selectors);

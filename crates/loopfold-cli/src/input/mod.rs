@@ -77,13 +77,14 @@ pub(crate) fn load(arguments: &ReadArgs, times: TimesKept) -> Result<Loaded> {
     read_all(arguments, times, Intake::Trace(collector), false)
 }
 
-/// Reads all inputs into one fold, archives as they are. The default folder is `auto`.
+/// Reads all inputs into one fold to ask questions of, archives as they are. The default folder is
+/// `auto` without `repair`.
 pub(crate) fn fold(
     arguments: &ReadArgs,
     times: TimesKept,
     chosen: &FolderArgs,
 ) -> Result<(Fold, Vec<String>)> {
-    let chosen = chosen.or(FolderName::Auto);
+    let chosen = chosen.or(FolderName::AutoOnline);
     load_for(arguments, times, &chosen)?.fold_as_stored(&chosen)
 }
 
@@ -96,7 +97,7 @@ pub(crate) fn with_unique_communicators(
     let (mut fold, reused) = loopfold::mpi::with_unique_communicators(fold)?;
     if !reused.is_empty() {
         notes.push(peer_notes::note_on_reused(&reused));
-        if let Some(folded) = refold(&fold, &*folder(&chosen.or(FolderName::Auto))?, threads(chosen))? {
+        if let Some(folded) = refold(&fold, &*folder(&chosen.or(FolderName::AutoOnline))?, threads(chosen))? {
             fold = folded;
         }
     }

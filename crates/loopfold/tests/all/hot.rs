@@ -142,6 +142,39 @@ fn hot_subpaths_of_rules_made_at_random() {
     }
 }
 
+/// Least lengths at which the search begins with windows, shorter, as long and longer than those.
+#[test]
+fn hot_subpaths_of_many_events_at_least() {
+    let mut rng = Rng::new(76);
+    let folders: [&dyn Folder; 3] = [&SequiturRuns, &Repair, &Outermost::default()];
+    for case in 0..CASES / 2 {
+        let (folds, streams, size) = if case % 4 == 0 {
+            let streams: Vec<Vec<u32>> = (0..rng.between(1, 3))
+                .map(|_| match rng.below(3) {
+                    0 => streams::nests(rng.between(1, 300), rng.next_u64()),
+                    1 => streams::control_flow(rng.between(1, 300), rng.next_u64()),
+                    _ => streams::small(&mut rng, 100).iter().map(|&raw| raw % 100).collect(),
+                })
+                .collect();
+            let size = streams.iter().flatten().max().map_or(1, |&most| most + 1);
+            (folders.map(|folder| fold(&streams, size, folder)).to_vec(), streams, size)
+        } else {
+            let size = rng.between(1, 4) as u32;
+            let fold = random_fold(&mut rng, 300, size);
+            let streams = unfolded(&fold);
+            (vec![fold], streams, size)
+        };
+        let mut question = Question::random(&mut rng, &streams, size);
+        let min = rng.between(4, 20);
+        let max = min + rng.below(25);
+        question.settings = question.settings.min_length(min).max_length(max);
+        (question.hot.min, question.hot.max) = (min, max);
+        for fold in &folds {
+            question.check(fold, &streams);
+        }
+    }
+}
+
 #[test]
 fn only_the_costliest_are_kept() {
     let mut rng = Rng::new(73);

@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &HotArgs) -> Result<Outcome> {
     if arguments.all && arguments.method == HotMethod::Paper {
         bail!("--method paper selects by itself; leave out --all");
     }
-    let folder = arguments.folder.or(FolderName::Auto);
+    let folder = arguments.folder.or(FolderName::AutoOnline);
     let times = if costs::needs_times(arguments.cost.as_deref()) { TimesKept::All } else { TimesKept::None };
     let loaded = input::load_for(&arguments.read, times, &folder)?;
     // Only the paper's selection depends on the folder.

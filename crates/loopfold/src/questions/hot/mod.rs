@@ -22,6 +22,7 @@ mod search;
 mod streams;
 mod successors;
 mod upper_bound;
+mod windows;
 
 pub use costs::{EventCosts, Limit};
 pub use related::related;
