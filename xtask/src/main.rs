@@ -30,6 +30,8 @@ usage: cargo xtask CHORE
   bench reading [--quick]   only the speed of reading
   bench sizes [--quick] [--traces DIR]
                             only the sizes of archives, also of the traces under DIR
+  bench defaults [--quick] [--traces DIR]
+                            auto beside --smallest: bytes, time and memory, also of the traces under DIR
   bench online [--quick]    memory while 10^9 events are folded as they arrive; --quick takes 10^8
   bench questions [--quick] [--traces DIR]
                             questions on a fold, beside unfolding it and searching the events, also
@@ -58,6 +60,7 @@ fn run(mut arguments: Arguments) -> Result<()> {
         Some("test") => test::run(arguments),
         Some("bench") => bench::run(arguments),
         Some(bench::CHILD) => bench::child(arguments),
+        Some(bench::defaults::CHILD) => bench::defaults::child(arguments),
         Some(bench::mpi::CHILD) => bench::mpi::child(arguments),
         Some(bench::waits::CHILD) => bench::waits::child(arguments),
         Some(bench::near::CHILD) => bench::near::child(arguments),

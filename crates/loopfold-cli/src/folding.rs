@@ -5,8 +5,8 @@ use anyhow::{Result, bail};
 use loopfold::archive;
 use loopfold::fold::FoldBuilder;
 use loopfold::folders::{
-    self, Auto, Folder, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Repair, Sequitur,
-    Sequitur1, SequiturRuns, Smallest, Ties,
+    self, Auto, AutoOnline, Folder, Guarded, Halving, Innermost, MinTimes, Minimum, Outermost, Repair,
+    Sequitur, Sequitur1, SequiturRuns, Smallest, Ties,
 };
 use loopfold::questions::patterns::MemoryBudget;
 use loopfold::trace::STREAM_LIMIT;
@@ -74,6 +74,7 @@ pub(crate) fn folder(arguments: &FolderArgs) -> Result<Box<dyn Folder>> {
             | FolderName::Sequitur1
             | FolderName::SequiturRuns
             | FolderName::Auto
+            | FolderName::AutoOnline
             | FolderName::Smallest
     );
     if has_no_settings && (arguments.ties.is_some() || arguments.min_times.is_some()) {
@@ -92,6 +93,7 @@ pub(crate) fn folder(arguments: &FolderArgs) -> Result<Box<dyn Folder>> {
         FolderName::Sequitur1 => Box::new(Sequitur1),
         FolderName::SequiturRuns => Box::new(SequiturRuns),
         FolderName::Auto => Box::new(Auto),
+        FolderName::AutoOnline => Box::new(AutoOnline),
         FolderName::Smallest => Box::new(Smallest::new(archive::coded_size)),
     })
 }

@@ -1,7 +1,10 @@
-//! A progress bar on a terminal, once half a second has passed.
+//! Progress on a terminal, once half a second has passed: a bar while inputs are read, and the time
+//! that has passed while they are folded, which does not say how far it is.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Read};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Short inputs need no bar.
@@ -28,8 +31,8 @@ impl<R> Watched<R> {
         let bar = self.bar.get_or_insert_with(|| {
             let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
             let template = match length {
-                Some(_) => "{bar:30} {bytes}/{total_bytes} {eta}",
-                None => "{spinner} {bytes} {bytes_per_sec}",
+                Some(_) => "reading {bar:30} {bytes}/{total_bytes} {eta}",
+                None => "{spinner} reading {bytes} {bytes_per_sec}",
             };
             if let Ok(style) = ProgressStyle::with_template(template) {
                 bar.set_style(style);
@@ -55,6 +58,45 @@ impl<R> Drop for Watched<R> {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
+        }
+    }
+}
+
+/// Shows what is being done until it is dropped.
+pub(crate) struct Phase {
+    ends: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Phase {
+    pub(crate) fn new(name: &'static str) -> Self {
+        if !std::io::stderr().is_terminal() {
+            return Self { ends: None };
+        }
+        let (sender, receiver) = channel::<()>();
+        let shown = std::thread::spawn(move || {
+            let is_over = |wait| receiver.recv_timeout(wait) != Err(RecvTimeoutError::Timeout);
+            if is_over(PATIENCE) {
+                return;
+            }
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
+                bar.set_style(style);
+            }
+            bar.set_message(name);
+            while !is_over(Duration::from_millis(100)) {
+                bar.tick();
+            }
+            bar.finish_and_clear();
+        });
+        Self { ends: Some((sender, shown)) }
+    }
+}
+
+impl Drop for Phase {
+    fn drop(&mut self) {
+        if let Some((sender, shown)) = self.ends.take() {
+            drop(sender);
+            let _ = shown.join();
         }
     }
 }

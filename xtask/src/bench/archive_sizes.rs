@@ -21,7 +21,7 @@ use std::time::Duration;
 /// that of `fold --smallest`; those between are what they choose from.
 const FOLDERS: [&str; 5] = ["auto", "outermost", "sequitur-runs", "repair", "smallest"];
 
-fn folder(name: &str) -> Result<Box<dyn Folder>> {
+pub(super) fn folder(name: &str) -> Result<Box<dyn Folder>> {
     let known = folders::all(loopfold::archive::coded_size).into_iter().find(|folder| folder.name() == name);
     known.with_context(|| format!("there is no folder {name}"))
 }
@@ -199,16 +199,22 @@ fn generated(stream: Vec<u32>) -> Result<Trace> {
     Ok(collector.finish()?)
 }
 
-/// Reads a file with the source that its content fits best.
+/// Reads a file with the source that its content fits best. Returns `None` if there is none.
 pub(crate) fn recorded(path: &Path) -> Result<Option<Trace>> {
+    let mut collector = collector();
+    let read = guessed(path, &mut collector)?;
+    read.then(|| Ok(collector.finish()?)).transpose()
+}
+
+/// The same into any sink. Returns whether there is such a source.
+pub(super) fn guessed(path: &Path, sink: &mut dyn Sink) -> Result<bool> {
     let file = File::open(path).with_context(|| format!("{}", path.display()))?;
     let mut input = Input::open(file, true)?;
     let name = path.file_name().and_then(|name| name.to_str());
-    let Some(source) = guess(input.head()?, name) else { return Ok(None) };
+    let Some(source) = guess(input.head()?, name) else { return Ok(false) };
     let options = Options { lenient: true, ..Options::default() };
-    let mut collector = collector();
-    source.read(&mut input, &mut Context::new(&options, &mut collector, "recorded", false))?;
-    Ok(Some(collector.finish()?))
+    source.read(&mut input, &mut Context::new(&options, sink, "recorded", false))?;
+    Ok(true)
 }
 
 /// All files under a directory, in order of their names.

@@ -4,6 +4,7 @@
 //! Times are CPU times of one core.
 
 mod archive_sizes;
+pub(crate) mod defaults;
 mod grammars;
 mod literal;
 mod loops;
@@ -81,6 +82,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
             otf2::run(&settings)
         }
         Some("sizes") => archive_sizes::run(&settings),
+        Some("defaults") => defaults::run(&settings),
         Some("online") => online::run(&settings),
         Some("grammars") => grammars::run(&settings),
         Some("questions") => questions::run(&settings),
@@ -93,7 +95,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
         Some("near") => near::run(&settings),
         Some(other) => {
             bail!(
-                "there is no benchmark `{other}`, only: loops, reading, sizes, online, grammars, questions, paths, mpi, waits, near"
+                "there is no benchmark `{other}`, only: loops, reading, sizes, defaults, online, grammars, questions, paths, mpi, waits, near"
             )
         }
     }

@@ -10,7 +10,7 @@ use crate::clock::best;
 use crate::table::{Column, Table, grouped, short};
 use anyhow::{Context as _, Result, ensure};
 use loopfold::archive::{self, ReadConfig};
-use loopfold::folders::{Folder, Outermost, SequiturRuns, fold_trace};
+use loopfold::folders::{Auto, Folder, Outermost, SequiturRuns, fold_trace};
 use loopfold::questions::context::{ContextNode, Neighbour};
 use loopfold::questions::hot::{self, EventCosts};
 use loopfold::questions::query::Query;
@@ -77,9 +77,9 @@ const QUESTIONS: &[Question] = &[
     },
 ];
 
-/// The folders whose folds are asked.
+/// The folders whose folds are asked; the second is the default of `fold`.
 fn folders() -> Vec<Box<dyn Folder>> {
-    vec![Box::new(SequiturRuns), Box::new(Outermost::default())]
+    vec![Box::new(SequiturRuns), Box::new(Auto), Box::new(Outermost::default())]
 }
 
 /// A fold to ask.

@@ -7,7 +7,7 @@ const FOLDING: &str = "Folding";
 /// How to fold.
 #[derive(Args, Debug, Clone, Copy, Default)]
 pub(crate) struct FolderArgs {
-    /// Fold with this algorithm [default: outermost for `loops` and `waits`, auto for other commands]
+    /// Fold with this algorithm [default: outermost for `loops` and `waits`, auto for other commands; without repair where no archive is written]
     #[arg(long, value_enum, value_name = "NAME", help_heading = FOLDING)]
     pub(crate) folder: Option<FolderName>,
     /// Choose between equally long loop bodies
@@ -54,8 +54,12 @@ pub(crate) enum FolderName {
     Sequitur1,
     /// SEQUITUR with counted loops: online, so for traces of any length
     SequiturRuns,
-    /// For each stream sequitur-runs, or outermost if rules would not make it smaller
+    /// Repair, or outermost if rules would not make a stream smaller; sequitur-runs if there are
+    /// more than 2^26 events
     Auto,
+    /// The same without repair, for commands that only read: not for users to name
+    #[value(skip)]
+    AutoOnline,
     /// The smallest result of repair, sequitur-runs and outermost
     Smallest,
 }

@@ -20,8 +20,9 @@ pub(crate) struct LoopsArgs {
     /// Show loops down to this depth
     #[arg(long, value_name = "N", help_heading = SHOWING)]
     pub(crate) depth: Option<usize>,
-    /// Rotate loops so that an iteration begins at this event (a name or pattern as for `find`), at balanced `calls`, or after the longest `gap`
-    #[arg(long, value_name = "EVENT|calls|gap", help_heading = SHOWING)]
+    /// Rotate loops so that an iteration begins at this event (a name or pattern as for `find`), at balanced
+    /// `calls` (the default for control flow), after the longest `gap`, or `none`
+    #[arg(long, value_name = "EVENT|calls|gap|none", help_heading = SHOWING)]
     pub(crate) align: Option<String>,
     /// Show the exact nest, without loops with exceptions
     #[arg(long, help_heading = SHOWING)]

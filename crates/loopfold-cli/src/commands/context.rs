@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &ContextArgs) -> Result<Outcome> {
         let mut out = BufWriter::new(anstream::stdout().lock());
         let labels = Labels::new(&fold, arguments.hex.on);
         let top = arguments.top.most();
-        let width = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).max(60);
+        let width = show::line_width();
         let mut printer = Printer { out: &mut out, labels, top, width, whole: context.count };
         printer.print(arguments, &context)?;
         out.flush()?;
@@ -57,6 +57,9 @@ struct Side {
 
 const AFTER: Side = Side { arrow: " → ", edge: "end of stream" };
 const BEFORE: Side = Side { arrow: " ← ", edge: "start of stream" };
+
+/// The characters of the numbers of a line.
+const BESIDE: usize = 28;
 
 /// Prints trees with a line for each node; a node with a single child continues on
 /// its line.
@@ -91,13 +94,12 @@ impl<W: Write> Printer<'_, W> {
         let Shown { nodes, others, others_count } = chosen(children, self.top);
         for child in nodes {
             let mut last = child;
-            let mut text = self.label(child, side);
+            let mut labels = vec![self.label(child, side, indent)];
             while let [only] = tree.beyond(last) {
-                text.push_str(side.arrow);
-                text.push_str(&self.label(only, side));
+                labels.push(self.label(only, side, indent));
                 last = only;
             }
-            self.line(child.count, &text, indent)?;
+            self.line(child.count, &self.chain(&labels, side, indent), indent)?;
             self.children(tree, tree.beyond(last), side, indent + 1)?;
         }
         if others > 0 {
@@ -113,9 +115,29 @@ impl<W: Write> Printer<'_, W> {
         Ok(writeln!(self.out, "{:>15}  {share:>9}  {pad}{text}", show::count(count))?)
     }
 
-    fn label(&self, node: &ContextNode, side: Side) -> String {
+    /// Labels one after the other, on as many lines as they need.
+    fn chain(&self, labels: &[String], side: Side, indent: usize) -> String {
+        let (room, mut used, mut text) = (self.room(indent), 0, String::new());
+        for label in labels {
+            let length = label.chars().count() + side.arrow.len();
+            if used > 0 && used + length > room {
+                text.push_str(&format!("\n{}", " ".repeat(BESIDE + 2 * indent)));
+                used = 0;
+            }
+            text.push_str(if text.is_empty() { "" } else { side.arrow });
+            text.push_str(label);
+            used += length;
+        }
+        text
+    }
+
+    fn room(&self, indent: usize) -> usize {
+        self.width.saturating_sub(BESIDE + 2 * indent + 4).max(16)
+    }
+
+    fn label(&self, node: &ContextNode, side: Side, indent: usize) -> String {
         match node.neighbour {
-            Neighbour::Event(symbol) => show::shorten(&self.labels.of(symbol), self.width.saturating_sub(30)),
+            Neighbour::Event(symbol) => show::shorten(&self.labels.of(symbol), self.room(indent)),
             Neighbour::Edge => format!("{LESS}{}{LESS:#}", side.edge),
         }
     }

@@ -1,7 +1,7 @@
 //! `loopfold export`: the rules in another form. A form is a file in the library's
 //! `export`, a name in the arguments, and a line here.
 
-use crate::args::{ExportArgs, ExportName};
+use crate::args::{ExportArgs, ExportName, FolderName};
 use crate::{Outcome, input, save, show};
 use anyhow::{Result, anyhow};
 use loopfold::Fold;
@@ -13,7 +13,9 @@ pub(super) fn run(arguments: &ExportArgs) -> Result<Outcome> {
     let output = arguments.output.as_deref().unwrap_or(Path::new("-"));
     save::check_export(output, &arguments.read)?;
     let (form, read) = arguments.split_form()?;
-    let (fold, notes) = input::fold(&read, TimesKept::None, &arguments.folder)?;
+    // The rules that `fold` would store.
+    let folder = arguments.folder.or(FolderName::Auto);
+    let (fold, notes) = input::fold(&read, TimesKept::None, &folder)?;
     show::notes(&notes);
     match form {
         ExportName::Dot => {

@@ -40,8 +40,8 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
         print_json(&statistics, &sizes, &costs)?;
     } else {
         let mut out = anstream::stdout().lock();
-        print(&mut out, arguments, &fold, &statistics, &sizes)?;
-        costs.print(&mut out, &Labels::new(&fold, arguments.hex.on), arguments.top.most())?;
+        Printer { arguments, fold: &fold, statistics: &statistics, sizes: &sizes }.print(&mut out, &costs)?;
+        out.flush()?;
     }
     Ok(Outcome::Done)
 }
@@ -128,78 +128,123 @@ fn print_json(statistics: &Statistics, sizes: &Sizes, costs: &Costs<'_>) -> Resu
     show::print_json_line(|out| Ok(loopfold_json::stats::stats(out, &stats, durations, metrics)?))
 }
 
-fn print(
-    out: &mut impl Write,
-    arguments: &StatsArgs,
-    fold: &Fold,
-    statistics: &Statistics,
-    sizes: &Sizes,
-) -> Result<()> {
-    let unknown = || "-".to_string();
-    let ratio = |ratio: Option<f64>| match ratio {
-        None => unknown(),
-        Some(small) if small < 10.0 => format!("{small:.2}"),
-        Some(ratio) => show::ratio(ratio),
-    };
-    let rate = |bytes: Option<u64>| {
-        sizes.per_second(bytes).map_or_else(unknown, |rate| format!("{}/s", show::bytes(rate.round() as u64)))
-    };
-    let events = statistics.events.map_or("more than 2^64".to_string(), show::count);
-    let rules = show::count(statistics.rules as u64);
-    let time = sizes.time.map_or_else(unknown, |time| show::duration(time.into()));
-    let trace = sizes.trace.map_or_else(unknown, show::bytes);
-    writeln!(out, "streams   {}", show::count(fold.streams().len() as u64))?;
-    writeln!(out, "events    {events}")?;
-    writeln!(out, "distinct  {}", show::count(statistics.alphabet as u64))?;
-    writeln!(out, "rules     {rules:<12}  {} per distinct event", ratio(rules_per_event(statistics)))?;
-    writeln!(out, "items     {}", show::count(statistics.items as u64))?;
-    writeln!(out, "depth     {}", statistics.depth)?;
-    let calls = fold.call_statistics()?;
-    if calls.functions > 0 {
-        let nesting = show::plural(calls.deepest, "call");
-        writeln!(out, "functions {:<12}  up to {nesting} inside each other", show::count(calls.functions))?;
+/// Prints what a user asks first, first: how much happened, what cost most; then sizes.
+struct Printer<'a> {
+    arguments: &'a StatsArgs,
+    fold: &'a Fold,
+    statistics: &'a Statistics,
+    sizes: &'a Sizes,
+}
+
+impl Printer<'_> {
+    fn print(&self, out: &mut impl Write, costs: &Costs<'_>) -> Result<()> {
+        self.summary(out)?;
+        costs.print(out, &Labels::new(self.fold, self.arguments.hex.on), self.arguments.top.most())?;
+        self.counts(out)?;
+        self.streams(out)?;
+        self.sizes(out)
     }
-    writeln!(out, "folder    {}", show::plain(&folder_names(fold)))?;
-    writeln!(out, "time      {time}")?;
-    writeln!(out, "trace     {trace:<12}  {}", rate(sizes.trace))?;
-    writeln!(out, "archive   {:<12}  {}", show::bytes(sizes.archive), rate(Some(sizes.archive)))?;
-    if sizes.index > 0 {
-        writeln!(out, "index     {}", show::bytes(sizes.index))?;
+
+    fn summary(&self, out: &mut impl Write) -> Result<()> {
+        let &Self { fold, statistics, sizes, .. } = self;
+        let mut parts = vec![
+            show::events(statistics.events),
+            format!("{} distinct", show::count(statistics.alphabet as u64)),
+            show::plural(fold.streams().len() as u64, "stream"),
+        ];
+        parts.extend(sizes.time.map(|time| show::duration(time.into())));
+        let calls = fold.call_statistics()?;
+        if calls.functions > 0 {
+            let functions = show::plural(calls.functions, "function");
+            parts.push(format!("{functions}, up to {} deep", show::plural(calls.deepest, "call")));
+        }
+        for line in show::wrapped(&parts, show::line_width()) {
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
     }
-    if sizes.chunks > 0 {
-        writeln!(out, "chunks    {}", show::bytes(sizes.chunks))?;
+
+    fn limit(&self, length: usize) -> usize {
+        self.arguments.top.most().min(length)
     }
-    writeln!(out, "ratio     {}", ratio(sizes.ratio()))?;
-    let limit = |length: usize| arguments.top.most().min(length);
-    let labels = Labels::new(fold, arguments.hex.on);
-    if let Some(counts) = &statistics.counts {
+
+    fn counts(&self, out: &mut impl Write) -> Result<()> {
+        let Some(counts) = &self.statistics.counts else { return Ok(()) };
+        let labels = Labels::new(self.fold, self.arguments.hex.on);
+        let room = show::line_width().saturating_sub(28);
         writeln!(out, "\nmost frequent events")?;
-        for &(symbol, count) in &counts[..limit(counts.len())] {
-            let share = count as f64 / statistics.events.unwrap_or(u64::MAX).max(1) as f64;
-            let label = show::shorten(&labels.of(symbol), 100);
+        for &(symbol, count) in &counts[..self.limit(counts.len())] {
+            let share = count as f64 / self.statistics.events.unwrap_or(u64::MAX).max(1) as f64;
+            let label = show::shorten(&labels.of(symbol), room);
             writeln!(out, "{:>15}  {:>9}  {label}", show::count(count), show::percent(share))?;
         }
-        show::more(out, counts.len() - limit(counts.len()))?;
+        show::more(out, counts.len() - self.limit(counts.len()))
     }
-    writeln!(out, "\nstreams")?;
-    let several_folders = fold.streams().windows(2).any(|pair| pair[0].folder() != pair[1].folder());
-    let mut order: Vec<usize> = (0..fold.streams().len()).collect();
-    order.sort_by_key(|&index| std::cmp::Reverse(statistics.streams[index].events));
-    for &index in &order[..limit(order.len())] {
-        let (stream, its) = (&fold.streams()[index], &statistics.streams[index]);
-        let span = its.span.map_or(String::new(), |span| format!("  over {}", show::duration(span.into())));
-        let noun = if its.events == 1 { "event " } else { "events" };
-        writeln!(out, "{:>15} {noun}  {}{span}", show::count(its.events), show::plain(stream.title()))?;
-        print_notes(out, stream, several_folders)?;
+
+    fn streams(&self, out: &mut impl Write) -> Result<()> {
+        let &Self { fold, statistics, .. } = self;
+        writeln!(out, "\nstreams")?;
+        let several_folders = fold.streams().windows(2).any(|pair| pair[0].folder() != pair[1].folder());
+        let mut order: Vec<usize> = (0..fold.streams().len()).collect();
+        order.sort_by_key(|&index| std::cmp::Reverse(statistics.streams[index].events));
+        for &index in &order[..self.limit(order.len())] {
+            let (stream, its) = (&fold.streams()[index], &statistics.streams[index]);
+            let span =
+                its.span.map_or(String::new(), |span| format!("  over {}", show::duration(span.into())));
+            let noun = if its.events == 1 { "event " } else { "events" };
+            let room = show::line_width().saturating_sub(24 + span.chars().count());
+            let title = show::shorten(&show::plain(stream.title()), room);
+            writeln!(out, "{:>15} {noun}  {title}{span}", show::count(its.events))?;
+            print_notes(out, stream, several_folders)?;
+        }
+        show::more(out, order.len() - self.limit(order.len()))
     }
-    show::more(out, order.len() - limit(order.len()))
+
+    fn sizes(&self, out: &mut impl Write) -> Result<()> {
+        let &Self { fold, statistics, sizes, .. } = self;
+        let unknown = || "-".to_string();
+        let ratio = |ratio: Option<f64>| match ratio {
+            None => unknown(),
+            Some(small) if small < 10.0 => format!("{small:.2}"),
+            Some(ratio) => show::ratio(ratio),
+        };
+        let rate = |bytes: Option<u64>| {
+            let rate = sizes.per_second(bytes);
+            rate.map_or(String::new(), |rate| format!("{}/s", show::bytes(rate.round() as u64)))
+        };
+        let rules = show::count(statistics.rules as u64);
+        let mut line = |name: &str, value: &str, remark: &str| {
+            writeln!(out, "{}", format!("{name:<10}{value:<12}  {remark}").trim_end())
+        };
+        line("\nsizes", "", "")?;
+        if let Some(trace) = sizes.trace {
+            line("trace", &show::bytes(trace), &rate(sizes.trace))?;
+        }
+        line("archive", &show::bytes(sizes.archive), &rate(Some(sizes.archive)))?;
+        if sizes.index > 0 {
+            line("index", &show::bytes(sizes.index), "")?;
+        }
+        if sizes.chunks > 0 {
+            line("chunks", &show::bytes(sizes.chunks), "")?;
+        }
+        if sizes.trace.is_some() {
+            line("ratio", &ratio(sizes.ratio()), "")?;
+        }
+        line("rules", &rules, &format!("{} per distinct event", ratio(rules_per_event(statistics))))?;
+        line("items", &show::count(statistics.items as u64), "")?;
+        line("depth", &statistics.depth.to_string(), "")?;
+        line("folder", &show::plain(&folder_names(fold)), "")?;
+        Ok(())
+    }
 }
 
 /// The other notes of a stream: its folder if it is not printed above or was chosen for a reason,
 /// and the notes of the source.
 fn print_notes(out: &mut impl Write, stream: &FoldedStream, several_folders: bool) -> Result<()> {
     let mut line = |key: &str, value: &str| {
-        writeln!(out, "{:>15}         {}: {}", "", show::plain(key), show::plain(value))
+        let room = show::line_width().saturating_sub(24);
+        let text = show::shorten(&format!("{}: {}", show::plain(key), show::plain(value)), room);
+        writeln!(out, "{:>24}{text}", "")
     };
     match stream.note(WHY_NOTE) {
         Some(why) => line("folder", &format!("{}, {why}", stream.folder()))?,

@@ -8,7 +8,7 @@ use loopfold::{Fold, StreamId};
 use std::io::Write as _;
 
 pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
-    let folder = arguments.folder.or(FolderName::Auto);
+    let folder = arguments.folder.or(FolderName::AutoOnline);
     let mut loaded = input::load_for(&arguments.read, TimesKept::None, &folder)?;
     // Numbers are those among all streams, also where only some are listed.
     let selectors = std::mem::take(&mut loaded.selection.streams);
@@ -36,7 +36,9 @@ fn print(fold: &Fold, listed: &[StreamId]) -> Result<()> {
         let title = if title == name { String::new() } else { format!(" ({title})") };
         let format = show::plain(stream.note("format").unwrap_or("-"));
         let number = number.index();
-        writeln!(out, "{number:>6}  {events:>wide$}  {format:<12}  {name}{title}")?;
+        let room = show::line_width().saturating_sub(24 + wide).max(20);
+        let name = show::shorten(&(name + &title), room);
+        writeln!(out, "{number:>6}  {events:>wide$}  {format:<12}  {name}")?;
     }
     Ok(out.flush()?)
 }

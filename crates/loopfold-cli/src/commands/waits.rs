@@ -9,9 +9,6 @@ use loopfold::questions::waits::{Class, Config, LeftOut, PlaceWaits, Sum, Waits,
 use loopfold::trace::TimesKept;
 use std::io::Write;
 
-/// Characters of a place on a terminal.
-const WIDTH: usize = 80;
-
 pub(super) fn run(arguments: &WaitsArgs) -> Result<Outcome> {
     let loaded = input::load(&arguments.read, TimesKept::All)?;
     let (fold, mut notes) =
@@ -55,7 +52,7 @@ impl Printer<'_> {
         let (bold, waits) = (anstyle::Style::new().bold(), self.waits);
         writeln!(
             out,
-            "{bold}{} of waiting{bold:#}, {} of {} in {}; {}, {}",
+            "{bold}{} of waiting{bold:#}, {} of {} in {}\n{}, {}",
             time(waits.all().time),
             show::percent(waits.share(waits.all().time)),
             time(waits.total),
@@ -86,8 +83,7 @@ impl Printer<'_> {
     }
 
     fn places(&self, out: &mut impl Write, most: usize) -> Result<()> {
-        let heads =
-            ["time", "share", "count", "waits most", "main cause", "worst iteration", "class", "place"];
+        let heads = ["time", "share", "count", "waits most", "main cause", "worst", "class"];
         let mut rows = vec![heads.map(String::from).to_vec()];
         for place in self.waits.places.iter().take(most) {
             let part = |(rank, time): (u32, u64)| {
@@ -95,10 +91,14 @@ impl Printer<'_> {
             };
             let worst = place.worst.as_ref().map_or("-".to_string(), iteration);
             let cells = [part(place.most_waiting()), part(place.main_cause()), worst];
-            let text = [place.class.name().to_string(), self.place(place)];
-            rows.push([&self.sum(place.sum)[..], &cells, &text].concat());
+            rows.push([&self.sum(place.sum)[..], &cells, &[place.class.name().to_string()]].concat());
         }
-        table(out, &rows, 6)?;
+        writeln!(out)?;
+        let mut lines = aligned(&rows, 6).into_iter();
+        writeln!(out, "{}", lines.next().unwrap_or_default())?;
+        for (line, place) in lines.zip(&self.waits.places) {
+            writeln!(out, "{line}\n    {}", self.place(place))?;
+        }
         show::more(out, self.waits.places.len().saturating_sub(most))
     }
 
@@ -113,7 +113,7 @@ impl Printer<'_> {
             let loops: Vec<String> = place.loops.iter().map(|&times| show::count(times)).collect();
             text += &format!(", loop of {}", loops.join(" × "));
         }
-        if self.arguments.full.on { text } else { show::shorten(&text, WIDTH) }
+        if self.arguments.full.on { text } else { show::shorten(&text, show::line_width() - 4) }
     }
 
     fn causes(&self, out: &mut impl Write, most: usize) -> Result<()> {
@@ -151,19 +151,26 @@ fn time(nanoseconds: u64) -> String {
 /// Prints rows under a blank line; the first `right` columns are aligned to the right, the others
 /// to the left.
 fn table(out: &mut impl Write, rows: &[Vec<String>], right: usize) -> Result<()> {
+    writeln!(out)?;
+    for line in aligned(rows, right) {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+fn aligned(rows: &[Vec<String>], right: usize) -> Vec<String> {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
-    writeln!(out)?;
-    for row in rows {
-        let cell = |(column, text): (usize, &String)| match column < right {
-            true => format!("{text:>width$}", width = widths[column]),
-            false => format!("{text:<width$}", width = widths[column]),
-        };
+    let cell = |(column, text): (usize, &String)| match column < right {
+        true => format!("{text:>width$}", width = widths[column]),
+        false => format!("{text:<width$}", width = widths[column]),
+    };
+    let line = |row: &Vec<String>| {
         let cells: Vec<String> = row.iter().enumerate().map(cell).collect();
-        writeln!(out, "{}", cells.join("  ").trim_end())?;
-    }
-    Ok(())
+        cells.join("  ").trim_end().to_string()
+    };
+    rows.iter().map(line).collect()
 }
 
 fn clock_notes(fold: &Fold, waits: &Waits) -> Vec<String> {

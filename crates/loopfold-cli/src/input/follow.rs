@@ -47,7 +47,7 @@ pub(crate) fn follow(
     if peers(arguments) != Peers::Absolute {
         bail!("--peers rewrites a whole trace, so --follow cannot be used with it");
     }
-    let mut following = Following::start(arguments, &chosen.or(FolderName::Auto), pace)?;
+    let mut following = Following::start(arguments, &chosen.or(FolderName::AutoOnline), pace)?;
     let (mut last, mut pause) = (Instant::now(), pace.every);
     while !following.has_ended()? {
         if last.elapsed() < pause || !following.has_news()? {

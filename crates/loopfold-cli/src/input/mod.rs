@@ -10,6 +10,7 @@ use crate::args::{FolderArgs, FolderName, PeersName, ReadArgs, UselessOption};
 use crate::folding::{folder, refold, threads};
 use crate::formats;
 use crate::interrupt;
+use crate::progress::Phase;
 use crate::selection::Selection;
 use anyhow::{Context as _, Result, anyhow, bail};
 use follow::SharedFolding;
@@ -83,13 +84,14 @@ pub(crate) fn load(arguments: &ReadArgs, times: TimesKept) -> Result<Loaded> {
     read_all(arguments, times, Intake::Trace(collector), projection, false)
 }
 
-/// Reads all inputs into one fold, archives as they are. The default folder is `auto`.
+/// Reads all inputs into one fold to ask questions of, archives as they are. The default folder is
+/// `auto` without `repair`.
 pub(crate) fn fold(
     arguments: &ReadArgs,
     times: TimesKept,
     chosen: &FolderArgs,
 ) -> Result<(Fold, Vec<String>)> {
-    let chosen = chosen.or(FolderName::Auto);
+    let chosen = chosen.or(FolderName::AutoOnline);
     load_for(arguments, times, &chosen)?.fold_as_stored(&chosen)
 }
 
@@ -102,7 +104,7 @@ pub(crate) fn with_unique_communicators(
     let (mut fold, reused) = loopfold::mpi::with_unique_communicators(fold)?;
     if !reused.is_empty() {
         notes.push(peer_notes::note_on_reused(&reused));
-        if let Some(folded) = refold(&fold, &*folder(&chosen.or(FolderName::Auto))?, threads(chosen))? {
+        if let Some(folded) = refold(&fold, &*folder(&chosen.or(FolderName::AutoOnline))?, threads(chosen))? {
             fold = folded;
         }
     }
@@ -407,6 +409,7 @@ impl Loaded {
     /// Joins all inputs into one fold made by this folder. Archives made by another folder are
     /// unfolded and folded again, unless they are too long for memory.
     pub(crate) fn fold(mut self, chosen: &FolderArgs) -> Result<(Fold, Vec<String>)> {
+        let _shown = Phase::new("folding");
         let folder = folder(chosen)?;
         let wanted = folder.describe();
         let changed = !self.projection.is_identity() || self.is_filtered() || self.is_rewritten();
@@ -445,6 +448,7 @@ impl Loaded {
         let Self { trace, folded, mut folds, mut notes, selection, has_rule_sums, .. } = self;
         let folded = folded.filter(|fold| !fold.streams().is_empty());
         if !trace.streams.is_empty() || (folds.is_empty() && folded.is_none()) {
+            let _shown = Phase::new("folding");
             folds.insert(0, folders::fold_trace(trace, &*folder(chosen)?, threads(chosen))?);
         }
         folds.splice(..0, folded);

@@ -43,65 +43,49 @@ pub(crate) fn plain(text: &str) -> String {
     plain
 }
 
-/// At most `width` characters, the rest replaced by `…`. Names of C++ and Rust with parameters keep
-/// the name of the function and both ends of the parameters, so that different ones look different.
+/// At most `width` characters, what is in the middle replaced by `…`: long names often have the same beginning,
+/// and differ at the end.
 pub(crate) fn shorten(text: &str, width: usize) -> String {
     let width = width.max(8);
-    if text.chars().count() <= width {
-        return text.to_string();
-    }
-    shorten_qualified(text, width).unwrap_or_else(|| {
-        let mut short: String = text.chars().take(width - 1).collect();
-        short.push('…');
-        short
-    })
-}
-
-/// The fewest characters of parameters that are worth showing.
-const FEWEST_OF_PARAMETERS: usize = 7;
-
-/// Returns `None` if it is no name with a namespace and parameters.
-fn shorten_qualified(text: &str, width: usize) -> Option<String> {
-    let (path, parameters) = text.split_at(text.find(['<', '('])?);
-    let name = path.rsplit([':', ' ']).next().filter(|name| !name.is_empty() && path.contains("::"))?;
-    let length = |text: &str| text.chars().count();
-    let head =
-        if length(path) + FEWEST_OF_PARAMETERS <= width { path.to_string() } else { format!("…{name}") };
-    match width.checked_sub(length(&head)).filter(|&room| room >= FEWEST_OF_PARAMETERS) {
-        Some(room) => Some(head + &shorten_in_the_middle(parameters, room)),
-        None => Some(shorten_in_the_middle(&format!("…{name}{parameters}"), width)),
-    }
-}
-
-fn shorten_in_the_middle(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
         return text.to_string();
     }
-    let tail = (width - 1) / 2;
-    let head = text.chars().take(width - 1 - tail).chain(['…']);
-    head.chain(text.chars().skip(length - tail)).collect()
+    let last = (width - 1) * 2 / 5;
+    let first = text.chars().take(width - 1 - last);
+    first.chain(std::iter::once('…')).chain(text.chars().skip(length - last)).collect()
+}
+
+/// Parts of a remark, as many on a line of `room` characters as fit.
+pub(crate) fn wrapped(parts: &[String], room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 3 + part.chars().count() <= room => {
+                line.push_str(" · ");
+                line.push_str(part);
+            }
+            _ => lines.push(shorten(part, room)),
+        }
+    }
+    lines
 }
 
 #[cfg(test)]
 mod tests {
-    use super::shorten;
+    use super::*;
 
     #[test]
-    fn names_that_differ_look_different() {
-        for (text, width, expected) in [
-            ("short", 10, "short"),
-            ("a line that is too long", 10, "a line th…"),
-            ("sm80_xmma_fprop_implicit_gemm", 20, "sm80_xmma_fprop_imp…"),
-            ("void cudnn::detail::nchwToNhwc<float, int>(float*, int)", 30, "…nchwToNhwc<float, i…at*, int)"),
-            ("void cudnn::detail::nhwcToNchw<float, int>(float*, int)", 30, "…nhwcToNchw<float, i…at*, int)"),
-            ("std::fill<double>(double*, double)", 30, "std::fill<double>(d…*, double)"),
-            ("a::very_long_name_of_a_function<int, int>(int)", 20, "…very_long…int>(int)"),
-            ("(anonymous namespace)::f(int, int, int)", 20, "(anonymous namespac…"),
-        ] {
-            let short = shorten(text, width);
-            assert!(short.chars().count() <= width, "{short}");
-            assert_eq!(short, expected, "{text}");
-        }
+    fn different_names_look_different() {
+        assert_eq!(shorten("short", 8), "short");
+        assert_eq!(shorten("kernel<float, 128, 64>", 12), "kernel<… 64>");
+        assert_eq!(shorten("kernel<float, 128, 32>", 12), "kernel<… 32>");
+        assert_eq!(shorten("ééééééééééééééé", 8).chars().count(), 8);
+    }
+
+    #[test]
+    fn remarks_are_wrapped() {
+        let parts = ["median 1 ms", "0.5 to 2", "slowest #3"].map(str::to_string);
+        assert_eq!(wrapped(&parts, 25), ["median 1 ms · 0.5 to 2", "slowest #3"]);
     }
 }

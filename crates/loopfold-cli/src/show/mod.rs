@@ -12,16 +12,58 @@ mod subpath;
 mod sums;
 
 pub(crate) use json::{print_json, print_json_line};
-pub(crate) use labels::{Labels, plain, shorten};
-pub(crate) use near::{change as near_change, summary as near_summary, times as near_times};
+pub(crate) use labels::{Labels, plain, shorten, wrapped};
+pub(crate) use near::{change as near_change, heading as near_heading, times as near_times};
 pub(crate) use nest::{ClassView, NestPrinter, Settings as NestSettings};
-pub(crate) use numbers::{bytes, count, duration, events, percent, plural, ratio};
+pub(crate) use numbers::{TimeUnit, bytes, count, duration, events, percent, plural, ratio, spread};
 pub(crate) use places::Clock;
-pub(crate) use subpath::{nest_lines, subpath_lines};
+pub(crate) use subpath::{body_line, nest_lines, subpath_lines};
 pub(crate) use sums::{Costs, metric_costs};
 
 use anyhow::Result;
 use std::io::Write;
+
+/// The characters of a line: those of the terminal, or of `COLUMNS`, or 80.
+pub(crate) fn line_width() -> usize {
+    let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let terminal = terminal_size::terminal_size_of(std::io::stdout());
+    terminal.map(|(width, _)| usize::from(width.0)).or_else(columns).unwrap_or(80).clamp(40, 200)
+}
+
+/// Where the events of a row are written: beside its numbers, or below them if that leaves too
+/// little room.
+#[derive(Clone, Copy)]
+pub(crate) struct Beside {
+    indent: usize,
+    room: usize,
+    below: bool,
+}
+
+impl Beside {
+    /// Numbers that take so many characters.
+    pub(crate) fn new(numbers: usize) -> Self {
+        /// The indentation of events below numbers, and the least room for them beside.
+        const BELOW: usize = 4;
+        const LEAST: usize = 36;
+        let room = line_width().saturating_sub(numbers);
+        match room < LEAST {
+            true => Self { indent: BELOW, room: line_width() - BELOW, below: true },
+            false => Self { indent: numbers, room, below: false },
+        }
+    }
+
+    /// The characters of a line.
+    pub(crate) fn room(self) -> usize {
+        self.room
+    }
+
+    /// Writes the lines of a row whose numbers are written.
+    pub(crate) fn write(self, out: &mut impl Write, lines: &[String]) -> Result<()> {
+        let between = format!("\n{}", " ".repeat(self.indent));
+        let first = if self.below { &between } else { "" };
+        Ok(writeln!(out, "{first}{}", lines.join(&between))?)
+    }
+}
 
 /// Prints notes, on standard error.
 pub(crate) fn notes(notes: &[String]) {

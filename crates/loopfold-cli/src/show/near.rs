@@ -18,8 +18,14 @@ pub(crate) fn times(near: &NearNode) -> String {
     }
 }
 
+/// Such as `≈ 200 × (20 events; 183 equal, 17 differ)`, without the sign if there are no exceptions.
+pub(crate) fn heading(near: &NearNode) -> String {
+    let about = if near.kinds.is_empty() { "" } else { "≈ " };
+    format!("{about}{} × ({})", times(near), summary(near))
+}
+
 /// Such as `20 events; 183 equal, 17 differ`.
-pub(crate) fn summary(near: &NearNode) -> String {
+fn summary(near: &NearNode) -> String {
     let events = match near.lengths {
         (shortest, longest) if shortest == longest => plural(shortest, "event"),
         (shortest, longest) => format!("{} to {}", count(shortest), plural(longest, "event")),
@@ -30,7 +36,7 @@ pub(crate) fn summary(near: &NearNode) -> String {
         numbers.push(format!("{} differ", count(near.odd())));
     }
     if near.followed() > 0 {
-        numbers.push(format!("{} followed by something more", count(near.followed())));
+        numbers.push(format!("{} followed by more", count(near.followed())));
     }
     let mut text = if numbers.is_empty() { events } else { format!("{events}; {}", numbers.join(", ")) };
     if near.occurrences > 1 {
@@ -57,9 +63,7 @@ pub(super) fn exceptions(near: &NearNode, labels: &Labels<'_>, room: usize, full
         let kinds = plural(rest.len() as u64, "kind");
         lines.push(format!("… {} of {kinds} more", plural(exceptions, "exception")));
     }
-    if let Some(runs) = runs(near) {
-        lines.push(runs);
-    }
+    lines.extend(runs(near, room));
     if let Some(order) = near.order() {
         let order: Vec<String> =
             order.iter().map(|&kind| format!("at {}", count(near.kinds[kind].first))).collect();
@@ -68,15 +72,20 @@ pub(super) fn exceptions(near: &NearNode, labels: &Labels<'_>, room: usize, full
     lines
 }
 
-/// How many equal iterations lie before, between and behind the exceptions.
-fn runs(near: &NearNode) -> Option<String> {
-    const SHOWN: usize = 12;
+/// How many equal iterations lie before, between and behind the exceptions: as many as fit.
+fn runs(near: &NearNode, room: usize) -> Option<String> {
     let runs = near.runs()?;
-    let mut words: Vec<String> = runs.iter().take(SHOWN).map(|&run| count(run)).collect();
-    if runs.len() > SHOWN {
-        words.push(format!("… {} in all", plural(runs.len() as u64, "run")));
+    let mut text = "equal iterations between them:".to_string();
+    let rest = format!(", … {} in all", plural(runs.len() as u64, "run"));
+    for (index, &run) in runs.iter().enumerate() {
+        let word = format!("{} {}", if index > 0 { "," } else { "" }, count(run));
+        let behind = if index + 1 < runs.len() { rest.chars().count() } else { 0 };
+        if text.chars().count() + word.len() + behind > room && index > 0 {
+            return Some(text + &rest);
+        }
+        text += &word;
     }
-    Some(format!("equal iterations between them: {}", words.join(", ")))
+    Some(text)
 }
 
 fn exception(kind: &Kind, labels: &Labels<'_>, length: u64, full: bool) -> String {

@@ -1,11 +1,11 @@
 //! Prints a loop nest on a terminal.
 //!
 //! What fits on a line is written as in the papers, `(N K I D)^160`; a larger loop
-//! opens with its count and what it covers, and is indented. Long bodies are shortened
-//! to their beginning, their end and the loops that matter, with the number of events
-//! left out.
+//! has a heading with its count and what it covers, a line with its times, and its body
+//! indented. Long bodies are shortened to their beginning, their end and the loops that matter,
+//! with the number of events left out. No line is longer than the terminal is wide.
 
-use super::{Labels, count, duration, near, percent, plain, plural, shorten};
+use super::{Labels, count, duration, near, percent, plain, plural, shorten, spread, wrapped};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use loopfold::Fold;
@@ -130,29 +130,24 @@ impl<'a, W: Write> NestPrinter<'a, W> {
     }
 
     fn row(&mut self, row: &Row, indent: usize, repeated: f64, depth: usize) -> Result<()> {
-        let pad = "  ".repeat(indent.min(40));
+        let pad = padding(indent);
         match (&row.text, row.loop_at) {
             (Some(text), None) => writeln!(self.out, "{pad}{text}")?,
             (Some(text), Some(at)) => {
-                let remark = if depth == 0 || self.is_important(at, row.share) {
-                    self.remark(at, row.share)
-                } else {
-                    String::new()
-                };
-                let gap = self.settings.width.saturating_sub(remark.chars().count() + 2).min(60);
-                let fill = gap.saturating_sub(pad.len() + text.chars().count()).max(2);
-                write!(self.out, "{pad}{LOOP}{text}{LOOP:#}")?;
-                if !remark.is_empty() {
-                    write!(self.out, "{}{NOTE}{remark}{NOTE:#}", " ".repeat(fill))?;
+                let is_important = self.is_important(at, row.share);
+                let remark =
+                    if depth == 0 || is_important { self.remark(at, row.share, true) } else { Vec::new() };
+                self.heading(text, &remark, indent)?;
+                if is_important {
+                    self.times(at, indent)?;
                 }
-                writeln!(self.out)?;
             }
             (None, Some(at)) => match self.view.nest.nodes[at] {
-                Node::Loop { times, .. } => {
-                    let remark = self.remark(at, row.share);
-                    writeln!(self.out, "{pad}{LOOP}{} × ({LOOP:#}  {NOTE}{remark}{NOTE:#}", count(times))?;
+                Node::Loop { times, length, .. } => {
+                    let heading = format!("{} × ({})", count(times), plural(length, "event"));
+                    self.heading(&heading, &self.remark(at, row.share, false), indent)?;
+                    self.times(at, indent)?;
                     self.body(self.view.nest.body(at), indent + 1, repeated * times as f64, depth + 1)?;
-                    writeln!(self.out, "{pad}{LOOP})^{times}{LOOP:#}")?;
                 }
                 Node::Near { near, .. } => self.near_loop(at, near, (indent, depth))?,
                 Node::Event(_) | Node::LeftOut(_) => {}
@@ -162,19 +157,45 @@ impl<'a, W: Write> NestPrinter<'a, W> {
         Ok(())
     }
 
+    /// A loop, or the beginning of one, with a remark beside it or, if there is no room, below.
+    fn heading(&mut self, text: &str, remark: &[String], indent: usize) -> Result<()> {
+        let pad = padding(indent);
+        write!(self.out, "{pad}{LOOP}{text}{LOOP:#}")?;
+        let (used, joined) = (pad.len() + text.chars().count() + 2, remark.join(" · "));
+        if joined.is_empty() {
+            return Ok(writeln!(self.out)?);
+        }
+        if used + joined.chars().count() <= self.settings.width {
+            return Ok(writeln!(self.out, "  {NOTE}{joined}{NOTE:#}")?);
+        }
+        writeln!(self.out)?;
+        self.remarks(remark, indent)
+    }
+
+    /// Remarks on lines of their own, indented further than the body.
+    fn remarks(&mut self, remarks: &[String], indent: usize) -> Result<()> {
+        let pad = padding(indent + 2);
+        for line in wrapped(remarks, self.settings.width.saturating_sub(pad.len()).max(20)) {
+            writeln!(self.out, "{pad}{NOTE}{line}{NOTE:#}")?;
+        }
+        Ok(())
+    }
+
+    fn times(&mut self, at: usize, indent: usize) -> Result<()> {
+        self.remarks(&self.time_remarks(at), indent)
+    }
+
     /// A loop with exceptions: its numbers, the body, then the exceptions by kind.
     fn near_loop(&mut self, at: usize, near: usize, (indent, depth): (usize, usize)) -> Result<()> {
         let nest = self.view.nest;
         let near = &nest.near[near];
-        let pad = "  ".repeat(indent.min(40));
+        let pad = padding(indent);
         let share = near.events as f64 / self.view.events.max(1) as f64;
-        let remark = self.remark(at, share);
-        let (times, about) = (near::times(near), if near.kinds.is_empty() { "" } else { "≈ " });
-        let heading = format!("{about}{times} × ({})", near::summary(near));
-        writeln!(self.out, "{pad}{LOOP}{heading}{LOOP:#}  {NOTE}{remark}{NOTE:#}")?;
+        self.heading(&near::heading(near), &self.remark(at, share, false), indent)?;
+        self.times(at, indent)?;
         let repeated = near.equal as f64;
         self.body(nest.body(at), indent + 1, repeated, depth + 1)?;
-        let room = self.settings.width.saturating_sub(2 * indent + 2).max(40);
+        let room = self.settings.width.saturating_sub(pad.len() + 2).max(20);
         for line in near::exceptions(near, self.labels, room, self.settings.full) {
             writeln!(self.out, "{pad}{EXCEPTION}! {line}{EXCEPTION:#}")?;
         }
@@ -185,7 +206,7 @@ impl<'a, W: Write> NestPrinter<'a, W> {
         if nodes.is_empty() {
             return Ok(());
         }
-        let pad = "  ".repeat(indent.min(40));
+        let pad = padding(indent);
         let (events, written) = (self.view.nest.length(nodes.clone()), self.view.nest.folded(nodes));
         let written = if written < events { format!(", {} written", count(written)) } else { String::new() };
         writeln!(self.out, "{pad}{LESS}… {}{written}{LESS:#}", plural(events, "event"))?;
@@ -194,7 +215,7 @@ impl<'a, W: Write> NestPrinter<'a, W> {
 
     /// Divides a body into rows.
     fn rows(&self, range: Range<usize>, indent: usize, repeated: f64, depth: usize) -> Vec<Row> {
-        let room = self.settings.width.saturating_sub(2 * indent).max(20);
+        let room = self.settings.width.saturating_sub(padding(indent).len()).max(20);
         let mut rows: Vec<Row> = Vec::new();
         let mut open = false;
         for at in self.view.nest.children(range) {
@@ -342,17 +363,18 @@ impl<'a, W: Write> NestPrinter<'a, W> {
         shown
     }
 
-    /// The remark on a loop: its size, its share, its times.
-    fn remark(&self, at: usize, share: f64) -> String {
+    /// The remark on a loop: its size, where the heading has not, and its shares.
+    fn remark(&self, at: usize, share: f64, with_size: bool) -> Vec<String> {
         let mut parts = Vec::new();
         if let Node::Loop { length, .. } = self.view.nest.nodes[at]
+            && with_size
             && length > 1
         {
             parts.push(format!("{} events each", count(length)));
         }
         parts.push(format!("{} of the events", percent(share.min(1.0))));
-        parts.extend(self.time_remarks(at));
-        parts.join(" · ")
+        parts.extend(self.time_share(at).map(|share| format!("{} of the time", percent(share))));
+        parts
     }
 
     /// The share of a loop in the time of all streams.
@@ -363,40 +385,41 @@ impl<'a, W: Write> NestPrinter<'a, W> {
         known.then(|| (times.times.total as f64 / all as f64).min(1.0))
     }
 
+    /// The times of the iterations of a loop: `median 27.8 ms · 24.4 to 34.7 · slowest #0`.
     fn time_remarks(&self, at: usize) -> Vec<String> {
         let Some(times) = self.view.times.of_loop(at) else { return Vec::new() };
         let several = self.view.times.streams.len() > 1;
         let title = |stream| plain(self.view.fold.stream(stream).title());
-        let mut remarks = Vec::new();
-        if let Some(share) = self.time_share(at) {
-            remarks.push(format!("{} of the time", percent(share)));
+        let (middle, text) = middle(times);
+        let mut remarks = vec![text];
+        if times.times.minimum != times.times.maximum {
+            remarks.push(spread(times.times.minimum, middle, times.times.maximum));
         }
-        let place = match &times.slowest {
-            None => String::new(),
-            Some(slowest) if several => {
-                format!(" ({} of {})", numbered(slowest), title(slowest.stream))
-            }
-            Some(slowest) => format!(" ({})", numbered(slowest)),
-        };
-        let scope = match times.scope {
-            Scope::Own => "",
-            Scope::OtherPlaces => ", in all places of this loop",
-            Scope::OtherStreams => ", in all streams with this loop",
-        };
-        let (fastest, slowest) = (duration(times.times.minimum), duration(times.times.maximum));
-        remarks.push(format!("{}, from {fastest} to {slowest}{place}{scope}", middle(times)));
+        remarks.extend(times.slowest.as_ref().map(|slowest| match several {
+            true => format!("slowest {} of {}", numbered(slowest), title(slowest.stream)),
+            false => format!("slowest {}", numbered(slowest)),
+        }));
         remarks.extend(busy_share(times).map(|share| format!("busy {}", percent(share))));
         if let Some([(shortest, least), (longest, most)]) = times.streams.filter(|_| several) {
-            remarks.push(format!(
-                "{} ({}) to {} ({}) a stream",
-                duration(least),
-                title(shortest),
-                duration(most),
-                title(longest)
-            ));
+            remarks.push(match (duration(least), duration(most)) {
+                (least, most) if least == most => format!("{most} a stream"),
+                (least, most) => {
+                    format!("{least} ({}) to {most} ({}) a stream", title(shortest), title(longest))
+                }
+            });
         }
+        remarks.extend(match times.scope {
+            Scope::Own => None,
+            Scope::OtherPlaces => Some("in all places of this loop".to_string()),
+            Scope::OtherStreams => Some("in all streams with this loop".to_string()),
+        });
         remarks
     }
+}
+
+/// The blanks before a line; what lies deeper is not indented further.
+fn padding(indent: usize) -> String {
+    "  ".repeat(indent.min(16))
 }
 
 /// A loop that is idle for less than this share of its time has no remark on it.
@@ -409,14 +432,15 @@ fn busy_share(times: &LoopTimes) -> Option<f64> {
     (share <= 1.0 - IDLE).then_some(share)
 }
 
-/// One number for all iterations: the median, or the mean where that is not known.
-fn middle(times: &LoopTimes) -> String {
-    let rounded = |number: f64| duration(number.round() as i128);
+/// One number for all iterations, also in words: the median, or the mean where that is not known.
+fn middle(times: &LoopTimes) -> (i128, String) {
+    let rounded = |number: f64| number.round() as i128;
     if let Some(median) = times.median {
-        return format!("median {}", rounded(median));
+        return (rounded(median), format!("median {}", duration(rounded(median))));
     }
-    let deviation = times.times.deviation().map(|deviation| format!(" ± {}", rounded(deviation)));
-    format!("mean {}{}", rounded(times.times.mean().unwrap_or_default()), deviation.unwrap_or_default())
+    let mean = rounded(times.times.mean().unwrap_or_default());
+    let deviation = times.times.deviation().map(|deviation| format!(" ± {}", duration(rounded(deviation))));
+    (mean, format!("mean {}{}", duration(mean), deviation.unwrap_or_default()))
 }
 
 /// Which iteration it is, and of which iterations of the loops around it: `#147 in #3`.

@@ -38,24 +38,64 @@ pub(crate) fn ratio(ratio: f64) -> String {
     if ratio >= 100.0 { count(ratio.round() as u64) } else { format!("{ratio:.1}") }
 }
 
+/// A unit of time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeUnit {
+    nanoseconds: f64,
+    name: &'static str,
+}
+
+impl TimeUnit {
+    /// The one in which a number of nanoseconds has one to three digits before the point.
+    pub(crate) fn of(nanoseconds: i128) -> Self {
+        let (nanoseconds, name) = match nanoseconds.unsigned_abs() {
+            0..1_000 => (1.0, "ns"),
+            1_000..1_000_000 => (1e3, "µs"),
+            1_000_000..1_000_000_000 => (1e6, "ms"),
+            _ => (1e9, "s"),
+        };
+        Self { nanoseconds, name }
+    }
+
+    /// A duration in this unit, without its name: three digits, or all before the point. One that
+    /// is too short for that has a unit of its own.
+    pub(crate) fn number(self, nanoseconds: i128) -> String {
+        let value = nanoseconds as f64 / self.nanoseconds;
+        let whole = self.nanoseconds == 1.0 || nanoseconds == 0;
+        match value.abs() {
+            _ if whole => nanoseconds.to_string(),
+            size if size >= 1000.0 => {
+                let sign = if value < 0.0 { "-" } else { "" };
+                format!("{sign}{}", count(size.round() as u64))
+            }
+            size if size >= 99.95 => format!("{value:.0}"),
+            size if size >= 9.995 => format!("{value:.1}"),
+            size if size >= 0.9995 => format!("{value:.2}"),
+            size if size >= 0.001 => format!("{value:.3}"),
+            _ => duration(nanoseconds),
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        self.name
+    }
+}
+
 /// Nanoseconds in a unit that fits: `4.10 ms`.
 pub(crate) fn duration(nanoseconds: i128) -> String {
-    let size = nanoseconds.unsigned_abs() as f64;
-    let (divisor, unit) = match size {
-        size if size < 1e3 => return format!("{nanoseconds} ns"),
-        size if size < 1e6 => (1e3, "µs"),
-        size if size < 1e9 => (1e6, "ms"),
-        _ => (1e9, "s"),
-    };
-    let value = nanoseconds as f64 / divisor;
-    let decimals = if value.abs() >= 100.0 {
-        0
-    } else if value.abs() >= 10.0 {
-        1
-    } else {
-        2
-    };
-    format!("{value:.decimals$} {unit}")
+    let unit = TimeUnit::of(nanoseconds);
+    format!("{} {}", unit.number(nanoseconds), unit.name())
+}
+
+/// The least and the most beside a time in the middle, in the unit of that: `24.4 to 34.7`. Those
+/// that would have many digits in it have units of their own.
+pub(crate) fn spread(least: i128, middle: i128, most: i128) -> String {
+    let unit = TimeUnit::of(middle);
+    let fits = |time: i128| time == 0 || (0.001..1e4).contains(&(time as f64 / unit.nanoseconds).abs());
+    match fits(least) && fits(most) {
+        true => format!("{} to {}", unit.number(least), unit.number(most)),
+        false => format!("{} to {}", duration(least), duration(most)),
+    }
 }
 
 /// Bytes in a unit that fits: `1.2 MB`.
@@ -87,6 +127,11 @@ mod tests {
         assert_eq!(duration(999), "999 ns");
         assert_eq!(duration(4_100_000), "4.10 ms");
         assert_eq!(duration(123_456_789_012), "123 s");
+        assert_eq!(duration(999_999), "1000 µs");
+        assert_eq!(spread(24_400_000, 27_800_000, 34_700_000), "24.4 to 34.7");
+        assert_eq!(spread(14_400, 27_800_000, 34_700_000), "0.014 to 34.7");
+        assert_eq!(spread(244, 27_800_000, 34_700_000), "244 ns to 34.7 ms");
+        assert_eq!(spread(0, 64, 62_300_000), "0 ns to 62.3 ms");
         assert_eq!(bytes(512), "512 bytes");
         assert_eq!(bytes(12_345_678), "12.3 MB");
     }

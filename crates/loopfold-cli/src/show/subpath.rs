@@ -2,10 +2,10 @@
 //! no wider than the terminal.
 
 use super::{Labels, plural, shorten};
-use loopfold::Symbol;
-use loopfold::fold::FoldBuilder;
+use loopfold::fold::{FoldBuilder, Target};
 use loopfold::folders::{Folder as _, Outermost};
 use loopfold::questions::nest::{Nest, Node};
+use loopfold::{Fold, Symbol};
 
 /// The lines of a sequence, each at most `width` wide. Of lines far beyond `most`, only the
 /// number of events is shown.
@@ -48,6 +48,23 @@ pub(crate) fn nest_lines(labels: &Labels<'_>, nest: &Nest, width: usize, most: u
     shown
 }
 
+/// The body of a loop on one line: as many events as fit, and how many there are.
+pub(crate) fn body_line(fold: &Fold, body: Target, labels: &Labels<'_>, width: usize) -> String {
+    /// More nodes than fit on any line.
+    const NODES: usize = 64;
+    let rule = match body {
+        Target::Rule(rule) => rule,
+        Target::Symbol(symbol) => return shorten(&labels.of(symbol), width),
+    };
+    let lines = nest_lines(labels, &fold.nest(rule, NODES), width, 1);
+    if let [line] = &lines[..] {
+        return line.clone();
+    }
+    let rest = format!(" … {}", plural(fold.length(rule), "event"));
+    let first = lines.first().map_or("", String::as_str);
+    shorten(first, width.saturating_sub(rest.chars().count())) + &rest
+}
+
 /// An event with the parentheses of the loops that start or end at it.
 struct Word {
     text: String,
@@ -68,7 +85,9 @@ fn words(labels: &Labels<'_>, nest: &Nest, width: usize) -> Vec<Word> {
                 before.push_str(if end - at > 2 { "(" } else { "" });
             }
             Node::Event(symbol) => {
-                let text = std::mem::take(&mut before) + &shorten(&labels.of(symbol), width);
+                // With room for parentheses and a number of iterations.
+                let text =
+                    std::mem::take(&mut before) + &shorten(&labels.of(symbol), width.saturating_sub(8));
                 words.push(Word {
                     text,
                     events: open.iter().fold(1, |events: u64, (.., times)| events.saturating_mul(*times)),

@@ -1,6 +1,6 @@
 //! The costs of events: tables of their durations and metrics, on a terminal and for JSON.
 
-use super::{Labels, count, duration, percent, plain, shorten};
+use super::{Labels, TimeUnit, count, line_width, percent, plain, shorten};
 use anyhow::Result;
 use loopfold::Fold;
 use loopfold::fold::MetricSum;
@@ -9,16 +9,27 @@ use loopfold::questions::sums::EventSums;
 use loopfold_json::stats::{CostTable, Durations, EventCost, EventTimes};
 use std::io::Write;
 
+/// The units of a table: of sums, and of means.
+#[derive(Clone, Copy)]
+struct Units {
+    sums: TimeUnit,
+    means: TimeUnit,
+}
+
 /// A row of a table: one event.
 trait Cost: Copy {
     /// How many values are known.
     fn known(&self) -> u64;
     /// What the rows are ranked by, and have shares of.
     fn size(&self) -> f64;
-    fn total(&self) -> String;
-    fn mean(&self) -> String;
+    /// The time that the unit of a column has to fit, and that of the column of means.
+    fn times(&self) -> Option<[i128; 2]> {
+        None
+    }
+    fn total(&self, units: Units) -> String;
+    fn mean(&self, units: Units) -> String;
     /// The self time, in a table that has them.
-    fn own(&self) -> Option<String> {
+    fn own(&self, _: Units) -> Option<String> {
         None
     }
 }
@@ -30,11 +41,14 @@ impl Cost for EventTimes {
     fn size(&self) -> f64 {
         self.durations.total as f64
     }
-    fn total(&self) -> String {
-        duration(self.durations.total)
+    fn times(&self) -> Option<[i128; 2]> {
+        Some([self.durations.total, self.durations.mean().unwrap_or_default().round() as i128])
     }
-    fn mean(&self) -> String {
-        duration(self.durations.mean().unwrap_or_default().round() as i128)
+    fn total(&self, units: Units) -> String {
+        units.sums.number(self.durations.total)
+    }
+    fn mean(&self, units: Units) -> String {
+        units.means.number(self.durations.mean().unwrap_or_default().round() as i128)
     }
 }
 
@@ -49,14 +63,17 @@ impl Cost for NestedTimes {
     fn size(&self) -> f64 {
         self.0.own.map_or(0.0, |own| own.total as f64)
     }
-    fn total(&self) -> String {
-        self.0.total()
+    fn times(&self) -> Option<[i128; 2]> {
+        self.0.times()
     }
-    fn mean(&self) -> String {
-        self.0.mean()
+    fn total(&self, units: Units) -> String {
+        self.0.total(units)
     }
-    fn own(&self) -> Option<String> {
-        Some(self.0.own.map_or("-".to_string(), |own| duration(own.total)))
+    fn mean(&self, units: Units) -> String {
+        self.0.mean(units)
+    }
+    fn own(&self, units: Units) -> Option<String> {
+        Some(self.0.own.map_or("-".to_string(), |own| units.sums.number(own.total)))
     }
 }
 
@@ -67,10 +84,10 @@ impl Cost for MetricSum {
     fn size(&self) -> f64 {
         self.total
     }
-    fn total(&self) -> String {
+    fn total(&self, _: Units) -> String {
         number(self.total)
     }
-    fn mean(&self) -> String {
+    fn mean(&self, _: Units) -> String {
         number(MetricSum::mean(self).unwrap_or_default())
     }
 }
@@ -99,22 +116,38 @@ impl<S: Cost> Ranking<S> {
         Self { events, known, whole }
     }
 
+    /// One unit for all sums, and one for all means: those of the largest.
+    fn units(shown: &[EventCost<S>]) -> Units {
+        let largest = |column: usize| {
+            shown.iter().filter_map(|event| Some(event.sum.times()?[column])).max().unwrap_or_default()
+        };
+        Units { sums: TimeUnit::of(largest(0)), means: TimeUnit::of(largest(1)) }
+    }
+
     fn print(&self, out: &mut impl Write, title: &str, labels: &Labels<'_>, top: usize) -> Result<()> {
         writeln!(out, "\n{title}")?;
-        let has_own = self.events.first().is_some_and(|event| event.sum.own().is_some());
-        let own = if has_own { "self" } else { "total" };
-        let total = |text: &str| if has_own { format!("  {text:>15}") } else { String::new() };
-        writeln!(out, "{own:>15}  {:>9}{}  {:>15}  {:>10}", "share", total("total"), "count", "mean")?;
-        let shown = if top == 0 { self.events.len() } else { top.min(self.events.len()) };
-        for EventCost { symbol, sum, share } in &self.events[..shown] {
+        let shown = &self.events[..if top == 0 { self.events.len() } else { top.min(self.events.len()) }];
+        let units = Self::units(shown);
+        let has_times = shown.first().is_some_and(|event| event.sum.times().is_some());
+        let named = |head: &str, unit: TimeUnit| match has_times {
+            true => format!("{head}, {}", unit.name()),
+            false => head.to_string(),
+        };
+        let has_own = shown.first().is_some_and(|event| event.sum.own(units).is_some());
+        let first = named(if has_own { "self" } else { "total" }, units.sums);
+        let total = |text: &str| if has_own { format!("  {text:>9}") } else { String::new() };
+        let (totals, mean) = (total(&named("total", units.sums)), named("mean", units.means));
+        let head = format!("{first:>11}  {:>9}{totals}  {:>11}  {mean:>9}  ", "share", "count");
+        let room = line_width().saturating_sub(head.chars().count()).max(20);
+        writeln!(out, "{head}event")?;
+        for EventCost { symbol, sum, share } in shown {
             let share = share.map_or(String::new(), percent);
-            let label = shorten(&labels.of(*symbol), 100);
-            let (first, known, mean) =
-                (sum.own().unwrap_or_else(|| sum.total()), count(sum.known()), sum.mean());
-            let total = total(&sum.total());
-            writeln!(out, "{first:>15}  {share:>9}{total}  {known:>15}  {mean:>10}  {label}")?;
+            let label = shorten(&labels.of(*symbol), room);
+            let first = sum.own(units).unwrap_or_else(|| sum.total(units));
+            let (known, mean, total) = (count(sum.known()), sum.mean(units), total(&sum.total(units)));
+            writeln!(out, "{first:>11}  {share:>9}{total}  {known:>11}  {mean:>9}  {label}")?;
         }
-        super::more(out, self.events.len() - shown)
+        super::more(out, self.events.len() - shown.len())
     }
 }
 
@@ -143,7 +176,7 @@ impl Costs<'_> {
         let &Self { fold, sums, .. } = self;
         match self.times() {
             Some(times) if self.nested() => {
-                let title = "most costly events, by self time: the duration without the events inside";
+                let title = "most costly events, by self time (the duration without the events inside)";
                 Ranking::of(fold, times.map(NestedTimes)).print(out, title, labels, top)?;
             }
             Some(times) => Ranking::of(fold, times).print(out, "most costly events", labels, top)?,

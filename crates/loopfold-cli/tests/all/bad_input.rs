@@ -19,9 +19,9 @@ fn nothing_is_fine() {
     assert_eq!(run(&["stats", "--json", &archive]).ok().json()["events"], 0);
     run(&["verify", &archive]).ok();
     let one = run_with_input(&["loops", "-"], b"just this\n").ok().text();
-    assert!(one.contains("1 event, no loops") && one.contains("just this"), "{one}");
+    assert!(one.contains("1 event · no loops") && one.contains("just this"), "{one}");
     let no_events = run_with_input(&["loops", "--format", "chrome", "-"], b"{\"traceEvents\":[]}").ok();
-    assert_eq!(no_events.text(), "");
+    assert_eq!(no_events.text(), "no events\n");
 }
 
 #[test]

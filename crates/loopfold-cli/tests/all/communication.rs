@@ -92,7 +92,7 @@ fn sp_exchanges_with_all_others() {
     assert_eq!(whole.count(), 4);
     let text = patterns(&inputs, &[]).ok().text();
     assert!(text.contains("#1  all-to-all"), "{text}");
-    assert!(text.contains("401 times in 2 places, 96 events of 4 processes each"), "{text}");
+    assert!(text.contains("401 times in 2 places · 96 events of 4 processes each"), "{text}");
     assert!(!text.contains("unmatched"), "{text}");
 }
 
@@ -108,10 +108,12 @@ fn loops_show_patterns_as_single_events() {
     let inputs = files(&folder, &mpi::weather(4, 4, 120));
     let text = abstracted(&inputs, &[]).ok().text();
     assert!(
-        text.starts_with("3 communication patterns for ") && text.contains(" events in 16 streams\n\nrank 0"),
+        text.starts_with("3 communication patterns for ")
+            && text
+                .contains(" events in 16 streams\n\n16 ranks, all with the same events · 120 × (1 event), "),
         "{text}"
     );
-    assert!(text.contains("(16 streams, 300 events each)"), "{text}");
+    assert!(text.contains("300 events written as"), "{text}");
     assert!(text.contains("  (#1 2-D mesh of 4 by 4)^120 "), "{text}");
     let json = abstracted(&inputs, &["--json"]).ok().json();
     let patterns = json_of(&inputs, &[]);
@@ -316,14 +318,16 @@ fn unmatched_messages_are_found() {
             let line = format!(
                 ": from process {from} to process {to}, communicator 0, tag {tag}; the first is event {first} of rank {own}\n"
             );
-            assert!(text.contains(&line), "{line} in {text}");
+            // A long line is broken there.
+            let broken = line.replace(": ", ":\n      ").replace("; ", ";\n      ");
+            assert!(text.contains(&line) || text.contains(&broken), "{line} in {text}");
         }
     }
     let inputs = files(&folder, &program);
     let one = folder
         .file("rank-0.txt", std::fs::read_to_string(&inputs[0]).unwrap() + "MPI_Send dest=1 tag=9 comm=0\n");
     let text = patterns(&[&[one], &inputs[1..]].concat(), &[]).ok().text();
-    assert!(text.contains("\n1 message unmatched\n    1 send is never received: "), "{text}");
+    assert!(text.contains("\n1 message unmatched\n    1 send is never received:"), "{text}");
     let two = folder.file("rank-0.txt", "MPI_Send dest=1 tag=9 comm=0\nMPI_Send dest=1 tag=9 comm=0\n");
     let text = patterns(&[&[two], &inputs[1..]].concat(), &[]).ok().text();
     assert!(text.contains(" messages unmatched\n"), "{text}");
@@ -349,7 +353,7 @@ fn members_that_disagree_on_a_collective_are_found() {
     let expected = json!([{"comm": "0", "nth": 26, "seen": [
         {"stream": "rank 0", "start": 36, "event": zero}, {"stream": "rank 2", "start": 36, "event": barrier}]}]);
     assert_eq!(json, expected);
-    let line = "    number 27 on communicator 0: rank 0 has MPI_Bcast root=0 bytes=8 comm=0 (event 36), rank 2 has MPI_Barrier comm=0 (event 36)\n";
+    let line = "    number 27 on communicator 0:\n      rank 0 has MPI_Bcast root=0 bytes=8 comm=0 (event 36);\n      rank 2 has MPI_Barrier comm=0 (event 36)\n";
     assert!(text.contains(line), "{text}");
     // Another root.
     let mut root = all.clone();
@@ -363,7 +367,7 @@ fn members_that_disagree_on_a_collective_are_found() {
     let (json, text) = seen(&[all.clone(), all[..2].to_vec(), all[..1].to_vec()]);
     let end = json!({"stream": "rank 2", "start": null, "event": null});
     assert_eq!((&json[0]["nth"], &json[1]["nth"], &json[1]["seen"][1]), (&json!(1), &json!(0), &end));
-    assert!(text.contains("(event 1), rank 2 has none\n"), "{text}");
+    assert!(text.contains("(event 1);\n      rank 2 has none\n"), "{text}");
     let (json, _) = seen(&[all[..1].to_vec(), all.clone(), all.clone()]);
     assert_eq!(
         (json[0]["seen"][1]["stream"].clone(), json.as_array().unwrap().len()),

@@ -91,7 +91,18 @@ impl Files {
             self.case.name,
             run.text()
         );
+        self.fits(arguments, &run.text());
         run
+    }
+
+    /// What is printed to be read is no wider than 80 columns.
+    fn fits(&self, arguments: &[&str], text: &str) {
+        const DATA: [&str; 6] = ["--json", "--all", "--csv", "--matrix", "--full", "--queries"];
+        let is_read = !matches!(arguments[0], "cat" | "export" | "find" | "fold" | "merge" | "verify");
+        if is_read && !arguments.iter().any(|argument| DATA.contains(argument)) {
+            let wide = text.lines().find(|line| line.chars().count() > 80);
+            assert_eq!(wide, None, "{}: {arguments:?}", self.case.name);
+        }
     }
 }
 

@@ -187,7 +187,7 @@ fn stats_compare_trace_archive_and_run() {
     let text = run(&["stats", &archive]).ok().text();
     for line in [
         "rules     2             0.67 per distinct event".to_string(),
-        "time      4.00 s".to_string(),
+        "3 events · 3 distinct · 2 streams · 4.00 s".to_string(),
         format!(
             "trace     {:<12}  {} bytes/s",
             format!("{} bytes", CHROME.len()),
@@ -200,15 +200,12 @@ fn stats_compare_trace_archive_and_run() {
 }
 
 #[test]
-fn what_is_not_known_is_a_dash() {
+fn what_is_not_known_is_left_out() {
     let text = run_with_input(&["stats", "-"], FIGURE_4.as_bytes()).ok().text();
-    for line in ["time      -", "trace     -             -", "ratio     -"] {
-        assert!(text.lines().any(|other| other == line), "{line} is not in {text}");
+    for line in ["trace", "ratio"] {
+        assert!(!text.lines().any(|other| other.starts_with(line)), "{line} is in {text}");
     }
-    assert!(
-        text.lines().any(|line| line.starts_with("archive ") && line.ends_with("bytes      -")),
-        "{text}"
-    );
+    assert!(text.lines().any(|line| line.starts_with("archive ") && line.ends_with("bytes")), "{text}");
     let json = run_with_input(&["stats", "--json", "-"], FIGURE_4.as_bytes()).ok().json();
     for key in ["time_ns", "trace_bytes", "trace_bytes_per_second", "bytes_per_second", "ratio"] {
         assert_eq!(json[key], Value::Null, "{key}");

@@ -16,9 +16,9 @@ fn a_loop_with_exceptions_is_shown_as_one() {
     let folder = Folder::new();
     let log = folder.file("worker.log", worker_log(&[23, 126, 48, 181, 4, 105, 9, 64, 31, 27]));
     let shown = run(&["loops", &log]).ok().text();
-    assert!(shown.contains("≈ 618 × (5 events; 9 followed by something more)"), "{shown}");
+    assert!(shown.contains("≈ 618 × (5 events; 9 followed by more)"), "{shown}");
     assert!(shown.contains("! 9 ×, first at 115: then ‘fetch failed’"), "{shown}");
-    assert!(shown.contains("23, 126, 48, 181, 4, 105, 9, 64, 31, 27"), "{shown}");
+    assert!(shown.contains("between them: 23, 126, 48, 181, 4, 105, 9, … 10 runs in all"), "{shown}");
     for exact in [&["--exact"][..], &["--folder", "outermost"], &["--ties", "left"]] {
         let arguments: Vec<&str> = ["loops", &log].iter().chain(exact).copied().collect();
         assert!(!run(&arguments).ok().text().contains('≈'));
@@ -57,7 +57,7 @@ fn an_odd_iteration_is_written_as_edits() {
     assert!(shown.contains("≈ 200 × (6 events; 197 equal, 3 differ)"), "{shown}");
     assert!(shown.contains("2 ×, first at 120: an iteration with ‘gc’ for ‘attn’"), "{shown}");
     let aligned = run(&["loops", &log, "--align", "attn"]).ok().text();
-    let body = aligned.split_once('≈').unwrap().1.lines().nth(1).unwrap().trim().to_string();
+    let body = aligned.rsplit_once('≈').unwrap().1.lines().nth(1).unwrap().trim().to_string();
     assert!(body.starts_with("attn mlp"), "{aligned}");
 }
 
@@ -132,7 +132,7 @@ fn slow_iterations_show_the_parts_that_grew() {
     assert_eq!((&slow["iteration"], &slow["duration_ns"]), (&3.into(), &99_000.into()));
     assert_eq!(slow["grown"], json!([{"part": ["load"], "duration_ns": 51_000, "median_ns": 11_000.0}]));
     let loops = run(&["loops", &trace]).ok().text();
-    assert!(loops.contains("to 99.0 µs (#3)"), "{loops}");
+    assert!(loops.contains("median 59.0 µs · 59.0 to 99.0 · slowest #3"), "{loops}");
 }
 
 #[test]

@@ -27,4 +27,5 @@ mod similar;
 mod sums;
 mod support;
 mod symbols;
+mod texts;
 mod waits;

@@ -239,7 +239,7 @@ fn similar_lost_its_matches_to_a_limit_of_patterns() {
     assert!(found.json()["matches"][0]["within"].is_null());
     assert!(found.err.contains("are not known: events that are lists of so many messages"), "{}", found.err);
     let text = run(&asked).ok();
-    assert!(text.text().contains("rank 0, events 13 to 15: the same\n"), "{}", text.text());
+    assert!(text.text().contains("rank 0, events 13 to 15: equal\n"), "{}", text.text());
     assert!(text.err.contains("are not known"), "{}", text.err);
     // Where it is not printed, it is not looked for.
     let all = run(&[&asked[..], &["--all"]].concat()).ok();
@@ -293,7 +293,7 @@ fn the_last_iteration_of_slices_that_nest_was_too_short() {
     let archive = folder.at("t.fold");
     run(&["fold", &trace, "--times", "summary", "-o", &archive]).ok();
     let text = run(&["loops", &trace]).ok().text();
-    assert!(text.contains("97.1 % of the time · median 17.0 µs, from 14.0 µs to 20.0 µs (#0)"), "{text}");
+    assert!(text.contains("97.1 % of the time\n      median 17.0 µs · 14.0 to 20.0 · slowest #0"), "{text}");
     for input in [&trace, &archive] {
         let json = run(&["loops", "--json", input]).ok().json();
         let class = &json["classes"][0];

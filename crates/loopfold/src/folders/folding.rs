@@ -11,7 +11,7 @@
 //! in flight; the alphabet; and times, if they are kept, as a trace keeps them.
 
 use super::{FoldedRoot, Folder, Online};
-use crate::fold::{FoldBuilder, FoldedStream};
+use crate::fold::FoldBuilder;
 use crate::trace::{Event, Intake, Projection, Sink, TimesKept, Timing};
 use crate::{Error, Fold, Result, StreamId, Symbol};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -136,7 +136,8 @@ impl Folding {
             Executor::Inline(grammars) => grammars.so_far()?,
             Executor::Pool(workers) => ask_all(workers)?,
         };
-        self.join(folds)
+        let (fold, roots) = joined(folds)?;
+        self.with_streams(&fold, &roots)
     }
 
     /// The fold of everything.
@@ -146,16 +147,21 @@ impl Folding {
             Executor::Inline(grammars) => grammars.finish()?,
             Executor::Pool(workers) => finish_all(workers)?,
         };
-        self.join(folds)
+        let (fold, roots) = joined(folds)?;
+        let (fold, roots) = match self.folder.refine(&fold, &roots)? {
+            Some(refined) => refined,
+            None => (fold, roots),
+        };
+        self.with_streams(&fold, &roots)
     }
 
-    /// One fold of the folds of all streams, in their order; equal rules become one.
-    fn join(&self, folds: Vec<(Fold, FoldedRoot)>) -> Result<Fold> {
+    /// The fold with alphabet and streams.
+    fn with_streams(&self, fold: &Fold, roots: &[FoldedRoot]) -> Result<Fold> {
         let mut builder = FoldBuilder::new(self.intake.alphabet.clone());
-        for (head, (fold, folded)) in self.intake.streams.iter().zip(folds) {
-            let root = builder.append_rules(&fold, Ok)?[folded.root.index()];
-            let stream = folded.stream(&head.name, &*self.folder, &head.notes);
-            builder.stream(FoldedStream { root, ..stream }.with_times(head.times.clone()));
+        let renamed = builder.append_rules(fold, Ok)?;
+        for (head, folded) in self.intake.streams.iter().zip(roots) {
+            let stream = folded.clone().renamed(&renamed).stream(&head.name, &*self.folder, &head.notes);
+            builder.stream(stream.with_times(head.times.clone()));
         }
         Ok(builder.finish())
     }
@@ -280,6 +286,13 @@ impl Grammars {
     }
 }
 
+/// One fold of the folds of all streams, in their order; equal rules become one.
+fn joined(folds: Vec<(Fold, FoldedRoot)>) -> Result<(Fold, Vec<FoldedRoot>)> {
+    let mut builder = FoldBuilder::default();
+    let roots = folds.into_iter().map(|folded| super::append(&mut builder, folded)).collect::<Result<_>>()?;
+    Ok((builder.finish(), roots))
+}
+
 enum Message {
     Open(Box<dyn Online>),
     Extend(usize, Vec<Symbol>),
@@ -372,13 +385,16 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::folders::{Outermost, SequiturRuns, fold_trace};
+    use crate::folders::{Auto, Outermost, SequiturRuns, fold_trace};
     use crate::trace::Collector;
     use loopfold_testing::{Rng, streams};
 
     fn sinks(threads: usize) -> (Collector, Folding) {
-        let folding =
-            Folding::with(Box::new(SequiturRuns), Projection::default(), TimesKept::All, threads).unwrap();
+        sinks_of(Box::new(SequiturRuns), threads)
+    }
+
+    fn sinks_of(folder: Box<dyn Folder>, threads: usize) -> (Collector, Folding) {
+        let folding = Folding::with(folder, Projection::default(), TimesKept::All, threads).unwrap();
         (Collector::default(), folding)
     }
 
@@ -407,6 +423,18 @@ mod tests {
             for (stream, other) in expected.streams().iter().zip(so_far.streams()) {
                 assert!(expected.unfold(stream.root()).eq(so_far.unfold(other.root())));
             }
+            assert_eq!(expected.canonical(), folding.finish().unwrap().canonical(), "seed {seed}");
+        }
+    }
+
+    /// Streams are also folded together in the end, the same way.
+    #[test]
+    fn auto_gives_the_same_on_the_way() {
+        for seed in 0..200 {
+            let (mut collector, mut folding) = sinks_of(Box::new(Auto), 1 + seed as usize % 4);
+            fill(&mut collector, seed);
+            fill(&mut folding, seed);
+            let expected = fold_trace(collector.finish().unwrap(), &Auto, 1).unwrap();
             assert_eq!(expected.canonical(), folding.finish().unwrap().canonical(), "seed {seed}");
         }
     }

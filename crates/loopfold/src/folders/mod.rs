@@ -13,7 +13,8 @@
 //! | [`Repair`] | the most frequent pair of items first: small archives | |
 //! | [`Sequitur`], [`Sequitur1`] | a grammar without counts, symbol by symbol | yes |
 //! | [`SequiturRuns`] | a grammar with counts, symbol by symbol | yes |
-//! | [`Auto`] | `SequiturRuns`, or `Outermost` where rules beyond loops would not pay | yes |
+//! | [`Auto`] | `SequiturRuns`, folded again by `Repair` in the end; or `Outermost` where rules beyond loops would not pay | yes |
+//! | [`AutoOnline`] | the same without `Repair` | yes |
 //! | [`Smallest`] | the smallest of `Repair`, `SequiturRuns` and `Outermost` | |
 //!
 //! [`fold_trace`] folds a trace in memory, [`Folding`] folds events as they are pushed.
@@ -33,7 +34,7 @@ mod sequitur;
 mod sequitur_runs;
 mod smallest;
 
-pub use auto::Auto;
+pub use auto::{Auto, AutoOnline};
 pub use folding::Folding;
 pub use innermost::{Guarded, Innermost};
 pub use minimum::Minimum;
@@ -79,6 +80,13 @@ pub trait Folder: Send + Sync {
         _builder: &mut FoldBuilder,
     ) -> Option<Result<Vec<FoldedRoot>>> {
         None
+    }
+
+    /// Folds streams again when all of them are complete, from the rules of each, as a folder can
+    /// that began to fold them [online](Self::online). Returns other rules and the roots in them,
+    /// or `None` if the rules stay as they are.
+    fn refine(&self, _fold: &Fold, _roots: &[FoldedRoot]) -> Result<Option<(Fold, Vec<FoldedRoot>)>> {
+        Ok(None)
     }
 
     /// Begins to fold a stream whose symbols are still to come. Returns `None` for a folder

@@ -68,6 +68,11 @@ impl From<RuleId> for FoldedRoot {
 const WHY: &str = "why";
 
 impl FoldedRoot {
+    /// The same in a fold in which rules have these identifiers.
+    pub(super) fn renamed(self, rules: &[RuleId]) -> Self {
+        Self { root: rules[self.root.index()], ..self }
+    }
+
     /// The stream that was folded; its times come beside it.
     pub(super) fn stream(&self, name: &str, folder: &dyn Folder, notes: &[(String, String)]) -> FoldedStream {
         let mut notes: Vec<_> = notes.iter().filter(|(key, _)| key != WHY).cloned().collect();

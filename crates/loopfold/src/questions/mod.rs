@@ -16,6 +16,7 @@
 //! | Who waits for whom, where and how long? | `waits` | |
 //! | What is the loop nest? Which streams have the same? | [`nest`], [`classes`], [`align`] | [`Fold::nest`](crate::Fold::nest), [`Fold::classes`](crate::Fold::classes) |
 //! | Which loops have an odd iteration now and then? | [`near`] | |
+//! | Which loops cover most, wherever they are? | [`largest`] | |
 //! | How long did loops, events and rules take? | [`iterations`], [`sums`], [`rule_sums`], [`clock`] | [`Fold::event_sums`](crate::Fold::event_sums) |
 //! | What did events take without the events inside them? | [`self_time`] | [`Fold::self_sums`](crate::Fold::self_sums) |
 //! | Only a part of a stream: between two times, or some iterations of a loop? | [`selection`] | [`Fold::parts`](crate::Fold::parts) |
@@ -31,6 +32,7 @@ pub mod context;
 pub mod find;
 pub mod hot;
 pub mod iterations;
+pub mod largest;
 mod names;
 pub mod near;
 pub mod nest;

@@ -5,7 +5,7 @@ use crate::support::hot::{Question, check_figure_seven};
 use crate::support::{folders, unfolded};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::folders::{Folder, Outermost, Repair, SequiturRuns};
-use loopfold::questions::hot::{self, EventCosts, Limit, Selection};
+use loopfold::questions::hot::{self, EventCosts, HotSubpath, Limit, Selection, related};
 use loopfold::trace::{Alphabet, Event};
 use loopfold::{Fold, RuleId, Symbol};
 use loopfold_testing::subpaths::Hot;
@@ -142,6 +142,39 @@ fn hot_subpaths_of_rules_made_at_random() {
     }
 }
 
+/// Least lengths at which the search begins with windows, shorter, as long and longer than those.
+#[test]
+fn hot_subpaths_of_many_events_at_least() {
+    let mut rng = Rng::new(76);
+    let folders: [&dyn Folder; 3] = [&SequiturRuns, &Repair, &Outermost::default()];
+    for case in 0..CASES / 2 {
+        let (folds, streams, size) = if case % 4 == 0 {
+            let streams: Vec<Vec<u32>> = (0..rng.between(1, 3))
+                .map(|_| match rng.below(3) {
+                    0 => streams::nests(rng.between(1, 300), rng.next_u64()),
+                    1 => streams::control_flow(rng.between(1, 300), rng.next_u64()),
+                    _ => streams::small(&mut rng, 100).iter().map(|&raw| raw % 100).collect(),
+                })
+                .collect();
+            let size = streams.iter().flatten().max().map_or(1, |&most| most + 1);
+            (folders.map(|folder| fold(&streams, size, folder)).to_vec(), streams, size)
+        } else {
+            let size = rng.between(1, 4) as u32;
+            let fold = random_fold(&mut rng, 300, size);
+            let streams = unfolded(&fold);
+            (vec![fold], streams, size)
+        };
+        let mut question = Question::random(&mut rng, &streams, size);
+        let min = rng.between(4, 20);
+        let max = min + rng.below(25);
+        question.settings = question.settings.min_length(min).max_length(max);
+        (question.hot.min, question.hot.max) = (min, max);
+        for fold in &folds {
+            question.check(fold, &streams);
+        }
+    }
+}
+
 #[test]
 fn only_the_costliest_are_kept() {
     let mut rng = Rng::new(73);
@@ -262,4 +295,72 @@ fn nothing_is_hot_where_there_is_nothing() {
     let fold = four_times_abbc();
     let free = EventCosts::new(&[0.0; 3]).unwrap();
     assert_eq!(fold.hot_subpaths(&free, &hot::Config::new()).unwrap().found, 0);
+}
+
+#[test]
+fn related_subpaths_are_those_of_one_loop() {
+    let subpath = |events: &[usize], count: u64| HotSubpath {
+        events: events.iter().map(|&event| loopfold::Symbol::new(event).unwrap()).collect(),
+        count,
+        cost: 0.0,
+        share: 0.0,
+        streams: Vec::new(),
+    };
+    // The pairs of a loop of three events; one that overlaps it but is rare; the rotations of
+    // another, which overlap too; one that is alone; one event.
+    let all = [
+        subpath(&[0, 1], 100),
+        subpath(&[1, 2], 95),
+        subpath(&[2, 0], 100),
+        subpath(&[2, 7], 50),
+        subpath(&[4, 5, 6], 30),
+        subpath(&[6, 4, 5], 20),
+        subpath(&[8, 9], 10),
+        subpath(&[1], 10),
+    ];
+    assert_eq!(related(&all), [vec![0, 1, 2], vec![3], vec![4, 5], vec![6], vec![7]]);
+}
+
+/// Compared with every pair of subpaths, however they are related.
+#[test]
+fn related_subpaths_are_connected_pair_by_pair() {
+    let mut rng = Rng::new(17);
+    for _ in 0..2000 {
+        let all: Vec<HotSubpath> = (0..rng.between(1, 12))
+            .map(|_| HotSubpath {
+                events: (0..rng.between(1, 4))
+                    .map(|_| loopfold::Symbol::new(rng.below(3)).unwrap())
+                    .collect(),
+                count: rng.between(8, 12) as u64,
+                cost: 0.0,
+                share: 0.0,
+                streams: Vec::new(),
+            })
+            .collect();
+        let is_related = |one: &HotSubpath, other: &HotSubpath| {
+            let (a, b) = (&one.events, &other.events);
+            let is_rotation =
+                a.len() == b.len() && (0..a.len()).any(|by| [&a[by..], &a[..by]].concat() == *b);
+            let overlap = a.len() == b.len() && a.len() > 1 && a[1..] == b[..b.len() - 1];
+            let difference = one.count.abs_diff(other.count) as f64;
+            is_rotation || overlap && difference <= 0.1 * one.count.max(other.count) as f64
+        };
+        let mut group: Vec<usize> = (0..all.len()).collect();
+        for _ in 0..all.len() {
+            for i in 0..all.len() {
+                for j in 0..all.len() {
+                    if is_related(&all[i], &all[j]) {
+                        let least = group[i].min(group[j]);
+                        (group[i], group[j]) = (least, least);
+                    }
+                }
+            }
+        }
+        let mut expected: Vec<Vec<usize>> = Vec::new();
+        for first in 0..all.len() {
+            let members: Vec<usize> = (0..all.len()).filter(|&member| group[member] == first).collect();
+            expected.extend((!members.is_empty()).then_some(members));
+        }
+        assert_eq!(related(&all), expected);
+    }
 }

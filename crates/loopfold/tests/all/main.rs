@@ -16,6 +16,7 @@ mod iterations;
 mod joint_loops;
 mod kept_archives;
 mod known_patterns;
+mod largest;
 mod loop_collapsed;
 mod names;
 mod near;

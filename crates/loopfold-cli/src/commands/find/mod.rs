@@ -65,7 +65,7 @@ pub(super) fn run(arguments: &FindArgs) -> Result<Outcome> {
 type Opened = (Fold, Option<Archive<BufReader<File>>>, Vec<String>);
 
 fn open(arguments: &FindArgs, read: &ReadArgs, times: TimesKept) -> Result<Opened> {
-    let folder = arguments.folder.or(FolderName::Auto);
+    let folder = arguments.folder.or(FolderName::AutoOnline);
     let mut loaded = input::load_for(read, times, &folder)?;
     let archive = loaded.archive.take();
     let (fold, notes) = loaded.fold_as_stored(&folder)?;

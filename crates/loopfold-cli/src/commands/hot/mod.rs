@@ -8,7 +8,7 @@ use crate::{Outcome, input};
 use anyhow::{Result, bail};
 use costs::{Costs, Unit};
 use loopfold::Fold;
-use loopfold::questions::hot::{self, HotSubpath, HotSubpaths, Limit, Selection};
+use loopfold::questions::hot::{self, HotSubpath, HotSubpaths, Limit, Selection, related};
 use loopfold::trace::TimesKept;
 use std::io::Write;
 
@@ -20,12 +20,14 @@ const MOST_NAMED: usize = 1 << 24;
 const FEWEST_KEPT: usize = 20;
 /// Lines of one subpath on a terminal.
 const LINES: usize = 6;
+/// So many subpaths are related to one that is shown, or more: they are one row of the text.
+const RELATED: usize = 16;
 
 pub(super) fn run(arguments: &HotArgs) -> Result<Outcome> {
     if arguments.all && arguments.method == HotMethod::Paper {
         bail!("--method paper selects by itself; leave out --all");
     }
-    let folder = arguments.folder.or(FolderName::Auto);
+    let folder = arguments.folder.or(FolderName::AutoOnline);
     let times = if costs::needs_times(arguments.cost.as_deref()) { TimesKept::All } else { TimesKept::None };
     let loaded = input::load_for(&arguments.read, times, &folder)?;
     // Only the paper's selection depends on the folder.
@@ -56,12 +58,16 @@ fn config(arguments: &HotArgs, fold: &Fold, min_cost: Limit) -> hot::Config {
         (HotMethod::Exact, true) => Selection::All,
         (HotMethod::Exact, false) => Selection::Minimal,
     };
+    let kept = match arguments.json.on {
+        true => arguments.top.most(),
+        false => arguments.top.most().saturating_mul(RELATED),
+    };
     hot::Config::new()
         .min_length(arguments.min_length)
         .max_length(arguments.max_length)
         .min_cost(min_cost)
         .selection(selection)
-        .keep(arguments.top.most().min(most))
+        .keep(kept.min(most))
 }
 
 struct Printer<'a> {
@@ -77,8 +83,11 @@ impl Printer<'_> {
         if hot.found == 0 {
             return Ok(());
         }
+        let mut groups = related(&hot.subpaths);
+        groups.truncate(self.arguments.top.most());
         let several = self.fold.streams().len() > 1;
-        let rows: Vec<[String; 4]> = hot.subpaths.iter().map(|subpath| self.numbers(subpath)).collect();
+        let rows: Vec<[String; 4]> =
+            groups.iter().map(|group| self.numbers(&hot.subpaths[group[0]])).collect();
         let heads = ["count", "cost", "share", "streams"];
         let columns = if several { 4 } else { 3 };
         let width = |column: usize| {
@@ -88,18 +97,23 @@ impl Printer<'_> {
         let line = |cells: &[&str]| -> String {
             cells.iter().zip(&widths).map(|(cell, &width)| format!("{cell:>width$}  ")).collect()
         };
-        let indent = widths.iter().map(|width| width + 2).sum::<usize>();
-        let room = self.width().saturating_sub(indent).max(30);
+        let placed = show::Beside::new(widths.iter().map(|width| width + 2).sum());
         let most = if self.arguments.full.on { usize::MAX } else { LINES };
         let labels = Labels::new(self.fold, self.arguments.hex.on);
         writeln!(out, "\n{}events", line(&heads))?;
-        for (subpath, row) in hot.subpaths.iter().zip(&rows) {
+        for (group, row) in groups.iter().zip(&rows) {
             let cells: Vec<&str> = row.iter().map(String::as_str).collect();
             write!(out, "{}", line(&cells))?;
-            let lines = show::subpath_lines(&labels, &subpath.events, room, most);
-            writeln!(out, "{}", lines.join(&format!("\n{}", " ".repeat(indent))))?;
+            let mut lines = show::subpath_lines(&labels, &hot.subpaths[group[0]].events, placed.room(), most);
+            if group.len() > 1 {
+                let rest = show::plural(group.len() as u64 - 1, "rotation or overlap");
+                lines
+                    .push(format!("  and {}", rest.replace("rotation or overlaps", "rotations or overlaps")));
+            }
+            placed.write(out, &lines)?;
         }
-        let left_out = hot.found - hot.subpaths.len() as u64;
+        let shown: usize = groups.iter().map(Vec::len).sum();
+        let left_out = hot.found - shown as u64;
         if left_out > 0 {
             writeln!(out, "… and {} more (--top 0 shows all)", show::count(left_out))?;
         }
@@ -126,9 +140,10 @@ impl Printer<'_> {
             Limit::Cost(_) if hot.total > 0.0 => hot.limit / hot.total,
             Limit::Cost(_) => 0.0,
         };
+        writeln!(out, "{bold}{found}{bold:#} of {min_length} to {max_length} events")?;
         writeln!(
             out,
-            "{bold}{found}{bold:#}: {min_length} to {max_length} events that cost at least {} together, {} of {}",
+            "each costs at least {} in all, {} of {}",
             self.cost(hot.limit),
             show::percent(share),
             self.cost(hot.total),
@@ -156,9 +171,5 @@ impl Printer<'_> {
             _ if cost >= 1e6 => show::count(cost.round() as u64),
             _ => format!("{cost:.3}"),
         }
-    }
-
-    fn width(&self) -> usize {
-        terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).clamp(60, 200)
     }
 }

@@ -106,20 +106,27 @@ fn list(arguments: &IterationsArgs, fold: &Fold, labels: &Labels<'_>) -> Result<
         let all = loop_places(&nest);
         let titles: Vec<String> =
             class.streams.iter().take(20).map(|&stream| show::plain(fold.stream(stream).title())).collect();
-        writeln!(out, "{}", show::shorten(&titles.join(", "), 100))?;
-        for chosen in &all {
-            writeln!(
-                out,
-                "{:>6}  {}{}",
-                chosen.number,
-                "  ".repeat(chosen.depth),
-                describe(&nest, labels, chosen)
-            )?;
+        let width = show::line_width();
+        writeln!(out, "{}", show::shorten(&titles.join(", "), width))?;
+        for chosen in listed(&nest, &all, arguments.top.most()) {
+            let pad = "  ".repeat(chosen.depth.min(10));
+            let room = width.saturating_sub(8 + pad.len());
+            writeln!(out, "{:>6}  {pad}{}", chosen.number, describe(&nest, labels, &chosen, room))?;
         }
+        show::more(&mut out, all.len().saturating_sub(arguments.top.most()))?;
         any |= !all.is_empty();
     }
     out.flush()?;
     Ok(if any { Outcome::Done } else { Outcome::Nothing })
+}
+
+/// The loops that cover most, at most so many, in the order of the nest.
+fn listed(nest: &Nest, all: &[LoopPlace], most: usize) -> Vec<LoopPlace> {
+    let mut listed = all.to_vec();
+    listed.sort_by_key(|chosen| (chosen.depth, std::cmp::Reverse(nest.node_length(chosen.node))));
+    listed.truncate(most);
+    listed.sort_by_key(|chosen| chosen.number);
+    listed
 }
 
 impl Shown<'_> {
@@ -164,7 +171,7 @@ impl Shown<'_> {
         let Node::Near { near, .. } = self.nest.nodes[self.chosen.node] else { return None };
         let near = &self.nest.near[near];
         let text = show::near_change(near.kinds.get(kind?)?, labels, near.lengths.0, false);
-        Some(show::shorten(&text, 60))
+        Some(text)
     }
 }
 
@@ -198,12 +205,14 @@ fn table(
 ) -> Result<()> {
     let bold = anstyle::Style::new().bold();
     writeln!(out, "{bold}{}{bold:#}", show::plain(shown.title(stream)))?;
-    writeln!(out, "{}", describe(&shown.nest, labels, &shown.chosen))?;
+    let width = show::line_width();
+    writeln!(out, "{}", describe(&shown.nest, labels, &shown.chosen, width))?;
     writeln!(
         out,
-        "{:>15}  {:>12}  {:>12}  {:>12}  {:>15}  note",
+        "{:>13}  {:>9}  {:>9}  {:>9}  {:>13}  note",
         "iteration", "start", "duration", "busy", "first event"
     )?;
+    let room = width.saturating_sub(63).max(16);
     let mut first = None;
     let has_more = shown.visit(stream, arguments.top.most(), |iteration| {
         first = first.or(iteration.start);
@@ -211,18 +220,18 @@ fn table(
         let since = iteration.start.zip(first).map(|(start, first)| start - first);
         writeln!(
             out,
-            "{:>15}  {:>12}  {:>12}  {:>12}  {:>15}  {}",
+            "{:>13}  {:>9}  {:>9}  {:>9}  {:>13}  {}",
             numbered(iteration.iteration, iteration.iterations, iteration.outer),
             time(since),
             time(iteration.time),
             time(iteration.busy),
             show::count(shown.fold.whole_position(stream, iteration.events.start)),
-            note(shown, &iteration, labels)
+            show::shorten(&note(shown, &iteration, labels), room)
         )?;
         Ok(())
     })?;
     if has_more {
-        writeln!(out, "{:>15}  … (--top 0 shows all)", "")?;
+        writeln!(out, "{:>13}  … (--top 0 shows all)", "")?;
     }
     writeln!(out)?;
     Ok(())

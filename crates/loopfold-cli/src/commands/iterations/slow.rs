@@ -28,7 +28,8 @@ pub(super) fn print(
     let mut out = anstream::stdout().lock();
     for loop_of_class in shown {
         let slow = loop_of_class.slow(most)?;
-        writeln!(out, "{}", describe(&loop_of_class.nest, labels, &loop_of_class.chosen))?;
+        let width = show::line_width();
+        writeln!(out, "{}", describe(&loop_of_class.nest, labels, &loop_of_class.chosen, width))?;
         let median = loop_of_class.times()?.and_then(|times| times.median);
         if let Some(median) = median {
             writeln!(out, "median {}", show::duration(median.round() as i128))?;
@@ -60,38 +61,42 @@ fn one(
     let ratio = median
         .filter(|&median| median > 0.0)
         .map(|median| format!(", {} of the median", show::percent(slow.time as f64 / median)));
-    let kind = shown.exception(slow.kind, labels).map(|kind| format!(", {kind}"));
+    let width = show::line_width();
     writeln!(
         out,
-        "{bold}{name}{stream}{bold:#}  {} at event {}{}{}",
+        "{bold}{name}{stream}{bold:#}  {} at event {}{}",
         show::duration(slow.time),
         show::count(position),
         ratio.unwrap_or_default(),
-        kind.unwrap_or_default()
     )?;
+    if let Some(kind) = shown.exception(slow.kind, labels) {
+        writeln!(out, "    {}", show::shorten(&kind, width.saturating_sub(4)))?;
+    }
     for grown in slow.grown.iter().take(MOST_PARTS) {
-        writeln!(
-            out,
-            "    + {} in {} ({}, median {})",
-            show::duration(grown.by().round() as i128),
-            part(shown, grown, labels),
+        let by = show::duration(grown.by().round() as i128);
+        let times = format!(
+            "({}, median {})",
             show::duration(grown.time),
             show::duration(grown.median.round() as i128)
-        )?;
+        );
+        let room = width.saturating_sub(by.chars().count() + times.chars().count() + 11).max(20);
+        writeln!(out, "    + {by} in {} {times}", part(shown, grown, labels, room))?;
     }
     Ok(())
 }
 
-fn part(shown: &Shown<'_>, grown: &Grown, labels: &Labels<'_>) -> String {
+fn part(shown: &Shown<'_>, grown: &Grown, labels: &Labels<'_>, room: usize) -> String {
     let Some(node) = grown.node else { return "the exception that follows".to_string() };
     match shown.nest.nodes[node] {
-        Node::Event(symbol) => show::shorten(&labels.of(symbol), 60),
-        _ => loop_places(&shown.nest)
-            .iter()
-            .find(|chosen| chosen.node == node)
-            .map_or(String::new(), |chosen| {
-                format!("loop {}: {}", chosen.number, describe(&shown.nest, labels, chosen))
-            }),
+        Node::Event(symbol) => show::shorten(&labels.of(symbol), room),
+        _ => loop_places(&shown.nest).iter().find(|chosen| chosen.node == node).map_or(
+            String::new(),
+            |chosen| {
+                let name = format!("loop {}: ", chosen.number);
+                let room = room.saturating_sub(name.len());
+                name + &describe(&shown.nest, labels, chosen, room)
+            },
+        ),
     }
 }
 

@@ -1,8 +1,10 @@
 //! `loopfold loops`: the loop nest of each class of streams.
 //!
+//! `answer` is the first line, and the list of the largest loops where there is hardly any loop;
 //! `abstracted` is `loops --patterns`.
 
 mod abstracted;
+mod answer;
 
 use crate::args::LoopsArgs;
 use crate::input::{self, Loaded};
@@ -77,7 +79,7 @@ fn masked_instead(loaded: &Loaded, arguments: &LoopsArgs) -> Result<Option<(Load
 
 fn alignment(arguments: &LoopsArgs, fold: &Fold) -> Result<Option<Align>> {
     Ok(match arguments.align.as_deref() {
-        None => None,
+        None | Some("none") => None,
         Some("calls") => Some(Align::Calls),
         Some("gap") => Some(Align::Gap),
         Some(event) => {
@@ -116,15 +118,18 @@ fn note_near(fold: &Fold, classes: &[Class]) {
 }
 
 /// The nest of a class with loops with exceptions. Returns `None` if it has none.
-fn near_nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usize) -> Result<Option<Shown>> {
-    let alignment = alignment(arguments, fold)?;
-    let beginnings = |body: &[Symbol]| {
-        alignment.as_ref().map_or(Vec::new(), |how| align::beginnings(body, how, fold.alphabet()))
-    };
+fn near_nest_of(
+    alignment: Option<&Align>,
+    fold: &Fold,
+    class: &Class,
+    largest: usize,
+) -> Result<Option<Shown>> {
+    let beginnings =
+        |body: &[Symbol]| alignment.map_or(Vec::new(), |how| align::beginnings(body, how, fold.alphabet()));
     let config = near::Config::new(&folding::outermost).beginnings(&beginnings);
     let Some(nest) = near::near_nest(fold, class.root, largest, config)? else { return Ok(None) };
     let nest = nest.at_position(first_position(fold, class));
-    let mut shown = aligned(arguments, fold, class, nest, largest)?;
+    let mut shown = aligned(alignment, fold, class, nest, largest)?;
     shown.class = class.with_nest(&shown.nest);
     // Sums of times are those of the loops of the exact nest.
     shown.is_rotated = true;
@@ -148,16 +153,22 @@ pub(crate) fn shown_nest(fold: &Fold, class: &Class, exact: bool) -> Result<Nest
 }
 
 /// The exact nest of a class.
-fn nest_of(arguments: &LoopsArgs, fold: &Fold, class: &Class, largest: usize) -> Result<Shown> {
-    aligned(arguments, fold, class, fold.nest(class.root, largest), largest)
+fn nest_of(alignment: Option<&Align>, fold: &Fold, class: &Class, largest: usize) -> Result<Shown> {
+    aligned(alignment, fold, class, fold.nest(class.root, largest), largest)
 }
 
-fn aligned(arguments: &LoopsArgs, fold: &Fold, class: &Class, nest: Nest, largest: usize) -> Result<Shown> {
+fn aligned(
+    alignment: Option<&Align>,
+    fold: &Fold,
+    class: &Class,
+    nest: Nest,
+    largest: usize,
+) -> Result<Shown> {
     let as_it_is = |nest| Shown { nest, class: class.clone(), is_rotated: false, largest };
-    let Some(how) = alignment(arguments, fold)? else { return Ok(as_it_is(nest)) };
+    let Some(how) = alignment else { return Ok(as_it_is(nest)) };
     let nothing = Times::default();
     let first = class.streams.first().map_or(&nothing, |&stream| fold.stream(stream).times());
-    let rotated = align(&nest, &how, fold.alphabet(), first)?;
+    let rotated = align(&nest, how, fold.alphabet(), first)?;
     if rotated == nest {
         return Ok(as_it_is(nest));
     }
@@ -222,7 +233,7 @@ fn class_nests<'a>(
         by_weight(classes.clone()).iter().zip(1..).map(|(class, number)| (class.root, number)).collect();
     Ok(classes.into_iter().map(move |class| {
         let number = numbers.get(&class.root).copied().unwrap_or(0);
-        let shown = nest_of(arguments, fold, &class, LARGEST_PRINTED)?;
+        let shown = nest_of(alignment(arguments, fold)?.as_ref(), fold, &class, LARGEST_PRINTED)?;
         any_rotated.set(any_rotated.get() | shown.is_rotated);
         let times = times_of(fold, &shown)?;
         let near = near_class(arguments, fold, &class)?;
@@ -236,7 +247,11 @@ fn near_class(
     fold: &Fold,
     class: &Class,
 ) -> Result<Option<(Nest, Option<ClassTimes>)>> {
-    let shown = if arguments.exact { None } else { near_nest_of(arguments, fold, class, LARGEST_PRINTED)? };
+    let shown = if arguments.exact {
+        None
+    } else {
+        near_nest_of(alignment(arguments, fold)?.as_ref(), fold, class, LARGEST_PRINTED)?
+    };
     let Some(shown) = shown else { return Ok(None) };
     let times = times_of(fold, &shown)?;
     Ok(Some((shown.nest, times)))
@@ -244,43 +259,111 @@ fn near_class(
 
 fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()> {
     let classes = by_weight(fold.classes()?);
-    let shown = arguments.top.most().min(classes.len());
-    let labels = Labels::new(fold, arguments.hex.on);
-    let width = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).clamp(40, 200);
-    let (mut any_rotated, mut any_near) = (false, false);
-    for (index, class) in classes[..shown].iter().enumerate() {
-        if index > 0 {
-            writeln!(out)?;
+    let (shown, rest) = classes.split_at(arguments.top.most().min(classes.len()));
+    let left_out: usize = rest.iter().map(|class| class.streams.len()).sum();
+    let mut printer = Printer::new(arguments, fold)?;
+    // The answer to the whole comes first, and is known last. What is printed in full may be long.
+    let mut text = Vec::new();
+    for (index, class) in shown.iter().enumerate() {
+        let heading = (shown.len() > 1 || arguments.full.on).then_some(index);
+        match arguments.full.on {
+            true => printer.class(out, class, heading)?,
+            false => printer.class(&mut text, class, heading)?,
         }
-        let largest = if arguments.full.on { LARGEST_PRINTED } else { LARGEST_SHOWN };
-        // Who chooses a folder wants to see what that one finds.
-        let exact = arguments.exact || arguments.folder.is_chosen();
-        let near = if exact { None } else { near_nest_of(arguments, fold, class, largest)? };
-        any_near |= near.is_some() || !exact && is_long(class);
-        let shown = match near {
-            Some(shown) => shown,
-            None => nest_of(arguments, fold, class, largest)?,
-        };
-        any_rotated |= shown.is_rotated;
-        heading(out, fold, &shown.class, width)?;
-        let times = times_of(fold, &shown)?.unwrap_or_default();
-        let view = ClassView { fold, nest: &shown.nest, events: class.events, times: &times };
-        let depth = arguments.depth.unwrap_or(usize::MAX);
-        NestPrinter::new(&mut *out, view, &labels, NestSettings { width, full: arguments.full.on, depth })
-            .print()?;
     }
-    note_unrotated(arguments, fold, any_rotated)?;
-    if any_near {
+    if !arguments.full.on {
+        answer::print(out, &printer.mains, left_out, printer.width)?;
+        out.write_all(&text)?;
+    }
+    note_unrotated(arguments, fold, printer.any_rotated)?;
+    if printer.any_near {
         note_near(fold, &classes);
     }
-    if shown < classes.len() {
-        let rest = &classes[shown..];
-        let streams: usize = rest.iter().map(|class| class.streams.len()).sum();
+    if left_out > 0 {
         let (classes, streams) =
-            (show::plural(rest.len() as u64, "class"), show::plural(streams as u64, "stream"));
+            (show::plural(rest.len() as u64, "class"), show::plural(left_out as u64, "stream"));
         writeln!(out, "\n… and {classes} more, of {streams} (--top 0 shows all)")?;
     }
     Ok(())
+}
+
+/// Prints classes, and collects what the first line needs.
+struct Printer<'a> {
+    arguments: &'a LoopsArgs,
+    fold: &'a Fold,
+    labels: Labels<'a>,
+    width: usize,
+    alignment: Option<Align>,
+    mains: Vec<answer::MainLoop>,
+    any_rotated: bool,
+    any_near: bool,
+}
+
+impl<'a> Printer<'a> {
+    fn new(arguments: &'a LoopsArgs, fold: &'a Fold) -> Result<Self> {
+        Ok(Self {
+            arguments,
+            fold,
+            labels: Labels::new(fold, arguments.hex.on),
+            width: show::line_width(),
+            alignment: shown_alignment(arguments, fold)?,
+            mains: Vec::new(),
+            any_rotated: false,
+            any_near: false,
+        })
+    }
+
+    /// A class; with a heading if it has a number.
+    fn class(&mut self, out: &mut impl Write, class: &Class, number: Option<usize>) -> Result<()> {
+        let &mut Self { arguments, fold, width, .. } = self;
+        let shown = self.shown(class)?;
+        self.any_rotated |= shown.is_rotated;
+        if let Some(number) = number {
+            if number > 0 || !arguments.full.on {
+                writeln!(out)?;
+            }
+            heading(out, fold, &shown.class, width)?;
+        }
+        sizes(out, &shown.class, width)?;
+        let times = times_of(fold, &shown)?.unwrap_or_default();
+        let main = answer::MainLoop::of(fold, &shown.class, &shown.nest, &times);
+        let view = ClassView { fold, nest: &shown.nest, events: class.events, times: &times };
+        let depth = arguments.depth.unwrap_or(usize::MAX);
+        let settings = NestSettings { width, full: arguments.full.on, depth };
+        NestPrinter::new(&mut *out, view, &self.labels, settings).print()?;
+        if main.is_small() && !arguments.full.on {
+            answer::print_largest(out, fold, class, &self.labels, width)?;
+        }
+        self.mains.push(main);
+        Ok(())
+    }
+
+    /// The nest of a class, with loops with exceptions if it has any and they are wanted.
+    fn shown(&mut self, class: &Class) -> Result<Shown> {
+        let &mut Self { arguments, fold, .. } = self;
+        let alignment = self.alignment.as_ref();
+        let largest = if arguments.full.on { LARGEST_PRINTED } else { LARGEST_SHOWN };
+        let is_exact = is_exact(arguments);
+        let near = if is_exact { None } else { near_nest_of(alignment, fold, class, largest)? };
+        self.any_near |= near.is_some() || !is_exact && is_long(class);
+        match near {
+            Some(shown) => Ok(shown),
+            None => nest_of(alignment, fold, class, largest),
+        }
+    }
+}
+
+/// Whether the nest is shown as the folder finds it: who chooses a folder wants to see that.
+fn is_exact(arguments: &LoopsArgs) -> bool {
+    arguments.exact || arguments.folder.is_chosen()
+}
+
+/// How loops are rotated for reading: as asked, or so that calls are balanced in control flow.
+fn shown_alignment(arguments: &LoopsArgs, fold: &Fold) -> Result<Option<Align>> {
+    if arguments.align.is_some() || is_exact(arguments) {
+        return alignment(arguments, fold);
+    }
+    Ok((fold.call_statistics()?.functions > 0).then_some(Align::Calls))
 }
 
 fn heading(out: &mut impl Write, fold: &Fold, class: &Class, width: usize) -> Result<()> {
@@ -293,20 +376,22 @@ fn heading(out: &mut impl Write, fold: &Fold, class: &Class, width: usize) -> Re
     };
     let titles = show::shorten(&titles.join(", "), width.saturating_sub(several.len()));
     writeln!(out, "{bold}{titles}{bold:#}{several}")?;
-    if class.events == 0 {
-        writeln!(out, "no events")?;
-    } else if class.in_loops == 0 {
-        writeln!(out, "{}, no loops", show::plural(class.events, "event"))?;
-    } else {
-        writeln!(
-            out,
-            "{} written as {}, {} times fewer; {} in loops, {} in the main one",
-            show::plural(class.events, "event"),
-            show::count(class.folded),
-            show::ratio(class.ratio()),
-            show::percent(class.covered()),
-            show::percent(class.main_share())
-        )?;
+    Ok(())
+}
+
+fn sizes(out: &mut impl Write, class: &Class, width: usize) -> Result<()> {
+    let events = show::plural(class.events, "event");
+    let parts = match class {
+        Class { events: 0, .. } => vec!["no events".to_string()],
+        Class { in_loops: 0, .. } => vec![events, "no loops".to_string()],
+        _ => vec![
+            format!("{events} written as {}", show::count(class.folded)),
+            format!("{} times fewer", show::ratio(class.ratio())),
+            format!("{} in loops", show::percent(class.covered())),
+        ],
+    };
+    for line in show::wrapped(&parts, width) {
+        writeln!(out, "{line}")?;
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
 /// How events are written.
-pub(super) const LEGEND: &str = "; S3 is a send to process 3, R3 a receive from it";
+pub(super) const LEGEND: &str = "\nS3 is a send to process 3, R3 a receive from it";
 
 /// Processes of a pattern on a terminal.
 const PROCESSES: usize = 16;
@@ -184,15 +184,18 @@ impl Communication<'_> {
         let groups = about.groups.map_or(String::new(), |groups| format!(", {groups}"));
         writeln!(out, "\n{bold}#{id}  {}{groups}{bold:#}", about.name())?;
         let within = within.map_or(String::new(), |id| format!(", within #{id}"));
-        writeln!(
-            out,
-            "    {} in {}, {} of {} each, {} of all{within}",
-            times(pattern.count),
-            show::plural(pattern.occurrences.len() as u64, "place"),
-            show::plural(pattern.events, "event"),
-            processes_text(parts.len()),
-            show::percent(self.share(pattern)),
-        )?;
+        let numbers = [
+            format!(
+                "{} in {}",
+                times(pattern.count),
+                show::plural(pattern.occurrences.len() as u64, "place")
+            ),
+            format!("{} of {} each", show::plural(pattern.events, "event"), processes_text(parts.len())),
+            format!("{} of all{within}", show::percent(self.share(pattern))),
+        ];
+        for line in show::wrapped(&numbers, show::line_width() - 4) {
+            writeln!(out, "    {line}")?;
+        }
         if pattern.crossing > 0 {
             let crossing = show::plural(pattern.crossing, "message");
             writeln!(out, "    {crossing} in flight when it begins and when it ends")?;
@@ -212,7 +215,7 @@ impl Communication<'_> {
 
     /// What each process does; those that do the same, as collective operations do, at once.
     fn print_parts(&self, out: &mut impl Write, parts: &[Part], full: bool) -> Result<()> {
-        let width = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0));
+        let width = show::line_width();
         let mut same: Vec<(Vec<String>, Vec<Part>)> = Vec::new();
         let mut known: BTreeMap<Vec<String>, usize> = BTreeMap::new();
         for &part in parts {
@@ -231,7 +234,7 @@ impl Communication<'_> {
         let most = if full { usize::MAX } else { PROCESSES };
         let names: Vec<String> = same.iter().take(most).map(|(_, parts)| name(parts)).collect();
         let indent = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-        let room = width.clamp(60, 200).saturating_sub(indent + 6).max(30);
+        let room = width.saturating_sub(indent + 6).max(20);
         for (name, (words, _)) in names.iter().zip(&same) {
             let lines = wrapped(words, room, if full { usize::MAX } else { LINES });
             let between = format!("\n{}", " ".repeat(indent + 6));
@@ -308,7 +311,7 @@ impl Communication<'_> {
             writeln!(out, "\n{bold}{}{bold:#} unmatched", show::plural(count, "message"))?;
         }
         for found in unmatched.iter().take(most) {
-            writeln!(out, "    {}", self.unmatched_text(found))?;
+            broken_line(out, &self.unmatched_text(found))?;
         }
         if unmatched.len() > most {
             writeln!(
@@ -333,11 +336,9 @@ impl Communication<'_> {
                 }
             });
             let comm = show::plain(&found.comm);
-            writeln!(
-                out,
-                "    number {} on communicator {comm}: {first}, {second}",
-                show::count(found.nth.saturating_add(1))
-            )?;
+            let number = show::count(found.nth.saturating_add(1));
+            let text = format!("number {number} on communicator {comm}: {first}; {second}");
+            broken_line(out, &text)?;
         }
         if disagreements.len() > most {
             writeln!(
@@ -370,6 +371,22 @@ impl Communication<'_> {
             found.to
         )
     }
+}
+
+/// A line, or one for each of its parts if it is too long.
+fn broken_line(out: &mut impl Write, text: &str) -> Result<()> {
+    let room = show::line_width() - 4;
+    if text.chars().count() <= room {
+        return Ok(writeln!(out, "    {text}")?);
+    }
+    let is_break = |(at, _): &(usize, &str)| text[..*at].ends_with([':', ';']);
+    let mut start = 0;
+    for (at, _) in text.match_indices(' ').filter(is_break).chain([(text.len(), "")]) {
+        let indent = if start == 0 { "    " } else { "      " };
+        writeln!(out, "{indent}{}", &text[start..at])?;
+        start = (at + 1).min(text.len());
+    }
+    Ok(())
 }
 
 /// Notes on messages that could not be matched although they may have been completed.

@@ -124,17 +124,16 @@ impl<'a> ProcessPatterns<'a> {
             let cells = columns.iter().map(|&column| cells[column]).zip(&widths);
             cells.map(|(cell, &width)| format!("{cell:>width$}  ")).collect()
         };
-        let indent = widths.iter().map(|width| width + 2).sum::<usize>();
-        let terminal = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0));
-        let room = terminal.clamp(60, 200).saturating_sub(indent).max(30);
+        let beside = widths.iter().map(|width| width + 2).sum::<usize>();
+        let placed = show::Beside::new(beside);
         let most_lines = if arguments.full.on { usize::MAX } else { LINES };
         let labels = Labels::of_alphabet(self.streams.alphabet(), arguments.hex.on);
         writeln!(out, "\n{}pattern", line(&heads))?;
         for ((pattern, _), row) in patterns.iter().zip(&rows) {
             let cells: Vec<&str> = row.iter().map(String::as_str).collect();
             write!(out, "{}", line(&cells))?;
-            let lines = show::nest_lines(&labels, &self.nest(pattern), room, most_lines);
-            writeln!(out, "{}", lines.join(&format!("\n{}", " ".repeat(indent))))?;
+            let lines = show::nest_lines(&labels, &self.nest(pattern), placed.room(), most_lines);
+            placed.write(out, &lines)?;
         }
         let left_out = self.patterns.found - patterns.len() as u64;
         if left_out > 0 {
@@ -154,10 +153,10 @@ impl<'a> ProcessPatterns<'a> {
         );
         match self.patterns.found {
             0 => {
-                writeln!(out, "{bold}no patterns{bold:#} in {whole}: only loops repeat, which `loops` shows")?
+                writeln!(out, "{bold}no patterns{bold:#} in {whole}\nonly loops repeat, which `loops` shows")?
             }
             found => {
-                writeln!(out, "{bold}{}{bold:#} of {made_of}, in {whole}", show::plural(found, "pattern"))?
+                writeln!(out, "{bold}{}{bold:#} of {made_of}\nin {whole}", show::plural(found, "pattern"))?
             }
         }
         Ok(())

@@ -64,8 +64,7 @@ fn print_text(
     if let Some(order) = found.joined.as_ref().and_then(|joined| joined.order.as_ref()) {
         writeln!(out, "order     {order}")?;
     }
-    let exact =
-        if found.count > 0 { format!(", {} the same", show::count(found.exact)) } else { String::new() };
+    let exact = if found.count > 0 { format!(", {} equal", show::count(found.exact)) } else { String::new() };
     writeln!(out, "windows   {}{exact}", show::count(found.count))?;
     if fold.streams().len() > 1 {
         let all = show::count(fold.streams().len() as u64);
@@ -76,15 +75,24 @@ fn print_text(
     if let Some(joined) = &found.joined {
         return print_joined(out, fold, joined, arguments.top);
     }
-    if !found.matches.is_empty() {
+    // Those that are equal have been counted; where all are, the first one is shown.
+    let differ = found.matches.iter().filter(|(_, place)| place.distance > 0);
+    let shown: Vec<_> = match found.exact < found.count {
+        true => differ.take(arguments.top.most()).collect(),
+        false => found.matches.iter().take(1).collect(),
+    };
+    if !shown.is_empty() {
         writeln!(out)?;
     }
-    for &(stream, place) in found.matches.iter().take(arguments.top.most()) {
+    for &&(stream, place) in &shown {
         let within = larger.and_then(|larger| larger.smallest_around(stream, place));
         let within = within.map_or(String::new(), |number| format!(", within pattern {number}"));
         writeln!(out, "{}{within}", line(fold, stream, place))?;
     }
-    more(out, found.count - arguments.top.limit(found.count), "--top 0 shows all")
+    match found.exact < found.count {
+        true => more(out, found.count - found.exact - shown.len() as u64, "--top 0 shows all"),
+        false => more(out, found.count - shown.len() as u64, "--all lists them"),
+    }
 }
 
 fn line(fold: &Fold, stream: StreamId, place: SimilarPlace) -> String {
@@ -95,18 +103,23 @@ fn line(fold: &Fold, stream: StreamId, place: SimilarPlace) -> String {
 }
 
 fn edits(distance: u64) -> String {
-    if distance == 0 { "the same".to_string() } else { show::plural(distance, "edit") }
+    if distance == 0 { "equal".to_string() } else { show::plural(distance, "edit") }
 }
 
 fn print_joined(out: &mut impl Write, fold: &Fold, joined: &JoinedOccurrences, top: Top) -> Result<()> {
     let exact = joined.occurrences.iter().filter(|occurrence| occurrence.distance == 0).count();
     let count = joined.occurrences.len();
-    let same = if count > 0 { format!(", {} the same", show::count(exact as u64)) } else { String::new() };
+    let same = if count > 0 { format!(", {} equal", show::count(exact as u64)) } else { String::new() };
     writeln!(out, "together  {}{same}", show::plural(count as u64, "occurrence"))?;
-    if count > 0 {
+    let differ = joined.occurrences.iter().filter(|occurrence| occurrence.distance > 0);
+    let shown: Vec<&SimilarOccurrence> = match exact < count {
+        true => differ.take(top.most()).collect(),
+        false => joined.occurrences.iter().take(1).collect(),
+    };
+    if !shown.is_empty() {
         writeln!(out)?;
     }
-    for occurrence in joined.occurrences.iter().take(top.most()) {
+    for occurrence in &shown {
         let SimilarOccurrence { windows, distance, error } = occurrence;
         let Some(&(process, first)) = windows.first() else { continue };
         let stream = show::plain(fold.stream(joined.streams[&process]).title());
@@ -119,7 +132,10 @@ fn print_joined(out: &mut impl Write, fold: &Fold, joined: &JoinedOccurrences, t
             edits(*distance)
         )?;
     }
-    more(out, count as u64 - top.limit(count as u64), "--top 0 shows all")
+    match exact < count {
+        true => more(out, (count - exact - shown.len()) as u64, "--top 0 shows all"),
+        false => more(out, (count - shown.len()) as u64, "--all lists their windows"),
+    }
 }
 
 fn more(out: &mut impl Write, left_out: u64, how: &str) -> Result<()> {

@@ -72,7 +72,7 @@ impl From<Output> for Run {
 
 /// Runs the command with these arguments.
 pub fn run<S: AsRef<OsStr>>(arguments: &[S]) -> Run {
-    Command::new(binary()).args(arguments).output().expect("the command runs").into()
+    Command::new(binary()).args(arguments).env_remove("COLUMNS").output().expect("the command runs").into()
 }
 
 /// Runs the command with this standard input.

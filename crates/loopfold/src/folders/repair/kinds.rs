@@ -21,7 +21,7 @@ pub(super) enum Repeated {
 /// All kinds and all rules.
 #[derive(Default)]
 pub(super) struct Kinds {
-    /// The number of a symbol, or of a rule with a bit set, and a count.
+    /// The number of a symbol, which is less than 2^31, or of a rule with a bit set, and a count.
     kinds: Vec<(u32, u32)>,
     /// The kinds of the two items of each rule.
     rules: Vec<[u32; 2]>,
@@ -92,24 +92,20 @@ pub(super) struct SymbolKinds {
 const UNKNOWN: u32 = u32::MAX;
 
 impl SymbolKinds {
-    /// For streams of this many events in all. Alphabets are rarely larger than streams; where
-    /// they are, most of their symbols would take memory for nothing.
-    pub(super) fn new(streams: &[&[Symbol]]) -> Self {
-        let events: usize = streams.iter().map(|stream| stream.len()).sum();
-        let last = streams.iter().flat_map(|stream| stream.iter()).max();
-        let symbols = last.map_or(0, |last| last.index() + 1);
-        Self { once: vec![UNKNOWN; symbols.min(events)], others: Map::default() }
+    /// Symbols below `symbols` take 4 bytes each, others a place in a hash table.
+    pub(super) fn new(symbols: usize) -> Self {
+        Self { once: vec![UNKNOWN; symbols], others: Map::default() }
     }
 
     /// The kind of a symbol that occurs `times` times in a row.
     #[inline]
-    pub(super) fn kind(&mut self, symbol: Symbol, times: u32, kinds: &mut Kinds) -> Result<u32> {
-        let known = match self.once.get_mut(symbol.index()) {
+    pub(super) fn kind(&mut self, symbol: u32, times: u32, kinds: &mut Kinds) -> Result<u32> {
+        let known = match self.once.get_mut(symbol as usize) {
             Some(known) if times == 1 => known,
-            _ => self.others.entry((symbol.raw(), times)).or_insert(UNKNOWN),
+            _ => self.others.entry((symbol, times)).or_insert(UNKNOWN),
         };
         if *known == UNKNOWN {
-            *known = kinds.add(symbol.raw(), times)?;
+            *known = kinds.add(symbol, times)?;
         }
         Ok(*known)
     }

@@ -23,6 +23,7 @@
 use super::prefixes::{Known, PrefixCache};
 use super::successors::{Next, Place, SuccessorIndex};
 use super::upper_bound::UpperBound;
+use super::windows::WindowEnd;
 use crate::fold::{Grammar, Node};
 use crate::{Error, Result};
 use std::ops::Range;
@@ -190,6 +191,30 @@ impl<'a> Ends<'a> {
         self.steps.clear();
         self.ended.push(Node::new(symbol));
         self.leave_ended();
+    }
+
+    /// Forgets everything and begins with a window whose occurrences end here. Returns its ends,
+    /// and what is ahead of them.
+    pub(super) fn begin_at(&mut self, ends: &mut [WindowEnd]) -> Result<(Span, f64)> {
+        ends.sort_unstable_by_key(|end| (end.node, end.inside));
+        self.forget(Mark { bundles: 0, endings: 0, places: 0 });
+        self.fresh.clear();
+        for together in ends.chunk_by(|one, other| (one.node, one.inside) == (other.node, other.inside)) {
+            let WindowEnd { node, inside, .. } = together[0];
+            let start = index(self.places.len())?;
+            let (mut count, mut ahead) = (0, 0.0);
+            for end in together {
+                let of_place = self.successors.count(end.place);
+                count += of_place;
+                ahead += self.ahead_of(end.place, node, of_place);
+                self.places.push(end.place);
+            }
+            let places = (start, index(self.places.len())?);
+            self.fresh.push(Fresh::new(Ending { node, places, count, ahead }, inside));
+        }
+        let ahead = self.fresh.iter().map(|fresh| fresh.ending.ahead).sum();
+        self.bundle_up()?;
+        Ok(((0, index(self.bundles.len())?), ahead))
     }
 
     /// Gathers the continuations of a subpath with these bundles.
@@ -466,6 +491,11 @@ impl<'a> Ends<'a> {
         }
         self.bundles[bundles.0 as usize] = bundle;
         Ok(())
+    }
+
+    /// How many occurrences these bundles have.
+    pub(super) fn count(&self, bundles: Span) -> u64 {
+        self.bundles[bundles.0 as usize..bundles.1 as usize].iter().map(|bundle| bundle.count).sum()
     }
 
     /// The places in these bundles.

@@ -10,18 +10,22 @@
 //! * [`search`](self) grows subpaths on the rules, each rule once, and is exact.
 //! * `paper` is figure 7 of the paper, which reads the rules from left to right and starts
 //!   again after each find, so that its selection depends on the rules.
+//! * [`related`] groups the rotations and overlapping parts of one loop, for lists to read.
 
 mod best;
 mod costs;
 mod ends;
 mod paper;
 mod prefixes;
+mod related;
 mod search;
 mod streams;
 mod successors;
 mod upper_bound;
+mod windows;
 
 pub use costs::{EventCosts, Limit};
+pub use related::related;
 
 use crate::fold::Fold;
 use crate::{Error, Result, StreamId, Symbol};

@@ -4,7 +4,8 @@
 //! When the memory limit is reached, events that are not in the cache are looked up one by one.
 
 use crate::RuleId;
-use crate::fold::Fold;
+use crate::fold::{Fold, Target};
+use std::ops::Range;
 
 /// The most events that are kept, 4 bytes each.
 const LARGEST: usize = 1 << 26;
@@ -20,6 +21,17 @@ pub(super) struct PrefixCache<'a> {
     /// For each rule the events that are known.
     known: Vec<Known>,
     events: Vec<u32>,
+    /// The rules that are being unfolded, the lowest last.
+    open: Vec<OpenRule>,
+}
+
+/// A rule that is being unfolded.
+struct OpenRule {
+    /// Its items that are still to come.
+    items: Range<usize>,
+    /// Where its events begin, and how often they are repeated after its end.
+    start: usize,
+    again: u64,
 }
 
 /// Events that are known: where they are, and how many.
@@ -51,6 +63,7 @@ impl<'a> PrefixCache<'a> {
             most,
             known: vec![Known::default(); fold.rules().len()],
             events: Vec::new(),
+            open: Vec::new(),
         }
     }
 
@@ -92,13 +105,61 @@ impl<'a> PrefixCache<'a> {
     /// Unfolds a rule further than it was. Returns whether there was room.
     fn unfold(&mut self, rule: RuleId, wanted: u32) -> bool {
         let length = self.fold.length(rule).min(self.most.into()) as u32;
-        let wanted = wanted.saturating_mul(2).max(LEAST).min(length);
+        // The first time as many as needed, then twice as many: few rules are followed far.
+        let known = self.known[rule.index()].length;
+        let wanted = wanted.max(known.saturating_mul(2)).max(LEAST).min(length);
         if self.events.len() + wanted as usize > self.largest {
             return false;
         }
         let start = self.events.len() as u32;
-        self.events.extend(self.fold.unfold(rule).take(wanted as usize).map(|symbol| symbol.raw()));
+        self.write(rule, start as usize + wanted as usize);
         self.known[rule.index()] = Known { start, length: wanted };
         true
+    }
+
+    /// Writes events of a rule until there are `end` in all; the rule must have that many. What
+    /// is known of rules inside is copied.
+    fn write(&mut self, rule: RuleId, end: usize) {
+        let fold = self.fold;
+        self.open.clear();
+        self.open.push(OpenRule { items: fold.item_range(rule), start: self.events.len(), again: 0 });
+        while self.events.len() < end
+            && let Some(rule) = self.open.last_mut()
+        {
+            let Some(item) = rule.items.next().map(|at| fold.all_items()[at]) else {
+                let OpenRule { start, again, .. } = *rule;
+                let written = start..self.events.len();
+                self.repeat(written, again, end);
+                self.open.pop();
+                continue;
+            };
+            match item.target() {
+                Target::Symbol(symbol) => {
+                    let times = item.times().min((end - self.events.len()) as u64) as usize;
+                    self.events.extend(std::iter::repeat_n(symbol.raw(), times));
+                }
+                Target::Rule(inner) => {
+                    let Known { start, length } = self.known[inner.index()];
+                    let known = start as usize..(start + length) as usize;
+                    if u64::from(length) == fold.length(inner) || known.len() >= end - self.events.len() {
+                        self.repeat(known, item.times(), end);
+                    } else {
+                        let (items, start) = (fold.item_range(inner), self.events.len());
+                        self.open.push(OpenRule { items, start, again: item.times() - 1 });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Copies events to the end, so many times or until there are `end` in all.
+    fn repeat(&mut self, written: Range<usize>, times: u64, end: usize) {
+        for _ in 0..times {
+            let room = end - self.events.len();
+            if room == 0 {
+                return;
+            }
+            self.events.extend_from_within(written.start..written.end.min(written.start + room));
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Finds all hot subpaths exactly, by extending each from its first event.
+//! Finds all hot subpaths exactly, by extending each from its first event, or from the first
+//! events that it has at least (see [`Windows`]).
 //!
 //! A depth-first search over continuations, with the ends of their occurrences (see [`Ends`]);
 //! only the first events of rules are unfolded. A subpath is pruned if its count is too small
@@ -17,6 +18,7 @@ use super::costs::reaches;
 use super::ends::{Ends, Mark, Span};
 use super::successors::SuccessorIndex;
 use super::upper_bound::UpperBound;
+use super::windows::{WindowEnd, Windows};
 use crate::fold::Grammar;
 use crate::{Result, RuleId};
 
@@ -108,6 +110,16 @@ impl<'a> Search<'a> {
     pub(super) fn run(&mut self, wanted: &Wanted, best: &mut Best) -> Result<()> {
         let bound = UpperBound::new(self.successors, self.costs, wanted.longest, wanted.limit)?;
         self.ends.set_bound(bound);
+        match Windows::new(self.successors, wanted.shortest)? {
+            None => self.begin_with_events(wanted, best)?,
+            Some(windows) => self.begin_with_windows(&windows, wanted, best)?,
+        }
+        self.ends.set_bound(None);
+        Ok(())
+    }
+
+    /// Begins with every event.
+    fn begin_with_events(&mut self, wanted: &Wanted, best: &mut Best) -> Result<()> {
         for (symbol, &count) in (0..).zip(self.successors.symbol_counts()) {
             let cost = self.cost_of(symbol);
             self.events.clear();
@@ -117,15 +129,57 @@ impl<'a> Search<'a> {
             }
             self.ends.begin(symbol);
             self.branch(wanted, cost, best)?;
-            while let Some(subpath) = self.open.pop() {
-                self.events.truncate(subpath.length - 1);
-                self.events.push(subpath.symbol);
-                self.ends.forget(subpath.mark);
-                self.continue_from(subpath, wanted, best)?;
+            self.continue_all(wanted, best)?;
+        }
+        Ok(())
+    }
+
+    /// Begins with windows that are at most as long as the shortest subpath.
+    fn begin_with_windows(&mut self, windows: &Windows<'_>, wanted: &Wanted, best: &mut Best) -> Result<()> {
+        let mut open = Vec::new();
+        for window in 0..windows.len() {
+            let events = windows.events(window);
+            if wanted.look_at(events, windows.count(window), self.cost_of_all(events), best) {
+                open.push(window as u32);
             }
         }
-        self.ends.set_bound(None);
+        for group in windows.groups(&open) {
+            let mut ends = windows.ends(group);
+            for (at, &window) in group.iter().enumerate() {
+                self.begin_at(windows.events(window as usize), ends.of(at))?;
+                self.continue_all(wanted, best)?;
+            }
+        }
         Ok(())
+    }
+
+    /// Opens a window if it can become hot.
+    fn begin_at(&mut self, events: &[u32], ends: &mut [WindowEnd]) -> Result<()> {
+        let Some(&symbol) = events.last() else { return Ok(()) };
+        self.events.clear();
+        self.events.extend_from_slice(events);
+        let (ends, ahead) = self.ends.begin_at(ends)?;
+        let (length, cost) = (events.len(), self.cost_of_all(events));
+        let count = self.ends.count(ends);
+        if self.ends.bound().is_none_or(|bound| bound.suffices(count, cost, ahead)) {
+            self.open.push(Open { symbol, length, cost, ends, mark: self.ends.mark() });
+        }
+        Ok(())
+    }
+
+    /// Examines what continues from open subpaths, until there are none.
+    fn continue_all(&mut self, wanted: &Wanted, best: &mut Best) -> Result<()> {
+        while let Some(subpath) = self.open.pop() {
+            self.events.truncate(subpath.length - 1);
+            self.events.push(subpath.symbol);
+            self.ends.forget(subpath.mark);
+            self.continue_from(subpath, wanted, best)?;
+        }
+        Ok(())
+    }
+
+    fn cost_of_all(&self, events: &[u32]) -> u128 {
+        events.iter().map(|&event| self.cost_of(event)).sum()
     }
 
     fn cost_of(&self, symbol: u32) -> u128 {

@@ -37,6 +37,18 @@ const LOOPED: u32 = 1 << 31;
 const LARGEST_FOLD: usize = 1 << 31;
 
 impl Place {
+    /// In repetition `passed` of an item, of a subpath that began in an item before it. The rule
+    /// is unfolded `uses` times.
+    pub(super) fn after_another(item: u32, passed: u32, uses: u64) -> Self {
+        Self { item, repetitions: passed, uses }
+    }
+
+    /// In a repetition of an item, of subpaths that began in an earlier one; `passed` lie between
+    /// the two.
+    pub(super) fn after_itself(item: u32, passed: u32, uses: u64) -> Self {
+        Self { item, repetitions: passed | LOOPED, uses }
+    }
+
     /// The item, by its number among those of all rules.
     pub(super) fn item(self) -> usize {
         self.item as usize
@@ -188,7 +200,7 @@ impl<'a> SuccessorIndex<'a> {
         for node in 0..nodes {
             let of_node = starts[node] as usize..starts[node + 1] as usize;
             self.class_starts.push(self.classes.len() as u32);
-            records[of_node.clone()].sort_by_key(|record| record.symbol);
+            records[of_node.clone()].sort_unstable_by_key(|record| record.symbol);
             for (at, record) in of_node.clone().zip(&records[of_node.clone()]) {
                 let count = self.count(record.place());
                 match self.classes.last_mut() {
@@ -252,12 +264,16 @@ impl<'a> SuccessorIndex<'a> {
         self.spots[place.item as usize]
     }
 
+    /// The node of an item and how often it repeats.
+    pub(super) fn item(&self, item: usize) -> (Node, u64) {
+        let Spot { node, times, .. } = self.spots[item];
+        let times = if times == MANY { self.fold.all_items()[item].times() } else { times.into() };
+        (node, times)
+    }
+
     /// How often the item at a place repeats.
     fn times(&self, place: Place) -> u64 {
-        match self.spot(place).times {
-            MANY => self.fold.all_items()[place.item as usize].times(),
-            times => times.into(),
-        }
+        self.item(place.item()).1
     }
 
     /// How many occurrences end at a place each time its rule is unfolded, and how many
@@ -274,7 +290,7 @@ impl<'a> SuccessorIndex<'a> {
 
     /// How many occurrences end at a place, in all streams. Fits 64 bits, as it is no
     /// more than its last event occurs.
-    fn count(&self, place: Place) -> u64 {
+    pub(super) fn count(&self, place: Place) -> u64 {
         // Most places are not looped, and need no look at their item.
         if place.is_looped() { place.uses * self.left(place).0 } else { place.uses }
     }

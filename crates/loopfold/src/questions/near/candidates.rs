@@ -73,7 +73,7 @@ fn loops(fold: &Fold, uses: &mut UsesBelow<'_>, rule: RuleId) -> Result<Vec<(Tar
 }
 
 /// The least rotation of the primitive root of a body.
-fn canonical(fold: &Fold, target: Target) -> Vec<Symbol> {
+pub(crate) fn canonical(fold: &Fold, target: Target) -> Vec<Symbol> {
     let mut word: Vec<Symbol> = match target {
         Target::Symbol(symbol) => vec![symbol],
         Target::Rule(rule) => fold.unfold(rule).collect(),
@@ -101,7 +101,7 @@ fn root_length(word: &[Symbol]) -> usize {
 
 /// Where the least rotation of a word begins. Two starts are compared; when they differ after some
 /// events, all starts up to there lose against the other one.
-fn least_rotation(word: &[Symbol]) -> usize {
+pub(crate) fn least_rotation(word: &[Symbol]) -> usize {
     let length = word.len();
     let at = |index: usize| word[if index < length { index } else { index - length }];
     let (mut one, mut other, mut equal) = (0, 1, 0);

@@ -51,6 +51,7 @@ mod significance;
 mod tree;
 mod written;
 
+pub(super) use candidates::{canonical, least_rotation};
 pub use edits::{Edit, MOST_EDITS};
 pub use levels::Part;
 pub use tree::{NearNode, near_nest};
