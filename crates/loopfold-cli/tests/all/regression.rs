@@ -133,28 +133,18 @@ fn an_archive_in_a_folder_that_does_not_exist_names_the_folder() {
 #[cfg(unix)]
 fn an_archive_in_a_folder_without_permission_says_so() {
     use std::os::unix::fs::PermissionsExt as _;
-    use std::os::unix::process::CommandExt as _;
     let folder = Folder::new();
     let (trace, closed) = (folder.file("x.txt", "a\n"), folder.at("closed"));
     std::fs::create_dir(&closed).unwrap();
-    let set_mode = |path: &str, mode| {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-    };
-    set_mode(&closed, 0o555);
-    let mut command = std::process::Command::new(crate::support::binary());
-    if std::fs::write(folder.at("closed/probe"), "").is_ok() {
-        // Root may write everywhere: run as nobody, from a place where nobody can look.
-        let copy = folder.at("loopfold");
-        std::fs::copy(crate::support::binary(), &copy).unwrap();
-        set_mode(folder.path().to_str().unwrap(), 0o755);
-        set_mode(&copy, 0o755);
-        command = std::process::Command::new(&copy);
-        command.uid(65534).gid(65534);
-    }
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o555)).unwrap();
     let archive = folder.at("closed/x.fold");
-    let output = command.args(["fold", &trace, "-o", &archive]).current_dir("/").output().unwrap();
+    let arguments = ["fold", &trace, "-o", &archive];
+    let run = match std::fs::write(folder.at("closed/probe"), "") {
+        Ok(()) => crate::support::run_as_nobody(&folder, &arguments),
+        Err(_) => run(&arguments),
+    };
     let expected = format!("no permission to create a file in the directory {closed}");
-    crate::support::Run::from(output).fails_with(&[&archive, &expected]);
+    run.fails_with(&[&archive, &expected]);
 }
 
 /// Names of files that are read were escaped, those of files that are written were not.

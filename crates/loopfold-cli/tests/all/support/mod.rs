@@ -75,6 +75,30 @@ pub fn run<S: AsRef<OsStr>>(arguments: &[S]) -> Run {
     Command::new(binary()).args(arguments).env_remove("COLUMNS").output().expect("the command runs").into()
 }
 
+/// Runs the command as somebody who may not read and write everything, as root may.
+#[cfg(unix)]
+pub fn run_as_nobody(folder: &Folder, arguments: &[&str]) -> Run {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+    // From a place where nobody can look.
+    let copy = folder.at("loopfold");
+    std::fs::copy(binary(), &copy).expect("the command is copied");
+    for path in [folder.path().as_os_str(), OsStr::new(&copy)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("permissions");
+    }
+    loop {
+        let output = Command::new(&copy).args(arguments).current_dir("/").uid(65534).gid(65534).output();
+        match output {
+            // Another test forked while the copy was open for writing: until its child executes
+            // something, the copy cannot be executed.
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            output => return output.expect("the command runs").into(),
+        }
+    }
+}
+
 /// Runs the command with this standard input.
 pub fn run_with_input(arguments: &[&str], input: &[u8]) -> Run {
     let mut child = Command::new(binary())
