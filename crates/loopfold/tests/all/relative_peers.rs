@@ -176,7 +176,7 @@ fn segments_with_relative_peers_are_joined() {
 #[test]
 fn damage_is_an_error() {
     let mut rng = Rng::new(19);
-    for _ in 0..200 {
+    for _ in 0..40 {
         let program = program(&mut rng);
         let mut file = Vec::new();
         let peers = program.peers(0..program.streams.len());

@@ -10,7 +10,7 @@ fn worst_violation(skew: &str) -> (u64, i64) {
     let mut command = Mpi::OpenMpi.mpirun(3);
     command.args([loopfold(), "record", "--mpi", "-o"]).arg(&archive);
     command.env("LOOPFOLD_RECORD_CLOCK_SKEW", skew);
-    let output = command.arg(program).arg("20000").output().unwrap();
+    let output = command.arg(program).arg("4000").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let answer = super::ask(&archive, "waits", &[]);
     let violations = answer["violations"].as_array().unwrap();

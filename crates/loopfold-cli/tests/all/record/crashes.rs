@@ -213,10 +213,10 @@ fn a_full_disk() {
     }
     let folder = tempfile::tempdir().unwrap();
     let mount = |arguments: &[&str]| Command::new("mount").args(arguments).arg(folder.path()).output();
-    if !mount(&["-t", "tmpfs", "-o", "size=24k", "tmpfs"]).is_ok_and(|output| output.status.success()) {
+    if !mount(&["-t", "tmpfs", "-o", "size=16k", "tmpfs"]).is_ok_and(|output| output.status.success()) {
         return;
     }
-    let mut mpirun = start(Mpi::OpenMpi, folder.path(), 2, &[], &["", "60000"]);
+    let mut mpirun = start(Mpi::OpenMpi, folder.path(), 2, &[], &["", "10000"]);
     let status = mpirun.wait().unwrap();
     wait_for_helpers(folder.path());
     let found = if parts(folder.path()).is_dir() { Some(events(&parts(folder.path()))) } else { None };
