@@ -1,8 +1,8 @@
 //! Tables of the papers from recordings: MPI programs of the published structure, recorded on as
 //! many processes, and what is found in the recordings.
 //!
-//! Xu's traces are played by `examples/mpi/nest.c`, which is given the nest of each of [`nas`]'s
-//! streams on its command line. The case studies of Alawneh and Hamou-Lhadj are played by
+//! Xu's traces are played by `examples/mpi/nest.c`, which is given the nest of each of the
+//! streams of `nas` on its command line. The case studies of Alawneh and Hamou-Lhadj are played by
 //! programs with the topology, the number of repetitions and the number of events that the paper
 //! gives; what it does not give is invented.
 
