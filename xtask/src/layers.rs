@@ -29,10 +29,10 @@ const MODULES: &[Layer] = &[
     ("trace", &["bytes", "error", "ids"]),
     ("repeats", &["error", "ids"]),
     ("fold", &["error", "ids", "trace"]),
-    ("mpi", &["error", "fold", "ids", "trace"]),
+    ("mpi", &["bytes", "error", "fold", "ids", "trace"]),
     ("folders", &["error", "fold", "ids", "parallel", "repeats", "trace"]),
     ("questions", &["bytes", "error", "fold", "ids", "mpi", "packed", "parallel", "trace"]),
-    ("archive", &["bytes", "error", "fold", "ids", "packed", "trace"]),
+    ("archive", &["bytes", "error", "fold", "ids", "mpi", "packed", "trace"]),
     ("export", &["error", "fold", "ids", "trace"]),
     ("sections", &["archive", "error", "fold", "questions"]),
 ];
@@ -43,7 +43,8 @@ const CRATES: &[Layer] = &[
     ("loopfold-sources", &["loopfold"]),
     ("loopfold-otf2", &["loopfold", "loopfold-sources"]),
     ("loopfold-json", &["loopfold"]),
-    ("loopfold-cli", &["loopfold", "loopfold-json", "loopfold-otf2", "loopfold-sources"]),
+    ("loopfold-record", &["loopfold", "loopfold-sources"]),
+    ("loopfold-cli", &["loopfold", "loopfold-json", "loopfold-otf2", "loopfold-record", "loopfold-sources"]),
     ("loopfold-testing", &[]),
     ("xtask", &["loopfold", "loopfold-otf2", "loopfold-sources", "loopfold-testing"]),
 ];

@@ -11,6 +11,7 @@ mod clock;
 mod generate;
 mod layers;
 mod papers;
+mod recording;
 mod table;
 mod test;
 

@@ -200,6 +200,27 @@ const PACKAGES: &[Package] = &[
             python.args(["-c", "import otf2"]).output().is_ok_and(|output| output.status.success())
         },
     },
+    Package {
+        name: "libopenmpi-dev",
+        needed_for: "recording under Open MPI",
+        is_there: || on_path("mpicc.openmpi"),
+    },
+    Package {
+        name: "openmpi-bin",
+        needed_for: "recording under Open MPI",
+        is_there: || on_path("mpirun.openmpi"),
+    },
+    Package {
+        name: "libmpich-dev",
+        needed_for: "recording under MPICH",
+        is_there: || on_path("mpicc.mpich"),
+    },
+    Package { name: "mpich", needed_for: "recording under MPICH", is_there: || on_path("mpirun.mpich") },
+    Package {
+        name: "gfortran",
+        needed_for: "recording programs in Fortran",
+        is_there: || on_path("gfortran"),
+    },
 ];
 
 fn on_path(program: &str) -> bool {

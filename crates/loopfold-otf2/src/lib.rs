@@ -1,8 +1,8 @@
 //! The source `otf2`: archives of Score-P and other tracers of parallel programs.
 //!
 //! The OTF2 library itself reads them. It is loaded at run time, so that nothing is needed to
-//! build this, and a site's own library can be used. All unsafe code is in two files, `library`
-//! (the C functions) and `reader` (a safe interface to them). The others are `definitions` (the
+//! build this, and a site's own library can be used. All unsafe code is in three files, `library`
+//! (the C functions), `reader` and `writer` (safe interfaces to them). `export` writes archives. The others are `definitions` (the
 //! rank of each location), `calls` (from records to events), `kinds` (kinds of events, by number),
 //! `read` (all locations in parallel), `cut` (where a file was cut).
 #![deny(unsafe_code)]
@@ -11,13 +11,16 @@ mod anchor;
 mod calls;
 mod cut;
 mod definitions;
+mod export;
 mod kinds;
 mod library;
 mod read;
 mod reader;
 mod records;
+mod writer;
 
 pub use anchor::anchor_in;
+pub use export::write;
 
 use calls::Wanted;
 use definitions::{Definitions, NamedLocation};

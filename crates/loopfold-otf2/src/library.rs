@@ -137,6 +137,15 @@ impl Library {
         unsafe { self.handle.get(symbol.as_bytes()).ok().map(|found| *found) }
     }
 
+    /// Any other function.
+    ///
+    /// # Safety
+    /// The type must be that of the function of this name.
+    pub(crate) unsafe fn function<F: Copy>(&self, symbol: &str) -> Option<F> {
+        // SAFETY: the caller's promise; the handle stays open.
+        unsafe { self.handle.get(symbol.as_bytes()).ok().map(|found| *found) }
+    }
+
     /// `Ok`, or why the last call failed: the library's message, or the meaning of its code.
     pub(crate) fn check(&self, code: Code) -> Result<(), String> {
         let said = SAID.take();

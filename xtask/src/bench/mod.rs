@@ -16,6 +16,7 @@ mod otf2;
 mod paths;
 mod questions;
 mod reading;
+mod record;
 mod suffixes;
 mod targets;
 pub(crate) mod waits;
@@ -93,9 +94,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
         }
         Some("waits") => waits::run(&settings),
         Some("near") => near::run(&settings),
+        Some("record") => record::run(&settings),
         Some(other) => {
             bail!(
-                "there is no benchmark `{other}`, only: loops, reading, sizes, defaults, online, grammars, questions, paths, mpi, waits, near"
+                "there is no benchmark `{other}`, only: loops, reading, sizes, defaults, online, grammars, questions, paths, mpi, waits, near, record"
             )
         }
     }

@@ -3,6 +3,9 @@
 //!
 //! * Xu, Subhlok, Hammen, "Efficient Discovery of Loop Nests in Execution Traces": tables
 //!   I, III, IV and V, and the bound on what the greedy order loses.
+//!   With `--recorded`, III to V also from recordings of MPI programs of that structure.
+//! * Alawneh, Hamou-Lhadj, "Pattern Recognition Techniques Applied to the Abstraction of Traces of
+//!   Inter-Process Communication": the case studies, with `--recorded`.
 //! * Knödtel et al., "Efficient Hierarchical Decomposition of Repetitive Traces for
 //!   ML-Driven Analysis": figure 1.
 //! * Larus, "Whole Program Paths": figure 9.
@@ -14,6 +17,7 @@ mod calls;
 mod hot;
 mod nas;
 mod notation;
+mod recorded;
 mod stencil;
 mod tables;
 
@@ -30,12 +34,16 @@ use std::path::PathBuf;
 /// Prints everything.
 pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
     let traces = arguments.option("--traces")?.map(PathBuf::from);
+    let with_recordings = arguments.flag("--recorded");
     arguments.finish()?;
     tables::print_table_one()?;
     tables::print_structures()?;
     tables::print_times()?;
     bound::print()?;
     stencil::print()?;
+    if with_recordings {
+        recorded::print()?;
+    }
     hot::print(traces.as_deref())?;
     calls::print(traces.as_deref())
 }

@@ -14,6 +14,7 @@ mod loops;
 mod merge;
 mod patterns;
 mod reading;
+mod record;
 mod selection;
 mod shared;
 mod similar;
@@ -34,6 +35,7 @@ pub(crate) use loops::LoopsArgs;
 pub(crate) use merge::MergeArgs;
 pub(crate) use patterns::{KindName, PatternsArgs, PatternsMethod, RankName};
 pub(crate) use reading::{PeersName, ReadArgs};
+pub(crate) use record::RecordArgs;
 pub(crate) use selection::SelectArgs;
 pub(crate) use shared::Top;
 pub(crate) use similar::SimilarArgs;
@@ -81,6 +83,15 @@ pub(crate) enum Command {
     Patterns(PatternsArgs),
     /// Find who waits for whom in traces of messages, where and how long
     Waits(WaitsArgs),
+    /// Run an MPI program and fold its calls while it runs
+    Record(RecordArgs),
+    /// The process that folds what `record` records
+    #[command(hide = true)]
+    RecordHelper {
+        /// It was started by itself
+        #[arg(long)]
+        detached: bool,
+    },
     /// Check an archive from end to end
     Verify(VerifyArgs),
     /// Join archives and traces into one archive

@@ -13,6 +13,7 @@ mod loops;
 mod manual;
 mod merge;
 mod patterns;
+mod record;
 mod similar;
 mod stats;
 mod streams;
@@ -41,6 +42,8 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Hot(arguments) => hot::run(&arguments),
         Command::Patterns(arguments) => patterns::run(&arguments),
         Command::Waits(arguments) => waits::run(&arguments),
+        Command::Record(arguments) => record::run(&arguments),
+        Command::RecordHelper { detached } => record::help(detached),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),

@@ -48,12 +48,17 @@ impl Reader<'_> {
                 .context("standard input");
         }
         let name = path.display().to_string();
+        if path.is_dir() && loopfold_record::is_recording(path) {
+            return self.read_recording(path, base).with_context(|| name);
+        }
         let anchor = if path.is_dir() { formats::file_of_folder(path) } else { None };
         let path = anchor.as_deref().unwrap_or(path);
         let file = File::open(path).with_context(|| name.clone())?;
         let about = file.metadata().with_context(|| name.clone())?;
         if about.is_dir() {
-            bail!("{name}: is a directory, and no OTF2 archive; name the files in it");
+            bail!(
+                "{name}: is a directory, and neither an OTF2 archive nor a recording; name the files in it"
+            );
         }
         self.read_file(file, path, base, about.is_file().then_some(about.len())).with_context(|| name)
     }
@@ -71,6 +76,25 @@ impl Reader<'_> {
         }
         let bytes = Watched::new(Interruptible(file), length);
         self.read_bytes(Input::open(bytes, self.arguments.lenient)?, Some(path), base)
+    }
+
+    /// The parts of a recording, up to the last segment of each rank.
+    fn read_recording(&mut self, folder: &Path, base: &str) -> Result<()> {
+        self.is_of_format(ARCHIVE)?;
+        let parts = loopfold_record::read_parts(folder, self.times)?;
+        self.loaded.without_index += 1;
+        self.loaded.archive_bytes = self.loaded.archive_bytes.map(|sum| sum.saturating_add(parts.bytes));
+        for (path, why) in &parts.unreadable {
+            self.loaded.notes.push(format!("{}: damaged: {why}", path.display()));
+        }
+        let (complete, ranks) = (parts.complete, parts.ranks);
+        self.loaded.notes.push(if complete == ranks {
+            format!("{base}: the recording of {} that did not end in MPI_Finalize", show::plural(ranks as u64, "rank"))
+        } else {
+            let open = show::plural((ranks - complete) as u64, "rank");
+            format!("{base}: a recording that is still being written, or was stopped: {open} of {ranks} up to the last segment")
+        });
+        self.keep(parts.fold)
     }
 
     fn read_archive<R: Read + Seek>(&mut self, input: R, base: &str) -> Result<Archive<R>> {

@@ -21,6 +21,7 @@ mod options;
 mod paths;
 mod patterns;
 mod peers;
+mod record;
 mod regression;
 mod selection;
 mod similar;

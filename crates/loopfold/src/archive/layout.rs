@@ -47,6 +47,9 @@ pub enum SectionKind {
     Metrics,
     /// Sums of times and measurements, where not every event's are kept.
     Summary,
+    /// The ranks of the streams, where the ends of messages are stored relative to them. What it
+    /// holds is known to [`RelativePeers`](crate::mpi::RelativePeers).
+    Peers,
     /// Which segments of the fold hold which functions. What it holds is known to
     /// [`PathIndex`](crate::questions::path::PathIndex).
     Index,
@@ -58,7 +61,7 @@ pub enum SectionKind {
 }
 
 impl SectionKind {
-    const KNOWN: [Self; 9] = [
+    const KNOWN: [Self; 10] = [
         Self::Streams,
         Self::Alphabet,
         Self::Rules,
@@ -68,6 +71,7 @@ impl SectionKind {
         Self::Summary,
         Self::Index,
         Self::Chunks,
+        Self::Peers,
     ];
 
     fn code(self) -> u8 {
@@ -81,6 +85,7 @@ impl SectionKind {
             Self::Summary => OPTIONAL | 7,
             Self::Index => OPTIONAL | 8,
             Self::Chunks => OPTIONAL | 9,
+            Self::Peers => 10,
             Self::Unknown(code) => code,
         }
     }
@@ -111,6 +116,7 @@ impl fmt::Display for SectionKind {
             Self::Summary => "summary",
             Self::Index => "index",
             Self::Chunks => "chunks",
+            Self::Peers => "peers",
             Self::Unknown(code) => return write!(f, "section of kind {code}"),
         })
     }

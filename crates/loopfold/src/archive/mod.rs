@@ -25,6 +25,7 @@ mod estimate;
 mod items;
 mod join;
 mod layout;
+mod peers;
 mod read;
 mod roots;
 mod rules;
@@ -38,10 +39,14 @@ mod words;
 mod write;
 
 pub use layout::{Section, SectionKind, Segment};
+#[cfg(feature = "mpi")]
+pub use read::read_relative;
 pub use read::{
     Archive, Damage, ReadConfig, Report, Sizes, Verified, looks_like, read, sizes, verify, verify_with,
 };
 pub use section::{ReadSeek, SectionCheck, SectionReader};
+#[cfg(feature = "mpi")]
+pub use write::write_relative;
 pub use write::{SegmentWriter, WriteConfig, write, write_with};
 
 /// How many bytes the rules below these roots take in an archive. The folder

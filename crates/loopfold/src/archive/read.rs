@@ -9,7 +9,7 @@ use super::layout::{
     HEAD, MAGIC, Section, SectionKind, Segment, check_head, check_section, read_section, read_segment,
 };
 use super::section::{ReadSeek, SectionCheck, SectionReader};
-use super::{rules, summary, text, times};
+use super::{peers, rules, summary, text, times};
 use crate::bytes::read_at;
 use crate::fold::{FoldBuilder, FoldedStream};
 use crate::trace::{Column, Times};
@@ -143,6 +143,8 @@ pub struct Sizes {
     pub durations: u64,
     /// Further measurements.
     pub metrics: u64,
+    /// The ranks of the streams, where the ends of messages are relative to them.
+    pub peers: u64,
     /// Sums of times and measurements.
     pub summary: u64,
     /// The symbols themselves, in compressed chunks.
@@ -241,6 +243,7 @@ impl<R: Read + Seek> Archive<R> {
                 SectionKind::Summary => &mut sizes.summary,
                 SectionKind::Chunks => &mut sizes.chunks,
                 SectionKind::Index => &mut sizes.index,
+                SectionKind::Peers => &mut sizes.peers,
                 SectionKind::Unknown(_) => &mut sizes.unknown,
             };
             *size += section.length();
@@ -367,7 +370,8 @@ impl<R: Read + Seek> Archive<R> {
             if with_times {
                 self.read_times(index, &mut fold)?;
             }
-            Ok(fold)
+            let peers = self.content(index, SectionKind::Peers)?;
+            if peers.is_empty() { Ok(fold) } else { peers::absolute(&fold, &peers) }
         });
         fold.map_err(|error| error.within(format_args!("segment {}", index + 1)))
     }
@@ -452,6 +456,23 @@ pub fn looks_like(head: &[u8]) -> bool {
 /// Reads an archive. See [`Archive`] to look at it first.
 pub fn read(input: impl Read + Seek, options: &ReadConfig) -> Result<(Fold, Report)> {
     Archive::open(input)?.read(options)
+}
+
+/// Reads an archive of one segment whose peers are relative, as they are stored, with what restores
+/// them: for merging recordings. See [`write_relative`](super::write_relative).
+#[cfg(feature = "mpi")]
+pub fn read_relative(input: impl Read + Seek) -> Result<(Fold, crate::mpi::RelativePeers)> {
+    let mut archive = Archive::open(input)?;
+    match (archive.segments.len(), &archive.damage) {
+        (_, Some(damage)) => return Err(damage.error()),
+        (1, None) => {}
+        _ => return Err(Error::invalid("an archive of several segments")),
+    }
+    let mut fold = archive.read_rules(0)?;
+    archive.read_times(0, &mut fold)?;
+    let section = archive.content(0, SectionKind::Peers)?;
+    let peers = if section.is_empty() { Default::default() } else { peers::decode(&section, &fold)? };
+    Ok((fold, peers))
 }
 
 /// Checks every checksum of an archive, decodes everything in it, and checks that

@@ -84,6 +84,19 @@ pub fn write_with(fold: &Fold, output: impl Write, options: &WriteConfig<'_>) ->
     SegmentWriter::new(output)?.put(sections, true)
 }
 
+/// Writes a fold whose peers are relative as an archive of one segment; reading gives ranks back.
+#[cfg(feature = "mpi")]
+pub fn write_relative(fold: &Fold, peers: &crate::mpi::RelativePeers, output: impl Write) -> Result<()> {
+    SegmentWriter::new(output)?.put(relative_sections(fold, peers)?, true)
+}
+
+#[cfg(feature = "mpi")]
+fn relative_sections(fold: &Fold, peers: &crate::mpi::RelativePeers) -> Result<Vec<(SectionKind, Vec<u8>)>> {
+    let mut sections = sections_of(fold)?;
+    sections.push((SectionKind::Peers, peers.encode()));
+    Ok(sections)
+}
+
 /// Writes an archive segment by segment, as a recording does. When it is dropped
 /// instead of finished, or the program is killed, what was written can still be read
 /// leniently, to the last complete segment.
@@ -102,6 +115,12 @@ impl<W: Write> SegmentWriter<W> {
     /// Appends a fold. Its streams continue those of the same names.
     pub fn segment(&mut self, fold: &Fold) -> Result<()> {
         self.put(sections_of(fold)?, false)
+    }
+
+    /// Appends a fold whose peers are relative; reading gives ranks back.
+    #[cfg(feature = "mpi")]
+    pub fn relative_segment(&mut self, fold: &Fold, peers: &crate::mpi::RelativePeers) -> Result<()> {
+        self.put(relative_sections(fold, peers)?, false)
     }
 
     /// Ends the archive.

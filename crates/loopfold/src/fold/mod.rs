@@ -293,6 +293,14 @@ impl Fold {
         (0..self.streams.len() as u32).map(StreamId::from_raw)
     }
 
+    /// Takes the times of a stream out of the fold, so that there is one copy of them.
+    ///
+    /// # Panics
+    /// If there is no such stream.
+    pub fn take_times(&mut self, stream: StreamId) -> Times {
+        std::mem::take(&mut self.streams[stream.index()].times)
+    }
+
     pub(crate) fn streams_mut(&mut self) -> &mut [FoldedStream] {
         &mut self.streams
     }

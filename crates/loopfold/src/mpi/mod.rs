@@ -5,7 +5,7 @@
 //! the process of each stream and the members of communicators; `MessageEnds` has the channel
 //! of a message from both. [`Channels`] gives the topology that messages form, [`KnownPattern`]
 //! the messages of a topology. [`Peers`] is a projection of a trace: it rewrites the other ends
-//! of messages relative to the process.
+//! of messages relative to the process. [`RelativePeers`] is how recordings store them.
 
 mod call;
 mod communicators;
@@ -14,6 +14,7 @@ mod ends;
 mod grid;
 mod known;
 mod peers;
+mod relative;
 mod reused;
 mod topology;
 
@@ -25,5 +26,6 @@ pub(crate) use ends::{Channel, Group, MessageEnd, MessageEnds};
 pub use grid::Grid;
 pub use known::{KnownPattern, KnownVariant};
 pub use peers::{PeerGrid, PeerRewrite, Peers};
+pub use relative::RelativePeers;
 pub use reused::with_unique_communicators;
 pub use topology::{Channels, Direction, Layout, Topology};

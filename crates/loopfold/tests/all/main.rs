@@ -28,6 +28,7 @@ mod patterns;
 mod peers;
 mod process_patterns;
 mod regression;
+mod relative_peers;
 mod reused_communicators;
 mod selection;
 mod similar;

@@ -12,9 +12,9 @@
 //! each stream reaches), independent of the number of events.
 
 mod grids;
-mod rules;
+pub(super) mod rules;
 pub(super) mod survey;
-mod symbols;
+pub(super) mod symbols;
 
 use super::{Communicators, Grid};
 use crate::trace::Trace;
@@ -42,8 +42,8 @@ const NOTE: &str = "peers";
 
 impl Peers {
     /// What events must still have: see [`Projection::keeping`](crate::trace::Projection::keeping).
-    pub const NEEDS: [&'static str; 9] =
-        ["name", "dest", "src", "comm", "newcomm", "color", "key", "dims", "periods"];
+    pub const NEEDS: [&'static str; 10] =
+        ["name", "dest", "src", "from", "comm", "newcomm", "color", "key", "dims", "periods"];
 
     /// Its name.
     pub fn name(self) -> &'static str {

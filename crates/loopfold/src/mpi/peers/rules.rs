@@ -5,12 +5,20 @@ use super::Places;
 use super::survey::Reach;
 use super::symbols::Symbols;
 use crate::fold::{FoldBuilder, FoldedStream, Item, Target};
-use crate::{Error, Fold, Result, RuleId};
+use crate::trace::Alphabet;
+use crate::{Error, Fold, Result, RuleId, Symbol};
 
 /// Rewrites the peers in a fold, whose streams have the numbers from `first` on; also returns
 /// the communicators that streams use and are not in.
 pub(super) fn relate(fold: &Fold, places: &Places, first: usize) -> Result<(Fold, Vec<String>)> {
-    let mut copies = Copies::new(fold, places);
+    let symbols = Symbols::new(fold.alphabet());
+    let (fold, relating) = rewrite(fold, first, Relating { symbols, places })?;
+    Ok((fold, relating.symbols.finish().1))
+}
+
+/// Gives every stream the symbols that a renaming has for it.
+pub(in super::super) fn rewrite<R: Renaming>(fold: &Fold, first: usize, renaming: R) -> Result<(Fold, R)> {
+    let mut copies = Copies::new(fold, renaming);
     copies.copy_rules_without_messages()?;
     for (index, stream) in fold.streams().iter().enumerate() {
         copies.copy_stream(stream, first + index)?;
@@ -18,11 +26,42 @@ pub(super) fn relate(fold: &Fold, places: &Places, first: usize) -> Result<(Fold
     copies.finish()
 }
 
-struct Copies<'a> {
-    fold: &'a Fold,
-    places: &'a Places,
-    reach: Reach<'a>,
+/// The symbols of a stream instead of those of the fold. Events that are not about messages have
+/// the same symbol in every stream.
+pub(in super::super) trait Renaming {
+    /// The symbol that an event has in a stream.
+    fn renamed(&mut self, symbol: Symbol, stream: usize) -> Result<Symbol>;
+
+    /// Changes the notes of a stream that is rewritten.
+    fn note(&self, notes: &mut Vec<(String, String)>);
+
+    /// Takes the alphabet of the new symbols.
+    fn take_alphabet(&mut self) -> Alphabet;
+}
+
+struct Relating<'a> {
     symbols: Symbols<'a>,
+    places: &'a Places,
+}
+
+impl Renaming for Relating<'_> {
+    fn renamed(&mut self, symbol: Symbol, stream: usize) -> Result<Symbol> {
+        self.symbols.renamed(symbol, stream, self.places)
+    }
+
+    fn note(&self, notes: &mut Vec<(String, String)>) {
+        self.places.peers.note(notes);
+    }
+
+    fn take_alphabet(&mut self) -> Alphabet {
+        self.symbols.take_alphabet()
+    }
+}
+
+struct Copies<'a, R> {
+    fold: &'a Fold,
+    renaming: R,
+    reach: Reach<'a>,
     builder: FoldBuilder,
     /// The new identifier of each rule in the current stream. `None` for rules that it did not
     /// reach.
@@ -43,13 +82,12 @@ enum Names {
     Several,
 }
 
-impl<'a> Copies<'a> {
-    fn new(fold: &'a Fold, places: &'a Places) -> Self {
+impl<'a, R: Renaming> Copies<'a, R> {
+    fn new(fold: &'a Fold, renaming: R) -> Self {
         Self {
             fold,
-            places,
+            renaming,
             reach: Reach::new(fold),
-            symbols: Symbols::new(fold.alphabet()),
             builder: FoldBuilder::default(),
             made: vec![None; fold.rules().len()],
             names: vec![Names::None; fold.rules().len()],
@@ -73,13 +111,12 @@ impl<'a> Copies<'a> {
             self.copy(rule, number)?;
         }
         let root = self.made[stream.root().index()].ok_or_else(missing)?;
-        let Self { symbols, places, .. } = self;
-        let renamed = |sums: &crate::fold::StreamSums| {
-            sums.renamed(|symbol| symbols.renamed(symbol, number, places).ok())
-        };
+        let renaming = &mut self.renaming;
+        let renamed =
+            |sums: &crate::fold::StreamSums| sums.renamed(|symbol| renaming.renamed(symbol, number).ok());
         let sums = stream.sums().map(renamed).transpose()?;
         let mut related = FoldedStream { root, sums, ..stream.clone() };
-        self.places.peers.note(&mut related.notes);
+        self.renaming.note(&mut related.notes);
         self.builder.known_stream(related);
         Ok(())
     }
@@ -89,7 +126,7 @@ impl<'a> Copies<'a> {
         body.clear();
         for item in self.fold.body(rule) {
             let target = match item.target() {
-                Target::Symbol(old) => Target::Symbol(self.symbols.renamed(old, stream, self.places)?),
+                Target::Symbol(old) => Target::Symbol(self.renaming.renamed(old, stream)?),
                 Target::Rule(old) => Target::Rule(self.made[old.index()].ok_or_else(missing)?),
             };
             body.push(Item::new(target, item.times()));
@@ -114,10 +151,9 @@ impl<'a> Copies<'a> {
         }
     }
 
-    fn finish(self) -> Result<(Fold, Vec<String>)> {
-        let Self { fold, symbols, mut builder, names, divided, .. } = self;
-        let (alphabet, unplaced) = symbols.finish();
-        *builder.alphabet_mut() = alphabet;
+    fn finish(self) -> Result<(Fold, R)> {
+        let Self { fold, mut renaming, mut builder, names, divided, .. } = self;
+        *builder.alphabet_mut() = renaming.take_alphabet();
         builder.join_sums_of_rules(fold, |rule| match names.get(rule.index()) {
             Some(Names::One(name)) => Some(*name),
             _ => None,
@@ -125,7 +161,7 @@ impl<'a> Copies<'a> {
         if let Some(sums) = builder.rule_sums_mut() {
             divided.into_iter().for_each(|copy| sums.forget(copy));
         }
-        Ok((builder.finish(), unplaced))
+        Ok((builder.finish(), renaming))
     }
 }
 

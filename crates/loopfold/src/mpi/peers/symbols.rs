@@ -7,15 +7,15 @@ use crate::{Result, Symbol};
 use std::collections::BTreeSet;
 
 /// The fields that say who is at the other end of a message.
-const ENDS: [&str; 2] = ["dest", "src"];
+pub(in super::super) const ENDS: [&str; 3] = ["dest", "src", "from"];
 
 /// Whether an event is about a message.
-pub(super) fn has_peers(meaning: &Meaning<'_>) -> bool {
+pub(in super::super) fn has_peers(meaning: &Meaning<'_>) -> bool {
     meaning.role != Role::Collective && meaning.fields.iter().any(|field| ENDS.contains(&field.key))
 }
 
 /// The communicator of an event.
-pub(super) fn comm_of(meaning: &Meaning<'_>) -> String {
+pub(in super::super) fn comm_of(meaning: &Meaning<'_>) -> String {
     meaning.field("comm").map_or_else(|| WORLD.to_string(), text_of)
 }
 
@@ -99,6 +99,11 @@ impl<'a> Symbols<'a> {
             }
         }
         self.new.intern(&Event { fields: &fields, ..meaning.event() }, None)
+    }
+
+    /// Takes the new alphabet.
+    pub(super) fn take_alphabet(&mut self) -> Alphabet {
+        std::mem::take(&mut self.new)
     }
 
     /// The new alphabet, and the communicators that were used by processes that are not

@@ -119,7 +119,10 @@ fn communication(
     let blocking = name.strip_prefix(b"i").unwrap_or(name);
     let is_empty = call.is_none_or(|call| call.sends.is_empty() && call.receives.is_empty());
     let names_peer = meaning.field("dest").is_some() || meaning.field("src").is_some();
-    let to_nobody = u64::from(is_empty && names_peer && meaning.role != Role::Collective);
+    let to_nobody = match nobodies(meaning) {
+        0 => u64::from(is_empty && names_peer && meaning.role != Role::Collective),
+        several => several,
+    };
     let cancelled = number(meaning, "cancelled").unwrap_or(0);
     Communication {
         is_nonblocking,
@@ -128,6 +131,17 @@ fn communication(
         shape: if meaning.role == Role::Collective { shape(blocking) } else { Shape::Other },
         completes,
     }
+}
+
+/// How many of the peers in lists are nobody: each has a request of its own.
+fn nobodies(meaning: &Meaning<'_>) -> u64 {
+    let in_list = |key| match meaning.field(key) {
+        Some(Value::Text(list)) if list.contains(&b',') => {
+            list.split(|&byte| byte == b',').filter(|&word| word == b"none").count() as u64
+        }
+        _ => 0,
+    };
+    if meaning.role == Role::Collective { 0 } else { in_list("dest") + in_list("src") }
 }
 
 fn shape(name: &[u8]) -> Shape {

@@ -1,0 +1,152 @@
+//! Recording MPI programs: the examples of the repository, compiled with the MPIs that are
+//! installed and recorded by the command.
+
+mod clocks;
+mod crashes;
+mod examples;
+mod hardly;
+mod logger;
+mod more_calls;
+mod otf2;
+mod sizes;
+
+use serde_json::Value;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, OnceLock};
+use tempfile::TempDir;
+
+/// An MPI that is installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Mpi {
+    OpenMpi,
+    Mpich,
+}
+
+impl Mpi {
+    fn name(self) -> &'static str {
+        match self {
+            Mpi::OpenMpi => "openmpi",
+            Mpi::Mpich => "mpich",
+        }
+    }
+
+    /// `mpirun -n COUNT`, for tests on few cores.
+    pub(crate) fn mpirun(self, count: usize) -> Command {
+        let mut command = Command::new(format!("mpirun.{}", self.name()));
+        if self == Mpi::OpenMpi {
+            command.args(["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]);
+            command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        }
+        command.args(["-n", &count.to_string()]).env("XDG_CACHE_HOME", cache()).stdin(Stdio::null());
+        command
+    }
+}
+
+/// One cache for all tests, so that the recorder is compiled once for each MPI.
+pub(crate) fn cache() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("record-cache")
+}
+
+pub(crate) fn loopfold() -> &'static str {
+    env!("CARGO_BIN_EXE_loopfold")
+}
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/mpi")
+}
+
+/// An example, or a source of the tests, compiled: each once.
+pub(crate) fn program(mpi: Mpi, name: &str, options: &[&str]) -> PathBuf {
+    static BUILT: OnceLock<Mutex<HashMap<String, PathBuf>>> = OnceLock::new();
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("record-programs");
+    std::fs::create_dir_all(&folder).unwrap();
+    let key = format!("{name}-{}-{}", mpi.name(), options.join("").replace(['/', '-', '=', '.'], "_"));
+    let mut built = BUILT.get_or_init(Mutex::default).lock().unwrap();
+    if let Some(known) = built.get(&key) {
+        return known.clone();
+    }
+    let mine = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/record").join(name);
+    let source = if mine.is_file() { mine } else { examples().join(name) };
+    let wrapper = if name.ends_with(".f90") { "mpif90" } else { "mpicc" };
+    let path = folder.join(&key);
+    let mut command = Command::new(format!("{wrapper}.{}", mpi.name()));
+    command.args(["-O1", "-g", "-w", "-o"]).arg(&path).arg(&source).args(options).args(["-lm", "-pthread"]);
+    let output = command.output().unwrap_or_else(|error| {
+        panic!("{wrapper}.{}: {error}; `cargo xtask test` installs it, or: apt-get install libopenmpi-dev openmpi-bin libmpich-dev mpich gfortran", mpi.name())
+    });
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    built.insert(key, path.clone());
+    path
+}
+
+/// A recording of a program that has ended.
+pub(crate) struct Recording {
+    pub(crate) folder: TempDir,
+    pub(crate) output: Output,
+}
+
+impl Recording {
+    pub(crate) fn archive(&self) -> PathBuf {
+        self.folder.path().join("run.fold")
+    }
+
+    /// What a command answers, as JSON.
+    pub(crate) fn ask(&self, command: &str, options: &[&str]) -> Value {
+        ask(&self.archive(), command, options)
+    }
+}
+
+pub(crate) fn ask(input: &Path, command: &str, options: &[&str]) -> Value {
+    let output =
+        Command::new(loopfold()).arg(command).arg(input).arg("--json").args(options).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(!text.is_empty(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Records a program.
+pub(crate) fn record(
+    mpi: Mpi,
+    count: usize,
+    options: &[&str],
+    program: &Path,
+    arguments: &[&str],
+) -> Recording {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = mpi.mpirun(count);
+    command.args([loopfold(), "record", "--mpi", "-o"]).arg(folder.path().join("run.fold")).args(options);
+    let output = command.arg(program).args(arguments).output().unwrap();
+    Recording { folder, output }
+}
+
+/// Records a program that must end well.
+pub(crate) fn recorded(
+    mpi: Mpi,
+    count: usize,
+    options: &[&str],
+    program: &Path,
+    arguments: &[&str],
+) -> Recording {
+    let recording = record(mpi, count, options, program, arguments);
+    let said = String::from_utf8_lossy(&recording.output.stderr).into_owned();
+    assert!(recording.output.status.success(), "{said}");
+    assert!(!said.contains("loopfold:"), "{said}");
+    assert!(recording.archive().is_file(), "{said}");
+    assert!(!recording.folder.path().join("run.fold.parts").exists());
+    recording
+}
+
+/// The events of each stream, in order, as the command prints them.
+pub(crate) fn events(input: &Path) -> HashMap<String, Vec<String>> {
+    let output = Command::new(loopfold()).arg("cat").arg(input).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut streams: HashMap<String, Vec<String>> = HashMap::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        // A single stream is printed without its name.
+        let (stream, event) = line.split_once('\t').unwrap_or(("rank 0", line));
+        streams.entry(stream.to_string()).or_default().push(event.to_string());
+    }
+    streams
+}

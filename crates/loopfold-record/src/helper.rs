@@ -1,0 +1,361 @@
+//! The process that folds: it reads the records of one rank, writes segments, and merges.
+//!
+//! The preloaded library starts it before MPI does, and talks to it over a socket, which is its
+//! standard input: lines of text that are answered by a line. It belongs to a process group of its
+//! own, so that what kills the program does not kill it: when the socket is closed or the process
+//! is gone, it takes what is left in the rings, writes it and ends.
+//!
+//! | line | is answered |
+//! | --- | --- |
+//! | `?` | `ok`, when it is ready |
+//! | `I rank size pid base offset` | `ok`, when the file of the rank is there; else why not |
+//! | `w`, without an end | nothing: there are many records |
+//! | `S` | `ok`, when all is written |
+//! | `O offset` | `ok`: the clocks at the end; nothing comes after it |
+//! | `X` | a number of bytes, and the archive of this rank and those that were merged |
+//! | `M bytes`, and an archive | `ok`, when it is merged |
+//! | `F` | `ok`, when the archive is written; else why not |
+//! | `D`, `K` | `ok`; the file of the rank is removed, or kept |
+
+use crate::parts::{PartFile, folder_of, remove_others};
+use crate::recorder::{Process, Recorder};
+use crate::ring::Rings;
+use crate::{Error, Result, variables};
+use loopfold::Fold;
+use loopfold::archive;
+use loopfold::fold::FoldBuilder;
+use loopfold::mpi::RelativePeers;
+use loopfold::questions::rule_sums::summarize;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// How often the rings are looked at when nothing is asked.
+const TICK: Duration = Duration::from_millis(200);
+
+/// How many bytes of records are taken at once.
+const MOST_AT_ONCE: usize = 1 << 17;
+
+/// Writes a fold in another form than an archive, given its name and where.
+pub type WriteOther<'a> = &'a dyn Fn(&Fold, &str, &Path) -> std::result::Result<(), String>;
+
+/// Runs the helper: the command's entry for what the preloaded library starts. `write_other`
+/// writes what is not an archive.
+pub fn run(is_detached: bool, write_other: WriteOther<'_>) -> Result<()> {
+    if !is_detached {
+        return detach();
+    }
+    let own = std::io::stdin().as_fd().try_clone_to_owned()?;
+    let memory = File::options().read(true).write(true).open("/proc/self/fd/3")?;
+    // It yields to the program, which waits for it only if a ring is full.
+    let _ = rustix::process::setpriority_process(None, 5);
+    let settings = Settings::from_environment()?;
+    Helper {
+        socket: UnixStream::from(own),
+        input: Vec::new(),
+        rings: Rings::new(memory),
+        settings,
+        recording: None,
+        merged: None,
+        process: None,
+        write_other,
+    }
+    .serve()
+}
+
+/// Starts itself once more and ends, so that the program has no child that it did not start.
+fn detach() -> Result<()> {
+    let program = std::env::current_exe()?;
+    Command::new(program).args(["record-helper", "--detached"]).process_group(0).spawn()?;
+    Ok(())
+}
+
+/// What the user asked for, from the environment.
+struct Settings {
+    output: PathBuf,
+    times: String,
+    with_sites: bool,
+    interval: Duration,
+    to: String,
+}
+
+impl Settings {
+    fn from_environment() -> Result<Self> {
+        let variable = |name: &str| std::env::var(name).ok();
+        let output = std::env::var_os(variables::OUTPUT).ok_or_else(|| Error::new("there is no output"))?;
+        let seconds = variable(variables::SEGMENT).and_then(|text| text.parse().ok()).unwrap_or(5.0f64);
+        Ok(Self {
+            output: output.into(),
+            times: variable(variables::TIMES).unwrap_or_default(),
+            with_sites: variable(variables::SITES).is_some(),
+            interval: Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(5)),
+            to: variable(variables::TO).unwrap_or_default(),
+        })
+    }
+}
+
+struct Helper<'a> {
+    socket: UnixStream,
+    input: Vec<u8>,
+    rings: Rings,
+    settings: Settings,
+    recording: Option<Recording>,
+    /// The ranks below this one in the tree, and this one.
+    merged: Option<Merged>,
+    process: Option<OwnedFd>,
+    write_other: WriteOther<'a>,
+}
+
+struct Recording {
+    recorder: Recorder,
+    file: PartFile,
+    written: Instant,
+    interval: Duration,
+}
+
+/// Ranks that were merged, and how their peers are restored.
+struct Merged {
+    fold: Fold,
+    peers: RelativePeers,
+}
+
+impl Merged {
+    fn add(self, fold: Fold, peers: &RelativePeers) -> Result<Self> {
+        let Self { fold: own, peers: mut all } = self;
+        let mut builder = FoldBuilder::default();
+        all.append(peers, own.streams().len(), fold.streams().len());
+        builder.join(&own)?;
+        drop(own);
+        builder.join(&fold)?;
+        Ok(Self { fold: builder.finish(), peers: all })
+    }
+}
+
+/// Whether the program is still there.
+#[derive(PartialEq)]
+enum Program {
+    Runs,
+    Gone,
+}
+
+impl Helper<'_> {
+    fn serve(&mut self) -> Result<()> {
+        loop {
+            let program = self.wait()?;
+            self.drain()?;
+            while let Some(line) = self.line() {
+                if self.answer(&line)? {
+                    return Ok(());
+                }
+            }
+            if program == Program::Gone {
+                return self.close();
+            }
+            self.write_when_due();
+        }
+    }
+
+    /// Waits for something to do, and reads what was sent.
+    fn wait(&mut self) -> Result<Program> {
+        let mut waiting = vec![PollFd::new(&self.socket, PollFlags::IN)];
+        if let Some(process) = &self.process {
+            waiting.push(PollFd::new(process, PollFlags::IN));
+        }
+        let time = rustix::time::Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
+        if poll(&mut waiting, Some(&time)).is_err() {
+            return Ok(Program::Runs);
+        }
+        let has_input = !waiting[0].revents().is_empty();
+        let is_gone = waiting.get(1).is_some_and(|process| !process.revents().is_empty());
+        if has_input {
+            let mut bytes = [0; 4096];
+            match self.socket.read(&mut bytes) {
+                Ok(0) => return Ok(Program::Gone),
+                Ok(count) => {
+                    // Of calls to wake up, nothing is left.
+                    let sent = &bytes[..count];
+                    if self.input.is_empty() && sent.iter().all(|&byte| byte == b'w') {
+                        return Ok(Program::Runs);
+                    }
+                    self.input.extend_from_slice(sent);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(_) => return Ok(Program::Gone),
+            }
+        }
+        Ok(if is_gone && !has_input { Program::Gone } else { Program::Runs })
+    }
+
+    /// The next whole line that was sent.
+    fn line(&mut self) -> Option<String> {
+        let wakes = self.input.iter().take_while(|&&byte| byte == b'w').count();
+        self.input.drain(..wakes);
+        let end = self.input.iter().position(|&byte| byte == b'\n')?;
+        let line: Vec<u8> = self.input.drain(..=end).collect();
+        Some(String::from_utf8_lossy(&line[..end]).into_owned())
+    }
+
+    /// Takes all records that are in the rings.
+    fn drain(&mut self) -> Result<()> {
+        let Some(Recording { recorder, .. }) = &mut self.recording else { return Ok(()) };
+        let mut words = Vec::with_capacity(MOST_AT_ONCE);
+        for lane in 0..self.rings.lanes()? {
+            words.clear();
+            while self.rings.take(lane, &mut words)? {
+                recorder.take(lane, &words)?;
+                words.clear();
+            }
+        }
+        Ok(())
+    }
+
+    fn write_when_due(&mut self) {
+        let Some(recording) = &mut self.recording else { return };
+        let is_due = recording.written.elapsed() >= recording.interval && recording.recorder.has_unwritten();
+        if is_due || recording.recorder.is_full() {
+            recording.written = Instant::now();
+            recording.interval = self.settings.interval;
+            // A full disk may have room again later; until then events are kept.
+            let _ = recording.recorder.write_segment(&mut recording.file);
+        }
+    }
+
+    /// Answers a line; true if it was the last.
+    fn answer(&mut self, line: &str) -> Result<bool> {
+        let (command, rest) = line.split_at_checked(1).unwrap_or((line, ""));
+        let outcome = match command {
+            "?" => Ok(()),
+            "I" => self.introduce(rest),
+            "S" => self.write_all(),
+            "O" => self.end(rest),
+            "X" => return self.export().map(|()| false),
+            "M" => self.merge(rest),
+            "F" => self.write_archive(),
+            "D" | "K" => {
+                if let Some(Recording { file, .. }) = &mut self.recording {
+                    match command {
+                        "D" => file.remove(),
+                        _ => file.finish()?,
+                    }
+                }
+                self.socket.write_all(b"ok\n")?;
+                return Ok(true);
+            }
+            _ => Err(Error::new("an unknown question")),
+        };
+        let text = outcome.map_or_else(|error| error.to_string().replace('\n', " "), |()| "ok".to_string());
+        self.socket.write_all(format!("{text}\n").as_bytes())?;
+        Ok(false)
+    }
+
+    fn introduce(&mut self, text: &str) -> Result<()> {
+        let numbers: Vec<i64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let [rank, size, pid, base, offset] = numbers[..] else {
+            return Err(Error::new("an introduction of another form"));
+        };
+        let process = Process { rank: rank as u32, size: size as u32, pid: pid as u32, base, offset };
+        self.process = Pid::from_raw(pid as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        let folder = folder_of(&self.settings.output);
+        let file = PartFile::create(&folder, process.rank)?;
+        if process.rank == 0 {
+            remove_others(&folder, process.size);
+        }
+        let recorder = Recorder::new(process, self.settings.times != "none", self.settings.with_sites);
+        // The first segment comes early, so that there soon is something to look at.
+        let interval = self.settings.interval.min(Duration::from_secs(1));
+        self.recording = Some(Recording { recorder, file, written: Instant::now(), interval });
+        Ok(())
+    }
+
+    fn recording(&mut self) -> Result<&mut Recording> {
+        self.recording.as_mut().ok_or_else(|| Error::new("nothing is recorded"))
+    }
+
+    fn write_all(&mut self) -> Result<()> {
+        self.drain()?;
+        let Recording { recorder, file, .. } = self.recording()?;
+        recorder.write_segment(file)
+    }
+
+    /// No more events come.
+    fn end(&mut self, text: &str) -> Result<()> {
+        self.drain()?;
+        let Recording { recorder, file, .. } = self.recording()?;
+        recorder.set_offset_at_end(text.trim().parse().unwrap_or(0));
+        recorder.flush()?;
+        recorder.write_segment(file)?;
+        let (fold, peers) = recorder.whole(file)?;
+        self.merged = Some(Merged { fold, peers });
+        Ok(())
+    }
+
+    fn merged(&mut self) -> Result<Merged> {
+        self.merged.take().ok_or_else(|| Error::new("the recording has not ended"))
+    }
+
+    fn export(&mut self) -> Result<()> {
+        let mut bytes = Vec::new();
+        let encoded = self
+            .merged()
+            .and_then(|merged| Ok(archive::write_relative(&merged.fold, &merged.peers, &mut bytes)?));
+        if encoded.is_err() {
+            bytes.clear();
+        }
+        self.socket.write_all(format!("{}\n", bytes.len()).as_bytes())?;
+        Ok(self.socket.write_all(&bytes)?)
+    }
+
+    fn merge(&mut self, text: &str) -> Result<()> {
+        let length: usize = text.trim().parse().map_err(Error::new)?;
+        let mut bytes = std::mem::take(&mut self.input);
+        let have = bytes.len().min(length);
+        self.input = bytes.split_off(have);
+        (&self.socket).take((length - have) as u64).read_to_end(&mut bytes)?;
+        let (fold, peers) = archive::read_relative(std::io::Cursor::new(bytes))?;
+        self.merged = Some(self.merged()?.add(fold, &peers)?);
+        Ok(())
+    }
+
+    fn write_archive(&mut self) -> Result<()> {
+        let Merged { mut fold, peers } = self.merged()?;
+        let output = self.settings.output.clone();
+        if !matches!(self.settings.to.as_str(), "" | "fold") {
+            let written = (self.write_other)(&peers.absolute(&fold)?, &self.settings.to, &output);
+            return written.map_err(|error| Error::at(&output, error));
+        }
+        if self.settings.times == "summary" {
+            fold = summarize(fold)?;
+        }
+        let folder =
+            output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".loopfold-").suffix(".tmp");
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            builder.permissions(std::fs::Permissions::from_mode(0o666));
+        }
+        let failed = |error: std::io::Error| Error::at(&output, error);
+        let mut file = builder.tempfile_in(folder).map_err(failed)?;
+        archive::write_relative(&fold, &peers, std::io::BufWriter::new(&mut file))
+            .map_err(|error| Error::at(&output, error))?;
+        file.as_file().sync_all().map_err(failed)?;
+        file.persist(&output).map_err(|error| failed(error.error))?;
+        Ok(())
+    }
+
+    /// The program is gone: what is left is written, and the file is complete.
+    fn close(&mut self) -> Result<()> {
+        self.drain()?;
+        let Some(Recording { recorder, file, .. }) = &mut self.recording else { return Ok(()) };
+        recorder.flush()?;
+        recorder.write_segment(file)?;
+        file.finish()
+    }
+}

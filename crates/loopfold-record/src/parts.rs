@@ -1,0 +1,177 @@
+//! The folder of a recording: a file for each rank, beside the archive that is to be written.
+//!
+//! Each is an archive of segments that its helper appends while the program runs. When all ranks
+//! were merged, the folder is removed. Until then, and if the program never gets there, it can be
+//! read: every event up to the last segment of each rank.
+
+use crate::{Error, Result};
+use loopfold::Fold;
+use loopfold::archive::{self, ReadConfig, SegmentWriter};
+use loopfold::fold::FoldBuilder;
+use loopfold::mpi::RelativePeers;
+use std::fs::File;
+use std::io::{BufReader, Write as _};
+use std::path::{Path, PathBuf};
+
+/// The bytes before the first segment of an archive.
+const HEAD: usize = 8;
+
+/// The folder of the recording that is to become this archive.
+pub fn folder_of(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_os_string();
+    name.push(".parts");
+    PathBuf::from(name)
+}
+
+fn file_of(folder: &Path, rank: u32) -> PathBuf {
+    folder.join(format!("rank-{rank}.fold"))
+}
+
+/// The file of a rank, which grows segment by segment.
+#[derive(Debug)]
+pub(crate) struct PartFile {
+    path: PathBuf,
+    file: File,
+    /// Up to here all segments are complete.
+    length: u64,
+}
+
+impl PartFile {
+    /// Begins the file of a rank; what an earlier recording left there is removed.
+    pub(crate) fn create(folder: &Path, rank: u32) -> Result<Self> {
+        std::fs::create_dir_all(folder).map_err(|error| Error::at(folder, error))?;
+        let path = file_of(folder, rank);
+        let file = File::create(&path).map_err(|error| Error::at(&path, error))?;
+        Ok(Self { path, file, length: 0 })
+    }
+
+    /// Appends a segment. If that fails, the file ends with the segment before.
+    pub(crate) fn append(&mut self, fold: &Fold, peers: &RelativePeers) -> Result<()> {
+        let mut writer = SegmentWriter::new(Vec::new())?;
+        writer.relative_segment(fold, peers)?;
+        // The end is not a part of it yet.
+        let mut bytes = writer.finish()?;
+        bytes.truncate(bytes.len() - end_mark()?.len());
+        self.write(&bytes)
+    }
+
+    /// Marks the file as complete.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        let mark = end_mark()?;
+        let bytes = SegmentWriter::new(Vec::new())?.finish()?;
+        self.write(if self.length == 0 { &bytes } else { &mark })
+    }
+
+    /// Writes bytes that begin with the head of an archive, or an end.
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let has_head = bytes.starts_with(&archive_head()?);
+        let bytes = if has_head && self.length > 0 { &bytes[HEAD..] } else { bytes };
+        let written = self.file.write_all(bytes).and_then(|()| self.file.sync_data());
+        if let Err(error) = written {
+            // What was written of it must not hide segments that follow later.
+            let _ = self.file.set_len(self.length);
+            let _ = std::io::Seek::seek(&mut self.file, std::io::SeekFrom::Start(self.length));
+            return Err(Error::at(&self.path, error));
+        }
+        self.length += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// The times of all segments, as a fold with the streams of this rank.
+    pub(crate) fn read(&self) -> Result<Fold> {
+        let file = File::open(&self.path).map_err(|error| Error::at(&self.path, error))?;
+        let (fold, _) = archive::read(BufReader::new(file), &ReadConfig::new().lenient(true))?;
+        Ok(fold)
+    }
+
+    /// Removes the file, and the folder if it was the last one.
+    pub(crate) fn remove(&self) {
+        let _ = std::fs::remove_file(&self.path);
+        if let Some(folder) = self.path.parent() {
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+}
+
+fn archive_head() -> Result<Vec<u8>> {
+    let mut bytes = SegmentWriter::new(Vec::new())?.finish()?;
+    bytes.truncate(HEAD);
+    Ok(bytes)
+}
+
+fn end_mark() -> Result<Vec<u8>> {
+    Ok(SegmentWriter::new(Vec::new())?.finish()?.split_off(HEAD))
+}
+
+/// Removes the files of ranks that this recording does not have.
+pub(crate) fn remove_others(folder: &Path, size: u32) {
+    for (rank, path) in files(folder) {
+        if rank >= size {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// The files of a recording, by rank.
+fn files(folder: &Path) -> Vec<(u32, PathBuf)> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let rank = |name: &str| name.strip_prefix("rank-")?.strip_suffix(".fold")?.parse().ok();
+    let mut files: Vec<(u32, PathBuf)> = entries
+        .flatten()
+        .filter_map(|entry| Some((rank(entry.file_name().to_str()?)?, entry.path())))
+        .collect();
+    files.sort();
+    files
+}
+
+/// True if a folder has parts of a recording.
+pub fn is_recording(folder: &Path) -> bool {
+    !files(folder).is_empty()
+}
+
+/// What can be read of a recording.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Parts {
+    /// The events of all ranks.
+    pub fold: Fold,
+    /// How many ranks there are.
+    pub ranks: usize,
+    /// How many of them have ended regularly; the others are still written, or were killed.
+    pub complete: usize,
+    /// Files that cannot be read, and why.
+    pub unreadable: Vec<(PathBuf, String)>,
+    /// The size of the files.
+    pub bytes: u64,
+}
+
+/// Reads the folder of a recording, whether it was stopped or is still being written: every
+/// segment that is complete.
+pub fn read(folder: &Path, times: bool) -> Result<Parts> {
+    let mut builder = FoldBuilder::default();
+    let (mut ranks, mut complete, mut unreadable, mut bytes) = (0, 0, Vec::new(), 0);
+    let mut streams = 0;
+    for (_, path) in files(folder) {
+        let file = File::open(&path).map_err(|error| Error::at(&path, error))?;
+        let length = file.metadata().map_or(0, |about| about.len());
+        ranks += 1;
+        bytes += length;
+        // A rank that has not written a segment yet.
+        if length == 0 {
+            continue;
+        }
+        match archive::read(BufReader::new(file), &ReadConfig::new().times(times).lenient(true)) {
+            Ok((fold, report)) => {
+                complete += usize::from(report.damage.is_none());
+                streams += fold.streams().len();
+                builder.join(&fold)?;
+            }
+            Err(error) => unreadable.push((path, error.to_string())),
+        }
+    }
+    if streams == 0 && !unreadable.is_empty() {
+        let (path, why) = &unreadable[0];
+        return Err(Error::at(path, why));
+    }
+    Ok(Parts { fold: builder.finish(), ranks, complete, unreadable, bytes })
+}

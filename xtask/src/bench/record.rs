@@ -1,0 +1,139 @@
+//! What recording costs: nanoseconds a call, the wall time of a stencil with and without, memory.
+//!
+//! Executions with and without recording alternate, so that what else the machine does meets both.
+//! The ratio of a pair is one sample; the bound is that of Student's t for the mean of the
+//! logarithms.
+
+use super::{Settings, progress};
+use crate::recording::Programs;
+use crate::table::{Column, Table};
+use anyhow::{Context as _, Result};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const CALLS: &str = "xtask/src/bench/record/calls.c";
+/// Some hundred microseconds of work between exchanges.
+const STENCIL: &[&str] = &["3000", "400", "4"];
+
+pub(super) fn run(settings: &Settings) -> Result<()> {
+    let programs = Programs::new()?;
+    calls(&programs, settings.quick)?;
+    wall_time(&programs, if settings.quick { 5 } else { 20 })?;
+    memory(&programs, settings.quick)
+}
+
+fn calls(programs: &Programs, quick: bool) -> Result<()> {
+    let columns = [
+        Column::Text("calls"),
+        Column::Number("plain ns"),
+        Column::Number("recorded ns"),
+        Column::Number("more ns"),
+    ];
+    let mut table = Table::new("Time of a call: the fastest of some executions", &columns);
+    let program = programs.compile(CALLS)?;
+    for (name, processes, count) in [("pingpong", 2, "200000"), ("iprobe", 1, "3000000")] {
+        progress(name);
+        let once = |recorded: Option<&[&str]>| -> Result<f64> {
+            let output = programs.run(processes, &program, &[name, count], recorded)?;
+            String::from_utf8_lossy(&output.stdout).trim().parse().context("a number")
+        };
+        let (mut plain, mut recorded) = (f64::INFINITY, f64::INFINITY);
+        for _ in 0..if quick { 2 } else { 7 } {
+            plain = plain.min(once(None)?);
+            recorded = recorded.min(once(Some(&[]))?);
+        }
+        table.row([
+            name.to_string(),
+            format!("{plain:.0}"),
+            format!("{recorded:.0}"),
+            format!("{:.0}", recorded - plain),
+        ]);
+    }
+    println!("{table}");
+    Ok(())
+}
+
+fn wall_time(programs: &Programs, pairs: usize) -> Result<()> {
+    let program = programs.compile("examples/mpi/stencil.c")?;
+    let once = |recorded: Option<&[&str]>| -> Result<f64> {
+        let start = Instant::now();
+        programs.run(2, &program, STENCIL, recorded)?;
+        Ok(start.elapsed().as_secs_f64())
+    };
+    once(Some(&[]))?;
+    let (mut logarithms, mut times) = (Vec::new(), Vec::new());
+    for pair in 0..pairs {
+        progress(format_args!("a stencil, pair {} of {pairs}", pair + 1));
+        // Which of the two is first alternates, too.
+        let (plain, recorded) = if pair % 2 == 0 {
+            let plain = once(None)?;
+            (plain, once(Some(&[]))?)
+        } else {
+            let recorded = once(Some(&[]))?;
+            (once(None)?, recorded)
+        };
+        logarithms.push((recorded / plain).ln());
+        times.push(plain);
+    }
+    let count = pairs as f64;
+    let mean = logarithms.iter().sum::<f64>() / count;
+    let variance = logarithms.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    // The 95 % point of Student's t with some twenty degrees of freedom, one-sided.
+    let upper = mean + 1.73 * (variance / count).sqrt();
+    let columns = [Column::Text("stencil on 2 processes"), Column::Number("value")];
+    let mut table =
+        Table::new(format!("Wall time with recording, relative to without: {pairs} pairs"), &columns);
+    table.row(["seconds without".to_string(), format!("{:.2}", times.iter().sum::<f64>() / count)]);
+    table.row(["ratio".to_string(), format!("{:.4}", mean.exp())]);
+    table.row(["upper 95 % bound (target 1.02)".to_string(), format!("{:.4}", upper.exp())]);
+    println!("{table}");
+    Ok(())
+}
+
+fn memory(programs: &Programs, quick: bool) -> Result<()> {
+    let columns = [
+        Column::Text("times"),
+        Column::Number("events"),
+        Column::Number("peak MB of the helper"),
+        Column::Number("archive bytes"),
+    ];
+    let mut table =
+        Table::new("Memory of the process that folds, for events of loops (target 20 MB)", &columns);
+    let program = programs.compile(CALLS)?;
+    let count = if quick { "1000000" } else { "10000000" };
+    for times in ["none", "summary", "all"] {
+        progress(format_args!("memory with times {times}"));
+        let mut command = programs.mpirun(1, &program, &["iprobe", count], Some(&["--times", times]));
+        let mut child = command.stdout(std::process::Stdio::null()).spawn()?;
+        let mut peak = 0;
+        while child.try_wait()?.is_none() {
+            peak = peak.max(peak_of_helper(&programs.archive()));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let bytes = programs.archive().metadata()?.len();
+        table.row([
+            times.to_string(),
+            count.to_string(),
+            format!("{:.1}", peak as f64 / 1000.0),
+            bytes.to_string(),
+        ]);
+    }
+    println!("{table}");
+    Ok(())
+}
+
+/// The peak memory so far, in kB, of the process that folds for this archive.
+fn peak_of_helper(archive: &Path) -> u64 {
+    let wanted = format!("LOOPFOLD_RECORD={}", archive.display());
+    let Ok(processes) = std::fs::read_dir("/proc") else { return 0 };
+    let peak = |folder: &Path| {
+        let command = std::fs::read(folder.join("cmdline")).ok()?;
+        String::from_utf8_lossy(&command).contains("--detached").then_some(())?;
+        let environment = std::fs::read(folder.join("environ")).ok()?;
+        environment.split(|&byte| byte == 0).any(|variable| variable == wanted.as_bytes()).then_some(())?;
+        let status = std::fs::read_to_string(folder.join("status")).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        line.split_whitespace().next()?.parse().ok()
+    };
+    processes.flatten().filter_map(|entry| peak(&entry.path())).max().unwrap_or(0)
+}
