@@ -196,7 +196,7 @@ impl SimilarPattern {
 /// }
 /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
 /// let compared = Compared::of(fold.alphabet(), &EventChoice::default())?;
-/// let pattern = SimilarPattern::Everywhere(compared.called(fold.alphabet(), &["a", "b", "c", "d"]));
+/// let pattern = SimilarPattern::Everywhere(compared.called(fold.alphabet(), &["a", "b", "c", "d"])?);
 /// let events = ComparedEvents::Fields(compared);
 /// let config = similar::Config::new();
 /// let found = search_similar(&fold, &ProcessStreams::of(&fold), &events, &pattern, &config)?;
