@@ -17,24 +17,26 @@
 //! | `F` | `ok`, when the archive is written; else why not |
 //! | `D`, `K` | `ok`; the file of the rank is removed, or kept |
 
-use crate::parts::{PartFile, folder_of, remove_others};
+use crate::parts::{PartFile, folder_of, remove_others, spilling};
 use crate::recorder::{Process, Recorder};
 use crate::ring::Rings;
 use crate::{Error, Result, variables};
 use loopfold::Fold;
-use loopfold::archive;
+use loopfold::archive::{self, Archive};
 use loopfold::fold::FoldBuilder;
 use loopfold::mpi::RelativePeers;
 use loopfold::questions::rule_sums::summarize;
+use loopfold::trace::Spill;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::{BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How often the rings are looked at when nothing is asked.
@@ -64,6 +66,7 @@ pub fn run(is_detached: bool, write_other: WriteOther<'_>) -> Result<()> {
         settings,
         recording: None,
         merged: None,
+        spill: None,
         process: None,
         write_other,
     }
@@ -109,6 +112,8 @@ struct Helper<'a> {
     recording: Option<Recording>,
     /// The ranks below this one in the tree, and this one.
     merged: Option<Merged>,
+    /// Where the times of merged ranks are.
+    spill: Option<Arc<Spill>>,
     process: Option<OwnedFd>,
     write_other: WriteOther<'a>,
 }
@@ -291,8 +296,10 @@ impl Helper<'_> {
         recorder.set_offset_at_end(text.trim().parse().unwrap_or(0));
         recorder.flush()?;
         recorder.write_segment(file)?;
-        let (fold, peers) = recorder.whole(file)?;
-        self.merged = Some(Merged { fold, peers });
+        // Without room for it, times are in memory.
+        let spill = file.scratch().ok().map(Spill::new);
+        let (fold, peers) = recorder.whole(file, spill.as_ref())?;
+        (self.merged, self.spill) = (Some(Merged { fold, peers }), spill);
         Ok(())
     }
 
@@ -301,24 +308,39 @@ impl Helper<'_> {
     }
 
     fn export(&mut self) -> Result<()> {
-        let mut bytes = Vec::new();
-        let encoded = self
-            .merged()
-            .and_then(|merged| Ok(archive::write_relative(&merged.fold, &merged.peers, &mut bytes)?));
-        if encoded.is_err() {
-            bytes.clear();
-        }
-        self.socket.write_all(format!("{}\n", bytes.len()).as_bytes())?;
-        Ok(self.socket.write_all(&bytes)?)
+        let Ok((mut file, length)) = self.exported() else { return Ok(self.socket.write_all(b"0\n")?) };
+        self.socket.write_all(format!("{length}\n").as_bytes())?;
+        file.seek(SeekFrom::Start(0))?;
+        std::io::copy(&mut file, &mut self.socket)?;
+        Ok(())
+    }
+
+    /// The archive of what was merged, in a file without a name, and its length.
+    fn exported(&mut self) -> Result<(File, u64)> {
+        let merged = self.merged()?;
+        let mut file = self.recording()?.file.scratch()?;
+        archive::write_relative(&merged.fold, &merged.peers, BufWriter::new(&mut file))?;
+        let length = file.stream_position()?;
+        Ok((file, length))
     }
 
     fn merge(&mut self, text: &str) -> Result<()> {
         let length: usize = text.trim().parse().map_err(Error::new)?;
-        let mut bytes = std::mem::take(&mut self.input);
-        let have = bytes.len().min(length);
-        self.input = bytes.split_off(have);
-        (&self.socket).take((length - have) as u64).read_to_end(&mut bytes)?;
-        let (fold, peers) = archive::read_relative(std::io::Cursor::new(bytes))?;
+        let have = self.input.len().min(length);
+        let rest = self.input.split_off(have);
+        let begin = std::mem::replace(&mut self.input, rest);
+        let mut sent = begin.as_slice().chain((&self.socket).take((length - have) as u64));
+        // All of it is read, whether or not there is room for it: the next line is behind it.
+        let file = match self.recording.as_ref().map(|recording| recording.file.scratch()) {
+            Some(Ok(mut file)) => std::io::copy(&mut sent, &mut file).map(|_| file),
+            _ => Err(std::io::Error::other("nothing is recorded")),
+        };
+        if let Err(error) = file {
+            std::io::copy(&mut sent, &mut std::io::sink())?;
+            return Err(error.into());
+        }
+        let archive = Archive::open(BufReader::new(file?))?;
+        let (fold, peers) = archive::read_relative(spilling(archive, self.spill.as_ref()))?;
         self.merged = Some(self.merged()?.add(fold, &peers)?);
         Ok(())
     }
@@ -343,7 +365,7 @@ impl Helper<'_> {
         }
         let failed = |error: std::io::Error| Error::at(&output, error);
         let mut file = builder.tempfile_in(folder).map_err(failed)?;
-        archive::write_relative(&fold, &peers, std::io::BufWriter::new(&mut file))
+        archive::write_relative(&fold, &peers, BufWriter::new(&mut file))
             .map_err(|error| Error::at(&output, error))?;
         file.as_file().sync_all().map_err(failed)?;
         file.persist(&output).map_err(|error| failed(error.error))?;

@@ -6,12 +6,14 @@
 
 use crate::{Error, Result};
 use loopfold::Fold;
-use loopfold::archive::{self, ReadConfig, SegmentWriter};
+use loopfold::archive::{self, Archive, ReadConfig, SegmentWriter};
 use loopfold::fold::FoldBuilder;
 use loopfold::mpi::RelativePeers;
+use loopfold::trace::Spill;
 use std::fs::File;
-use std::io::{BufReader, Write as _};
+use std::io::{BufReader, Read, Seek, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The bytes before the first segment of an archive.
 const HEAD: usize = 8;
@@ -77,11 +79,18 @@ impl PartFile {
         Ok(())
     }
 
-    /// The times of all segments, as a fold with the streams of this rank.
-    pub(crate) fn read(&self) -> Result<Fold> {
+    /// All segments as a fold with the streams of this rank; its times are in the spill.
+    pub(crate) fn read(&self, spill: Option<&Arc<Spill>>) -> Result<Fold> {
         let file = File::open(&self.path).map_err(|error| Error::at(&self.path, error))?;
-        let (fold, _) = archive::read(BufReader::new(file), &ReadConfig::new().lenient(true))?;
+        let mut archive = spilling(Archive::open(BufReader::new(file))?, spill);
+        let (fold, _) = archive.read(&ReadConfig::new().lenient(true))?;
         Ok(fold)
+    }
+
+    /// A file without a name in the same folder.
+    pub(crate) fn scratch(&self) -> Result<File> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        tempfile::tempfile_in(folder).map_err(|error| Error::at(folder, error))
     }
 
     /// Removes the file, and the folder if it was the last one.
@@ -90,6 +99,14 @@ impl PartFile {
         if let Some(folder) = self.path.parent() {
             let _ = std::fs::remove_dir(folder);
         }
+    }
+}
+
+/// The archive with its times going to a spill, if there is one.
+pub(crate) fn spilling<R: Read + Seek>(archive: Archive<R>, spill: Option<&Arc<Spill>>) -> Archive<R> {
+    match spill {
+        Some(spill) => archive.spilling(spill),
+        None => archive,
     }
 }
 

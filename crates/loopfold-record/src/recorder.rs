@@ -3,7 +3,8 @@
 //! Every event goes to two grammars: one of the whole stream, from which the archive is made at
 //! the end, and one of the present segment, which begins anew when the segment is written. So a
 //! segment can be read alone, and the archive has the loops of the whole, not of its segments.
-//! Times are kept for the present segment only; at the end they are read back from the file.
+//! Times are kept for the present segment only; at the end they are copied from the file to a
+//! spill, and from there to the archive.
 //!
 //! Memory is O(distinct content) and a segment of times: 16 bytes an event before they are
 //! compressed, in chunks of 32,768.
@@ -15,8 +16,9 @@ use crate::{Error, Result};
 use loopfold::fold::{FoldBuilder, FoldedStream};
 use loopfold::folders::{Folder, Online, SequiturRuns};
 use loopfold::mpi::RelativePeers;
-use loopfold::trace::{Alphabet, Column, Times};
+use loopfold::trace::{Alphabet, Column, Spill, Times};
 use loopfold::{Fold, Symbol};
+use std::sync::Arc;
 
 /// When events are written, whatever the clock says: that many bytes of times.
 const MOST_UNWRITTEN: u64 = 1 << 18;
@@ -163,8 +165,8 @@ impl Recorder {
     }
 
     /// The fold of everything, with the times that the file has.
-    pub(crate) fn whole(&self, file: &PartFile) -> Result<(Fold, RelativePeers)> {
-        let mut stored = if self.with_times { file.read()? } else { Fold::default() };
+    pub(crate) fn whole(&self, file: &PartFile, spill: Option<&Arc<Spill>>) -> Result<(Fold, RelativePeers)> {
+        let mut stored = if self.with_times { file.read(spill)? } else { Fold::default() };
         let mut all = Vec::new();
         for stream in &self.streams {
             let place = stored.stream_ids().find(|&id| stored.stream(id).name() == stream.name);
@@ -229,11 +231,13 @@ impl Recorder {
         let Some(starts) = times.starts.as_ref().filter(|_| drift.abs() > LEAST_DRIFT) else {
             return Ok(times);
         };
-        let values = starts.values()?;
-        let (first, last) = (values.first().copied().unwrap_or(0), values.last().copied().unwrap_or(0));
+        let mut reader = starts.reader();
+        let first = if starts.is_empty() { 0 } else { reader.get(0)? };
+        let last = if starts.is_empty() { 0 } else { reader.get(starts.len() - 1)? };
         let span = i128::from(last - first).max(1);
-        let mut corrected = Column::default();
-        for value in values {
+        let mut corrected = starts.another();
+        for index in 0..starts.len() {
+            let value = reader.get(index)?;
             let part = i128::from(drift) * i128::from(value - first) / span;
             corrected.push(value + part as i64);
         }

@@ -700,43 +700,45 @@ static void lf_started(unsigned call, uint64_t start, const void *site)
     lf_put(call, start, lf_now(), site, NULL, 0);
 }
 
-/* Sends an archive in pieces that an int can count; -1 says that there is none. */
-static void lf_send_up(const char *bytes, int64_t length, int to)
-{
-    PMPI_Send(&length, 1, MPI_INT64_T, to, 78, lf_comm_own);
-    for (int64_t done = 0; done < length; done += 1 << 28) {
-        const int64_t left = length - done;
-        PMPI_Send(bytes + done, left < 1 << 28 ? (int)left : 1 << 28, MPI_BYTE, to, 78, lf_comm_own);
-    }
-}
+/* One thread finalizes. */
+static char lf_part[1 << 20];
 
-static char *lf_receive_from(int from, int64_t *length)
-{
-    PMPI_Recv(length, 1, MPI_INT64_T, from, 78, lf_comm_own, MPI_STATUS_IGNORE);
-    char *bytes = *length > 0 ? malloc((size_t)*length) : NULL;
-    for (int64_t done = 0; done < *length; done += 1 << 28) {
-        const int64_t left = *length - done;
-        char dummy;
-        PMPI_Recv(bytes ? bytes + done : &dummy, left < 1 << 28 ? (int)left : 1 << 28, MPI_BYTE, from, 78, lf_comm_own, MPI_STATUS_IGNORE);
-    }
-    return bytes;
-}
-
-/* The folded events of this rank and of those below it in the tree. */
-static char *lf_export(int64_t *length)
+/* Sends the folded events of this rank and of those below it in the tree, as the helper gives them,
+ * part by part; -1 says that there are none. */
+static void lf_send_up(int is_complete, int to)
 {
     char answer[64];
     long long size = -1;
-    *length = -1;
-    if (lf_ask(answer, sizeof answer, "X\n") < 0 || sscanf(answer, "%lld", &size) != 1 || size <= 0)
-        return NULL;
-    char *bytes = malloc((size_t)size);
-    if (!bytes || lf_receive_all(bytes, (size_t)size) < 0) {
-        free(bytes);
-        return NULL;
+    if (!is_complete || lf_ask(answer, sizeof answer, "X\n") < 0 || sscanf(answer, "%lld", &size) != 1 || size <= 0)
+        size = -1;
+    int64_t left = size;
+    PMPI_Send(&left, 1, MPI_INT64_T, to, 78, lf_comm_own);
+    while (left > 0) {
+        const int length = left < (int64_t)sizeof lf_part ? (int)left : (int)sizeof lf_part;
+        /* If the helper is gone, what is sent makes no archive, and the other side notices. */
+        if (lf_receive_all(lf_part, (size_t)length) < 0)
+            memset(lf_part, 0, (size_t)length);
+        PMPI_Send(lf_part, length, MPI_BYTE, to, 78, lf_comm_own);
+        left -= length;
     }
-    *length = size;
-    return bytes;
+}
+
+/* Receives what another rank sends up and passes it to the helper. Returns whether that merged it;
+ * all of it is received in any case. */
+static int lf_receive_up(int from, int is_complete, char *answer, size_t room)
+{
+    int64_t left = -1;
+    PMPI_Recv(&left, 1, MPI_INT64_T, from, 78, lf_comm_own, MPI_STATUS_IGNORE);
+    char head[64];
+    const int head_length = snprintf(head, sizeof head, "M %lld\n", (long long)left);
+    int is_passed = is_complete && left > 0 && lf_send_all(head, (size_t)head_length) == 0;
+    while (left > 0) {
+        const int length = left < (int64_t)sizeof lf_part ? (int)left : (int)sizeof lf_part;
+        PMPI_Recv(lf_part, length, MPI_BYTE, from, 78, lf_comm_own, MPI_STATUS_IGNORE);
+        is_passed = is_passed && lf_send_all(lf_part, (size_t)length) == 0;
+        left -= length;
+    }
+    return is_passed && lf_receive_line(answer, room) == 0 && strcmp(answer, "ok") == 0;
 }
 
 /* Merges all ranks over a binomial tree; rank 0 writes the archive. */
@@ -752,22 +754,11 @@ static void lf_merge(void)
     for (; step < lf_size && !(lf_rank & step); step *= 2) {
         if (lf_rank + step >= lf_size)
             continue;
-        int64_t length = -1;
-        char *bytes = lf_receive_from(lf_rank + step, &length);
-        char head[64];
-        const int head_length = snprintf(head, sizeof head, "M %lld\n", (long long)length);
-        if (length <= 0 || !bytes)
-            is_complete = 0;
-        if (is_complete)
-            is_complete = lf_send_all(head, (size_t)head_length) == 0 && lf_send_all(bytes, (size_t)length) == 0 && lf_receive_line(answer, sizeof answer) == 0 && strcmp(answer, "ok") == 0;
-        free(bytes);
+        is_complete = lf_receive_up(lf_rank + step, is_complete, answer, sizeof answer);
     }
     int is_written = 0;
     if (lf_rank != 0) {
-        int64_t length = -1;
-        char *bytes = is_complete ? lf_export(&length) : NULL;
-        lf_send_up(bytes, bytes ? length : -1, lf_rank - step);
-        free(bytes);
+        lf_send_up(is_complete, lf_rank - step);
     } else if (is_complete) {
         is_written = lf_ask(answer, sizeof answer, "F\n") == 0 && strcmp(answer, "ok") == 0;
     }

@@ -6,6 +6,7 @@
 //! the magic or the version fail. The last segment is marked, so a file that was cut between
 //! two segments is detected.
 
+use super::content::Content;
 use crate::bytes::{Bytes, CHECKSUM_FAILS, put_number, read_at};
 use crate::{Error, Result};
 use std::fmt;
@@ -194,19 +195,19 @@ pub(super) fn check_head(head: &[u8]) -> Result<()> {
 }
 
 /// What comes before the sections of a segment.
-pub(super) fn table(sections: &[(SectionKind, Vec<u8>)], is_last: bool) -> Vec<u8> {
+pub(super) fn table(sections: &[(SectionKind, Content<'_>)], is_last: bool) -> Result<Vec<u8>> {
     let mut rows = Vec::new();
     for (kind, content) in sections {
         rows.push(kind.code());
-        put_number(&mut rows, content.len() as u64);
-        rows.extend_from_slice(&crc32fast::hash(content).to_le_bytes());
+        put_number(&mut rows, content.len());
+        rows.extend_from_slice(&content.checksum()?.to_le_bytes());
     }
     let mut table = vec![if is_last { LAST_SEGMENT } else { SEGMENT }];
     put_number(&mut table, rows.len() as u64);
     table.extend_from_slice(&rows);
     let checksum = crc32fast::hash(&table);
     table.extend_from_slice(&checksum.to_le_bytes());
-    table
+    Ok(table)
 }
 
 /// Reads the table of the segment at `offset` of a file that is `file_length` long.

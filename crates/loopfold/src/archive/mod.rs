@@ -21,6 +21,7 @@
 
 mod bit_model;
 mod coder;
+mod content;
 mod estimate;
 mod items;
 mod join;
@@ -35,6 +36,7 @@ mod text;
 mod times;
 mod walk;
 mod weights;
+mod window;
 mod words;
 mod write;
 

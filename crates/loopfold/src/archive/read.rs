@@ -9,14 +9,16 @@ use super::layout::{
     HEAD, MAGIC, Section, SectionKind, Segment, check_head, check_section, read_section, read_segment,
 };
 use super::section::{ReadSeek, SectionCheck, SectionReader};
+use super::window::Window;
 use super::{peers, rules, summary, text, times};
 use crate::bytes::read_at;
 use crate::fold::{FoldBuilder, FoldedStream};
-use crate::trace::{Column, Times};
+use crate::trace::{Column, Spill, Times};
 use crate::{Error, Fold, Result};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{Read, Seek, SeekFrom};
+use std::sync::Arc;
 
 /// What to read of an archive, and how to treat damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,6 +179,7 @@ pub struct Archive<R> {
     bytes: u64,
     segments: Vec<Segment>,
     damage: Option<Damage>,
+    spill: Option<Arc<Spill>>,
 }
 
 impl<R: Read + Seek> Archive<R> {
@@ -185,11 +188,17 @@ impl<R: Read + Seek> Archive<R> {
     pub fn open(mut input: R) -> Result<Self> {
         let bytes = input.seek(SeekFrom::End(0))?;
         check_head(&read_at(&mut input, 0, HEAD as u64)?)?;
-        let mut archive = Self { input, bytes, segments: Vec::new(), damage: None };
+        let mut archive = Self { input, bytes, segments: Vec::new(), damage: None, spill: None };
         if let Err(error) = archive.list() {
             archive.damage = Some(not_io(error)?);
         }
         Ok(archive)
+    }
+
+    /// Full chunks of times that are read go to this file instead of memory.
+    pub fn spilling(mut self, spill: &Arc<Spill>) -> Self {
+        self.spill = Some(Arc::clone(spill));
+        self
     }
 
     fn list(&mut self) -> Result<()> {
@@ -382,6 +391,18 @@ impl<R: Read + Seek> Archive<R> {
         section.map_or(Ok(Vec::new()), |section| read_section(&mut self.input, &section))
     }
 
+    /// A section to be read piece by piece, once its checksum was found to fit.
+    fn checked(
+        &mut self,
+        index: usize,
+        kind: SectionKind,
+        place: &'static str,
+    ) -> Result<Option<Window<'_, R>>> {
+        let Some(section) = self.segments[index].section(kind).copied() else { return Ok(None) };
+        check_section(&mut self.input, &section)?;
+        Ok(Some(Window::new(&mut self.input, &section, place)))
+    }
+
     fn read_rules(&mut self, index: usize) -> Result<Fold> {
         let streams = text::read_streams(&self.content(index, SectionKind::Streams)?)?;
         let alphabet = text::read_alphabet(&self.content(index, SectionKind::Alphabet)?)?;
@@ -395,21 +416,25 @@ impl<R: Read + Seek> Archive<R> {
     }
 
     fn read_times(&mut self, index: usize, fold: &mut Fold) -> Result<()> {
-        let starts = self.content(index, SectionKind::Starts)?;
-        times::read_columns(&starts, "starts", |stream, column| {
-            let times = times_of(fold, stream, column.len(), "starts")?;
-            set_once(&mut times.starts, column, "starts")
-        })?;
-        let durations = self.content(index, SectionKind::Durations)?;
-        times::read_columns(&durations, "durations", |stream, column| {
-            let times = times_of(fold, stream, column.len(), "durations")?;
-            set_once(&mut times.durations, column, "durations")
-        })?;
-        let metrics = self.content(index, SectionKind::Metrics)?;
-        times::read_metrics(&metrics, |stream, name, column| {
-            times_of(fold, stream, column.len(), "metrics")?.metrics.push((name, column));
-            Ok(())
-        })?;
+        let spill = self.spill.clone();
+        if let Some(section) = self.checked(index, SectionKind::Starts, "starts")? {
+            times::read_columns(section, spill.as_ref(), |stream, column| {
+                let times = times_of(fold, stream, column.len(), "starts")?;
+                set_once(&mut times.starts, column, "starts")
+            })?;
+        }
+        if let Some(section) = self.checked(index, SectionKind::Durations, "durations")? {
+            times::read_columns(section, spill.as_ref(), |stream, column| {
+                let times = times_of(fold, stream, column.len(), "durations")?;
+                set_once(&mut times.durations, column, "durations")
+            })?;
+        }
+        if let Some(section) = self.checked(index, SectionKind::Metrics, "metrics")? {
+            times::read_metrics(section, spill.as_ref(), |stream, name, column| {
+                times_of(fold, stream, column.len(), "metrics")?.metrics.push((name, column));
+                Ok(())
+            })?;
+        }
         summary::read(&self.content(index, SectionKind::Summary)?, fold)
     }
 }
@@ -461,8 +486,7 @@ pub fn read(input: impl Read + Seek, options: &ReadConfig) -> Result<(Fold, Repo
 /// Reads an archive of one segment whose peers are relative, as they are stored, with what restores
 /// them: for merging recordings. See [`write_relative`](super::write_relative).
 #[cfg(feature = "mpi")]
-pub fn read_relative(input: impl Read + Seek) -> Result<(Fold, crate::mpi::RelativePeers)> {
-    let mut archive = Archive::open(input)?;
+pub fn read_relative(mut archive: Archive<impl Read + Seek>) -> Result<(Fold, crate::mpi::RelativePeers)> {
     match (archive.segments.len(), &archive.damage) {
         (_, Some(damage)) => return Err(damage.error()),
         (1, None) => {}

@@ -2,12 +2,17 @@
 //!
 //! A column is stored as the compressed chunks it has in memory, so neither writing
 //! nor reading decompresses a full chunk. The sum of each full chunk is stored beside
-//! it, for sums over ranges.
+//! it, for sums over ranges. A section is written and read a chunk at a time: with a
+//! [`Spill`], no more than that is in memory.
 
-use crate::Result;
+use super::content::Content;
+use super::window::Window;
 use crate::bytes::{Bytes, put_number, put_text, put_wide};
 use crate::fold::FoldedStream;
-use crate::trace::{CHUNK, Cell, Chunk, Column, Sum, Times};
+use crate::trace::{CHUNK, Cell, Chunk, Column, Content as ChunkContent, Spill, Sum, Times};
+use crate::{Error, Result};
+use std::io::{Read, Seek};
+use std::sync::Arc;
 
 /// How the sum of a chunk is stored.
 pub(super) trait Stored: Cell {
@@ -41,38 +46,47 @@ impl Stored for f64 {
     }
 }
 
-fn put_column<T: Stored>(out: &mut Vec<u8>, column: &Column<T>) {
-    put_number(out, column.len() as u64);
-    for chunk in column.to_chunks() {
-        put_text(out, &chunk.bytes);
-        if chunk.values == CHUNK {
-            T::put_sum(out, chunk.sum);
-        }
+fn put_column<'a, T: Stored>(out: &mut Content<'a>, column: &'a Column<T>) {
+    put_number(out.bytes(), column.len() as u64);
+    for chunk in column.full_chunks() {
+        put_number(out.bytes(), chunk.content.len() as u64);
+        out.chunk(&chunk.content);
+        T::put_sum(out.bytes(), chunk.sum);
+    }
+    if let Some(last) = column.encoded_tail() {
+        put_text(out.bytes(), &last);
     }
 }
 
-fn take_column<T: Stored>(bytes: &mut Bytes<'_>) -> Result<Column<T>> {
-    let mut left = bytes.number()?;
+fn take_column<T: Stored, R: Read + Seek>(
+    section: &mut Window<'_, R>,
+    spill: Option<&Arc<Spill>>,
+) -> Result<Column<T>> {
+    let mut left = section.number()?;
     let mut chunks = Vec::new();
     while left > 0 {
         let values = left.min(CHUNK as u64) as usize;
         left -= values as u64;
-        let content = bytes.text()?.to_vec();
-        let sum = if values == CHUNK { T::take_sum(bytes)? } else { Sum::default() };
-        chunks.push(Chunk { bytes: content, values, sum });
+        let is_full = values == CHUNK;
+        let content = ChunkContent::new(section.text()?, spill.filter(|_| is_full));
+        let sum = if is_full { section.decode(SUM, T::take_sum)? } else { Sum::default() };
+        chunks.push(Chunk { content, values, sum });
     }
-    Column::from_chunks(chunks)
+    Column::from_chunks(chunks, spill)
 }
 
+/// The most bytes that a sum takes.
+const SUM: u64 = 19;
+
 /// Writes the column that `column_of` finds in each stream that has one.
-pub(super) fn write_columns(
-    streams: &[FoldedStream],
-    column_of: impl Fn(&Times) -> Option<&Column<i64>>,
-) -> Vec<u8> {
-    let mut section = Vec::new();
+pub(super) fn write_columns<'a>(
+    streams: &'a [FoldedStream],
+    column_of: impl Fn(&'a Times) -> Option<&'a Column<i64>>,
+) -> Content<'a> {
+    let mut section = Content::default();
     for (index, stream) in streams.iter().enumerate() {
         if let Some(column) = column_of(stream.times()) {
-            put_number(&mut section, index as u64);
+            put_number(section.bytes(), index as u64);
             put_column(&mut section, column);
         }
     }
@@ -80,25 +94,24 @@ pub(super) fn write_columns(
 }
 
 /// Reads such columns; each goes to `keep` with the index of its stream.
-pub(super) fn read_columns(
-    section: &[u8],
-    place: &'static str,
+pub(super) fn read_columns<R: Read + Seek>(
+    mut section: Window<'_, R>,
+    spill: Option<&Arc<Spill>>,
     mut keep: impl FnMut(u64, Column<i64>) -> Result<()>,
 ) -> Result<()> {
-    let mut bytes = Bytes::new(section, place);
-    while !bytes.rest().is_empty() {
-        keep(bytes.number()?, take_column(&mut bytes)?)?;
+    while !section.is_empty() {
+        keep(section.number()?, take_column(&mut section, spill)?)?;
     }
     Ok(())
 }
 
 /// Writes all metrics.
-pub(super) fn write_metrics(streams: &[FoldedStream]) -> Vec<u8> {
-    let mut section = Vec::new();
+pub(super) fn write_metrics(streams: &[FoldedStream]) -> Content<'_> {
+    let mut section = Content::default();
     for (index, stream) in streams.iter().enumerate() {
         for (name, column) in &stream.times().metrics {
-            put_number(&mut section, index as u64);
-            put_text(&mut section, name.as_bytes());
+            put_number(section.bytes(), index as u64);
+            put_text(section.bytes(), name.as_bytes());
             put_column(&mut section, column);
         }
     }
@@ -106,13 +119,16 @@ pub(super) fn write_metrics(streams: &[FoldedStream]) -> Vec<u8> {
 }
 
 /// Reads all metrics; each goes to `keep` with the index of its stream and its name.
-pub(super) fn read_metrics(
-    section: &[u8],
+pub(super) fn read_metrics<R: Read + Seek>(
+    mut section: Window<'_, R>,
+    spill: Option<&Arc<Spill>>,
     mut keep: impl FnMut(u64, String, Column<f64>) -> Result<()>,
 ) -> Result<()> {
-    let mut bytes = Bytes::new(section, "metrics");
-    while !bytes.rest().is_empty() {
-        keep(bytes.number()?, bytes.string()?, take_column(&mut bytes)?)?;
+    while !section.is_empty() {
+        let stream = section.number()?;
+        let name = String::from_utf8(section.text()?)
+            .map_err(|_| Error::damaged("metrics", "a name is not UTF-8"))?;
+        keep(stream, name, take_column(&mut section, spill)?)?;
     }
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! Writes archives, one segment after the other.
 //!
-//! A segment is encoded in memory before its first byte is written, so an error in encoding
-//! leaves the output at the end of the segment before.
+//! A segment is encoded before its first byte is written, so an error in encoding leaves the output
+//! at the end of the segment before. All of it but full chunks of times is encoded in memory.
 
+use super::content::Content;
 use super::layout::{SectionKind, head, table};
 use super::{rules, summary, text, times};
 use crate::fold::Canonical;
@@ -78,7 +79,7 @@ pub fn write_with(fold: &Fold, output: impl Write, options: &WriteConfig<'_>) ->
             if !is_new || !kind.is_opaque() {
                 return Err(Error::invalid(format_args!("an archive does not take a section {kind} more")));
             }
-            sections.extend(encode(&canonical)?.map(|content| (*kind, content)));
+            sections.extend(encode(&canonical)?.map(|content| (*kind, content.into())));
         }
     }
     SegmentWriter::new(output)?.put(sections, true)
@@ -91,9 +92,9 @@ pub fn write_relative(fold: &Fold, peers: &crate::mpi::RelativePeers, output: im
 }
 
 #[cfg(feature = "mpi")]
-fn relative_sections(fold: &Fold, peers: &crate::mpi::RelativePeers) -> Result<Vec<(SectionKind, Vec<u8>)>> {
+fn relative_sections<'a>(fold: &'a Fold, peers: &crate::mpi::RelativePeers) -> Result<Sections<'a>> {
     let mut sections = sections_of(fold)?;
-    sections.push((SectionKind::Peers, peers.encode()));
+    sections.push((SectionKind::Peers, peers.encode().into()));
     Ok(sections)
 }
 
@@ -136,30 +137,33 @@ impl<W: Write> SegmentWriter<W> {
         Ok(self.output)
     }
 
-    fn put(&mut self, sections: Vec<(SectionKind, Vec<u8>)>, is_last: bool) -> Result<()> {
-        self.output.write_all(&table(&sections, is_last))?;
+    fn put(&mut self, sections: Sections<'_>, is_last: bool) -> Result<()> {
+        self.output.write_all(&table(&sections, is_last)?)?;
         for (_, content) in &sections {
-            self.output.write_all(content)?;
+            content.write(&mut self.output)?;
         }
         Ok(self.output.flush()?)
     }
 }
 
+/// What a segment consists of.
+type Sections<'a> = Vec<(SectionKind, Content<'a>)>;
+
 /// The sections of a fold that are not empty.
-fn sections_of(fold: &Fold) -> Result<Vec<(SectionKind, Vec<u8>)>> {
+fn sections_of(fold: &Fold) -> Result<Sections<'_>> {
     let streams = fold.streams();
     check_times(fold)?;
     let canonical = Canonical::of(fold);
     let mut sections = vec![
-        (SectionKind::Streams, text::write_streams(streams)?),
-        (SectionKind::Alphabet, text::write_alphabet(fold.alphabet(), &canonical.symbols)?),
-        (SectionKind::Rules, rules::write(&canonical)?),
+        (SectionKind::Streams, text::write_streams(streams)?.into()),
+        (SectionKind::Alphabet, text::write_alphabet(fold.alphabet(), &canonical.symbols)?.into()),
+        (SectionKind::Rules, rules::write(&canonical)?.into()),
         (SectionKind::Starts, times::write_columns(streams, |times| times.starts.as_ref())),
         (SectionKind::Durations, times::write_columns(streams, |times| times.durations.as_ref())),
         (SectionKind::Metrics, times::write_metrics(streams)),
-        (SectionKind::Summary, summary::write(fold, &canonical)),
+        (SectionKind::Summary, summary::write(fold, &canonical).into()),
     ];
-    sections.retain(|(_, content)| !content.is_empty());
+    sections.retain(|(_, content)| content.len() > 0);
     Ok(sections)
 }
 

@@ -4,8 +4,13 @@
 //! A chunk holds [`CHUNK`] values; reading a value decompresses its chunk, and a
 //! [`ColumnReader`] keeps the last one, so reading forwards costs a few nanoseconds a
 //! value. Cumulative sums per chunk make the sum of any range cost two chunks.
+//!
+//! Full chunks are shared by copies of a column; with a [`Spill`] they are in a file, and the
+//! column takes 40 bytes of memory a chunk.
 
+use super::spill::{Content, Spill};
 use crate::{Error, Result};
+use std::sync::Arc;
 
 /// Values in a full chunk.
 pub(crate) const CHUNK: usize = 1 << 15;
@@ -88,9 +93,9 @@ impl std::ops::Add for Sum {
     }
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Chunk {
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) content: Content,
     pub(crate) values: usize,
     /// The sum of this chunk's values.
     pub(crate) sum: Sum,
@@ -101,11 +106,12 @@ pub(crate) struct Chunk {
 pub struct Column<T: Cell> {
     chunks: Vec<Chunk>,
     tail: Vec<T>,
+    spill: Option<Arc<Spill>>,
 }
 
 impl<T: Cell> Default for Column<T> {
     fn default() -> Self {
-        Self { chunks: Vec::new(), tail: Vec::new() }
+        Self { chunks: Vec::new(), tail: Vec::new(), spill: None }
     }
 }
 
@@ -122,6 +128,11 @@ impl<T: Cell> PartialEq for Column<T> {
 }
 
 impl<T: Cell> Column<T> {
+    /// A column without values whose chunks go to the same file as those of this one, if they do.
+    pub fn another(&self) -> Self {
+        Self { spill: self.spill.clone(), ..Self::default() }
+    }
+
     /// Appends a value.
     pub fn push(&mut self, value: T) {
         self.tail.push(value);
@@ -165,8 +176,11 @@ impl<T: Cell> Column<T> {
         (0..self.len()).map(|index| reader.get(index)).collect()
     }
 
-    /// Appends all values of another column.
+    /// Appends all values of another column, and from now on spills where that one does.
     pub(crate) fn append(&mut self, other: &Self) -> Result<()> {
+        if self.spill.is_none() {
+            self.spill.clone_from(&other.spill);
+        }
         if self.tail.is_empty() {
             self.chunks.extend_from_slice(&other.chunks);
             self.tail.extend_from_slice(&other.tail);
@@ -205,7 +219,7 @@ impl<T: Cell> Column<T> {
             times -= 1;
         }
         if times >= CHUNK as u64 {
-            let chunk = compress(&[value; CHUNK]);
+            let chunk = compress(&[value; CHUNK], self.spill.as_ref());
             let full = (times / CHUNK as u64) as usize;
             self.chunks.extend(std::iter::repeat_n(chunk, full));
         }
@@ -224,22 +238,23 @@ impl<T: Cell> Column<T> {
     }
 
     fn seal(&mut self) {
-        let chunk = compress(&self.tail);
+        let chunk = compress(&self.tail, self.spill.as_ref());
         self.chunks.push(chunk);
         self.tail.clear();
     }
 
-    /// The column as chunks, the last one perhaps shorter than the others.
-    pub(crate) fn to_chunks(&self) -> Vec<Chunk> {
-        let mut chunks = self.chunks.clone();
-        if !self.tail.is_empty() {
-            chunks.push(compress(&self.tail));
-        }
-        chunks
+    /// The chunks that are full.
+    pub(crate) fn full_chunks(&self) -> &[Chunk] {
+        &self.chunks
     }
 
-    /// A column from chunks as [`Column::to_chunks`] gives them.
-    pub(crate) fn from_chunks(mut chunks: Vec<Chunk>) -> Result<Self> {
+    /// The values behind the full chunks, compressed, if there are any.
+    pub(crate) fn encoded_tail(&self) -> Option<Vec<u8>> {
+        (!self.tail.is_empty()).then(|| T::encode(&self.tail))
+    }
+
+    /// A column from its chunks, the last one perhaps shorter than the others.
+    pub(crate) fn from_chunks(mut chunks: Vec<Chunk>, spill: Option<&Arc<Spill>>) -> Result<Self> {
         let tail = match chunks.last() {
             Some(last) if last.values != CHUNK => decompress(&chunks.pop().ok_or_else(damaged)?)?,
             _ => Vec::new(),
@@ -247,7 +262,7 @@ impl<T: Cell> Column<T> {
         if tail.len() >= CHUNK || chunks.iter().any(|chunk| chunk.values != CHUNK) {
             return Err(damaged());
         }
-        Ok(Self { chunks, tail })
+        Ok(Self { chunks, tail, spill: spill.cloned() })
     }
 }
 
@@ -255,8 +270,9 @@ fn damaged() -> Error {
     Error::damaged("times", "a chunk does not hold what it says")
 }
 
-fn compress<T: Cell>(values: &[T]) -> Chunk {
-    Chunk { bytes: T::encode(values), values: values.len(), sum: sum_of(values) }
+fn compress<T: Cell>(values: &[T], spill: Option<&Arc<Spill>>) -> Chunk {
+    let content = Content::new(T::encode(values), spill);
+    Chunk { content, values: values.len(), sum: sum_of(values) }
 }
 
 fn sum_of<T: Cell>(values: &[T]) -> Sum {
@@ -273,7 +289,7 @@ fn decompress<T: Cell>(chunk: &Chunk) -> Result<Vec<T>> {
 /// cost about as much as decompressing it.
 fn decompress_into<T: Cell>(chunk: &Chunk, values: &mut Vec<T>) -> Result<()> {
     values.resize(chunk.values.min(CHUNK), T::default());
-    match T::decode(&chunk.bytes, values) {
+    match chunk.content.with(|bytes| T::decode(bytes, values))? {
         Some(()) if values.len() == chunk.values => Ok(()),
         _ => Err(damaged()),
     }
@@ -361,6 +377,11 @@ impl<T: Cell> ColumnReader<'_, T> {
 mod tests {
     use super::*;
 
+    fn chunks_of<T: Cell>(column: &Column<T>) -> Vec<Chunk> {
+        let last = (!column.tail.is_empty()).then(|| compress(&column.tail, None));
+        column.full_chunks().iter().cloned().chain(last).collect()
+    }
+
     #[test]
     fn a_column_gives_back_what_was_pushed() {
         let mut column = Column::default();
@@ -368,7 +389,7 @@ mod tests {
         for index in 0..count {
             column.push(index as i64 * 1000 + (index % 7) as i64);
         }
-        let again = Column::<i64>::from_chunks(column.to_chunks()).unwrap();
+        let again = Column::<i64>::from_chunks(chunks_of(&column), None).unwrap();
         assert_eq!(column, again);
         let mut reader = again.reader();
         for index in [0, 5, CHUNK - 1, CHUNK, count - 1, 3] {
@@ -420,19 +441,49 @@ mod tests {
         for value in [0.1, f64::NAN, -0.0, f64::INFINITY] {
             column.push(value);
         }
-        let again = Column::<f64>::from_chunks(column.to_chunks()).unwrap();
+        let again = Column::<f64>::from_chunks(chunks_of(&column), None).unwrap();
         assert!(again.values().unwrap()[1].is_nan());
         assert_eq!(column, again);
+    }
+
+    #[test]
+    fn a_spilled_column_holds_the_same_values() {
+        let spill = Spill::new(tempfile::tempfile().unwrap());
+        let mut spilled = Column { spill: Some(spill), ..Column::default() };
+        let mut column = Column::default();
+        for index in 0..3 * CHUNK as i64 + 5 {
+            spilled.push(index * index);
+            column.push(index * index);
+        }
+        assert!(spilled.chunks.iter().all(|chunk| matches!(chunk.content, Content::Spilled { .. })));
+        assert_eq!(spilled, column);
+        // Behind values that fill no chunk, chunks are compressed again, and spilled too.
+        let mut both = Column::default();
+        both.push(7);
+        both.append(&spilled).unwrap();
+        assert!(both.chunks.iter().all(|chunk| matches!(chunk.content, Content::Spilled { .. })));
+        assert_eq!(both.range(1..both.len() as u64).unwrap(), column);
+        both.check().unwrap();
+    }
+
+    #[test]
+    fn a_spill_that_takes_nothing_leaves_chunks_in_memory() {
+        let file = std::fs::File::open("/dev/null").unwrap();
+        let mut column = Column { spill: Some(Spill::new(file)), ..Column::default() };
+        (0..CHUNK as i64).for_each(|value| column.push(value));
+        assert!(matches!(column.chunks[0].content, Content::Memory(_)));
+        assert_eq!(column.values().unwrap().len(), CHUNK);
     }
 
     #[test]
     fn damaged_chunks_are_errors() {
         let mut column = Column::default();
         (0..100i64).for_each(|value| column.push(value * value));
-        for position in 0..column.to_chunks()[0].bytes.len() {
-            let mut chunks = column.to_chunks();
-            chunks[0].bytes.truncate(position);
-            assert!(Column::<i64>::from_chunks(chunks).is_err());
+        let whole = chunks_of(&column)[0].clone();
+        let bytes = whole.content.with(<[u8]>::to_vec).unwrap();
+        for position in 0..bytes.len() {
+            let content = Content::new(bytes[..position].to_vec(), None);
+            assert!(Column::<i64>::from_chunks(vec![Chunk { content, ..whole }], None).is_err());
         }
     }
 }

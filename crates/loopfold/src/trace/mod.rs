@@ -13,6 +13,7 @@ mod glob;
 mod intake;
 mod pattern;
 mod projection;
+mod spill;
 
 pub(crate) use alphabet::is_bare_integer;
 pub use alphabet::{Alphabet, Meaning, is_harmless};
@@ -27,6 +28,8 @@ pub use intake::TimesKept;
 pub use pattern::EventPattern;
 pub(crate) use pattern::{integer, is_field, is_printed_as_it_is, printed};
 pub use projection::{NameMap, Projection};
+pub(crate) use spill::Content;
+pub use spill::Spill;
 
 use crate::{Result, StreamId, Symbol};
 

@@ -1,6 +1,6 @@
 //! Peers that are stored relative to the rank: reading gives the ranks back, on generated programs.
 
-use loopfold::archive::{self, ReadConfig, SegmentWriter};
+use loopfold::archive::{self, Archive, ReadConfig, SegmentWriter};
 use loopfold::fold::FoldBuilder;
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::mpi::RelativePeers;
@@ -128,7 +128,7 @@ fn reading_gives_ranks_back() {
         }
         assert_eq!(read, read.canonical());
         // As it is stored, it is read as it was.
-        let (again, peers) = archive::read_relative(Cursor::new(&file)).unwrap();
+        let (again, peers) = archive::read_relative(Archive::open(Cursor::new(&file)).unwrap()).unwrap();
         assert_eq!((again.canonical(), &peers), (stored.canonical(), &all));
         for (comm, places) in program.comms.iter().enumerate() {
             for (stream, &place) in places.iter().enumerate() {
