@@ -126,11 +126,19 @@ pub(super) fn parts(near: &NearLoop) -> impl Iterator<Item = Part> + '_ {
     exceptions.chain([Part::Equal((near.end - last) / period)])
 }
 
-/// A loop that becomes a token.
+/// A loop that becomes a token. There may be many, so places take 32 bits.
 struct Collapsed {
-    span: Range<usize>,
-    token: usize,
-    parts: Range<usize>,
+    start: u32,
+    end: u32,
+    token: u32,
+    /// Where its parts begin and end.
+    parts: (u32, u32),
+}
+
+impl Collapsed {
+    fn span(&self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
 }
 
 /// Makes a level from the text of the one below.
@@ -157,9 +165,11 @@ impl Collapsing {
     }
 
     fn add(&mut self, span: Range<usize>, token: usize, parts: impl Iterator<Item = Part>) {
-        let first = self.tokens.parts.len();
+        let first = self.tokens.parts.len() as u32;
         self.tokens.parts.extend(parts);
-        self.loops.push(Collapsed { span, token, parts: first..self.tokens.parts.len() });
+        let parts = (first, self.tokens.parts.len() as u32);
+        let (start, end) = (span.start as u32, span.end as u32);
+        self.loops.push(Collapsed { start, end, token: token as u32, parts });
     }
 
     /// A loop with exceptions, split at those of some kinds; equal exceptions of its token are one
@@ -205,21 +215,22 @@ impl Collapsing {
     /// Whether at least a tenth of the symbols is replaced: a level that is hardly shorter shows
     /// hardly more.
     fn is_shorter(&self, symbols: usize) -> bool {
-        let replaced: usize = self.loops.iter().map(|collapsed| collapsed.span.len() - 1).sum();
+        let replaced: usize = self.loops.iter().map(|collapsed| collapsed.span().len() - 1).sum();
         10 * replaced >= symbols
     }
 
     /// The level, folded.
     fn finish(mut self, text: &[Symbol], config: Config<'_>) -> Result<Level<'static>> {
-        self.loops.sort_unstable_by_key(|collapsed| collapsed.span.start);
+        self.loops.sort_unstable_by_key(|collapsed| collapsed.start);
         let (mut level, mut next) = (Vec::new(), 0);
-        for Collapsed { span, token, parts } in self.loops {
+        for collapsed in self.loops {
+            let span = collapsed.span();
             level.extend_from_slice(&text[next..span.start]);
-            self.tokens.below.extend(next as u32..span.start as u32);
+            self.tokens.below.extend(next as u32..collapsed.start);
             self.tokens.parts_of.resize(level.len(), (0, 0));
-            self.tokens.parts_of.push((parts.start as u32, parts.end as u32));
-            level.push(Symbol::new(self.tokens.first + token)?);
-            self.tokens.below.push(span.start as u32);
+            self.tokens.parts_of.push(collapsed.parts);
+            level.push(Symbol::new(self.tokens.first + collapsed.token as usize)?);
+            self.tokens.below.push(collapsed.start);
             next = span.end;
         }
         level.extend_from_slice(&text[next..]);
@@ -228,37 +239,42 @@ impl Collapsing {
         Ok(Level { fold: Cow::Owned(fold), root, near: Vec::new(), tokens: self.tokens })
     }
 
-    /// Whether less is written for two samples of the level, of a 32nd of it together, than for the
-    /// same parts of the text; also if these hold little but loops, as what varies from one to the
-    /// next is then not in the samples, and folding takes little time.
-    fn is_worth_sampled(&self, text: &[Symbol], config: Config<'_>) -> Result<bool> {
-        if text.len() < LEAST_SAMPLED {
-            return Ok(true);
-        }
-        let length = (text.len() / 64).max(LEAST_SAMPLED / 16);
-        let (mut written, mut exact) = (0, 0);
-        for start in [text.len() / 3, 2 * text.len() / 3] {
-            written += config.written_for(&self.sample(text, start..start + length)?)?;
-            exact += config.written_for(&text[start..start + length])?;
-        }
-        Ok(5 * written <= 4 * exact || 4 * exact < 2 * length as u64)
-    }
-
     /// A range of the text with those loops as tokens that lie in it.
     fn sample(&self, text: &[Symbol], range: Range<usize>) -> Result<Vec<Symbol>> {
-        let lies_within =
-            |collapsed: &&Collapsed| range.start <= collapsed.span.start && collapsed.span.end <= range.end;
+        let lies_within = |collapsed: &&Collapsed| {
+            range.start <= collapsed.span().start && collapsed.span().end <= range.end
+        };
         let mut loops: Vec<&Collapsed> = self.loops.iter().filter(lies_within).collect();
-        loops.sort_unstable_by_key(|collapsed| collapsed.span.start);
+        loops.sort_unstable_by_key(|collapsed| collapsed.start);
         let (mut level, mut next) = (Vec::with_capacity(range.len()), range.start);
-        for Collapsed { span, token, .. } in loops {
-            level.extend_from_slice(&text[next..span.start]);
-            level.push(Symbol::new(self.tokens.first + token)?);
-            next = span.end;
+        for collapsed in loops {
+            level.extend_from_slice(&text[next..collapsed.span().start]);
+            level.push(Symbol::new(self.tokens.first + collapsed.token as usize)?);
+            next = collapsed.span().end;
         }
         level.extend_from_slice(&text[next..range.end]);
         Ok(level)
     }
+}
+
+/// Whether less is written for two samples of a level, of a 32nd of it together, than for the same
+/// parts of the text; also if these hold little but loops, as what varies from one to the next is
+/// then not in the samples, and folding takes little time. Short texts are not sampled.
+fn is_worth_sampled(
+    text: &[Symbol],
+    config: Config<'_>,
+    sample: impl Fn(Range<usize>) -> Result<Vec<Symbol>>,
+) -> Result<bool> {
+    if text.len() < LEAST_SAMPLED {
+        return Ok(true);
+    }
+    let length = (text.len() / 64).max(LEAST_SAMPLED / 16);
+    let (mut written, mut exact) = (0, 0);
+    for start in [text.len() / 3, 2 * text.len() / 3] {
+        written += config.written_for(&sample(start..start + length)?)?;
+        exact += config.written_for(&text[start..start + length])?;
+    }
+    Ok(5 * written <= 4 * exact || 16 * exact < 2 * length as u64)
 }
 
 /// Levels of texts from this length on are sampled before they are made.
@@ -271,7 +287,7 @@ pub(super) fn levels<'f>(fold: &'f Fold, rule: RuleId, config: Config<'_>) -> Re
     let mut levels = vec![first];
     while levels.len() < MOST_LEVELS {
         let Some(level) = levels.last() else { break };
-        let mut next = above(level, &analysis, varying(level, &analysis), config)?;
+        let mut next = above(level, &analysis, varying(level, &analysis, config)?, config)?;
         for split in [false, true] {
             if next.is_none() {
                 next = above(level, &analysis, near(level, &analysis, split, config)?, config)?;
@@ -301,9 +317,6 @@ fn above(
     config: Config<'_>,
 ) -> Result<Option<(Level<'static>, Analysis)>> {
     let Some(collapsing) = collapsing else { return Ok(None) };
-    if !collapsing.is_worth_sampled(&analysis.text, config)? {
-        return Ok(None);
-    }
     let above = collapsing.finish(&analysis.text, config)?;
     let found = above.analysis(config)?;
     let written = found.written + above.tokens.written();
@@ -340,7 +353,10 @@ fn near(
     for (near, is_split) in analysis.loops.iter().zip(&is_split) {
         collapsing.add_near(near, config.written_for(&near.body)?, is_split);
     }
-    Ok(collapsing.is_shorter(analysis.text.len()).then_some(collapsing))
+    let text = &analysis.text;
+    let is_worth = collapsing.is_shorter(text.len())
+        && is_worth_sampled(text, config, |range| collapsing.sample(text, range))?;
+    Ok(is_worth.then_some(collapsing))
 }
 
 /// The kinds at which a loop is split: the most frequent one, and those that contain its events.
@@ -357,26 +373,47 @@ fn split_kinds(near: &NearLoop, text: &[Symbol]) -> Vec<bool> {
     (0..near.kinds.len()).map(contains).collect()
 }
 
-/// Loops whose number of iterations varies as tokens.
-fn varying(level: &Level<'_>, analysis: &Analysis) -> Option<Collapsing> {
+/// Loops whose number of iterations varies as tokens. There are about as many as events in a
+/// random stream of few symbols, so they are sampled before all are listed.
+fn varying(level: &Level<'_>, analysis: &Analysis, config: Config<'_>) -> Result<Option<Collapsing>> {
     let mut words: Vec<&Word> = analysis.words.iter().filter(|word| is_varying(&word.copies)).collect();
     if words.is_empty() {
-        return None;
+        return Ok(None);
     }
     words.sort_by_key(|word| word.body.len());
-    let mut collapsing = Collapsing::new(level.fold.symbol_count());
-    let mut is_taken = vec![false; analysis.text.len()];
+    let text = &analysis.text;
+    let symbols = level.fold.symbol_count();
+    let is_worth = is_worth_sampled(text, config, |range| {
+        varying_within(&words, symbols, range.clone()).sample(text, range)
+    })?;
+    if !is_worth {
+        return Ok(None);
+    }
+    let collapsing = varying_within(&words, symbols, 0..text.len());
+    Ok(collapsing.is_shorter(text.len()).then_some(collapsing))
+}
+
+/// The copies of words in a range of the text, those of the shortest words first, as far as they do
+/// not overlap those before them.
+fn varying_within(words: &[&Word], symbols: usize, range: Range<usize>) -> Collapsing {
+    let mut collapsing = Collapsing::new(symbols);
+    let mut is_taken = vec![false; range.len()];
     for word in words {
         let token = collapsing.token(&word.body, word.folded);
-        for copies in &word.copies {
+        let first = word.copies.partition_point(|copies| copies.start() < range.start);
+        for copies in &word.copies[first..] {
             let span = copies.start()..copies.end(word.body.len());
-            if !is_taken[span.clone()].contains(&true) {
-                is_taken[span.clone()].fill(true);
+            if span.end > range.end {
+                break;
+            }
+            let its = &mut is_taken[span.start - range.start..span.end - range.start];
+            if !its.contains(&true) {
+                its.fill(true);
                 collapsing.add(span, token, std::iter::once(Part::Equal(copies.count() as u64)));
             }
         }
     }
-    collapsing.is_shorter(analysis.text.len()).then_some(collapsing)
+    collapsing
 }
 
 fn is_varying(copies: &[Copies]) -> bool {

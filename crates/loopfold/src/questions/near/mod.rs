@@ -57,12 +57,13 @@ pub use levels::Part;
 pub use tree::{NearNode, near_nest};
 
 use crate::fold::reach::UsesBelow;
-use crate::fold::{Fold, FoldBuilder, Grammar as _, NestLength, Target, measure_rules};
+use crate::fold::{Fold, FoldBuilder, NestLength, Target, measure_rules};
 use crate::questions::patterns::FoldStream;
 use crate::{Result, RuleId, Symbol};
 use candidates::{Candidate, candidates};
 use copies::Copies;
 use groups::Searched;
+use hashbrown::HashSet;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use written::Written;
@@ -271,8 +272,8 @@ impl<'a> NearSearch<'a> {
         if candidates.is_empty() {
             return Ok(analysis);
         }
-        analysis.text = self.fold.unfold(rule).collect();
-        analysis.symbols = distinct(&analysis.text, self.fold.symbol_count());
+        analysis.text = unfolded(self.fold, rule)?;
+        analysis.symbols = distinct(self.fold, self.uses.reached());
         let text = &analysis.text;
         analysis.words = self.words(&copies::Text::new(text), candidates);
         let written = Written::new(self.fold, &self.folded, rule)?;
@@ -333,10 +334,27 @@ struct Word {
     copies: Vec<Copies>,
 }
 
-fn distinct(text: &[Symbol], symbols: usize) -> usize {
-    let mut is_there = vec![false; symbols];
-    text.iter().for_each(|symbol| is_there[symbol.index()] = true);
-    is_there.iter().filter(|there| **there).count()
+/// The events of a rule. Copying what a rule unfolded to before takes a table of all rules, so it
+/// is for those that unfold to more than that.
+fn unfolded(fold: &Fold, rule: RuleId) -> Result<Vec<Symbol>> {
+    let length = fold.length(rule) as usize;
+    let mut unfold = fold.unfold(rule);
+    if length < fold.rules().len() {
+        return Ok(unfold.collect());
+    }
+    let mut text = vec![Symbol::new(0)?; length];
+    unfold.fill(&mut text);
+    Ok(text)
+}
+
+/// How many distinct symbols some rules have.
+fn distinct(fold: &Fold, rules: &[RuleId]) -> usize {
+    let items = rules.iter().flat_map(|&rule| fold.body(rule));
+    let symbols = items.filter_map(|item| match item.target() {
+        Target::Symbol(symbol) => Some(symbol),
+        Target::Rule(_) => None,
+    });
+    symbols.collect::<HashSet<Symbol, foldhash::fast::FixedState>>().len()
 }
 
 /// Those that do not overlap a better one, in order.

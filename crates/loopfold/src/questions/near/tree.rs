@@ -13,7 +13,9 @@ use super::{Change, Config, Edit, Kind, NearLoop, NearSearch};
 use crate::fold::{Fold, Item, Target};
 use crate::questions::nest::{Nest, Node};
 use crate::{Result, RuleId, Symbol};
+use hashbrown::HashMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// Rules that are nested deeper are left out.
 const DEEPEST: usize = 200;
@@ -115,7 +117,7 @@ impl NearNode {
 /// `None` if there are none.
 pub fn near_nest(fold: &Fold, rule: RuleId, limit: usize, config: Config<'_>) -> Result<Option<Nest>> {
     let levels = levels(fold, rule, config)?;
-    let mut writer = Writer { levels: &levels, config, nest: Nest::default(), limit, depth: 0 };
+    let mut writer = Writer::new(&levels, limit, config);
     let Some((top, level)) = levels.iter().enumerate().next_back() else { return Ok(None) };
     let place = Place { level: top, starts: vec![0], repeated: 1 };
     let mut search = NearSearch::new(&level.fold, config)?;
@@ -176,9 +178,21 @@ struct Writer<'a> {
     nest: Nest,
     limit: usize,
     depth: usize,
+    bodies: HashMap<Vec<Symbol>, Rc<Body>, foldhash::fast::FixedState>,
 }
 
-impl Writer<'_> {
+/// The body of a loop with exceptions.
+struct Body {
+    fold: Fold,
+    root: RuleId,
+    near: Vec<NearLoop>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(levels: &'a [Level<'a>], limit: usize, config: Config<'a>) -> Self {
+        Self { levels, config, nest: Nest::default(), limit, depth: 0, bodies: HashMap::default() }
+    }
+
     /// The event at which a position of a level begins.
     fn event(&self, level: usize, at: u64) -> u64 {
         (1..=level).rev().fold(at, |at, level| self.levels[level].tokens.below(at))
@@ -389,18 +403,36 @@ impl Writer<'_> {
         }
         let Gathered { starts, node: gathered, .. } = gathered;
         let gathered = gathered.repeated(repeated);
-        let (fold, root) = self.config.folded(body)?;
+        let body = self.body(body)?;
         let place = match level {
             0 => Place { level, starts: starts.into_iter().take(1).collect(), repeated: gathered.equal },
             _ => Place::new(level, starts, repeated),
         };
         if gathered.is_constant() && gathered.iterations.0 == 1 {
-            return self.rule(&mut NearSearch::new(&fold, self.config)?, root, &place);
+            return self.body_of_near(&body, &place);
         }
         let node = self.open(gathered);
-        self.rule(&mut NearSearch::new(&fold, self.config)?, root, &place)?;
+        self.body_of_near(&body, &place)?;
         self.close(node);
         Ok(())
+    }
+
+    /// A body as rules, with its own loops with exceptions. Different loops mostly have the same
+    /// few bodies.
+    fn body(&mut self, body: &[Symbol]) -> Result<Rc<Body>> {
+        if let Some(known) = self.bodies.get(body) {
+            return Ok(Rc::clone(known));
+        }
+        let (fold, root) = self.config.folded(body)?;
+        let near = NearSearch::new(&fold, self.config)?.analysis(root)?.loops;
+        let known = Rc::new(Body { fold, root, near });
+        self.bodies.insert(body.to_vec(), Rc::clone(&known));
+        Ok(known)
+    }
+
+    fn body_of_near(&mut self, body: &Body, place: &Place) -> Result<()> {
+        let mut search = NearSearch::new(&body.fold, self.config)?;
+        self.rule_with(&mut search, body.root, &body.near, place)
     }
 
     /// Events with tokens as their bodies, once.
