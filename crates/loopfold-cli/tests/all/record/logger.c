@@ -46,10 +46,8 @@ static const char *rank(int peer)
 }
 #define NEXT(name) static __typeof__(name) *next; if (!next) *(void **)&next = dlsym(RTLD_NEXT, #name)
 
-int MPI_Init(int *c, char ***v)
+static void open_log(void)
 {
-    NEXT(MPI_Init);
-    const int result = next(c, v);
     int own;
     char path[4096];
     PMPI_Comm_rank(MPI_COMM_WORLD, &own);
@@ -59,6 +57,12 @@ int MPI_Init(int *c, char ***v)
         comms[i] = MPI_COMM_NULL;
     comms[0] = MPI_COMM_WORLD;
     say("MPI_Init\n");
+}
+int MPI_Init(int *c, char ***v)
+{
+    NEXT(MPI_Init);
+    const int result = next(c, v);
+    open_log();
     return result;
 }
 int MPI_Finalize(void) { NEXT(MPI_Finalize); say("MPI_Finalize\n"); fclose(out); return next(); }

@@ -62,7 +62,9 @@ pub(crate) fn program(mpi: Mpi, name: &str, options: &[&str]) -> PathBuf {
     static BUILT: OnceLock<Mutex<HashMap<String, PathBuf>>> = OnceLock::new();
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("record-programs");
     std::fs::create_dir_all(&folder).unwrap();
-    let key = format!("{name}-{}-{}", mpi.name(), options.join("").replace(['/', '-', '=', '.'], "_"));
+    // Without the folders in them: a file name is short.
+    let last_parts: String = options.iter().filter_map(|option| option.rsplit('/').next()).collect();
+    let key = format!("{name}-{}-{last_parts}", mpi.name());
     let mut built = BUILT.get_or_init(Mutex::default).lock().unwrap();
     if let Some(known) = built.get(&key) {
         return known.clone();
