@@ -1,14 +1,13 @@
 //! Clocks of nodes that differ: their offsets are measured at start and end, and taken out.
 
-use super::{Mpi, loopfold, program};
+use super::{Mpi, program, record_command};
 
 /// By how much messages are received before they are sent, at most, and how long it took.
 fn worst_violation(skew: &str) -> (u64, i64) {
     let program = program(Mpi::OpenMpi, "ring.c", &[]);
     let folder = tempfile::tempdir().unwrap();
     let archive = folder.path().join("run.fold");
-    let mut command = Mpi::OpenMpi.mpirun(3);
-    command.args([loopfold(), "record", "--mpi", "-o"]).arg(&archive);
+    let mut command = record_command(Mpi::OpenMpi, 3, &[], &archive, &[]);
     command.env("LOOPFOLD_RECORD_CLOCK_SKEW", skew);
     let output = command.arg(program).arg("4000").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

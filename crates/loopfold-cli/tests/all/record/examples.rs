@@ -1,6 +1,6 @@
 //! Every example shows what its source says: loop counts, bodies, topology by name.
 
-use super::{Mpi, Recording, program, recorded};
+use super::{Mpi, Recording, program, record};
 use serde_json::Value;
 
 /// How often a loop of a nest repeats, and its body, wherever it is.
@@ -53,7 +53,7 @@ const PLACES: [(Mpi, usize); 3] = [(Mpi::OpenMpi, 4), (Mpi::OpenMpi, 16), (Mpi::
 
 fn each(name: &str, arguments: &[&str], check: impl Fn(&Recording, usize)) {
     for (mpi, processes) in PLACES {
-        let recording = recorded(mpi, processes, &[], &program(mpi, name, &[]), arguments);
+        let recording = record(mpi, processes, &[], &program(mpi, name, &[]), arguments).ended_well();
         println!("{name} on {processes} under {mpi:?}");
         check(&recording, processes);
     }

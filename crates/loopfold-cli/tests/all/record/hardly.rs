@@ -1,6 +1,6 @@
 //! Programs and systems that cannot be recorded as they are: a clear line each.
 
-use super::{Mpi, cache, loopfold, program, record};
+use super::{Mpi, cache, loopfold, program, record, record_command};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -74,7 +74,7 @@ fn an_mpi_program_without_the_option_is_explained() {
 fn initialized_twice() {
     // MPI ends such a program; what came before is there.
     let recording = record(Mpi::OpenMpi, 2, &[], &program(Mpi::OpenMpi, "fragile.c", &[]), &["twice"]);
-    let said = String::from_utf8_lossy(&recording.output.stderr);
+    let said = recording.messages();
     assert!(!said.contains("Segmentation"), "{said}");
 }
 
@@ -83,12 +83,8 @@ fn a_recorder_for_another_mpi_is_rebuilt() {
     // Under the name of the right one, in a cache of its own.
     let own = tempfile::tempdir().unwrap();
     let run = |folder: &Path| {
-        let mut command = Mpi::OpenMpi.mpirun(2);
-        command
-            .env("XDG_CACHE_HOME", own.path())
-            .args([loopfold(), "record", "--mpi", "-o"])
-            .arg(folder.join("run.fold"));
-        command.arg(program(Mpi::OpenMpi, "ring.c", &[])).output().unwrap()
+        let mut command = record_command(Mpi::OpenMpi, 2, &[], &folder.join("run.fold"), &[]);
+        command.env("XDG_CACHE_HOME", own.path()).arg(program(Mpi::OpenMpi, "ring.c", &[])).output().unwrap()
     };
     let folder = tempfile::tempdir().unwrap();
     assert!(run(folder.path()).status.success());

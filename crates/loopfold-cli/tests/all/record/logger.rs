@@ -1,6 +1,6 @@
 //! The recorded events equal, event for event, those of an independent recorder that prints text.
 
-use super::{Mpi, events, loopfold, program};
+use super::{Mpi, events, loopfold, program, record_command};
 use std::path::Path;
 
 #[test]
@@ -24,11 +24,8 @@ fn events_equal_those_of_an_independent_recorder() {
             let program = program(mpi, name, &[&logger, "-ldl", "-Wl,--no-as-needed"]);
             let folder = tempfile::tempdir().unwrap();
             let archive = folder.path().join("run.fold");
-            let mut command = mpi.mpirun(processes);
-            command
-                .env("LOGGER_FOLDER", folder.path())
-                .args([loopfold(), "record", "--mpi", "-o"])
-                .arg(&archive);
+            let mut command = record_command(mpi, processes, &[], &archive, &[]);
+            command.env("LOGGER_FOLDER", folder.path());
             let output = command.arg(&program).args(arguments).output().unwrap();
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             let recorded = events(&archive);

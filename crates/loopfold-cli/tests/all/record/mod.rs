@@ -3,7 +3,9 @@
 
 mod clocks;
 mod crashes;
+mod deaths;
 mod examples;
+mod fragile;
 mod hardly;
 mod logger;
 mod more_calls;
@@ -94,6 +96,21 @@ impl Recording {
         self.folder.path().join("run.fold")
     }
 
+    /// What was written to standard error.
+    pub(crate) fn messages(&self) -> String {
+        String::from_utf8_lossy(&self.output.stderr).into_owned()
+    }
+
+    /// Fails unless the program ended well, with an archive and without a message.
+    pub(crate) fn ended_well(self) -> Self {
+        let said = self.messages();
+        assert!(self.output.status.success(), "{said}");
+        assert!(!said.contains("loopfold:"), "{said}");
+        assert!(self.archive().exists(), "{said}");
+        assert!(!self.folder.path().join("run.fold.parts").exists());
+        self
+    }
+
     /// What a command answers, as JSON.
     pub(crate) fn ask(&self, command: &str, options: &[&str]) -> Value {
         ask(&self.archive(), command, options)
@@ -108,7 +125,20 @@ pub(crate) fn ask(input: &Path, command: &str, options: &[&str]) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Records a program.
+/// `mpirun -n COUNT loopfold record --mpi -o ARCHIVE OPTIONS`, after what starts the command.
+pub(crate) fn record_command(
+    mpi: Mpi,
+    count: usize,
+    before: &[&str],
+    archive: &Path,
+    options: &[&str],
+) -> Command {
+    let mut command = mpi.mpirun(count);
+    command.args(before).args([loopfold(), "record", "--mpi", "-o"]).arg(archive).args(options);
+    command
+}
+
+/// Records a program, however it ends.
 pub(crate) fn record(
     mpi: Mpi,
     count: usize,
@@ -117,27 +147,9 @@ pub(crate) fn record(
     arguments: &[&str],
 ) -> Recording {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = mpi.mpirun(count);
-    command.args([loopfold(), "record", "--mpi", "-o"]).arg(folder.path().join("run.fold")).args(options);
+    let mut command = record_command(mpi, count, &[], &folder.path().join("run.fold"), options);
     let output = command.arg(program).args(arguments).output().unwrap();
     Recording { folder, output }
-}
-
-/// Records a program that must end well.
-pub(crate) fn recorded(
-    mpi: Mpi,
-    count: usize,
-    options: &[&str],
-    program: &Path,
-    arguments: &[&str],
-) -> Recording {
-    let recording = record(mpi, count, options, program, arguments);
-    let said = String::from_utf8_lossy(&recording.output.stderr).into_owned();
-    assert!(recording.output.status.success(), "{said}");
-    assert!(!said.contains("loopfold:"), "{said}");
-    assert!(recording.archive().is_file(), "{said}");
-    assert!(!recording.folder.path().join("run.fold.parts").exists());
-    recording
 }
 
 /// The events of each stream, in order, as the command prints them.
@@ -145,10 +157,19 @@ pub(crate) fn events(input: &Path) -> HashMap<String, Vec<String>> {
     let output = Command::new(loopfold()).arg("cat").arg(input).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let mut streams: HashMap<String, Vec<String>> = HashMap::new();
+    let mut only = None;
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         // A single stream is printed without its name.
-        let (stream, event) = line.split_once('\t').unwrap_or(("rank 0", line));
-        streams.entry(stream.to_string()).or_default().push(event.to_string());
+        let (stream, event) = match line.split_once('\t') {
+            Some((stream, event)) => (stream.to_string(), event),
+            None => (only.get_or_insert_with(|| first_stream(input)).clone(), line),
+        };
+        streams.entry(stream).or_default().push(event.to_string());
     }
     streams
+}
+
+fn first_stream(input: &Path) -> String {
+    let classes = ask(input, "loops", &[]);
+    classes["classes"][0]["streams"][0].as_str().unwrap().to_string()
 }

@@ -1,6 +1,6 @@
 //! Calls of all kinds, regions, call sites and threads.
 
-use super::{Mpi, events, loopfold, program, recorded};
+use super::{Mpi, events, loopfold, program, record};
 use std::process::Command;
 
 /// The header that the command prints, for programs that mark regions.
@@ -18,7 +18,7 @@ fn calls_of_all_kinds() {
     for (mpi, processes) in [(Mpi::OpenMpi, 4), (Mpi::Mpich, 4)] {
         let program = program(mpi, "more_calls.c", &[&header(), "-ldl"]);
         let file = tempfile::NamedTempFile::new().unwrap();
-        let recording = recorded(mpi, processes, &[], &program, &[file.path().to_str().unwrap()]);
+        let recording = record(mpi, processes, &[], &program, &[file.path().to_str().unwrap()]).ended_well();
         let events = &events(&recording.archive())["rank 1"];
         let has = |wanted: &str| {
             assert!(events.iter().any(|event| event == wanted), "{mpi:?}: {wanted} in {events:#?}")
@@ -59,7 +59,7 @@ fn calls_of_all_kinds() {
 #[test]
 fn each_thread_has_a_stream() {
     for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
-        let recording = recorded(mpi, 2, &[], &program(mpi, "threads.c", &[]), &[]);
+        let recording = record(mpi, 2, &[], &program(mpi, "threads.c", &[]), &[]).ended_well();
         let events = events(&recording.archive());
         let calls =
             |stream: &str| events[stream].iter().filter(|event| event.starts_with("MPI_Sendrecv")).count();
@@ -74,7 +74,7 @@ fn each_thread_has_a_stream() {
 #[test]
 fn call_sites_have_function_file_and_line() {
     let program = program(Mpi::OpenMpi, "workers.c", &[]);
-    let recording = recorded(Mpi::OpenMpi, 2, &["--callsites"], &program, &["10"]);
+    let recording = record(Mpi::OpenMpi, 2, &["--callsites"], &program, &["10"]).ended_well();
     let events = events(&recording.archive());
     let first = events["rank 0"].iter().find(|event| event.starts_with("MPI_Recv")).unwrap();
     let source = include_str!("../../../../../examples/mpi/workers.c");
@@ -87,7 +87,7 @@ fn call_sites_have_function_file_and_line() {
 fn output_and_exit_status_are_those_of_the_program() {
     let program = program(Mpi::OpenMpi, "stencil.c", &[]);
     let plain = Mpi::OpenMpi.mpirun(2).arg(&program).arg("20").output().unwrap();
-    let recording = recorded(Mpi::OpenMpi, 2, &[], &program, &["20"]);
+    let recording = record(Mpi::OpenMpi, 2, &[], &program, &["20"]).ended_well();
     assert_eq!(plain.stdout, recording.output.stdout);
     assert_eq!(plain.stderr, recording.output.stderr);
 }

@@ -1,10 +1,10 @@
 //! Archives of programs whose ranks do the same hardly grow with ranks or iterations.
 
-use super::{Mpi, program, recorded};
+use super::{Mpi, program, record};
 
 fn bytes(name: &str, processes: usize, arguments: &[&str]) -> u64 {
-    let recording =
-        recorded(Mpi::OpenMpi, processes, &["--times", "none"], &program(Mpi::OpenMpi, name, &[]), arguments);
+    let program = program(Mpi::OpenMpi, name, &[]);
+    let recording = record(Mpi::OpenMpi, processes, &["--times", "none"], &program, arguments).ended_well();
     recording.archive().metadata().unwrap().len()
 }
 
