@@ -1,8 +1,11 @@
-//! What recording costs: nanoseconds a call, the wall time of a stencil with and without, memory.
+//! What recording costs: nanoseconds a call, the wall time of a stencil with and without, memory, and
+//! the size of archives.
 //!
 //! Executions with and without recording alternate, so that what else the machine does meets both.
 //! The ratio of a pair is one sample; the bound is that of Student's t for the mean of the
 //! logarithms.
+
+mod sizes;
 
 use super::{Settings, progress};
 use crate::recording::Programs;
@@ -19,7 +22,8 @@ pub(super) fn run(settings: &Settings) -> Result<()> {
     let programs = Programs::new()?;
     calls(&programs, settings.quick)?;
     wall_time(&programs, if settings.quick { 5 } else { 20 })?;
-    memory(&programs, settings.quick)
+    memory(&programs, settings.quick)?;
+    sizes::print(&programs, settings.quick)
 }
 
 fn calls(programs: &Programs, quick: bool) -> Result<()> {
