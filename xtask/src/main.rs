@@ -43,7 +43,8 @@ usage: cargo xtask CHORE
   bench waits [--quick]     who waits for whom, beside a program that matches message by message
   bench near [--quick]      loops with exceptions: speed, known loops, random streams
   papers [--traces DIR]     the papers' tables and figures, beside the published values; figure 9 of
-                            whole program paths also for the traces under DIR
+                            whole program paths also for the traces under DIR; with --recorded those
+                            of MPI traces also from recordings, which needs Open MPI
   generate                  writes the files in the repository that a program makes";
 
 fn main() -> ExitCode {

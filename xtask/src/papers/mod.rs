@@ -14,6 +14,7 @@
 
 mod bound;
 mod calls;
+mod case_studies;
 mod hot;
 mod nas;
 mod notation;
@@ -22,6 +23,7 @@ mod stencil;
 mod tables;
 
 use crate::Arguments;
+use crate::recording::Programs;
 use anyhow::Result;
 use loopfold::Symbol;
 use loopfold::fold::{FoldBuilder, FoldedStream, Target};
@@ -30,6 +32,7 @@ use loopfold::{Fold, RuleId};
 use loopfold_testing::Nest;
 use loopfold_testing::nest::Node;
 use std::path::PathBuf;
+use tables::Traces;
 
 /// Prints everything.
 pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
@@ -37,15 +40,21 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
     let with_recordings = arguments.flag("--recorded");
     arguments.finish()?;
     tables::print_table_one()?;
-    tables::print_structures()?;
-    tables::print_times()?;
+    print_tables(&Traces::generated())?;
     bound::print()?;
     stencil::print()?;
     if with_recordings {
-        recorded::print()?;
+        let programs = Programs::new()?;
+        print_tables(&recorded::traces(&programs)?)?;
+        case_studies::print(&programs)?;
     }
     hot::print(traces.as_deref())?;
     calls::print(traces.as_deref())
+}
+
+fn print_tables(traces: &Traces) -> Result<()> {
+    tables::print_structures(traces)?;
+    tables::print_times(traces)
 }
 
 /// The nest that a folder finds in a stream.

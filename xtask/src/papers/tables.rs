@@ -25,6 +25,19 @@ fn orders() -> [Order; 2] {
     ]
 }
 
+/// A stream for each benchmark, and where they are from.
+pub(super) struct Traces {
+    pub(super) origin: &'static str,
+    pub(super) streams: Vec<Vec<u32>>,
+}
+
+impl Traces {
+    pub(super) fn generated() -> Self {
+        let streams = BENCHMARKS.iter().map(Benchmark::stream).collect();
+        Self { origin: "generated streams of the published structure", streams }
+    }
+}
+
 /// Table I: the nest of LU.
 pub(super) fn print_table_one() -> Result<()> {
     let columns = [Column::Text("order"), Column::Text("nest"), Column::Text("as printed")];
@@ -39,7 +52,7 @@ pub(super) fn print_table_one() -> Result<()> {
 }
 
 /// Tables III and V: the loops found, and how much shorter the trace becomes.
-pub(super) fn print_structures() -> Result<()> {
+pub(super) fn print_structures(traces: &Traces) -> Result<()> {
     let columns = [
         Column::Text("trace"),
         Column::Number("events"),
@@ -53,14 +66,16 @@ pub(super) fn print_structures() -> Result<()> {
         Column::Number("ratio"),
         Column::Number("published"),
     ];
-    let title = "Xu, tables III and V: main loops on generated streams of the published structure.\n\
-                 We count the events written in the nest; the paper counts otherwise (LU: 69 are printed\n\
-                 in table I, 60 lie outside the loops). We read its main loops as sums, in any order of the parts";
+    let title = format!(
+        "Xu, tables III and V: main loops in {}.\n\
+         We count the events written in the nest; the paper counts otherwise (LU: 69 are printed\n\
+         in table I, 60 lie outside the loops). We read its main loops as sums, in any order of the parts",
+        traces.origin
+    );
     let mut table = Table::new(title, &columns);
-    for benchmark in BENCHMARKS {
-        let stream = benchmark.stream();
+    for (benchmark, stream) in BENCHMARKS.iter().zip(&traces.streams) {
         for (order, folder, published) in orders() {
-            let nest = nest_of(&stream, &*folder)?;
+            let nest = nest_of(stream, &*folder)?;
             let published = published(benchmark);
             let (events, folded) = (stream.len() as f64, nest.folded());
             table.row([
@@ -88,7 +103,7 @@ fn longest_span(nest: &Nest) -> u64 {
 }
 
 /// Tables IV and V: the times, and the lengths of the loop bodies.
-pub(super) fn print_times() -> Result<()> {
+pub(super) fn print_times(traces: &Traces) -> Result<()> {
     let columns = [
         Column::Text("trace"),
         Column::Number("events"),
@@ -101,17 +116,21 @@ pub(super) fn print_times() -> Result<()> {
         Column::Number("published"),
         Column::Number("longest"),
     ];
-    let title = "Xu, tables IV and V: CPU time in milliseconds, the published times in seconds (on the\n\
-                 machines of their day), and the shortest and longest loop bodies. The paper does not\n\
-                 count LU's repeats of one event outside the main loop";
+    let title = format!(
+        "Xu, tables IV and V: {}.\n\
+         CPU time in milliseconds, the published times in seconds (on the machines of their day),\n\
+         and the shortest and longest loop bodies. The paper does not count LU's repeats of one\n\
+         event outside the main loop",
+        traces.origin
+    );
     let mut table = Table::new(title, &columns);
-    for benchmark in BENCHMARKS {
-        let stream = symbols(&benchmark.stream())?;
+    for (benchmark, stream) in BENCHMARKS.iter().zip(&traces.streams) {
+        let symbols = symbols(stream)?;
         for (order, folder, published) in orders() {
-            let (folded, time) = clock::best(|| fold(&stream, &*folder));
+            let (folded, time) = clock::best(|| fold(&symbols, &*folder));
             folded?;
             let seconds = published(benchmark).seconds;
-            let [shortest, longest] = body_lengths(&nest_of(&benchmark.stream(), &*folder)?);
+            let [shortest, longest] = body_lengths(&nest_of(stream, &*folder)?);
             let mut row = vec![
                 benchmark.name.to_string(),
                 grouped(stream.len() as u128),
