@@ -3,6 +3,7 @@
 !
 ! Usage: conjugate [OUTER [INNER]]. The number of processes must be a power of four.
 program conjugate
+  use, intrinsic :: iso_fortran_env, only: error_unit
   use mpi_f08
   implicit none
   integer, parameter :: cells = 128
@@ -11,18 +12,14 @@ program conjugate
   type(MPI_Request) :: request
   type(MPI_Comm) :: rows
   double precision :: own(cells), other(cells), local, total
-  character(len=32) :: text
+  ! What is not given stays as it is: reading ends at the slash.
+  character(len=32) :: texts(3) = '/'
 
   outer = 15
   inner = 25
-  if (command_argument_count() > 0) then
-    call get_command_argument(1, text)
-    read (text, *) outer
-  end if
-  if (command_argument_count() > 1) then
-    call get_command_argument(2, text)
-    read (text, *) inner
-  end if
+  call get_command_argument(1, texts(1))
+  call get_command_argument(2, texts(2))
+  read (texts, *) outer, inner
   call MPI_Init()
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
   call MPI_Comm_size(MPI_COMM_WORLD, nprocs)
@@ -31,7 +28,10 @@ program conjugate
   do while (2**rounds < side)
     rounds = rounds + 1
   end do
-  if (side * side /= nprocs .or. 2**rounds /= side) call MPI_Abort(MPI_COMM_WORLD, 2)
+  if (side * side /= nprocs .or. 2**rounds /= side) then
+    if (rank == 0) write (error_unit, '(a)') 'the number of processes must be a power of four'
+    call MPI_Abort(MPI_COMM_WORLD, 2)
+  end if
   row = rank / side
   column = mod(rank, side)
   transposed = column * side + row

@@ -12,18 +12,14 @@ program wavefront
   integer :: status(MPI_STATUS_SIZE)
   logical :: periods(2)
   double precision :: row(width), column(width), local, total
-  character(len=32) :: text
+  ! What is not given stays as it is: reading ends at the slash.
+  character(len=32) :: texts(3) = '/'
 
   steps = 20
   planes = 16
-  if (command_argument_count() > 0) then
-    call get_command_argument(1, text)
-    read (text, *) steps
-  end if
-  if (command_argument_count() > 1) then
-    call get_command_argument(2, text)
-    read (text, *) planes
-  end if
+  call get_command_argument(1, texts(1))
+  call get_command_argument(2, texts(2))
+  read (texts, *) steps, planes
   call MPI_Init(ierr)
   call MPI_Comm_size(MPI_COMM_WORLD, nprocs, ierr)
   dims = 0

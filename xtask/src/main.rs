@@ -41,6 +41,8 @@ usage: cargo xtask CHORE
                             them recorded with valgrind
   bench mpi [--quick]       communication patterns, and reading OTF2 beside otf2-print
   bench waits [--quick]     who waits for whom, beside a program that matches message by message
+  bench record [--quick]    recording MPI programs: time of a call, wall time, memory, sizes of
+                            archives; without --quick the last takes minutes
   bench near [--quick]      loops with exceptions: speed, known loops, random streams
   papers [--traces DIR]     the papers' tables and figures, beside the published values; figure 9 of
                             whole program paths also for the traces under DIR; with --recorded those

@@ -5,6 +5,7 @@ mod clocks;
 mod crashes;
 mod deaths;
 mod examples;
+mod expected;
 mod fragile;
 mod hardly;
 mod logger;
@@ -83,6 +84,19 @@ pub(crate) fn program(mpi: Mpi, name: &str, options: &[&str]) -> PathBuf {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     built.insert(key, path.clone());
     path
+}
+
+/// The option by which a program finds the header that the command prints, to mark regions.
+pub(crate) fn header() -> String {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("record-header");
+    std::fs::create_dir_all(&folder).unwrap();
+    let printed = Command::new(loopfold()).args(["record", "--header"]).output().unwrap();
+    assert!(printed.status.success());
+    // Other tests may be reading it.
+    let file = tempfile::NamedTempFile::new_in(&folder).unwrap();
+    std::fs::write(file.path(), printed.stdout).unwrap();
+    file.persist(folder.join("loopfold.h")).unwrap();
+    format!("-I{}", folder.display())
 }
 
 /// A recording of a program that has ended.

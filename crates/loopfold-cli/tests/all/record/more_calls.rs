@@ -1,17 +1,6 @@
 //! Calls of all kinds, regions, call sites and threads.
 
-use super::{Mpi, events, loopfold, program, record};
-use std::process::Command;
-
-/// The header that the command prints, for programs that mark regions.
-fn header() -> String {
-    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("record-header");
-    std::fs::create_dir_all(&folder).unwrap();
-    let printed = Command::new(loopfold()).args(["record", "--header"]).output().unwrap();
-    assert!(printed.status.success());
-    std::fs::write(folder.join("loopfold.h"), printed.stdout).unwrap();
-    format!("-I{}", folder.display())
-}
+use super::{Mpi, events, header, program, record};
 
 #[test]
 fn calls_of_all_kinds() {
