@@ -64,13 +64,28 @@ impl Watched {
         }
     }
 
+    /// Lets the program end regularly; true if it was asked to.
+    fn stop_before(&mut self, death: Death, rng: &mut Rng) -> bool {
+        // Deaths from outside may also come while the ranks are merged.
+        let is_from_outside = matches!(death, Death::OneKilled | Death::AllKilled | Death::Terminated);
+        let is_stopped = is_from_outside && rng.one_in(3);
+        if is_stopped {
+            self.execution.order(0, Order::Stop);
+            std::thread::sleep(Duration::from_millis(rng.below(60) as u64));
+        }
+        is_stopped
+    }
+
     fn die(&mut self, death: Death, rng: &mut Rng) {
         let execution = &self.execution;
         let victim = rng.below(execution.ranks);
         match death {
             Death::OneKilled => {
                 let own = execution.processes(Kind::Program);
-                kill(&own[rng.below(own.len())..][..1]);
+                // It may have ended.
+                if !own.is_empty() {
+                    kill(&[own[rng.below(own.len())]]);
+                }
             }
             Death::AllKilled => {
                 kill(&execution.processes(Kind::Helper));
@@ -128,6 +143,8 @@ struct Counts {
     events: u64,
     least: u64,
     returned: u64,
+    /// What was left.
+    place: &'static str,
 }
 
 /// One death.
@@ -142,22 +159,24 @@ fn die_once(mpi: Mpi, death: Death, rng: &mut Rng) -> Counts {
     watched.run_for(Duration::from_millis(rng.below(most) as u64));
     let read = |execution: &Execution, rank| std::fs::read(execution.part(rank)).unwrap_or_default();
     let before: Vec<Vec<u8>> = (0..ranks).map(|rank| read(&watched.execution, rank)).collect();
+    let is_stopped = watched.stop_before(death, rng) || death == Death::DiskFull;
     watched.die(death, rng);
     let ended_well = watched.execution.end();
     assert!(ended_well || death != Death::DiskFull, "the program does not notice");
 
     let Watched { execution, samples } = watched;
     let has_archive = execution.archive().is_file();
-    assert!(!has_archive || death == Death::DiskFull);
+    assert!(!has_archive || is_stopped);
     let place = if has_archive { execution.archive() } else { execution.parts() };
     let counts = check_archive(mpi, ranks, &place);
-    let mut all = Counts::default();
+    let place = if has_archive { "merged" } else { "in parts" };
+    let mut all = Counts { place, ..Counts::default() };
     for rank in 0..ranks {
         let (events, returned) = (counts[rank], execution.returned(rank));
         let mut least = returned;
         match death {
             // The end of the program is recorded, too.
-            Death::DiskFull if has_archive => least += 1,
+            _ if has_archive => least += 1,
             Death::AllKilled | Death::DiskFull => {
                 let after = read(&execution, rank);
                 let written = segment_ends(&before[rank]).last().copied().unwrap_or(0);
@@ -173,6 +192,7 @@ fn die_once(mpi: Mpi, death: Death, rng: &mut Rng) -> Counts {
             events: all.events + events,
             least: all.least + least,
             returned: all.returned + returned,
+            place,
         };
     }
     all
@@ -208,7 +228,8 @@ fn nothing_is_lost_by_deaths_at_random_moments() {
             let mpi = if nth / DEATHS.len() % 4 == 3 { Mpi::Mpich } else { Mpi::OpenMpi };
             println!("death {nth}: {death:?} under {mpi:?}");
             let all = die_once(mpi, death, &mut Rng::new((seed * 1000 + nth) as u64));
-            println!("death {nth}: {} events of {} calls, at least {}", all.events, all.returned, all.least);
+            let Counts { events, least, returned, .. } = all;
+            println!("death {nth}: {events} events of {returned} calls, at least {least}, {}", all.place);
             let is_incomplete = all.events < all.returned;
             incomplete.fetch_add(usize::from(is_incomplete), Ordering::Relaxed);
             bounded.fetch_add(usize::from(is_incomplete && all.least > 0), Ordering::Relaxed);
