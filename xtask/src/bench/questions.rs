@@ -19,7 +19,7 @@ use loopfold::{Fold, Symbol, Trace};
 use loopfold_testing::{Rng, streams};
 use std::collections::HashMap;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A question: how the fold answers it, and how the unfolded events do. The answer is
 /// any number that shows whether both mean the same.
@@ -66,13 +66,13 @@ const QUESTIONS: &[Question] = &[
     Question {
         name: "hot, 2 to 100 events",
         must: true,
-        of_fold: |subject| hot(subject, 2),
+        of_fold: |subject| hot(subject, 2, 1),
         of_events: |_, events| hot_of_events(events, 2),
     },
     Question {
         name: "hot, 10 to 100 events",
         must: true,
-        of_fold: |subject| hot(subject, 10),
+        of_fold: |subject| hot(subject, 10, 1),
         of_events: |_, events| hot_of_events(events, 10),
     },
 ];
@@ -127,22 +127,55 @@ pub(crate) fn run(settings: &Settings) -> Result<()> {
     let title = "Questions on a fold, in CPU time, beside unfolding it and searching the events;\n\
                  wanted: faster by a quarter of the events an item stands for";
     let mut table = Table::new(title, &columns);
+    let mut elapsed = elapsed_table();
     let length = if settings.quick { 1_000_000 } else { 10_000_000 };
     let trace = trace_of(&streams::control_flow(length, 7))?;
     for folder in folders() {
         progress(format_args!("questions on control flow, folded by {}", folder.name()));
         let fold = fold_trace(trace.clone(), &*folder, 1)?;
-        ask_all(&mut table, &Subject { name: "control flow".to_string(), fold })?;
+        let subject = Subject { name: "control flow".to_string(), fold };
+        ask_all(&mut table, &subject)?;
+        on_threads(&mut elapsed, &subject)?;
     }
     for path in settings.traces.iter().flat_map(|folder| files_under(folder)) {
         progress(format_args!("questions on {}", path.display()));
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         for fold in folds_of(&path)? {
-            ask_all(&mut table, &Subject { name: name.clone(), fold })?;
+            let subject = Subject { name: name.clone(), fold };
+            ask_all(&mut table, &subject)?;
+            on_threads(&mut elapsed, &subject)?;
         }
     }
     println!("{table}");
+    println!("{elapsed}");
     names(settings)
+}
+
+fn elapsed_table() -> Table {
+    let columns = [
+        Column::Text("trace"),
+        Column::Text("folder"),
+        Column::Number("one thread ms"),
+        Column::Number("two threads ms"),
+        Column::Number("times faster"),
+    ];
+    Table::new("Hot subpaths of 10 to 100 events, elapsed time: the fastest of 15", &columns)
+}
+
+fn on_threads(table: &mut Table, subject: &Subject) -> Result<()> {
+    let elapsed = |threads: usize| -> Result<f64> {
+        let mut fastest = f64::INFINITY;
+        for _ in 0..15 {
+            let start = Instant::now();
+            hot(subject, 10, threads)?;
+            fastest = fastest.min(1e3 * start.elapsed().as_secs_f64());
+        }
+        Ok(fastest)
+    };
+    let (one, two) = (elapsed(1)?, elapsed(2)?);
+    let folder = subject.fold.streams().first().map_or("", |stream| stream.folder());
+    table.row([subject.name.clone(), folder.to_string(), short(one), short(two), short(one / two)]);
+    Ok(())
 }
 
 /// Names that a pattern stands for.
@@ -310,8 +343,8 @@ fn contexts_of_events(events: &[Vec<u32>], event: u32) -> u64 {
 
 /// How many minimal subpaths are hot, by the fold: a thousandth of all events, at most
 /// 100 events long.
-fn hot(subject: &Subject, min_length: usize) -> Result<u64> {
-    let settings = hot::Config::new().min_length(min_length).keep(20);
+fn hot(subject: &Subject, min_length: usize, threads: usize) -> Result<u64> {
+    let settings = hot::Config::new().min_length(min_length).keep(20).threads(threads);
     Ok(subject.fold.hot_subpaths(&EventCosts::one_each(&subject.fold), &settings)?.found)
 }
 

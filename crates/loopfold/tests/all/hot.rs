@@ -88,7 +88,11 @@ impl Question {
         let min = rng.between(1, 4);
         let span = if rng.one_in(2) { 4 } else { 30 };
         let max = min + rng.below(span);
-        let settings = hot::Config::new().min_length(min).max_length(max).min_cost(Limit::Cost(limit as f64));
+        let settings = hot::Config::new()
+            .min_length(min)
+            .max_length(max)
+            .min_cost(Limit::Cost(limit as f64))
+            .threads(rng.between(1, 3));
         Self { settings, hot: Hot { min, max, limit: limit.into() }, costs }
     }
 }

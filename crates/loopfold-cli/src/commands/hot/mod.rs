@@ -3,6 +3,7 @@
 mod costs;
 
 use crate::args::{FolderName, HotArgs, HotMethod};
+use crate::folding::threads;
 use crate::show::{self, Labels};
 use crate::{Outcome, input};
 use anyhow::{Result, bail};
@@ -68,6 +69,7 @@ fn config(arguments: &HotArgs, fold: &Fold, min_cost: Limit) -> hot::Config {
         .min_cost(min_cost)
         .selection(selection)
         .keep(kept.min(most))
+        .threads(threads(&arguments.folder))
 }
 
 struct Printer<'a> {

@@ -42,17 +42,40 @@ impl Best {
         Self { wanted, found: 0, kept: BinaryHeap::new() }
     }
 
+    /// One for as many, without any yet.
+    pub(super) fn another(&self) -> Self {
+        Self::new(self.wanted)
+    }
+
     /// Takes note of a subpath that occurs `count` times and whose events cost `each`.
     pub(super) fn offer(&mut self, events: &[u32], count: u64, each: u128) {
         self.found += 1;
         let cost = u128::from(count).saturating_mul(each);
-        if self.kept.len() >= self.wanted {
-            match self.kept.peek() {
-                Some(worst) if order(cost, events, worst) == Ordering::Less => self.kept.pop(),
-                _ => return,
-            };
+        if self.makes_room(cost, events) {
+            self.kept.push(Candidate { cost, count, events: events.to_vec() });
         }
-        self.kept.push(Candidate { cost, count, events: events.to_vec() });
+    }
+
+    /// Whether one that costs so much is kept; a worse one no longer is, then.
+    fn makes_room(&mut self, cost: u128, events: &[u32]) -> bool {
+        if self.kept.len() < self.wanted {
+            return true;
+        }
+        let is_better = self.kept.peek().is_some_and(|worst| order(cost, events, worst) == Ordering::Less);
+        if is_better {
+            self.kept.pop();
+        }
+        is_better
+    }
+
+    /// Adds those that were found elsewhere.
+    pub(super) fn add(&mut self, other: Self) {
+        self.found += other.found;
+        for candidate in other.kept {
+            if self.makes_room(candidate.cost, &candidate.events) {
+                self.kept.push(candidate);
+            }
+        }
     }
 
     /// How many were found, and the best of them in order.

@@ -20,10 +20,10 @@
 //! The ends of a subpath stay in memory while subpaths that continue from it are examined; like
 //! those, they are a stack.
 
+use super::chunks::WindowEnd;
 use super::prefixes::{Known, PrefixCache};
 use super::successors::{Next, Place, SuccessorIndex};
 use super::upper_bound::UpperBound;
-use super::windows::WindowEnd;
 use crate::fold::{Grammar, Node};
 use crate::{Error, Result};
 use std::ops::Range;
@@ -114,7 +114,7 @@ pub(super) struct Mark {
 pub(super) struct Ends<'a> {
     successors: &'a SuccessorIndex<'a>,
     pub(super) prefixes: PrefixCache<'a>,
-    bound: Option<UpperBound<'a>>,
+    bound: Option<&'a UpperBound<'a>>,
     bundles: Vec<Bundle>,
     endings: Vec<Ending>,
     places: Vec<Place>,
@@ -149,13 +149,13 @@ impl<'a> Ends<'a> {
     }
 
     /// From now on, steps have a bound on what is ahead, if one is given.
-    pub(super) fn set_bound(&mut self, bound: Option<UpperBound<'a>>) {
+    pub(super) fn set_bound(&mut self, bound: Option<&'a UpperBound<'a>>) {
         self.bound = bound;
     }
 
     /// The bound on what is ahead, if there is one.
-    pub(super) fn bound(&self) -> Option<&UpperBound<'a>> {
-        self.bound.as_ref()
+    pub(super) fn bound(&self) -> Option<&'a UpperBound<'a>> {
+        self.bound
     }
 
     /// Where the ends made so far end.
@@ -291,7 +291,7 @@ impl<'a> Ends<'a> {
         while let Some(node) = self.ended.pop() {
             for class in self.successors.classes(node) {
                 let (symbol, count, only) = self.successors.class(class);
-                let ahead = self.bound.as_ref().map_or(0.0, |bound| bound.of_class(class));
+                let ahead = self.bound.map_or(0.0, |bound| bound.of_class(class));
                 let continuation = only
                     .map_or(Continuation::Successors(class), |(place, node)| Continuation::Into(place, node));
                 self.steps.push(Step { symbol, count, ahead, continuation });
@@ -302,7 +302,7 @@ impl<'a> Ends<'a> {
 
     /// What is ahead of occurrences that have come to the first event of a node.
     fn ahead_of(&self, place: Place, node: Node, count: u64) -> f64 {
-        self.bound.as_ref().map_or(0.0, |bound| bound.of_place(place, node, count))
+        self.bound.map_or(0.0, |bound| bound.of_place(place, node, count))
     }
 
     /// The ends of a subpath after some of the steps, all with the same event.

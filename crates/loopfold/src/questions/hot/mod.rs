@@ -13,6 +13,7 @@
 //! * [`related`] groups the rotations and overlapping parts of one loop, for lists to read.
 
 mod best;
+mod chunks;
 mod costs;
 mod ends;
 mod paper;
@@ -31,7 +32,8 @@ use crate::fold::Fold;
 use crate::{Error, Result, StreamId, Symbol};
 use best::{Best, Candidate};
 use search::{Search, Wanted};
-use successors::SuccessorIndex;
+use successors::{Items, SuccessorIndex};
+use windows::Windows;
 
 /// Which subpaths are searched for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,6 +49,8 @@ pub struct Config {
     pub selection: Selection,
     /// How many of them are kept, the costliest first.
     pub keep: usize,
+    /// How many threads search; what is found is the same.
+    pub threads: usize,
 }
 
 impl Config {
@@ -58,6 +62,7 @@ impl Config {
             min_cost: Limit::Share(0.001),
             selection: Selection::Minimal,
             keep: usize::MAX,
+            threads: 1,
         }
     }
 
@@ -72,6 +77,8 @@ impl Config {
         selection: Selection,
         /// How many of them are kept, the costliest first.
         keep: usize,
+        /// How many threads search; what is found is the same.
+        threads: usize,
     }
 }
 
@@ -167,10 +174,9 @@ impl Fold {
     pub fn hot_subpaths(&self, costs: &EventCosts, config: &Config) -> Result<HotSubpaths> {
         config.check()?;
         let units = costs.units(self)?;
-        let successors = SuccessorIndex::new(self)?;
-        let total = costs.total_units(successors.symbol_counts())?;
+        let items = Items::new(self)?;
+        let total = costs.total_units(items.symbol_counts())?;
         let limit = config.min_cost.units(costs, total)?;
-        let mut search = Search::new(&successors, units, config.max_length);
         let wanted = Wanted {
             shortest: config.min_length,
             longest: config.max_length,
@@ -179,8 +185,12 @@ impl Fold {
             max_event_cost: units.iter().copied().max().unwrap_or(0),
         };
         let mut best = Best::new(config.keep);
+        let (successors, windows) = index(&items, config)?;
+        let mut search = Search::new(&successors, units, config.max_length);
         match config.selection {
-            Selection::Minimal | Selection::All => search.run(&wanted, &mut best)?,
+            Selection::Minimal | Selection::All => {
+                search::run(&successors, units, windows.as_ref(), &wanted, config.threads, &mut best)?;
+            }
             Selection::Paper => paper::scan(&successors, units, &wanted, &mut search, &mut best)?,
         }
         let (found, kept) = best.finish();
@@ -199,4 +209,22 @@ impl Fold {
             limit: costs.amount(limit),
         })
     }
+}
+
+/// What follows each node, and the windows that a search begins with, if it does: at the same time
+/// if there is more than one thread.
+fn index<'a>(items: &'a Items<'a>, config: &Config) -> Result<(SuccessorIndex<'a>, Option<Windows<'a>>)> {
+    let windows = || match config.selection {
+        Selection::Minimal | Selection::All => Windows::new(items, config.min_length, config.threads),
+        Selection::Paper => Ok(None),
+    };
+    if config.threads < 2 {
+        return Ok((SuccessorIndex::new(items), windows()?));
+    }
+    std::thread::scope(|scope| {
+        let successors = scope.spawn(|| SuccessorIndex::new(items));
+        let windows = windows();
+        let successors = successors.join().map_err(|_| Error::invalid("a thread panicked"))?;
+        Ok((successors, windows?))
+    })
 }

@@ -14,13 +14,16 @@
 //! subpath.
 
 use super::best::Best;
+use super::chunks::WindowEnd;
 use super::costs::reaches;
 use super::ends::{Ends, Mark, Span};
 use super::successors::SuccessorIndex;
 use super::upper_bound::UpperBound;
-use super::windows::{WindowEnd, Windows};
+use super::windows::Windows;
 use crate::fold::Grammar;
+use crate::parallel::parallel_map;
 use crate::{Result, RuleId};
+use std::ops::Range;
 
 /// The parameters of the search.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +60,57 @@ impl Wanted {
         }
         (self.all || !hot) && self.goes_on(events.len(), count, cost)
     }
+}
+
+/// Offers every subpath that is wanted, searching on so many threads. `windows` are those with which
+/// the search begins, if it does not begin with single events.
+pub(super) fn run<'a>(
+    successors: &'a SuccessorIndex<'a>,
+    costs: &'a [u64],
+    windows: Option<&Windows<'_>>,
+    wanted: &Wanted,
+    threads: usize,
+    best: &mut Best,
+) -> Result<()> {
+    let bound = UpperBound::new(successors, costs, wanted.longest, wanted.limit)?;
+    let search = || {
+        let mut search = Search::new(successors, costs, wanted.longest);
+        search.set_bound(bound.as_ref());
+        search
+    };
+    let found = match windows {
+        None => {
+            let portions = portions(successors.fold.symbol_count(), threads);
+            let of_portion = |symbols: &Range<u32>| {
+                let mut found = best.another();
+                search().begin_with_events(symbols.clone(), wanted, &mut found)?;
+                Ok(found)
+            };
+            parallel_map(&portions, threads, of_portion)
+        }
+        Some(windows) => {
+            let open = search().open_windows(windows, wanted, best);
+            let groups: Vec<&[u32]> = windows.groups(&open, threads).collect();
+            let of_group = |group: &&[u32]| {
+                let mut found = best.another();
+                search().begin_with_windows(windows, group, wanted, &mut found)?;
+                Ok(found)
+            };
+            parallel_map(&groups, threads, of_group)
+        }
+    };
+    for found in found {
+        best.add(found?);
+    }
+    Ok(())
+}
+
+/// Symbols that one thread begins with. Where there is more than one, portions are small, as what
+/// continues from a symbol may be most of the work.
+fn portions(symbols: usize, threads: usize) -> Vec<Range<u32>> {
+    let portion = if threads > 1 { symbols.div_ceil(8 * threads).max(1) } else { symbols.max(1) };
+    let portion = |start: usize| start as u32..symbols.min(start + portion) as u32;
+    (0..symbols).step_by(portion(0).len().max(1)).map(portion).collect()
 }
 
 /// A subpath whose continuations are still to be examined.
@@ -106,21 +160,15 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Offers every subpath that is wanted.
-    pub(super) fn run(&mut self, wanted: &Wanted, best: &mut Best) -> Result<()> {
-        let bound = UpperBound::new(self.successors, self.costs, wanted.longest, wanted.limit)?;
+    /// From now on, subpaths are left out that this bound says cannot become hot.
+    fn set_bound(&mut self, bound: Option<&'a UpperBound<'a>>) {
         self.ends.set_bound(bound);
-        match Windows::new(self.successors, wanted.shortest)? {
-            None => self.begin_with_events(wanted, best)?,
-            Some(windows) => self.begin_with_windows(&windows, wanted, best)?,
-        }
-        self.ends.set_bound(None);
-        Ok(())
     }
 
-    /// Begins with every event.
-    fn begin_with_events(&mut self, wanted: &Wanted, best: &mut Best) -> Result<()> {
-        for (symbol, &count) in (0..).zip(self.successors.symbol_counts()) {
+    /// Offers every subpath that is wanted and begins with one of these events.
+    fn begin_with_events(&mut self, symbols: Range<u32>, wanted: &Wanted, best: &mut Best) -> Result<()> {
+        for symbol in symbols {
+            let count = self.successors.symbol_counts()[symbol as usize];
             let cost = self.cost_of(symbol);
             self.events.clear();
             self.events.push(symbol);
@@ -134,21 +182,27 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Begins with windows that are at most as long as the shortest subpath.
-    fn begin_with_windows(&mut self, windows: &Windows<'_>, wanted: &Wanted, best: &mut Best) -> Result<()> {
-        let mut open = Vec::new();
-        for window in 0..windows.len() {
-            let events = windows.events(window);
-            if wanted.look_at(events, windows.count(window), self.cost_of_all(events), best) {
-                open.push(window as u32);
-            }
-        }
-        for group in windows.groups(&open) {
-            let mut ends = windows.ends(group);
-            for (at, &window) in group.iter().enumerate() {
-                self.begin_at(windows.events(window as usize), ends.of(at))?;
-                self.continue_all(wanted, best)?;
-            }
+    /// Offers windows that are hot, and returns those from which to continue.
+    fn open_windows(&self, windows: &Windows<'_>, wanted: &Wanted, best: &mut Best) -> Vec<u32> {
+        let is_open = |&window: &u32| {
+            let events = windows.events(window as usize);
+            wanted.look_at(events, windows.count(window as usize), self.cost_of_all(events), best)
+        };
+        (0..windows.len() as u32).filter(is_open).collect()
+    }
+
+    /// Offers every subpath that is wanted and continues from one of these windows.
+    fn begin_with_windows(
+        &mut self,
+        windows: &Windows<'_>,
+        group: &[u32],
+        wanted: &Wanted,
+        best: &mut Best,
+    ) -> Result<()> {
+        let mut ends = windows.ends(group);
+        for (at, &window) in group.iter().enumerate() {
+            self.begin_at(windows.events(window as usize), ends.of(at))?;
+            self.continue_all(wanted, best)?;
         }
         Ok(())
     }
@@ -332,6 +386,7 @@ fn costs_of(costs: &[u64], events: &[u32], missing: u128, at_least: usize) -> (u
 
 #[cfg(test)]
 mod tests {
+    use super::super::successors::Items;
     use super::*;
     use crate::Symbol;
     use crate::fold::{Fold, FoldBuilder, FoldedStream};
@@ -353,14 +408,19 @@ mod tests {
     #[test]
     fn little_memory_changes_nothing() {
         let fold = fold_of(&streams::control_flow(20_000, 3), &SequiturRuns);
-        let successors = SuccessorIndex::new(&fold).unwrap();
+        let items = Items::new(&fold).unwrap();
+        let successors = SuccessorIndex::new(&items);
         let costs: Vec<u64> = (0..fold.alphabet().len() as u64).map(|symbol| 1 + symbol % 5).collect();
         let wanted = Wanted { shortest: 8, longest: 60, limit: 100, all: false, max_event_cost: 5 };
         let found = |room: usize| {
+            let bound = UpperBound::new(&successors, &costs, wanted.longest, wanted.limit).unwrap();
+            let windows = Windows::new(&items, wanted.shortest, 1).unwrap().unwrap();
             let mut search = Search::new(&successors, &costs, wanted.longest);
+            search.set_bound(bound.as_ref());
             search.ends.prefixes.set_room(room);
             let mut best = Best::new(usize::MAX);
-            search.run(&wanted, &mut best).unwrap();
+            let open = search.open_windows(&windows, &wanted, &mut best);
+            search.begin_with_windows(&windows, &open, &wanted, &mut best).unwrap();
             best.finish()
         };
         let expected = found(usize::MAX);

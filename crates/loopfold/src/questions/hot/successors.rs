@@ -124,14 +124,19 @@ pub(super) enum Next {
     After(Node),
 }
 
-/// The nodes of a fold and what follows each.
-pub(super) struct SuccessorIndex<'a> {
+/// The items of a fold, and the nodes they repeat.
+pub(super) struct Items<'a> {
     pub(super) fold: &'a Fold,
     /// How often each node is unfolded.
     uses: Vec<u64>,
     spots: Vec<Spot>,
     /// How many events each node is, or [`MANY`].
     lengths: Vec<u32>,
+}
+
+/// What follows each node of a fold.
+pub(super) struct SuccessorIndex<'a> {
+    items: &'a Items<'a>,
     /// For each node the first of its classes.
     class_starts: Vec<u32>,
     classes: Vec<Class>,
@@ -141,28 +146,21 @@ pub(super) struct SuccessorIndex<'a> {
     ended: Vec<u32>,
 }
 
-impl<'a> SuccessorIndex<'a> {
+impl<'a> Items<'a> {
     pub(super) fn new(fold: &'a Fold) -> Result<Self> {
         let items = fold.all_items();
         if items.len() >= LARGEST_FOLD {
             return Err(Error::limit(format_args!("a fold of {} items is too large for this", items.len())));
         }
         let of_rules = fold.rules().map(|rule| u32::try_from(fold.length(rule)).unwrap_or(MANY));
-        let mut successors = Self {
+        let mut items = Self {
             fold,
             uses: node_uses(fold, fold.streams().iter().map(|stream| (fold.rule_node(stream.root()), 1)))?,
             spots: Vec::with_capacity(items.len()),
             lengths: std::iter::repeat_n(1, fold.symbol_count()).chain(of_rules).collect(),
-            class_starts: Vec::new(),
-            classes: Vec::new(),
-            records: Vec::new(),
-            ended_starts: Vec::new(),
-            ended: Vec::new(),
         };
-        successors.find_spots()?;
-        successors.find_classes();
-        successors.find_ended();
-        Ok(successors)
+        items.find_spots()?;
+        Ok(items)
     }
 
     fn find_spots(&mut self) -> Result<()> {
@@ -179,65 +177,6 @@ impl<'a> SuccessorIndex<'a> {
             Ok(self.spots.get(start).map_or(0, |spot| spot.first))
         })?;
         Ok(())
-    }
-
-    /// Every place that follows a node, by the node, and by its first event for each.
-    fn find_classes(&mut self) {
-        let nodes = self.fold.node_count();
-        let mut starts = vec![0u32; nodes + 1];
-        self.each_record(|before, _| starts[before.index() + 1] += 1);
-        for node in 0..nodes {
-            starts[node + 1] += starts[node];
-        }
-        let none = Record { item: 0, node: Node::new(0), symbol: 0, uses: 0 };
-        let mut records = vec![none; starts[nodes] as usize];
-        let mut next = starts.clone();
-        self.each_record(|before, record| {
-            let at = &mut next[before.index()];
-            records[*at as usize] = record;
-            *at += 1;
-        });
-        for node in 0..nodes {
-            let of_node = starts[node] as usize..starts[node + 1] as usize;
-            self.class_starts.push(self.classes.len() as u32);
-            records[of_node.clone()].sort_unstable_by_key(|record| record.symbol);
-            for (at, record) in of_node.clone().zip(&records[of_node.clone()]) {
-                let count = self.count(record.place());
-                match self.classes.last_mut() {
-                    Some(class) if at > of_node.start && class.symbol == record.symbol => {
-                        class.count += count
-                    }
-                    _ => self.classes.push(Class { symbol: record.symbol, records: at as u32, count }),
-                }
-            }
-        }
-        self.class_starts.push(self.classes.len() as u32);
-        self.classes.push(Class { symbol: 0, records: records.len() as u32, count: 0 });
-        self.records = records;
-    }
-
-    /// Goes through the places that follow nodes, with the node before each.
-    fn each_record(&self, mut visit: impl FnMut(Node, Record)) {
-        for rule in self.used_rules() {
-            let uses = self.uses(rule);
-            let range = self.fold.item_range(rule);
-            for item in range.clone() {
-                let Spot { node, first, times, .. } = self.spots[item];
-                if item > range.start {
-                    visit(self.spots[item - 1].node, Record { item: item as u32, node, symbol: first, uses });
-                }
-                if times > 1 {
-                    visit(node, Record { item: item as u32 | LOOPED, node, symbol: first, uses });
-                }
-            }
-        }
-    }
-
-    fn find_ended(&mut self) {
-        let rules = self.used_rules().filter(|&rule| !self.fold.body(rule).is_empty());
-        let rules: Vec<u32> = rules.map(RuleId::raw).collect();
-        let last = |rule| self.spots[self.fold.item_range(RuleId::from_raw(rule)).end - 1].node;
-        (self.ended, self.ended_starts) = counting_sort(&rules, self.fold.node_count(), last);
     }
 
     /// The rules that some stream uses.
@@ -309,6 +248,121 @@ impl<'a> SuccessorIndex<'a> {
             .collect()
     }
 
+    /// What comes after the end of the repetition in which occurrences end at a place:
+    /// another repetition for some, what follows the item for others.
+    pub(super) fn after(&self, place: Place) -> (Option<Next>, Option<Next>) {
+        let spot = self.spot(place);
+        if spot.times == 1 {
+            return (None, Some(self.after_item(place, spot.rule)));
+        }
+        let (occurrences, repeats) = self.left(place);
+        // One leaves; of those that began in the item itself, the others continue.
+        let leaving = place.is_looped() || repeats == 0;
+        let going_on = occurrences - u64::from(leaving);
+        let again = (going_on > 0).then(|| Next::Place {
+            place: place.again(),
+            node: spot.node,
+            symbol: spot.first,
+            count: going_on * place.uses,
+        });
+        (again, leaving.then(|| self.after_item(place, spot.rule)))
+    }
+
+    fn after_item(&self, place: Place, rule: u32) -> Next {
+        match self.spots.get(place.item as usize + 1) {
+            Some(next) if next.rule == rule => Next::Place {
+                place: Place { item: place.item + 1, repetitions: 0, uses: place.uses },
+                node: next.node,
+                symbol: next.first,
+                count: place.uses,
+            },
+            _ => Next::After(self.fold.rule_node(RuleId::from_raw(rule))),
+        }
+    }
+}
+
+impl<'a> std::ops::Deref for SuccessorIndex<'a> {
+    type Target = Items<'a>;
+
+    fn deref(&self) -> &Items<'a> {
+        self.items
+    }
+}
+
+impl<'a> SuccessorIndex<'a> {
+    pub(super) fn new(items: &'a Items<'a>) -> Self {
+        let mut successors = Self {
+            items,
+            class_starts: Vec::new(),
+            classes: Vec::new(),
+            records: Vec::new(),
+            ended_starts: Vec::new(),
+            ended: Vec::new(),
+        };
+        successors.find_classes();
+        successors.find_ended();
+        successors
+    }
+
+    /// Every place that follows a node, by the node, and by its first event for each.
+    fn find_classes(&mut self) {
+        let nodes = self.fold.node_count();
+        let mut starts = vec![0u32; nodes + 1];
+        self.each_record(|before, _| starts[before.index() + 1] += 1);
+        for node in 0..nodes {
+            starts[node + 1] += starts[node];
+        }
+        let none = Record { item: 0, node: Node::new(0), symbol: 0, uses: 0 };
+        let mut records = vec![none; starts[nodes] as usize];
+        let mut next = starts.clone();
+        self.each_record(|before, record| {
+            let at = &mut next[before.index()];
+            records[*at as usize] = record;
+            *at += 1;
+        });
+        for node in 0..nodes {
+            let of_node = starts[node] as usize..starts[node + 1] as usize;
+            self.class_starts.push(self.classes.len() as u32);
+            records[of_node.clone()].sort_unstable_by_key(|record| record.symbol);
+            for (at, record) in of_node.clone().zip(&records[of_node.clone()]) {
+                let count = self.count(record.place());
+                match self.classes.last_mut() {
+                    Some(class) if at > of_node.start && class.symbol == record.symbol => {
+                        class.count += count
+                    }
+                    _ => self.classes.push(Class { symbol: record.symbol, records: at as u32, count }),
+                }
+            }
+        }
+        self.class_starts.push(self.classes.len() as u32);
+        self.classes.push(Class { symbol: 0, records: records.len() as u32, count: 0 });
+        self.records = records;
+    }
+
+    /// Goes through the places that follow nodes, with the node before each.
+    fn each_record(&self, mut visit: impl FnMut(Node, Record)) {
+        for rule in self.used_rules() {
+            let uses = self.uses(rule);
+            let range = self.fold.item_range(rule);
+            for item in range.clone() {
+                let Spot { node, first, times, .. } = self.spots[item];
+                if item > range.start {
+                    visit(self.spots[item - 1].node, Record { item: item as u32, node, symbol: first, uses });
+                }
+                if times > 1 {
+                    visit(node, Record { item: item as u32 | LOOPED, node, symbol: first, uses });
+                }
+            }
+        }
+    }
+
+    fn find_ended(&mut self) {
+        let rules = self.used_rules().filter(|&rule| !self.fold.body(rule).is_empty());
+        let rules: Vec<u32> = rules.map(RuleId::raw).collect();
+        let last = |rule| self.spots[self.fold.item_range(RuleId::from_raw(rule)).end - 1].node;
+        (self.ended, self.ended_starts) = counting_sort(&rules, self.fold.node_count(), last);
+    }
+
     /// The numbers of all classes.
     pub(super) fn all_classes(&self) -> Range<u32> {
         0..self.classes.len() as u32 - 1
@@ -343,38 +397,6 @@ impl<'a> SuccessorIndex<'a> {
         let range = self.ended_starts[node.index()]..self.ended_starts[node.index() + 1];
         let rules = &self.ended[range.start as usize..range.end as usize];
         rules.iter().map(|&rule| self.fold.rule_node(RuleId::from_raw(rule)))
-    }
-
-    /// What comes after the end of the repetition in which occurrences end at a place:
-    /// another repetition for some, what follows the item for others.
-    pub(super) fn after(&self, place: Place) -> (Option<Next>, Option<Next>) {
-        let spot = self.spot(place);
-        if spot.times == 1 {
-            return (None, Some(self.after_item(place, spot.rule)));
-        }
-        let (occurrences, repeats) = self.left(place);
-        // One leaves; of those that began in the item itself, the others continue.
-        let leaving = place.is_looped() || repeats == 0;
-        let going_on = occurrences - u64::from(leaving);
-        let again = (going_on > 0).then(|| Next::Place {
-            place: place.again(),
-            node: spot.node,
-            symbol: spot.first,
-            count: going_on * place.uses,
-        });
-        (again, leaving.then(|| self.after_item(place, spot.rule)))
-    }
-
-    fn after_item(&self, place: Place, rule: u32) -> Next {
-        match self.spots.get(place.item as usize + 1) {
-            Some(next) if next.rule == rule => Next::Place {
-                place: Place { item: place.item + 1, repetitions: 0, uses: place.uses },
-                node: next.node,
-                symbol: next.first,
-                count: place.uses,
-            },
-            _ => Next::After(self.fold.rule_node(RuleId::from_raw(rule))),
-        }
     }
 }
 
