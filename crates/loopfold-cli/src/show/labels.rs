@@ -95,6 +95,19 @@ pub(crate) fn wrapped(parts: &[String], room: usize) -> Vec<String> {
     lines
 }
 
+/// A sentence on lines of at most `room` characters, broken after commas and colons.
+pub(crate) fn filled(text: &str, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in text.split_inclusive([',', ':']) {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + part.chars().count() <= room => line.push_str(part),
+            Some(_) => lines.push(format!("  {}", part.trim_start())),
+            None => lines.push(part.to_string()),
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
