@@ -54,12 +54,12 @@ pub struct Phase {
 /// ```
 pub fn phase_starts(times: &[i64]) -> Vec<usize> {
     let mut starts = vec![0];
-    let mut unsplit = vec![0..times.len()];
-    while let Some(range) = unsplit.pop() {
-        if let Some(change) = change_point(&times[range.clone()]) {
-            let middle = range.start + change;
+    let mut unsplit = vec![(0, times.len())];
+    while let Some((start, end)) = unsplit.pop() {
+        if let Some(change) = change_point(&times[start..end]) {
+            let middle = start + change;
             starts.push(middle);
-            unsplit.extend([range.start..middle, middle..range.end]);
+            unsplit.extend([(start, middle), (middle, end)]);
         }
     }
     starts.sort_unstable();
