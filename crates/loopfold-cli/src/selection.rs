@@ -10,9 +10,13 @@ use anyhow::{Context as _, Result, bail};
 use loopfold::Fold;
 use loopfold::fold::{FoldedStream, StreamPart};
 use loopfold::questions::classes::by_weight;
+use loopfold::questions::clock::EventClock;
 use loopfold::questions::iterations::WantedLoop;
 use loopfold::questions::query::no_such_event;
 use loopfold::questions::selection::{between, iterations_of};
+use loopfold::questions::waits::{Focus, IterationNumbers};
+use std::ops::Range;
+use std::rc::Rc;
 
 /// What is selected.
 #[derive(Clone, Debug, Default)]
@@ -56,8 +60,44 @@ impl Selection {
         from.into_iter().chain(to).collect::<Vec<_>>().join(" ")
     }
 
+    /// What is selected of a fold that is kept whole: the streams, and the positions of each, if
+    /// not all are selected. Iterations have the numbers of the whole streams.
+    pub(crate) fn focus(&self, fold: &Fold, notes: &mut Vec<String>) -> Result<Focus> {
+        let mut focus = Focus::default();
+        if !self.streams.is_empty() || !self.select.class.is_empty() {
+            let mut chosen = streams::chosen(fold, &self.streams)?;
+            if !self.select.class.is_empty() {
+                let of_classes = self.of_classes(fold)?;
+                chosen.iter_mut().zip(of_classes).for_each(|(chosen, of_class)| *chosen &= of_class);
+            }
+            focus.streams = Some(chosen);
+        }
+        let (from, to) = self.select.bounds()?;
+        if from.is_some() || to.is_some() {
+            let (parts, _) = between(fold, from, to).with_context(|| self.bounds_text())?;
+            focus.parts = Some(ranges_by_stream(fold, &parts));
+        }
+        if self.select.is_loop() {
+            let iterations = ranges_by_stream(fold, &self.loop_parts(fold, notes)?);
+            focus.parts = Some(match focus.parts {
+                Some(window) => {
+                    window.iter().zip(&iterations).map(|(one, other)| common(one, other)).collect()
+                }
+                None => iterations,
+            });
+        }
+        Ok(focus)
+    }
+
     /// The streams of some classes.
     fn classes(&self, fold: &Fold) -> Result<Fold> {
+        let chosen = self.of_classes(fold)?;
+        let some = fold.with_streams(|stream| chosen[stream.index()]).canonical();
+        Ok(if chosen.contains(&false) { some.without_notes(BYTES_NOTE) } else { some })
+    }
+
+    /// For each stream whether it is of one of the classes.
+    fn of_classes(&self, fold: &Fold) -> Result<Vec<bool>> {
         let folded = with_loops(fold)?;
         let classes = by_weight(folded.as_ref().unwrap_or(fold).classes()?);
         let mut chosen = vec![false; fold.streams().len()];
@@ -69,12 +109,17 @@ impl Selection {
             })?;
             class.streams.iter().for_each(|stream| chosen[stream.index()] = true);
         }
-        let some = fold.with_streams(|stream| chosen[stream.index()]).canonical();
-        Ok(if chosen.contains(&false) { some.without_notes(BYTES_NOTE) } else { some })
+        Ok(chosen)
+    }
+
+    fn iterations(&self, fold: &Fold, notes: &mut Vec<String>) -> Result<Fold> {
+        let parts = self.loop_parts(fold, notes)?;
+        let zero = EventClock::new(fold).origin()?;
+        Ok(fold.parts(&parts, zero)?)
     }
 
     /// The iterations of a loop, in each stream that has it.
-    fn iterations(&self, fold: &Fold, notes: &mut Vec<String>) -> Result<Fold> {
+    fn loop_parts(&self, fold: &Fold, notes: &mut Vec<String>) -> Result<Vec<StreamPart>> {
         let wanted = match &self.select.within {
             Some(text) => WantedLoop::parse(text, fold.alphabet())?,
             None => WantedLoop::Main,
@@ -109,8 +154,7 @@ impl Selection {
             let of = show::plural(fold.streams().len() as u64, "stream");
             notes.push(format!("{without} of {of} do not have these iterations, and are left out"));
         }
-        let zero = loopfold::questions::clock::EventClock::new(fold).origin()?;
-        Ok(fold.parts(&parts, zero)?)
+        Ok(parts)
     }
 
     fn no_iterations(&self, fold: &Fold, wanted: &WantedLoop, has_loop: bool) -> String {
@@ -130,6 +174,32 @@ impl Selection {
             }
         }
     }
+}
+
+/// The iterations of the outermost loops of each stream, as `loops` numbers them.
+pub(crate) fn numbering(fold: &Fold, exact: bool) -> Result<Vec<Rc<IterationNumbers>>> {
+    let folded = if exact { None } else { with_loops(fold)? };
+    let nests = folded.as_ref().unwrap_or(fold);
+    let mut numbers = vec![Rc::default(); fold.streams().len()];
+    for class in nests.classes()? {
+        let of_class = Rc::new(IterationNumbers::of(&shown_nest(nests, &class, exact)?)?);
+        class.streams.iter().for_each(|stream| numbers[stream.index()] = Rc::clone(&of_class));
+    }
+    Ok(numbers)
+}
+
+fn ranges_by_stream(fold: &Fold, parts: &[StreamPart]) -> Vec<Vec<Range<u64>>> {
+    let mut ranges = vec![Vec::new(); fold.streams().len()];
+    parts.iter().for_each(|part| ranges[part.stream.index()].push(part.range.clone()));
+    ranges
+}
+
+/// The positions that are in a range of both; each is in order.
+fn common(one: &[Range<u64>], other: &[Range<u64>]) -> Vec<Range<u64>> {
+    let both = one
+        .iter()
+        .flat_map(|one| other.iter().map(|other| one.start.max(other.start)..one.end.min(other.end)));
+    both.filter(|range| !range.is_empty()).collect()
 }
 
 /// The same streams with the loops that `loops` shows. Returns `None` if the fold has them, or is

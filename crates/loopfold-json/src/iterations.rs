@@ -1,9 +1,9 @@
 //! Every iteration of a loop, one after the other, and the slowest ones with the parts that grew.
 
-use crate::nest::part;
+use crate::nest::{loop_time, part};
 use crate::{JsonWriter, Labels, nanoseconds};
 use loopfold::fold::FoldedStream;
-use loopfold::questions::iterations::{Grown, Iteration, SlowIteration};
+use loopfold::questions::iterations::{Grown, Iteration, LoopTimes, SlowIterations};
 use loopfold::questions::nest::Nest;
 use loopfold::{Fold, StreamId};
 use std::io::{Result, Write};
@@ -31,17 +31,23 @@ pub fn end<W: Write>(out: &mut JsonWriter<W>) -> Result<()> {
     out.end()
 }
 
-/// Begins the iterations of a loop in one stream.
+/// Begins the iterations of a loop in one stream, with the times of all of them.
 pub fn begin_loop<W: Write>(
     out: &mut JsonWriter<W>,
     fold: &Fold,
     stream: StreamId,
     nest: &Nest,
     header: Header,
+    times: Option<&LoopTimes>,
 ) -> Result<()> {
     out.begin_object()?;
     out.field("stream", fold.stream(stream).title())?;
     body(out, fold, nest, header)?;
+    out.key("time")?;
+    match times {
+        Some(times) => loop_time(out, fold, times)?,
+        None => out.value(None::<u64>)?,
+    }
     out.key("iterations")?;
     out.begin_array()
 }
@@ -58,21 +64,28 @@ pub fn end_loop<W: Write>(out: &mut JsonWriter<W>) -> Result<()> {
     out.end()
 }
 
-/// Writes an iteration.
+/// Writes an iteration. `origin` is when the trace began.
 pub fn iteration<W: Write>(
     out: &mut JsonWriter<W>,
     stream: &FoldedStream,
+    origin: Option<i64>,
     iteration: &Iteration<'_>,
 ) -> Result<()> {
     out.begin_object()?;
     place(out, stream, iteration.iteration, iteration.outer, &iteration.events)?;
     out.field("iterations", iteration.iterations)?;
-    out.field("start_ns", iteration.start.map(nanoseconds))?;
+    starts(out, iteration.start, origin)?;
     out.field("duration_ns", iteration.time.map(nanoseconds))?;
     out.field("busy_ns", iteration.busy.map(nanoseconds))?;
     out.field("last", iteration.is_last)?;
     out.field("exception", iteration.kind)?;
     out.end()
+}
+
+/// When something began, as the source has it and since the start of the trace.
+fn starts<W: Write>(out: &mut JsonWriter<W>, start: Option<i128>, origin: Option<i64>) -> Result<()> {
+    out.field("start_ns", start.map(nanoseconds))?;
+    out.field("since_start_ns", start.map(|start| nanoseconds(start - origin.map_or(0, i128::from))))
 }
 
 fn place<W: Write>(
@@ -89,26 +102,31 @@ fn place<W: Write>(
     out.field("events", events.end - events.start)
 }
 
-/// Writes the slowest iterations of a loop.
+/// Writes the slowest iterations of a loop. `origin` is when the trace began.
 pub fn slow<W: Write>(
     out: &mut JsonWriter<W>,
     fold: &Fold,
     nest: &Nest,
     header: Header,
-    median: Option<f64>,
-    slow: &[(StreamId, SlowIteration)],
+    origin: Option<i64>,
+    slow: &SlowIterations,
 ) -> Result<()> {
     out.begin_object()?;
     body(out, fold, nest, header)?;
-    out.field("median_ns", median)?;
+    out.field("median_ns", slow.median)?;
+    out.field("busy_median_ns", slow.busy_median)?;
+    out.field("gap_median_ns", slow.gap_median)?;
     out.key("slow")?;
     out.begin_array()?;
-    for (stream, slow) in slow {
+    for slow in &slow.iterations {
         out.begin_object()?;
-        out.field("stream", fold.stream(*stream).title())?;
-        place(out, fold.stream(*stream), slow.iteration, &slow.outer, &slow.events)?;
-        out.field("start_ns", slow.start.map(nanoseconds))?;
+        out.field("stream", fold.stream(slow.stream).title())?;
+        place(out, fold.stream(slow.stream), slow.iteration, &slow.outer, &slow.events)?;
+        out.field("iterations", slow.iterations)?;
+        starts(out, slow.start, origin)?;
         out.field("duration_ns", nanoseconds(slow.time))?;
+        out.field("busy_ns", slow.busy.map(nanoseconds))?;
+        out.field("last", slow.is_last)?;
         out.field("exception", slow.kind)?;
         out.key("grown")?;
         out.begin_array()?;
@@ -129,6 +147,7 @@ fn grown_part<W: Write>(out: &mut JsonWriter<W>, fold: &Fold, nest: &Nest, grown
         Some(node) => part(out, &mut Labels::new(fold.alphabet()), nest, node..nest.after(node), None)?,
         None => out.array(["exception"])?,
     }
+    out.field("which", grown.which.id())?;
     out.field("duration_ns", nanoseconds(grown.time))?;
     out.field("median_ns", grown.median)?;
     out.end()

@@ -7,7 +7,7 @@
 
 use crate::{JsonWriter, Labels, nanoseconds};
 use loopfold::Fold;
-use loopfold::questions::iterations::{ClassTimes, LoopTimes, Scope, Slowest};
+use loopfold::questions::iterations::{ClassTimes, LoopTimes, Phase, Scope, Slowest};
 use loopfold::questions::nest::{Nest, Node};
 use std::io::{Result, Write};
 use std::ops::Range;
@@ -96,7 +96,8 @@ pub(crate) fn time<W: Write>(
     Ok(())
 }
 
-fn loop_time<W: Write>(out: &mut JsonWriter<W>, fold: &Fold, times: &LoopTimes) -> Result<()> {
+/// The times of the iterations of a loop.
+pub(crate) fn loop_time<W: Write>(out: &mut JsonWriter<W>, fold: &Fold, times: &LoopTimes) -> Result<()> {
     let spread = &times.times;
     out.begin_object()?;
     out.field("total_ns", nanoseconds(spread.total))?;
@@ -115,8 +116,24 @@ fn loop_time<W: Write>(out: &mut JsonWriter<W>, fold: &Fold, times: &LoopTimes) 
     let position = |slowest: &Slowest| fold.whole_position(slowest.stream, slowest.position);
     out.field("slowest_start", times.slowest.as_ref().map(position))?;
     out.field("slowest_stream", times.slowest.as_ref().map(|slowest| fold.stream(slowest.stream).title()))?;
+    phases(out, &times.phases)?;
+    out.field("phases_stream", times.phases_stream.map(|stream| fold.stream(stream).title()))?;
     out.field("shared", times.scope != Scope::Own)?;
     out.field("other_streams", times.scope == Scope::OtherStreams)?;
+    out.end()
+}
+
+/// Iterations between which the program changed its pace.
+fn phases<W: Write>(out: &mut JsonWriter<W>, phases: &[Phase]) -> Result<()> {
+    out.key("phases")?;
+    out.begin_array()?;
+    for phase in phases {
+        out.begin_object()?;
+        out.field("first", phase.first)?;
+        out.field("last", phase.last)?;
+        median(out, Some(phase.median))?;
+        out.end()?;
+    }
     out.end()
 }
 

@@ -12,7 +12,8 @@ pub(crate) fn looks_like(head: &[u8]) -> bool {
 }
 
 /// The anchor file that a directory stands for: the only one in it, or the one called
-/// `traces.otf2`; for the directory with the locations' files, the one beside it.
+/// `traces.otf2`; for the directory with the locations' files, the one beside it; else that of the
+/// only directory in it that has one, such as the `otf2` of a measurement.
 ///
 /// ```
 /// let empty = tempfile::tempdir()?;
@@ -20,6 +21,11 @@ pub(crate) fn looks_like(head: &[u8]) -> bool {
 /// let anchor = empty.path().join("run.otf2");
 /// std::fs::write(&anchor, "")?;
 /// assert_eq!(loopfold_otf2::anchor_in(empty.path()), Some(anchor));
+/// let measurement = tempfile::tempdir()?;
+/// let anchor = measurement.path().join("otf2").join("traces.otf2");
+/// std::fs::create_dir(measurement.path().join("otf2"))?;
+/// std::fs::write(&anchor, "")?;
+/// assert_eq!(loopfold_otf2::anchor_in(measurement.path()), Some(anchor));
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn anchor_in(directory: &Path) -> Option<PathBuf> {
@@ -33,7 +39,12 @@ pub fn anchor_in(directory: &Path) -> Option<PathBuf> {
             list(&directory).iter().any(|path| path.extension().is_some_and(|extension| extension == "evt"));
         holds_locations.then(|| only_anchor(directory.parent()?)).flatten()
     };
-    only_anchor(directory).or_else(beside)
+    let inside = || {
+        let inner = list(directory).into_iter().filter(|path| path.is_dir());
+        let mut anchors = inner.filter_map(|inner| only_anchor(&inner));
+        anchors.next().filter(|_| anchors.next().is_none())
+    };
+    only_anchor(directory).or_else(beside).or_else(inside)
 }
 
 fn only_anchor(directory: &Path) -> Option<PathBuf> {

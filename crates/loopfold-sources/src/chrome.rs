@@ -9,7 +9,7 @@
 //! with a title from the metadata (`M`). The work of a GPU queue (`kernel`, `gpu_memcpy` or
 //! `gpu_memset` is among the categories) is a stream of its own where other slices, such as annotations, share its thread. Flows,
 //! counters, samples, objects and asynchronous slices are not what a thread does one
-//! after the other; they are left out and counted in the note `events-left-out`.
+//! after the other; they are left out and counted by kind in the note `events-left-out`.
 //!
 //! Fields: `cat`, and `args.KEY` for what is one level deep in the arguments; with `calls`
 //! also `caller` of an enter and `function` of a leave or an instant, unasked.
@@ -94,9 +94,13 @@ impl Source for Chrome {
             let _ = reader.trace.push(context);
             return Err(error);
         }
+        reader.trace.check_categories(context)?;
         reader.trace.push(context)
     }
 }
+
+/// Categories that a message lists.
+const MOST_CATEGORIES: usize = 20;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -345,6 +349,9 @@ struct Threads {
     kinds: Kinds,
     titles: Titles,
     scratch: Scratch,
+    /// Whether some event is of a category that was asked for, and some of the others.
+    any_wanted: bool,
+    unwanted: Vec<String>,
 }
 
 /// Buffers used again for every event.
@@ -361,7 +368,7 @@ struct Thread {
     thread: String,
     is_gpu_work: bool,
     slices: Slices,
-    left_out: u64,
+    left_out: LeftOut,
 }
 
 impl Threads {
@@ -379,7 +386,7 @@ impl Threads {
             b'X' | b'B' | b'E' | b'i' | b'I' | b'R' => {}
             _ => {
                 let thread = self.thread_of(event, false)?;
-                thread.left_out += 1;
+                thread.left_out.add(phase);
                 return Ok(());
             }
         }
@@ -412,6 +419,11 @@ impl Threads {
             self.threads[index].slices.end(name, start, &self.kinds);
         } else {
             let wanted = is_wanted(event.category.bytes, context);
+            if wanted {
+                self.any_wanted = true;
+            } else if !self.any_wanted {
+                self.note_category(event.category.bytes);
+            }
             if wanted || phase == b'B' {
                 let kind = self.kinds.intern(name, event.category, event.args, context)?;
                 let is_gpu_work = phase == b'X' && is_gpu_work(event.category.bytes);
@@ -425,6 +437,30 @@ impl Threads {
         }
         self.scratch.text = text;
         Ok(())
+    }
+
+    /// Remembers a category that was not asked for, for the message if none was.
+    fn note_category(&mut self, category: &[u8]) {
+        for category in categories(category).filter(|category| !category.is_empty()) {
+            let is_known = |known: &String| known.as_bytes() == category;
+            if self.unwanted.len() < MOST_CATEGORIES && !self.unwanted.iter().any(is_known) {
+                self.unwanted.push(String::from_utf8_lossy(category).into_owned());
+            }
+        }
+    }
+
+    /// An error if categories were asked for that no event has.
+    fn check_categories(&self, context: &Context<'_>) -> Result<()> {
+        let asked = &context.options.category;
+        if asked.is_empty() || self.any_wanted || self.unwanted.is_empty() {
+            return Ok(());
+        }
+        let more = if self.unwanted.len() < MOST_CATEGORIES { "" } else { ", …" };
+        Err(crate::Error::option(format_args!(
+            "--category {}: no event has it; there are {}{more}",
+            asked.join(","),
+            self.unwanted.join(", ")
+        )))
     }
 
     fn thread_of(&mut self, event: &RawEvent<'_>, is_gpu_work: bool) -> Result<&mut Thread> {
@@ -455,7 +491,7 @@ impl Threads {
         for thread in &threads {
             let share = shares.entry((thread.process.clone(), thread.thread.clone())).or_default();
             share.streams += u32::from(!thread.slices.is_empty());
-            share.left_out += thread.left_out;
+            share.left_out.merge(thread.left_out);
         }
         let mut symbols = Symbols::new(&kinds);
         let alone = shares.values().filter(|share| share.streams > 0).count() == 1;
@@ -478,7 +514,9 @@ impl Threads {
             if let Some(title) = title {
                 context.describe(stream, "title", &title)?;
             }
-            note_count(context, stream, "events-left-out", share.left_out)?;
+            if let Some(kinds) = share.left_out.text() {
+                context.describe(stream, "events-left-out", &kinds)?;
+            }
             note_count(context, stream, "ends-without-begin", thread.slices.ends_without_begin())?;
             note_count(context, stream, "begins-without-end", thread.slices.begins_without_end() as u64)?;
             push_slices(&thread.slices.into_ordered(), &mut symbols, stream, context)?;
@@ -491,7 +529,42 @@ impl Threads {
 #[derive(Clone, Copy, Default)]
 struct Share {
     streams: u32,
-    left_out: u64,
+    left_out: LeftOut,
+}
+
+/// How many events of each of the [`LEFT_OUT`] kinds were left out.
+#[derive(Clone, Copy, Default)]
+struct LeftOut([u64; LEFT_OUT.len()]);
+
+/// Kinds of events that are left out, by their phases: one of them, several of them. The last is
+/// any other.
+const LEFT_OUT: [(&[u8], &str, &str); 6] = [
+    (b"stf", "flow arrow", "flow arrows"),
+    (b"C", "counter sample", "counter samples"),
+    (b"P", "profile sample", "profile samples"),
+    (b"NOD", "object", "objects"),
+    (b"bneSTpF", "asynchronous event", "asynchronous events"),
+    (b"", "other event", "other events"),
+];
+
+impl LeftOut {
+    fn add(&mut self, phase: u8) {
+        let known = LEFT_OUT.iter().position(|(phases, ..)| phases.contains(&phase));
+        self.0[known.unwrap_or(LEFT_OUT.len() - 1)] += 1;
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(count, more)| *count += more);
+    }
+
+    /// Such as `30540 flow arrows, 2 counter samples`. Returns `None` if nothing was left out.
+    fn text(self) -> Option<String> {
+        let kinds = LEFT_OUT.iter().zip(self.0).filter(|(_, count)| *count > 0);
+        let kinds: Vec<String> = kinds
+            .map(|((_, one, several), count)| format!("{count} {}", if count == 1 { one } else { several }))
+            .collect();
+        (!kinds.is_empty()).then(|| kinds.join(", "))
+    }
 }
 
 const GPU_SUFFIX: &str = " gpu queue";

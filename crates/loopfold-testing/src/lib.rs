@@ -14,6 +14,7 @@ pub mod near;
 pub mod nest;
 pub mod oracles;
 pub mod patterns;
+pub mod phases;
 pub mod programs;
 pub mod rng;
 pub mod streams;

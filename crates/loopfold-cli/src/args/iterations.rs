@@ -20,11 +20,16 @@ with the outermost first, all counted from 0. Loops with exceptions are as in `l
 of the exception, that an iteration is or that follows it, among the kinds that `loops --json` has. --exact takes the \
 loops of the exact nest.
 
+Starts count from the start of the trace, as for --from. Above the rows, the medians of phases are printed where the \
+program changed its pace: Pettitt's test finds a change, and medians differ by a fifth or more.
+
 --iterations shows some of the iterations, by their numbers; with --within, it selects those of that loop instead, \
 and iterations are counted from 0 again.
 
---slow compares the parts of a slow iteration, its events and inner loops, with their medians: a part lasts until the \
-next one begins, so that all parts add up to the iteration.";
+--slow compares the parts of a slow iteration, its events and inner loops, with their medians over all iterations: the \
+time `in` a part, while its events were open, and the time `after` it until the next part began, in which nothing is \
+known to have happened; without durations, the time `from` a part to the next one. All of these add up to the \
+iteration. Gaps are the time in which no event was open. --slow 1 --iterations 30 explains that iteration.";
 
 #[derive(Args, Debug)]
 #[command(override_usage = "loopfold iterations [OPTIONS] <INPUT>... [LOOP]")]

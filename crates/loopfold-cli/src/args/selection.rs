@@ -21,8 +21,7 @@ pub(crate) struct SelectArgs {
     pub(crate) drop: Vec<String>,
     /// Select the streams of this class; can be given several times
     ///
-    /// Classes are numbered from 1 in the order in which `loops` shows them; `loops --json` has the
-    /// numbers.
+    /// Classes are numbered from 1 in the order in which `loops` shows them, with their numbers.
     #[arg(long, value_name = "N", help_heading = SELECTING)]
     pub(crate) class: Vec<usize>,
     /// Start at this event, counted from 0, or at this time since the first event: 1000, 1.5s, 20ms

@@ -12,7 +12,12 @@ the others, those of a scan for the ranks before them. Waits for nonblocking cal
 The wait of a call is the longest of these, and its cause the process that ends it.
 
 A place is a call without tag, bytes and partners, in its function and its loops. The worst iteration is that of the \
-outermost loop, in all processes together. Shares are of the time of all streams together.";
+outermost loop, in all processes together, with the number that `loops` and `iterations` give it. Shares are of the \
+time of all selected streams together. The time in communication calls is waiting, what comes after that in the same \
+calls, and calls that waited for nobody, such as nonblocking ones.
+
+--stream, --class, --from, --to, --within and --iterations select whose waits count; messages are matched in the whole \
+trace. With --stream, the waits of other processes for the selected ones are among the pairs.";
 
 #[derive(Args, Debug)]
 #[command(after_long_help = WAITS_HELP)]

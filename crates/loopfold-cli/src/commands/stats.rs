@@ -1,7 +1,7 @@
 //! `loopfold stats`: sizes and counts.
 
 use crate::args::{FolderName, StatsArgs};
-use crate::show::{self, Costs, Labels};
+use crate::show::{self, Costs, Labels, Names};
 use crate::{Outcome, input, save};
 use anyhow::Result;
 use loopfold::Fold;
@@ -139,8 +139,9 @@ struct Printer<'a> {
 impl Printer<'_> {
     fn print(&self, out: &mut impl Write, costs: &Costs<'_>) -> Result<()> {
         self.summary(out)?;
-        costs.print(out, &Labels::new(self.fold, self.arguments.hex.on), self.arguments.top.most())?;
-        self.counts(out)?;
+        let names = self.names(costs);
+        costs.print(out, &names, self.arguments.top.most())?;
+        self.counts(out, &names)?;
         self.streams(out)?;
         self.sizes(out)
     }
@@ -164,18 +165,25 @@ impl Printer<'_> {
         Ok(())
     }
 
+    /// The names of all events that are shown: the same in each table.
+    fn names(&self, costs: &Costs<'_>) -> Names {
+        let most = self.arguments.top.most();
+        let counts = self.statistics.counts.iter().flatten().take(most).map(|&(symbol, _)| symbol);
+        let shown = costs.shown(most).into_iter().chain(counts).collect();
+        let room = (!self.arguments.full.on).then(|| costs.room().min(counts_room()));
+        Names::of(shown, &Labels::new(self.fold, self.arguments.hex.on), room)
+    }
+
     fn limit(&self, length: usize) -> usize {
         self.arguments.top.most().min(length)
     }
 
-    fn counts(&self, out: &mut impl Write) -> Result<()> {
+    fn counts(&self, out: &mut impl Write, names: &Names) -> Result<()> {
         let Some(counts) = &self.statistics.counts else { return Ok(()) };
-        let labels = Labels::new(self.fold, self.arguments.hex.on);
-        let room = show::line_width().saturating_sub(28);
         writeln!(out, "\nmost frequent events")?;
         for &(symbol, count) in &counts[..self.limit(counts.len())] {
             let share = count as f64 / self.statistics.events.unwrap_or(u64::MAX).max(1) as f64;
-            let label = show::shorten(&labels.of(symbol), room);
+            let label = names.of_event(symbol);
             writeln!(out, "{:>15}  {:>9}  {label}", show::count(count), show::percent(share))?;
         }
         show::more(out, counts.len() - self.limit(counts.len()))
@@ -236,6 +244,11 @@ impl Printer<'_> {
         line("folder", &show::plain(&folder_names(fold)), "")?;
         Ok(())
     }
+}
+
+/// The room for names among the most frequent events.
+fn counts_room() -> usize {
+    show::line_width().saturating_sub(28)
 }
 
 /// The other notes of a stream: its folder if it is not printed above or was chosen for a reason,

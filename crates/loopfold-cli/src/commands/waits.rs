@@ -1,31 +1,42 @@
 //! `loopfold waits`: who waits for whom, where and how long.
 
 use crate::args::WaitsArgs;
+use crate::selection::numbering;
 use crate::show::{self, Labels};
 use crate::{Outcome, input};
 use anyhow::Result;
-use loopfold::Fold;
-use loopfold::questions::waits::{Class, Config, LeftOut, PlaceWaits, Sum, Waits, WorstIteration};
+use loopfold::questions::clock::EventClock;
+use loopfold::questions::waits::{Class, Config, LeftOut, Sum, Waits, WorstIteration};
 use loopfold::trace::TimesKept;
+use loopfold::{Fold, Symbol};
 use std::io::Write;
 
+/// Pairs of processes that are shown.
+const MOST_PAIRS: usize = 5;
+
 pub(super) fn run(arguments: &WaitsArgs) -> Result<Outcome> {
-    let loaded = input::load(&arguments.read, TimesKept::All)?;
-    let (fold, mut notes) =
-        input::with_unique_communicators(loaded.fold(&arguments.folder)?, &arguments.folder)?;
-    let waits = Waits::of(&fold, &Config::new().correct_clocks(arguments.correct_clocks))?;
+    let mut loaded = input::load(&arguments.read, TimesKept::All)?;
+    // Messages are matched in the whole trace; the selection only says whose waits count.
+    let selection = std::mem::take(&mut loaded.selection);
+    let (fold, mut notes) = loaded.fold(&arguments.folder)?;
+    let mut focus = selection.focus(&fold, &mut notes)?;
+    focus.numbers = numbering(&fold, arguments.folder.is_chosen())?;
+    let (fold, mut notes) = input::with_unique_communicators((fold, notes), &arguments.folder)?;
+    let config = Config::new().correct_clocks(arguments.correct_clocks);
+    let waits = Waits::focused(&fold, &config, &focus)?;
     notes.extend(clock_notes(&fold, &waits));
     notes.extend(left_out_notes(&waits.left_out));
-    if waits.messages == 0 && waits.collectives == 0 {
-        notes.push("there are no messages or collective operations whose partners are known".to_string());
-    }
     show::notes(&notes);
     let most = arguments.top.most();
+    let chosen = focus.streams;
     if arguments.json.on {
-        show::print_json_line(|out| Ok(loopfold_json::waits::waits(out, &fold, &waits, most)?))?;
+        show::print_json_line(|out| {
+            Ok(loopfold_json::waits::waits(out, &fold, &waits, chosen.as_deref(), most)?)
+        })?;
     } else {
         let mut out = anstream::stdout().lock();
-        Printer { arguments, fold: &fold, waits: &waits }.print(&mut out, most)?;
+        let origin = EventClock::new(&fold).origin()?;
+        Printer { arguments, fold: &fold, waits: &waits, chosen, origin }.print(&mut out, most)?;
         out.flush()?;
     }
     Ok(if waits.all().count > 0 { Outcome::Done } else { Outcome::Nothing })
@@ -35,32 +46,87 @@ struct Printer<'a> {
     arguments: &'a WaitsArgs,
     fold: &'a Fold,
     waits: &'a Waits,
+    /// Which streams are selected, if not all are.
+    chosen: Option<Vec<bool>>,
+    /// When the trace began.
+    origin: Option<i64>,
 }
 
 impl Printer<'_> {
     fn print(&self, out: &mut impl Write, most: usize) -> Result<()> {
-        self.heading(out)?;
-        if self.waits.all().count == 0 {
+        if self.waits.messages == 0 && self.waits.collectives == 0 {
+            writeln!(out, "no messages or collective operations whose partners are known, so no waits")?;
             return Ok(());
         }
-        self.classes(out)?;
-        self.places(out, most)?;
-        self.causes(out, most)
+        self.heading(out)?;
+        if self.waits.all().count > 0 {
+            self.classes(out)?;
+            self.places(out, most)?;
+            self.causes(out, most)?;
+        }
+        if !self.waits.pairs.is_empty() {
+            self.pairs(out, most.min(MOST_PAIRS))?;
+        }
+        self.calls(out, most.min(MOST_PAIRS))?;
+        if let Some(worst) = self.waits.iterations.first() {
+            let share = show::percent(worst.time as f64 / self.waits.all().time.max(1) as f64);
+            let (which, long) = (iteration(worst), time(worst.time));
+            let starts = self.starts(worst).map(|starts| format!(", which {starts}")).unwrap_or_default();
+            let line = format!("most waiting of an iteration: {long}, {share} of all, in {which}{starts}");
+            writeln!(out)?;
+            for line in show::filled(&line, show::line_width()) {
+                writeln!(out, "{line}")?;
+            }
+        }
+        Ok(())
     }
 
     fn heading(&self, out: &mut impl Write) -> Result<()> {
         let (bold, waits) = (anstyle::Style::new().bold(), self.waits);
+        let streams = match &self.chosen {
+            Some(chosen) => self.chosen_names(chosen),
+            None => show::plural(self.fold.streams().len() as u64, "stream"),
+        };
         writeln!(
             out,
-            "{bold}{} of waiting{bold:#}, {} of {} in {}\n{}, {}",
+            "{bold}{} of waiting{bold:#}, {} of {} in {streams}",
             time(waits.all().time),
             show::percent(waits.share(waits.all().time)),
             time(waits.total),
-            show::plural(self.fold.streams().len() as u64, "stream"),
+        )?;
+        let mut parts = vec![format!("{} of waiting", time(waits.all().time))];
+        if waits.after_waits > 0 {
+            parts.push(format!("{} after that", time(waits.after_waits)));
+        }
+        parts.push(format!("{} in calls that waited for nobody", time(waits.without_waits().time)));
+        let line = format!("{} in communication calls: {}", time(waits.in_calls()), parts.join(", "));
+        for line in show::filled(&line, show::line_width()) {
+            writeln!(out, "{line}")?;
+        }
+        writeln!(
+            out,
+            "{}, {}",
             show::plural(waits.messages, "message"),
             show::plural(waits.collectives, "collective operation"),
         )?;
         Ok(())
+    }
+
+    /// The selected streams by name, or how many there are.
+    fn chosen_names(&self, chosen: &[bool]) -> String {
+        let streams = self.fold.streams().iter().zip(chosen).filter(|(_, chosen)| **chosen);
+        let names: Vec<String> = streams.map(|(stream, _)| show::plain(stream.title())).collect();
+        let joined = names.join(", ");
+        match joined.chars().count() <= 30 {
+            true => joined,
+            false => show::plural(names.len() as u64, "stream"),
+        }
+    }
+
+    /// When an iteration starts: `starts at 20.9 s`.
+    fn starts(&self, worst: &WorstIteration) -> Option<String> {
+        let since = i128::from(worst.start?) - i128::from(self.origin?);
+        Some(format!("starts at {}", show::duration(since)))
     }
 
     fn sum(&self, sum: Sum) -> [String; 3] {
@@ -97,23 +163,80 @@ impl Printer<'_> {
         let mut lines = aligned(&rows, 6).into_iter();
         writeln!(out, "{}", lines.next().unwrap_or_default())?;
         for (line, place) in lines.zip(&self.waits.places) {
-            writeln!(out, "{line}\n    {}", self.place(place))?;
+            let where_it_is = self.place(place.call, self.waits.function(place), &place.loops, place.worst);
+            writeln!(out, "{line}\n    {where_it_is}")?;
         }
         show::more(out, self.waits.places.len().saturating_sub(most))
     }
 
-    /// The call, its function and its loops.
-    fn place(&self, place: &PlaceWaits) -> String {
+    /// The call, its function and its loops, and when its worst iteration starts.
+    fn place(
+        &self,
+        call: Symbol,
+        function: Option<&str>,
+        loops: &[u64],
+        worst: Option<WorstIteration>,
+    ) -> String {
         let labels = Labels::of_alphabet(self.waits.alphabet(), self.arguments.hex.on);
-        let mut text = labels.of(place.call);
-        if let Some(function) = self.waits.function(place) {
+        let mut text = labels.of(call);
+        if let Some(function) = function {
             text += &format!(" in {}", show::plain(function));
         }
-        if !place.loops.is_empty() {
-            let loops: Vec<String> = place.loops.iter().map(|&times| show::count(times)).collect();
-            text += &format!(", loop of {}", loops.join(" × "));
+        let mut rest = String::new();
+        if !loops.is_empty() {
+            let loops: Vec<String> = loops.iter().map(|&times| show::count(times)).collect();
+            rest += &format!(", loop of {}", loops.join(" × "));
         }
-        if self.arguments.full.on { text } else { show::shorten(&text, show::line_width() - 4) }
+        if let Some((worst, starts)) = worst.and_then(|worst| Some((worst, self.starts(&worst)?))) {
+            rest += &format!("; #{} {starts}", worst.first);
+        }
+        let room = (show::line_width() - 4).saturating_sub(rest.chars().count());
+        if self.arguments.full.on { text + &rest } else { show::shorten(&text, room) + &rest }
+    }
+
+    /// Who waits for whom, at all places.
+    fn pairs(&self, out: &mut impl Write, most: usize) -> Result<()> {
+        let mut rows = vec![["time", "share", "count", "process", "waits for"].map(String::from).to_vec()];
+        for pair in self.waits.pairs.iter().take(most) {
+            let cells = [pair.waiting.to_string(), pair.cause.to_string()];
+            rows.push([&self.sum(pair.sum)[..], &cells].concat());
+        }
+        table(out, &rows, 5)?;
+        self.more_in_json(out, self.waits.pairs.len().saturating_sub(most))
+    }
+
+    /// The calls that waited for nobody.
+    fn calls(&self, out: &mut impl Write, most: usize) -> Result<()> {
+        let calls = || self.waits.calls.iter().filter(|call| call.sum.time > 0);
+        let heads = ["time", "share", "calls", "mean", "most in", "worst"];
+        let mut rows = vec![heads.map(String::from).to_vec()];
+        let mut places = Vec::new();
+        for call in calls().take(most) {
+            let of_most = call.ranks.first().map_or("-".to_string(), |(rank, sum)| {
+                format!("{rank} ({})", show::percent(sum.time as f64 / call.sum.time.max(1) as f64))
+            });
+            let worst = call.worst.as_ref().map_or("-".to_string(), iteration);
+            let mean = time(call.sum.time / call.sum.count.max(1));
+            rows.push([&self.sum(call.sum)[..], &[mean, of_most, worst]].concat());
+            places.push(self.place(call.call, self.waits.function_of(call), &call.loops, call.worst));
+        }
+        if places.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\ncalls that waited for nobody")?;
+        let mut lines = aligned(&rows, 6).into_iter();
+        writeln!(out, "{}", lines.next().unwrap_or_default())?;
+        for (line, place) in lines.zip(places) {
+            writeln!(out, "{line}\n    {place}")?;
+        }
+        self.more_in_json(out, calls().count().saturating_sub(most))
+    }
+
+    fn more_in_json(&self, out: &mut impl Write, more: usize) -> Result<()> {
+        if more > 0 {
+            writeln!(out, "{:>15}  … and {} more (--json has all)", "", show::count(more as u64))?;
+        }
+        Ok(())
     }
 
     fn causes(&self, out: &mut impl Write, most: usize) -> Result<()> {
@@ -126,11 +249,6 @@ impl Printer<'_> {
         }
         table(out, &rows, 5)?;
         show::more(out, causing().count().saturating_sub(most))?;
-        if let Some(worst) = self.waits.iterations.first() {
-            let share = show::percent(worst.time as f64 / self.waits.all().time.max(1) as f64);
-            let (which, long) = (iteration(worst), time(worst.time));
-            writeln!(out, "\nmost waiting of an iteration: {long}, {share} of all, in {which}")?;
-        }
         Ok(())
     }
 }

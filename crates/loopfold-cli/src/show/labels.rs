@@ -1,7 +1,9 @@
 //! The labels of events on a terminal.
 
+use super::names::shorten_names;
 use loopfold::trace::{Alphabet, is_harmless};
 use loopfold::{Fold, Symbol};
+use std::collections::HashMap;
 
 /// The labels of the events of a fold.
 pub(crate) struct Labels<'a> {
@@ -27,6 +29,28 @@ impl<'a> Labels<'a> {
         // Lines that end as on Windows: an escape at the end of each would only be clutter.
         let label = label.strip_suffix("\\r").unwrap_or(&label);
         if label.trim().is_empty() { "␤".to_string() } else { label.to_string() }
+    }
+}
+
+/// The names of the events of an output, shortened together.
+pub(crate) struct Names(HashMap<Symbol, String>);
+
+impl Names {
+    /// Of at most `room` characters; whole if there is no limit.
+    pub(crate) fn of(mut events: Vec<Symbol>, labels: &Labels<'_>, room: Option<usize>) -> Self {
+        events.sort_unstable();
+        events.dedup();
+        let whole: Vec<String> = events.iter().map(|&event| labels.of(event)).collect();
+        let names = match room {
+            Some(room) => shorten_names(&whole, room),
+            None => whole,
+        };
+        Self(events.into_iter().zip(names).collect())
+    }
+
+    /// The name of an event.
+    pub(crate) fn of_event(&self, event: Symbol) -> &str {
+        self.0.get(&event).map_or("", String::as_str)
     }
 }
 
@@ -66,6 +90,19 @@ pub(crate) fn wrapped(parts: &[String], room: usize) -> Vec<String> {
                 line.push_str(part);
             }
             _ => lines.push(shorten(part, room)),
+        }
+    }
+    lines
+}
+
+/// A sentence on lines of at most `room` characters, broken after commas and colons.
+pub(crate) fn filled(text: &str, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in text.split_inclusive([',', ':']) {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + part.chars().count() <= room => line.push_str(part),
+            Some(_) => lines.push(format!("  {}", part.trim_start())),
+            None => lines.push(part.to_string()),
         }
     }
     lines

@@ -4,6 +4,7 @@
 pub(crate) mod calls;
 mod json;
 mod labels;
+mod names;
 mod near;
 mod nest;
 mod numbers;
@@ -12,9 +13,12 @@ mod subpath;
 mod sums;
 
 pub(crate) use json::{print_json, print_json_line};
-pub(crate) use labels::{Labels, plain, shorten, wrapped};
+pub(crate) use labels::{Labels, Names, filled, plain, shorten, wrapped};
+pub(crate) use names::shorten_name;
 pub(crate) use near::{change as near_change, heading as near_heading, times as near_times};
-pub(crate) use nest::{ClassView, NestPrinter, Settings as NestSettings};
+pub(crate) use nest::{
+    ClassView, NestPrinter, Settings as NestSettings, busy_share, middle_and_spread, phase_remarks,
+};
 pub(crate) use numbers::{TimeUnit, bytes, count, duration, events, percent, plural, ratio, spread};
 pub(crate) use places::Clock;
 pub(crate) use subpath::{body_line, nest_lines, subpath_lines};

@@ -1,11 +1,11 @@
 //! The costs of events: tables of their durations and metrics, on a terminal and for JSON.
 
-use super::{Labels, TimeUnit, count, line_width, percent, plain, shorten};
+use super::{Names, TimeUnit, count, line_width, percent, plain, shorten};
 use anyhow::Result;
-use loopfold::Fold;
 use loopfold::fold::MetricSum;
 use loopfold::questions::self_time::SelfSums;
 use loopfold::questions::sums::EventSums;
+use loopfold::{Fold, Symbol};
 use loopfold_json::stats::{CostTable, Durations, EventCost, EventTimes};
 use std::io::Write;
 
@@ -124,9 +124,13 @@ impl<S: Cost> Ranking<S> {
         Units { sums: TimeUnit::of(largest(0)), means: TimeUnit::of(largest(1)) }
     }
 
-    fn print(&self, out: &mut impl Write, title: &str, labels: &Labels<'_>, top: usize) -> Result<()> {
+    fn shown(&self, top: usize) -> &[EventCost<S>] {
+        &self.events[..if top == 0 { self.events.len() } else { top.min(self.events.len()) }]
+    }
+
+    fn print(&self, out: &mut impl Write, title: &str, names: &Names, top: usize) -> Result<()> {
         writeln!(out, "\n{title}")?;
-        let shown = &self.events[..if top == 0 { self.events.len() } else { top.min(self.events.len()) }];
+        let shown = self.shown(top);
         let units = Self::units(shown);
         let has_times = shown.first().is_some_and(|event| event.sum.times().is_some());
         let named = |head: &str, unit: TimeUnit| match has_times {
@@ -138,11 +142,10 @@ impl<S: Cost> Ranking<S> {
         let total = |text: &str| if has_own { format!("  {text:>9}") } else { String::new() };
         let (totals, mean) = (total(&named("total", units.sums)), named("mean", units.means));
         let head = format!("{first:>11}  {:>9}{totals}  {:>11}  {mean:>9}  ", "share", "count");
-        let room = line_width().saturating_sub(head.chars().count()).max(20);
         writeln!(out, "{head}event")?;
         for EventCost { symbol, sum, share } in shown {
             let share = share.map_or(String::new(), percent);
-            let label = shorten(&labels.of(*symbol), room);
+            let label = names.of_event(*symbol);
             let first = sum.own(units).unwrap_or_else(|| sum.total(units));
             let (known, mean, total) = (count(sum.known()), sum.mean(units), total(&sum.total(units)));
             writeln!(out, "{first:>11}  {share:>9}{total}  {known:>11}  {mean:>9}  {label}")?;
@@ -171,21 +174,44 @@ impl Costs<'_> {
         Some(durations.iter().enumerate().map(times))
     }
 
+    /// The room for names in all tables.
+    pub(crate) fn room(&self) -> usize {
+        // As `Ranking::print` writes the other columns.
+        let columns = if self.nested() { 59 } else { 48 };
+        line_width().saturating_sub(columns).max(20)
+    }
+
+    /// The events that tables show.
+    pub(crate) fn shown(&self, top: usize) -> Vec<Symbol> {
+        fn first<S: Cost>(ranking: &Ranking<S>, top: usize) -> Vec<Symbol> {
+            ranking.shown(top).iter().map(|event| event.symbol).collect()
+        }
+        let mut shown = match self.times() {
+            Some(times) if self.nested() => first(&Ranking::of(self.fold, times.map(NestedTimes)), top),
+            Some(times) => first(&Ranking::of(self.fold, times), top),
+            None => Vec::new(),
+        };
+        for (_, metric) in &self.sums.metrics {
+            shown.extend(first(&Ranking::of(self.fold, metric.iter().copied()), top));
+        }
+        shown
+    }
+
     /// Tables of the most costly events: by time, and by each metric.
-    pub(crate) fn print(&self, out: &mut impl Write, labels: &Labels<'_>, top: usize) -> Result<()> {
+    pub(crate) fn print(&self, out: &mut impl Write, names: &Names, top: usize) -> Result<()> {
         let &Self { fold, sums, .. } = self;
         match self.times() {
             Some(times) if self.nested() => {
                 let title = "most costly events, by self time (the duration without the events inside)";
-                Ranking::of(fold, times.map(NestedTimes)).print(out, title, labels, top)?;
+                Ranking::of(fold, times.map(NestedTimes)).print(out, title, names, top)?;
             }
-            Some(times) => Ranking::of(fold, times).print(out, "most costly events", labels, top)?,
+            Some(times) => Ranking::of(fold, times).print(out, "most costly events", names, top)?,
             None => {}
         }
         let shown = if top == 0 { sums.metrics.len() } else { top.min(sums.metrics.len()) };
         for (name, metric) in &sums.metrics[..shown] {
             let title = format!("events with the most {}", shorten(&plain(name), 60));
-            Ranking::of(fold, metric.iter().copied()).print(out, &title, labels, top)?;
+            Ranking::of(fold, metric.iter().copied()).print(out, &title, names, top)?;
         }
         match sums.metrics.len() - shown {
             0 => Ok(()),

@@ -94,27 +94,33 @@ fn iterations_as_table_csv_and_json() {
     assert!(table.contains("6 × (4 events)  load, compute, store …"), "{table}");
     let rows: Vec<Vec<&str>> = table
         .lines()
-        .filter(|line| line.contains('#'))
+        .filter(|line| line.trim_start().starts_with('#'))
         .map(|line| line.split_whitespace().collect())
         .collect();
     assert_eq!(rows.len(), 6, "{table}");
     assert_eq!(rows[3], ["#3", "177", "µs", "99.0", "µs", "95.0", "µs", "12"]);
     assert_eq!(rows[5].last(), Some(&"last"));
+    assert!(table.contains("median 59.0 µs · 59.0 to 99.0 · busy 94.1 %\n"), "{table}");
+    assert!(table.contains("slowest #3 99.0 µs · #0 59.0 µs · #1 59.0 µs · --slow 3 shows why\n"), "{table}");
     let csv = run(&["iterations", &trace, "--csv"]).ok().text();
     assert_eq!(csv.lines().count(), 7);
-    assert_eq!(csv.lines().nth(4), Some("pid 1 tid 1,1,,3,1,12,4,177000,99000,95000,0,"));
+    assert_eq!(csv.lines().nth(4), Some("pid 1 tid 1,1,,3,1,12,4,177000,177000,99000,95000,0,"));
     let json = run(&["iterations", &trace, "--json"]).ok().json();
     let iterations = &json["loops"][0]["iterations"];
     assert_eq!(iterations.as_array().unwrap().len(), 6);
     assert_eq!(
         iterations[5],
         json!({"iteration": 5, "outer": [], "first_event": 20, "events": 4, "iterations": 1, "start_ns": 335_000,
-               "duration_ns": 58_000, "busy_ns": 55_000, "last": true, "exception": null})
+               "since_start_ns": 335_000, "duration_ns": 58_000, "busy_ns": 55_000, "last": true, "exception": null})
     );
     // The inner loop, by number and by event.
     for inner in ["2", "compute"] {
         let csv = run(&["iterations", &trace, inner, "--csv"]).ok().text();
-        assert_eq!(csv.lines().nth(8), Some("pid 1 tid 1,2,3,1,1,14,1,249000,20000,20000,1,"), "{csv}");
+        assert_eq!(
+            csv.lines().nth(8),
+            Some("pid 1 tid 1,2,3,1,1,14,1,249000,249000,20000,20000,1,"),
+            "{csv}"
+        );
     }
     let list = run(&["iterations", &trace, "--list"]).ok().text();
     assert!(list.contains("     2    2 × (1 event)  compute …"), "{list}");
@@ -125,14 +131,71 @@ fn slow_iterations_show_the_parts_that_grew() {
     let folder = Folder::new();
     let trace = folder.file("steps.json", slices());
     let slow = run(&["iterations", &trace, "--slow", "1"]).ok().text();
-    assert!(slow.contains("#3  99.0 µs at event 12, 167.8 % of the median"), "{slow}");
-    assert!(slow.contains("+ 40.0 µs in load (51.0 µs, median 11.0 µs)"), "{slow}");
+    assert!(slow.contains("pid 1 tid 1\n6 × (4 events)"), "{slow}");
+    assert!(slow.contains("#3  99.0 µs at 177 µs, event 12 · 167.8 % of the median\n"), "{slow}");
+    assert!(slow.contains("busy 95.0 µs (median 55.0 µs) · gaps 4.00 µs (median 4.00 µs)\n"), "{slow}");
+    assert!(slow.contains("+ 40.0 µs in load (50.0 µs, median 10.0 µs)"), "{slow}");
     let json = run(&["iterations", &trace, "--slow", "1", "--json"]).ok().json();
     let slow = &json["loops"][0]["slow"][0];
     assert_eq!((&slow["iteration"], &slow["duration_ns"]), (&3.into(), &99_000.into()));
-    assert_eq!(slow["grown"], json!([{"part": ["load"], "duration_ns": 51_000, "median_ns": 11_000.0}]));
+    assert_eq!(
+        slow["grown"],
+        json!([{"part": ["load"], "which": "inside", "duration_ns": 50_000, "median_ns": 10_000.0}])
+    );
     let loops = run(&["loops", &trace]).ok().text();
     assert!(loops.contains("median 59.0 µs · 59.0 to 99.0 · slowest #3"), "{loops}");
+}
+
+#[test]
+fn one_iteration_is_explained_by_its_number() {
+    let folder = Folder::new();
+    let trace = folder.file("steps.json", slices());
+    let one = run(&["iterations", &trace, "--slow", "1", "--iterations", "2"]).ok().text();
+    assert!(one.contains("median 59.0 µs\n#2  59.0 µs at 118 µs, event 8 · 100 % of the median"), "{one}");
+    let rows = run(&["iterations", &trace, "--iterations", "3..5"]).ok().text();
+    assert!(rows.contains("#3     177 µs") && rows.contains("#4     276 µs"), "{rows}");
+    assert!(!rows.contains("#2 ") && !rows.contains("#5 "), "{rows}");
+    for slow in [&[][..], &["--slow", "1"], &["--csv"]] {
+        let arguments: Vec<&str> =
+            ["iterations", &trace, "--iterations", "6..9"].iter().chain(slow).copied().collect();
+        run(&arguments).fails_with(&["--iterations 6..9: the loop has 6 iterations, #0 to #5"]);
+    }
+}
+
+/// A program that becomes three times faster, on a clock that does not begin at 0.
+#[test]
+fn phases_are_shown_where_the_pace_changes() {
+    let folder = Folder::new();
+    let steps = |change: usize| {
+        let mut now = 5_000_000;
+        let mut events = Vec::new();
+        for step in 0..60 {
+            let duration = if step < change { 90 + step % 5 } else { 30 + step % 3 };
+            for name in ["load", "store"] {
+                let ts = now;
+                events.push(
+                    json!({"ph": "X", "pid": 1, "tid": 1, "name": name, "ts": ts, "dur": duration / 2}),
+                );
+                now += duration / 2;
+            }
+        }
+        Value::Array(events).to_string()
+    };
+    let trace = folder.file("phases.json", steps(40));
+    let line = "#0 to #39 median 92.0 µs · #40 to #59 median 30.0 µs";
+    for command in ["loops", "iterations"] {
+        let shown = run(&[command, &trace]).ok().text();
+        assert!(shown.contains(line), "{shown}");
+    }
+    let json = run(&["iterations", &trace, "--json", "--iterations", "0"]).ok().json();
+    let only = &json["loops"][0];
+    assert_eq!(only["time"]["phases"][1], json!({"first": 40, "last": 59, "median_ns": 30_000}));
+    assert_eq!(only["iterations"][0]["start_ns"], 5_000_000_000u64);
+    assert_eq!(only["iterations"][0]["since_start_ns"], 0);
+    let steady = folder.file("steady.json", steps(0));
+    for command in ["loops", "iterations"] {
+        assert!(!run(&[command, &steady]).ok().text().contains("#0 to"));
+    }
 }
 
 #[test]

@@ -54,6 +54,30 @@ fn classes(inputs: &[String], more: &[&str]) -> Value {
     classes.iter().map(|class| class["streams"].clone()).collect()
 }
 
+/// A ring whose ranks differ only in the other ends of messages.
+#[test]
+fn a_note_names_peers_where_classes_differ_only_in_them() {
+    let folder = Folder::new();
+    let lines = |rank: usize| {
+        let (left, right) = ((rank + 3) % 4, (rank + 1) % 4);
+        format!("MPI_Send dest={right} tag=1 bytes=8\nMPI_Recv src={left} tag=1 bytes=8\n").repeat(30)
+    };
+    let inputs: Vec<String> =
+        (0..4).map(|rank| folder.file(&format!("ring.rank-{rank}.txt"), lines(rank))).collect();
+    let all = with("loops", &inputs, &[]).ok();
+    let note = "the 4 classes differ only in the other ends of their messages; --peers relative";
+    assert!(all.err.contains(note), "{}", all.err);
+    assert!(!with("loops", &inputs, &["--peers", "relative"]).ok().err.contains("--peers relative writes"));
+    // The first line is about all classes, and headings have the numbers that --class takes.
+    let first = all.text().lines().next().unwrap().to_string();
+    assert!(first.starts_with("4 ranks, 4 classes · all: 30 × (2 events)"), "{first}");
+    let one = with("loops", &inputs, &["--top", "1"]).ok().text();
+    assert_eq!(one.lines().next(), Some(first.as_str()), "{one}");
+    assert!(one.contains("\nrank 0 · class 1\n") && !one.contains("class 2"), "{one}");
+    let second = with("loops", &inputs, &["--class", "2"]).ok().text();
+    assert!(all.text().contains("\nrank 1 · class 2\n") && second.starts_with("rank 1 · "), "{second}");
+}
+
 fn by_place() -> Value {
     let ranks = |ranks: &[usize]| json!(ranks.iter().map(|rank| format!("rank {rank}")).collect::<Vec<_>>());
     let places: [&[usize]; 9] =

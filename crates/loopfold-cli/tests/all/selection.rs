@@ -194,8 +194,9 @@ fn iterations_of_a_loop_are_selected() {
         ask(&["find", "load", "--iterations", "5..5"]).fails_with(&["--iterations 5..5: there is none"]);
         ask(&["find", "load", "--iterations", "x"])
             .fails_with(&["--iterations x: expected numbers such as 10..20"]);
-        ask(&["iterations", "--iterations", "5..9", "--slow", "2"])
-            .fails_with(&["--slow compares all iterations"]);
+        let slow = ask(&["iterations", "--iterations", "5..9", "--slow", "2", "--json"]).ok().json();
+        let slow = slow["loops"][0]["slow"].as_array().unwrap();
+        assert!(slow.len() == 2 && slow.iter().all(|it| (5..9).contains(&it["iteration"].as_u64().unwrap())));
     }
 }
 

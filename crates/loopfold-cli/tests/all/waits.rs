@@ -49,19 +49,63 @@ fn sums_are_those_of_the_simulation() {
     assert!(text.contains("MPI_Waitall, loop of 10 × "), "{text}");
 }
 
+/// Messages are matched among all processes; one of them is asked about.
 #[test]
-fn processes_that_are_not_selected_are_left_out() {
+fn a_process_waits_for_others_that_are_not_selected() {
+    let folder = Folder::new();
+    let simulated = waits::ring(4, 20, &mut Rng::new(2));
+    let file = archive_of(&simulated, &[], &folder);
+    let all = run(&["waits", &file, "--json"]).ok().json();
+    let some = run(&["waits", &file, "--json", "--stream", "rank 1"]).ok();
+    assert_eq!(some.err, "");
+    let json = some.json();
+    assert_eq!((&json["messages"], &json["streams"]), (&all["messages"], &1.into()));
+    let sum = |fits: &dyn Fn(usize, usize) -> bool| -> i64 {
+        simulated.waits.iter().filter(|wait| fits(wait.waiting, wait.cause)).map(|wait| wait.time).sum()
+    };
+    assert_eq!(json["time_ns"], sum(&|waiting, _| waiting == 1));
+    let own = json["ranks"].as_array().unwrap().iter().find(|rank| rank["rank"] == 1).unwrap();
+    assert_eq!(own["waited"]["time_ns"], sum(&|waiting, _| waiting == 1));
+    assert_eq!(own["caused"]["time_ns"], sum(&|_, cause| cause == 1));
+    for pair in json["pairs"].as_array().unwrap() {
+        let [waiting, cause] = ["waiting", "cause"].map(|key| pair[key].as_u64().unwrap() as usize);
+        assert!(waiting == 1 || cause == 1, "{pair}");
+        assert_eq!(pair["time_ns"], sum(&|one, other| (one, other) == (waiting, cause)));
+    }
+    let text = run(&["waits", &file, "--stream", "rank 1"]).ok().text();
+    assert!(text.lines().next().unwrap().ends_with(" in rank 1"), "{text}");
+    assert!(text.contains("process  waits for\n") && text.contains(" in communication calls: "), "{text}");
+    let json = run(&["waits", &file, "--json", "--class", "1"]).ok().json();
+    assert!(json["streams"].as_u64().unwrap() < 4, "{json}");
+}
+
+/// What is selected keeps the numbers of the whole, and times add up to those of the whole.
+#[test]
+fn iterations_keep_their_numbers() {
     let folder = Folder::new();
     let file = archive_of(&waits::ring(4, 20, &mut Rng::new(2)), &[], &folder);
     let all = run(&["waits", &file, "--json"]).ok().json();
-    let some = run(&["waits", &file, "--json", "--stream", "rank [01]"]).ok();
-    // Both have a neighbour that is left out, with a message in each direction and step.
-    assert!(some.err.contains("left out: 80 messages from or to processes without"), "{}", some.err);
-    let ends = run(&["waits", &file, "--stream", "rank [03]"]).ok();
-    assert!(ends.err.contains("2 collective operations of processes that have no stream"), "{}", ends.err);
-    assert_eq!((all["messages"].as_u64(), some.json()["messages"].as_u64()), (Some(160), Some(40)));
-    let none = run(&["waits", &file, "--stream", "rank 0"]);
-    assert_eq!(none.code, Some(1), "{}", none.err);
+    let worst = &all["iterations"][0];
+    let (times, number) = (worst["times"].as_u64().unwrap(), worst["first"].as_u64().unwrap());
+    let one = run(&["waits", &file, "--json", "--iterations", &number.to_string()]).ok().json();
+    assert_eq!(one["iterations"][0]["times"], times);
+    assert_eq!(one["iterations"][0]["first"], number);
+    assert_eq!(one["iterations"][0]["since_start_ns"], worst["since_start_ns"]);
+    assert_eq!(one["iterations"][0]["time_ns"], worst["time_ns"]);
+    let rows = run(&["iterations", &file, "--json", "--stream", "rank 0"]).ok().json();
+    let row = &rows["loops"][0]["iterations"][number as usize];
+    assert!(row["since_start_ns"].as_u64() >= worst["since_start_ns"].as_u64(), "{row} {worst}");
+    let mut sum = one["time_ns"].as_u64().unwrap();
+    for rest in [format!("0..{number}"), format!("{}..", number + 1)] {
+        let found = run(&["waits", &file, "--json", "--iterations", &rest]);
+        // There may be no iteration before or behind it.
+        sum += if found.code == Some(2) { 0 } else { found.json()["time_ns"].as_u64().unwrap() };
+    }
+    let in_loop: u64 = (all["places"].as_array().unwrap().iter())
+        .filter(|place| place["loops"][0] == times)
+        .map(|place| place["time_ns"].as_u64().unwrap())
+        .sum();
+    assert_eq!(sum, in_loop);
 }
 
 #[test]
@@ -102,5 +146,5 @@ fn events_that_communicate_with_nobody_have_no_waits() {
     let table = folder.file("x.csv", "name,start\na,1\nb,2\n");
     let found = run(&["waits", &table, "--event", "name", "--start", "start"]);
     assert_eq!(found.code, Some(1), "{}", found.err);
-    assert!(found.err.contains("there are no messages"), "{}", found.err);
+    assert!(found.text().starts_with("no messages or collective operations"), "{}", found.err);
 }

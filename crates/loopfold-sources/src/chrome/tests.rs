@@ -118,7 +118,7 @@ fn work_of_a_gpu_queue_is_a_stream_of_its_own() {
     assert_eq!(events_of(&reading, "pid 0 tid 7 gpu queue"), ["Memset", "gemm"]);
     let title = note_of(&reading, "pid 0 tid 7 gpu queue", "title");
     assert_eq!(title.unwrap(), "python 0 (GPU 0) / stream 7 gpu queue");
-    assert_eq!(note_of(&reading, "pid 0 tid 8", "events-left-out").unwrap(), "1");
+    assert_eq!(note_of(&reading, "pid 0 tid 8", "events-left-out").unwrap(), "1 flow arrow");
 }
 
 #[test]
@@ -128,6 +128,9 @@ fn categories_are_chosen() {
     let reading = read_with(text, Options { category: vec!["z".into()], ..Options::default() });
     assert_eq!(events_of(&reading, "pid 1"), ["yes"]);
     assert_eq!(times_of(&reading, "pid 1"), [(2000, 1000)]);
+    let options = Options { category: vec!["w".into(), "v".into()], ..Options::default() };
+    let error = read_with(text, options).unwrap_err();
+    assert_eq!(error, "--category w,v: no event has it; there are x, y, z");
 }
 
 #[test]

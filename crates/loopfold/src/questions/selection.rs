@@ -185,8 +185,7 @@ pub fn iterations_of(nest: &Nest, chosen: LoopPlace, wanted: &Range<u64>) -> Res
             ));
         }
         // An exception may be several iterations, which are taken or left together.
-        let last = iteration.iteration + iteration.iterations.max(1) - 1;
-        if iteration.node != chosen.node || last < wanted.start || iteration.iteration >= wanted.end {
+        if iteration.node != chosen.node || !iteration.is_in(wanted) {
             return Ok(());
         }
         let is_same = last_occurrence.replace(iteration.occurrence) == Some(iteration.occurrence);

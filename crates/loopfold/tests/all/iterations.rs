@@ -1,17 +1,20 @@
 //! The times of loops: generated streams of slices against the definitions.
 
 use crate::support::archive::{read_back, written};
-use crate::support::iterations::{check_loop_times, check_self_times, fold_of_slices};
+use crate::support::iterations::{check_loop_times, check_self_times, check_slow, fold_of_slices};
 use crate::support::sums::{check_rule_sums, check_summed_times};
 use crate::support::{fold_of, folders, id, outermost};
 use loopfold::Fold;
 use loopfold::folders::{Outermost, fold_trace};
-use loopfold::questions::iterations::{Scope, loop_times, slow_iterations, summed_times, visit_iterations};
+use loopfold::questions::iterations::{
+    LEAST_FACTOR, LEAST_ITERATIONS, MOST_PHASES, PartTime, SIGNIFICANT, Scope, SlowConfig, loop_times,
+    phase_starts, slow_iterations, summed_times, visit_iterations,
+};
 use loopfold::questions::near::{Config, near_nest};
 use loopfold::questions::nest::Node;
 use loopfold::questions::rule_sums::summarize;
 use loopfold::trace::{Collector, Event, Sink, Timing};
-use loopfold_testing::Rng;
+use loopfold_testing::{Rng, phases};
 
 #[test]
 fn iterations_of_slices_are_timed_as_they_are_defined() {
@@ -21,6 +24,7 @@ fn iterations_of_slices_are_timed_as_they_are_defined() {
         for _ in 0..1500 {
             let fold = fold_of_slices(&mut rng, &*folder, 40);
             check_loop_times(&fold);
+            check_slow(&fold);
             check_rule_sums(&fold);
             check_summed_times(&fold);
             check_self_times(&fold);
@@ -139,8 +143,10 @@ fn slow_iterations_say_what_grew() {
     let fold = steps();
     let stream = &fold.streams()[0];
     let nest = fold.nest(stream.root(), 100);
-    let slow = slow_iterations(&nest, stream.times(), 0, 2).unwrap();
-    let [first, second] = &slow[..] else { panic!("{slow:?}") };
+    let streams = [(id(0), stream.times())];
+    let slow = slow_iterations(&nest, &streams, 0, &SlowConfig::new(2)).unwrap();
+    let [first, second] = &slow.iterations[..] else { panic!("{slow:?}") };
+    assert_eq!((slow.median, slow.busy_median, slow.gap_median), (Some(65.0), Some(65.0), Some(0.0)));
     assert_eq!((first.iteration, first.time, first.events.clone()), (2, 115, 10..15));
     let store = first.grown[0];
     assert_eq!((store.time, store.median, first.grown.len()), (90, 20.0, 1));
@@ -149,6 +155,75 @@ fn slow_iterations_say_what_grew() {
     let work = second.grown[0];
     assert_eq!((work.time, work.median), (35, 15.0));
     assert!(matches!(nest.nodes[work.node.unwrap()], Node::Loop { times: 3, .. }));
+    // One iteration by its number, the last one among them, compared with all.
+    let selected = |number| SlowConfig::new(5).numbers(Some(number..number + 1));
+    for (number, time) in [(0, 45), (1, 65), (3, 45)] {
+        let one = slow_iterations(&nest, &streams, 0, &selected(number)).unwrap();
+        let [only] = &one.iterations[..] else { panic!("{one:?}") };
+        assert_eq!((only.iteration, only.time, one.median), (number, time, slow.median));
+    }
+    assert!(slow_iterations(&nest, &streams, 0, &selected(4)).unwrap().iterations.is_empty());
+}
+
+/// A call that is short, and a pause behind it that is long in one iteration.
+#[test]
+fn a_pause_behind_a_call_is_not_in_the_call() {
+    let mut events = Vec::new();
+    let mut now = 0;
+    for step in 0..5 {
+        for (name, duration) in [("recv", 2), ("wait", 30)] {
+            events.push((name, now, duration));
+            now += duration + if (step, name) == (2, "recv") { 109 } else { 1 };
+        }
+    }
+    let fold = timed(&events);
+    let nest = fold.nest(fold.streams()[0].root(), 100);
+    let streams = [(id(0), fold.streams()[0].times())];
+    let slow = slow_iterations(&nest, &streams, 0, &SlowConfig::new(1)).unwrap();
+    let only = &slow.iterations[0];
+    assert_eq!((only.time, only.busy), (142, Some(32)));
+    assert_eq!((slow.busy_median, slow.gap_median), (Some(32.0), Some(2.0)));
+    let [grown] = only.grown[..] else { panic!("{only:?}") };
+    assert_eq!((grown.which, grown.time, grown.median), (PartTime::After, 109, 1.0));
+    assert!(matches!(nest.nodes[grown.node.unwrap()], Node::Event(_)));
+}
+
+/// Times that change their level now and then, with noise and single slow ones.
+#[test]
+fn phases_are_those_of_the_definition() {
+    let mut rng = Rng::new(77);
+    let mut numbers = [0u32; 4];
+    for _ in 0..4000 {
+        let mut times = Vec::new();
+        let noise = rng.between(1, 60);
+        for _ in 0..rng.between(0, 5) {
+            let level = rng.between(10, 200) as i64;
+            let length = rng.between(1, 40);
+            times.extend((0..length).map(|_| level + rng.below(noise) as i64));
+        }
+        for time in &mut times {
+            *time *= if rng.one_in(15) { 20 } else { 1 };
+        }
+        let found = phase_starts(&times);
+        let expected = phases::phase_starts(&times, LEAST_ITERATIONS, SIGNIFICANT, LEAST_FACTOR, MOST_PHASES);
+        assert_eq!(found, expected, "{times:?}");
+        numbers[found.len().min(3)] += 1;
+    }
+    assert!(numbers.iter().all(|&number| number > 100), "{numbers:?}");
+}
+
+/// Noise does not make phases, however long it lasts.
+#[test]
+fn a_steady_program_has_one_phase() {
+    let mut rng = Rng::new(78);
+    for length in [0, 1, 9, 10, 100, 1000, 20_000] {
+        for _ in 0..5 {
+            let times: Vec<i64> = (0..length).map(|_| 1000 + rng.below(400) as i64).collect();
+            assert_eq!(phase_starts(&times), []);
+        }
+    }
+    assert_eq!(phase_starts(&[0; 50]), []);
+    assert_eq!(phase_starts(&[[0; 20], [7; 20]].concat()), [20]);
 }
 
 #[test]
@@ -189,8 +264,9 @@ fn iterations_of_loops_with_exceptions_have_kinds() {
     })
     .unwrap();
     assert_eq!(odd, [(5, 100, 80), (18, 100, 80), (31, 100, 80)]);
-    let slow = slow_iterations(&nest, stream.times(), 0, 100).unwrap();
+    let streams = [(id(0), stream.times())];
+    let slow = slow_iterations(&nest, &streams, 0, &SlowConfig::new(100)).unwrap().iterations;
     assert_eq!(slow.len(), 39);
-    assert_eq!(slow[5].grown[0].node, None);
-    assert_eq!(slow[5].grown[0].time, 80);
+    let exception: Vec<_> = slow[5].grown.iter().map(|grown| (grown.node, grown.which, grown.time)).collect();
+    assert_eq!(exception, [(None, PartTime::Inside, 70), (None, PartTime::After, 10)]);
 }

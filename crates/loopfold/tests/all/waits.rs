@@ -1,15 +1,21 @@
 //! Waits: compared with what a simulation knows by construction, and with the definitions,
 //! message by message.
 
-use crate::support::folders;
-use crate::support::waits::{self as oracle, Sums, compare, pair, trace_of};
+use crate::support::waits::{self as oracle, Numbers, Sums, compare, compare_focused, pair, trace_of};
+use crate::support::{folders, outermost};
+use loopfold::fold::FoldedStream;
 use loopfold::folders::{Folder, Outermost, fold_trace};
+use loopfold::questions::iterations::visit_iterations;
+use loopfold::questions::near::{self, near_nest};
+use loopfold::questions::nest::Node;
 use loopfold::questions::rule_sums::summarize;
-use loopfold::questions::waits::{Class, Config, Waits};
+use loopfold::questions::waits::{Class, Config, Focus, IterationNumbers, Waits};
 use loopfold::trace::{Collector, Event, Field, Role, Sink, Timing, Value};
 use loopfold::{ErrorKind, Fold, Trace};
 use loopfold_testing::Rng;
-use loopfold_testing::waits::{self, Simulated};
+use loopfold_testing::waits::{self, Kind, Simulated};
+use std::ops::Range;
+use std::rc::Rc;
 
 fn as_it_is(_: usize, start: i64, duration: i64) -> (Option<i64>, Option<i64>) {
     (Some(start), Some(duration))
@@ -43,7 +49,7 @@ fn what_a_simulation_knows_is_found() {
         }
         assert_eq!(found, expected);
         // The definitions give each single one.
-        let known = oracle::waits(&fold).waits.into_iter();
+        let known = oracle::waits(&fold, &Numbers::new()).waits.into_iter();
         let mut known: Vec<_> =
             known.map(|wait| (wait.at, wait.class, wait.cause as usize, wait.time as i64)).collect();
         let truth = simulated.waits.iter();
@@ -83,6 +89,82 @@ fn the_definitions_hold_for_any_times() {
         }
         compare(&folded(trace, &Outermost::default()));
     }
+}
+
+/// Some processes, some stretches of their streams, and iterations that the exact nest numbers: all
+/// messages are matched, and some waits count.
+#[test]
+fn the_definitions_hold_for_parts() {
+    let mut rng = Rng::new(33);
+    for _ in 0..2000 {
+        let simulated = waits::random(&mut rng);
+        let fold = folded(trace_of(&simulated, as_it_is), &Outermost::default());
+        let mut focus = Focus::default();
+        if rng.one_in(2) {
+            focus.streams = Some(fold.streams().iter().map(|_| rng.one_in(2)).collect());
+        }
+        if rng.one_in(2) {
+            let mut ranges = |length: u64| -> Vec<Range<u64>> {
+                let mut borders: Vec<u64> = (0..4).map(|_| rng.below(length as usize + 1) as u64).collect();
+                borders.sort_unstable();
+                vec![borders[0]..borders[1], borders[2]..borders[3]]
+            };
+            focus.parts = Some(fold.streams().iter().map(|own| ranges(fold.length(own.root()))).collect());
+        }
+        if rng.one_in(2) {
+            // Numbers of the exact nest are those of the rules.
+            let numbers = |own: &FoldedStream| IterationNumbers::of(&fold.nest(own.root(), usize::MAX));
+            focus.numbers = fold.streams().iter().map(|own| Rc::new(numbers(own).unwrap())).collect();
+        }
+        compare_focused(&fold, &focus, &Numbers::new());
+    }
+}
+
+/// Iterations have the numbers of the loop with exceptions that is shown.
+#[test]
+fn iterations_are_numbered_as_they_are_shown() {
+    let mut rng = Rng::new(34);
+    let mut with_exceptions = 0;
+    for _ in 0..60 {
+        let mut simulated = waits::ring(3, 40, &mut rng);
+        for calls in &mut simulated.calls {
+            // Calls of nobody's concern, now and then.
+            let mut at = rng.between(5, 40);
+            while at < calls.len() {
+                let mut odd = calls[at].clone();
+                (odd.name, odd.kind, odd.duration) = ("odd", Kind::Plain, 0);
+                odd.fields.clear();
+                calls.insert(at, odd);
+                at += rng.between(20, 90);
+            }
+        }
+        let fold = folded(trace_of(&simulated, as_it_is), &Outermost::default());
+        let mut focus = Focus::default();
+        let mut expected = Numbers::new();
+        for (stream, own) in fold.streams().iter().enumerate() {
+            let near = near_nest(&fold, own.root(), usize::MAX, near::Config::new(&outermost)).unwrap();
+            with_exceptions += u32::from(near.is_some());
+            let nest = near.unwrap_or_else(|| fold.nest(own.root(), usize::MAX));
+            visit_iterations(&nest, own.times(), |iteration| {
+                if !iteration.outer.is_empty() {
+                    return Ok(());
+                }
+                let (times, length) = match nest.nodes[iteration.node] {
+                    Node::Loop { times, length, .. } => (times, length),
+                    Node::Near { near, .. } => (nest.near[near].iterations.1, nest.near[near].lengths.0),
+                    _ => unreachable!(),
+                };
+                for position in iteration.events {
+                    expected.insert((stream, position as usize), (times, length, iteration.iteration));
+                }
+                Ok(())
+            })
+            .unwrap();
+            focus.numbers.push(Rc::new(IterationNumbers::of(&nest).unwrap()));
+        }
+        compare_focused(&fold, &focus, &expected);
+    }
+    assert!(with_exceptions > 50, "{with_exceptions}");
 }
 
 /// Leaves out calls at random, and the end of a process.

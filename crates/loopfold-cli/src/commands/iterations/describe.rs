@@ -26,7 +26,7 @@ pub(super) fn describe(nest: &Nest, labels: &Labels<'_>, chosen: &LoopPlace, roo
             break;
         }
         text.push_str(separator);
-        text.push_str(&show::shorten(&label, left.min(24)));
+        text.push_str(&show::shorten_name(&label, left.min(24)));
     }
     if text.chars().count() + 2 <= room { text + " …" } else { show::shorten(&text, room) }
 }

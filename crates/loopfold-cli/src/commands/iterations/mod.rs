@@ -11,10 +11,15 @@ use crate::show::{self, Labels};
 use crate::{Outcome, input};
 use anyhow::{Result, bail};
 use describe::describe;
-use loopfold::questions::iterations::{Iteration, LoopPlace, WantedLoop, loop_places, visit_iterations};
+use loopfold::questions::classes::by_weight;
+use loopfold::questions::clock::EventClock;
+use loopfold::questions::iterations::{
+    Iteration, LoopPlace, LoopTimes, SlowConfig, SlowIteration, SlowIterations, WantedLoop, loop_places,
+    loop_times, slow_iterations, visit_iterations,
+};
 use loopfold::questions::nest::{Nest, Node};
 use loopfold::questions::query::no_such_event;
-use loopfold::trace::TimesKept;
+use loopfold::trace::{Times, TimesKept};
 use loopfold::{Fold, StreamId};
 use loopfold_json::iterations as json;
 use std::io::Write;
@@ -26,19 +31,18 @@ struct Shown<'a> {
     nest: Nest,
     streams: Vec<StreamId>,
     chosen: LoopPlace,
-    /// The iterations that are shown, of each occurrence.
-    numbers: Range<u64>,
+    /// The iterations that are shown, of each occurrence; all if there is no selection.
+    numbers: Option<Range<u64>>,
+    /// When the trace began.
+    origin: Option<i64>,
 }
 
 pub(super) fn run(arguments: &IterationsArgs) -> Result<Outcome> {
     let (mut read, wanted) = arguments.split_loop()?;
     let numbers = read.select.wanted_iterations()?;
     // Of the loop that is shown, unless another one is named: they keep their numbers.
-    let is_own = read.select.within.is_none() && read.select.iterations.take().is_some();
-    if is_own && arguments.slow.is_some() {
-        bail!("--slow compares all iterations; --within LOOP --iterations A..B selects some");
-    }
-    let numbers = if is_own { numbers } else { 0..u64::MAX };
+    let selected = if read.select.within.is_none() { read.select.iterations.take() } else { None };
+    let numbers = selected.as_ref().map(|_| numbers);
     let (fold, notes) = input::load(&read, TimesKept::All)?.fold(&arguments.folder)?;
     show::notes(&notes);
     let labels = Labels::new(&fold, arguments.hex.on);
@@ -50,6 +54,9 @@ pub(super) fn run(arguments: &IterationsArgs) -> Result<Outcome> {
         let why = wanted.as_deref().map_or("there are no loops".to_string(), |wanted| no_loop(&fold, wanted));
         show::notes(&[format!("{why}; `loopfold iterations --list` shows all")]);
         return Ok(Outcome::Nothing);
+    }
+    if let Some(text) = selected.filter(|_| !shown.iter().any(Shown::has_selected)) {
+        bail!("--iterations {text}: {}", how_many(&shown));
     }
     if !fold
         .streams()
@@ -67,6 +74,13 @@ pub(super) fn run(arguments: &IterationsArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// How many iterations there are: `the loop has 60 iterations, #0 to #59`.
+fn how_many(shown: &[Shown<'_>]) -> String {
+    let most = shown.iter().map(Shown::iterations).max().unwrap_or(0);
+    let number = show::plural(most, "iteration");
+    format!("the loop has {number}, #0 to #{}", show::count(most.saturating_sub(1)))
+}
+
 /// Why there is no such loop.
 fn no_loop(fold: &Fold, wanted: &str) -> String {
     match WantedLoop::parse(wanted, fold.alphabet()) {
@@ -81,16 +95,17 @@ fn shown<'a>(
     arguments: &IterationsArgs,
     fold: &'a Fold,
     wanted: Option<&str>,
-    numbers: Range<u64>,
+    numbers: Option<Range<u64>>,
 ) -> Result<Vec<Shown<'a>>> {
     let wanted = wanted.map(|wanted| WantedLoop::parse(wanted, fold.alphabet())).transpose()?;
     let wanted = wanted.unwrap_or(WantedLoop::Main);
     let mut all = Vec::new();
-    for class in fold.classes()? {
+    let origin = EventClock::new(fold).origin()?;
+    for class in by_weight(fold.classes()?) {
         let exact = arguments.exact || arguments.folder.is_chosen();
         let nest = loops::shown_nest(fold, &class, exact)?;
         if let Some(chosen) = wanted.find(&nest) {
-            all.push(Shown { fold, nest, streams: class.streams, chosen, numbers: numbers.clone() });
+            all.push(Shown { fold, nest, streams: class.streams, chosen, numbers: numbers.clone(), origin });
         }
     }
     Ok(all)
@@ -101,7 +116,7 @@ fn list(arguments: &IterationsArgs, fold: &Fold, labels: &Labels<'_>) -> Result<
     let mut out = anstream::stdout().lock();
     let exact = arguments.exact || arguments.folder.is_chosen();
     let mut any = false;
-    for class in fold.classes()? {
+    for class in by_weight(fold.classes()?) {
         let nest = loops::shown_nest(fold, &class, exact)?;
         let all = loop_places(&nest);
         let titles: Vec<String> =
@@ -140,8 +155,7 @@ impl Shown<'_> {
     ) -> Result<bool> {
         let (mut visited, mut stopped) = (0, None);
         let ended = visit_iterations(&self.nest, self.fold.stream(stream).times(), |iteration| {
-            let last = iteration.iteration + iteration.iterations.max(1) - 1;
-            let is_shown = last >= self.numbers.start && iteration.iteration < self.numbers.end;
+            let is_shown = self.numbers.as_ref().is_none_or(|numbers| iteration.is_in(numbers));
             if iteration.node != self.chosen.node || !is_shown {
                 return Ok(());
             }
@@ -162,16 +176,48 @@ impl Shown<'_> {
         }
     }
 
+    /// Whether some occurrence has an iteration that is selected.
+    fn has_selected(&self) -> bool {
+        self.numbers.as_ref().is_none_or(|numbers| numbers.start < self.iterations())
+    }
+
+    /// The most iterations of an occurrence.
+    fn iterations(&self) -> u64 {
+        match self.nest.nodes[self.chosen.node] {
+            Node::Loop { times, .. } => times,
+            Node::Near { near, .. } => self.nest.near[near].iterations.1,
+            Node::Event(_) | Node::LeftOut(_) => 0,
+        }
+    }
+
+    /// The times of the loop in a stream, if they are known.
+    fn times(&self, stream: StreamId) -> Result<Option<LoopTimes>> {
+        let times = loop_times(&self.nest, [(stream, self.fold.stream(stream).times())])?;
+        Ok(times.and_then(|times| times.of_loop(self.chosen.node).cloned()))
+    }
+
+    /// The slowest iterations in some streams.
+    fn slow(&self, streams: &[StreamId], most: usize) -> Result<SlowIterations> {
+        let streams: Vec<(StreamId, &Times)> =
+            streams.iter().map(|&stream| (stream, self.fold.stream(stream).times())).collect();
+        let config = SlowConfig::new(most).numbers(self.numbers.clone());
+        Ok(slow_iterations(&self.nest, &streams, self.chosen.node, &config)?)
+    }
+
+    /// How long after the start of the trace something began.
+    fn since_start(&self, start: Option<i128>) -> Option<i128> {
+        start.map(|start| start - self.origin.map_or(0, i128::from))
+    }
+
     fn title(&self, stream: StreamId) -> &str {
         self.fold.stream(stream).title()
     }
 
-    /// What an exception is, in short.
-    fn exception(&self, kind: Option<usize>, labels: &Labels<'_>) -> Option<String> {
+    /// What an exception is, in at most `room` characters.
+    fn exception(&self, kind: Option<usize>, labels: &Labels<'_>, room: usize) -> Option<String> {
         let Node::Near { near, .. } = self.nest.nodes[self.chosen.node] else { return None };
         let near = &self.nest.near[near];
-        let text = show::near_change(near.kinds.get(kind?)?, labels, near.lengths.0, false);
-        Some(text)
+        Some(show::near_change(near.kinds.get(kind?)?, labels, near.lengths.0, room))
     }
 }
 
@@ -187,7 +233,7 @@ fn numbered(iteration: u64, iterations: u64, outer: &[u64]) -> String {
 
 fn print_table(arguments: &IterationsArgs, shown: &[Shown<'_>], labels: &Labels<'_>) -> Result<()> {
     let mut out = anstream::stdout().lock();
-    for loop_of_class in shown {
+    for loop_of_class in shown.iter().filter(|shown| shown.has_selected()) {
         for &stream in &loop_of_class.streams {
             table(&mut out, arguments, loop_of_class, stream, labels)?;
         }
@@ -207,26 +253,24 @@ fn table(
     writeln!(out, "{bold}{}{bold:#}", show::plain(shown.title(stream)))?;
     let width = show::line_width();
     writeln!(out, "{}", describe(&shown.nest, labels, &shown.chosen, width))?;
+    summary(out, shown, stream)?;
     writeln!(
         out,
         "{:>13}  {:>9}  {:>9}  {:>9}  {:>13}  note",
         "iteration", "start", "duration", "busy", "first event"
     )?;
     let room = width.saturating_sub(63).max(16);
-    let mut first = None;
     let has_more = shown.visit(stream, arguments.top.most(), |iteration| {
-        first = first.or(iteration.start);
         let time = |time: Option<i128>| time.map_or("-".to_string(), show::duration);
-        let since = iteration.start.zip(first).map(|(start, first)| start - first);
         writeln!(
             out,
             "{:>13}  {:>9}  {:>9}  {:>9}  {:>13}  {}",
             numbered(iteration.iteration, iteration.iterations, iteration.outer),
-            time(since),
+            time(shown.since_start(iteration.start)),
             time(iteration.time),
             time(iteration.busy),
             show::count(shown.fold.whole_position(stream, iteration.events.start)),
-            show::shorten(&note(shown, &iteration, labels), room)
+            note(shown, &iteration, labels, room)
         )?;
         Ok(())
     })?;
@@ -237,14 +281,40 @@ fn table(
     Ok(())
 }
 
-/// What is special about an iteration.
-fn note(shown: &Shown<'_>, iteration: &Iteration<'_>, labels: &Labels<'_>) -> String {
-    let mut notes = Vec::new();
-    notes.extend(shown.exception(iteration.kind, labels));
-    if iteration.is_last {
-        notes.push("last".to_string());
+/// Slow iterations that are named above the table.
+const SLOWEST: usize = 3;
+
+/// All iterations in short, their phases, and the slowest ones.
+fn summary(out: &mut impl Write, shown: &Shown<'_>, stream: StreamId) -> Result<()> {
+    let Some(times) = shown.times(stream)? else { return Ok(()) };
+    let mut all = show::middle_and_spread(&times);
+    all.extend(show::busy_share(&times).map(|share| format!("busy {}", show::percent(share))));
+    let slow = shown.slow(&[stream], SLOWEST)?.iterations;
+    let name = |slow: &SlowIteration| {
+        let number = numbered(slow.iteration, slow.iterations, &slow.outer);
+        format!("{number} {}", show::duration(slow.time))
+    };
+    let mut slowest: Vec<String> = slow.iter().map(name).collect();
+    if let Some(first) = slowest.first_mut() {
+        *first = format!("slowest {first}");
+        slowest.push(format!("--slow {SLOWEST} shows why"));
     }
-    notes.join(", ")
+    for parts in [all, show::phase_remarks(&times), slowest] {
+        for line in show::wrapped(&parts, show::line_width()) {
+            writeln!(out, "{line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// What is special about an iteration.
+fn note(shown: &Shown<'_>, iteration: &Iteration<'_>, labels: &Labels<'_>, room: usize) -> String {
+    let last = if iteration.is_last { "last" } else { "" };
+    match shown.exception(iteration.kind, labels, room.saturating_sub(last.len() + 2)) {
+        Some(exception) if iteration.is_last => format!("{exception}, {last}"),
+        Some(exception) => exception,
+        None => last.to_string(),
+    }
 }
 
 fn print_csv(shown: &[Shown<'_>]) -> Result<()> {
@@ -258,6 +328,7 @@ fn print_csv(shown: &[Shown<'_>]) -> Result<()> {
         "first_event",
         "events",
         "start_ns",
+        "since_start_ns",
         "duration_ns",
         "busy_ns",
         "last",
@@ -277,6 +348,7 @@ fn print_csv(shown: &[Shown<'_>]) -> Result<()> {
                     loop_of_class.fold.whole_position(stream, iteration.events.start).to_string(),
                     (iteration.events.end - iteration.events.start).to_string(),
                     time(iteration.start),
+                    time(loop_of_class.since_start(iteration.start)),
                     time(iteration.time),
                     time(iteration.busy),
                     u8::from(iteration.is_last).to_string(),
@@ -302,10 +374,11 @@ fn print_json(arguments: &IterationsArgs, shown: &[Shown<'_>]) -> Result<()> {
                     stream,
                     &loop_of_class.nest,
                     loop_of_class.header(),
+                    loop_of_class.times(stream)?.as_ref(),
                 )?;
-                loop_of_class.visit(stream, most, |iteration| {
-                    Ok(json::iteration(out, loop_of_class.fold.stream(stream), &iteration)?)
-                })?;
+                let (folded, origin) = (loop_of_class.fold.stream(stream), loop_of_class.origin);
+                loop_of_class
+                    .visit(stream, most, |iteration| Ok(json::iteration(out, folded, origin, &iteration)?))?;
                 json::end_loop(out)?;
             }
         }

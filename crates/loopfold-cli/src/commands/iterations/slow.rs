@@ -4,13 +4,9 @@ use super::{Shown, describe, numbered};
 use crate::args::IterationsArgs;
 use crate::show::{self, Labels};
 use anyhow::Result;
-use loopfold::StreamId;
-use loopfold::questions::iterations::{
-    Grown, LoopTimes, SlowIteration, loop_places, loop_times, slow_iterations,
-};
+use loopfold::questions::iterations::{Grown, PartTime, SlowIteration, SlowIterations, loop_places};
 use loopfold::questions::nest::Node;
 use loopfold_json::iterations as json;
-use std::cmp::Reverse;
 use std::io::Write;
 
 /// Parts that are shown of an iteration.
@@ -26,16 +22,16 @@ pub(super) fn print(
         return print_json(shown, most);
     }
     let mut out = anstream::stdout().lock();
-    for loop_of_class in shown {
-        let slow = loop_of_class.slow(most)?;
-        let width = show::line_width();
+    let width = show::line_width();
+    for loop_of_class in shown.iter().filter(|shown| shown.has_selected()) {
+        let slow = loop_of_class.slow(&loop_of_class.streams, most)?;
+        heading(&mut out, loop_of_class, width)?;
         writeln!(out, "{}", describe(&loop_of_class.nest, labels, &loop_of_class.chosen, width))?;
-        let median = loop_of_class.times()?.and_then(|times| times.median);
-        if let Some(median) = median {
+        if let Some(median) = slow.median {
             writeln!(out, "median {}", show::duration(median.round() as i128))?;
         }
-        for (stream, iteration) in &slow {
-            one(&mut out, loop_of_class, (*stream, iteration), median, labels)?;
+        for iteration in &slow.iterations {
+            one(&mut out, loop_of_class, &slow, iteration, labels)?;
         }
         writeln!(out)?;
     }
@@ -43,34 +39,57 @@ pub(super) fn print(
     Ok(())
 }
 
+/// The streams of a class.
+fn heading(out: &mut impl Write, shown: &Shown<'_>, width: usize) -> Result<()> {
+    let bold = anstyle::Style::new().bold();
+    let titles: Vec<String> =
+        shown.streams.iter().take(50).map(|&stream| show::plain(shown.title(stream))).collect();
+    let several = match shown.streams.len() {
+        1 => String::new(),
+        count => format!(" ({count} streams)"),
+    };
+    let titles = show::shorten(&titles.join(", "), width.saturating_sub(several.len()));
+    Ok(writeln!(out, "{bold}{titles}{bold:#}{several}")?)
+}
+
 fn one(
     out: &mut impl Write,
     shown: &Shown<'_>,
-    (stream, slow): (StreamId, &SlowIteration),
-    median: Option<f64>,
+    all: &SlowIterations,
+    slow: &SlowIteration,
     labels: &Labels<'_>,
 ) -> Result<()> {
     let bold = anstyle::Style::new().bold();
-    let name = numbered(slow.iteration, 1, &slow.outer);
-    let position = shown.fold.whole_position(stream, slow.events.start);
+    let name = numbered(slow.iteration, slow.iterations, &slow.outer);
+    let position = shown.fold.whole_position(slow.stream, slow.events.start);
     let stream = if shown.streams.len() > 1 {
-        format!(" of {}", show::plain(shown.title(stream)))
+        format!(" of {}", show::plain(shown.title(slow.stream)))
     } else {
         String::new()
     };
-    let ratio = median
+    let since = shown.since_start(slow.start);
+    let since = since.map(|since| format!("{}, ", show::duration(since))).unwrap_or_default();
+    let ratio = all
+        .median
         .filter(|&median| median > 0.0)
-        .map(|median| format!(", {} of the median", show::percent(slow.time as f64 / median)));
+        .map(|median| format!(" · {} of the median", show::percent(slow.time as f64 / median)));
     let width = show::line_width();
     writeln!(
         out,
-        "{bold}{name}{stream}{bold:#}  {} at event {}{}",
+        "{bold}{name}{stream}{bold:#}  {} at {since}event {}{}",
         show::duration(slow.time),
         show::count(position),
         ratio.unwrap_or_default(),
     )?;
-    if let Some(kind) = shown.exception(slow.kind, labels) {
-        writeln!(out, "    {}", show::shorten(&kind, width.saturating_sub(4)))?;
+    if let Some(kind) = shown.exception(slow.kind, labels, width.saturating_sub(4)) {
+        writeln!(out, "    {kind}")?;
+    }
+    if let (Some(busy), Some(busy_median), Some(gap_median)) = (slow.busy, all.busy_median, all.gap_median) {
+        let beside = |name: &str, time: i128, median: f64| {
+            format!("{name} {} (median {})", show::duration(time), show::duration(median.round() as i128))
+        };
+        let (busy, gaps) = (beside("busy", busy, busy_median), beside("gaps", slow.time - busy, gap_median));
+        writeln!(out, "    {busy} · {gaps}")?;
     }
     for grown in slow.grown.iter().take(MOST_PARTS) {
         let by = show::duration(grown.by().round() as i128);
@@ -79,8 +98,14 @@ fn one(
             show::duration(grown.time),
             show::duration(grown.median.round() as i128)
         );
-        let room = width.saturating_sub(by.chars().count() + times.chars().count() + 11).max(20);
-        writeln!(out, "    + {by} in {} {times}", part(shown, grown, labels, room))?;
+        let preposition = match grown.which {
+            PartTime::Inside => "in",
+            PartTime::After => "after",
+            PartTime::Span => "from",
+        };
+        let used = by.chars().count() + times.chars().count() + preposition.len() + 9;
+        let room = width.saturating_sub(used).max(20);
+        writeln!(out, "    + {by} {preposition} {} {times}", part(shown, grown, labels, room))?;
     }
     Ok(())
 }
@@ -88,7 +113,7 @@ fn one(
 fn part(shown: &Shown<'_>, grown: &Grown, labels: &Labels<'_>, room: usize) -> String {
     let Some(node) = grown.node else { return "the exception that follows".to_string() };
     match shown.nest.nodes[node] {
-        Node::Event(symbol) => show::shorten(&labels.of(symbol), room),
+        Node::Event(symbol) => show::shorten_name(&labels.of(symbol), room),
         _ => loop_places(&shown.nest).iter().find(|chosen| chosen.node == node).map_or(
             String::new(),
             |chosen| {
@@ -100,34 +125,13 @@ fn part(shown: &Shown<'_>, grown: &Grown, labels: &Labels<'_>, room: usize) -> S
     }
 }
 
-impl Shown<'_> {
-    /// The slowest iterations of all streams of the class.
-    fn slow(&self, most: usize) -> Result<Vec<(StreamId, SlowIteration)>> {
-        let mut all = Vec::new();
-        for &stream in &self.streams {
-            let times = self.fold.stream(stream).times();
-            let slow = slow_iterations(&self.nest, times, self.chosen.node, most)?;
-            all.extend(slow.into_iter().map(|slow| (stream, slow)));
-        }
-        all.sort_by_key(|(stream, slow)| (Reverse(slow.time), *stream, slow.events.start));
-        all.truncate(most);
-        Ok(all)
-    }
-
-    fn times(&self) -> Result<Option<LoopTimes>> {
-        let streams = self.streams.iter().map(|&stream| (stream, self.fold.stream(stream).times()));
-        let times = loop_times(&self.nest, streams)?;
-        Ok(times.and_then(|times| times.of_loop(self.chosen.node).cloned()))
-    }
-}
-
 fn print_json(shown: &[Shown<'_>], most: usize) -> Result<()> {
     show::print_json_line(|out| {
         json::begin(out)?;
         for loop_of_class in shown {
-            let slow = loop_of_class.slow(most)?;
-            let median = loop_of_class.times()?.and_then(|times| times.median);
-            json::slow(out, loop_of_class.fold, &loop_of_class.nest, loop_of_class.header(), median, &slow)?;
+            let slow = loop_of_class.slow(&loop_of_class.streams, most)?;
+            let (nest, header) = (&loop_of_class.nest, loop_of_class.header());
+            json::slow(out, loop_of_class.fold, nest, header, loop_of_class.origin, &slow)?;
         }
         Ok(json::end(out)?)
     })

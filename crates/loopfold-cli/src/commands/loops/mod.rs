@@ -6,7 +6,7 @@
 mod abstracted;
 mod answer;
 
-use crate::args::LoopsArgs;
+use crate::args::{LoopsArgs, PeersName};
 use crate::input::{self, Loaded};
 use crate::show::{self, ClassView, Labels, NestPrinter, NestSettings};
 use crate::{Outcome, folding};
@@ -17,7 +17,7 @@ use loopfold::questions::iterations::{ClassTimes, loop_times, summed_times};
 use loopfold::questions::near;
 use loopfold::questions::nest::Nest;
 use loopfold::questions::query::{no_such_event, symbols_called};
-use loopfold::trace::{Times, TimesKept};
+use loopfold::trace::{Projection, Times, TimesKept};
 use loopfold::{Fold, RuleId, Symbol};
 use loopfold_json::loops::{ClassNest, Loops};
 use loopfold_sources::Mask;
@@ -265,16 +265,22 @@ fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()>
     // The answer to the whole comes first, and is known last. What is printed in full may be long.
     let mut text = Vec::new();
     for (index, class) in shown.iter().enumerate() {
-        let heading = (shown.len() > 1 || arguments.full.on).then_some(index);
+        let heading = (classes.len() > 1 || arguments.full.on).then_some(index);
         match arguments.full.on {
             true => printer.class(out, class, heading)?,
             false => printer.class(&mut text, class, heading)?,
         }
     }
     if !arguments.full.on {
-        answer::print(out, &printer.mains, left_out, printer.width)?;
+        // The same for all classes, however many are shown.
+        let is_known = classes.len() <= MOST_ANSWERED;
+        for class in rest.iter().filter(|_| is_known) {
+            printer.add_main(class)?;
+        }
+        answer::print(out, &printer.mains, if is_known { 0 } else { left_out }, printer.width)?;
         out.write_all(&text)?;
     }
+    note_peers(arguments, fold, classes.len())?;
     note_unrotated(arguments, fold, printer.any_rotated)?;
     if printer.any_near {
         note_near(fold, &classes);
@@ -283,6 +289,38 @@ fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()>
         let (classes, streams) =
             (show::plural(rest.len() as u64, "class"), show::plural(left_out as u64, "stream"));
         writeln!(out, "\n… and {classes} more, of {streams} (--top 0 shows all)")?;
+    }
+    Ok(())
+}
+
+/// Classes whose main loops are looked for even if they are not shown.
+const MOST_ANSWERED: usize = 256;
+
+/// The fields that name the other end of a message.
+const PEERS: [&str; 2] = ["dest", "src"];
+
+/// Notes that classes differ only in the other ends of their messages.
+fn note_peers(arguments: &LoopsArgs, fold: &Fold, classes: usize) -> Result<()> {
+    let has_peers = || {
+        fold.alphabet().symbols().any(|symbol| {
+            let meaning = fold.alphabet().meaning(symbol);
+            PEERS.iter().any(|peer| meaning.field(peer).is_some())
+        })
+    };
+    if classes < 2 || arguments.read.peers != PeersName::Absolute || !has_peers() {
+        return Ok(());
+    }
+    let ignore = PEERS.iter().map(ToString::to_string).collect();
+    let (alphabet, renamed) = Projection { ignore, ..Projection::default() }.of_alphabet(fold.alphabet())?;
+    let without = fold.with_alphabet(alphabet, &renamed)?.classes()?.len();
+    if without < classes {
+        let differ = match without {
+            1 => format!("the {classes} classes differ only in the other ends of their messages"),
+            _ => format!(
+                "without the other ends of messages, there are {without} classes instead of {classes}"
+            ),
+        };
+        show::notes(&[format!("{differ}; --peers relative writes these as distances from the own rank")]);
     }
     Ok(())
 }
@@ -318,11 +356,11 @@ impl<'a> Printer<'a> {
         let &mut Self { arguments, fold, width, .. } = self;
         let shown = self.shown(class)?;
         self.any_rotated |= shown.is_rotated;
-        if let Some(number) = number {
-            if number > 0 || !arguments.full.on {
+        if let Some(index) = number {
+            if index > 0 || !arguments.full.on {
                 writeln!(out)?;
             }
-            heading(out, fold, &shown.class, width)?;
+            heading(out, fold, &shown.class, index + 1, width)?;
         }
         sizes(out, &shown.class, width)?;
         let times = times_of(fold, &shown)?.unwrap_or_default();
@@ -335,6 +373,14 @@ impl<'a> Printer<'a> {
             answer::print_largest(out, fold, class, &self.labels, width)?;
         }
         self.mains.push(main);
+        Ok(())
+    }
+
+    /// Only what the first line needs.
+    fn add_main(&mut self, class: &Class) -> Result<()> {
+        let shown = self.shown(class)?;
+        let times = times_of(self.fold, &shown)?.unwrap_or_default();
+        self.mains.push(answer::MainLoop::of(self.fold, &shown.class, &shown.nest, &times));
         Ok(())
     }
 
@@ -366,7 +412,8 @@ fn shown_alignment(arguments: &LoopsArgs, fold: &Fold) -> Result<Option<Align>> 
     Ok((fold.call_statistics()?.functions > 0).then_some(Align::Calls))
 }
 
-fn heading(out: &mut impl Write, fold: &Fold, class: &Class, width: usize) -> Result<()> {
+/// The streams of a class and its number, which `--class` takes.
+fn heading(out: &mut impl Write, fold: &Fold, class: &Class, number: usize, width: usize) -> Result<()> {
     let bold = anstyle::Style::new().bold();
     let titles: Vec<String> =
         class.streams.iter().take(50).map(|&index| show::plain(fold.stream(index).title())).collect();
@@ -374,7 +421,8 @@ fn heading(out: &mut impl Write, fold: &Fold, class: &Class, width: usize) -> Re
         1 => String::new(),
         count => format!(" ({count} streams, {} each)", show::plural(class.events, "event")),
     };
-    let titles = show::shorten(&titles.join(", "), width.saturating_sub(several.len()));
+    let several = format!("{several} · class {number}");
+    let titles = show::shorten(&titles.join(", "), width.saturating_sub(several.chars().count()));
     writeln!(out, "{bold}{titles}{bold:#}{several}")?;
     Ok(())
 }

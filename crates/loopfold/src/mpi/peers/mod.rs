@@ -198,8 +198,9 @@ impl Places {
             (rewrite.grids, rewrite.without_grid) = grids.known();
             if rewrite.grids.is_empty() && !rewrite.without_grid.is_empty() {
                 return Err(Error::invalid(
-                    "no communicator is known to be a grid of processes, and its messages do not show one; \
-                     relative peers need none",
+                    "no communicator is known to be a grid of processes, and no messages stay between neighbours \
+                     of one: those that go to every process fit any grid, also where `patterns` finds rows and \
+                     columns; relative peers need none",
                 ));
             }
         }

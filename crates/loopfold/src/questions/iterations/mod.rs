@@ -18,6 +18,7 @@
 //! * `stopwatch` times iterations while a stream is walked.
 //! * `busy` has the time in which some event was open.
 //! * `samples` gathers their times, for the median.
+//! * `phases` are consecutive iterations between which the program changed its pace.
 //! * `summed` has the times of loops where only sums are kept.
 //! * `slow` finds the slowest iterations of a loop, and which parts of the body made them slow.
 //!
@@ -27,13 +28,15 @@
 
 mod busy;
 mod choice;
+mod phases;
 mod samples;
 mod slow;
 mod stopwatch;
 mod summed;
 
 pub use choice::{LoopPlace, WantedLoop, loop_places};
-pub use slow::{Grown, SlowIteration, slow_iterations};
+pub use phases::{LEAST_FACTOR, LEAST_ITERATIONS, MOST_PHASES, Phase, SIGNIFICANT, phase_starts};
+pub use slow::{Grown, PartTime, SlowConfig, SlowIteration, SlowIterations, slow_iterations};
 pub(super) use stopwatch::{Lap, Stopwatch};
 pub use summed::summed_times;
 
@@ -63,6 +66,11 @@ pub struct LoopTimes {
     pub streams: Option<[(StreamId, i128); 2]>,
     /// The busy time of all iterations together. `None` if it is not known of each.
     pub busy: Option<i128>,
+    /// The [phases](phase_starts) of a loop that lies in no other one, if there are several, in
+    /// the first stream that has times.
+    pub phases: Vec<Phase>,
+    /// That stream, if there are several phases.
+    pub phases_stream: Option<StreamId>,
     /// What else the times include.
     pub scope: Scope,
 }
@@ -144,6 +152,14 @@ pub struct Iteration<'a> {
     pub time: Option<i128>,
     /// For how much of that some event of the stream was open, if starts and durations are known.
     pub busy: Option<i128>,
+}
+
+impl Iteration<'_> {
+    /// Whether it, or one of several that are one exception, has one of these numbers.
+    pub fn is_in(&self, numbers: &Range<u64>) -> bool {
+        let last = self.iteration + self.iterations.max(1) - 1;
+        last >= numbers.start && self.iteration < numbers.end
+    }
 }
 
 /// Calls `visit` with every iteration of every loop of a nest in one of its streams, in the order

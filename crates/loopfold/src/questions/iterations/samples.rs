@@ -1,6 +1,7 @@
 //! Gathers the times of the iterations of a loop, the last ones of occurrences apart from the
 //! others: only at the end it is known whether enough others remain.
 
+use super::phases::{Phase, phases};
 use super::{Iteration, LoopTimes, Scope, Slowest};
 use crate::fold::{IterationSpread, Spread};
 use crate::{Result, StreamId};
@@ -17,6 +18,8 @@ pub(super) struct Samples {
     busy: i128,
     /// Whether the busy time of some iteration is not known.
     lacks_busy: bool,
+    /// Of the first stream.
+    in_order: InOrder,
 }
 
 /// Iterations that are compared with each other.
@@ -39,6 +42,7 @@ impl Samples {
         *total = total.saturating_add(time);
         self.busy = self.busy.saturating_add(iteration.busy.unwrap_or(0));
         self.lacks_busy |= iteration.busy.is_none();
+        self.in_order.add(stream, iteration, time);
         let slowest = || Slowest {
             stream,
             iteration: iteration.iteration,
@@ -62,7 +66,8 @@ impl Samples {
 
     /// Returns `None` if no time is known.
     pub(super) fn summary(self, node: usize) -> Result<Option<LoopTimes>> {
-        let Self { others, lasts, streams, busy, lacks_busy, .. } = self;
+        let Self { others, lasts, streams, busy, lacks_busy, in_order, .. } = self;
+        let phases = in_order.phases();
         let times = IterationSpread { others: others.spread, lasts: lasts.spread }.summary()?;
         let mut compared =
             if others.spread.count >= IterationSpread::ENOUGH { others } else { others.with(lasts) };
@@ -74,6 +79,8 @@ impl Samples {
             slowest,
             streams,
             busy: (!lacks_busy).then_some(busy),
+            phases_stream: in_order.stream.filter(|_| !phases.is_empty()),
+            phases,
             scope: Scope::Own,
         }))
     }
@@ -110,12 +117,46 @@ impl Group {
     }
 
     fn median(mut self) -> Option<f64> {
-        let count = self.times.len();
-        if count == 0 {
-            return None;
+        median_of(&mut self.times)
+    }
+}
+
+/// The median of some times, the mean of the middle two of an even number.
+pub(super) fn median_of(times: &mut [i64]) -> Option<f64> {
+    let count = times.len();
+    if count == 0 {
+        return None;
+    }
+    let (below, &mut middle, _) = times.select_nth_unstable(count / 2);
+    let lower = below.iter().copied().max().filter(|_| count.is_multiple_of(2)).unwrap_or(middle);
+    Some((i128::from(lower) + i128::from(middle)) as f64 / 2.0)
+}
+
+/// The iterations of a loop in one stream, in order: what its phases are made of.
+#[derive(Default)]
+struct InOrder {
+    stream: Option<StreamId>,
+    /// The numbers and times of those that can be compared.
+    compared: Vec<(u64, i64)>,
+    /// The number of the last one.
+    last: u64,
+    is_too_long: bool,
+}
+
+impl InOrder {
+    fn add(&mut self, stream: StreamId, iteration: &Iteration<'_>, time: i128) {
+        if !iteration.outer.is_empty() || *self.stream.get_or_insert(stream) != stream {
+            return;
         }
-        let (below, &mut middle, _) = self.times.select_nth_unstable(count / 2);
-        let lower = below.iter().copied().max().filter(|_| count.is_multiple_of(2)).unwrap_or(middle);
-        Some((i128::from(lower) + i128::from(middle)) as f64 / 2.0)
+        self.last = iteration.iteration + iteration.iterations.max(1) - 1;
+        self.is_too_long |= self.compared.len() >= MOST_SAMPLES;
+        if iteration.is_full && !self.is_too_long {
+            let time = time.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+            self.compared.push((iteration.iteration, time));
+        }
+    }
+
+    fn phases(&self) -> Vec<Phase> {
+        if self.is_too_long { Vec::new() } else { phases(&self.compared, self.last) }
     }
 }

@@ -139,7 +139,7 @@ impl<'a> Clock<'a> {
         Some(Clock::Durations { durations: durations.reader(), events: durations.len() as u64 })
     }
 
-    fn has_starts(&self) -> bool {
+    pub(super) fn has_starts(&self) -> bool {
         matches!(self, Clock::Starts(_))
     }
 

@@ -50,8 +50,14 @@
 //! **Places.** The place of a wait is the call without its envelope ([`ENVELOPE`]), its partners
 //! (`dest`, `src`) and `done`; the innermost function that is entered and not left; and the
 //! times of the loops around it, in the rules of the fold. Its iteration is that of the outermost
-//! loop. Iterations of loops of as many iterations have the same numbers, so that processes that do
+//! loop. [`Focus::numbers`] can number the iterations of outermost loops as in another nest, such as
+//! one with exceptions: then that loop is the outermost one, and of the loops of the rules around a
+//! wait those count whose iterations are shorter. Iterations of loops of as many iterations have the same numbers, so that processes that do
 //! the same are summed. Of a loop of more than 16,384 iterations, 2, 4, 8, … are taken as one.
+//!
+//! **Calls.** The time in a call that communicates, its duration, is its wait and what comes after
+//! that, or the call waited for nobody: a nonblocking call, a send that is buffered, a message that
+//! was there. So all of these add up.
 //!
 //! **Times.** The time of a stream reaches from its earliest enter to its latest leave; shares
 //! are shares of the sum over all streams. An event without a start is matched, and nobody waits
@@ -73,12 +79,14 @@
 mod clocks;
 mod collective;
 mod kinds;
+mod numbering;
 mod replay;
 mod tally;
 mod walk;
 
 pub use clocks::{ClockViolation, Offsets};
-pub use tally::{Pair, PlaceWaits, RankWaits, Sum, WorstIteration};
+pub use numbering::{Focus, IterationNumbers};
+pub use tally::{CallTime, Pair, PlaceWaits, RankWaits, Sum, WorstIteration};
 
 use crate::mpi::{Calls, Communicators, MessageEnds};
 use crate::questions::patterns::ENVELOPE;
@@ -234,6 +242,12 @@ pub struct Waits {
     /// For each number of iterations of an outermost loop, the iteration with the most waiting;
     /// the longest first.
     pub iterations: Vec<WorstIteration>,
+    /// By the processes that wait and that cause it, at all places, the longest first.
+    pub pairs: Vec<Pair>,
+    /// The time in calls after their waits, such as that of the transfer.
+    pub after_waits: u64,
+    /// The places of calls that waited for nobody, the longest first.
+    pub calls: Vec<CallTime>,
     /// Messages that are received before they are sent, by sender and receiver, most first.
     pub violations: Vec<ClockViolation>,
     /// The offsets of clocks, if they were asked for.
@@ -272,18 +286,25 @@ impl Waits {
     /// # Ok::<(), loopfold::Error>(())
     /// ```
     pub fn of(fold: &Fold, config: &Config) -> Result<Self> {
+        Self::focused(fold, config, &Focus::default())
+    }
+
+    /// The same with other numbers of iterations, or of a part of the fold; messages are matched in
+    /// all of it.
+    pub fn focused(fold: &Fold, config: &Config, focus: &Focus) -> Result<Self> {
         check_times(fold)?;
         let calls = Calls::of(fold.alphabet());
         let communicators = Communicators::of(fold);
         let symbols = Symbols::of(fold.alphabet(), &calls);
         let (alphabet, shown) = places_alphabet(fold)?;
         let message_ends = MessageEnds { calls: &calls, communicators: &communicators };
-        let replay = |clocks| Replay::new(fold, message_ends, &symbols, clocks, config)?.run();
+        let replay = |clocks| Replay::new(fold, message_ends, &symbols, clocks, (config, focus))?.run();
         let clocks = match config.correct_clocks {
             true => replay(Clocks::measuring())?.clocks.corrected(),
             false => Clocks::default(),
         };
         let done = replay(clocks)?;
+        let after_waits = done.tally.after_waits;
         let tally = done.tally.finish(&shown);
         let offsets = config.correct_clocks.then(|| done.clocks.offsets());
         Ok(Self {
@@ -295,6 +316,9 @@ impl Waits {
             places: tally.places,
             ranks: tally.ranks,
             iterations: tally.iterations,
+            pairs: tally.pairs,
+            after_waits,
+            calls: tally.calls,
             violations: done.clocks.violations(),
             offsets,
             backward: done.backward,
@@ -307,6 +331,18 @@ impl Waits {
     /// All waits together.
     pub fn all(&self) -> Sum {
         self.classes.iter().fold(Sum::default(), |all, class| all.plus(*class))
+    }
+
+    /// The calls that waited for nobody.
+    pub fn without_waits(&self) -> Sum {
+        self.calls.iter().fold(Sum::default(), |all, call| all.plus(call.sum))
+    }
+
+    /// The time in all calls that communicate: waits, what comes after them in the same calls, and
+    /// calls that waited for nobody.
+    pub fn in_calls(&self) -> u64 {
+        let waits = self.all().time.saturating_add(self.after_waits);
+        waits.saturating_add(self.without_waits().time)
     }
 
     /// The share of a time in that of all streams.
@@ -322,6 +358,11 @@ impl Waits {
     /// The function of a place.
     pub fn function(&self, place: &PlaceWaits) -> Option<&str> {
         self.functions.get(place.function? as usize).map(String::as_str)
+    }
+
+    /// The function of calls.
+    pub fn function_of(&self, calls: &CallTime) -> Option<&str> {
+        self.functions.get(calls.function? as usize).map(String::as_str)
     }
 }
 

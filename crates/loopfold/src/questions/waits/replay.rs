@@ -8,9 +8,10 @@
 use super::clocks::Clocks;
 use super::collective::{Member, Operation, Operations};
 use super::kinds::{Communication, Completes, Kind, Symbols};
+use super::numbering::{Counted, NumberCursor};
 use super::tally::{Tally, Wait};
 use super::walk::{Seen, Site, Walk};
-use super::{BackwardTimes, Class, Config, LeftOut};
+use super::{BackwardTimes, Class, Config, Focus, LeftOut};
 use crate::mpi::{Call, Channel, CommId, Group, MessageEnds, Peer};
 use crate::{Error, Fold, Result, StreamId, Symbol};
 use hashbrown::{HashMap, HashSet};
@@ -64,6 +65,9 @@ struct End {
 /// An event that may wait.
 struct Event {
     rank: u32,
+    /// Whether it lies in a part that is asked about, and in a stream that is.
+    is_counted: bool,
+    is_chosen: bool,
     site: Site,
     enter: Option<i64>,
     leave: Option<i64>,
@@ -118,6 +122,12 @@ struct Stream<'a> {
     span: Option<(i64, i64)>,
     last_enter: Option<i64>,
     backward: BackwardTimes,
+    /// Which positions count, and whether the next event does.
+    counted: Counted,
+    is_counted: bool,
+    is_chosen: bool,
+    /// The nest and iteration that was entered last, and its earliest enter so far.
+    iteration: Option<(u32, u32, i64)>,
 }
 
 pub(super) struct Replay<'a> {
@@ -125,6 +135,8 @@ pub(super) struct Replay<'a> {
     symbols: &'a Symbols,
     /// Which processes have a stream.
     present: HashSet<u32>,
+    /// Which processes are asked about.
+    chosen: HashSet<u32>,
     streams: Vec<Stream<'a>>,
     channels: Vec<InFlight>,
     channel_numbers: HashMap<(Group, Channel), u32>,
@@ -146,12 +158,17 @@ impl<'a> Replay<'a> {
         message_ends: MessageEnds<'a>,
         symbols: &'a Symbols,
         clocks: Clocks,
-        config: &Config,
+        (config, focus): (&Config, &Focus),
     ) -> Result<Self> {
         let stream = |(index, id): (usize, StreamId)| {
             let rank = message_ends.communicators.rank(index);
-            let walk = Walk::new(fold, id, clocks.offset(rank));
-            Stream::new(id, rank, walk)
+            let numbers = NumberCursor::new(focus.numbers.get(index).cloned());
+            let walk = Walk::new(fold, id, clocks.offset(rank), numbers);
+            let parts = focus.parts.as_ref().map(|parts| parts.get(index).cloned().unwrap_or_default());
+            let mut stream = Stream::new(id, rank, walk);
+            stream.counted = Counted::new(parts);
+            stream.is_chosen = focus.streams.as_ref().is_none_or(|chosen| chosen.get(index) == Some(&true));
+            stream
         };
         let streams: Vec<Stream<'a>> = fold.stream_ids().enumerate().map(stream).collect();
         Ok(Self {
@@ -162,6 +179,7 @@ impl<'a> Replay<'a> {
                 .filter(|stream| stream.walk.has_starts())
                 .map(|stream| stream.rank)
                 .collect(),
+            chosen: streams.iter().filter(|stream| stream.is_chosen).map(|stream| stream.rank).collect(),
             streams,
             channels: Vec::new(),
             channel_numbers: HashMap::new(),
@@ -207,8 +225,13 @@ impl<'a> Replay<'a> {
     fn advance(&mut self, stream: usize) -> Result<Option<i64>> {
         let stream = &mut self.streams[stream];
         stream.next = stream.walk.next(&mut self.done.tally.nests)?;
-        let Some(next) = &stream.next else { return Ok(None) };
-        stream.observe(*next);
+        let Some(next) = stream.next else { return Ok(None) };
+        if let Some(enter) = next.enter
+            && stream.is_earliest(next.site, enter)
+        {
+            self.done.tally.begin(next.site, enter);
+        }
+        stream.observe(next);
         Ok(Some(stream.last_enter.unwrap_or(i64::MIN)))
     }
 
@@ -229,11 +252,18 @@ impl<'a> Replay<'a> {
         let left_out = &mut self.done.left_out;
         left_out.without_start += u64::from(seen.enter.is_none());
         left_out.without_duration += u64::from(seen.enter.is_some() && !seen.has_duration);
+        let Stream { rank, is_counted, is_chosen, .. } = self.streams[stream];
         if kind.is_nonblocking {
+            if is_counted && is_chosen && seen.has_duration {
+                let time = seen.enter.zip(seen.leave).map_or(0, |(enter, leave)| since(enter, leave));
+                self.add_call(seen.site, rank, time)?;
+            }
             return self.post(stream, seen, kind, &plan);
         }
         let event = self.events.insert(Event {
-            rank: self.streams[stream].rank,
+            rank,
+            is_counted,
+            is_chosen,
             site: seen.site,
             enter: seen.enter,
             leave: seen.leave,
@@ -436,9 +466,31 @@ impl<'a> Replay<'a> {
     }
 
     fn add(&mut self, event: &Event) -> Result<()> {
-        let Some(Part { time, class, cause, is_wrong_order, .. }) = event.longest else { return Ok(()) };
+        if !event.is_counted {
+            return Ok(());
+        }
         let (site, waiting) = (event.site, event.rank);
-        self.done.tally.add(&Wait { class, site, waiting, cause, time, is_wrong_order })
+        let lasted = event.enter.zip(event.leave).filter(|_| event.has_duration);
+        let lasted = lasted.map_or(0, |(enter, leave)| since(enter, leave));
+        let Some(Part { time, class, cause, is_wrong_order, .. }) = event.longest else {
+            return if event.is_chosen { self.add_call(site, waiting, lasted) } else { Ok(()) };
+        };
+        let wait = Wait { class: Some(class), site, waiting, cause, time, is_wrong_order };
+        if event.is_chosen {
+            let tally = &mut self.done.tally;
+            tally.after_waits = tally.after_waits.saturating_add(lasted.saturating_sub(time));
+            return tally.add(&wait);
+        }
+        if self.chosen.contains(&cause) {
+            self.done.tally.add_other(&wait);
+        }
+        Ok(())
+    }
+
+    /// Adds a call that waited for nobody.
+    fn add_call(&mut self, site: Site, rank: u32, time: u64) -> Result<()> {
+        let (waiting, cause) = (rank, rank);
+        self.done.tally.add(&Wait { class: None, site, waiting, cause, time, is_wrong_order: false })
     }
 
     fn check_limit(&self) -> Result<()> {
@@ -570,14 +622,38 @@ impl<'a> Stream<'a> {
             span: None,
             last_enter: None,
             backward: BackwardTimes { stream: id, count: 0, first: 0 },
+            counted: Counted::default(),
+            is_counted: true,
+            is_chosen: true,
+            iteration: None,
+        }
+    }
+
+    /// Whether no event of the iteration that the stream is in entered earlier. Mostly that is its
+    /// first event; a clock may go back.
+    #[inline]
+    fn is_earliest(&mut self, site: Site, enter: i64) -> bool {
+        match self.iteration {
+            Some((nest, iteration, earliest))
+                if (nest, iteration) == (site.nest, site.iteration) && earliest <= enter =>
+            {
+                false
+            }
+            _ => {
+                self.iteration = Some((site.nest, site.iteration, enter));
+                true
+            }
         }
     }
 
     /// Notes the times of an event.
     fn observe(&mut self, seen: Seen) {
+        self.is_counted = self.counted.contains(seen.position);
         let (Some(enter), Some(leave)) = (seen.enter, seen.leave) else { return };
-        let (first, last) = self.span.unwrap_or((enter, leave));
-        self.span = Some((first.min(enter), last.max(leave)));
+        if self.is_counted && self.is_chosen {
+            let (first, last) = self.span.unwrap_or((enter, leave));
+            self.span = Some((first.min(enter), last.max(leave)));
+        }
         if self.last_enter.is_some_and(|last| enter < last) {
             if self.backward.count == 0 {
                 self.backward = BackwardTimes { stream: self.id, count: 0, first: seen.position };

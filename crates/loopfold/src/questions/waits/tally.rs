@@ -93,6 +93,26 @@ pub struct WorstIteration {
     pub last: u64,
     /// The time that is waited in it.
     pub time: u64,
+    /// When it begins: the first enter of an event in it, in all streams whose outermost loop has
+    /// as many iterations.
+    pub start: Option<i64>,
+}
+
+/// The time in calls that waited for nobody, at a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallTime {
+    /// The call, in [`Waits::alphabet`](super::Waits::alphabet).
+    pub call: Symbol,
+    /// The function; see [`Waits::function_of`](super::Waits::function_of).
+    pub(super) function: Option<u32>,
+    /// The times of the loops around it, the outermost first.
+    pub loops: Vec<u64>,
+    /// The calls.
+    pub sum: Sum,
+    /// By the processes, the longest first.
+    pub ranks: Vec<(u32, Sum)>,
+    /// The iteration with the most of that time. `None` outside of loops.
+    pub worst: Option<WorstIteration>,
 }
 
 /// What a process waits, and what others wait for it.
@@ -112,15 +132,21 @@ const MOST_KEPT: usize = 1 << 26;
 #[derive(Default)]
 pub(super) struct Tally {
     pub(super) nests: LoopNests,
-    numbers: HashMap<(Class, Symbol, u32, u32), u32, foldhash::fast::RandomState>,
+    numbers: HashMap<(Option<Class>, Symbol, u32, u32), u32, foldhash::fast::RandomState>,
     places: Vec<Place>,
+    /// When the iterations of outermost loops begin, by the times of the loops.
+    starts: Starts,
+    /// Waits of processes that are not asked about, for those that are.
+    others: Pairs,
+    /// The time in calls after their waits.
+    pub(super) after_waits: u64,
     /// How many pairs and iterations are kept.
     kept: usize,
 }
 
-/// One wait.
+/// One wait, or a call that did not wait.
 pub(super) struct Wait {
-    pub(super) class: Class,
+    pub(super) class: Option<Class>,
     pub(super) site: Site,
     pub(super) waiting: u32,
     pub(super) cause: u32,
@@ -129,9 +155,9 @@ pub(super) struct Wait {
 }
 
 struct Place {
-    class: Class,
+    class: Option<Class>,
     site: Site,
-    pairs: HashMap<(u32, u32), Sum, foldhash::fast::RandomState>,
+    pairs: Pairs,
     iterations: Vec<u64>,
     wrong_order: Sum,
 }
@@ -144,9 +170,28 @@ pub(super) struct Sums {
     pub(super) places: Vec<PlaceWaits>,
     pub(super) ranks: Vec<RankWaits>,
     pub(super) iterations: Vec<WorstIteration>,
+    pub(super) pairs: Vec<Pair>,
+    pub(super) calls: Vec<CallTime>,
 }
 
 impl Tally {
+    /// An event of an iteration enters.
+    pub(super) fn begin(&mut self, site: Site, enter: i64) {
+        let Some(times) = self.nests.outermost(site.nest) else { return };
+        let starts = self.starts.entry(times).or_default();
+        let iteration = site.iteration as usize;
+        if starts.len() <= iteration {
+            starts.resize(iteration + 1, None);
+        }
+        let start = &mut starts[iteration];
+        *start = Some(start.map_or(enter, |start| start.min(enter)));
+    }
+
+    /// Adds a wait of a process that is not asked about for one that is.
+    pub(super) fn add_other(&mut self, wait: &Wait) {
+        self.others.entry((wait.waiting, wait.cause)).or_default().add(wait.time);
+    }
+
     /// Adds a wait.
     pub(super) fn add(&mut self, wait: &Wait) -> Result<()> {
         let &Wait { class, site, waiting, cause, time, is_wrong_order } = wait;
@@ -179,20 +224,32 @@ impl Tally {
         let mut sums = Sums::default();
         let mut ranks: HashMap<u32, RankWaits> = HashMap::new();
         let mut by_times: HashMap<u64, Vec<u64>> = HashMap::new();
+        let mut pairs = self.others;
+        let starts = &self.starts;
+        add_to_ranks(&pairs, &mut ranks);
         for ((class, call, function, nest), place) in merged(self.places, shown) {
             let loops = self.nests.times(nest);
-            place.add_to_ranks(&mut ranks);
+            let function = (function != NOWHERE).then_some(function);
+            let Some(class) = class else {
+                sums.calls.push(place.call_time(call, function, loops, starts));
+                continue;
+            };
+            add_to_ranks(&place.pairs, &mut ranks);
+            for (&pair, &sum) in &place.pairs {
+                let known = pairs.entry(pair).or_default();
+                *known = known.plus(sum);
+            }
             if let Some(&times) = loops.first() {
                 add_all(by_times.entry(times).or_default(), &place.iterations);
             }
-            let function = (function != NOWHERE).then_some(function);
-            let place = place.finish(class, call, function, loops);
+            let place = place.finish(class, call, function, loops, starts);
             sums.classes[class as usize] = sums.classes[class as usize].plus(place.sum);
             sums.wrong_order = sums.wrong_order.plus(place.wrong_order);
             sums.places.push(place);
         }
         sums.ranks = ranks.into_values().collect();
-        sums.iterations = by_times.iter().filter_map(|(&times, sums)| worst(times, sums)).collect();
+        sums.iterations = by_times.iter().filter_map(|(&times, sums)| worst(times, sums, starts)).collect();
+        sums.pairs = sorted_pairs(&pairs);
         sums.sort();
         sums
     }
@@ -200,7 +257,7 @@ impl Tally {
 
 /// The places by class, call, function and nest: symbols that differ only in their envelope are
 /// one.
-fn merged(places: Vec<Place>, shown: &[Symbol]) -> HashMap<(Class, Symbol, u32, u32), Place> {
+fn merged(places: Vec<Place>, shown: &[Symbol]) -> HashMap<(Option<Class>, Symbol, u32, u32), Place> {
     let mut merged: HashMap<_, Place> = HashMap::new();
     for place in places {
         let Site { symbol, function, nest, .. } = place.site;
@@ -217,13 +274,17 @@ impl Sums {
             let key = |place: &PlaceWaits| (Reverse(place.sum.time), place.class, place.call, place.function);
             key(a).cmp(&key(b)).then_with(|| a.loops.cmp(&b.loops))
         });
+        self.calls.sort_unstable_by(|a, b| {
+            let key = |call: &CallTime| (Reverse(call.sum.time), call.call, call.function);
+            key(a).cmp(&key(b)).then_with(|| a.loops.cmp(&b.loops))
+        });
         self.ranks.sort_unstable_by_key(|rank| (Reverse(rank.caused.time), rank.rank));
         self.iterations.sort_unstable_by_key(|worst| (Reverse(worst.time), worst.times));
     }
 }
 
 impl Place {
-    fn new(class: Class, site: Site) -> Self {
+    fn new(class: Option<Class>, site: Site) -> Self {
         let wrong_order = Sum::default();
         Self { class, site, pairs: HashMap::default(), iterations: Vec::new(), wrong_order }
     }
@@ -237,29 +298,51 @@ impl Place {
         add_all(&mut self.iterations, &other.iterations);
     }
 
-    fn add_to_ranks(&self, ranks: &mut HashMap<u32, RankWaits>) {
-        let of = |rank| RankWaits { rank, caused: Sum::default(), waited: Sum::default() };
-        for (&(waiting, cause), &part) in &self.pairs {
-            let waits = ranks.entry(waiting).or_insert_with(|| of(waiting));
-            waits.waited = waits.waited.plus(part);
-            let causes = ranks.entry(cause).or_insert_with(|| of(cause));
-            causes.caused = causes.caused.plus(part);
-        }
-    }
-
-    fn finish(self, class: Class, call: Symbol, function: Option<u32>, loops: Vec<u64>) -> PlaceWaits {
-        let sum = self.pairs.values().fold(Sum::default(), |sum, &part| sum.plus(part));
-        let worst = loops.first().and_then(|&times| worst(times, &self.iterations));
-        let (wrong_order, pairs) = (self.wrong_order, self.sorted_pairs());
+    fn finish(
+        self,
+        class: Class,
+        call: Symbol,
+        function: Option<u32>,
+        loops: Vec<u64>,
+        starts: &Starts,
+    ) -> PlaceWaits {
+        let worst = loops.first().and_then(|&times| worst(times, &self.iterations, starts));
+        let (sum, wrong_order, pairs) = (self.sum(), self.wrong_order, sorted_pairs(&self.pairs));
         PlaceWaits { class, call, function, loops, sum, wrong_order, pairs, worst }
     }
 
-    fn sorted_pairs(&self) -> Vec<Pair> {
-        let pair = |(&(waiting, cause), &sum): (&(u32, u32), &Sum)| Pair { waiting, cause, sum };
-        let mut pairs: Vec<Pair> = self.pairs.iter().map(pair).collect();
-        pairs.sort_unstable_by_key(|pair| (Reverse(pair.sum.time), pair.waiting, pair.cause));
-        pairs
+    fn call_time(self, call: Symbol, function: Option<u32>, loops: Vec<u64>, starts: &Starts) -> CallTime {
+        let worst = loops.first().and_then(|&times| worst(times, &self.iterations, starts));
+        let ranks = sorted_pairs(&self.pairs).into_iter().map(|pair| (pair.waiting, pair.sum)).collect();
+        CallTime { call, function, loops, sum: self.sum(), ranks, worst }
     }
+
+    fn sum(&self) -> Sum {
+        self.pairs.values().fold(Sum::default(), |sum, &part| sum.plus(part))
+    }
+}
+
+/// Waits by the processes that wait and that cause them.
+type Pairs = HashMap<(u32, u32), Sum, foldhash::fast::RandomState>;
+/// When iterations begin, by the times of their loops.
+type Starts = HashMap<u64, Vec<Option<i64>>, foldhash::fast::RandomState>;
+
+fn add_to_ranks(pairs: &Pairs, ranks: &mut HashMap<u32, RankWaits>) {
+    let of = |rank| RankWaits { rank, caused: Sum::default(), waited: Sum::default() };
+    for (&(waiting, cause), &part) in pairs {
+        let waits = ranks.entry(waiting).or_insert_with(|| of(waiting));
+        waits.waited = waits.waited.plus(part);
+        let causes = ranks.entry(cause).or_insert_with(|| of(cause));
+        causes.caused = causes.caused.plus(part);
+    }
+}
+
+/// The longest first.
+fn sorted_pairs(pairs: &Pairs) -> Vec<Pair> {
+    let pair = |(&(waiting, cause), &sum): (&(u32, u32), &Sum)| Pair { waiting, cause, sum };
+    let mut pairs: Vec<Pair> = pairs.iter().map(pair).collect();
+    pairs.sort_unstable_by_key(|pair| (Reverse(pair.sum.time), pair.waiting, pair.cause));
+    pairs
 }
 
 fn add_all(sums: &mut Vec<u64>, more: &[u64]) {
@@ -272,9 +355,10 @@ fn add_all(sums: &mut Vec<u64>, more: &[u64]) {
 }
 
 /// The iteration with the largest sum, the first of those that are equal.
-fn worst(times: u64, sums: &[u64]) -> Option<WorstIteration> {
+fn worst(times: u64, sums: &[u64], starts: &Starts) -> Option<WorstIteration> {
     let (index, &time) = (0u64..).zip(sums).max_by_key(|&(index, &time)| (time, Reverse(index)))?;
     let shift = shift_of(times);
     let (first, behind) = (index << shift, (index + 1) << shift);
-    Some(WorstIteration { times, first, last: behind.min(times) - 1, time })
+    let start = starts.get(&times).and_then(|starts| *starts.get(index as usize)?);
+    Some(WorstIteration { times, first, last: behind.min(times) - 1, time, start })
 }

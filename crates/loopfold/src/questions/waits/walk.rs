@@ -5,6 +5,7 @@
 //! of columns, and O(depth of rules + open functions).
 
 use super::kinds::{Kind, Symbols};
+use super::numbering::NumberCursor;
 use crate::fold::Target;
 use crate::fold::cursor::{Cursor, Step};
 use crate::trace::{ColumnReader, Times};
@@ -17,6 +18,8 @@ pub(super) struct LoopNests {
     inner: HashMap<(u32, u64), u32, foldhash::fast::RandomState>,
     /// The nest around each but the innermost loop, and the times of that loop.
     nests: Vec<(u32, u64)>,
+    /// The times of the outermost loop of each.
+    outermost: Vec<u64>,
 }
 
 /// The number of the nest without a loop; the others follow.
@@ -39,9 +42,15 @@ impl LoopNests {
             if self.nests.len() >= MOST_NESTS {
                 return Err(Error::limit("more than 2^24 different nests of loops"));
             }
+            self.outermost.push(self.outermost(nest).unwrap_or(times));
             self.nests.push((nest, times));
         }
         Ok(number)
+    }
+
+    /// The times of the outermost loop. Returns `None` without a loop.
+    pub(super) fn outermost(&self, nest: u32) -> Option<u64> {
+        self.outermost.get((nest as usize).checked_sub(1)?).copied()
     }
 
     /// The times of the loops, the outermost first.
@@ -86,16 +95,30 @@ pub(super) struct Seen {
     pub(super) has_duration: bool,
 }
 
+/// A loop of the rules.
+#[derive(Clone, Copy)]
+struct RuleLoop {
+    times: u64,
+    /// The events of an iteration.
+    length: u64,
+    iteration: u64,
+}
+
 /// The walk along one stream.
 pub(super) struct Walk<'a> {
+    fold: &'a Fold,
     cursor: Cursor<'a, Fold>,
     starts: Option<(ColumnReader<'a, i64>, u64)>,
     durations: Option<(ColumnReader<'a, i64>, u64)>,
     offset: i64,
-    nest: u32,
-    iteration: u32,
-    /// The nest and iteration around each rule that was entered.
-    around: Vec<(u32, u32)>,
+    /// The loops of the rules around the position.
+    loops: Vec<RuleLoop>,
+    /// How many of them are around each rule that was entered.
+    around: Vec<usize>,
+    numbers: NumberCursor,
+    /// The nest that was looked up last, and for which numbered loop; none if loops were entered
+    /// or left since.
+    known: Option<(Option<usize>, u32)>,
     functions: Vec<u32>,
     /// Functions beyond [`DEEPEST`].
     deeper: u64,
@@ -103,7 +126,7 @@ pub(super) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// `offset` is added to all times.
-    pub(super) fn new(fold: &'a Fold, stream: StreamId, offset: i64) -> Self {
+    pub(super) fn new(fold: &'a Fold, stream: StreamId, offset: i64, numbers: NumberCursor) -> Self {
         let stream = fold.stream(stream);
         let Times { starts, durations, .. } = stream.times();
         Self {
@@ -111,9 +134,11 @@ impl<'a> Walk<'a> {
             starts: starts.as_ref().map(|column| (column.reader(), column.len() as u64)),
             durations: durations.as_ref().map(|column| (column.reader(), column.len() as u64)),
             offset,
-            nest: NO_LOOP,
-            iteration: 0,
+            fold,
+            loops: Vec::new(),
             around: Vec::new(),
+            numbers,
+            known: None,
             functions: Vec::new(),
             deeper: 0,
         }
@@ -132,18 +157,26 @@ impl<'a> Walk<'a> {
                 None => return Ok(None),
                 Some(Step::End { .. }) => {
                     if let Some(around) = self.around.pop() {
-                        (self.nest, self.iteration) = around;
+                        self.leave_loops(around);
                     }
                 }
                 Some(Step::Stretch(stretch)) => {
-                    let around = (self.nest, self.iteration);
-                    self.enter_loop(stretch.before, stretch.before + stretch.times, nests)?;
+                    let around = self.loops.len();
+                    let length = match stretch.target {
+                        Target::Rule(rule) => self.fold.length(rule),
+                        Target::Symbol(_) => 1,
+                    };
+                    let times = stretch.before + stretch.times;
+                    if times > 1 {
+                        self.loops.push(RuleLoop { times, length, iteration: stretch.before });
+                        self.known = None;
+                    }
                     self.cursor.enter();
                     match stretch.target {
                         Target::Rule(_) => self.around.push(around),
                         Target::Symbol(symbol) => {
-                            let seen = self.seen(symbol, stretch.position)?;
-                            (self.nest, self.iteration) = around;
+                            let seen = self.seen(symbol, stretch.position, nests)?;
+                            self.leave_loops(around);
                             return Ok(seen);
                         }
                     }
@@ -152,22 +185,45 @@ impl<'a> Walk<'a> {
         }
     }
 
-    #[inline]
-    fn enter_loop(&mut self, iteration: u64, times: u64, nests: &mut LoopNests) -> Result<()> {
-        if times > 1 {
-            if self.nest == NO_LOOP {
-                self.iteration = (iteration >> shift_of(times)) as u32;
-            }
-            self.nest = nests.with_loop(self.nest, times)?;
+    fn leave_loops(&mut self, around: usize) {
+        if self.loops.len() > around {
+            self.loops.truncate(around);
+            self.known = None;
         }
-        Ok(())
     }
 
-    fn seen(&mut self, symbol: Symbol, position: u64) -> Result<Option<Seen>> {
-        let Some((starts, length)) = &mut self.starts else { return Ok(None) };
-        if position >= *length {
+    /// The nest around a position, and the iteration of its outermost loop. Of the loops of the
+    /// rules inside of a numbered loop, those count whose iterations are shorter.
+    #[inline]
+    fn nest(&mut self, position: u64, nests: &mut LoopNests) -> Result<(u32, u32)> {
+        let numbered = self.numbers.at(position);
+        let index = numbered.map(|numbered| numbered.index);
+        let nest = match self.known {
+            Some((known, nest)) if known == index => nest,
+            _ => {
+                let mut nest = NO_LOOP;
+                if let Some(numbered) = numbered {
+                    nest = nests.with_loop(nest, numbered.times)?;
+                }
+                let longest = numbered.map_or(u64::MAX, |numbered| numbered.length.saturating_sub(1));
+                for inner in self.loops.iter().filter(|inner| inner.length <= longest) {
+                    nest = nests.with_loop(nest, inner.times)?;
+                }
+                self.known = Some((index, nest));
+                nest
+            }
+        };
+        let outermost = self.loops.first().map(|outermost| (outermost.times, outermost.iteration));
+        let outermost = numbered.map(|numbered| (numbered.times, numbered.iteration)).or(outermost);
+        Ok((nest, outermost.map_or(0, |(times, iteration)| (iteration >> shift_of(times)) as u32)))
+    }
+
+    fn seen(&mut self, symbol: Symbol, position: u64, nests: &mut LoopNests) -> Result<Option<Seen>> {
+        if self.starts.as_ref().is_none_or(|&(_, length)| position >= length) {
             return Ok(None);
         }
+        let (nest, iteration) = self.nest(position, nests)?;
+        let Some((starts, _)) = &mut self.starts else { return Ok(None) };
         let start = Some(starts.get(position as usize)?).filter(|&start| start != Times::UNKNOWN_START);
         let duration = match &mut self.durations {
             Some((reader, length)) if position < *length => reader.get(position as usize)?,
@@ -176,7 +232,7 @@ impl<'a> Walk<'a> {
         let enter = start.map(|start| start.saturating_add(self.offset));
         let leave = enter.map(|enter| enter.saturating_add(duration.max(0)));
         let function = self.functions.last().copied().unwrap_or(NOWHERE);
-        let site = Site { symbol, function, nest: self.nest, iteration: self.iteration };
+        let site = Site { symbol, function, nest, iteration };
         Ok(Some(Seen { site, position, enter, leave, has_duration: duration >= 0 }))
     }
 

@@ -1,7 +1,7 @@
 //! Times: sums of events and rules, iterations of loops, clocks.
 
 use super::Folded;
-use crate::support::iterations::{check_loop_times, check_self_times};
+use crate::support::iterations::{check_loop_times, check_self_times, check_slow};
 use crate::support::sums::{check_event_sums, check_rule_sums, check_summed_times};
 use loopfold::questions::clock::EventClock;
 
@@ -15,6 +15,7 @@ pub(super) fn rule_sums(Folded { fold, .. }: &Folded<'_>) {
 
 pub(super) fn loop_times(Folded { fold, .. }: &Folded<'_>) {
     check_loop_times(fold);
+    check_slow(fold);
 }
 
 pub(super) fn self_times(Folded { fold, .. }: &Folded<'_>) {

@@ -3,7 +3,9 @@
 use super::sums::{Stretch, others_and_lasts, slices_of};
 use loopfold::Fold;
 use loopfold::folders::{Folder, fold_trace};
-use loopfold::questions::iterations::{LoopTimes, loop_times, visit_iterations};
+use loopfold::questions::iterations::{
+    Grown, LoopTimes, PartTime, SlowConfig, SlowIteration, loop_times, slow_iterations, visit_iterations,
+};
 use loopfold::questions::nest::{Nest, Node};
 use loopfold::questions::rule_sums::summarize;
 use loopfold::questions::self_time::self_times;
@@ -82,6 +84,125 @@ pub fn check_loop_times(fold: &Fold) {
         }
         assert!(found.loops.iter().all(|times| stretches.contains_key(&times.node)));
         check_visited(fold, &nest, class.streams[0], &stretches);
+    }
+}
+
+/// The slowest iterations of each loop, and the parts that grew, are those of the definition.
+#[track_caller]
+pub fn check_slow(fold: &Fold) {
+    for class in fold.classes().unwrap() {
+        let nest = fold.nest(class.root, usize::MAX);
+        let mut stretches = BTreeMap::new();
+        iterations(&nest, 0..nest.nodes.len(), &mut 0, &mut stretches);
+        let streams: Vec<_> =
+            class.streams.iter().map(|&stream| (stream, fold.stream(stream).times())).collect();
+        for (&node, stretches) in &stretches {
+            let found = slow_iterations(&nest, &streams, node, &SlowConfig::new(usize::MAX)).unwrap();
+            let expected = slow_by_definition(fold, &nest, node, stretches, &class.streams);
+            let found: Vec<Slow> = found.iterations.iter().map(slow_of).collect();
+            assert_eq!(found, expected);
+        }
+    }
+}
+
+/// Stream, first event, time, busy time, and the parts that grew.
+type Slow = (loopfold::StreamId, u64, i128, Option<i128>, Vec<(usize, PartTime, i128, f64)>);
+
+fn slow_of(found: &SlowIteration) -> Slow {
+    let part = |grown: &Grown| (grown.node.unwrap(), grown.which, grown.time, grown.median);
+    let parts = found.grown.iter().map(part).collect();
+    (found.stream, found.events.start, found.time, found.busy, parts)
+}
+
+fn slow_by_definition(
+    fold: &Fold,
+    nest: &Nest,
+    node: usize,
+    stretches: &[Stretch],
+    streams: &[loopfold::StreamId],
+) -> Vec<Slow> {
+    let lengths: Vec<(usize, usize)> =
+        nest.children(nest.body(node)).map(|child| (child, nest.node_length(child) as usize)).collect();
+    // Each iteration with its parts, and whether it is full.
+    let mut all = Vec::new();
+    for &stream in streams {
+        let slices = slices_of(fold.stream(stream));
+        if slices.is_empty() {
+            continue;
+        }
+        let has_starts = fold.stream(stream).times().starts.is_some();
+        let has_durations = fold.stream(stream).times().durations.is_some();
+        for &Stretch { begin, end, last } in stretches {
+            let mut parts = Vec::new();
+            let mut at = begin;
+            for &(child, length) in &lengths {
+                let is_last = last && at + length == end;
+                parts.extend(
+                    part_times(&slices, begin, at..at + length, is_last)
+                        .into_iter()
+                        .map(|(which, time)| (child, which, time)),
+                );
+                at += length;
+            }
+            let time = times::iteration_time(&slices, begin..end, last);
+            let busy = slices[begin].start.map(i128::from).zip(time).filter(|_| has_durations && has_starts);
+            let busy = busy.map(|(start, time)| times::busy_time(&slices, start, start + time));
+            all.push((stream, begin as u64, time, busy, parts, !(last && has_starts)));
+        }
+    }
+    let full = all.iter().filter(|(_, _, time, .., full)| time.is_some() && *full).count();
+    let mut medians: BTreeMap<(usize, PartTime), Vec<i128>> = BTreeMap::new();
+    let of_all = all.iter().filter(|(.., is_full)| *is_full || full < 2);
+    for (.., parts, _) in of_all {
+        for &(child, which, time) in parts {
+            medians.entry((child, which)).or_default().push(time.max(0));
+        }
+    }
+    let median =
+        |key: (usize, PartTime)| medians.get(&key).map(|times| times::summary(times, &[]).unwrap().median);
+    let mut slow: Vec<Slow> = Vec::new();
+    for (stream, begin, time, busy, parts, is_full) in &all {
+        let Some(time) = *time else { continue };
+        if full >= 2 && !is_full {
+            continue;
+        }
+        let grown = parts.iter().filter_map(|&(child, which, time)| {
+            let median = median((child, which))?;
+            (time as f64 > median).then_some((child, which, time, median))
+        });
+        let mut grown: Vec<_> = grown.collect();
+        grown.sort_by(|one, other| (other.2 as f64 - other.3).total_cmp(&(one.2 as f64 - one.3)));
+        slow.push((*stream, *begin, time, *busy, grown));
+    }
+    slow.sort_by_key(|&(stream, begin, time, ..)| (std::cmp::Reverse(time), stream, begin));
+    slow
+}
+
+/// The times of a part: what its own events cover of its span, and the rest.
+fn part_times(
+    slices: &[times::Slice],
+    iteration: usize,
+    events: Range<usize>,
+    is_last: bool,
+) -> Vec<(PartTime, i128)> {
+    if slices.iter().all(|slice| slice.start.is_none()) {
+        let time = times::iteration_time(slices, events, is_last).unwrap();
+        return vec![(PartTime::Inside, time), (PartTime::After, 0)];
+    }
+    let Some(start) = slices[events.start].start.map(i128::from) else { return Vec::new() };
+    let end = match is_last {
+        true => (iteration..events.end).filter_map(|at| times::end_of(slices, at)).max(),
+        false => slices[events.end].start.map(i128::from),
+    };
+    let Some(end) = end else { return Vec::new() };
+    let own = &slices[events];
+    let is_known = |slice: &times::Slice| slice.start.is_some() && slice.duration.is_some_and(|one| one >= 0);
+    match own.iter().any(is_known) {
+        true => {
+            let inside = times::busy_time(own, start, end);
+            vec![(PartTime::Inside, inside), (PartTime::After, end - start - inside)]
+        }
+        false => vec![(PartTime::Span, end - start)],
     }
 }
 

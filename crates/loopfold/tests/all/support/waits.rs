@@ -2,7 +2,7 @@
 //! lists, one after the other.
 
 use loopfold::fold::Target;
-use loopfold::questions::waits::{Class, Config, Sum, Waits};
+use loopfold::questions::waits::{Class, Config, Focus, Sum, Waits};
 use loopfold::trace::{Collector, Event, Field, Meaning, Name, Role, Sink, Times, Timing, Value};
 use loopfold::{Fold, RuleId, Symbol, Trace};
 use loopfold_testing::waits::{Kind, Simulated};
@@ -59,7 +59,10 @@ pub struct Wait {
 #[derive(Debug, Default)]
 pub struct Oracle {
     pub waits: Vec<Wait>,
-    pub total: u64,
+    /// All events that communicate and have a start, with the time that they lasted.
+    pub calls: Vec<Wait>,
+    /// Every event: stream and position, enter, leave, loops and iteration.
+    pub events: Vec<At>,
     pub messages: u64,
     /// Count and worst by sender and receiver.
     pub violations: BTreeMap<(u32, u32), (u64, u64)>,
@@ -68,6 +71,19 @@ pub struct Oracle {
     pub incomplete: u64,
     pub disagreeing: u64,
 }
+
+#[derive(Clone, Debug)]
+pub struct At {
+    pub at: (usize, usize),
+    pub enter: Option<i64>,
+    pub leave: Option<i64>,
+    pub loops: Vec<u64>,
+    pub iteration: u64,
+}
+
+/// For a stream and a position the loop that numbers its iteration: its times, the events of its
+/// shortest iteration, and which iteration it is.
+pub type Numbers = BTreeMap<(usize, usize), (u64, u64, u64)>;
 
 struct Visited {
     stream: usize,
@@ -134,7 +150,16 @@ fn field(meaning: &Meaning<'_>, key: &str) -> Option<String> {
     meaning.field(key).map(text)
 }
 
-fn unfold(fold: &Fold, rule: RuleId, loops: &[u64], iteration: u64, out: &mut Vec<(Symbol, Vec<u64>, u64)>) {
+/// The times of loops, and the events of their iterations.
+type Loops = Vec<(u64, u64)>;
+
+fn unfold(
+    fold: &Fold,
+    rule: RuleId,
+    loops: &[(u64, u64)],
+    iteration: u64,
+    out: &mut Vec<(Symbol, Loops, u64)>,
+) {
     for item in fold.body(rule) {
         for time in 0..item.times() {
             let mut inner = loops.to_vec();
@@ -143,7 +168,11 @@ fn unfold(fold: &Fold, rule: RuleId, loops: &[u64], iteration: u64, out: &mut Ve
                 if loops.is_empty() {
                     inner_iteration = time;
                 }
-                inner.push(item.times());
+                let length = match item.target() {
+                    Target::Symbol(_) => 1,
+                    Target::Rule(rule) => fold.length(rule),
+                };
+                inner.push((item.times(), length));
             }
             match item.target() {
                 Target::Symbol(symbol) => out.push((symbol, inner, inner_iteration)),
@@ -153,7 +182,7 @@ fn unfold(fold: &Fold, rule: RuleId, loops: &[u64], iteration: u64, out: &mut Ve
     }
 }
 
-fn visited(fold: &Fold) -> Vec<Visited> {
+fn visited(fold: &Fold, numbers: &Numbers) -> Vec<Visited> {
     let mut all = Vec::new();
     for (stream, folded) in fold.streams().iter().enumerate() {
         let mut events = Vec::new();
@@ -163,6 +192,11 @@ fn visited(fold: &Fold) -> Vec<Visited> {
         let mut functions: Vec<String> = Vec::new();
         for (position, (symbol, loops, iteration)) in events.into_iter().enumerate() {
             let meaning = fold.alphabet().meaning(symbol);
+            let numbered = numbers.get(&(stream, position)).copied();
+            let is_inner = |length| numbered.is_none_or(|(_, shortest, _)| length < shortest);
+            let inner = loops.iter().filter(|&&(_, length)| is_inner(length)).map(|&(times, _)| times);
+            let loops: Vec<u64> = numbered.map(|(times, ..)| times).into_iter().chain(inner).collect();
+            let iteration = numbered.map_or(iteration, |(.., iteration)| iteration);
             let enter = Some(starts[position]).filter(|&start| start != Times::UNKNOWN_START);
             let duration = durations.as_ref().map_or(-1, |durations| durations[position]);
             let function = functions.last().cloned();
@@ -215,9 +249,17 @@ fn merged(events: &[Visited]) -> BTreeMap<(usize, usize), usize> {
 }
 
 /// Computes the waits of a fold whose streams are called after ranks, one for each.
-pub fn waits(fold: &Fold) -> Oracle {
-    let mut events = visited(fold);
+pub fn waits(fold: &Fold, numbers: &Numbers) -> Oracle {
+    let mut events = visited(fold, numbers);
     let mut oracle = Oracle::default();
+    let at = |event: &Visited| At {
+        at: (event.stream, event.position),
+        enter: event.enter,
+        leave: event.leave,
+        loops: event.loops.clone(),
+        iteration: event.iteration,
+    };
+    oracle.events = events.iter().map(at).collect();
     let everyone: Vec<u32> =
         events.iter().map(|event| event.rank).collect::<BTreeSet<_>>().into_iter().collect();
     let members = |stream: usize, comm: &str| -> Vec<u32> {
@@ -331,28 +373,30 @@ pub fn waits(fold: &Fold) -> Oracle {
                     Some((wait as u64, class, cause, class == "late sender" && wrong_order.contains(&part)));
             }
         }
-        if let Some((time, class, cause, is_wrong_order)) = longest {
-            let shown = meaning.fields.iter().filter(|field| !NOT_SHOWN.contains(&field.key));
-            let fields: String = shown.map(|field| format!(" {}={}", field.key, text(field.value))).collect();
-            oracle.waits.push(Wait {
-                class,
-                waiting: event.rank,
-                cause,
-                time,
-                at: (event.stream, event.position),
-                call: name_of(&meaning) + &fields,
-                function: event.function.clone(),
-                loops: event.loops.clone(),
-                iteration: event.iteration,
-                is_wrong_order,
-            });
+        let shown = meaning.fields.iter().filter(|field| !NOT_SHOWN.contains(&field.key));
+        let fields: String = shown.map(|field| format!(" {}={}", field.key, text(field.value))).collect();
+        let call = Wait {
+            class: "",
+            waiting: event.rank,
+            cause: event.rank,
+            time: (leave - enter) as u64,
+            at: (event.stream, event.position),
+            call: name_of(&meaning) + &fields,
+            function: event.function.clone(),
+            loops: event.loops.clone(),
+            iteration: event.iteration,
+            is_wrong_order: false,
+        };
+        let roles = [Role::Send, Role::Receive, Role::Collective];
+        let has_peer = ["dest", "src"].iter().any(|key| meaning.field(key).is_some());
+        let completes = call.call.to_lowercase().starts_with("mpi_wait");
+        if roles.contains(&meaning.role) || has_peer || completes {
+            // What has no duration takes no time.
+            oracle.calls.push(call.clone());
         }
-    }
-    for stream in 0..fold.streams().len() {
-        let own = || events.iter().filter(|event| event.stream == stream);
-        let (first, last) =
-            (own().filter_map(|event| event.enter).min(), own().filter_map(|event| event.leave).max());
-        oracle.total += first.zip(last).map_or(0, |(first, last)| (last - first) as u64);
+        if let Some((time, class, cause, is_wrong_order)) = longest {
+            oracle.waits.push(Wait { class, cause, time, is_wrong_order, ..call });
+        }
     }
     oracle
 }
@@ -404,8 +448,14 @@ pub fn pair(sum: Sum) -> (u64, u64) {
 /// Compares everything that is answered with the sums of single waits.
 #[track_caller]
 pub fn compare(fold: &Fold) {
-    let (found, expected) = (Waits::of(fold, &Config::new()).unwrap(), waits(fold));
-    assert_eq!(found.total, expected.total);
+    compare_focused(fold, &Focus::default(), &Numbers::new());
+}
+
+/// The same for a part of a fold. `numbers` are those of the focus, position by position.
+#[track_caller]
+pub fn compare_focused(fold: &Fold, focus: &Focus, numbers: &Numbers) {
+    let found = Waits::focused(fold, &Config::new(), focus).unwrap();
+    let mut expected = waits(fold, numbers);
     assert_eq!(found.messages, expected.messages);
     assert_eq!((found.left_out.unreceived, found.left_out.unsent), expected.unmatched);
     assert_eq!(found.left_out.incomplete, expected.incomplete);
@@ -413,6 +463,36 @@ pub fn compare(fold: &Fold) {
     let violations: BTreeMap<_, _> =
         found.violations.iter().map(|one| ((one.from, one.to), (one.count, one.worst))).collect();
     assert_eq!(violations, expected.violations);
+    let is_counted = |(stream, position): (usize, usize)| {
+        focus
+            .parts
+            .as_ref()
+            .is_none_or(|parts| parts[stream].iter().any(|range| range.contains(&(position as u64))))
+    };
+    let is_chosen = |stream: usize| focus.streams.as_ref().is_none_or(|chosen| chosen[stream]);
+    let rank_of = |stream: usize| -> u32 {
+        fold.streams()[stream].name().strip_prefix("rank ").unwrap().parse().unwrap()
+    };
+    let chosen_ranks: BTreeSet<u32> =
+        (0..fold.streams().len()).filter(|&stream| is_chosen(stream)).map(rank_of).collect();
+    expected.waits.retain(|wait| is_counted(wait.at));
+    let about = |wait: &Wait| is_chosen(wait.at.0) || chosen_ranks.contains(&wait.cause);
+    let all: Vec<Wait> = expected.waits.iter().filter(|wait| about(wait)).cloned().collect();
+    expected.waits.retain(|wait| is_chosen(wait.at.0));
+    expected.calls.retain(|call| is_counted(call.at) && is_chosen(call.at.0));
+    let mut total = 0;
+    for stream in (0..fold.streams().len()).filter(|&stream| is_chosen(stream)) {
+        let own = || expected.events.iter().filter(|event| event.at.0 == stream && is_counted(event.at));
+        let (first, last) =
+            (own().filter_map(|event| event.enter).min(), own().filter_map(|event| event.leave).max());
+        total += first.zip(last).map_or(0, |(first, last)| (last - first) as u64);
+    }
+    assert_eq!(found.total, total);
+    compare_sums(&found, &expected, &all);
+    compare_calls(&found, &expected);
+}
+
+fn compare_sums(found: &Waits, expected: &Oracle, all: &[Wait]) {
     let by_class = summed(&expected.waits, |wait| wait.class);
     for class in Class::ALL {
         let known = by_class.get(class.name()).copied().unwrap_or_default();
@@ -436,8 +516,10 @@ pub fn compare(fold: &Fold) {
         assert_eq!(known, (!place.loops.is_empty()).then_some(worst));
     }
     assert_eq!(pairs, by_pair);
-    let (caused, waited) =
-        (summed(&expected.waits, |wait| wait.cause), summed(&expected.waits, |wait| wait.waiting));
+    let of_all: Sums<(u32, u32)> =
+        found.pairs.iter().map(|one| ((one.waiting, one.cause), pair(one.sum))).collect();
+    assert_eq!(of_all, summed(all, |wait| (wait.waiting, wait.cause)));
+    let (caused, waited) = (summed(all, |wait| wait.cause), summed(all, |wait| wait.waiting));
     for rank in &found.ranks {
         assert_eq!(pair(rank.caused), caused.get(&rank.rank).copied().unwrap_or_default());
         assert_eq!(pair(rank.waited), waited.get(&rank.rank).copied().unwrap_or_default());
@@ -446,8 +528,39 @@ pub fn compare(fold: &Fold) {
     let by_times = summed(&expected.waits, |wait| (wait.loops.first().copied(), wait.iteration));
     for worst in &found.iterations {
         let of_loop = by_times.iter().filter(|((times, _), _)| *times == Some(worst.times));
-        let expected =
-            of_loop.map(|((_, iteration), sum)| (sum.0, std::cmp::Reverse(*iteration))).max().unwrap();
-        assert_eq!((worst.time, std::cmp::Reverse(worst.first)), expected);
+        let most = of_loop.map(|((_, iteration), sum)| (sum.0, std::cmp::Reverse(*iteration))).max().unwrap();
+        assert_eq!((worst.time, std::cmp::Reverse(worst.first)), most);
+        let inside = expected
+            .events
+            .iter()
+            .filter(|event| (event.loops.first(), event.iteration) == (Some(&worst.times), worst.first));
+        assert_eq!(worst.start, inside.filter_map(|event| event.enter).min());
     }
+}
+
+/// The time in calls is that of the waits, what comes after them, and calls without any.
+fn compare_calls(found: &Waits, expected: &Oracle) {
+    let waited: BTreeMap<(usize, usize), u64> =
+        expected.waits.iter().map(|wait| (wait.at, wait.time)).collect();
+    let after =
+        expected.calls.iter().filter_map(|call| Some(call.time.saturating_sub(*waited.get(&call.at)?)));
+    assert_eq!(found.after_waits, after.sum::<u64>());
+    let without: Vec<Wait> =
+        expected.calls.iter().filter(|call| !waited.contains_key(&call.at)).cloned().collect();
+    let by_rank =
+        summed(&without, |call| (call.call.clone(), call.function.clone(), call.loops.clone(), call.waiting));
+    let mut ranks = Sums::new();
+    for calls in &found.calls {
+        let (call, function) = (found.alphabet().label(calls.call), found.function_of(calls));
+        for &(rank, sum) in &calls.ranks {
+            let key = (call.clone(), function.map(String::from), calls.loops.clone(), rank);
+            ranks.insert(key, pair(sum));
+        }
+    }
+    let times = |sums: Sums<_>| -> BTreeMap<_, u64> {
+        sums.into_iter().map(|(key, (time, _))| (key, time)).filter(|(_, time)| *time > 0).collect()
+    };
+    assert_eq!(times(ranks), times(by_rank));
+    let all: u64 = expected.calls.iter().map(|call| call.time).sum();
+    assert_eq!(found.in_calls(), all);
 }
