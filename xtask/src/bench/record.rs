@@ -21,7 +21,7 @@ const STENCIL: &[&str] = &["3000", "400", "4"];
 pub(super) fn run(settings: &Settings) -> Result<()> {
     let programs = Programs::new()?;
     calls(&programs, settings.quick)?;
-    wall_time(&programs, if settings.quick { 5 } else { 20 })?;
+    wall_time(&programs, if settings.quick { 5 } else { 60 })?;
     memory(&programs, settings.quick)?;
     sizes::print(&programs, settings.quick)
 }

@@ -254,16 +254,15 @@ fn hash(window: &[Symbol]) -> u64 {
     rest.iter().fold(of_fours, |hash, &symbol| push(hash, symbol))
 }
 
-/// The stretches of words of one symbol each.
-fn single_symbols(text: &[Symbol], words: &[&[Symbol]]) -> Vec<Vec<Stretch>> {
-    let mut found: Vec<Vec<Stretch>> = vec![Vec::new(); words.len()];
+/// The copies of words of one symbol each: there is one rotation, and stretches are copies.
+fn single_symbols(text: &[Symbol], searched: &[Searched<'_>]) -> Vec<(usize, Vec<Copies>)> {
+    let mut found: Vec<(usize, Vec<Copies>)> = vec![(0, Vec::new()); searched.len()];
     let mut start = 0;
     for run in text.chunk_by(|one, other| one == other) {
-        let end = start + run.len();
-        if let Some(word) = words.iter().position(|word| word[0] == run[0]) {
-            found[word].push(Stretch::new(start, end, 0));
+        if let Some(word) = searched.iter().position(|searched| searched.word[0] == run[0]) {
+            found[word].1.push(Copies { start: start as u32, count: run.len() as u32 });
         }
-        start = end;
+        start += run.len();
     }
     found
 }
@@ -293,11 +292,11 @@ pub(super) fn copies(text: &Text<'_>, searched: &[Searched<'_>]) -> Vec<(usize, 
         let rotation = best_rotation(&stretches, period, searched.allowed);
         (rotation, placed(&stretches, rotation, period))
     };
+    if period == 1 {
+        return single_symbols(text.events, searched);
+    }
     let words: Vec<&[Symbol]> = searched.iter().map(|searched| searched.word).collect();
-    let stretches = match period {
-        1 => single_symbols(text.events, &words),
-        _ => Rotations::new(&words).stretches(text),
-    };
+    let stretches = Rotations::new(&words).stretches(text);
     stretches.into_iter().zip(searched).map(placed_best).collect()
 }
 
