@@ -55,10 +55,10 @@ pub(super) struct Chunks {
     pub(super) events: Vec<u32>,
     chunks: Vec<Chunk>,
     known: HashTable<u32>,
-    /// For each block of items the first of its parts.
-    block_parts: Vec<usize>,
     /// For each part of every rule its chunk.
     chunk_of: Vec<u32>,
+    /// And its item.
+    item_of: Vec<u32>,
 }
 
 impl Chunks {
@@ -91,7 +91,6 @@ impl Chunks {
         for portion in found {
             chunks.append(&portion?);
         }
-        chunks.block_parts.push(chunks.chunk_of.len());
         Ok(chunks)
     }
 
@@ -102,8 +101,8 @@ impl Chunks {
             events: Vec::new(),
             chunks: Vec::new(),
             known: HashTable::new(),
-            block_parts: Vec::new(),
             chunk_of: Vec::new(),
+            item_of: Vec::new(),
         }
     }
 
@@ -115,21 +114,19 @@ impl Chunks {
         seed: u64,
     ) -> Self {
         let mut chunks = Self::new(length, seed);
-        let mut parts = Parts::new(items, length);
-        let mut text = Vec::new();
+        let mut text = Text { items, borders, border: length - 1, parts: Vec::new(), events: Vec::new() };
         for block in blocks {
-            chunks.block_parts.push(chunks.chunk_of.len());
-            parts.list(block);
-            parts.write(borders, &mut text);
-            for part in &parts.parts[..parts.own] {
-                let end = part.end();
-                let events = &text[end - part.leaving..text.len().min(end + length - 1)];
+            text.write(block);
+            for &Part { item, end, leaving, times } in &text.parts {
+                let end = end as usize;
+                let events = &text.events[end - leaving as usize..text.events.len().min(end + length - 1)];
                 let number = if events.len() < length {
                     NONE
                 } else {
-                    chunks.count(events, hash(events, seed), part.times * block.uses, 1)
+                    chunks.count(events, hash(events, seed), times * block.uses, 1)
                 };
                 chunks.chunk_of.push(number);
+                chunks.item_of.push(item);
             }
         }
         chunks
@@ -143,10 +140,9 @@ impl Chunks {
                 self.count(next.events_of(number), hash, count, parts)
             })
             .collect();
-        let before = self.chunk_of.len();
-        self.block_parts.extend(next.block_parts.iter().map(|first| before + first));
         let number = |&chunk: &u32| if chunk == NONE { NONE } else { numbers[chunk as usize] };
         self.chunk_of.extend(next.chunk_of.iter().map(number));
+        self.item_of.extend_from_slice(&next.item_of);
     }
 
     /// Counts a chunk, at so many parts, and returns its number.
@@ -194,24 +190,18 @@ impl Chunks {
         start..start + self.events_of(chunk).len() - (self.length - 1)
     }
 
-    /// Visits the parts with some chunks: the parts of the block, which of these it is, its chunk,
-    /// and how often the rule is unfolded.
-    pub(super) fn each_part(
+    /// Visits the parts with some chunks, and their chunks.
+    pub(super) fn each_seam(
         &self,
         items: &Items<'_>,
         is_wanted: impl Fn(usize) -> bool,
-        mut visit: impl FnMut(&Parts<'_>, usize, usize, u64),
+        mut visit: impl FnMut(&Seam<'_>, usize),
     ) {
-        let has_wanted = |&chunk: &u32| chunk != NONE && is_wanted(chunk as usize);
-        let mut parts = Parts::new(items, self.length);
-        for (block, range) in blocks(items).zip(self.block_parts.windows(2)) {
-            let chunks = &self.chunk_of[range[0]..range[1]];
-            if !chunks.iter().any(has_wanted) {
-                continue;
-            }
-            parts.list(&block);
-            for (at, &chunk) in chunks.iter().enumerate().filter(|(_, chunk)| has_wanted(chunk)) {
-                visit(&parts, at, chunk as usize, block.uses);
+        for (part, &chunk) in self.chunk_of.iter().enumerate() {
+            if chunk != NONE && is_wanted(chunk as usize) {
+                let item = self.item_of[part];
+                let earlier = self.item_of[..part].iter().rev().take_while(|&&other| other == item).count();
+                visit(&Seam::new(items, item as usize, earlier, self.length), chunk as usize);
             }
         }
     }
@@ -267,100 +257,121 @@ fn blocks(items: &Items<'_>) -> impl Iterator<Item = Block> {
 #[derive(Clone, Copy, Debug)]
 struct Part {
     item: u32,
-    node: Node,
-    /// Which repetition, counted from the left.
-    repetition: u32,
+    /// Where its text ends.
+    end: u32,
+    /// In how many of its last events windows begin that end after it.
+    leaving: u32,
     /// How many repetitions it stands for.
     times: u64,
-    /// Where its text begins.
-    start: usize,
-    /// How much of the node is in the text: all, or its borders.
-    written: usize,
-    /// In how many of its last events windows begin that end after it.
-    leaving: usize,
 }
 
-impl Part {
-    fn end(&self) -> usize {
-        self.start + self.written
+/// An item as it is written: how often, and how many events each time.
+struct Shown {
+    node: Node,
+    times: u64,
+    length: usize,
+    /// How many of its repetitions are written.
+    seen: usize,
+    /// How much of the node is written: all, or its borders.
+    written: usize,
+}
+
+impl Shown {
+    fn new(items: &Items<'_>, item: usize, border: usize) -> Self {
+        let (node, times) = items.item(item);
+        let length = items.length(node) as usize;
+        let seen = seen(length, times, border) as usize;
+        Self { node, times, length, seen, written: length.min(2 * border) }
     }
 }
 
-/// The parts of a block, and of the items after it that its windows can see.
-pub(super) struct Parts<'a> {
+/// The text of a block and of the items after it that its windows can see.
+struct Text<'a> {
     items: &'a Items<'a>,
+    borders: &'a Borders<'a, Fold>,
     /// How many events of a node a window that crosses its border can contain.
     border: usize,
+    /// The parts of the block itself.
     parts: Vec<Part>,
-    /// How many are of the block itself.
-    own: usize,
+    events: Vec<u32>,
 }
 
-impl<'a> Parts<'a> {
-    fn new(items: &'a Items<'a>, length: usize) -> Self {
-        Self { items, border: length - 1, parts: Vec::new(), own: 0 }
-    }
-
-    /// Lists the parts of a block.
-    fn list(&mut self, block: &Block) {
+impl Text<'_> {
+    fn write(&mut self, block: &Block) {
         self.parts.clear();
-        let mut start = 0;
+        self.events.clear();
         // An item has an event at least.
         for item in block.items.start..block.rule_end.min(block.items.end + self.border) {
-            if item == block.items.end {
-                self.own = self.parts.len();
-            }
-            let (node, times) = self.items.item(item);
-            let length = self.items.length(node) as usize;
-            let written = length.min(2 * self.border);
-            let seen = seen(length, times, self.border);
-            for repetition in 0..seen {
-                self.parts.push(Part {
-                    item: item as u32,
-                    node,
-                    repetition: repetition as u32,
-                    times: if repetition == 0 { times - seen + 1 } else { 1 },
-                    start,
-                    written,
-                    leaving: length.min(self.border),
-                });
-                start += written;
+            let shown = Shown::new(self.items, item, self.border);
+            let first = self.borders.first(shown.node);
+            let last = &self.borders.last_reversed(shown.node)[..shown.written - first.len()];
+            for repetition in 0..shown.seen {
+                self.events.extend_from_slice(first);
+                if !last.is_empty() {
+                    self.events.extend(last.iter().rev());
+                }
+                if item < block.items.end {
+                    self.parts.push(Part {
+                        item: item as u32,
+                        end: self.events.len() as u32,
+                        leaving: shown.length.min(self.border) as u32,
+                        times: if repetition == 0 { shown.times - shown.seen as u64 + 1 } else { 1 },
+                    });
+                }
             }
         }
-        if block.items.end == block.rule_end {
-            self.own = self.parts.len();
-        }
+    }
+}
+
+/// The end of a repetition of an item.
+pub(super) struct Seam<'a> {
+    items: &'a Items<'a>,
+    item: usize,
+    /// Which repetition, of those that are written.
+    repetition: usize,
+    shown: Shown,
+    border: usize,
+    uses: u64,
+}
+
+impl<'a> Seam<'a> {
+    fn new(items: &'a Items<'a>, item: usize, repetition: usize, length: usize) -> Self {
+        let border = length - 1;
+        let shown = Shown::new(items, item, border);
+        Self { items, item, repetition, shown, border, uses: items.uses_of_item(item) }
     }
 
-    /// Writes the text of the block that was listed.
-    fn write(&self, borders: &Borders<'_, Fold>, text: &mut Vec<u32>) {
-        text.clear();
-        for part in &self.parts {
-            let first = borders.first(part.node);
-            text.extend_from_slice(first);
-            let rest = part.written - first.len();
-            if rest > 0 {
-                text.extend(borders.last_reversed(part.node)[..rest].iter().rev());
-            }
+    /// Where a window ends that is number `offset` among those that begin here. Returns `None` if
+    /// the place stands for occurrences that begin in an earlier repetition too.
+    pub(super) fn window_end(&self, offset: usize) -> Option<WindowEnd> {
+        let Shown { node, seen, written, length, .. } = self.shown;
+        // How many events behind the seam the last one of the window is.
+        let mut ahead = offset + self.border - length.min(self.border);
+        let again = (seen - self.repetition - 1) * written;
+        if ahead < again {
+            let (passed, inside) = repetition_of(ahead, written);
+            let place = Place::after_itself(self.item as u32, passed, self.uses);
+            return (self.repetition == 0).then_some(WindowEnd { place, node, inside });
         }
+        ahead -= again;
+        for item in self.item + 1.. {
+            let Shown { node, seen, written, .. } = Shown::new(self.items, item, self.border);
+            if ahead < seen * written {
+                let (passed, inside) = repetition_of(ahead, written);
+                let place = Place::after_another(item as u32, passed, self.uses);
+                return Some(WindowEnd { place, node, inside });
+            }
+            ahead -= seen * written;
+        }
+        None
     }
+}
 
-    /// Where a window ends that is number `offset` among those that begin in part `at`. Returns
-    /// `None` if the place stands for occurrences that begin in an earlier part too.
-    pub(super) fn window_end(&self, at: usize, offset: usize, length: usize, uses: u64) -> Option<WindowEnd> {
-        let begin = self.parts[at];
-        let last = begin.end() - begin.leaving + offset + length - 1;
-        let end = self.parts[at + 1..].iter().find(|part| part.end() > last)?;
-        let inside = (last - end.start + 1) as u32;
-        let place = if end.item != begin.item {
-            Place::after_another(end.item, end.repetition, uses)
-        } else if begin.repetition == 0 {
-            Place::after_itself(end.item, end.repetition - 1, uses)
-        } else {
-            return None;
-        };
-        Some(WindowEnd { place, node: end.node, inside })
-    }
+/// In which repetition of so many events one lies, and how many of these end with it.
+fn repetition_of(event: usize, events: usize) -> (u32, u32) {
+    // Mostly the first, which takes no division.
+    let passed = if event < events { 0 } else { event / events };
+    (passed as u32, (event - passed * events + 1) as u32)
 }
 
 /// A number that is the same for the same events, and hardly ever for others.
@@ -410,7 +421,7 @@ mod tests {
         assert!(whole.len() > 20, "{}", whole.len());
         for (portion, threads) in [(1, 1), (100, 2), (1000, 3)] {
             let chunks = Chunks::in_portions(&items, &borders, 10, portion, threads)?;
-            assert_eq!((chunks.len(), &chunks.block_parts), (whole.len(), &whole.block_parts));
+            assert_eq!((chunks.len(), &chunks.item_of), (whole.len(), &whole.item_of));
             for (&one, &other) in chunks.chunk_of.iter().zip(&whole.chunk_of) {
                 assert_eq!(one == NONE, other == NONE);
                 if one != NONE {

@@ -189,6 +189,11 @@ impl<'a> Items<'a> {
         self.uses[self.fold.rule_node(rule).index()]
     }
 
+    /// How often the rule that an item is in is unfolded.
+    pub(super) fn uses_of_item(&self, item: usize) -> u64 {
+        self.uses(RuleId::from_raw(self.spots[item].rule))
+    }
+
     /// The rule that a node is; `None` for a symbol.
     pub(super) fn rule(&self, node: Node) -> Option<RuleId> {
         self.fold.rule_of(node)

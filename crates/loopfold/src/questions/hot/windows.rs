@@ -119,6 +119,8 @@ impl<'a> Windows<'a> {
         let parts = |&window: &u32| self.windows[window as usize].parts;
         let all: u64 = windows.iter().map(parts).sum();
         let most = all.min(self.items.fold.items().max(PLACES) as u64).div_ceil(at_once.max(1) as u64);
+        // A little more, so that none is left for a group of its own.
+        let most = most + most / 16;
         let mut rest = windows;
         std::iter::from_fn(move || {
             let mut places = 0;
@@ -156,14 +158,14 @@ impl<'a> Windows<'a> {
             self.numbers[chunks.windows_of(chunk)].iter().any(|&window| wanted[window as usize] != NONE)
         };
         let of_chunks: Vec<bool> = (0..chunks.len()).map(is_wanted).collect();
-        chunks.each_part(
+        chunks.each_seam(
             self.items,
             |chunk| of_chunks[chunk],
-            |parts, at, chunk, uses| {
+            |seam, chunk| {
                 let windows = self.numbers[chunks.windows_of(chunk)].iter().enumerate();
                 for (offset, window) in windows.map(|(offset, &window)| (offset, wanted[window as usize])) {
                     if window != NONE
-                        && let Some(end) = parts.window_end(at, offset, chunks.length, uses)
+                        && let Some(end) = seam.window_end(offset)
                     {
                         ends.add(window as usize, end);
                     }
