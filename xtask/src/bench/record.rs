@@ -82,7 +82,7 @@ fn wall_time(programs: &Programs, pairs: usize) -> Result<()> {
     let count = pairs as f64;
     let mean = logarithms.iter().sum::<f64>() / count;
     let variance = logarithms.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    // The 95 % point of Student's t with some twenty degrees of freedom, one-sided.
+    // The 95 % point of Student's t for 20 pairs, one-sided; for more it is a little less.
     let upper = mean + 1.73 * (variance / count).sqrt();
     let columns = [Column::Text("stencil on 2 processes"), Column::Number("value")];
     let mut table =

@@ -23,13 +23,16 @@ pub(super) struct Searched<'a> {
     pub(super) written_for: &'a dyn Fn(&[Symbol]) -> Result<u64>,
 }
 
+/// Whether a stream of so many events and distinct symbols can have a loop with this body that is
+/// significant. In random streams none can, and nothing else needs to be known of them.
+pub(super) fn can_be_loops(word: &Word, events: usize, symbols: usize) -> bool {
+    let counts = word.copies.iter().map(|copies| copies.count());
+    can_be_significant(counts, word.body.len(), events, symbols)
+}
+
 /// The loops with exceptions with this body, in order.
 pub(super) fn loops(searched: Searched<'_>, Word { body, copies, .. }: &Word) -> Result<Vec<NearLoop>> {
     let period = body.len();
-    let counts = copies.iter().map(|copies| copies.count());
-    if !can_be_significant(counts, period, searched.text.len(), searched.symbols) {
-        return Ok(Vec::new());
-    }
     let groups = grouped(copies, period).into_iter();
     let groups = groups.map(|range| Group { searched, body, copies: &copies[range] });
     let promising: Vec<Group<'_>> = groups.filter(|group| group.is_worth_if(1)).collect();

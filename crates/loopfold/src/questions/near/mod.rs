@@ -276,12 +276,17 @@ impl<'a> NearSearch<'a> {
         analysis.symbols = distinct(self.fold, self.uses.reached());
         let text = &analysis.text;
         analysis.words = self.words(&copies::Text::new(text), candidates);
+        let can_be_loops = |word: &&Word| groups::can_be_loops(word, text.len(), analysis.symbols);
+        let words: Vec<&Word> = analysis.words.iter().filter(can_be_loops).collect();
+        if words.is_empty() {
+            return Ok(analysis);
+        }
         let written = Written::new(self.fold, &self.folded, rule)?;
         let written_for = |body: &[Symbol]| self.config.written_for(body);
         let searched =
             Searched { text, symbols: analysis.symbols, written: &written, written_for: &written_for };
         let mut loops = Vec::new();
-        for word in &analysis.words {
+        for word in words {
             loops.extend(groups::loops(searched, word)?);
         }
         analysis.loops = apart(loops);
