@@ -330,15 +330,14 @@ impl Helper<'_> {
         let rest = self.input.split_off(have);
         let begin = std::mem::replace(&mut self.input, rest);
         let mut sent = begin.as_slice().chain((&self.socket).take((length - have) as u64));
+        let recording = self.recording.as_ref().ok_or_else(|| Error::new("nothing is recorded"));
+        let scratch = recording.and_then(|recording| recording.file.scratch());
+        let file = scratch.and_then(|mut file| {
+            std::io::copy(&mut sent, &mut file)?;
+            Ok(file)
+        });
         // All of it is read, whether or not there is room for it: the next line is behind it.
-        let file = match self.recording.as_ref().map(|recording| recording.file.scratch()) {
-            Some(Ok(mut file)) => std::io::copy(&mut sent, &mut file).map(|_| file),
-            _ => Err(std::io::Error::other("nothing is recorded")),
-        };
-        if let Err(error) = file {
-            std::io::copy(&mut sent, &mut std::io::sink())?;
-            return Err(error.into());
-        }
+        std::io::copy(&mut sent, &mut std::io::sink())?;
         let archive = Archive::open(BufReader::new(file?))?;
         let (fold, peers) = archive::read_relative(spilling(archive, self.spill.as_ref()))?;
         self.merged = Some(self.merged()?.add(fold, &peers)?);

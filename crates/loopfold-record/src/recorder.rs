@@ -20,7 +20,7 @@ use loopfold::trace::{Alphabet, Column, Spill, Times};
 use loopfold::{Fold, Symbol};
 use std::sync::Arc;
 
-/// When events are written, whatever the clock says: that many bytes of times.
+/// When there are that many events, they are written, whatever the clock says.
 const MOST_UNWRITTEN: u64 = 1 << 18;
 
 /// A process as the preloaded library introduces it.

@@ -7,8 +7,8 @@ use crate::support::{fold_of, folders, id, outermost};
 use loopfold::Fold;
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::questions::iterations::{
-    LEAST_FACTOR, LEAST_ITERATIONS, MOST_PHASES, PartTime, SIGNIFICANT, Scope, SlowConfig, loop_times,
-    phase_starts, slow_iterations, summed_times, visit_iterations,
+    LEAST_FACTOR, LEAST_ITERATIONS, LEAST_PART, MOST_PHASES, PartTime, SIGNIFICANT, Scope, SlowConfig,
+    loop_times, phase_starts, slow_iterations, summed_times, visit_iterations,
 };
 use loopfold::questions::near::{Config, near_nest};
 use loopfold::questions::nest::Node;
@@ -205,11 +205,26 @@ fn phases_are_those_of_the_definition() {
             *time *= if rng.one_in(15) { 20 } else { 1 };
         }
         let found = phase_starts(&times);
-        let expected = phases::phase_starts(&times, LEAST_ITERATIONS, SIGNIFICANT, LEAST_FACTOR, MOST_PHASES);
-        assert_eq!(found, expected, "{times:?}");
+        assert_eq!(found, phases_by_definition(&times), "{times:?}");
         numbers[found.len().min(3)] += 1;
     }
     assert!(numbers.iter().all(|&number| number > 100), "{numbers:?}");
+}
+
+fn phases_by_definition(times: &[i64]) -> Vec<usize> {
+    let least = LEAST_ITERATIONS.max(times.len().div_ceil(LEAST_PART));
+    phases::phase_starts(times, least, SIGNIFICANT, LEAST_FACTOR, MOST_PHASES)
+}
+
+/// Times that grow have as many phases as are shown, none of which is too short.
+#[test]
+fn phases_of_times_that_grow() {
+    for length in [350, 500] {
+        let times: Vec<i64> = (0..length).map(|at| 10 + at * at).collect();
+        let found = phase_starts(&times);
+        assert_eq!(found, phases_by_definition(&times));
+        assert_eq!(found.len() + 1, MOST_PHASES);
+    }
 }
 
 /// Noise does not make phases, however long it lasts.

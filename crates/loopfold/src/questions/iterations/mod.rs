@@ -35,7 +35,7 @@ mod stopwatch;
 mod summed;
 
 pub use choice::{LoopPlace, WantedLoop, loop_places};
-pub use phases::{LEAST_FACTOR, LEAST_ITERATIONS, MOST_PHASES, Phase, SIGNIFICANT, phase_starts};
+pub use phases::{LEAST_FACTOR, LEAST_ITERATIONS, LEAST_PART, MOST_PHASES, Phase, SIGNIFICANT, phase_starts};
 pub use slow::{Grown, PartTime, SlowConfig, SlowIteration, SlowIterations, slow_iterations};
 pub(super) use stopwatch::{Lap, Stopwatch};
 pub use summed::summed_times;

@@ -5,7 +5,7 @@
 //!
 //! - *Change point* (Pettitt's test): U_k is the sum of sgn(x_i − x_j) over all i ≤ k < j. The
 //!   change point is the first k with the largest |U_k| of those that leave at least
-//!   [`LEAST_ITERATIONS`] on both sides; it is significant if 2·exp(−6·U_k² ∕ (m³ + m²)) <
+//!   [`LEAST_ITERATIONS`] on both sides, and a [64th](LEAST_PART) of all times; it is significant if 2·exp(−6·U_k² ∕ (m³ + m²)) <
 //!   [`SIGNIFICANT`]. The test compares ranks, so single slow iterations do not matter.
 //! - *Splitting*: the times are split at a significant change point, and both sides again.
 //! - *Joining*: as long as the medians of two neighbours differ by less than a factor of
@@ -19,12 +19,16 @@
 //! smaller, less how many are larger, since pairs on the same side cancel out. So one sort gives
 //! all U_k.
 //!
-//! Cost: O(m log m) for each split, of which there are at most m ∕ 5 and mostly a few.
+//! Cost: O(m log m) for each split, of which there are at most 63 and mostly a few. Of a loop of more
+//! than 2¹⁸ iterations, an even sample is taken.
 
 use super::samples::median_of;
 
 /// A phase has at least so many iterations.
 pub const LEAST_ITERATIONS: usize = 5;
+/// And at least this part of all iterations: times that grow steadily would otherwise be split into
+/// as many phases as iterations allow, only to be joined again.
+pub const LEAST_PART: usize = 64;
 /// The largest probability of a change point in times that do not change.
 pub const SIGNIFICANT: f64 = 0.001;
 /// The medians of neighbouring phases differ by at least this factor.
@@ -53,10 +57,11 @@ pub struct Phase {
 /// assert_eq!(phase_starts(&[90; 30]), []);
 /// ```
 pub fn phase_starts(times: &[i64]) -> Vec<usize> {
+    let least = LEAST_ITERATIONS.max(times.len().div_ceil(LEAST_PART));
     let mut starts = vec![0];
     let mut unsplit = vec![(0, times.len())];
     while let Some((start, end)) = unsplit.pop() {
-        if let Some(change) = change_point(&times[start..end]) {
+        if let Some(change) = change_point(&times[start..end], least) {
             let middle = start + change;
             starts.push(middle);
             unsplit.extend([(start, middle), (middle, end)]);
@@ -66,10 +71,11 @@ pub fn phase_starts(times: &[i64]) -> Vec<usize> {
     joined(times, starts).split_off(1)
 }
 
-/// The significant change point of some times: the number of those before it.
-fn change_point(times: &[i64]) -> Option<usize> {
+/// The significant change point of some times that leaves at least so many on both sides: the number
+/// of those before it.
+fn change_point(times: &[i64], least: usize) -> Option<usize> {
     let count = times.len();
-    let allowed = LEAST_ITERATIONS..(count + 1).checked_sub(LEAST_ITERATIONS)?;
+    let allowed = least..(count + 1).checked_sub(least)?;
     let mut sum = 0i64;
     let mut best = (0u64, 0);
     for (before, difference) in (1..).zip(rank_differences(times)) {

@@ -26,14 +26,40 @@ pub(super) struct Samples {
 #[derive(Default)]
 struct Group {
     spread: Spread,
-    /// Every `2^thinning`-th time.
-    times: Vec<i64>,
-    thinning: u32,
+    times: Even<i64, { 1 << 22 }>,
     slowest: Option<Slowest>,
 }
 
-/// The most times that are kept of a loop.
-const MOST_SAMPLES: usize = 1 << 22;
+/// An even sample of values, fewer than `MOST`: every `2^thinning`-th.
+#[derive(Default)]
+struct Even<T, const MOST: usize> {
+    values: Vec<T>,
+    /// How many were added.
+    count: u64,
+    thinning: u32,
+}
+
+impl<T, const MOST: usize> Even<T, MOST> {
+    fn add(&mut self, value: T) {
+        if self.count.trailing_zeros() >= self.thinning {
+            self.values.push(value);
+        }
+        self.count += 1;
+        if self.values.len() == MOST {
+            let mut index = 0;
+            self.values.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+            self.thinning += 1;
+        }
+    }
+}
+
+/// A time as 64 bits.
+pub(super) fn narrow(time: i128) -> i64 {
+    time.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}
 
 impl Samples {
     pub(super) fn add(&mut self, stream: StreamId, iteration: &Iteration<'_>) -> Result<()> {
@@ -91,19 +117,8 @@ impl Group {
         if self.spread.count == 0 || time > self.spread.maximum {
             self.slowest = Some(iteration());
         }
-        if self.spread.count.trailing_zeros() >= self.thinning {
-            self.times.push(time.clamp(i64::MIN.into(), i64::MAX.into()) as i64);
-        }
-        self.spread.add(time)?;
-        if self.times.len() == MOST_SAMPLES {
-            let mut index = 0;
-            self.times.retain(|_| {
-                index += 1;
-                index % 2 == 1
-            });
-            self.thinning += 1;
-        }
-        Ok(())
+        self.times.add(narrow(time));
+        self.spread.add(time)
     }
 
     /// The iterations of both.
@@ -112,12 +127,12 @@ impl Group {
         if self.spread.count == 0 || is_slower {
             self.slowest = other.slowest;
         }
-        self.times.append(&mut other.times);
+        self.times.values.append(&mut other.times.values);
         self
     }
 
     fn median(mut self) -> Option<f64> {
-        median_of(&mut self.times)
+        median_of(&mut self.times.values)
     }
 }
 
@@ -137,10 +152,9 @@ pub(super) fn median_of(times: &mut [i64]) -> Option<f64> {
 struct InOrder {
     stream: Option<StreamId>,
     /// The numbers and times of those that can be compared.
-    compared: Vec<(u64, i64)>,
+    compared: Even<(u64, i64), { 1 << 18 }>,
     /// The number of the last one.
     last: u64,
-    is_too_long: bool,
 }
 
 impl InOrder {
@@ -149,14 +163,12 @@ impl InOrder {
             return;
         }
         self.last = iteration.iteration + iteration.iterations.max(1) - 1;
-        self.is_too_long |= self.compared.len() >= MOST_SAMPLES;
-        if iteration.is_full && !self.is_too_long {
-            let time = time.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-            self.compared.push((iteration.iteration, time));
+        if iteration.is_full {
+            self.compared.add((iteration.iteration, narrow(time)));
         }
     }
 
     fn phases(&self) -> Vec<Phase> {
-        if self.is_too_long { Vec::new() } else { phases(&self.compared, self.last) }
+        phases(&self.compared.values, self.last)
     }
 }

@@ -20,7 +20,7 @@
 //! the iterations if these are more than four million. If a clock goes back, 32 bytes for each
 //! event of a part.
 
-use super::samples::median_of;
+use super::samples::{median_of, narrow};
 use super::stopwatch::Clock;
 use super::{Iteration, visit_iterations};
 use crate::questions::clock::Starts;
@@ -246,7 +246,6 @@ fn slowest(mut found: Vec<Found>, config: &SlowConfig) -> Vec<Found> {
 
 /// The median of numbers. Returns `None` if one is not known.
 fn median_of_all(numbers: impl Iterator<Item = Option<i128>>) -> Option<f64> {
-    let narrow = |number: i128| number.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
     let mut numbers = numbers.map(|number| number.map(narrow)).collect::<Option<Vec<i64>>>()?;
     median_of(&mut numbers)
 }

@@ -52,8 +52,9 @@
 //! times of the loops around it, in the rules of the fold. Its iteration is that of the outermost
 //! loop. [`Focus::numbers`] can number the iterations of outermost loops as in another nest, such as
 //! one with exceptions: then that loop is the outermost one, and of the loops of the rules around a
-//! wait those count whose iterations are shorter. Iterations of loops of as many iterations have the same numbers, so that processes that do
-//! the same are summed. Of a loop of more than 16,384 iterations, 2, 4, 8, … are taken as one.
+//! wait those count whose iterations are shorter. Iterations of loops of as many iterations have the
+//! same numbers, so that processes that do the same are summed. Of a loop of more than 16,384
+//! iterations, 2, 4, 8, … are taken as one.
 //!
 //! **Calls.** The time in a call that communicates, its duration, is its wait and what comes after
 //! that, or the call waited for nobody: a nonblocking call, a send that is buffered, a message that
