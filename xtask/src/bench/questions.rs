@@ -195,8 +195,8 @@ fn names(settings: &Settings) -> Result<()> {
         Column::Number("times one name"),
         Column::Text(""),
     ];
-    let title = "Names in a query, in CPU time; wanted: 10,000 names that one pattern stands for cost at most\n\
-                 twice one name";
+    let title = "Names in a query, in CPU time; wanted: 10,000 names that one glob stands for cost at most twice\n\
+                 one name";
     let mut table = Table::new(title, &columns);
     let trace = trace_of_names(if settings.quick { 500_000 } else { 5_000_000 })?;
     for folder in folders() {
@@ -206,9 +206,9 @@ fn names(settings: &Settings) -> Result<()> {
             let (answer, time) = best(|| count_named(&fold, query));
             let (answer, names) = answer?;
             let ratio = time.as_secs_f64() / of_one.get_or_insert(time).as_secs_f64();
-            let verdict = match names {
-                NAMES if ratio <= 2.0 => "met",
-                NAMES => "MISSED",
+            let verdict = match query {
+                "f*" if ratio <= 2.0 => "met",
+                "f*" => "MISSED",
                 _ => "",
             };
             table.row([

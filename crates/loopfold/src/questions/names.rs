@@ -4,10 +4,10 @@
 //! are called as the word is written take precedence: only if there are none, it is a glob, a
 //! name with some of its fields, or a regular expression. So any event can be named exactly.
 //!
-//! Cost: one pass over the alphabet with two look-ups for each event, for any number of words,
-//! and a second one for words that are patterns.
+//! Cost: one pass over the alphabet with a look-up for each event, for any number of words, and a
+//! match for each word that is a pattern.
 
-use crate::trace::{Alphabet, EventPattern, Meaning, Name, integer, is_field, is_printed_as_it_is, printed};
+use crate::trace::{Alphabet, EventPattern, Meaning, Name, integer, is_field, name_if_printed, printed};
 use crate::{Result, Symbol};
 use hashbrown::HashMap;
 
@@ -30,62 +30,100 @@ use hashbrown::HashMap;
 /// # Ok::<(), loopfold::Error>(())
 /// ```
 pub fn symbols_called<W: AsRef<str>>(alphabet: &Alphabet, words: &[W]) -> Result<Vec<Vec<Symbol>>> {
-    let mut called = called_exactly(alphabet, words);
-    let mut patterns: Vec<(usize, EventPattern)> = Vec::new();
-    for (place, word) in words.iter().enumerate().filter(|(place, _)| called[*place].is_empty()) {
-        let pattern = EventPattern::parse(word.as_ref())?;
-        if pattern.has_others() {
-            patterns.push((place, pattern));
+    let mut patterns: Vec<Pattern> = Vec::new();
+    for (place, word) in words.iter().enumerate() {
+        // A bad expression is none only if no event is called so.
+        let parsed = EventPattern::parse(word.as_ref());
+        if parsed.as_ref().map_or(true, EventPattern::has_others) {
+            patterns.push(Pattern { place, parsed, fitting: Vec::new() });
         }
     }
-    if patterns.is_empty() {
-        return Ok(called);
-    }
+    let mut words = Words::new(words);
     for symbol in alphabet.symbols() {
         let meaning = alphabet.meaning(symbol);
-        for (place, pattern) in &patterns {
-            if pattern.fits_others(&meaning) {
-                called[*place].push(symbol);
+        let name = name_if_printed(&meaning);
+        words.call(symbol, &meaning, name.is_some());
+        for Pattern { place, parsed, fitting } in &mut patterns {
+            let Ok(pattern) = parsed else { continue };
+            let fits = || match name {
+                Some(name) => pattern.fits_printed_name(name),
+                None => pattern.fits_others(&meaning),
+            };
+            if words.called[*place].is_empty() && fits() {
+                fitting.push(symbol);
             }
         }
     }
-    Ok(called)
+    for Pattern { place, parsed, fitting } in patterns {
+        if words.called[place].is_empty() {
+            parsed?;
+            words.called[place] = fitting;
+        }
+    }
+    Ok(words.called)
+}
+
+/// A word that may stand for events that are not called as it is written.
+struct Pattern {
+    place: usize,
+    parsed: Result<EventPattern>,
+    fitting: Vec<Symbol>,
 }
 
 /// The symbols of events that are called as the words are written.
 pub(super) fn called_exactly<W: AsRef<str>>(alphabet: &Alphabet, words: &[W]) -> Vec<Vec<Symbol>> {
-    let mut places: HashMap<&[u8], Vec<usize>> = HashMap::new();
-    let mut integers: HashMap<u64, Vec<usize>> = HashMap::new();
-    for (place, word) in words.iter().enumerate() {
-        let word = word.as_ref();
-        places.entry(word.as_bytes()).or_default().push(place);
-        if let Some(number) = integer(word) {
-            integers.entry(number).or_default().push(place);
-        }
-    }
-    let mut called = vec![Vec::new(); words.len()];
-    let mut call = |symbol: Symbol, places: Option<&Vec<usize>>| {
-        for &place in places.into_iter().flatten() {
-            let symbols: &mut Vec<Symbol> = &mut called[place];
-            // A symbol comes with all its forms at once, so it is the last one if it is there.
-            if symbols.last() != Some(&symbol) {
-                symbols.push(symbol);
-            }
-        }
-    };
+    let mut words = Words::new(words);
     for symbol in alphabet.symbols() {
         let meaning = alphabet.meaning(symbol);
-        match meaning.name {
-            Name::Text(text) => call(symbol, places.get(text)),
-            Name::Integer(number) => call(symbol, integers.get(&number)),
+        words.call(symbol, &meaning, name_if_printed(&meaning).is_some());
+    }
+    words.called
+}
+
+/// Words, and the symbols of the events so far that are called as they are written.
+struct Words<'w> {
+    places: HashMap<&'w [u8], Vec<usize>>,
+    integers: HashMap<u64, Vec<usize>>,
+    called: Vec<Vec<Symbol>>,
+}
+
+impl<'w> Words<'w> {
+    fn new<W: AsRef<str>>(words: &'w [W]) -> Self {
+        let mut places: HashMap<&[u8], Vec<usize>> = HashMap::new();
+        let mut integers: HashMap<u64, Vec<usize>> = HashMap::new();
+        for (place, word) in words.iter().enumerate() {
+            let word = word.as_ref();
+            places.entry(word.as_bytes()).or_default().push(place);
+            if let Some(number) = integer(word) {
+                integers.entry(number).or_default().push(place);
+            }
         }
-        if !is_printed_as_it_is(&meaning) {
-            for label in printed(&meaning) {
-                call(symbol, places.get(label.as_bytes()));
+        Self { places, integers, called: vec![Vec::new(); words.len()] }
+    }
+
+    /// Adds a symbol to the words that it is called by: its name, and what is printed if that is
+    /// something else.
+    fn call(&mut self, symbol: Symbol, meaning: &Meaning<'_>, is_printed_as_name: bool) {
+        let places = match meaning.name {
+            Name::Text(text) => self.places.get(text),
+            Name::Integer(number) => self.integers.get(&number),
+        };
+        add(&mut self.called, symbol, places);
+        if !is_printed_as_name {
+            for label in printed(meaning) {
+                add(&mut self.called, symbol, self.places.get(label.as_bytes()));
             }
         }
     }
-    called
+}
+
+fn add(called: &mut [Vec<Symbol>], symbol: Symbol, places: Option<&Vec<usize>>) {
+    for &place in places.into_iter().flatten() {
+        // A symbol comes with all its forms at once, so it is the last one if it is there.
+        if called[place].last() != Some(&symbol) {
+            called[place].push(symbol);
+        }
+    }
 }
 
 /// A word as users write it.

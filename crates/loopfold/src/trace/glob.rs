@@ -2,8 +2,9 @@
 //! those, `[!a-z]` one that is none of those. A bracket that is not closed is a character like
 //! any other.
 //!
-//! Time: at most the product of both lengths. Nothing is allocated for a match: whole alphabets
-//! are matched.
+//! Time: at most the product of both lengths. Nothing is allocated for a match, and the characters
+//! before the first and behind the last special one are compared at once: whole alphabets are
+//! matched, and most patterns are the beginning or the end of names.
 
 /// True if a text has characters that mean others.
 pub(crate) fn is_glob(text: &str) -> bool {
@@ -18,7 +19,14 @@ pub(crate) fn is_glob(text: &str) -> bool {
 /// assert!(glob.fits("rank 2 thread 1") && !glob.fits("rank 7"));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Glob(Vec<Part>);
+pub struct Glob {
+    /// What the text begins with.
+    prefix: String,
+    /// What is behind that.
+    parts: Vec<Part>,
+    /// What the text ends with, if the parts have a `*`; else nothing.
+    suffix: String,
+}
 
 #[derive(Clone, Debug)]
 enum Part {
@@ -66,17 +74,42 @@ impl Glob {
                 other => Part::One(other),
             });
         }
-        Self(parts)
+        let prefix = take_characters(&mut parts, false);
+        // Behind a `*` the end of the text is known; else it is compared in order.
+        let has_any = parts.iter().any(|part| matches!(part, Part::Any));
+        let suffix = if has_any { take_characters(&mut parts, true) } else { String::new() };
+        Self { prefix, parts, suffix }
     }
 
     /// True if the whole text fits the pattern.
     pub fn fits(&self, text: &str) -> bool {
+        self.fits_bytes(text.as_bytes())
+    }
+
+    /// The same for the bytes of a text.
+    pub(crate) fn fits_bytes(&self, text: &[u8]) -> bool {
+        let (prefix, suffix) = (self.prefix.as_bytes(), self.suffix.as_bytes());
+        let mut middle = text;
+        // Comparing with nothing takes longer than with something: 40 ns with the memcmp of glibc.
+        if !prefix.is_empty() {
+            let Some(behind) = middle.strip_prefix(prefix) else { return false };
+            middle = behind;
+        }
+        if !suffix.is_empty() {
+            let Some(before) = middle.strip_suffix(suffix) else { return false };
+            middle = before;
+        }
+        matches!(self.parts[..], [Part::Any])
+            || std::str::from_utf8(middle).is_ok_and(|middle| self.fits_middle(middle))
+    }
+
+    fn fits_middle(&self, text: &str) -> bool {
         let (mut part, mut rest) = (0, text);
         // The part behind the last `*`, and what that `*` does not stand for so far.
         let mut retry: Option<(usize, &str)> = None;
         loop {
             let next = rest.chars().next();
-            match (self.0.get(part), next) {
+            match (self.parts.get(part), next) {
                 (None, None) => return true,
                 (Some(Part::Any), _) => {
                     part += 1;
@@ -95,6 +128,20 @@ impl Glob {
             }
         }
     }
+}
+
+/// Removes the parts at the beginning, or at the end, that are single characters, and returns these.
+fn take_characters(parts: &mut Vec<Part>, at_end: bool) -> String {
+    let character = |part: &Part| match part {
+        Part::One(one) => Some(*one),
+        _ => None,
+    };
+    if at_end {
+        let start = parts.iter().rposition(|part| character(part).is_none()).map_or(0, |last| last + 1);
+        return parts.drain(start..).filter_map(|part| character(&part)).collect();
+    }
+    let end = parts.iter().position(|part| character(part).is_none()).unwrap_or(parts.len());
+    parts.drain(..end).filter_map(|part| character(&part)).collect()
 }
 
 /// What is in a bracket, and what is behind it.
@@ -135,6 +182,9 @@ mod tests {
             ("a[b", &["a[b"], &["ab"]),
             ("[a-]", &["a", "-"], &["b"]),
             ("*a*a*a*", &["aaa", "xaxaxax"], &["aa"]),
+            ("ab*ba", &["abba", "abxba"], &["aba", "ab", "ba"]),
+            ("a?*ba", &["axba", "abxba"], &["aba", "abab"]),
+            ("main", &["main"], &["main2", "mai"]),
             ("", &[""], &["a"]),
         ] {
             for name in fitting {

@@ -26,7 +26,7 @@ pub use glob::Glob;
 pub(crate) use intake::Intake;
 pub use intake::TimesKept;
 pub use pattern::EventPattern;
-pub(crate) use pattern::{integer, is_field, is_printed_as_it_is, printed};
+pub(crate) use pattern::{integer, is_field, name_if_printed, printed};
 pub use projection::{NameMap, Projection};
 pub(crate) use spill::Content;
 pub use spill::Spill;

@@ -89,7 +89,7 @@ impl EventPattern {
             Name::Integer(number) if Some(number) == self.number => return true,
             _ => {}
         }
-        !is_printed_as_it_is(meaning) && printed(meaning).contains(&self.word)
+        name_if_printed(meaning).is_none() && printed(meaning).contains(&self.word)
     }
 
     /// True if the pattern stands for an event.
@@ -97,8 +97,21 @@ impl EventPattern {
         self.calls(meaning) || self.fits_others(meaning)
     }
 
+    /// The same for an event whose printed text is its name (see [`name_if_printed`]), which most are:
+    /// so many names are matched without making texts of them.
+    pub(crate) fn fits_printed_name(&self, name: &[u8]) -> bool {
+        match &self.others {
+            Others::None => false,
+            Others::Matching(expression) => expression.matches_name(name),
+            Others::Fitting { glob, .. } => glob.as_ref().is_some_and(|glob| glob.glob.fits_bytes(name)),
+        }
+    }
+
     /// True if an event fits as a glob, by its fields, or as a regular expression.
     pub(crate) fn fits_others(&self, meaning: &Meaning<'_>) -> bool {
+        if let Some(name) = name_if_printed(meaning) {
+            return self.fits_printed_name(name);
+        }
         match &self.others {
             Others::None => false,
             Others::Matching(expression) => expression.matches(meaning),
@@ -143,8 +156,7 @@ impl TextGlob {
         if self.fits_name(meaning) {
             return true;
         }
-        let is_bare = meaning.fields.is_empty() && prefix_of(meaning.role).is_empty();
-        !is_bare
+        !is_bare(meaning)
             && (self.glob.fits(&without_fields(meaning, self.is_hexadecimal))
                 || self.glob.fits(&text_of(meaning, self.is_hexadecimal)))
     }
@@ -264,19 +276,17 @@ impl Expression {
         Ok(Self { regex, is_hexadecimal: text.contains("0x") })
     }
 
+    fn matches_name(&self, name: &[u8]) -> bool {
+        self.regex.is_match(name)
+    }
+
     fn matches(&self, meaning: &Meaning<'_>) -> bool {
         // As `cat` writes it, byte for byte.
         if let Name::Text(text) = meaning.name
-            && meaning.fields.is_empty()
-            && prefix_of(meaning.role).is_empty()
+            && is_bare(meaning)
+            && self.regex.is_match(text.strip_suffix(b"\r").unwrap_or(text))
         {
-            let line = text.strip_suffix(b"\r").unwrap_or(text);
-            if self.regex.is_match(line) {
-                return true;
-            }
-            if is_printed_as_it_is(meaning) {
-                return false;
-            }
+            return true;
         }
         self.regex.is_match(text_of(meaning, self.is_hexadecimal).as_bytes())
     }
@@ -290,6 +300,10 @@ enum Expression {}
 impl Expression {
     fn new(text: &str) -> Result<Self> {
         Err(Error::invalid(format_args!("/{text}/: built without the feature for regular expressions")))
+    }
+
+    fn matches_name(&self, _: &[u8]) -> bool {
+        match *self {}
     }
 
     fn matches(&self, _: &Meaning<'_>) -> bool {
@@ -310,19 +324,28 @@ fn is_hexadecimal(word: &str) -> bool {
     word.starts_with("0x")
 }
 
-/// Whether an event's label is its name, byte for byte.
-pub(crate) fn is_printed_as_it_is(meaning: &Meaning<'_>) -> bool {
-    let Name::Text(text) = meaning.name else { return false };
-    meaning.fields.is_empty()
-        && prefix_of(meaning.role).is_empty()
-        && plain_text(text).is_some_and(|text| !text.trim().is_empty())
+/// The name of an event that is printed as its name, byte for byte. Returns `None` if its text is
+/// another.
+pub(crate) fn name_if_printed<'a>(meaning: &Meaning<'a>) -> Option<&'a [u8]> {
+    let Name::Text(text) = meaning.name else { return None };
+    (is_bare(meaning) && is_plain(text) && !is_blank(text)).then_some(text)
 }
 
-/// A text that is printed byte for byte.
-fn plain_text(text: &[u8]) -> Option<&str> {
-    let printable = |byte: &u8| matches!(byte, b' '..=b'~');
-    let text = std::str::from_utf8(text).ok()?;
-    (text.bytes().all(|byte| printable(&byte)) || text.chars().all(is_harmless)).then_some(text)
+/// Whether an event has nothing but a name to print.
+fn is_bare(meaning: &Meaning<'_>) -> bool {
+    meaning.fields.is_empty() && prefix_of(meaning.role).is_empty()
+}
+
+/// Whether there is nothing to see in a text.
+fn is_blank(text: &[u8]) -> bool {
+    !text.iter().any(u8::is_ascii_graphic)
+        && std::str::from_utf8(text).is_ok_and(|text| text.trim().is_empty())
+}
+
+/// Whether a text is printed byte for byte.
+fn is_plain(text: &[u8]) -> bool {
+    let is_printable = |byte: &u8| matches!(byte, b' '..=b'~');
+    text.iter().all(is_printable) || std::str::from_utf8(text).is_ok_and(|text| text.chars().all(is_harmless))
 }
 
 /// The texts that a terminal may show for an event: its label, in decimal and in hexadecimal,
@@ -337,7 +360,8 @@ pub(crate) fn printed(meaning: &Meaning<'_>) -> [String; 3] {
 /// A name as it is printed, without role and fields.
 fn bare_text(name: Name<'_>, hexadecimal: bool) -> Cow<'_, str> {
     if let Name::Text(text) = name
-        && let Some(plain) = plain_text(text)
+        && is_plain(text)
+        && let Ok(plain) = std::str::from_utf8(text)
     {
         return Cow::Borrowed(plain);
     }

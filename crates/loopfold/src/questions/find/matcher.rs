@@ -32,7 +32,7 @@ pub(super) struct SummaryIndex<'a, B> {
 /// The different summaries, as a table.
 struct Summaries<B> {
     monoid: MatchMonoid<B>,
-    /// That of what is irrelevant, then those of the query's symbols, then of rules.
+    /// That of what is irrelevant, then the different ones of the query's symbols, then of rules.
     table: Vec<MatchSummary<B>>,
 }
 
@@ -43,15 +43,15 @@ impl<'a, B: Bits> SummaryIndex<'a, B> {
     /// One pass over the rules.
     pub(super) fn new(fold: &'a Fold, query: &Query) -> Result<Self> {
         let monoid = MatchMonoid::new(query);
-        let mut summaries = Summaries { table: vec![monoid.irrelevant().clone()], monoid };
         let mut symbols = vec![IRRELEVANT; fold.symbol_count()];
-        for (symbol, summary) in summaries.monoid.symbols() {
+        for &(symbol, summary) in monoid.symbols() {
             // The query may have symbols that the fold does not.
             if let Some(index) = symbols.get_mut(symbol.index()) {
-                *index = summaries.table.len() as u32;
-                summaries.table.push(summary.clone());
+                *index = IRRELEVANT + 1 + summary;
             }
         }
+        let table = std::iter::once(monoid.irrelevant()).chain(monoid.summaries()).cloned().collect();
+        let mut summaries = Summaries { table, monoid };
         let mut words = 0;
         let indices = bottom_up(fold, symbols, |_, body, indices| {
             let index_of = |item: Item| indices[fold.item_node(item).index()];

@@ -53,7 +53,10 @@ pub(in crate::questions) struct MatchMonoid<B> {
     query_length: u32,
     /// All places that suffixes, prefixes and infixes can have: 1 to m - 1.
     places: B,
-    symbols: HashMap<Symbol, MatchSummary<B>>,
+    /// The symbols of the query in order, and which of the summaries each has.
+    symbols: Vec<(Symbol, u32)>,
+    /// The different summaries of symbols: a pattern stands for many symbols with one summary.
+    summaries: Vec<MatchSummary<B>>,
     /// Any stretch without a symbol of the query.
     irrelevant: MatchSummary<B>,
 }
@@ -73,25 +76,9 @@ impl<B: Bits> MatchMonoid<B> {
             infixes: none,
             length: query_length,
         };
-        let mut symbols: HashMap<Symbol, MatchSummary<B>> = HashMap::new();
-        let last = query.len() - 1;
-        for (place, event) in query.events().iter().enumerate() {
-            for &symbol in event {
-                let summary =
-                    symbols.entry(symbol).or_insert_with(|| MatchSummary { length: 1, ..irrelevant.clone() });
-                match place {
-                    0 if last == 0 => summary.count = 1,
-                    0 => summary.suffixes.insert(1),
-                    place if place == last => summary.prefixes.insert(last),
-                    place => summary.infixes.insert(place),
-                }
-            }
-        }
-        symbols
-            .values_mut()
-            .filter(|summary| summary.infixes.is_empty())
-            .for_each(|summary| summary.length = query_length);
-        Self { query_length, places, symbols, irrelevant }
+        let (symbols, sets) = symbols_by_places(query);
+        let summaries = sets.iter().map(|places| summary_of_symbol(&irrelevant, places)).collect();
+        Self { query_length, places, symbols, summaries, irrelevant }
     }
 
     /// How many events the query has.
@@ -99,9 +86,14 @@ impl<B: Bits> MatchMonoid<B> {
         self.query_length as usize
     }
 
-    /// The symbols of the query and their summaries.
-    pub(in crate::questions) fn symbols(&self) -> impl Iterator<Item = (Symbol, &MatchSummary<B>)> {
-        self.symbols.iter().map(|(&symbol, summary)| (symbol, summary))
+    /// The symbols of the query in order, and which of [`summaries`](Self::summaries) each has.
+    pub(in crate::questions) fn symbols(&self) -> &[(Symbol, u32)] {
+        &self.symbols
+    }
+
+    /// The different summaries of the query's symbols.
+    pub(in crate::questions) fn summaries(&self) -> &[MatchSummary<B>] {
+        &self.summaries
     }
 
     /// The summary of any stretch without a symbol of the query.
@@ -165,6 +157,49 @@ impl<B: Bits> MatchMonoid<B> {
     }
 }
 
+/// The symbols of a query in order, with the number of the set of places that each has in it; and
+/// these sets. Symbols of one pattern mostly share a set.
+fn symbols_by_places(query: &Query) -> (Vec<(Symbol, u32)>, Vec<Vec<u32>>) {
+    let at_place = |(place, event): (usize, &Vec<Symbol>)| -> Vec<(Symbol, u32)> {
+        event.iter().map(|&symbol| (symbol, place as u32)).collect()
+    };
+    let mut occurring: Vec<(Symbol, u32)> = query.events().iter().enumerate().flat_map(at_place).collect();
+    occurring.sort_unstable();
+    let (mut symbols, mut sets) = (Vec::new(), Vec::<Vec<u32>>::new());
+    let mut numbers: HashMap<Vec<u32>, u32> = HashMap::new();
+    let mut last = 0;
+    for of_symbol in occurring.chunk_by(|left, right| left.0 == right.0) {
+        let places = || of_symbol.iter().map(|&(_, place)| place);
+        // Mostly the same as for the symbol before it.
+        if !sets.get(last as usize).is_some_and(|set| set.iter().copied().eq(places())) {
+            last = *numbers.entry(places().collect()).or_insert_with_key(|set| {
+                sets.push(set.clone());
+                sets.len() as u32 - 1
+            });
+        }
+        symbols.push((of_symbol[0].0, last));
+    }
+    (symbols, sets)
+}
+
+/// The summary of a symbol that has these places in the query.
+fn summary_of_symbol<B: Bits>(irrelevant: &MatchSummary<B>, places: &[u32]) -> MatchSummary<B> {
+    let mut summary = irrelevant.clone();
+    let last = irrelevant.length - 1;
+    for &place in places {
+        match place {
+            0 if last == 0 => summary.count = 1,
+            0 => summary.suffixes.insert(1),
+            place if place == last => summary.prefixes.insert(last as usize),
+            place => summary.infixes.insert(place as usize),
+        }
+    }
+    if !summary.infixes.is_empty() {
+        summary.length = 1;
+    }
+    summary
+}
+
 /// A stretch without infixes, repeated: each seam adds the same.
 fn without_infixes<B: Bits>(summary: &MatchSummary<B>, times: u64) -> MatchSummary<B> {
     let seams = summary.suffixes.common(&summary.prefixes);
@@ -181,7 +216,10 @@ impl<B: Bits> Measure for MatchMonoid<B> {
     }
 
     fn symbol(&self, symbol: Symbol) -> MatchSummary<B> {
-        self.symbols.get(&symbol).unwrap_or(&self.irrelevant).clone()
+        match self.symbols.binary_search_by_key(&symbol, |&(symbol, _)| symbol) {
+            Ok(at) => self.summaries[self.symbols[at].1 as usize].clone(),
+            Err(_) => self.irrelevant.clone(),
+        }
     }
 
     fn join(&self, left: &MatchSummary<B>, right: &MatchSummary<B>) -> Result<MatchSummary<B>> {
