@@ -72,6 +72,12 @@ pub trait Folder: Send + Sync {
         self.fold(stream, builder).map(FoldedRoot::from)
     }
 
+    /// The same on up to `threads` threads: the very same rules, sooner if the folder can divide
+    /// the work of one stream.
+    fn fold_on(&self, stream: &[Symbol], _threads: usize, builder: &mut FoldBuilder) -> Result<FoldedRoot> {
+        self.fold_with_choice(stream, builder)
+    }
+
     /// Folds several streams with shared rules and returns the root of each. Returns `None` for
     /// a folder that takes one stream at a time, or if the streams are too long.
     fn fold_together(
@@ -205,8 +211,8 @@ fn too_long(events: u64) -> Error {
     ))
 }
 
-/// Folds every stream of a trace, on up to `threads` threads. Equal streams are
-/// folded once; others together, if the folder can do that.
+/// Folds every stream of a trace, on up to `threads` threads; the fold is the same on any number of
+/// them. Equal streams are folded once; others together, if the folder can do that.
 pub fn fold_trace(trace: Trace, folder: &dyn Folder, threads: usize) -> Result<Fold> {
     let Trace { alphabet, mut streams } = trace;
     let first_equal = first_equal_streams(&streams);
@@ -215,7 +221,7 @@ pub fn fold_trace(trace: Trace, folder: &dyn Folder, threads: usize) -> Result<F
     let mut made: HashMap<usize, FoldedRoot> = HashMap::new();
     if let [only] = distinct[..] {
         // Straight into the builder: a fold of its own would be one copy more.
-        made.insert(only, folder.fold_with_choice(&streams[only].symbols, &mut builder)?);
+        made.insert(only, folder.fold_on(&streams[only].symbols, threads, &mut builder)?);
     } else if let Some(together) = fold_together(&distinct, &streams, folder, &mut builder) {
         made.extend(distinct.iter().copied().zip(together?));
     } else {
@@ -273,13 +279,14 @@ fn fold_all<'a, T: Sync>(
     folder: &dyn Folder,
     threads: usize,
 ) -> Vec<Result<(Fold, FoldedRoot)>> {
-    parallel_map(streams, threads, |stream| fold_stream(&symbols(stream), folder))
+    let for_each = threads / streams.len().max(1);
+    parallel_map(streams, threads, |stream| fold_stream(&symbols(stream), folder, for_each))
 }
 
 /// Folds one stream into a fold of its own, without alphabet and streams.
-fn fold_stream(symbols: &[Symbol], folder: &dyn Folder) -> Result<(Fold, FoldedRoot)> {
+fn fold_stream(symbols: &[Symbol], folder: &dyn Folder, threads: usize) -> Result<(Fold, FoldedRoot)> {
     let mut builder = FoldBuilder::default();
-    let folded = folder.fold_with_choice(symbols, &mut builder)?;
+    let folded = folder.fold_on(symbols, threads, &mut builder)?;
     Ok((builder.finish(), folded))
 }
 

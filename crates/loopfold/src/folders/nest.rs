@@ -23,8 +23,9 @@ pub(super) fn rules_of(stream: &[Symbol], mut loops: Vec<Loop>, builder: &mut Fo
         mark: usize,
     }
     loops.sort_unstable_by_key(|found| (found.start, u32::MAX - found.body));
+    // The items of a stream without loops take most of the memory of its fold: they are never copied.
+    let mut items: Vec<Item> = Vec::with_capacity(outer_items(stream.len(), &loops));
     let mut loops = loops.into_iter().peekable();
-    let mut items: Vec<Item> = Vec::new();
     let mut open: Vec<Open> = Vec::new();
     let mut position = 0;
     loop {
@@ -50,9 +51,24 @@ pub(super) fn rules_of(stream: &[Symbol], mut loops: Vec<Loop>, builder: &mut Fo
                 mark: items.len(),
             }),
             None => {
-                items.push(Item::once(stream[position]));
-                position += 1;
+                let next_loop = loops.peek().map_or(stream.len(), |found| found.start as usize);
+                let end = open.last().map_or(next_loop, |open| open.body_end.min(next_loop));
+                items.extend(stream[position..end].iter().map(|&symbol| Item::once(symbol)));
+                position = end;
             }
         }
     }
+}
+
+/// How many items there are outside of all loops, these included; `loops` are in order.
+fn outer_items(length: usize, loops: &[Loop]) -> usize {
+    let (mut items, mut covered) = (length, 0);
+    for found in loops {
+        if found.start as usize >= covered {
+            let spanned = found.body as usize * found.times as usize;
+            covered = found.start as usize + spanned;
+            items -= spanned - 1;
+        }
+    }
+    items
 }

@@ -14,13 +14,13 @@
 //! inside a longer run is examined only when that run's class is done, and then only where it
 //! is not dead: in a loop nest nearly all copies are never looked at.
 //!
-//! Cost: about linear, dominated by finding the runs; 12 bytes for each run that is examined
-//! and 12 for each loop found.
+//! Cost: about linear, dominated by finding the runs, whose two scans run side by side on two
+//! threads; 12 bytes for each run that is examined and 12 for each loop found.
 
 use super::boundaries::Intervals;
 use super::nest::{Loop, rules_of};
 use super::select::{Selection, Stretch};
-use super::{Folder, MinTimes, Settings, Ties};
+use super::{FoldedRoot, Folder, MinTimes, Settings, Ties};
 use crate::fold::FoldBuilder;
 use crate::repeats::{Entry, Run, Runs};
 use crate::{Result, RuleId, Symbol};
@@ -45,7 +45,11 @@ impl Folder for Outermost {
     }
 
     fn fold(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<RuleId> {
-        fold(stream, self.settings, builder)
+        fold(stream, self.settings, 1, builder)
+    }
+
+    fn fold_on(&self, stream: &[Symbol], threads: usize, builder: &mut FoldBuilder) -> Result<FoldedRoot> {
+        fold(stream, self.settings, threads, builder).map(FoldedRoot::from)
     }
 }
 
@@ -61,6 +65,10 @@ impl Halving {
         /// How many iterations a loop must have.
         min_times: MinTimes,
     }
+
+    fn settings(&self) -> Settings {
+        Settings { ties: Ties::Left, min_times: self.min_times }
+    }
 }
 
 impl Folder for Halving {
@@ -73,13 +81,17 @@ impl Folder for Halving {
     }
 
     fn fold(&self, stream: &[Symbol], builder: &mut FoldBuilder) -> Result<RuleId> {
-        fold(stream, Settings { ties: Ties::Left, min_times: self.min_times }, builder)
+        fold(stream, self.settings(), 1, builder)
+    }
+
+    fn fold_on(&self, stream: &[Symbol], threads: usize, builder: &mut FoldBuilder) -> Result<FoldedRoot> {
+        fold(stream, self.settings(), threads, builder).map(FoldedRoot::from)
     }
 }
 
-fn fold(stream: &[Symbol], settings: Settings, builder: &mut FoldBuilder) -> Result<RuleId> {
+fn fold(stream: &[Symbol], settings: Settings, threads: usize, builder: &mut FoldBuilder) -> Result<RuleId> {
     super::check_length(stream)?;
-    let runs = Runs::of(bytemuck::TransparentWrapper::peel_slice(stream));
+    let runs = Runs::on_threads(bytemuck::TransparentWrapper::peel_slice(stream), threads);
     rules_of(stream, loops_of(stream.len(), runs, settings), builder)
 }
 

@@ -118,16 +118,27 @@ impl Runs {
         Self::with_tuning::<48, 8>(stream)
     }
 
+    /// The same, the two scans side by side if there are two threads.
+    pub(crate) fn on_threads(stream: &[u32], threads: usize) -> Self {
+        if threads < 2 { Self::of(stream) } else { Self::by_scans::<48, 8>(stream, side_by_side) }
+    }
+
     /// `SHORT` symbols are compared before the memory of periodic stretches is asked;
     /// a jump is tried where at least `WORTHWHILE` symbols repeat.
     pub(crate) fn with_tuning<const SHORT: usize, const WORTHWHILE: usize>(stream: &[u32]) -> Self {
+        Self::by_scans::<SHORT, WORTHWHILE>(stream, |scan| [scan(false), scan(true)])
+    }
+
+    fn by_scans<const SHORT: usize, const WORTHWHILE: usize>(
+        stream: &[u32],
+        both: impl Fn(&(dyn Fn(bool) -> Vec<Stored> + Sync)) -> [Vec<Stored>; 2],
+    ) -> Self {
         assert!(stream.len() < u32::MAX as usize, "streams are limited to 2^32 - 2 symbols");
         // No symbol is larger than all of their bits together, which are found faster.
         let bits = stream.iter().fold(0, |bits, &symbol| bits | symbol);
         // What is decided by packed symbols is not seen as a repetition, so it must be too short.
         let is_packed = WORTHWHILE >= PACKED && bits < MOST_PACKED;
-        let scan = |reversed| Scan::<SHORT, WORTHWHILE>::new(stream).run(reversed, is_packed);
-        Self { scans: [scan(false), scan(true)] }
+        Self { scans: both(&|reversed| Scan::<SHORT, WORTHWHILE>::new(stream).run(reversed, is_packed)) }
     }
 
     /// The runs one by one, in order.
@@ -190,6 +201,15 @@ impl Runs {
     pub(crate) fn forget(&mut self, scan: usize) {
         self.scans[scan] = Vec::new();
     }
+}
+
+/// Both scans at once: neither needs anything of the other.
+fn side_by_side(scan: &(dyn Fn(bool) -> Vec<Stored> + Sync)) -> [Vec<Stored>; 2] {
+    std::thread::scope(|scope| {
+        let reversed = scope.spawn(|| scan(true));
+        let first = scan(false);
+        [first, reversed.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))]
+    })
 }
 
 /// A link of the chain: a position whose suffix is larger than those of all links
@@ -572,6 +592,16 @@ mod tests {
         // Small thresholds, so that short streams jump and remember as well.
         assert_eq!(Runs::with_tuning::<1, 1>(stream).expand(), expected, "tuned, {stream:?}");
         assert_eq!(Runs::with_tuning::<2, 4>(stream).expand(), expected, "tuned, {stream:?}");
+    }
+
+    #[test]
+    fn scans_side_by_side_find_the_same_entries() {
+        let mut rng = Rng::new(13);
+        for _ in 0..200 {
+            let stream = streams::small(&mut rng, 600);
+            let [one, two] = [1, 2].map(|threads| Runs::on_threads(&stream, threads));
+            assert_eq!(format!("{one:?}"), format!("{two:?}"), "{stream:?}");
+        }
     }
 
     #[test]

@@ -279,6 +279,23 @@ fn loops_come_out_of_repair_as_loops() {
     assert!(nest_of(&lu, &Repair).contains(")^249"));
 }
 
+#[test]
+fn a_stream_folds_to_the_same_rules_on_any_number_of_threads() {
+    let mut rng = Rng::new(79);
+    for round in 0..2_000 {
+        let length = if round % 50 == 0 { 5_000 } else { 80 };
+        let stream = streams::small(&mut rng, length);
+        let trace = loopfold::Trace::of_integers("s", stream.iter().copied()).unwrap();
+        for folder in [&Outermost::default() as &dyn Folder, &Halving::default()] {
+            let [one, two, many] =
+                [1, 2, 7].map(|threads| fold_trace(trace.clone(), folder, threads).unwrap());
+            let rules = |fold: &Fold| fold.rules().map(|rule| fold.body(rule).to_vec()).collect::<Vec<_>>();
+            assert_eq!(rules(&one), rules(&two), "{stream:?}");
+            assert_eq!(rules(&one), rules(&many), "{stream:?}");
+        }
+    }
+}
+
 const GRAMMARS: [&dyn Folder; 3] = [&Repair, &Sequitur, &Sequitur1];
 
 /// Long streams, so that holes are closed and lists are rebuilt many times.
