@@ -19,6 +19,7 @@ mod reading;
 mod record;
 mod suffixes;
 mod targets;
+mod threads;
 pub(crate) mod waits;
 
 pub(crate) use archive_sizes::{files_under, recorded};
@@ -95,9 +96,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
         Some("waits") => waits::run(&settings),
         Some("near") => near::run(&settings),
         Some("record") => record::run(&settings),
+        Some("threads") => threads::run(&settings),
         Some(other) => {
             bail!(
-                "there is no benchmark `{other}`, only: loops, reading, sizes, defaults, online, grammars, questions, paths, mpi, waits, near, record"
+                "there is no benchmark `{other}`, only: loops, reading, sizes, defaults, online, grammars, questions, paths, mpi, waits, near, record, threads"
             )
         }
     }
