@@ -35,7 +35,7 @@ pub(crate) use loops::LoopsArgs;
 pub(crate) use merge::MergeArgs;
 pub(crate) use patterns::{KindName, PatternsArgs, PatternsMethod, RankName};
 pub(crate) use reading::{PeersName, ReadArgs};
-pub(crate) use record::RecordArgs;
+pub(crate) use record::{RecordArgs, RecordName};
 pub(crate) use selection::SelectArgs;
 pub(crate) use shared::Top;
 pub(crate) use similar::SimilarArgs;

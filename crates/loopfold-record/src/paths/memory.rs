@@ -94,7 +94,14 @@ impl Memory {
         self.word(12)
     }
 
-    /// The tokens of a chunk: all before the first 0.
+    /// How many chunks of a lane were read so far.
+    pub(super) fn tail(&self, lane: usize) -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        self.file.read_exact_at(&mut bytes, lane_at(lane) + TAIL_AT)?;
+        Ok(u64::from_ne_bytes(bytes))
+    }
+
+    /// The words of a chunk. What was written of it ends with a 0, or with the chunk.
     pub(super) fn chunk(&self, lane: usize, number: u64, tokens: &mut Vec<u32>) -> io::Result<()> {
         let mut bytes = [0; CHUNK_BYTES];
         let lane_bytes = CHUNKS * CHUNK_BYTES as u64;
