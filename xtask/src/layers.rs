@@ -44,6 +44,7 @@ const CRATES: &[Layer] = &[
     ("loopfold-otf2", &["loopfold", "loopfold-sources"]),
     ("loopfold-json", &["loopfold"]),
     ("loopfold-paths", &[]),
+    ("loopfold-pass", &["loopfold-paths"]),
     ("loopfold-record", &["loopfold", "loopfold-paths", "loopfold-sources"]),
     ("loopfold-cli", &["loopfold", "loopfold-json", "loopfold-otf2", "loopfold-record", "loopfold-sources"]),
     ("loopfold-testing", &[]),
