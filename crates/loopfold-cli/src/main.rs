@@ -23,21 +23,21 @@ enum Outcome {
     Nothing,
     /// Parts failed, and their errors are printed; the others are done.
     Failed,
+    /// As a program did that was recorded.
+    Status(u8),
 }
 
 fn main() -> ExitCode {
-    let arguments = args::Arguments::parse();
-    match commands::run(arguments.command) {
+    let outcome = commands::compile().unwrap_or_else(|| commands::run(args::Arguments::parse().command));
+    match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Nothing) => ExitCode::from(1),
         Ok(Outcome::Failed) => ExitCode::from(2),
+        Ok(Outcome::Status(status)) => ExitCode::from(status),
         // The reader of our output closed the pipe.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let style = anstyle::AnsiColor::Red.on_default().bold();
-            // Messages may have several lines, such as those about regular expressions.
-            let message: Vec<String> = format!("{error:#}").lines().map(show::plain).collect();
-            anstream::eprintln!("{style}error:{style:#} {}", message.join("\n       "));
+            show::error(&error);
             if is_damage(&error) && !format!("{error:#}").contains("--lenient") {
                 anstream::eprintln!("       --lenient reads what can be read");
             }

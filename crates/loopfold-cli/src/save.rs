@@ -38,6 +38,11 @@ pub(crate) fn check_export(output: &Path, inputs: &ReadArgs) -> Result<()> {
     Ok(())
 }
 
+/// Refuses an output where nothing can be written.
+pub(crate) fn check_file(output: &Path) -> Result<()> {
+    check_directory(output).with_context(|| output.display().to_string())
+}
+
 /// Fails if no file can be created beside the output.
 fn check_directory(output: &Path) -> Result<()> {
     match std::fs::metadata(output) {

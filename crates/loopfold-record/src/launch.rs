@@ -117,7 +117,7 @@ pub fn is_mpi_program(program: &Path) -> bool {
 }
 
 /// The file of a program, as a shell finds it.
-fn find(program: &Path) -> Result<PathBuf> {
+pub(crate) fn find(program: &Path) -> Result<PathBuf> {
     if program.components().count() > 1 || program.is_absolute() || program.starts_with(".") {
         let is_file = program.is_file();
         return is_file

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 #![cfg(unix)]
 
+mod compile;
 mod error;
 mod events;
 mod helper;
@@ -20,16 +21,19 @@ mod kind;
 mod launch;
 mod layout;
 mod parts;
+mod paths;
 mod recorder;
 mod ring;
 mod shim;
 mod sites;
 mod variables;
 
+pub use compile::CompilerKind;
 pub use error::{Error, Result};
 pub use helper::{WriteOther, run as run_helper};
 pub use launch::{Launch, is_mpi_program};
 pub use parts::{Parts, folder_of, is_recording, read as read_parts};
+pub use paths::{PathLaunch, PathRun, Recorded, Spooled, is_spool, read_spool, runtime_object, spool_of};
 pub use shim::Mpi;
 
 /// The header for regions of the program: enter, leave and mark.

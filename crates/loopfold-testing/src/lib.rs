@@ -7,6 +7,7 @@ pub mod calls;
 pub mod corpus;
 pub mod elf;
 pub mod grammars;
+pub mod graphs;
 pub mod mpi;
 pub mod mpi_loops;
 pub mod names;

@@ -1,5 +1,5 @@
-//! The sections that questions store in an archive beside the fold: the index of functions, and
-//! the events in chunks.
+//! The sections that questions store in an archive beside the fold: the index of functions, the
+//! events in chunks, and the blocks of recorded paths.
 //!
 //! The archive stores the bytes of a section without knowing their meaning; the path question
 //! writes and reads them without knowing where they are stored. Only this module knows both.
@@ -26,7 +26,7 @@
 //! ```
 
 use crate::archive::{Archive, SectionCheck, SectionKind, SectionReader, WriteConfig};
-use crate::questions::path::{ChunkSize, Chunks, PathIndex};
+use crate::questions::path::{ChunkSize, Chunks, PathBlocks, PathIndex};
 use crate::{Fold, Result};
 use std::io::{Read, Seek};
 
@@ -45,11 +45,30 @@ pub fn write_config(index: Option<usize>, chunks: Option<ChunkSize>) -> WriteCon
     config
 }
 
+/// The configuration with the blocks of paths, if there are any.
+pub fn with_blocks<'a>(config: WriteConfig<'a>, blocks: &'a PathBlocks) -> WriteConfig<'a> {
+    if blocks.is_empty() {
+        return config;
+    }
+    config.with_section(SectionKind::Paths, move |_| blocks.encode().map(Some))
+}
+
+/// The blocks of the paths of an archive, of all its segments.
+pub fn blocks<R: Read + Seek>(archive: &mut Archive<R>) -> Result<PathBlocks> {
+    let mut all = PathBlocks::default();
+    for section in archive.all_sections(SectionKind::Paths)? {
+        all.join(&PathBlocks::decode(&section)?);
+    }
+    Ok(all)
+}
+
 /// Checks for [`archive::verify_with`](crate::archive::verify_with): that the index and the
-/// chunks say what the fold does. They count ranges of the index, and chunks.
-pub const CHECKS: [SectionCheck<'static>; 2] = [
+/// chunks say what the fold does, and the blocks of paths can be read. They count ranges of the
+/// index, chunks, and paths.
+pub const CHECKS: [SectionCheck<'static>; 3] = [
     (SectionKind::Chunks, &|fold, section| Chunks::open(section)?.verify(fold)),
     (SectionKind::Index, &|fold, section| PathIndex::verify(&section.content()?, fold)),
+    (SectionKind::Paths, &|_, section| Ok(PathBlocks::decode(&section.content()?)?.len() as u64)),
 ];
 
 /// The index of the fold that was read from an archive. Returns `None` if none is stored for

@@ -32,6 +32,13 @@ pub(crate) struct RecordArgs {
     /// The compiler wrapper of the MPI that the program uses [default: the one that fits the program]
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) mpicc: Option<PathBuf>,
+    /// Write what the program does to FILE.spool while it runs, and fold it afterwards: the program
+    /// waits less, and nothing is lost if the recorder is killed
+    #[arg(long, conflicts_with = "mpi")]
+    pub(crate) spool: bool,
+    /// Also measure the processor cycles of every path, as sums for each path and rule
+    #[arg(long, conflicts_with = "mpi")]
+    pub(crate) cycles: bool,
     /// Print the environment that makes an MPI program record, instead of starting one
     #[arg(long, conflicts_with = "header")]
     pub(crate) print_env: bool,

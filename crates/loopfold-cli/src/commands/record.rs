@@ -1,12 +1,19 @@
-//! `loopfold record`: becomes a program that is recorded, and the process that folds its events.
+//! `loopfold record`: starts a program that was compiled with `loopfold cc` and records its paths;
+//! or, with `--mpi`, becomes a program that is recorded, and the process that folds its events.
 
 use crate::Outcome;
-use crate::args::{RecordArgs, TimesName};
+use crate::args::{RecordArgs, RecordName, TimesName};
+use crate::{save, show};
 use anyhow::{Result, bail};
 use loopfold::Fold;
-use loopfold_record::Launch;
+use loopfold::questions::path::PathIndex;
+use loopfold::sections;
+use loopfold_record::{Launch, PathLaunch, Recorded};
+use rustix::process::{Resource, Rlimit, setrlimit};
 use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
+use std::process::ExitStatus;
 
 pub(super) fn run(arguments: &RecordArgs) -> Result<Outcome> {
     let mut out = std::io::stdout().lock();
@@ -22,7 +29,7 @@ pub(super) fn run(arguments: &RecordArgs) -> Result<Outcome> {
                 "this is an MPI program: add --mpi, as in `mpirun -n 4 loopfold record --mpi -o run.fold ./app`"
             );
         }
-        bail!("only MPI programs can be recorded so far, with --mpi");
+        return record_paths(arguments);
     }
     let Some(output) = &arguments.output else { bail!("name the archive to write with --output") };
     let mut launch = Launch::new(output);
@@ -43,6 +50,75 @@ pub(super) fn run(arguments: &RecordArgs) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     match launch.exec(&arguments.program)? {}
+}
+
+/// Records the paths of a program, and ends as it does.
+fn record_paths(arguments: &RecordArgs) -> Result<Outcome> {
+    let Some(output) = &arguments.output else { bail!("name the archive to write with --output") };
+    if arguments.to != RecordName::Fold || arguments.callsites || arguments.print_env {
+        bail!("--to, --callsites and --print-env are for MPI programs, with --mpi");
+    }
+    save::check_file(output)?;
+    let mut launch = PathLaunch::new(output);
+    launch.spool = arguments.spool;
+    launch.cycles = arguments.cycles;
+    let run = launch.run(&arguments.program)?;
+    let mut problems = run.problems;
+    let saved = match &run.recorded {
+        Some(recorded) => save_paths(recorded, output),
+        None => {
+            problems.extend(problems.is_empty().then(|| not_instrumented(arguments)));
+            Ok(())
+        }
+    };
+    let is_saved = saved.is_ok() && run.recorded.is_some();
+    if let Some(spool) = &run.spool {
+        if saved.is_ok() {
+            let _ = std::fs::remove_file(spool);
+        } else {
+            problems.push(format!(
+                "what was recorded is in {}: `loopfold merge` makes an archive of it",
+                spool.display()
+            ));
+        }
+    }
+    show::notes(&problems);
+    if let Err(error) = saved {
+        show::error(&error);
+    }
+    Ok(end_like(run.status, is_saved))
+}
+
+/// Ends as the program did; a program that ended well without being recorded is a failure.
+fn end_like(status: ExitStatus, is_saved: bool) -> Outcome {
+    if let Some(signal) = status.signal() {
+        // One core is enough.
+        let none = Rlimit { current: Some(0), maximum: Some(0) };
+        let _ = setrlimit(Resource::Core, none);
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+        return Outcome::Status((128 + signal) as u8);
+    }
+    match status.code() {
+        Some(0) if is_saved => Outcome::Done,
+        Some(0) | None => Outcome::Failed,
+        Some(code) => Outcome::Status(code as u8),
+    }
+}
+
+fn save_paths(recorded: &Recorded, output: &Path) -> Result<()> {
+    let config =
+        sections::with_blocks(sections::write_config(Some(PathIndex::RANGES), None), &recorded.blocks);
+    save::save_fold(&recorded.fold, output, &config)?;
+    Ok(())
+}
+
+/// One line that says what to do.
+fn not_instrumented(arguments: &RecordArgs) -> String {
+    let name = arguments.program.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    format!(
+        "{name}: nothing was recorded, as no process was compiled with `loopfold cc`: \
+         build the program with CC=\"loopfold cc\" and CXX=\"loopfold c++\", and record it again"
+    )
 }
 
 /// The process that folds the events of one rank.

@@ -77,6 +77,14 @@ pub(crate) fn notes(notes: &[String]) {
     }
 }
 
+/// Prints an error, on standard error.
+pub(crate) fn error(error: &anyhow::Error) {
+    let style = anstyle::AnsiColor::Red.on_default().bold();
+    // Messages may have several lines, such as those about regular expressions.
+    let message: Vec<String> = format!("{error:#}").lines().map(plain).collect();
+    anstream::eprintln!("{style}error:{style:#} {}", message.join("\n       "));
+}
+
 /// Prints how many rows of a table are not shown.
 pub(crate) fn more(out: &mut impl Write, left_out: usize) -> Result<()> {
     if left_out > 0 {

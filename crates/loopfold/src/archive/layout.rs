@@ -57,12 +57,15 @@ pub enum SectionKind {
     /// The symbols themselves, in compressed chunks. What it holds is known to
     /// [`Chunks`](crate::questions::path::Chunks).
     Chunks,
+    /// The basic blocks of recorded paths. What it holds is known to
+    /// [`PathBlocks`](crate::questions::path::PathBlocks).
+    Paths,
     /// Something that a later version added.
     Unknown(u8),
 }
 
 impl SectionKind {
-    const KNOWN: [Self; 10] = [
+    const KNOWN: [Self; 11] = [
         Self::Streams,
         Self::Alphabet,
         Self::Rules,
@@ -73,6 +76,7 @@ impl SectionKind {
         Self::Index,
         Self::Chunks,
         Self::Peers,
+        Self::Paths,
     ];
 
     fn code(self) -> u8 {
@@ -87,6 +91,7 @@ impl SectionKind {
             Self::Index => OPTIONAL | 8,
             Self::Chunks => OPTIONAL | 9,
             Self::Peers => 10,
+            Self::Paths => OPTIONAL | 11,
             Self::Unknown(code) => code,
         }
     }
@@ -97,7 +102,7 @@ impl SectionKind {
 
     /// True if the archive does not know its content.
     pub(super) fn is_opaque(self) -> bool {
-        matches!(self, Self::Index | Self::Chunks)
+        matches!(self, Self::Index | Self::Chunks | Self::Paths)
     }
 
     fn must_be_known(self) -> bool {
@@ -118,6 +123,7 @@ impl fmt::Display for SectionKind {
             Self::Index => "index",
             Self::Chunks => "chunks",
             Self::Peers => "peers",
+            Self::Paths => "paths",
             Self::Unknown(code) => return write!(f, "section of kind {code}"),
         })
     }

@@ -153,6 +153,8 @@ pub struct Sizes {
     pub chunks: u64,
     /// Which segments of the fold hold which functions.
     pub index: u64,
+    /// The basic blocks of recorded paths.
+    pub paths: u64,
     /// Sections that this program does not know.
     pub unknown: u64,
     /// Head, tables and checksums, and what damage makes unreadable.
@@ -253,6 +255,7 @@ impl<R: Read + Seek> Archive<R> {
                 SectionKind::Chunks => &mut sizes.chunks,
                 SectionKind::Index => &mut sizes.index,
                 SectionKind::Peers => &mut sizes.peers,
+                SectionKind::Paths => &mut sizes.paths,
                 SectionKind::Unknown(_) => &mut sizes.unknown,
             };
             *size += section.length();
@@ -360,6 +363,13 @@ impl<R: Read + Seek> Archive<R> {
     pub fn section(&mut self, kind: SectionKind) -> Result<Option<SectionReader<&mut R>>> {
         let section = self.only_segment().and_then(|only| only.section(kind)).copied();
         section.map(|section| SectionReader::new(&mut self.input, section)).transpose()
+    }
+
+    /// The sections of a kind in all segments, whole: for what does not depend on the fold that it
+    /// lies beside.
+    pub fn all_sections(&mut self, kind: SectionKind) -> Result<Vec<Vec<u8>>> {
+        let sections = self.segments.iter().filter_map(|segment| segment.section(kind)).copied();
+        sections.map(|section| read_section(&mut self.input, &section)).collect()
     }
 
     /// The same, for what reads on when the archive is gone.

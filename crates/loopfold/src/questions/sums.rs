@@ -5,6 +5,7 @@
 
 use super::clock::{Starts, TimedEvent};
 use super::self_time::SelfTimes;
+use crate::fold::reach::UsesBelow;
 use crate::fold::{Additive, DurationSum, Fold, FoldedStream, MetricSum, StreamSums};
 use crate::trace::{CHUNK, Column, Times};
 use crate::{Error, Result, Symbol};
@@ -77,6 +78,47 @@ impl Fold {
             sums.add(symbols, &summing.stream(self, stream)?)?;
         }
         Ok(sums)
+    }
+}
+
+impl Fold {
+    /// The same fold with a metric whose value depends on the event alone, such as the number of
+    /// instructions of a path: as sums by event, in place of what the streams have of that metric.
+    /// `values` are indexed by symbol; `None` if an event has no value.
+    ///
+    /// ```
+    /// use loopfold::folders::{Outermost, fold_trace};
+    /// use loopfold::trace::{Collector, Event, Sink};
+    ///
+    /// let mut collector = Collector::default();
+    /// let stream = collector.stream("main")?;
+    /// for name in ["a", "b", "a"] {
+    ///     collector.push_event(stream, &Event::named(name))?;
+    /// }
+    /// let fold = fold_trace(collector.finish()?, &Outermost::default(), 1)?;
+    /// let fold = fold.with_metric_of_events("instructions", &[Some(5.0), None])?;
+    /// let sums = fold.event_sums()?;
+    /// assert_eq!(sums.metric("instructions").map(|sums| (sums[0].known, sums[0].total)), Some((2, 10.0)));
+    /// # Ok::<(), loopfold::Error>(())
+    /// ```
+    pub fn with_metric_of_events(mut self, name: &str, values: &[Option<f64>]) -> Result<Self> {
+        let mut all = Vec::new();
+        let mut uses = UsesBelow::new(&self);
+        for stream in self.streams() {
+            uses.count(stream.root())?;
+            let counts = self.alphabet().symbols().zip(uses.symbol_counts()?);
+            let sum = |(symbol, known): (Symbol, u64)| {
+                let value = values.get(symbol.index()).copied().flatten().filter(|_| known > 0)?;
+                Some((symbol, MetricSum { known, total: value * known as f64 }))
+            };
+            all.push(counts.filter_map(sum).collect::<Vec<_>>());
+        }
+        for (stream, sums) in self.streams_mut().iter_mut().zip(all) {
+            let metrics = &mut stream.sums.get_or_insert_default().metrics;
+            metrics.retain(|(known, _)| known != name);
+            metrics.push((name.to_string(), sums));
+        }
+        Ok(self)
     }
 }
 

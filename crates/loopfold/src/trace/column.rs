@@ -133,6 +133,11 @@ impl<T: Cell> Column<T> {
         Self { spill: self.spill.clone(), ..Self::default() }
     }
 
+    /// A column without values whose full chunks go to this file.
+    pub fn spilling(spill: &Arc<Spill>) -> Self {
+        Self { spill: Some(Arc::clone(spill)), ..Self::default() }
+    }
+
     /// Appends a value.
     pub fn push(&mut self, value: T) {
         self.tail.push(value);

@@ -16,6 +16,7 @@
 //! | `slice` | the part of a fold that one function has |
 //! | `locate` | where occurrences are: guides for a cursor, and a reverse scan to where they begin |
 //! | `batch` | many short paths of one function at once |
+//! | `blocks` | the basic blocks of recorded paths, with their lines |
 //! | `index` | which ranges of the events hold which functions |
 //! | `scan` | the search in symbols as they come, and in the chunks of a trace |
 //! | `stored_chunks` | the chunks of a trace as archives have them |
@@ -29,6 +30,7 @@
 //! for each path; [`PathScan`] does the same on symbols as they come.
 
 mod batch;
+mod blocks;
 mod brackets;
 mod index;
 mod locate;
@@ -40,6 +42,7 @@ mod stored_chunks;
 mod strategy;
 mod summary;
 
+pub use blocks::{BlockLines, BlocksOfPath, PathBlocks};
 pub use brackets::{
     Brackets, Deepest, DeepestLevel, LevelFact, Levels, LowestReturn, Nesting, NestingLevels,
 };

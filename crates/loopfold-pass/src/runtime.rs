@@ -1,0 +1,174 @@
+//! The interface to the run-time library: what instrumented code calls and which variables it uses.
+//!
+//! A token is appended to a buffer of the thread, by code that is inlined: two loads, a comparison
+//! and two stores. When the buffer is full, a function of the library makes room. It is called
+//! through a function of the module that keeps all general registers, so that the code around a
+//! token needs no more registers saved than without it.
+
+use crate::llvm::{Builder, Linkage, Module, Type, Value};
+
+/// The token of an entry is this and the id of the function.
+const ENTER: u32 = 0x8000_0000;
+/// The token of an exit.
+const LEAVE: u32 = 0xffff_ffff;
+/// Number of the calling convention that keeps the general registers.
+const PRESERVE_MOST: u32 = 14;
+/// Constructors of the implementation have priorities up to 100, those of programs follow.
+const PRIORITY: u32 = 1;
+
+/// Functions whose references are replaced, so that handlers of signals get a stream of their own.
+const REPLACED: &[(&str, &str)] = &[("sigaction", "loopfold_rt_sigaction"), ("signal", "loopfold_rt_signal")];
+
+/// The symbols of the library in a module.
+#[derive(Debug)]
+pub(crate) struct Runtime<'m> {
+    module: &'m Module<'m>,
+    token: Type<'m>,
+    /// void (u32)
+    takes_token: Type<'m>,
+    depth: Value<'m>,
+    emit: Value<'m>,
+    unwind: Value<'m>,
+    ids: Value<'m>,
+    functions: u32,
+}
+
+impl<'m> Runtime<'m> {
+    /// Declares what a module with this number of instrumented functions needs.
+    pub(crate) fn new(module: &'m Module<'m>, functions: u32) -> Self {
+        let token = module.int(32);
+        let takes_token = module.void().function(&[token]);
+        let ids = token.array(functions.into()).zero();
+        Self {
+            module,
+            token,
+            takes_token,
+            depth: module.thread_local("loopfold_rt_depth", token),
+            emit: emit_function(module, takes_token),
+            unwind: module.declare("loopfold_rt_unwind", takes_token),
+            ids: module.private("loopfold_rt.ids", ids, false, 4),
+            functions,
+        }
+    }
+
+    pub(crate) fn token_type(&self) -> Type<'m> {
+        self.token
+    }
+
+    pub(crate) fn number(&self, number: u32) -> Value<'m> {
+        self.token.number(number.into())
+    }
+
+    /// Appends a token.
+    pub(crate) fn emit(&self, builder: &Builder<'m>, token: Value<'m>) {
+        builder.call(self.takes_token, self.emit, &[token]);
+    }
+
+    /// Enters a function, given its number in the module. Returns the depth of calls in it.
+    pub(crate) fn enter(&self, builder: &Builder<'m>, function: u32) -> Value<'m> {
+        let depth = self.add_to_depth(builder, 1);
+        let id = builder.element(self.token, self.ids, self.number(function));
+        let id = builder.load(self.token, id);
+        self.emit(builder, builder.or(id, self.number(ENTER)));
+        depth
+    }
+
+    /// Leaves a function.
+    pub(crate) fn leave(&self, builder: &Builder<'m>) {
+        self.add_to_depth(builder, u32::MAX);
+        self.emit(builder, self.number(LEAVE));
+    }
+
+    /// Leaves all functions that are deeper than `depth`.
+    pub(crate) fn unwind(&self, builder: &Builder<'m>, depth: Value<'m>) {
+        builder.call(self.takes_token, self.unwind, &[depth]);
+    }
+
+    fn add_to_depth(&self, builder: &Builder<'m>, difference: u32) -> Value<'m> {
+        let depth = builder.load(self.token, self.depth);
+        let depth = builder.add(depth, self.number(difference));
+        builder.store(depth, self.depth);
+        depth
+    }
+
+    /// Calls a function for a block, for tests.
+    pub(crate) fn check_block(&self, builder: &Builder<'m>, function: u32, block: usize) {
+        let of_type = self.module.void().function(&[self.token, self.token]);
+        let check = self.module.declare("loopfold_rt_check", of_type);
+        builder.call(of_type, check, &[self.number(function), self.number(block as u32)]);
+    }
+
+    /// Registers the module when it is loaded, with its description.
+    pub(crate) fn register(&self, description: &[u8]) {
+        let module = self.module;
+        let constant = module.bytes(description);
+        let constant = module.private("loopfold_rt.description", constant, true, 1);
+        let wide = module.int(64);
+        let pointer = module.pointer();
+        let of_type = module.void().function(&[pointer, self.token, pointer, wide]);
+        let register = module.declare("loopfold_rt_register", of_type);
+        let constructor = module.add_function("loopfold_rt.constructor", module.void().function(&[]));
+        constructor.set_linkage(Linkage::LLVMInternalLinkage);
+        constructor.add_attribute(module, "nounwind");
+        let builder = Builder::new(module);
+        builder.at_end(constructor.append_block(module));
+        let bytes = wide.number(description.len() as u64);
+        builder.call(of_type, register, &[self.ids, self.number(self.functions), constant, bytes]);
+        builder.return_void();
+        module.add_constructor(PRIORITY, constructor);
+    }
+}
+
+/// Lets the library install handlers of signals.
+pub(crate) fn replace_references(module: &Module<'_>) {
+    for (name, replacement) in REPLACED {
+        if let Some(function) = module.function(name).filter(|function| function.is_declaration()) {
+            function.rename(replacement);
+        }
+    }
+}
+
+/// The function that appends a token, which is inlined everywhere.
+fn emit_function<'m>(module: &'m Module<'m>, takes_token: Type<'m>) -> Value<'m> {
+    let (pointer, token) = (module.pointer(), module.int(32));
+    let cursor = module.thread_local("loopfold_rt_cursor", pointer);
+    let limit = module.thread_local("loopfold_rt_limit", pointer);
+    let slow = slow_function(module, takes_token);
+    let emit = module.add_function("loopfold_rt.emit", takes_token);
+    emit.set_linkage(Linkage::LLVMInternalLinkage);
+    emit.add_attribute(module, "alwaysinline");
+    emit.add_attribute(module, "nounwind");
+    let [start, full, room] = [(); 3].map(|()| emit.append_block(module));
+    let builder = Builder::new(module);
+    builder.at_end(start);
+    let place = builder.load(pointer, cursor);
+    let is_full = builder.equal(place, builder.load(pointer, limit));
+    builder.branch_if(is_full, full, room).set_unlikely(module);
+    builder.at_end(full);
+    builder.call(takes_token, slow, &[emit.parameter(0)]).set_call_convention(PRESERVE_MOST);
+    builder.return_void();
+    builder.at_end(room);
+    builder.store(emit.parameter(0), place);
+    let next = builder.element(token, place, module.number(1));
+    builder.store(next, cursor);
+    builder.return_void();
+    emit
+}
+
+/// Calls the library for a token that has no room, and keeps the general registers of the caller.
+fn slow_function<'m>(module: &'m Module<'m>, takes_token: Type<'m>) -> Value<'m> {
+    let library = module.declare("loopfold_rt_slow", takes_token);
+    library.add_attribute(module, "nounwind");
+    library.add_attribute(module, "cold");
+    let slow = module.add_function("loopfold_rt.slow", takes_token);
+    slow.set_linkage(Linkage::LLVMInternalLinkage);
+    slow.set_calling_convention(PRESERVE_MOST);
+    for attribute in ["cold", "noinline", "nounwind"] {
+        slow.add_attribute(module, attribute);
+    }
+    let builder = Builder::new(module);
+    builder.at_end(slow.append_block(module));
+    builder.call(takes_token, library, &[slow.parameter(0)]);
+    builder.return_void();
+    slow
+}

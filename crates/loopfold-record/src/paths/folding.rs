@@ -1,0 +1,175 @@
+//! Folds the tokens of lanes: each lane is a stream, with a grammar of its own.
+//!
+//! Memory is O(distinct content) of each stream; with cycles, full chunks of them go to a file
+//! without a name.
+
+use super::events::{Decoded, Decoder, Shared};
+use super::process::Process;
+use crate::{Error, Result};
+use loopfold::Fold;
+use loopfold::fold::{FoldBuilder, FoldedStream};
+use loopfold::folders::{Folder as _, Online, SequiturRuns};
+use loopfold::questions::path::PathBlocks;
+use loopfold::questions::rule_sums::summarize;
+use loopfold::trace::{Column, Spill, Times};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The metric of what the paths of an archive cost.
+const INSTRUCTIONS: &str = "instructions";
+const CYCLES: &str = "cycles";
+
+/// Which lane a stream is of: they are sorted by this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct LaneName {
+    pub(super) process: usize,
+    pub(super) thread: u32,
+    pub(super) level: u32,
+    /// Which of the lanes of the process.
+    pub(super) usage: u32,
+}
+
+impl LaneName {
+    fn text(self) -> String {
+        let process = match self.process {
+            0 => String::new(),
+            number => format!("process {} ", number + 1),
+        };
+        let thread = match self.thread {
+            0 => "main".to_string(),
+            number => format!("thread {number}"),
+        };
+        let level = match self.level {
+            0 => String::new(),
+            1 => " signals".to_string(),
+            level => format!(" signals {level}"),
+        };
+        format!("{process}{thread}{level}")
+    }
+}
+
+/// All lanes that are being folded.
+#[derive(Debug)]
+pub(super) struct Folding {
+    pub(super) shared: Arc<Shared>,
+    is_timed: bool,
+    spill: Option<Arc<Spill>>,
+    streams: Mutex<Vec<Stream>>,
+}
+
+/// A stream whose lane has ended.
+struct Stream {
+    name: LaneName,
+    grammar: Box<dyn Online>,
+    cycles: Column<f64>,
+    notes: Vec<(String, String)>,
+}
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stream").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// What was recorded.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Recorded {
+    /// The events, with the instructions of paths as sums.
+    pub fold: Fold,
+    /// The blocks of the paths that occur.
+    pub blocks: PathBlocks,
+}
+
+impl Folding {
+    /// With cycles if `is_timed`; full chunks of them go to the spill.
+    pub(super) fn new(is_timed: bool, spill: Option<Arc<Spill>>) -> Self {
+        Self { shared: Arc::default(), is_timed, spill, streams: Mutex::default() }
+    }
+
+    /// Begins a lane, with the functions that were open when its process began.
+    pub(super) fn lane(&self, process: &Arc<Process>, name: LaneName, open: &[u32]) -> Result<FoldedLane> {
+        let mut lane = FoldedLane {
+            name,
+            program: process.program.clone(),
+            decoder: Decoder::new(process, &self.shared, self.is_timed),
+            decoded: Decoded::default(),
+            grammar: SequiturRuns.online().ok_or_else(|| Error::new("no online folder"))?,
+            cycles: self.spill.as_ref().map_or_else(Column::default, Column::spilling),
+            tokens: 0,
+        };
+        lane.decoder.begin(open, &mut lane.decoded)?;
+        lane.push()?;
+        Ok(lane)
+    }
+
+    /// Ends a lane.
+    pub(super) fn end(&self, lane: FoldedLane) {
+        let stream = lane.finish();
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
+    }
+
+    /// All streams as a fold.
+    pub(super) fn finish(&self) -> Result<Recorded> {
+        let mut streams = std::mem::take(&mut *self.streams.lock().unwrap_or_else(PoisonError::into_inner));
+        streams.sort_by_key(|stream| stream.name);
+        let mut symbols = std::mem::take(&mut *self.shared.symbols());
+        let mut builder = FoldBuilder::new(std::mem::take(&mut symbols.alphabet));
+        for Stream { name, grammar, cycles, notes } in streams {
+            let root = grammar.rules(&mut builder)?;
+            let metrics = if self.is_timed { vec![(CYCLES.to_string(), cycles)] } else { Vec::new() };
+            let stream = FoldedStream::new(name.text(), SequiturRuns.name(), root).with_notes(notes);
+            builder.stream(stream.with_times(Times { metrics, ..Times::default() }));
+        }
+        let mut fold = builder.with_unique_stream_names().finish();
+        if self.is_timed {
+            fold = summarize(fold)?;
+        }
+        let cost = |instructions: u64| (instructions > 0).then_some(instructions as f64);
+        let costs: Vec<_> = symbols.instructions.into_iter().map(cost).collect();
+        Ok(Recorded { fold: fold.with_metric_of_events(INSTRUCTIONS, &costs)?, blocks: symbols.blocks })
+    }
+}
+
+/// A lane that is being folded.
+pub(super) struct FoldedLane {
+    name: LaneName,
+    program: String,
+    decoder: Decoder,
+    decoded: Decoded,
+    grammar: Box<dyn Online>,
+    cycles: Column<f64>,
+    tokens: u64,
+}
+
+impl FoldedLane {
+    /// Takes the tokens of a chunk.
+    pub(super) fn chunk(&mut self, tokens: &[u32]) -> Result<()> {
+        self.decoder.chunk(tokens, &mut self.decoded)?;
+        self.tokens += self.decoded.symbols.len() as u64;
+        self.push()
+    }
+
+    fn push(&mut self) -> Result<()> {
+        self.grammar.extend(&self.decoded.symbols)?;
+        self.decoded.cycles.iter().for_each(|&cycles| self.cycles.push(cycles));
+        self.decoded.clear();
+        Ok(())
+    }
+
+    fn finish(self) -> Stream {
+        let Self { name, program, decoder, grammar, cycles, tokens, .. } = self;
+        let mut notes = vec![("format".to_string(), "paths".to_string())];
+        notes.extend((!program.is_empty()).then(|| ("program".to_string(), program)));
+        for (key, count) in [
+            ("bytes", tokens * 4),
+            ("open-calls", decoder.depth() as u64),
+            ("unmatched-returns", decoder.unmatched_returns),
+            ("abandoned-calls", decoder.abandoned),
+        ] {
+            if count > 0 {
+                notes.push((key.to_string(), count.to_string()));
+            }
+        }
+        Stream { name, grammar, cycles, notes }
+    }
+}
