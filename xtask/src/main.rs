@@ -13,6 +13,7 @@ mod clock;
 mod generate;
 mod layers;
 mod papers;
+mod real_programs;
 mod recording;
 mod table;
 mod test;
@@ -48,9 +49,14 @@ usage: cargo xtask CHORE
   bench record [--quick]    recording MPI programs: time of a call, wall time, memory, sizes of
                             archives; without --quick the last takes minutes
   bench near [--quick]      loops with exceptions: speed, known loops, random streams
+  bench threads [--large] [--quick] [--only FAMILY]
+                            one stream of 10^7 symbols on one thread and on two; --large takes 10^8,
+                            --quick 10^6
   papers [--traces DIR]     the papers' tables and figures, beside the published values; figure 9 of
                             whole program paths also for the traces under DIR; with --recorded those
-                            of MPI traces also from recordings, which needs Open MPI
+                            of MPI traces also from recordings, which needs Open MPI, and with --paths
+                            those of whole program paths from bzip2, Lua and our examples, which
+                            needs clang and the network
   generate                  writes the files in the repository that a program makes";
 
 fn main() -> ExitCode {

@@ -8,7 +8,8 @@
 //!   Inter-Process Communication": the case studies, with `--recorded`.
 //! * Knödtel et al., "Efficient Hierarchical Decomposition of Repetitive Traces for
 //!   ML-Driven Analysis": figure 1.
-//! * Larus, "Whole Program Paths": figure 9.
+//! * Larus, "Whole Program Paths": figure 9; with `--paths` table 1 and figure 8 from recordings of
+//!   real programs.
 //! * Zhang, Gupta, "Path Matching in Compressed Control Flow Traces": figures 11 and 12
 //!   (figure 13 is `cargo xtask bench paths`).
 
@@ -21,8 +22,10 @@ mod notation;
 mod recorded;
 mod stencil;
 mod tables;
+mod whole_program_paths;
 
 use crate::Arguments;
+use crate::real_programs::RealPrograms;
 use crate::recording::Programs;
 use anyhow::Result;
 use loopfold::Symbol;
@@ -38,7 +41,11 @@ use tables::Traces;
 pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
     let traces = arguments.option("--traces")?.map(PathBuf::from);
     let with_recordings = arguments.flag("--recorded");
+    let with_paths = arguments.flag("--paths");
     arguments.finish()?;
+    if with_paths {
+        return whole_program_paths::print(&RealPrograms::new()?);
+    }
     tables::print_table_one()?;
     print_tables(&Traces::generated())?;
     bound::print()?;
