@@ -480,15 +480,22 @@ static int lf_wait_for_room(const struct lf_lane *lane)
 {
     struct lf_shared_lane *const shared = lane->shared;
     const uint64_t head = atomic_load_explicit(&shared->head, memory_order_relaxed);
-    for (uint32_t tries = 1;; tries++) {
+    long pause = 20000, slept = 0;
+    for (;;) {
         if (atomic_load_explicit(&lf_memory->stop, memory_order_relaxed) || atomic_load(&lf_mode) == LF_OFF)
             return 0;
         const uint64_t tail = atomic_load_explicit(&shared->tail, memory_order_acquire);
         if (head + 1 - tail < LF_CHUNKS)
             return 1;
-        if (tries % 1024 == 0 && !lf_recorder_lives())
-            atomic_store(&lf_mode, LF_OFF);
-        lf_sleep(20000);
+        if (slept > 100000000) {
+            slept = 0;
+            if (!lf_recorder_lives())
+                atomic_store(&lf_mode, LF_OFF);
+        }
+        lf_sleep(pause);
+        slept += pause;
+        if (pause < 500000)
+            pause *= 2;
     }
 }
 
