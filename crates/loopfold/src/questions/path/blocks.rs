@@ -383,7 +383,7 @@ mod tests {
         let mut rng = Rng::new(18);
         for _ in 0..300 {
             let mut bytes = some(&mut rng).encode().unwrap();
-            let place = rng.below(bytes.len() as u64) as usize;
+            let place = rng.below(bytes.len());
             bytes[place] ^= 1 << rng.below(8);
             let _ = PathBlocks::decode(&bytes);
             bytes.truncate(place);
