@@ -1,5 +1,6 @@
 //! The chores of the repository: `cargo xtask CHORE`.
 //!
+//! * `build`, `install`: the command and the compiler pass, side by side.
 //! * `test`: everything that must hold before a change is taken.
 //! * `bench`: time, memory and sizes, beside other tools and the papers' procedures.
 //! * `papers`: reproduces the papers' tables and figures.
@@ -7,6 +8,7 @@
 
 mod arguments;
 mod bench;
+mod build;
 mod clock;
 mod generate;
 mod layers;
@@ -23,6 +25,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask CHORE
 
+  build                     loopfold and loopfold-pass in release mode, side by side
+  install --prefix DIR      both in DIR/bin, with links loopfold-cc, loopfold-c++ and cargo-loopfold
   test [--quick]            formatting, layers, lints, documents, tests, the README's first command;
                             --quick leaves out the documents
   bench [loops] [--large] [--quick] [--only FAMILY] [--traces DIR]
@@ -61,6 +65,8 @@ fn main() -> ExitCode {
 
 fn run(mut arguments: Arguments) -> Result<()> {
     match arguments.word().as_deref() {
+        Some("build") => build::run(arguments),
+        Some("install") => build::install(arguments),
         Some("test") => test::run(arguments),
         Some("bench") => bench::run(arguments),
         Some(bench::CHILD) => bench::child(arguments),

@@ -217,6 +217,12 @@ const PACKAGES: &[Package] = &[
     },
     Package { name: "mpich", needed_for: "recording under MPICH", is_there: || on_path("mpirun.mpich") },
     Package {
+        name: "clang-16",
+        needed_for: "compiling programs whose paths are recorded",
+        is_there: || (14..=19).any(|version| on_path(&format!("clang-{version}"))),
+    },
+    Package { name: "g++", needed_for: "linking programs in C++", is_there: || on_path("c++") },
+    Package {
         name: "gfortran",
         needed_for: "recording programs in Fortran",
         is_there: || on_path("gfortran"),

@@ -28,8 +28,8 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let arguments = args::Arguments::parse();
-    match commands::run(arguments.command) {
+    let outcome = commands::compile().unwrap_or_else(|| commands::run(args::Arguments::parse().command));
+    match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Nothing) => ExitCode::from(1),
         Ok(Outcome::Failed) => ExitCode::from(2),

@@ -44,7 +44,13 @@ fn can_be_instrumented(function: Value<'_>) -> bool {
         && function.linkage() != Linkage::LLVMAvailableExternallyLinkage
         && !name.starts_with("loopfold_rt")
         && !name.starts_with("llvm.")
+        && !is_allocator_shim(&name)
         && !["naked", "noprofile", "presplitcoroutine"].iter().any(|name| function.has_attribute(name))
+}
+
+/// Whether a function only passes calls of Rust's allocator on.
+fn is_allocator_shim(name: &str) -> bool {
+    name.starts_with("_RNv") && name.contains("7___rustc")
 }
 
 fn describe(function: Value<'_>, shape: &Shape<'_>, options: &Options) -> Result<Function> {

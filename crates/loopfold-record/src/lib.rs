@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 #![cfg(unix)]
 
+mod compile;
 mod error;
 mod events;
 mod helper;
@@ -27,6 +28,7 @@ mod shim;
 mod sites;
 mod variables;
 
+pub use compile::CompilerKind;
 pub use error::{Error, Result};
 pub use helper::{WriteOther, run as run_helper};
 pub use launch::{Launch, is_mpi_program};

@@ -2,6 +2,7 @@
 //! of their own: [`shared`] (what is shown), [`reading`], [`selection`], [`formats`] and [`folding`].
 
 mod cat;
+mod compile;
 mod context;
 mod export;
 mod find;
@@ -23,6 +24,7 @@ mod verify;
 mod waits;
 
 pub(crate) use cat::CatArgs;
+pub(crate) use compile::{CargoArgs, CompileArgs};
 pub(crate) use context::ContextArgs;
 pub(crate) use export::{ExportArgs, ExportName};
 pub(crate) use find::{FindArgs, FindMethod, FindShown};
@@ -85,6 +87,13 @@ pub(crate) enum Command {
     Waits(WaitsArgs),
     /// Run an MPI program and fold its calls while it runs
     Record(RecordArgs),
+    /// Compile C so that `record` can record the paths of the program, in place of the compiler
+    Cc(CompileArgs),
+    /// Compile C++ so that `record` can record the paths of the program, in place of the compiler
+    #[command(name = "c++")]
+    Cxx(CompileArgs),
+    /// Build Rust programs whose paths `record` can record
+    Cargo(CargoArgs),
     /// The process that folds what `record` records
     #[command(hide = true)]
     RecordHelper {

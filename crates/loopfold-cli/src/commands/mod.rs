@@ -2,6 +2,7 @@
 
 mod before;
 mod cat;
+mod compile;
 mod context;
 mod export;
 mod find;
@@ -20,6 +21,7 @@ mod streams;
 mod verify;
 mod waits;
 
+pub(crate) use compile::run as compile;
 pub(crate) use loops::shown_nest;
 
 use crate::Outcome;
@@ -43,6 +45,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Patterns(arguments) => patterns::run(&arguments),
         Command::Waits(arguments) => waits::run(&arguments),
         Command::Record(arguments) => record::run(&arguments),
+        Command::Cc(_) | Command::Cxx(_) | Command::Cargo(_) => compile::not_text(),
         Command::RecordHelper { detached } => record::help(detached),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),

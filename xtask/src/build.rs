@@ -1,0 +1,60 @@
+//! `cargo xtask build` and `install`: the command and the compiler pass, side by side.
+//!
+//! The command finds the pass beside itself. The pass needs the LLVM inside the Rust compiler, so
+//! it is not built by `cargo build`.
+
+use crate::Arguments;
+use anyhow::{Context as _, Result, bail, ensure};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PROGRAMS: &[&str] = &["loopfold", "loopfold-pass"];
+/// Names under which the command is a compiler, or a command of cargo.
+const LINKS: &[&str] = &["loopfold-cc", "loopfold-c++", "cargo-loopfold"];
+
+/// Builds both in release mode.
+pub(crate) fn run(arguments: Arguments) -> Result<()> {
+    arguments.finish()?;
+    let folder = build()?;
+    println!("{}", folder.join(PROGRAMS[0]).display());
+    Ok(())
+}
+
+/// Builds both, and copies them to the folder `bin` of a prefix, with links for other names.
+pub(crate) fn install(mut arguments: Arguments) -> Result<()> {
+    let prefix = arguments.option("--prefix")?;
+    arguments.finish()?;
+    let Some(prefix) = prefix else { bail!("name the folder to install to with --prefix") };
+    let folder = build()?;
+    let to = Path::new(&prefix).join("bin");
+    std::fs::create_dir_all(&to).with_context(|| to.display().to_string())?;
+    for program in PROGRAMS {
+        replace(&folder.join(program), &to.join(program))?;
+    }
+    for link in LINKS {
+        let link = to.join(link);
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(PROGRAMS[0], &link).with_context(|| link.display().to_string())?;
+    }
+    println!("{}", to.join(PROGRAMS[0]).display());
+    Ok(())
+}
+
+/// Copies a program, also over one that is running.
+fn replace(from: &Path, to: &Path) -> Result<()> {
+    let new = to.with_extension("new");
+    std::fs::copy(from, &new).with_context(|| new.display().to_string())?;
+    std::fs::rename(&new, to).with_context(|| to.display().to_string())
+}
+
+/// Builds both and returns their folder.
+fn build() -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(&cargo);
+    command.args(["build", "--release", "--package", "loopfold-cli", "--package", "loopfold-pass"]);
+    let status = command.current_dir(crate::root()).status().context("cargo cannot be started")?;
+    ensure!(status.success(), "building failed");
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::root().join("target"), PathBuf::from);
+    Ok(target.join("release"))
+}
