@@ -53,11 +53,11 @@ pub fn with_blocks<'a>(config: WriteConfig<'a>, blocks: &'a PathBlocks) -> Write
     config.with_section(SectionKind::Paths, move |_| blocks.encode().map(Some))
 }
 
-/// The blocks of the paths of an archive, of all its segments.
-pub fn blocks<R: Read + Seek>(archive: &mut Archive<R>) -> Result<PathBlocks> {
+/// The blocks of paths that the sections [`Paths`](SectionKind::Paths) of archives hold.
+pub fn blocks<'a>(sections: impl IntoIterator<Item = &'a Vec<u8>>) -> Result<PathBlocks> {
     let mut all = PathBlocks::default();
-    for section in archive.all_sections(SectionKind::Paths)? {
-        all.join(&PathBlocks::decode(&section)?);
+    for section in sections {
+        all.join(&PathBlocks::decode(section)?);
     }
     Ok(all)
 }

@@ -9,6 +9,9 @@ pub(crate) struct CatArgs {
     /// Print start and duration in nanoseconds before each event
     #[arg(long, help_heading = SHOWING)]
     pub(crate) times: bool,
+    /// Print the basic blocks of recorded paths in place of the paths
+    #[arg(long, conflicts_with_all = ["raw", "times"], help_heading = SHOWING)]
+    pub(crate) blocks: bool,
     /// Write integers or tokens as bytes, as they were read
     ///
     /// Integers are as wide as they were read (u8 to u64). What was read as calls-binary is written

@@ -1,7 +1,7 @@
 //! `loopfold cat`: prints the events. They are written as they are unfolded, so memory does not
 //! depend on the length of the trace.
 
-use crate::args::{CatArgs, FolderArgs, FolderName};
+use crate::args::{CatArgs, FolderArgs, FolderName, ReadArgs};
 use crate::show::calls::{self, Style};
 use crate::{Outcome, input, names};
 use anyhow::{Result, bail};
@@ -19,7 +19,7 @@ pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
         // Names are also for what is written, whatever is read.
         read.formats = read.formats.not_only_for_reading("names");
     }
-    let (fold, notes) = input::fold(&read, times, &folder)?;
+    let (fold, notes) = read_all(&read, times, &folder, arguments.blocks)?;
     crate::show::notes(&notes);
     if arguments.json.on {
         crate::show::print_json_line(|out| Ok(loopfold_json::cat::cat(out, &fold, arguments.times)?))?;
@@ -41,6 +41,24 @@ pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
     }
     out.flush()?;
     Ok(Outcome::Done)
+}
+
+fn read_all(
+    read: &ReadArgs,
+    times: TimesKept,
+    folder: &FolderArgs,
+    as_blocks: bool,
+) -> Result<(Fold, Vec<String>)> {
+    if !as_blocks {
+        return input::fold(read, times, folder);
+    }
+    let loaded = input::load_for(read, times, folder)?;
+    let blocks = loaded.blocks()?;
+    if blocks.is_empty() {
+        bail!("--blocks: the blocks of paths are not known; `loopfold record` keeps them");
+    }
+    let (fold, notes) = loaded.fold_as_stored(folder)?;
+    Ok((blocks.decode_paths(&fold)?, notes))
 }
 
 /// How each event is written, made once.

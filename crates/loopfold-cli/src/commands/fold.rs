@@ -24,6 +24,7 @@ pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
     let cut = loaded.cut.take();
     let chunks_left_out = arguments.chunks.is_none() && loaded.chunk_bytes > 0;
     let index = arguments.index.or((!arguments.no_index && loaded.is_indexed()).then_some(PathIndex::RANGES));
+    let blocks = loaded.blocks()?;
     let (mut fold, mut notes) = fold(loaded, arguments)?;
     if times == TimesKept::All && fold.rule_sums().is_some_and(|sums| !sums.wider.is_empty()) {
         notes.push(
@@ -40,7 +41,7 @@ pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
     if arguments.index.is_some() && !PathIndex::is_possible(&fold)? {
         notes.push("there is no index: blocks and exits do not name their function".to_string());
     }
-    let config = sections::write_config(index, arguments.chunks);
+    let config = sections::with_blocks(sections::write_config(index, arguments.chunks), &blocks);
     let bytes = save::save_fold(&fold, &arguments.output, &config)?;
     notes.extend(chunks_left_out.then(|| input::CHUNKS_LEFT_OUT.to_string()));
     show::notes(&notes);

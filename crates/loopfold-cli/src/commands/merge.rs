@@ -15,9 +15,10 @@ pub(super) fn run(arguments: &MergeArgs) -> Result<Outcome> {
     let has_chunks = loaded.chunk_bytes > 0;
     // The index of what is joined is a new one, and there is one if all had one.
     let index = loaded.is_indexed().then_some(PathIndex::RANGES);
+    let blocks = loaded.blocks()?;
     let (fold, mut notes) = loaded.fold_as_stored(&folder)?;
     notes.extend(has_chunks.then(|| input::CHUNKS_LEFT_OUT.to_string()));
-    let config = sections::write_config(index, None);
+    let config = sections::with_blocks(sections::write_config(index, None), &blocks);
     let bytes = save::save_fold(&fold, &arguments.output, &config)?;
     show::notes(&notes);
     if arguments.json.on {

@@ -19,10 +19,11 @@ use loopfold::archive::Archive;
 use loopfold::fold::FoldBuilder;
 use loopfold::folders::{self, Folding};
 use loopfold::mpi::Peers;
+use loopfold::questions::path::PathBlocks;
 use loopfold::questions::query::no_such_event;
 use loopfold::questions::selection::Bound;
 use loopfold::trace::{Collector, EventFilter, NameMap, Projection, Sink, TimesKept};
-use loopfold::{Fold, Trace};
+use loopfold::{Fold, Trace, sections};
 use loopfold_sources::Options;
 use peer_notes::notes_on_peers;
 use reader::Reader;
@@ -60,6 +61,10 @@ pub(crate) struct Loaded {
     pub(crate) chunk_bytes: u64,
     /// The bytes of the indexes of functions in the archives.
     pub(crate) index_bytes: u64,
+    /// The sections of the archives that have the blocks of paths.
+    pub(super) block_sections: Vec<Vec<u8>>,
+    /// The blocks of paths of recordings that are no archives yet.
+    pub(super) spooled_blocks: PathBlocks,
     /// The number of archives without such an index.
     without_index: usize,
     /// Whether traces of slices were read as calls.
@@ -319,6 +324,13 @@ impl Loaded {
 }
 
 impl Loaded {
+    /// The blocks of the paths of recordings.
+    pub(crate) fn blocks(&self) -> Result<PathBlocks> {
+        let mut blocks = sections::blocks(&self.block_sections)?;
+        blocks.join(&self.spooled_blocks);
+        Ok(blocks)
+    }
+
     /// Another trace, with the same selection.
     pub(crate) fn with_trace(&self, trace: Trace) -> Self {
         Self { trace, selection: self.selection.clone(), ..Self::default() }

@@ -73,6 +73,9 @@ impl Reader<'_> {
                 self.loaded.archive = (!self.several).then_some(archive);
                 return Ok(());
             }
+            if loopfold_record::is_spool(&head) {
+                return self.read_spool(path, base);
+            }
         }
         let bytes = Watched::new(Interruptible(file), length);
         self.read_bytes(Input::open(bytes, self.arguments.lenient)?, Some(path), base)
@@ -97,6 +100,20 @@ impl Reader<'_> {
         self.keep(parts.fold)
     }
 
+    /// What a recorder has left that was killed.
+    fn read_spool(&mut self, path: &Path, base: &str) -> Result<()> {
+        self.is_of_format(ARCHIVE)?;
+        let spooled = loopfold_record::read_spool(path)?;
+        self.loaded.archive_bytes = self.loaded.archive_bytes.map(|sum| sum.saturating_add(spooled.bytes));
+        if !spooled.is_complete {
+            self.loaded
+                .notes
+                .push(format!("{base}: a recording that is still being written, or was stopped"));
+        }
+        self.loaded.spooled_blocks.join(&spooled.recorded.blocks);
+        self.keep(spooled.recorded.fold)
+    }
+
     fn read_archive<R: Read + Seek>(&mut self, input: R, base: &str) -> Result<Archive<R>> {
         let options = ReadConfig::new().times(self.times).lenient(self.arguments.lenient);
         self.is_of_format(ARCHIVE)?;
@@ -106,6 +123,11 @@ impl Reader<'_> {
         self.loaded.index_bytes = self.loaded.index_bytes.saturating_add(index);
         self.loaded.without_index += usize::from(!archive.has_section(SectionKind::Index));
         self.loaded.archive_bytes = self.loaded.archive_bytes.map(|sum| sum.saturating_add(bytes));
+        match archive.all_sections(SectionKind::Paths) {
+            Ok(blocks) => self.loaded.block_sections.extend(blocks),
+            Err(_) if self.arguments.lenient => {}
+            Err(error) => return Err(error.into()),
+        }
         let (fold, report) = archive.read(&options)?;
         if let Some(damage) = report.damage {
             self.loaded

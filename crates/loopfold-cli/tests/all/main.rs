@@ -22,6 +22,8 @@ mod paths;
 mod patterns;
 mod peers;
 mod record;
+#[cfg(target_os = "linux")]
+mod record_paths;
 mod regression;
 mod selection;
 mod similar;

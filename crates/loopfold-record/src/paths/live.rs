@@ -23,13 +23,15 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a thread sleeps that has found nothing: at first, and at most.
 const SHORT: Duration = Duration::from_micros(100);
 const LONG: Duration = Duration::from_millis(2);
 /// A process that sends no more of its message is not waited for longer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a process may take to begin, once its parent has ended.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// What is done with the tokens.
 #[derive(Debug)]
@@ -116,6 +118,7 @@ impl LaneTarget {
 struct Followed {
     pid: u32,
     process: Arc<Process>,
+    memory: Arc<Memory>,
     /// Readable when it has ended; `None` if it had before.
     end: Option<OwnedFd>,
 }
@@ -136,7 +139,18 @@ pub(super) struct Followers {
     /// By their numbers in the system; of a number that is used again the last.
     by_pid: HashMap<u32, Arc<Process>>,
     count: usize,
+    /// How many processes should have begun as copies of others that are over, less those that have.
+    awaited: i64,
     threads: Vec<JoinHandle<()>>,
+}
+
+impl Followers {
+    /// A process is over.
+    fn end(&mut self, index: usize) {
+        let Followed { process, memory, .. } = self.running.swap_remove(index);
+        self.awaited += i64::from(memory.forks().unwrap_or(0));
+        process.set_over();
+    }
 }
 
 impl Listener {
@@ -150,12 +164,12 @@ impl Listener {
             self.accept_all();
             // What they sent before their end was taken now.
             for index in ended.into_iter().rev() {
-                self.followed.running.swap_remove(index).process.set_over();
+                self.followed.end(index);
             }
             if self.session.is_stopped() && is_ending {
-                self.followed.running.drain(..).for_each(|followed| followed.process.set_over());
+                (0..self.followed.running.len()).rev().for_each(|index| self.followed.end(index));
             }
-            if is_ending && self.followed.running.is_empty() {
+            if is_ending && self.followed.running.is_empty() && !self.await_children() {
                 break;
             }
         }
@@ -193,6 +207,19 @@ impl Listener {
         Ok(ended.filter_map(|(index, &is_ready)| is_ready.then_some(index)).collect())
     }
 
+    /// Waits for processes that were about to begin when their parents ended; true if one did.
+    fn await_children(&mut self) -> bool {
+        let since = Instant::now();
+        while self.followed.awaited > 0 && since.elapsed() < GRACE && !self.session.is_stopped() {
+            std::thread::sleep(LONG);
+            self.accept_all();
+            if !self.followed.running.is_empty() {
+                return true;
+            }
+        }
+        false
+    }
+
     fn accept_all(&mut self) {
         while let Ok((connection, _)) = self.socket.accept() {
             // A connection that breaks is that of a process that was killed.
@@ -224,13 +251,15 @@ impl Listener {
             Ok(memory) => memory,
             Err(error) => return self.session.note(error.to_string()),
         };
-        let Followers { running, by_pid, count, threads } = &mut self.followed;
+        let memory = Arc::new(memory);
         // The process has become another program.
-        for index in (0..running.len()).rev() {
-            if running[index].pid == pid {
-                running.swap_remove(index).process.set_over();
+        for index in (0..self.followed.running.len()).rev() {
+            if self.followed.running[index].pid == pid {
+                self.followed.end(index);
             }
         }
+        let Followers { running, by_pid, count, awaited, threads } = &mut self.followed;
+        *awaited -= i64::from(parent.is_some());
         let from = parent.and_then(|parent| Some((by_pid.get(&parent.pid)?.clone(), parent.first_own)));
         let process = Arc::new(match &from {
             Some((parent, own)) => Process::forked_from(*count, parent, *own),
@@ -243,7 +272,7 @@ impl Listener {
         *count += 1;
         by_pid.insert(pid, Arc::clone(&process));
         let end = Pid::from_raw(pid as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        running.push(Followed { pid, process: Arc::clone(&process), end });
+        running.push(Followed { pid, process: Arc::clone(&process), memory: Arc::clone(&memory), end });
         let session = Arc::clone(&self.session);
         let parent = from.map(|(parent, _)| parent);
         threads.push(std::thread::spawn(move || follow(&session, &process, parent, memory)));
@@ -273,8 +302,7 @@ fn program_of(pid: u32) -> String {
 }
 
 /// Follows the lanes of a process until it is over.
-fn follow(session: &Arc<Session>, process: &Arc<Process>, parent: Option<Arc<Process>>, memory: Memory) {
-    let memory = Arc::new(memory);
+fn follow(session: &Arc<Session>, process: &Arc<Process>, parent: Option<Arc<Process>>, memory: Arc<Memory>) {
     let mut lanes = Lanes { memory: Arc::clone(&memory), usages: Vec::new(), threads: Vec::new() };
     let mut pause = SHORT;
     loop {

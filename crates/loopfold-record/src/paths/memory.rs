@@ -94,6 +94,11 @@ impl Memory {
         self.word(12)
     }
 
+    /// How many processes were to begin as copies of this one.
+    pub(super) fn forks(&self) -> io::Result<u32> {
+        self.word(16)
+    }
+
     /// How many chunks of a lane were read so far.
     pub(super) fn tail(&self, lane: usize) -> io::Result<u64> {
         let mut bytes = [0; 8];

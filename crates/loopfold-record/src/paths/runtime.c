@@ -70,7 +70,9 @@ _Static_assert(sizeof(struct lf_shared_lane) == 128, "the recorder knows this si
 struct lf_shared {
     uint32_t version, lanes;
     _Atomic uint32_t used, missed;
-    char room[48];
+    /* How many processes were to begin as copies of this one. */
+    _Atomic uint32_t forks;
+    char room[44];
     /* Written by the recorder: no more is wanted. */
     _Atomic uint32_t stop;
 };
@@ -480,15 +482,22 @@ static int lf_wait_for_room(const struct lf_lane *lane)
 {
     struct lf_shared_lane *const shared = lane->shared;
     const uint64_t head = atomic_load_explicit(&shared->head, memory_order_relaxed);
-    for (uint32_t tries = 1;; tries++) {
+    long pause = 20000, slept = 0;
+    for (;;) {
         if (atomic_load_explicit(&lf_memory->stop, memory_order_relaxed) || atomic_load(&lf_mode) == LF_OFF)
             return 0;
         const uint64_t tail = atomic_load_explicit(&shared->tail, memory_order_acquire);
         if (head + 1 - tail < LF_CHUNKS)
             return 1;
-        if (tries % 1024 == 0 && !lf_recorder_lives())
-            atomic_store(&lf_mode, LF_OFF);
-        lf_sleep(20000);
+        if (slept > 100000000) {
+            slept = 0;
+            if (!lf_recorder_lives())
+                atomic_store(&lf_mode, LF_OFF);
+        }
+        lf_sleep(pause);
+        slept += pause;
+        if (pause < 500000)
+            pause *= 2;
     }
 }
 
@@ -622,27 +631,26 @@ static struct lf_thread *lf_begin_level(void)
     struct lf_thread *const self = lf_me ? lf_me : lf_new_thread();
     if (!self || self == &lf_over || self->level + 1 >= LF_LEVELS)
         return NULL;
+    const uint64_t mask = lf_block_signals();
     struct lf_saved *const saved = &self->saved[self->level];
     saved->cursor = loopfold_rt_cursor;
     saved->limit = loopfold_rt_limit;
     saved->depth = loopfold_rt_depth;
-    atomic_signal_fence(memory_order_seq_cst);
     self->level++;
-    atomic_signal_fence(memory_order_seq_cst);
     const struct lf_lane *const lane = &self->lanes[self->level];
     lf_move(self, lane->cursor, lane->limit);
     loopfold_rt_depth = self->level << LF_LEVEL_SHIFT;
+    lf_restore_signals(mask);
     return self;
 }
 
+/* With signals blocked: a handler that begins between two levels would save what is of neither. */
 static void lf_end_level(struct lf_thread *self)
 {
     struct lf_lane *const lane = &self->lanes[self->level];
     lane->limit = loopfold_rt_limit;
     lane->cursor = loopfold_rt_cursor;
-    atomic_signal_fence(memory_order_seq_cst);
     self->level--;
-    atomic_signal_fence(memory_order_seq_cst);
     const struct lf_saved *const saved = &self->saved[self->level];
     loopfold_rt_limit = saved->limit;
     loopfold_rt_cursor = saved->cursor;
@@ -657,21 +665,30 @@ static void lf_settle(struct lf_thread *self)
         lf_move(self, NULL, NULL);
 }
 
-/* Control has arrived in a frame by a jump or an exception: the frames inside of it are gone. */
-LF_PUBLIC void loopfold_rt_unwind(uint32_t depth)
+/* A jump out of handlers: their frames are gone. */
+static LF_COLD void lf_leave_handlers(struct lf_thread *self, uint32_t depth)
 {
-    struct lf_thread *const self = lf_me;
-    int is_from_handler = 0;
-    while (self && self->level > depth >> LF_LEVEL_SHIFT) {
+    const uint64_t mask = lf_block_signals();
+    while (self->level > depth >> LF_LEVEL_SHIFT) {
         lf_settle(self);
         if (loopfold_rt_depth != self->level << LF_LEVEL_SHIFT)
             lf_emit(LF_MARK_UNWIND);
         lf_end_level(self);
-        lf_settle(self);
-        is_from_handler = 1;
     }
+    lf_settle(self);
     /* What was interrupted may have been about to emit the token that goes with its depth. */
-    if (is_from_handler || loopfold_rt_depth > depth)
+    lf_emit(LF_MARK_UNWIND | (depth & LF_MARK_BITS));
+    loopfold_rt_depth = depth;
+    lf_restore_signals(mask);
+}
+
+/* Control has arrived in a frame by a jump or an exception: the frames inside of it are gone. */
+LF_PUBLIC void loopfold_rt_unwind(uint32_t depth)
+{
+    struct lf_thread *const self = lf_me;
+    if (self && self->level > depth >> LF_LEVEL_SHIFT)
+        return lf_leave_handlers(self, depth);
+    if (loopfold_rt_depth > depth)
         lf_emit(LF_MARK_UNWIND | (depth & LF_MARK_BITS));
     loopfold_rt_depth = depth;
 }
@@ -681,12 +698,20 @@ LF_PUBLIC void loopfold_rt_unwind(uint32_t depth)
 enum { LF_SIGNALS = 65 };
 static void (*_Atomic lf_handlers[LF_SIGNALS])(int);
 
+static void lf_return_from_level(struct lf_thread *self)
+{
+    if (!self)
+        return;
+    const uint64_t mask = lf_block_signals();
+    lf_end_level(self);
+    lf_restore_signals(mask);
+}
+
 static void lf_on_signal(int signal)
 {
     struct lf_thread *const self = lf_begin_level();
     atomic_load(&lf_handlers[signal])(signal);
-    if (self)
-        lf_end_level(self);
+    lf_return_from_level(self);
 }
 
 static void lf_on_siginfo(int signal, siginfo_t *info, void *context)
@@ -694,8 +719,7 @@ static void lf_on_siginfo(int signal, siginfo_t *info, void *context)
     struct lf_thread *const self = lf_begin_level();
     const struct sigaction action = {.sa_handler = atomic_load(&lf_handlers[signal])};
     action.sa_sigaction(signal, info, context);
-    if (self)
-        lf_end_level(self);
+    lf_return_from_level(self);
 }
 
 LF_PUBLIC int loopfold_rt_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
@@ -761,6 +785,8 @@ static void lf_before_fork(void)
     }
     const uint64_t mask = lf_take_lock();
     lf_mask_at_fork = mask;
+    if (atomic_load(&lf_mode) == LF_ON)
+        atomic_fetch_add(&lf_memory->forks, 1);
     lf_fork_mark = left;
 }
 

@@ -9,6 +9,7 @@
 use super::folding::{FoldedLane, Folding, LaneName, Recorded};
 use super::process::Process;
 use crate::{Error, Result};
+use hashbrown::HashMap;
 use loopfold::trace::Spill;
 use loopfold_paths::Module;
 use std::fs::File;
@@ -191,6 +192,8 @@ struct Contents {
     processes: Vec<Arc<Process>>,
     parents: Vec<Option<usize>>,
     lanes: Vec<StoredLane>,
+    /// Where lanes are, by their numbers: they begin in any order.
+    places: HashMap<u32, usize>,
     is_timed: bool,
     is_complete: bool,
 }
@@ -244,15 +247,17 @@ impl Contents {
                 process.register(second, Module::decode(&description).map_err(Error::new)?);
                 Ok(())
             }
-            kind::LANE if first as usize == self.lanes.len() && content.len() == 8 => {
+            kind::LANE if content.len() == 8 => {
                 let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|index| content[at + index]));
                 let process = self.process(second)?.number;
                 let name = LaneName { process, thread: third, level: fourth, usage: number(4) };
+                self.places.insert(first, self.lanes.len());
                 self.lanes.push(StoredLane { name, mark: number(0), chunks: Vec::new() });
                 Ok(())
             }
             kind::CHUNK => {
-                let lane = self.lanes.get_mut(first as usize).ok_or_else(damaged)?;
+                let place = *self.places.get(&first).ok_or_else(damaged)?;
+                let lane = &mut self.lanes[place];
                 let chunk = StoredChunk { offset: record.offset, length: record.length, tokens: second };
                 lane.chunks.push(chunk);
                 Ok(())

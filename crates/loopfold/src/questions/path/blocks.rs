@@ -9,9 +9,12 @@
 //! Memory is O(blocks and paths that occur); finding a path is a look-up in ordered maps.
 
 #[cfg(feature = "archive")]
-use crate::bytes::{Bytes, put_number, put_text};
+use crate::Error;
 #[cfg(feature = "archive")]
-use crate::{Error, Result};
+use crate::bytes::{Bytes, put_number, put_text};
+use crate::fold::{FoldBuilder, FoldedStream, Item, Target};
+use crate::trace::{Event, Field, Meaning, Name, Role, Value};
+use crate::{Fold, Result, RuleId, Symbol};
 use std::collections::BTreeMap;
 
 /// A basic block of a path.
@@ -129,6 +132,86 @@ impl PathBlocks {
             }
         }
     }
+}
+
+impl PathBlocks {
+    /// The same trace with the blocks of its paths in their place, as far as they are known: events
+    /// with the names that blocks have where they are recorded. Times and sums are not kept, as
+    /// there is none for a block.
+    ///
+    /// O(items of the fold and blocks of the paths that occur).
+    pub fn decode_paths(&self, fold: &Fold) -> Result<Fold> {
+        let mut alphabet = crate::trace::Alphabet::default();
+        let mut bodies: Vec<Vec<Symbol>> = Vec::with_capacity(fold.alphabet().len());
+        for symbol in fold.alphabet().symbols() {
+            let meaning = fold.alphabet().meaning(symbol);
+            let blocks = self.of_event(&meaning)?;
+            let mut body = Vec::new();
+            for (name, fields) in
+                blocks.iter().flat_map(|(names, fields)| names.iter().map(move |name| (name, fields)))
+            {
+                let event = Event { name: Name::Text(name.as_bytes()), role: Role::Block, fields };
+                body.push(alphabet.intern(&event, None)?);
+            }
+            if blocks.is_none() {
+                body.push(alphabet.intern(&meaning.event(), None)?);
+            }
+            bodies.push(body);
+        }
+        replaced(fold, FoldBuilder::new(alphabet), &bodies)
+    }
+
+    /// The names of the blocks of an event that is a path, and its fields. Returns `None` for
+    /// other events, and paths whose blocks are not known.
+    fn of_event<'a>(&self, meaning: &'a Meaning<'a>) -> Result<Option<(Vec<String>, &'a [Field<'a>])>> {
+        let text = |bytes: &'a [u8]| std::str::from_utf8(bytes).ok();
+        let function = meaning.fields.iter().find_map(|field| match (field.key, field.value) {
+            ("function", Value::Text(function)) => text(function),
+            _ => None,
+        });
+        let name = match (meaning.role, meaning.name) {
+            (Role::Block, Name::Text(name)) => text(name),
+            _ => None,
+        };
+        let (Some(function), Some(name)) = (function, name) else { return Ok(None) };
+        let Some((_, number)) = name.rsplit_once('#') else { return Ok(None) };
+        let Some(path) = self.get(function, name) else { return Ok(None) };
+        let variant = number.find('/').map_or("", |at| &number[at..]);
+        let file = path.file.rsplit('/').next().unwrap_or_default();
+        let named = |block: BlockLines| match block.first_line {
+            line if line > 0 && !file.is_empty() => format!("{file}:{line}.{}{variant}", block.block),
+            _ => format!("{function}.{}{variant}", block.block),
+        };
+        Ok(Some((path.blocks().map(named).collect(), &meaning.fields)))
+    }
+}
+
+/// The fold with every symbol replaced by some.
+fn replaced(fold: &Fold, mut builder: FoldBuilder, bodies: &[Vec<Symbol>]) -> Result<Fold> {
+    let mut rules: Vec<RuleId> = Vec::with_capacity(fold.rules().len());
+    for rule in fold.rules() {
+        let mut body = Vec::new();
+        for item in fold.body(rule) {
+            match item.target() {
+                Target::Rule(inner) => body.push(Item::new(Target::Rule(rules[inner.index()]), item.times())),
+                Target::Symbol(symbol) => {
+                    let blocks: Vec<Item> = bodies[symbol.index()].iter().copied().map(Item::once).collect();
+                    match blocks.is_empty() {
+                        true => {}
+                        false if item.times() == 1 => body.extend(blocks),
+                        false => body.push(builder.repeat(&blocks, item.times())?),
+                    }
+                }
+            }
+        }
+        rules.push(builder.rule(&body)?);
+    }
+    for stream in fold.streams() {
+        let root = rules[stream.root().index()];
+        let replaced = FoldedStream::new(stream.name(), stream.folder(), root);
+        builder.stream(replaced.with_notes(stream.notes().to_vec()));
+    }
+    Ok(builder.finish())
 }
 
 /// The name of the section, for errors.
@@ -300,7 +383,7 @@ mod tests {
         let mut rng = Rng::new(18);
         for _ in 0..300 {
             let mut bytes = some(&mut rng).encode().unwrap();
-            let place = rng.below(bytes.len() as u64) as usize;
+            let place = rng.below(bytes.len());
             bytes[place] ^= 1 << rng.below(8);
             let _ = PathBlocks::decode(&bytes);
             bytes.truncate(place);

@@ -1,0 +1,107 @@
+//! Programs that are killed, and recorders that are.
+
+use super::{Recording, Streams, check_nesting, programs, record, record_command, record_with, work};
+use loopfold_testing::Rng;
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// A recording of the two threads of `wander` that has begun: the recorder, and the process.
+fn begin(folder: &TempDir, options: &[&str]) -> (Child, BufReader<std::process::ChildStdout>, Pid) {
+    let mut command =
+        record_command(folder, options, &programs().join("emitters"), &["wander", "6", "50000", "500"]);
+    let mut recorder = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut printed = BufReader::new(recorder.stdout.take().unwrap());
+    let mut line = String::new();
+    printed.read_line(&mut line).unwrap();
+    let pid = Pid::from_raw(line.trim().parse().unwrap()).unwrap();
+    (recorder, printed, pid)
+}
+
+fn is_prefix(part: &Streams, whole: &Streams) {
+    for (name, events) in part {
+        assert!(whole[name].starts_with(events), "{name}: {} events are not a prefix", events.len());
+        check_nesting(name, events, true);
+    }
+}
+
+#[test]
+fn what_a_killed_program_leaves_is_a_prefix() {
+    let whole = record(&["wander", "6", "50000"]).streams();
+    let undisturbed = tempfile::tempdir().unwrap();
+    let (mut recorder, mut printed, _) = begin(&undisturbed, &[]);
+    let started = Instant::now();
+    printed.read_to_string(&mut String::new()).unwrap();
+    let time = started.elapsed();
+    recorder.wait().unwrap();
+    let mut rng = Rng::new(100);
+    let mut cut = 0;
+    for round in 0..100 {
+        let options: &[&str] = [&[][..], &["--spool"], &[], &["--cycles"]][round % 4];
+        let folder = tempfile::tempdir().unwrap();
+        let (recorder, _printed, pid) = begin(&folder, options);
+        std::thread::sleep(time * rng.below(100) as u32 / 100);
+        let _ = kill_process(pid, Signal::KILL);
+        let output = recorder.wait_with_output().unwrap();
+        let is_killed = output.status.signal() == Some(9);
+        assert!(is_killed || output.status.code() == Some(6), "{:?}", output.status);
+        let recorded = Recording { folder, output };
+        let streams = recorded.streams();
+        is_prefix(&streams, &whole);
+        if is_killed {
+            cut += 1;
+        } else {
+            assert_eq!(streams, whole);
+        }
+    }
+    assert!(cut > 10, "only {cut} of 100 were killed before their end");
+}
+
+#[test]
+fn a_program_ends_well_without_its_recorder() {
+    let mut rng = Rng::new(5);
+    for round in 0..10 {
+        let folder = tempfile::tempdir().unwrap();
+        let options: &[&str] = if round % 2 == 0 { &[] } else { &["--spool"] };
+        let (mut recorder, mut printed, pid) = begin(&folder, options);
+        std::thread::sleep(Duration::from_micros(rng.below(20_000) as u64));
+        let recorder_pid = Pid::from_child(&recorder);
+        kill_process(recorder_pid, Signal::KILL).unwrap();
+        // It is not waited for yet: a recorder that is no more answers no more, either.
+        let mut rest = String::new();
+        printed.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "the end\n", "{pid:?}");
+        recorder.wait().unwrap();
+        let spool = loopfold_record::spool_of(&folder.path().join("run.fold"));
+        if round % 2 == 1 && spool.exists() {
+            let read = loopfold_record::read_spool(&spool).unwrap();
+            is_prefix(&super::streams_of(&read.recorded.fold), &record(&["wander", "6", "50000"]).streams());
+        }
+    }
+}
+
+#[test]
+fn signals_and_statuses_are_those_of_the_program() {
+    for signal in [6, 9, 11, 15] {
+        let recorded = record(&["die", &signal.to_string()]);
+        assert_eq!(recorded.output.status.signal(), Some(signal), "{}", recorded.errors());
+        assert_eq!(recorded.streams()["main"], work(5));
+    }
+    assert_eq!(record_with(&["--spool"], &["wander", "3"]).output.status.code(), Some(3));
+}
+
+#[test]
+fn a_signal_for_the_recorder_is_one_for_the_program() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let folder = tempfile::tempdir().unwrap();
+        let sleep = "kill -0 $$ && exec sleep 60";
+        let mut command = record_command(&folder, &[], "sh".as_ref(), &["-c", sleep]);
+        let mut recorder = command.stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        kill_process(Pid::from_child(&recorder), signal).unwrap();
+        assert_eq!(recorder.wait().unwrap().signal(), Some(signal.as_raw()));
+    }
+}

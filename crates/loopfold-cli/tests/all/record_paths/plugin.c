@@ -1,0 +1,8 @@
+#include "emit.h"
+
+void plugin(void)
+{
+    enter(2);
+    path(3);
+    leave();
+}
