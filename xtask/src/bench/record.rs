@@ -1,11 +1,14 @@
-//! What recording costs: nanoseconds a call, the wall time of a stencil with and without, memory, and
+//! What recording costs: of paths (`paths`), and of MPI calls: nanoseconds a call, the wall time of a stencil with and without, memory, and
 //! the size of archives.
 //!
 //! Executions with and without recording alternate, so that what else the machine does meets both.
 //! The ratio of a pair is one sample; the bound is that of Student's t for the mean of the
 //! logarithms.
 
+mod paths;
 mod sizes;
+
+pub(super) use paths::run as run_paths;
 
 use super::{Settings, progress};
 use crate::recording::Programs;
@@ -19,6 +22,7 @@ const CALLS: &str = "xtask/src/bench/record/calls.c";
 const STENCIL: &[&str] = &["3000", "400", "4"];
 
 pub(super) fn run(settings: &Settings) -> Result<()> {
+    paths::run(settings)?;
     let programs = Programs::new()?;
     calls(&programs, settings.quick)?;
     wall_time(&programs, if settings.quick { 5 } else { 60 })?;
