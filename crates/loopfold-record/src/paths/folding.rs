@@ -125,7 +125,8 @@ impl Folding {
             fold = summarize(fold)?;
         }
         // Entries and exits have none.
-        let costs: Vec<_> = symbols.instructions.iter().map(|&instructions| Some(instructions as f64)).collect();
+        let costs: Vec<_> =
+            symbols.instructions.iter().map(|&instructions| Some(instructions as f64)).collect();
         Ok(Recorded { fold: fold.with_metric_of_events(INSTRUCTIONS, &costs)?, blocks: symbols.blocks })
     }
 }
