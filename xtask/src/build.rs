@@ -48,7 +48,7 @@ fn replace(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Builds both and returns their folder.
-fn build() -> Result<PathBuf> {
+pub(crate) fn build() -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(&cargo);
     command.args(["build", "--release", "--package", "loopfold-cli", "--package", "loopfold-pass"]);

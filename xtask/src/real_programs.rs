@@ -68,9 +68,9 @@ impl RealPrograms {
         let script = crate::root().join("xtask/src/real_programs/script.lua").display().to_string();
         Ok(vec![
             self.bzip2(vec!["-kfc".to_string(), text.display().to_string()])?,
-            self.lua(vec![script, size(60, 4)])?,
+            self.lua(vec![script, size(200, 4)])?,
             self.example("squeeze", vec![size(3_000_000, 300_000)])?,
-            self.example("calc", vec![size(60, 4)])?,
+            self.example("calc", vec![size(20_000, 500)])?,
         ])
     }
 

@@ -97,9 +97,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
         Some("near") => near::run(&settings),
         Some("record") => record::run(&settings),
         Some("threads") => threads::run(&settings),
+        Some("paths-record") => record::run_paths(&settings),
         Some(other) => {
             bail!(
-                "there is no benchmark `{other}`, only: loops, reading, sizes, defaults, online, grammars, questions, paths, mpi, waits, near, record, threads"
+                "there is no benchmark `{other}`, only: loops, reading, sizes, defaults, online, grammars, questions, paths, mpi, waits, near, record, paths-record, threads"
             )
         }
     }

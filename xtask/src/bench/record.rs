@@ -1,4 +1,4 @@
-//! What recording costs: nanoseconds a call, the wall time of a stencil with and without, memory, and
+//! What recording costs: of paths (`paths`), and of MPI calls: nanoseconds a call, the wall time of a stencil with and without, memory, and
 //! the size of archives.
 //!
 //! Executions with and without recording alternate, so that what else the machine does meets both.
@@ -7,7 +7,10 @@
 //! of all two samples, and the bound is that of Wilcoxon's signed ranks: it assumes of a pair only
 //! that what disturbs it meets either execution as likely as the other.
 
+mod paths;
 mod sizes;
+
+pub(super) use paths::run as run_paths;
 
 use super::{Settings, progress};
 use crate::recording::Programs;
@@ -21,6 +24,7 @@ const CALLS: &str = "xtask/src/bench/record/calls.c";
 const STENCIL: &[&str] = &["5000", "400", "4"];
 
 pub(super) fn run(settings: &Settings) -> Result<()> {
+    paths::run(settings)?;
     let programs = Programs::new()?;
     calls(&programs, settings.quick)?;
     wall_time(&programs, if settings.quick { 5 } else { 48 })?;

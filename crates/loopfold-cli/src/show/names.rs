@@ -3,7 +3,7 @@
 //! Names of C++ are long because of what the reader needs least: the type that is returned, the
 //! arguments, the namespaces, the arguments of templates. These are left out in this order, as
 //! far as needed; then what is in the middle is replaced by `…`. Other names, such as calls with
-//! their arguments, are only shortened in the middle.
+//! their arguments, are only shortened in the middle; a path of a function is `PATH in FUNCTION`.
 //!
 //! In a table, names that would look equal are shortened less cleverly, so that what distinguishes
 //! them remains, and are numbered if nothing helps. Cost: O(length) a name and step.
@@ -104,6 +104,11 @@ fn numbered(form: &str, group: &[&str], width: usize, used: &HashSet<String>) ->
 /// A name with less and less detail, itself first.
 fn forms(name: &str) -> Vec<String> {
     let mut forms = vec![name.to_string()];
+    // Of a path, where it is and whose it is matters.
+    if let Some((path, function)) = name.split_once(" function=") {
+        forms.extend(self::forms(function).into_iter().map(|function| format!("{path} in {function}")));
+        return forms;
+    }
     if !is_cpp(name) {
         return forms;
     }

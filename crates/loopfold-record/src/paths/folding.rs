@@ -124,8 +124,9 @@ impl Folding {
         if self.is_timed {
             fold = summarize(fold)?;
         }
-        let cost = |instructions: u64| (instructions > 0).then_some(instructions as f64);
-        let costs: Vec<_> = symbols.instructions.into_iter().map(cost).collect();
+        // Entries and exits have none.
+        let costs: Vec<_> =
+            symbols.instructions.iter().map(|&instructions| Some(instructions as f64)).collect();
         Ok(Recorded { fold: fold.with_metric_of_events(INSTRUCTIONS, &costs)?, blocks: symbols.blocks })
     }
 }
