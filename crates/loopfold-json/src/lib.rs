@@ -31,6 +31,7 @@ pub mod context;
 pub mod find;
 pub mod hot;
 pub mod iterations;
+pub mod logical;
 pub mod loops;
 pub mod patterns;
 pub mod similar;

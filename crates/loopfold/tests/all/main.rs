@@ -17,6 +17,7 @@ mod joint_loops;
 mod kept_archives;
 mod known_patterns;
 mod largest;
+mod logical;
 mod loop_collapsed;
 mod names;
 mod near;
