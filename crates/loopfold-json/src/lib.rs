@@ -35,6 +35,7 @@ pub mod logical;
 pub mod loops;
 pub mod patterns;
 pub mod similar;
+pub mod skeleton;
 pub mod stats;
 pub mod waits;
 

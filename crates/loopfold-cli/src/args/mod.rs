@@ -18,6 +18,7 @@ mod record;
 mod selection;
 mod shared;
 mod similar;
+mod skeleton;
 mod stats;
 mod verify;
 mod waits;
@@ -39,6 +40,7 @@ pub(crate) use record::RecordArgs;
 pub(crate) use selection::SelectArgs;
 pub(crate) use shared::Top;
 pub(crate) use similar::SimilarArgs;
+pub(crate) use skeleton::SkeletonArgs;
 pub(crate) use stats::StatsArgs;
 pub(crate) use verify::VerifyArgs;
 pub(crate) use waits::WaitsArgs;
@@ -83,6 +85,8 @@ pub(crate) enum Command {
     Patterns(PatternsArgs),
     /// Find who waits for whom in traces of messages, where and how long
     Waits(WaitsArgs),
+    /// Write a short MPI program that communicates as the recorded one does
+    Skeleton(SkeletonArgs),
     /// Run an MPI program and fold its calls while it runs
     Record(RecordArgs),
     /// The process that folds what `record` records

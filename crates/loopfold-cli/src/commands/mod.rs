@@ -15,6 +15,7 @@ mod merge;
 mod patterns;
 mod record;
 mod similar;
+mod skeleton;
 mod stats;
 mod streams;
 mod verify;
@@ -42,6 +43,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Hot(arguments) => hot::run(&arguments),
         Command::Patterns(arguments) => patterns::run(&arguments),
         Command::Waits(arguments) => waits::run(&arguments),
+        Command::Skeleton(arguments) => skeleton::run(&arguments),
         Command::Record(arguments) => record::run(&arguments),
         Command::RecordHelper { detached } => record::help(detached),
         Command::Verify(arguments) => verify::run(&arguments),

@@ -66,6 +66,11 @@ impl Expression {
         Expression::Same(Token::Number(number))
     }
 
+    /// An expression that gives every one of these processes its number.
+    pub fn of_numbers(at: &[At<'_>], numbers: impl IntoIterator<Item = i64>) -> Self {
+        super::fit::fit_numbers(at, numbers)
+    }
+
     /// Its value for a process.
     pub fn value(&self, at: At<'_>) -> Token {
         let rank = at.comm.rank;

@@ -36,6 +36,13 @@ pub(super) fn fit(known: &[Known<'_>], meant: Meant) -> Expression {
     found.unwrap_or_else(|| cases(known, meant))
 }
 
+/// An expression that gives every process its number.
+pub(super) fn fit_numbers(at: &[At<'_>], numbers: impl IntoIterator<Item = i64>) -> Expression {
+    let known: Vec<Known<'_>> =
+        at.iter().zip(numbers).map(|(at, number)| Known { at: *at, token: Token::Number(number) }).collect();
+    fit(&known, Meant::Quantity)
+}
+
 fn fits(expression: &Expression, known: &[Known<'_>]) -> bool {
     known.iter().all(|one| expression.value(one.at) == one.token)
 }

@@ -114,6 +114,13 @@ impl Places {
         Self { world, comms }
     }
 
+    /// The places of some streams, in this order.
+    pub fn chosen(&self, streams: &[usize]) -> Self {
+        let world = streams.iter().map(|&stream| self.world[stream].clone()).collect();
+        let comms = streams.iter().map(|&stream| self.comms[stream].clone()).collect();
+        Self { world, comms }
+    }
+
     /// Sets the place of a stream in a communicator.
     pub fn set(&mut self, stream: usize, comm: &str, place: Place) {
         self.comms[stream].insert(comm.to_string(), place);
