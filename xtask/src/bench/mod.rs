@@ -17,6 +17,7 @@ mod paths;
 mod questions;
 mod reading;
 mod record;
+mod skeleton;
 mod suffixes;
 mod targets;
 pub(crate) mod waits;
@@ -36,6 +37,8 @@ struct Settings {
     quick: bool,
     only: Option<&'static Family>,
     traces: Option<PathBuf>,
+    /// An example of `examples/mpi`, by the beginning of its name.
+    program: Option<String>,
 }
 
 impl Settings {
@@ -47,6 +50,7 @@ impl Settings {
             quick: arguments.flag("--quick"),
             only,
             traces: arguments.option("--traces")?.map(PathBuf::from),
+            program: arguments.option("--program")?,
         })
     }
 
@@ -95,9 +99,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
         Some("waits") => waits::run(&settings),
         Some("near") => near::run(&settings),
         Some("record") => record::run(&settings),
+        Some("skeleton") => skeleton::run(&settings),
         Some(other) => {
             bail!(
-                "there is no benchmark `{other}`, only: loops, reading, sizes, defaults, online, grammars, questions, paths, mpi, waits, near, record"
+                "there is no benchmark `{other}`, only: loops, reading, sizes, defaults, online, grammars, questions, paths, mpi, waits, near, record, skeleton"
             )
         }
     }

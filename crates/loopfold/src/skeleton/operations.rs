@@ -184,6 +184,11 @@ impl Numbering<'_> {
             operation.kind = waiting(count, &values("done"));
             return Ok(Some(operation));
         }
+        if name.starts_with("MPI_Wait") {
+            // How many it completes is not known.
+            operation.kind = OperationKind::Waiting(if name == "MPI_Wait" { 1 } else { usize::MAX });
+            return Ok(Some(operation));
+        }
         if let [from, ..] = &values("from")[..] {
             let tags = values("tag");
             let tag = tags.first();

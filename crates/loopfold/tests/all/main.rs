@@ -33,6 +33,7 @@ mod relative_peers;
 mod reused_communicators;
 mod selection;
 mod similar;
+mod skeleton;
 mod statistics;
 mod sums;
 mod support;

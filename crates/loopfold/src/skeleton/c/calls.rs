@@ -195,7 +195,7 @@ impl Call<'_> {
                 _ => Replay::Call("free_persistent();".to_string()),
             },
             _ if name.ends_with("_init") => self.init(),
-            _ if self.event.field("n").is_some() => self.wait(),
+            _ if self.event.field("n").is_some() || name.starts_with("MPI_Wait") => self.wait(),
             _ => self.local(),
         }
     }
@@ -211,7 +211,8 @@ impl Call<'_> {
 
     /// Calls that complete requests.
     fn wait(&self) -> Replay {
-        let count = self.value("n").unwrap_or_else(|| "0".to_string());
+        let all_or_one = if self.name == "MPI_Wait" { "1" } else { "MOST_PENDING" };
+        let count = self.value("n").unwrap_or_else(|| all_or_one.to_string());
         let is_none = self.text_of("n").as_deref() == Some("0");
         let places = self.values("done");
         let first = match &places[..] {

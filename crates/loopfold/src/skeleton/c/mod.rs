@@ -337,6 +337,7 @@ impl<'a> Writer<'a> {
         }
         text.push_str(if self.config.touched > 0 { runtime::WORK_IN_MEMORY } else { runtime::WORK });
         text.push_str(runtime::CALIBRATE);
+        text.push_str(runtime::CONNECT);
         if replayed.contains("noisy_work(") {
             text.push_str(runtime::NOISE);
         }
@@ -393,7 +394,7 @@ impl<'a> Writer<'a> {
                 "    static char attached[1 << 24];\n    PMPI_Buffer_attach(attached, sizeof attached);"
             );
         }
-        text.push_str("    calibrate();\n    work(0);\n    PMPI_Barrier(MPI_COMM_WORLD);\n    const double start = PMPI_Wtime();\n    replay();\n");
+        text.push_str("    calibrate();\n    work(0);\n    connect();\n    PMPI_Barrier(MPI_COMM_WORLD);\n    const double start = PMPI_Wtime();\n    replay();\n");
         text.push_str("    double own = PMPI_Wtime() - start, longest = 0;\n    PMPI_Reduce(&own, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);\n");
         let _ = writeln!(
             text,
