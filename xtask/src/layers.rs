@@ -35,6 +35,7 @@ const MODULES: &[Layer] = &[
     ("archive", &["bytes", "error", "fold", "ids", "mpi", "packed", "trace"]),
     ("export", &["error", "fold", "ids", "trace"]),
     ("sections", &["archive", "error", "fold", "questions"]),
+    ("skeleton", &["error", "fold", "ids", "mpi", "questions", "trace"]),
 ];
 
 /// The crates. Tests may use `loopfold-testing` too.

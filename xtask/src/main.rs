@@ -48,6 +48,9 @@ usage: cargo xtask CHORE
   bench waits [--quick]     who waits for whom, beside a program that matches message by message
   bench record [--quick]    recording MPI programs: time of a call, wall time, memory, sizes of
                             archives; without --quick the last takes minutes
+  bench skeleton [--quick] [--program NAME]
+                            what skeletons of the MPI examples predict, on two cores and on one, and
+                            the size of logical traces; NAME is the beginning of an example's name
   bench near [--quick]      loops with exceptions: speed, known loops, random streams
   bench threads [--large] [--quick] [--only FAMILY]
                             one stream of 10^7 symbols on one thread and on two; --large takes 10^8,

@@ -31,9 +31,11 @@ pub mod context;
 pub mod find;
 pub mod hot;
 pub mod iterations;
+pub mod logical;
 pub mod loops;
 pub mod patterns;
 pub mod similar;
+pub mod skeleton;
 pub mod stats;
 pub mod waits;
 

@@ -17,6 +17,7 @@
 //! * [`archive`]: a fold as a file.
 //! * [`sections`]: what questions keep in an archive.
 //! * [`export`]: a fold in the forms of other tools and of people.
+//! * [`skeleton`]: a short MPI program that communicates as the recorded one does.
 //!
 //! From events to a file and back to an answer:
 //!
@@ -49,7 +50,7 @@
 //! | feature | what it adds | dependencies |
 //! | --- | --- | --- |
 //! | `archive` (default) | [`archive`], [`sections`], stored chunks of [`questions::path`]; times are compressed in memory | `pco`, `zstd` |
-//! | `mpi` (default) | [`mpi`], [`questions::communication`], [`questions::similar`] | |
+//! | `mpi` (default) | [`mpi`], [`questions::communication`], [`questions::similar`], [`questions::logical`], [`skeleton`] | |
 //! | `regex` (default) | regular expressions in [`trace::EventPattern`] | `regex` |
 //!
 //! Without them the library folds, unfolds and answers the other questions: enough for a
@@ -102,6 +103,8 @@ pub mod questions;
 pub mod repeats;
 #[cfg(feature = "archive")]
 pub mod sections;
+#[cfg(feature = "mpi")]
+pub mod skeleton;
 pub mod trace;
 
 /// The code in the README, as tests.

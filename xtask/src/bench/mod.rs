@@ -17,6 +17,7 @@ mod paths;
 mod questions;
 mod reading;
 mod record;
+mod skeleton;
 mod suffixes;
 mod targets;
 mod threads;
@@ -37,6 +38,8 @@ struct Settings {
     quick: bool,
     only: Option<&'static Family>,
     traces: Option<PathBuf>,
+    /// An example of `examples/mpi`, by the beginning of its name.
+    program: Option<String>,
 }
 
 impl Settings {
@@ -48,6 +51,7 @@ impl Settings {
             quick: arguments.flag("--quick"),
             only,
             traces: arguments.option("--traces")?.map(PathBuf::from),
+            program: arguments.option("--program")?,
         })
     }
 
@@ -96,11 +100,12 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
         Some("waits") => waits::run(&settings),
         Some("near") => near::run(&settings),
         Some("record") => record::run(&settings),
+        Some("skeleton") => skeleton::run(&settings),
         Some("threads") => threads::run(&settings),
         Some("paths-record") => record::run_paths(&settings),
         Some(other) => {
             bail!(
-                "there is no benchmark `{other}`, only: loops, reading, sizes, defaults, online, grammars, questions, paths, mpi, waits, near, record, paths-record, threads"
+                "there is no benchmark `{other}`, only: loops, reading, sizes, defaults, online, grammars, questions, paths, mpi, waits, near, record, paths-record, skeleton, threads"
             )
         }
     }

@@ -11,7 +11,11 @@ as {3..7}. --exact shows the exact nest, as do the options that choose a folder;
 
 With --patterns, events are sends, receives and collectives without their envelope, as in `patterns`, and each \
 occurrence of a communication pattern is one event with the number and the name that it has there. Of patterns inside \
-of each other the largest is shown. Patterns are those of all streams, also where --stream selects some.";
+of each other the largest is shown. Patterns are those of all streams, also where --stream selects some.
+
+With --logical, `dest=(rank + 1) % size` and `[row - 1, column]` are ranks of the communicator of the event; a step out \
+of a grid is nobody. `rank in 3,5-7` and cases with it are exceptions that no rule describes. Unfolding the nest for \
+every process gives its events back; that is checked before anything is printed.";
 
 #[derive(Args, Debug)]
 #[command(after_long_help = LOOPS_HELP)]
@@ -30,6 +34,10 @@ pub(crate) struct LoopsArgs {
     /// Show communication patterns as single events, in traces with sends, receives or collectives
     #[arg(long, conflicts_with = "peers", help_heading = SHOWING)]
     pub(crate) patterns: bool,
+    /// Show one nest for all processes: peers and sizes as expressions of the rank or of the place in a
+    /// grid, and what only some processes do as branches
+    #[arg(long, conflicts_with_all = ["peers", "patterns", "align", "exact"], help_heading = SHOWING)]
+    pub(crate) logical: bool,
     #[command(flatten)]
     pub(crate) top: Top,
     #[command(flatten)]

@@ -19,6 +19,7 @@ mod record;
 mod selection;
 mod shared;
 mod similar;
+mod skeleton;
 mod stats;
 mod verify;
 mod waits;
@@ -41,6 +42,7 @@ pub(crate) use record::{RecordArgs, RecordName};
 pub(crate) use selection::SelectArgs;
 pub(crate) use shared::Top;
 pub(crate) use similar::SimilarArgs;
+pub(crate) use skeleton::SkeletonArgs;
 pub(crate) use stats::StatsArgs;
 pub(crate) use verify::VerifyArgs;
 pub(crate) use waits::WaitsArgs;
@@ -85,6 +87,8 @@ pub(crate) enum Command {
     Patterns(PatternsArgs),
     /// Find who waits for whom in traces of messages, where and how long
     Waits(WaitsArgs),
+    /// Write a short MPI program that communicates as the recorded one does
+    Skeleton(SkeletonArgs),
     /// Run an MPI program and fold its calls while it runs
     Record(RecordArgs),
     /// Compile C so that `record` can record the paths of the program, in place of the compiler

@@ -16,6 +16,7 @@ mod merge;
 mod patterns;
 mod record;
 mod similar;
+mod skeleton;
 mod stats;
 mod streams;
 mod verify;
@@ -44,6 +45,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Hot(arguments) => hot::run(&arguments),
         Command::Patterns(arguments) => patterns::run(&arguments),
         Command::Waits(arguments) => waits::run(&arguments),
+        Command::Skeleton(arguments) => skeleton::run(&arguments),
         Command::Record(arguments) => record::run(&arguments),
         Command::Cc(_) | Command::Cxx(_) | Command::Cargo(_) => compile::not_text(),
         Command::RecordHelper { detached } => record::help(detached),

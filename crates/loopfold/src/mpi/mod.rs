@@ -25,6 +25,7 @@ pub use creation::Creation;
 pub(crate) use ends::{Channel, Group, MessageEnd, MessageEnds};
 pub use grid::Grid;
 pub use known::{KnownPattern, KnownVariant};
+pub(crate) use peers::Grids as CommGrids;
 pub use peers::{PeerGrid, PeerRewrite, Peers};
 pub use relative::RelativePeers;
 pub use reused::with_unique_communicators;

@@ -15,6 +15,7 @@
 //! | Which windows are similar to a pattern? | `similar` | |
 //! | Who waits for whom, where and how long? | `waits` | |
 //! | What is the loop nest? Which streams have the same? | [`nest`], [`classes`], [`align`] | [`Fold::nest`](crate::Fold::nest), [`Fold::classes`](crate::Fold::classes) |
+//! | What is the one nest of all processes? | `logical` | |
 //! | Which loops have an odd iteration now and then? | [`near`] | |
 //! | Which loops cover most, wherever they are? | [`largest`] | |
 //! | How long did loops, events and rules take? | [`iterations`], [`sums`], [`rule_sums`], [`clock`] | [`Fold::event_sums`](crate::Fold::event_sums) |
@@ -33,6 +34,8 @@ pub mod find;
 pub mod hot;
 pub mod iterations;
 pub mod largest;
+#[cfg(feature = "mpi")]
+pub mod logical;
 mod names;
 pub mod near;
 pub mod nest;

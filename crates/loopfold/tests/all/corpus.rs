@@ -58,7 +58,7 @@ checks! {
         times::event_sums, times::rule_sums, times::loop_times, times::self_times, times::summed_times, times::clocks,
         calls::paths, calls::call_statistics,
         processes::similar_windows, processes::peers, processes::trace_patterns, processes::partners,
-        processes::waits;
+        processes::waits, processes::logical_traces;
     every_case:
         stored::written_grammars, repeats::ngrams, repeats::exact_repeats, repeats::process_patterns;
 }

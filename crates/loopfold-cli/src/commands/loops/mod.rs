@@ -1,10 +1,11 @@
 //! `loopfold loops`: the loop nest of each class of streams.
 //!
 //! `answer` is the first line, and the list of the largest loops where there is hardly any loop;
-//! `abstracted` is `loops --patterns`.
+//! `abstracted` is `loops --patterns`, `logical` is `loops --logical`.
 
 mod abstracted;
 mod answer;
+mod logical;
 
 use crate::args::{LoopsArgs, PeersName};
 use crate::input::{self, Loaded};
@@ -33,6 +34,9 @@ const LARGEST_PRINTED: usize = 1 << 22;
 pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
     if arguments.patterns {
         return abstracted::run(arguments);
+    }
+    if arguments.logical {
+        return logical::run(arguments);
     }
     let loaded = input::load(&arguments.read, TimesKept::All)?;
     let masked = masked_instead(&loaded, arguments)?;

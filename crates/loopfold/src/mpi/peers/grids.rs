@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// The grids of all communicators with messages, by their names and sizes: splitting makes
 /// many of one name, and those of one size are one kind.
 #[derive(Default)]
-pub(super) struct Grids {
+pub(crate) struct Grids {
     by_name: BTreeMap<String, BTreeMap<u32, OfSize>>,
 }
 
@@ -27,7 +27,12 @@ struct OfSize {
 const LARGEST: u32 = 1 << 20;
 
 impl Grids {
-    pub(super) fn find(comms: &Communicators, trace: &Trace, folds: &[Fold]) -> Result<Self> {
+    /// The grids of the communicators of a fold.
+    pub(crate) fn of(fold: &Fold, comms: &Communicators) -> Result<Self> {
+        Self::find(comms, &Trace::default(), std::slice::from_ref(fold))
+    }
+
+    pub(crate) fn find(comms: &Communicators, trace: &Trace, folds: &[Fold]) -> Result<Self> {
         let mut grids = Self::default();
         let calls = Calls::of(&trace.alphabet);
         for (index, stream) in trace.streams.iter().enumerate() {
@@ -96,7 +101,7 @@ impl Grids {
         }
     }
 
-    pub(super) fn get(&self, comm: &str, size: u32) -> Option<&Grid> {
+    pub(crate) fn get(&self, comm: &str, size: u32) -> Option<&Grid> {
         self.by_name.get(comm)?.get(&size)?.grid.as_ref()
     }
 

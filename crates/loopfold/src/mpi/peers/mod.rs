@@ -19,7 +19,7 @@ pub(super) mod symbols;
 use super::{Communicators, Grid};
 use crate::trace::Trace;
 use crate::{Error, Fold, Result};
-use grids::Grids;
+pub(crate) use grids::Grids;
 use hashbrown::HashSet;
 use symbols::Symbols;
 

@@ -26,4 +26,5 @@ pub use description::{Description, GroupLayout, Groups};
 pub use partners::{Disagreement, Partners, Traffic, Unmatched};
 pub use pattern::{CommunicationPattern, Occurrence, Part, RepeatedPart};
 pub use processes::{ProcessTrace, Processes};
+pub(super) use sequence_hash::SequenceHash;
 pub use trace_patterns::{FirstPlace, TracePatterns, communication_patterns};

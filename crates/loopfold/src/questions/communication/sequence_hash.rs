@@ -8,8 +8,8 @@ use crate::fold::measure::power;
 use std::convert::Infallible;
 
 /// The hash of a sequence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SequenceHash {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SequenceHash {
     hash: u64,
     /// What the hash of a sequence before this one is multiplied by.
     factor: u64,
@@ -20,27 +20,27 @@ const POINT: u64 = 0x0123_4567_89ab_cdef;
 
 impl SequenceHash {
     /// That of nothing.
-    pub(super) const EMPTY: Self = Self { hash: 0, factor: 1 };
+    pub(crate) const EMPTY: Self = Self { hash: 0, factor: 1 };
 
     /// That of one element.
-    pub(super) fn of(element: u64) -> Self {
+    pub(crate) fn of(element: u64) -> Self {
         // Small numbers as large coefficients.
         let hash = element.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) % MODULUS;
         Self { hash, factor: POINT }
     }
 
-    pub(super) fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         self == Self::EMPTY
     }
 
     /// This sequence, and then another.
-    pub(super) fn then(self, other: Self) -> Self {
+    pub(crate) fn then(self, other: Self) -> Self {
         let (modulus, factor) = (u128::from(MODULUS), u128::from(other.factor));
         let hash = (u128::from(self.hash) * factor + u128::from(other.hash)) % modulus;
         Self { hash: hash as u64, factor: (u128::from(self.factor) * factor % modulus) as u64 }
     }
 
-    pub(super) fn repeated(self, times: u64) -> Self {
+    pub(crate) fn repeated(self, times: u64) -> Self {
         let append = |all: &mut Self, more: &Self| {
             *all = all.then(*more);
             Ok::<(), Infallible>(())

@@ -8,6 +8,7 @@ use crate::support::waits::compare;
 use loopfold::fold::FoldedStream;
 use loopfold::mpi::Peers;
 use loopfold::questions::communication::{Processes, TracePatterns};
+use loopfold::questions::logical::LogicalTrace;
 use loopfold::questions::patterns::{self, EventChoice, MemoryBudget, PatternMethod};
 use loopfold::questions::similar::{
     self, Compared, ComparedEvents, Likeness, ProcessStreams, SimilarPattern, search_similar,
@@ -17,6 +18,14 @@ use loopfold::trace::{Role, Trace};
 use loopfold::{ErrorKind, Symbol};
 use loopfold_testing::corpus::{self, Case};
 use loopfold_testing::mpi::{self, Call};
+
+/// The logical trace unfolds to every stream.
+pub(super) fn logical_traces(Folded { fold, .. }: &Folded<'_>) {
+    match LogicalTrace::of(fold, &outermost) {
+        Ok(logical) => crate::support::spmd::check(&logical, fold),
+        Err(error) => assert!(error.to_string().contains("the same process"), "{error}"),
+    }
+}
 
 /// The windows of all streams that are like four events from the middle of each.
 pub(super) fn similar_windows(Folded { trace, fold, .. }: &Folded<'_>) {

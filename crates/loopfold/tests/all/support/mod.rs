@@ -16,6 +16,7 @@ pub mod paths;
 pub mod patterns;
 pub mod programs;
 pub mod similar;
+pub mod spmd;
 pub mod sums;
 pub mod waits;
 

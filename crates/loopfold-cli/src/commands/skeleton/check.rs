@@ -1,0 +1,123 @@
+//! `skeleton --check`: runs the program and its skeleton, both recorded, and prints what the
+//! skeleton predicts beside what the program took, and the nest of both.
+
+use super::SkeletonArgs;
+use crate::{Outcome, folding, show};
+use anyhow::{Context as _, Result, bail, ensure};
+use loopfold::Fold;
+use loopfold::archive::ReadConfig;
+use loopfold::questions::logical::LogicalTrace;
+use loopfold::skeleton::{Config, Skeleton};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What was measured, in seconds between `MPI_Init` and `MPI_Finalize`.
+struct Measured {
+    program: f64,
+    skeleton: f64,
+    predicted: f64,
+}
+
+pub(super) fn run(arguments: &SkeletonArgs, fold: &Fold, written: &Skeleton) -> Result<Outcome> {
+    let folder = tempfile::tempdir()?;
+    let source = match &arguments.output {
+        Some(path) => path.clone(),
+        None => folder.path().join("skeleton.c"),
+    };
+    std::fs::write(&source, &written.text).with_context(|| source.display().to_string())?;
+    let compiled = folder.path().join("skeleton");
+    compile(&arguments.compiler, &source, &compiled)?;
+    let (launcher, program) = (arguments.launcher.as_deref().unwrap_or_default(), &arguments.program);
+    let recorded_program = record(launcher, program, &folder.path().join("program.fold"))?;
+    let recorded_skeleton = record(launcher, &[compiled.into()], &folder.path().join("skeleton.fold"))?;
+    let program = time_of(&recorded_program)?;
+    let skeleton = skeleton_time(&recorded_skeleton)?;
+    let measured = Measured { program, skeleton, predicted: skeleton / arguments.scale.value() };
+    if arguments.json.on {
+        show::print_json_line(|out| -> Result<()> {
+            let checked = loopfold_json::skeleton::Checked {
+                program: measured.program,
+                skeleton: measured.skeleton,
+                predicted: measured.predicted,
+            };
+            Ok(loopfold_json::skeleton::checked(out, written, arguments.scale, &checked)?)
+        })?;
+        return Ok(Outcome::Done);
+    }
+    let mut out = anstream::stdout().lock();
+    print(&mut out, arguments, written, &measured)?;
+    writeln!(out, "\nThe recorded program:\n{}", LogicalTrace::of(fold, &folding::outermost)?)?;
+    writeln!(
+        out,
+        "The skeleton, recorded:\n{}",
+        LogicalTrace::of(&recorded_skeleton.0, &folding::outermost)?
+    )?;
+    out.flush()?;
+    Ok(Outcome::Done)
+}
+
+fn print(
+    out: &mut impl Write,
+    arguments: &SkeletonArgs,
+    written: &Skeleton,
+    measured: &Measured,
+) -> Result<()> {
+    let seconds = |seconds: f64| format!("{seconds:.6} s");
+    let error = (measured.predicted - measured.program) / measured.program;
+    writeln!(out, "recorded        {}", seconds(written.recorded_seconds))?;
+    writeln!(out, "program         {}", seconds(measured.program))?;
+    writeln!(out, "skeleton        {} at scale {}", seconds(measured.skeleton), arguments.scale)?;
+    writeln!(out, "predicted       {} ({:+.1} %)", seconds(measured.predicted), 100.0 * error)?;
+    let (whole, here) = written.calls;
+    writeln!(out, "calls           {} of {}", show::count(here), show::count(whole))?;
+    Ok(())
+}
+
+/// The words of a command.
+fn words(command: &str) -> Vec<&OsStr> {
+    command.split_whitespace().map(OsStr::new).collect()
+}
+
+fn compile(compiler: &str, source: &Path, output: &Path) -> Result<()> {
+    let words = words(compiler);
+    let (first, options) = words.split_first().context("--compiler is empty")?;
+    let mut command = Command::new(first);
+    command.args(options).arg("-o").arg(output).arg(source).arg("-ldl");
+    let done = command.output().with_context(|| format!("{compiler}: cannot be started"))?;
+    ensure!(done.status.success(), "{compiler}: {}", String::from_utf8_lossy(&done.stderr));
+    Ok(())
+}
+
+/// A recording, and what the program printed.
+struct Recorded(Fold, String);
+
+fn record(launcher: &str, program: &[OsString], archive: &Path) -> Result<Recorded> {
+    let words = words(launcher);
+    let (first, options) = words.split_first().context("--launcher is empty")?;
+    let own: PathBuf = std::env::current_exe()?;
+    let mut command = Command::new(first);
+    command.args(options).arg(own).args(["record", "--mpi", "-o"]).arg(archive).args(program);
+    let done = command.output().with_context(|| format!("{launcher}: cannot be started"))?;
+    if !done.status.success() {
+        bail!("{launcher} {}: {}", Path::new(&program[0]).display(), String::from_utf8_lossy(&done.stderr));
+    }
+    let file = File::open(archive).with_context(|| archive.display().to_string())?;
+    let (fold, _) = loopfold::archive::read(BufReader::new(file), &ReadConfig::new())?;
+    let fold = loopfold::folders::refold(&fold, &loopfold::folders::Outermost::default(), 1)?;
+    Ok(Recorded(fold, String::from_utf8_lossy(&done.stdout).into_owned()))
+}
+
+/// How long a recorded program took between `MPI_Init` and `MPI_Finalize`.
+fn time_of(Recorded(fold, _): &Recorded) -> Result<f64> {
+    let logical = LogicalTrace::of(fold, &folding::outermost)?;
+    Ok(Skeleton::of(fold, &logical, &Config::new())?.recorded_seconds)
+}
+
+/// What a skeleton says that it took: without what it does before it begins.
+fn skeleton_time(Recorded(_, printed): &Recorded) -> Result<f64> {
+    let number = |line: &str| line.strip_prefix("skeleton ")?.split(' ').next()?.parse().ok();
+    printed.lines().find_map(number).context("the skeleton did not print its time")
+}

@@ -1,0 +1,170 @@
+//! How long processes compute before each call, and how long calls take.
+//!
+//! One walk over the events of every stream with its times, in step with the walk over the
+//! program: O(events), O(nodes × processes) memory.
+
+use super::program::{Node, Program};
+use crate::trace::Times;
+use crate::{Fold, Result, StreamId};
+
+/// The times of a node for one process, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct NodeTimes {
+    pub(super) count: u64,
+    /// Between the end of the call before and this one.
+    pub(super) gaps: f64,
+    /// In the call.
+    pub(super) inside: f64,
+}
+
+/// The times of all nodes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Timing {
+    /// For each node and process.
+    pub(super) nodes: Vec<Vec<NodeTimes>>,
+    /// Gaps of each node, of all processes: as many as are needed for quantiles.
+    samples: Vec<Vec<f64>>,
+    /// From the end of the first call to the start of the last one, at most.
+    pub(super) total: f64,
+    /// Whether the times of calls are known.
+    pub(super) is_known: bool,
+}
+
+/// Samples kept of each node; every second one is dropped when there are more.
+const MOST_SAMPLES: usize = 512;
+
+impl Timing {
+    pub(super) fn of(fold: &Fold, streams: &[StreamId], program: &Program) -> Result<Self> {
+        let mut timing = Self {
+            nodes: vec![vec![NodeTimes::default(); streams.len()]; program.nodes.len()],
+            samples: vec![Vec::new(); program.nodes.len()],
+            total: 0.0,
+            is_known: streams.iter().all(|&id| fold.stream(id).times().starts.is_some()),
+        };
+        if timing.is_known {
+            for (process, &id) in streams.iter().enumerate() {
+                timing.add(fold.stream(id).times(), process, program)?;
+            }
+        }
+        timing.add_up(program);
+        Ok(timing)
+    }
+
+    fn add(&mut self, times: &Times, process: usize, program: &Program) -> Result<()> {
+        let Some(starts) = &times.starts else { return Ok(()) };
+        let mut starts = starts.reader();
+        let mut durations = times.durations.as_ref().map(|durations| durations.reader());
+        let mut steps = vec![(0u32, 1u32); program.nodes.len()];
+        let (mut before, mut first): (Option<i64>, Option<i64>) = (None, None);
+        let mut last = 0;
+        for (event, (id, _)) in program.walk(process).enumerate() {
+            let start = starts.get(event)?;
+            if start == Times::UNKNOWN_START {
+                continue;
+            }
+            let duration = durations.as_mut().map_or(Ok(0), |durations| durations.get(event))?.max(0);
+            let gap = before.map_or(0, |before| start.saturating_sub(before)).max(0) as f64;
+            let node = &mut self.nodes[id][process];
+            node.count += 1;
+            node.gaps += gap;
+            node.inside += duration as f64;
+            self.sample(id, gap, &mut steps[id]);
+            last = start;
+            before = Some(start.saturating_add(duration));
+            first = first.or(before);
+        }
+        self.total = self.total.max(first.map_or(0.0, |first| last.saturating_sub(first) as f64));
+        Ok(())
+    }
+
+    fn sample(&mut self, id: usize, gap: f64, (since, every): &mut (u32, u32)) {
+        *since += 1;
+        if *since < *every {
+            return;
+        }
+        *since = 0;
+        let samples = &mut self.samples[id];
+        samples.push(gap);
+        if samples.len() > MOST_SAMPLES {
+            let mut is_kept = false;
+            samples.retain(|_| {
+                is_kept = !is_kept;
+                is_kept
+            });
+            *every *= 2;
+        }
+    }
+
+    /// The times of loops and branches are those of what is in them.
+    fn add_up(&mut self, program: &Program) {
+        for id in (0..program.nodes.len()).rev() {
+            let Some(parent) = program.parents[id] else { continue };
+            for process in 0..program.processes {
+                let node = self.nodes[id][process];
+                let around = &mut self.nodes[parent][process];
+                around.gaps += node.gaps;
+                around.inside += node.inside;
+            }
+        }
+        debug_assert!(program.nodes.iter().zip(&self.nodes).all(|(node, times)| {
+            matches!(node, Node::Call(_)) || times.iter().all(|one| one.count == 0)
+        }));
+    }
+
+    /// The share of the time of all processes that a node takes.
+    pub(super) fn share(&self, id: usize) -> f64 {
+        let sum = |times: &[NodeTimes]| times.iter().map(|one| one.gaps + one.inside).sum::<f64>();
+        let all = self.total * self.nodes.first().map_or(1, Vec::len) as f64;
+        if all > 0.0 { (sum(&self.nodes[id]) / all).min(1.0) } else { 0.0 }
+    }
+
+    /// The share of the time of all processes that is computed before a node.
+    pub(super) fn gap_share(&self, id: usize) -> f64 {
+        let all = self.total * self.nodes.first().map_or(1, Vec::len) as f64;
+        let gaps: f64 = self.nodes[id].iter().map(|one| one.gaps).sum();
+        if all > 0.0 { gaps / all } else { 0.0 }
+    }
+
+    /// How long a node takes in all processes.
+    pub(super) fn weight(&self, id: usize) -> f64 {
+        self.nodes[id].iter().map(|one| one.gaps + one.inside).sum()
+    }
+
+    /// The mean gap of a node for a process.
+    pub(super) fn gap(&self, id: usize, process: usize) -> f64 {
+        let node = self.nodes[id][process];
+        if node.count == 0 { 0.0 } else { node.gaps / node.count as f64 }
+    }
+
+    /// The mean gap of a node over all processes that execute it.
+    pub(super) fn mean_gap(&self, id: usize) -> f64 {
+        let count: u64 = self.nodes[id].iter().map(|one| one.count).sum();
+        let gaps: f64 = self.nodes[id].iter().map(|one| one.gaps).sum();
+        if count == 0 { 0.0 } else { gaps / count as f64 }
+    }
+
+    /// Gaps of a node at equal shares of all, the shortest first, such that their mean is that of
+    /// all gaps.
+    pub(super) fn quantiles(&self, id: usize, parts: usize) -> Vec<f64> {
+        let mut sorted = self.samples[id].clone();
+        sorted.sort_by(f64::total_cmp);
+        if sorted.is_empty() {
+            return vec![0.0; parts];
+        }
+        // The mean of each part, so that rare long gaps are not lost.
+        let part = |nth: usize| {
+            let (from, to) = (nth * sorted.len() / parts, ((nth + 1) * sorted.len()).div_ceil(parts));
+            let part = &sorted[from.min(sorted.len() - 1)
+                ..to.clamp(from + 1, sorted.len().max(from + 1)).min(sorted.len())];
+            if part.is_empty() {
+                sorted[sorted.len() - 1]
+            } else {
+                part.iter().sum::<f64>() / part.len() as f64
+            }
+        };
+        let all: Vec<f64> = (0..parts).map(part).collect();
+        let mean = all.iter().sum::<f64>() / parts as f64;
+        let factor = if mean > 0.0 { self.mean_gap(id) / mean } else { 0.0 };
+        all.into_iter().map(|gap| gap * factor).collect()
+    }
+}
