@@ -7,6 +7,7 @@ mod calls;
 mod chunks;
 mod commands;
 mod communication;
+mod compile;
 mod corpus;
 mod export;
 mod find;
