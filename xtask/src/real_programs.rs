@@ -45,11 +45,8 @@ pub(crate) struct RealPrograms {
 impl RealPrograms {
     /// Builds the command and the compiler pass, and fetches the sources.
     pub(crate) fn new() -> Result<Self> {
+        let command = crate::build::build()?.join("loopfold");
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let root = crate::root();
-        let mut build = Command::new(&cargo);
-        build.args(["build", "--quiet", "--release", "-p", "loopfold-cli", "-p", "loopfold-pass"]);
-        run(build.current_dir(&root))?;
         let folder = tempfile::tempdir()?;
         std::fs::create_dir(folder.path().join("src"))?;
         std::fs::write(folder.path().join("src/lib.rs"), "")?;
@@ -58,7 +55,7 @@ impl RealPrograms {
             .context("the sources of bzip2 and Lua cannot be fetched")?;
         let clang = CLANGS.into_iter().find(|clang| crate::test::on_path(clang));
         let clang = clang.context("there is no clang; install the package clang-16")?;
-        Ok(Self { folder, command: root.join("target/release/loopfold"), clang })
+        Ok(Self { folder, command, clang })
     }
 
     /// All programs, with some seconds of work for each, or some tenths.
@@ -135,7 +132,8 @@ impl RealPrograms {
         build: impl Fn(&str, &str) -> Result<PathBuf>,
         arguments: Vec<String>,
     ) -> Result<RealProgram> {
-        let through = format!("{} cc", self.command.display());
+        // Both by the same compiler.
+        let through = format!("env LOOPFOLD_CLANG={} {} cc", self.clang, self.command.display());
         Ok(RealProgram {
             name,
             plain: build(&format!("{name}-plain"), self.clang)?,
@@ -158,13 +156,23 @@ impl RealPrograms {
         self.folder.path().join(name)
     }
 
-    /// Records a program; `options` are those of `record`.
-    pub(crate) fn record(&self, program: &RealProgram, options: &[&str]) -> Result<(PathBuf, Duration)> {
-        let archive = self.path(&format!("{}.fold", program.name));
+    /// The archive that a program is recorded to.
+    pub(crate) fn archive(&self, program: &RealProgram) -> PathBuf {
+        self.path(&format!("{}.fold", program.name))
+    }
+
+    /// `loopfold record` with some options, without the program that it records.
+    pub(crate) fn recorder(&self, program: &RealProgram, options: &[&str]) -> Command {
         let mut command = Command::new(&self.command);
-        command.args(["record", "-o"]).arg(&archive).args(options).arg(&program.instrumented);
-        let elapsed = run(command.args(&program.arguments))?;
-        Ok((archive, elapsed))
+        command.args(["record", "-o"]).arg(self.archive(program)).args(options);
+        command
+    }
+
+    /// Records a program.
+    pub(crate) fn record(&self, program: &RealProgram) -> Result<(PathBuf, Duration)> {
+        let mut command = self.recorder(program, &[]);
+        let elapsed = run(command.arg(&program.instrumented).args(&program.arguments))?;
+        Ok((self.archive(program), elapsed))
     }
 
     /// What the command prints.

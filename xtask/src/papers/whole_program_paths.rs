@@ -50,7 +50,7 @@ fn print_table_one(programs: &RealPrograms) -> Result<()> {
 
 fn table_row(programs: &RealPrograms, program: &RealProgram) -> Result<Vec<String>> {
     let plain = program.time(&program.plain)?.as_secs_f64();
-    let (archive, elapsed) = programs.record(program, &[])?;
+    let (archive, elapsed) = programs.record(program)?;
     let recorded = Sizes::of(programs, &archive)?;
     let (grammar, text) = grammar_of(programs, &archive)?;
     let trace = recorded.events as f64 * 4.0;
@@ -132,7 +132,7 @@ fn print_figure_eight(programs: &RealPrograms) -> Result<()> {
         let program = programs.bzip2(vec!["-kfc".to_string(), text.display().to_string()])?;
         let plain = program.time(&program.plain)?;
         let thrown = program.time(&program.instrumented)?;
-        let (archive, recorded) = programs.record(&program, &[])?;
+        let (archive, recorded) = programs.record(&program)?;
         let sizes = Sizes::of(programs, &archive)?;
         let start = Instant::now();
         let (_, wpp) = grammar_of(programs, &archive)?;
