@@ -217,6 +217,11 @@ const PACKAGES: &[Package] = &[
     },
     Package { name: "mpich", needed_for: "recording under MPICH", is_there: || on_path("mpirun.mpich") },
     Package {
+        name: "make",
+        needed_for: "building with `loopfold cc` in place of the compiler",
+        is_there: || on_path("make"),
+    },
+    Package {
         name: "clang-16",
         needed_for: "compiling programs whose paths are recorded",
         is_there: || (14..=19).any(|version| on_path(&format!("clang-{version}"))),

@@ -63,7 +63,6 @@ impl<'m, 'f> Inserter<'m, 'f> {
 
     /// Inserts everything. `number` is that of the function in its module.
     pub(crate) fn insert(&self, number: u32, options: &Options) {
-        let token = self.runtime.token_type();
         let register = (!options.blocks).then(|| self.variable("loopfold.path"));
         let saved = self.shape.resumes().then(|| self.variable("loopfold.depth"));
         self.insert_entry(number, saved);
@@ -83,16 +82,7 @@ impl<'m, 'f> Inserter<'m, 'f> {
             }
         }
         for block in self.numbering.graph().blocks() {
-            if let Some(register) = register {
-                self.insert_end(block, |inserter| {
-                    let value = inserter.builder.load(token, register);
-                    inserter.runtime.emit(&inserter.builder, value);
-                });
-            }
-            if let Exit::Leave(at) = self.shape.bodies[block.index()].exit {
-                self.builder.before(at);
-                self.runtime.leave(&self.builder);
-            }
+            self.insert_end(block, register);
         }
     }
 
@@ -240,18 +230,31 @@ impl<'m, 'f> Inserter<'m, 'f> {
         }
     }
 
-    /// Emits the register in a block in which paths end.
-    fn insert_end(&self, block: BlockId, emit: impl Fn(&Self)) {
+    /// Emits the register in a block in which paths end, and leaves the function where it does.
+    fn insert_end(&self, block: BlockId, register: Option<Value<'m>>) {
         let body = &self.shape.bodies[block.index()];
-        let place = match body.exit {
-            _ if self.numbering.cuts().ends_in(block) => body.first_call.unwrap_or(body.terminator),
-            // Whatever keeps the end from being reached is behind it.
-            Exit::Unreachable => self.firsts[block.index()],
-            Exit::Leave(at) => at,
-            Exit::None => return,
+        let path = |place| {
+            self.builder.before(place);
+            register.map(|register| self.builder.load(self.runtime.token_type(), register))
         };
-        self.builder.before(place);
-        emit(self);
+        let emit = |place| {
+            if let Some(path) = path(place) {
+                self.runtime.emit(&self.builder, path);
+            }
+        };
+        if self.numbering.cuts().ends_in(block) {
+            emit(body.first_call.unwrap_or(body.terminator));
+        }
+        match body.exit {
+            Exit::Leave(at) if self.numbering.cuts().ends_in(block) => {
+                self.builder.before(at);
+                self.runtime.leave(&self.builder, None);
+            }
+            Exit::Leave(at) => self.runtime.leave(&self.builder, path(at)),
+            // Whatever keeps the end from being reached is behind it.
+            Exit::Unreachable if !self.numbering.cuts().ends_in(block) => emit(self.firsts[block.index()]),
+            Exit::Unreachable | Exit::None => {}
+        }
     }
 }
 

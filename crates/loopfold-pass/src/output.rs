@@ -83,3 +83,21 @@ pub(crate) fn print(module: &loopfold_paths::Module) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::explain;
+    use crate::error::Error;
+
+    #[test]
+    fn bitcode_of_a_newer_version_is_named() {
+        let reason = "Unknown attribute kind (105) (Producer: 'LLVM99.1.0' Reader: 'LLVM 22.1.2')";
+        let message = explain(&"a.bc", &Error::new(reason)).to_string();
+        assert!(
+            message.starts_with("a.bc: bitcode of LLVM 99, but") && message.contains("LOOPFOLD_CLANG"),
+            "{message}"
+        );
+        let reason = "Invalid record (Producer: 'LLVM19.1.7' Reader: 'LLVM 22.1.2')";
+        assert!(explain(&"a.bc", &Error::new(reason)).to_string().contains(reason));
+    }
+}

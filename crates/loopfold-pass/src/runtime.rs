@@ -3,7 +3,8 @@
 //! A token is appended to a buffer of the thread, by code that is inlined: two loads, a comparison
 //! and two stores. When the buffer is full, a function of the library makes room. It is called
 //! through a function of the module that keeps all general registers, so that the code around a
-//! token needs no more registers saved than without it.
+//! token needs no more registers saved than without it. The last path of a function and its exit
+//! are appended together, with one comparison.
 
 use crate::llvm::{Builder, Linkage, Module, Type, Value};
 
@@ -28,6 +29,7 @@ pub(crate) struct Runtime<'m> {
     takes_token: Type<'m>,
     depth: Value<'m>,
     emit: Value<'m>,
+    emit_pair: Value<'m>,
     unwind: Value<'m>,
     ids: Value<'m>,
     functions: u32,
@@ -39,12 +41,15 @@ impl<'m> Runtime<'m> {
         let token = module.int(32);
         let takes_token = module.void().function(&[token]);
         let ids = token.array(functions.into()).zero();
+        let buffer = Buffer::new(module);
+        let emit = buffer.emit_function();
         Self {
             module,
             token,
             takes_token,
             depth: module.thread_local("loopfold_rt_depth", token),
-            emit: emit_function(module, takes_token),
+            emit,
+            emit_pair: buffer.emit_pair_function(emit),
             unwind: module.declare("loopfold_rt_unwind", takes_token),
             ids: module.private("loopfold_rt.ids", ids, false, 4),
             functions,
@@ -73,10 +78,17 @@ impl<'m> Runtime<'m> {
         depth
     }
 
-    /// Leaves a function.
-    pub(crate) fn leave(&self, builder: &Builder<'m>) {
+    /// Leaves a function, at the end of a path if one is given.
+    pub(crate) fn leave(&self, builder: &Builder<'m>, path: Option<Value<'m>>) {
         self.add_to_depth(builder, u32::MAX);
-        self.emit(builder, self.number(LEAVE));
+        let leave = self.number(LEAVE);
+        match path {
+            Some(path) => {
+                let of_type = self.module.void().function(&[self.token; 2]);
+                builder.call(of_type, self.emit_pair, &[path, leave]);
+            }
+            None => self.emit(builder, leave),
+        }
     }
 
     /// Leaves all functions that are deeper than `depth`.
@@ -128,47 +140,101 @@ pub(crate) fn replace_references(module: &Module<'_>) {
     }
 }
 
-/// The function that appends a token, which is inlined everywhere.
-fn emit_function<'m>(module: &'m Module<'m>, takes_token: Type<'m>) -> Value<'m> {
-    let (pointer, token) = (module.pointer(), module.int(32));
-    let cursor = module.thread_local("loopfold_rt_cursor", pointer);
-    let limit = module.thread_local("loopfold_rt_limit", pointer);
-    let slow = slow_function(module, takes_token);
-    let emit = module.add_function("loopfold_rt.emit", takes_token);
-    emit.set_linkage(Linkage::LLVMInternalLinkage);
-    emit.add_attribute(module, "alwaysinline");
-    emit.add_attribute(module, "nounwind");
-    let [start, full, room] = [(); 3].map(|()| emit.append_block(module));
-    let builder = Builder::new(module);
-    builder.at_end(start);
-    let place = builder.load(pointer, cursor);
-    let is_full = builder.equal(place, builder.load(pointer, limit));
-    builder.branch_if(is_full, full, room).set_unlikely(module);
-    builder.at_end(full);
-    builder.call(takes_token, slow, &[emit.parameter(0)]).set_call_convention(PRESERVE_MOST);
-    builder.return_void();
-    builder.at_end(room);
-    builder.store(emit.parameter(0), place);
-    let next = builder.element(token, place, module.number(1));
-    builder.store(next, cursor);
-    builder.return_void();
-    emit
+/// The buffer of a thread, and functions that append to it.
+struct Buffer<'m> {
+    module: &'m Module<'m>,
+    token: Type<'m>,
+    pointer: Type<'m>,
+    /// Where the next token goes, and where the buffer ends.
+    cursor: Value<'m>,
+    limit: Value<'m>,
 }
 
-/// Calls the library for a token that has no room, and keeps the general registers of the caller.
-fn slow_function<'m>(module: &'m Module<'m>, takes_token: Type<'m>) -> Value<'m> {
-    let library = module.declare("loopfold_rt_slow", takes_token);
-    library.add_attribute(module, "nounwind");
-    library.add_attribute(module, "cold");
-    let slow = module.add_function("loopfold_rt.slow", takes_token);
-    slow.set_linkage(Linkage::LLVMInternalLinkage);
-    slow.set_calling_convention(PRESERVE_MOST);
-    for attribute in ["cold", "noinline", "nounwind"] {
-        slow.add_attribute(module, attribute);
+impl<'m> Buffer<'m> {
+    fn new(module: &'m Module<'m>) -> Self {
+        let (pointer, token) = (module.pointer(), module.int(32));
+        let cursor = module.thread_local("loopfold_rt_cursor", pointer);
+        let limit = module.thread_local("loopfold_rt_limit", pointer);
+        Self { module, token, pointer, cursor, limit }
     }
-    let builder = Builder::new(module);
-    builder.at_end(slow.append_block(module));
-    builder.call(takes_token, library, &[slow.parameter(0)]);
-    builder.return_void();
-    slow
+
+    /// Appends a token. It is inlined everywhere.
+    fn emit_function(&self) -> Value<'m> {
+        let takes_token = self.module.void().function(&[self.token]);
+        let library = self.module.declare("loopfold_rt_slow", takes_token);
+        library.add_attribute(self.module, "nounwind");
+        library.add_attribute(self.module, "cold");
+        let slow = self.slow_function("loopfold_rt.slow", 1, |builder, tokens| {
+            builder.call(takes_token, library, tokens);
+        });
+        self.inlined("loopfold_rt.emit", 1, slow, |builder, place| {
+            let limit = builder.load(self.pointer, self.limit);
+            builder.equal(place, limit)
+        })
+    }
+
+    /// Appends two tokens. It is inlined everywhere.
+    fn emit_pair_function(&self, emit: Value<'m>) -> Value<'m> {
+        let takes_token = self.module.void().function(&[self.token]);
+        let slow = self.slow_function("loopfold_rt.slow_pair", 2, |builder, tokens| {
+            for &token in tokens {
+                builder.call(takes_token, emit, &[token]);
+            }
+        });
+        self.inlined("loopfold_rt.emit_pair", 2, slow, |builder, place| {
+            let wide = self.module.int(64);
+            let limit = builder.load(self.pointer, self.limit);
+            let room = builder.subtract(builder.address(limit, wide), builder.address(place, wide));
+            builder.less(room, wide.number(8))
+        })
+    }
+
+    /// A function that appends tokens, or calls `slow` where there is too little room.
+    fn inlined(
+        &self,
+        name: &str,
+        tokens: u32,
+        slow: Value<'m>,
+        is_full: impl Fn(&Builder<'m>, Value<'m>) -> Value<'m>,
+    ) -> Value<'m> {
+        let of_type = self.module.void().function(&vec![self.token; tokens as usize]);
+        let emit = self.module.add_function(name, of_type);
+        emit.set_linkage(Linkage::LLVMInternalLinkage);
+        emit.add_attribute(self.module, "alwaysinline");
+        emit.add_attribute(self.module, "nounwind");
+        let parameters: Vec<Value<'m>> = (0..tokens).map(|at| emit.parameter(at)).collect();
+        let [start, full, room] = [(); 3].map(|()| emit.append_block(self.module));
+        let builder = Builder::new(self.module);
+        builder.at_end(start);
+        let place = builder.load(self.pointer, self.cursor);
+        let is_full = is_full(&builder, place);
+        builder.branch_if(is_full, full, room).set_unlikely(self.module);
+        builder.at_end(full);
+        builder.call(of_type, slow, &parameters).set_call_convention(PRESERVE_MOST);
+        builder.return_void();
+        builder.at_end(room);
+        let at = |number: u32| builder.element(self.token, place, self.token.number(number.into()));
+        for (number, &parameter) in (0..).zip(&parameters) {
+            builder.store(parameter, at(number));
+        }
+        builder.store(at(tokens), self.cursor);
+        builder.return_void();
+        emit
+    }
+
+    /// A function for tokens that have no room, which keeps the general registers of its caller.
+    fn slow_function(&self, name: &str, tokens: u32, body: impl Fn(&Builder<'m>, &[Value<'m>])) -> Value<'m> {
+        let of_type = self.module.void().function(&vec![self.token; tokens as usize]);
+        let slow = self.module.add_function(name, of_type);
+        slow.set_linkage(Linkage::LLVMInternalLinkage);
+        slow.set_calling_convention(PRESERVE_MOST);
+        for attribute in ["cold", "noinline", "nounwind"] {
+            slow.add_attribute(self.module, attribute);
+        }
+        let builder = Builder::new(self.module);
+        builder.at_end(slow.append_block(self.module));
+        body(&builder, &(0..tokens).map(|at| slow.parameter(at)).collect::<Vec<_>>());
+        builder.return_void();
+        slow
+    }
 }

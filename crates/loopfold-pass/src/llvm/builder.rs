@@ -73,6 +73,21 @@ impl<'m> Builder<'m> {
         Value::of(unsafe { LLVMBuildICmp(self.0, predicate, one.raw(), other.raw(), UNNAMED) })
     }
 
+    /// Whether one number is less than another, without signs.
+    pub(crate) fn less(&self, one: Value<'m>, other: Value<'m>) -> Value<'m> {
+        let predicate = LLVMIntPredicate::LLVMIntULT;
+        Value::of(unsafe { LLVMBuildICmp(self.0, predicate, one.raw(), other.raw(), UNNAMED) })
+    }
+
+    pub(crate) fn subtract(&self, one: Value<'m>, other: Value<'m>) -> Value<'m> {
+        Value::of(unsafe { LLVMBuildSub(self.0, one.raw(), other.raw(), UNNAMED) })
+    }
+
+    /// A pointer as a number.
+    pub(crate) fn address(&self, pointer: Value<'m>, number: Type<'m>) -> Value<'m> {
+        Value::of(unsafe { LLVMBuildPtrToInt(self.0, pointer.raw(), number.raw(), UNNAMED) })
+    }
+
     pub(crate) fn branch(&self, to: Block<'m>) -> Value<'m> {
         Value::of(unsafe { LLVMBuildBr(self.0, to.raw()) })
     }

@@ -331,8 +331,9 @@ fn too_large() -> Error {
     Error::damaged(PLACE, "a number is out of range")
 }
 
-#[cfg(all(test, feature = "archive"))]
+#[cfg(test)]
 mod tests {
+    #![cfg(feature = "archive")]
     #![allow(clippy::unwrap_used)]
 
     use super::*;
