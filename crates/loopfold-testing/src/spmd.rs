@@ -261,6 +261,9 @@ struct Posted {
     is_done: bool,
 }
 
+/// A message that is posted: its process, and its place among those of the process.
+type Place = (usize, usize);
+
 /// A process that executes its calls.
 #[derive(Default)]
 struct Process {
@@ -383,7 +386,7 @@ fn begin(process: &mut Process, call: &SpmdCall) {
 
 /// Joins the ends of messages: the n-th of a sender, receiver and tag with the n-th.
 fn match_messages(processes: &mut [Process]) -> Result<(), String> {
-    let mut ends: BTreeMap<(i64, i64, i64), [Vec<(usize, usize)>; 2]> = BTreeMap::new();
+    let mut ends: BTreeMap<(i64, i64, i64), [Vec<Place>; 2]> = BTreeMap::new();
     for (rank, process) in processes.iter().enumerate() {
         for (place, posted) in process.posted.iter().enumerate().filter(|(_, posted)| !posted.is_done) {
             let (own, peer) = (rank as i64, posted.peer);

@@ -130,7 +130,7 @@ fn predict(programs: &Programs, timer: &Path, case: &Case, quick: bool, table: &
     ensure!(compiler.status()?.success(), "the skeleton of {} cannot be compiled", case.source);
     let times = if quick { 1 } else { 3 };
     for cores in ["0,1", "0"] {
-        let mut measure = |program: &Path, arguments: &[&str], times: usize| -> Result<f64> {
+        let measure = |program: &Path, arguments: &[&str], times: usize| -> Result<f64> {
             let mut all: Vec<f64> = (0..times)
                 .map(|_| once(programs, timer, case.processes, cores, program, arguments))
                 .collect::<Result<_>>()?;

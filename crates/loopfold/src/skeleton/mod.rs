@@ -25,7 +25,6 @@ use crate::{Error, Fold, Result};
 use operations::{Members, Operations};
 use program::Program;
 use scale::Scaled;
-use simulate::Sends;
 use timing::Timing;
 
 /// How messages that were received from anyone are replayed.
@@ -203,7 +202,7 @@ impl Skeleton {
         if !ranks.iter().copied().eq(0..streams.len() as i64) {
             return Err(Error::invalid("ranks are missing: a skeleton needs the calls of all processes"));
         }
-        let whole = Program::of(part, &logical.places, &streams)?;
+        let whole = Program::of(part, &logical.places, &streams);
         let timing = Timing::of(fold, &part.streams, &whole)?;
         let mut notes: Vec<String> = threads(logical);
         let members = Members::of(fold, &part.streams);
@@ -215,7 +214,7 @@ impl Skeleton {
                 let other = ranks::extrapolate(part, world, ranks)?;
                 notes.extend(other.notes);
                 let all: Vec<usize> = (0..ranks).collect();
-                (Program::of(&other.part, &other.places, &all)?, other.members)
+                (Program::of(&other.part, &other.places, &all), other.members)
             }
         };
         let shared = Shared { timing, members };
@@ -232,7 +231,7 @@ impl Skeleton {
                 count(scaled.left_whole)
             ));
         }
-        if scaled.semantics == Sends::Buffered && program.calls() > 0 {
+        if scaled.needs_buffers {
             notes.push(
                 "the program needs messages to be buffered: sends that wait for their receives would not end"
                     .to_string(),

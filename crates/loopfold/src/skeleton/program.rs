@@ -2,7 +2,6 @@
 //! can lie beside them, and the walk of a process over it.
 
 use crate::questions::logical::{Guard, LogicalEvent, LogicalNode, LogicalPart, Places};
-use crate::{Error, Result};
 
 /// A part of the program, by its number.
 pub(super) type NodeId = usize;
@@ -31,7 +30,7 @@ pub(super) struct Program {
 impl Program {
     /// The program of the streams of a part, which are the processes from 0 on; `stream` is
     /// where each one's places are.
-    pub(super) fn of(part: &LogicalPart, places: &Places, streams: &[usize]) -> Result<Self> {
+    pub(super) fn of(part: &LogicalPart, places: &Places, streams: &[usize]) -> Self {
         let mut program = Self {
             nodes: Vec::new(),
             top: Vec::new(),
@@ -40,11 +39,21 @@ impl Program {
             places: places.chosen(streams),
             processes: streams.len(),
         };
-        program.top = program.add(&part.nodes, None)?;
-        Ok(program)
+        program.top = program.add(&part.nodes, None);
+        // What a process does not execute has no count for it.
+        for process in 0..program.processes {
+            let executions = program.executions(process);
+            for id in 0..program.nodes.len() {
+                let is_executed = program.parents[id].is_none_or(|parent| executions[parent] > 0);
+                if let Some(count) = program.counts[id].get_mut(process).filter(|_| !is_executed) {
+                    *count = 0;
+                }
+            }
+        }
+        program
     }
 
-    fn add(&mut self, nodes: &[LogicalNode], parent: Option<NodeId>) -> Result<Vec<NodeId>> {
+    fn add(&mut self, nodes: &[LogicalNode], parent: Option<NodeId>) -> Vec<NodeId> {
         let mut ids = Vec::with_capacity(nodes.len());
         for node in nodes {
             let id = self.nodes.len();
@@ -55,23 +64,22 @@ impl Program {
                 LogicalNode::Event(event) => self.nodes.push(Node::Call(event.clone())),
                 LogicalNode::Branch { guard, body } => {
                     self.nodes.push(Node::Branch { guard: guard.clone(), body: Vec::new() });
-                    let body = self.add(body, Some(id))?;
+                    let body = self.add(body, Some(id));
                     self.nodes[id] = Node::Branch { guard: guard.clone(), body };
                 }
                 LogicalNode::Loop { times, body } => {
                     self.nodes.push(Node::Loop { body: Vec::new() });
                     let count = |process: usize| {
                         let count = times.integer(self.places.at(process, None));
-                        count.and_then(|count| u64::try_from(count).ok())
+                        count.and_then(|count| u64::try_from(count).ok()).unwrap_or(0)
                     };
-                    let counts: Option<Vec<u64>> = (0..self.processes).map(count).collect();
-                    self.counts[id] = counts.ok_or_else(|| Error::invalid("a loop without a count"))?;
-                    let body = self.add(body, Some(id))?;
+                    self.counts[id] = (0..self.processes).map(count).collect();
+                    let body = self.add(body, Some(id));
                     self.nodes[id] = Node::Loop { body };
                 }
             }
         }
-        Ok(ids)
+        ids
     }
 
     /// What is in a node.

@@ -26,7 +26,7 @@ pub(super) struct Extrapolated {
 /// The program of a part for `ranks` processes instead of `recorded`.
 pub(super) fn extrapolate(part: &LogicalPart, world: &Place, ranks: usize) -> Result<Extrapolated> {
     let recorded = world.size;
-    check(&part.nodes, "the program")?;
+    check(&part.nodes)?;
     let grid = world.grid.as_ref().map(|grid| {
         let sides = even_sides(ranks as u32, grid.sides.len());
         Arc::new(Grid { sides, periodic: grid.periodic.clone() })
@@ -54,7 +54,7 @@ pub(super) fn extrapolate(part: &LogicalPart, world: &Place, ranks: usize) -> Re
 }
 
 /// Fails if something is listed by rank.
-fn check(nodes: &[LogicalNode], around: &str) -> Result<()> {
+fn check(nodes: &[LogicalNode]) -> Result<()> {
     let refused = |what: &str| {
         Error::invalid(format_args!(
             "another number of ranks cannot be known: {what} follows no rule of the rank or of a grid"
@@ -63,30 +63,41 @@ fn check(nodes: &[LogicalNode], around: &str) -> Result<()> {
     for node in nodes {
         match node {
             LogicalNode::Event(event) => {
-                let is_listed = |value: &Expression| value.has_exceptions();
+                let is_listed = |value: &Expression| lists_ranks(value);
                 if let Some(field) = event.fields.iter().find(|field| field.values.iter().any(is_listed)) {
                     let name = event.text().unwrap_or("an event");
                     return Err(refused(&format!("{} of {name}", field.key)));
                 }
             }
             LogicalNode::Loop { times, body } => {
-                if times.has_exceptions() {
+                if lists_ranks(times) {
                     return Err(refused("how often a loop iterates"));
                 }
-                check(body, around)?;
+                check(body)?;
             }
             LogicalNode::Branch { guard, body } => {
-                if guard.is_exception() || has_middle(guard) {
+                if has_middle(guard) {
                     return Err(refused(&format!("which ranks are in a branch (`{guard}`)")));
                 }
-                check(body, around)?;
+                check(body)?;
             }
         }
     }
     Ok(())
 }
 
-/// Whether a guard compares a rank with one that is neither near the first nor the last.
+/// Whether some cases of a value are for ranks that no rule describes.
+fn lists_ranks(value: &Expression) -> bool {
+    match value {
+        Expression::Cases(cases, otherwise) => {
+            cases.iter().any(|(guard, value)| has_middle(guard) || lists_ranks(value))
+                || lists_ranks(otherwise)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a guard lists ranks, or compares a rank with one that is neither near the first nor the last.
 fn has_middle(guard: &Guard) -> bool {
     let is_middle = |condition: &Condition| {
         let (Bound::Start(at) | Bound::End(at)) = condition.bound;
@@ -197,7 +208,8 @@ impl Making {
     }
 
     fn split(&mut self, event: &LogicalEvent, made: &str, parent: &str) -> Result<()> {
-        let mut groups: BTreeMap<(Vec<u32>, i64), Vec<(i64, u32)>> = BTreeMap::new();
+        // By the members of the parent and the color: the keys and ranks of the new members.
+        let mut groups: BTreeMap<_, Vec<(i64, u32)>> = BTreeMap::new();
         let value = |making: &Self, process: usize, key: &str| {
             let value = event.field(key).and_then(|field| field.values.first());
             value.and_then(|value| value.integer(making.places.at(process, Some(parent)))).unwrap_or(0)

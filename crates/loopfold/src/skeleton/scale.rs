@@ -38,7 +38,8 @@ pub(super) struct Scaled {
     /// Loops that are shortened together.
     pub(super) groups: Vec<Vec<Shortened>>,
     pub(super) ended: Ended,
-    pub(super) semantics: Sends,
+    /// Whether the program ends only if messages are buffered.
+    pub(super) needs_buffers: bool,
     /// Groups that were left whole again, since the program would not have ended.
     pub(super) left_whole: usize,
 }
@@ -63,8 +64,8 @@ impl Scaled {
         loop {
             match whole.check(&scaled, operations) {
                 Ok(ended) => {
-                    let semantics = whole.semantics;
-                    return Ok(Self { program: scaled, groups, ended, semantics, left_whole });
+                    let needs_buffers = whole.is_executed && whole.semantics == Sends::Buffered;
+                    return Ok(Self { program: scaled, groups, ended, needs_buffers, left_whole });
                 }
                 Err(reason) if groups.is_empty() => {
                     return Err(Error::invalid(format_args!("the program cannot be replayed: {reason}")));

@@ -11,7 +11,7 @@ use crate::{Fold, Result, StreamId};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct NodeTimes {
     pub(super) count: u64,
-    /// Between the end of the call before and this one.
+    /// Between the end of the call before and this one, without what recording takes.
     pub(super) gaps: f64,
     /// In the call.
     pub(super) inside: f64,
@@ -57,6 +57,7 @@ impl Timing {
         let mut steps = vec![(0u32, 1u32); program.nodes.len()];
         let (mut before, mut first): (Option<i64>, Option<i64>) = (None, None);
         let mut last = 0;
+        let mut least = f64::INFINITY;
         for (event, (id, _)) in program.walk(process).enumerate() {
             let start = starts.get(event)?;
             if start == Times::UNKNOWN_START {
@@ -64,6 +65,9 @@ impl Timing {
             }
             let duration = durations.as_mut().map_or(Ok(0), |durations| durations.get(event))?.max(0);
             let gap = before.map_or(0, |before| start.saturating_sub(before)).max(0) as f64;
+            if before.is_some() {
+                least = least.min(gap);
+            }
             let node = &mut self.nodes[id][process];
             node.count += 1;
             node.gaps += gap;
@@ -72,6 +76,12 @@ impl Timing {
             last = start;
             before = Some(start.saturating_add(duration));
             first = first.or(before);
+        }
+        // The shortest gap of all is that of two calls with nothing between them: what it takes to
+        // record and to call, which the skeleton does, too.
+        for node in &mut self.nodes {
+            let NodeTimes { count, gaps, .. } = &mut node[process];
+            *gaps = (*gaps - if least.is_finite() { least * *count as f64 } else { 0.0 }).max(0.0);
         }
         self.total = self.total.max(first.map_or(0.0, |first| last.saturating_sub(first) as f64));
         Ok(())

@@ -41,6 +41,9 @@ fn threads(fold: &Fold) -> BTreeMap<String, Vec<StreamId>> {
     threads
 }
 
+/// Classes that have the same of these shapes, with the rule of each.
+type ShapedGroup<'a> = (&'a [u32], Vec<(u32, RuleId)>);
+
 struct Builder<'a> {
     fold: &'a Fold,
     places: &'a Places,
@@ -113,7 +116,7 @@ impl Builder<'_> {
     }
 
     /// Classes with the same shapes; with the same looser shapes where the rest follows a rule.
-    fn groups(&self, classes: &[(RuleId, Vec<StreamId>)]) -> Vec<(&[u32], Vec<(u32, RuleId)>)> {
+    fn groups(&self, classes: &[(RuleId, Vec<StreamId>)]) -> Vec<ShapedGroup<'_>> {
         let mut strict: Vec<Vec<(u32, RuleId)>> = Vec::new();
         let mut loose: Vec<Vec<usize>> = Vec::new();
         let mut known: HashMap<(SequenceHash, u64), usize> = HashMap::new();

@@ -104,6 +104,11 @@ impl Places {
             places.world.push(world);
             places.comms.push(own);
         }
+        // The grid of all processes is that of every one of them.
+        let first = places.world.first().and_then(|place| place.grid.clone());
+        if places.world.iter().any(|place| place.grid != first) {
+            places.world.iter_mut().for_each(|place| place.grid = None);
+        }
         places.check()?;
         Ok(places)
     }

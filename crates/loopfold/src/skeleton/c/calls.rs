@@ -312,7 +312,8 @@ impl Call<'_> {
         let handle = self.handle();
         let made = self.text_of("newcomm");
         let place = made.as_deref().map_or_else(|| "nothing".to_string(), comm_name);
-        let enter = format!("enter(&{place});");
+        let enter =
+            format!("enter(&{place});{}", made.as_deref().map_or_else(String::new, |made| self.grids(made)));
         match self.name {
             "MPI_Comm_split" => {
                 let color = self.value("color").unwrap_or_else(|| "0".to_string());
@@ -345,6 +346,34 @@ impl Call<'_> {
             name if super::super::operations::creates(name) => self.split_as_recorded(&place, &enter),
             _ => Replay::LeftOut("it is not replayed"),
         }
+    }
+
+    /// The grids of communicators that were not created as such: those that messages show.
+    fn grids(&self, made: &str) -> String {
+        if self.name == "MPI_Cart_create" {
+            return String::new();
+        }
+        let program = self.calls.program;
+        let mut known: Vec<(i64, std::sync::Arc<crate::mpi::Grid>)> = Vec::new();
+        for process in 0..program.processes {
+            let place = program.places.at(process, Some(made)).comm;
+            if let Some(grid) =
+                place.grid.clone().filter(|_| known.iter().all(|(size, _)| *size != place.size))
+            {
+                known.push((place.size, grid));
+            }
+        }
+        let place = comm_name(made);
+        let mut text = String::new();
+        for (size, grid) in known {
+            let sides: Vec<String> = grid.sides.iter().map(ToString::to_string).collect();
+            let periods: Vec<String> = grid.periodic.iter().map(|&is| u8::from(is).to_string()).collect();
+            let (dims, sides, periods) = (sides.len(), sides.join(", "), periods.join(", "));
+            text.push_str(&format!(
+                "\nif ({place}.size == {size})\n\tgrid(&{place}, {dims}, (const int[]){{{sides}}}, (const int[]){{{periods}}});"
+            ));
+        }
+        text
     }
 
     /// A split that gives the members that another call gave.
@@ -468,10 +497,12 @@ impl Call<'_> {
             };
         }
         let is_logical = is(&["LAND", "LOR", "LXOR"]);
-        match () {
-            () if divides(8) && !is_logical => (divided(&bytes, 8), "MPI_DOUBLE"),
-            () if divides(4) => (divided(&bytes, 4), "MPI_INT"),
-            () => (bytes, "MPI_SIGNED_CHAR"),
+        if divides(8) && !is_logical {
+            (divided(&bytes, 8), "MPI_DOUBLE")
+        } else if divides(4) {
+            (divided(&bytes, 4), "MPI_INT")
+        } else {
+            (bytes, "MPI_SIGNED_CHAR")
         }
     }
 

@@ -106,7 +106,7 @@ impl<'a> Writer<'a> {
         text.push_str(&self.declarations(&replayed));
         text.push_str(&self.tables);
         text.push_str(&replayed);
-        text.push_str(&self.main());
+        text.push_str(&self.main(&replayed));
         Written { text, notes }
     }
 
@@ -354,7 +354,7 @@ impl<'a> Writer<'a> {
         (program.processes > 0).then(|| program.places.world(0).grid.clone()).flatten()
     }
 
-    fn main(&self) -> String {
+    fn main(&self, replayed: &str) -> String {
         let buffer = self.largest.clamp(1, LARGEST_BUFFER);
         let mut text = String::from(
             "\nint main(int argc, char **argv)\n{\n    MPI_Init(&argc, &argv);\n    world.comm = MPI_COMM_WORLD;\n    enter(&world);\n",
@@ -374,7 +374,7 @@ impl<'a> Writer<'a> {
             "    rank = world.rank;\n    size = world.size;\n    if (size != RANKS) {\n        if (rank == 0)\n            \
              fprintf(stderr, \"this skeleton is for %d processes\\n\", RANKS);\n        MPI_Abort(MPI_COMM_WORLD, 2);\n    }\n",
         );
-        if self.functions.contains("self.") {
+        if replayed.contains("self.comm") {
             text.push_str("    self.comm = MPI_COMM_SELF;\n    enter(&self);\n");
         }
         let _ = writeln!(text, "    out = malloc({buffer});\n    in = malloc({buffer});");
@@ -385,10 +385,10 @@ impl<'a> Writer<'a> {
                 "    memory = calloc(TOUCHED, 1);\n    if (!memory)\n        MPI_Abort(MPI_COMM_WORLD, 3);\n",
             );
         }
-        if self.config.noise {
+        if replayed.contains("noisy_work(") {
             text.push_str("    noise_state = 12345ul + (unsigned long)rank;\n");
         }
-        if self.functions.contains("MPI_Bsend") || self.functions.contains("MPI_Ibsend") {
+        if replayed.contains("MPI_Bsend") || replayed.contains("MPI_Ibsend") {
             let _ = writeln!(
                 text,
                 "    static char attached[1 << 24];\n    PMPI_Buffer_attach(attached, sizeof attached);"
@@ -402,9 +402,6 @@ impl<'a> Writer<'a> {
             self.config.scale.value()
         );
         text.push_str("    MPI_Finalize();\n    return 0;\n}\n");
-        if self.config.noise && !text.contains("noisy") && self.tables.is_empty() {
-            text = text.replace("    noise_state = 12345ul + (unsigned long)rank;\n", "");
-        }
         text
     }
 
