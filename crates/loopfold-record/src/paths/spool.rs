@@ -3,8 +3,7 @@
 //!
 //! A file is a magic and records; a record has a kind, four numbers, the length of what follows and
 //! a checksum of all of it. Whatever happens to the recorder, the file can be read up to its last
-//! complete record. Each chunk is a zstd frame of its own at the lowest level, which takes a third
-//! of the time that folding takes, or less.
+//! complete record. Each chunk is a zstd frame of its own, at the lowest level.
 
 use super::folding::{FoldedLane, Folding, LaneName, Recorded};
 use super::process::Process;
