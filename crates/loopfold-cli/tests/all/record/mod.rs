@@ -12,6 +12,7 @@ mod logger;
 mod more_calls;
 mod otf2;
 mod sizes;
+mod unusual;
 
 use serde_json::Value;
 use std::collections::HashMap;
