@@ -5,7 +5,7 @@
  *     loopfold_mark("residual below 1e-6");
  *     loopfold_leave("solve");
  *
- * There is nothing to link. When the program is not recorded, a call is a test of one variable.
+ * There is nothing to link, but for -ldl where the C library is older than glibc 2.34. When the program is not recorded, a call is a test of one variable.
  */
 #ifndef LOOPFOLD_H
 #define LOOPFOLD_H

@@ -70,7 +70,7 @@ impl Launch {
     /// The variables that make any MPI program record, for those who start it otherwise.
     pub fn environment(&self, needed: &[String]) -> Result<Vec<(&'static str, OsString)>> {
         let mpi = match &self.mpicc {
-            Some(mpicc) => Mpi::of_compiler(mpicc)?,
+            Some(mpicc) => Mpi::of_compiler(mpicc, needed)?,
             None => Mpi::of_program(needed)?,
         };
         let library = mpi.library()?;

@@ -31,6 +31,11 @@ static inline MPI_Fint *lf_fortran_status(void *status, MPI_Fint *own)
     return lf_fortran_ignored(status) ? own : status;
 }
 
+/* The error is optional in mpi_f08; whether the call succeeds must be known. */
+#define LF_OWN_ERROR                \
+    MPI_Fint lf_error = MPI_SUCCESS; \
+    error = error ? error : &lf_error
+
 #define LF_NAMES(NAME, UPPER, PARAMETERS)                                            \
     LF_EXPORT void mpi_##NAME PARAMETERS __attribute__((alias("mpi_" #NAME "_")));   \
     LF_EXPORT void mpi_##NAME##__ PARAMETERS __attribute__((alias("mpi_" #NAME "_"))); \
@@ -57,32 +62,37 @@ static inline MPI_Fint *lf_fortran_status(void *status, MPI_Fint *own)
 
 static void lf_f_init(void (*original)(MPI_Fint *), const void *site, MPI_Fint *error)
 {
-    const int is_ready = lf_depth++ == 0 && atomic_load(&lf_state) == LF_OFF && lf_prepare();
+    if (atomic_load(&lf_state) != LF_OFF || !lf_enter())
+        return original(error);
+    LF_OWN_ERROR;
+    const int takes_part = lf_prepare();
     const uint64_t start = lf_now();
     original(error);
-    if (is_ready)
+    if (takes_part && *error == MPI_SUCCESS)
         lf_started(LF_MPI_Init, start, site);
-    lf_depth--;
+    lf_end();
 }
 LF_FORTRAN_CALL(init, INIT, (MPI_Fint * error), error)
 
 static void lf_f_init_thread(void (*original)(void *, void *, MPI_Fint *), const void *site, void *required, void *provided, MPI_Fint *error)
 {
-    const int is_ready = lf_depth++ == 0 && atomic_load(&lf_state) == LF_OFF && lf_prepare();
+    if (atomic_load(&lf_state) != LF_OFF || !lf_enter())
+        return original(required, provided, error);
+    LF_OWN_ERROR;
+    const int takes_part = lf_prepare();
     const uint64_t start = lf_now();
     original(required, provided, error);
-    if (is_ready)
+    if (takes_part && *error == MPI_SUCCESS)
         lf_started(LF_MPI_Init_thread, start, site);
-    lf_depth--;
+    lf_end();
 }
 LF_FORTRAN_CALL(init_thread, INIT_THREAD, (void *required, void *provided, MPI_Fint *error), required, provided, error)
 
 static void lf_f_finalize(void (*original)(MPI_Fint *), const void *site, MPI_Fint *error)
 {
-    if (lf_depth++ == 0 && lf_comm_own != MPI_COMM_NULL)
+    if (lf_comm_own != MPI_COMM_NULL && atomic_load(&lf_state) >= LF_SILENT)
         lf_finalizing(site);
     original(error);
-    lf_depth--;
 }
 LF_FORTRAN_CALL(finalize, FINALIZE, (MPI_Fint * error), error)
 
@@ -102,9 +112,13 @@ LF_FORTRAN_CALL(abort, ABORT, (void *comm, void *code, MPI_Fint *error), comm, c
 #define LF_FORTRAN_FREE(NAME, UPPER, CALL)                                                                 \
     static void lf_f_##NAME(void (*original)(void *, MPI_Fint *), const void *site, void *comm, MPI_Fint *error) \
     {                                                                                                      \
-        if (!lf_begin())                                                                                   \
+        const MPI_Comm freed = PMPI_Comm_f2c(*(MPI_Fint *)comm);                                           \
+        if (!lf_begin()) {                                                                                 \
+            lf_forget(freed);                                                                              \
             return original(comm, error);                                                                  \
-        const int64_t words[1] = {lf_forget(PMPI_Comm_f2c(*(MPI_Fint *)comm))};                            \
+        }                                                                                                  \
+        const int64_t words[1] = {lf_comm(freed)};                                                         \
+        lf_forget(freed);                                                                                  \
         const uint64_t start = lf_now();                                                                   \
         original(comm, error);                                                                             \
         lf_put(CALL, start, lf_now(), site, words, 1);                                                     \
@@ -115,7 +129,8 @@ LF_FORTRAN_CALL(abort, ABORT, (void *comm, void *code, MPI_Fint *error), comm, c
 LF_FORTRAN_FREE(comm_free, COMM_FREE, LF_MPI_Comm_free)
 LF_FORTRAN_FREE(comm_disconnect, COMM_DISCONNECT, LF_MPI_Comm_disconnect)
 
-/* Requests as C has them, from before the call; statuses as Fortran has them. */
+/* Requests as C has them, from before the call; statuses as Fortran has them. Returns NULL if there
+ * is no room for them. */
 static MPI_Fint *lf_f_before(struct lf_requests *all, int count, const MPI_Fint *requests, void *statuses)
 {
     if (!lf_take(all, count)) {
@@ -134,115 +149,87 @@ static void lf_f_completed(struct lf_requests *all, int request, const MPI_Fint 
     lf_completed(all, all->before[request], &status);
 }
 
-static void lf_f_wait(void (*original)(void *, void *, MPI_Fint *), const void *site, void *request, void *status, MPI_Fint *error)
+/* As in C; one after the other. */
+static void lf_f_completed_despite(struct lf_requests *all, int result, int count, const MPI_Fint *requests, const MPI_Fint *statuses)
 {
-    if (!lf_begin())
-        return original(request, status, error);
-    struct lf_requests all;
-    MPI_Fint *const received = lf_f_before(&all, 1, request, status);
-    const uint64_t start = lf_now();
-    original(request, received, error);
-    const uint64_t end = lf_now();
-    lf_f_completed(&all, 0, received, 0);
-    lf_record(&all, LF_MPI_Wait, start, end, site);
+    const MPI_Request *const before = all->before;
+    for (int index = 0; index < count; index++) {
+        const MPI_Request after = PMPI_Request_f2c(requests[index]);
+        struct lf_requests one;
+        MPI_Status status;
+        lf_take(&one, 1);
+        one.before[0] = before[index];
+        if (statuses)
+            PMPI_Status_f2c((MPI_Fint *)statuses + (size_t)index * LF_STATUS_INTS, &status);
+        lf_completed_despite(&one, result, 1, &after, statuses ? &status : NULL);
+        for (size_t word = 0; word < one.count; word++)
+            all->words[all->count++] = one.words[word];
+    }
 }
-LF_FORTRAN_CALL(wait, WAIT, (void *request, void *status, MPI_Fint *error), request, status, error)
 
-static void lf_f_test(void (*original)(void *, void *, void *, MPI_Fint *), const void *site, void *request, void *flag, void *status, MPI_Fint *error)
-{
-    if (!lf_begin())
-        return original(request, flag, status, error);
-    struct lf_requests all;
-    MPI_Fint *const received = lf_f_before(&all, 1, request, status);
-    const uint64_t start = lf_now();
-    original(request, flag, received, error);
-    const uint64_t end = lf_now();
-    if (LF_INT(flag))
-        lf_f_completed(&all, 0, received, 0);
-    lf_record(&all, LF_MPI_Test, start, end, site);
-}
-LF_FORTRAN_CALL(test, TEST, (void *request, void *flag, void *status, MPI_Fint *error), request, flag, status, error)
+/* A call that completes some of `count` requests: what is done if it succeeds. */
+#define LF_F_MANY(NAME, UPPER, CALL, TYPES, PARAMETERS, PLAIN, PASSED, COUNT, REQUESTS, STATUSES, OF_ALL, DONE) \
+    static void lf_f_##NAME(void(*original) TYPES, const void *site, LF_UNPACK PARAMETERS)               \
+    {                                                                                                    \
+        if (!lf_begin())                                                                                 \
+            return original PLAIN;                                                                       \
+        LF_OWN_ERROR;                                                                                    \
+        struct lf_requests all;                                                                          \
+        const int many = (int)(COUNT);                                                                   \
+        MPI_Fint *const known = lf_f_before(&all, many, REQUESTS, STATUSES);                             \
+        void *const received = known ? known : STATUSES;                                                 \
+        const uint64_t start = lf_now();                                                                 \
+        original PASSED;                                                                                 \
+        const uint64_t end = lf_now();                                                                   \
+        if (known && *error == MPI_SUCCESS) {                                                            \
+            DONE                                                                                         \
+        } else if (known) {                                                                              \
+            lf_f_completed_despite(&all, *error, many, REQUESTS, OF_ALL ? known : NULL);                 \
+        }                                                                                                \
+        lf_record(&all, CALL, start, end, site);                                                         \
+    }                                                                                                    \
+    LF_FORTRAN_CALL(NAME, UPPER, PARAMETERS, LF_UNPACK PLAIN)
+#define LF_UNPACK(...) __VA_ARGS__
 
-static void lf_f_waitall(void (*original)(void *, void *, void *, MPI_Fint *), const void *site, void *count, void *requests, void *statuses, MPI_Fint *error)
-{
-    struct lf_requests all;
-    if (!lf_begin())
-        return original(count, requests, statuses, error);
-    MPI_Fint *const received = lf_f_before(&all, (int)LF_INT(count), requests, statuses);
-    const uint64_t start = lf_now();
-    original(count, requests, received ? received : statuses, error);
-    const uint64_t end = lf_now();
-    for (int index = 0; received && index < LF_INT(count); index++)
-        lf_f_completed(&all, index, received, index);
-    lf_record(&all, LF_MPI_Waitall, start, end, site);
-}
-LF_FORTRAN_CALL(waitall, WAITALL, (void *count, void *requests, void *statuses, MPI_Fint *error), count, requests, statuses, error)
+LF_F_MANY(wait, WAIT, LF_MPI_Wait, (void *, void *, MPI_Fint *), (void *request, void *status, MPI_Fint *error),
+          (request, status, error), (request, received, error), 1, request, status, 0,
+          lf_f_completed(&all, 0, known, 0);)
 
-static void lf_f_testall(void (*original)(void *, void *, void *, void *, MPI_Fint *), const void *site, void *count, void *requests, void *flag, void *statuses, MPI_Fint *error)
-{
-    struct lf_requests all;
-    if (!lf_begin())
-        return original(count, requests, flag, statuses, error);
-    MPI_Fint *const received = lf_f_before(&all, (int)LF_INT(count), requests, statuses);
-    const uint64_t start = lf_now();
-    original(count, requests, flag, received ? received : statuses, error);
-    const uint64_t end = lf_now();
-    for (int index = 0; received && LF_INT(flag) && index < LF_INT(count); index++)
-        lf_f_completed(&all, index, received, index);
-    lf_record(&all, LF_MPI_Testall, start, end, site);
-}
-LF_FORTRAN_CALL(testall, TESTALL, (void *count, void *requests, void *flag, void *statuses, MPI_Fint *error), count, requests, flag, statuses, error)
+LF_F_MANY(test, TEST, LF_MPI_Test, (void *, void *, void *, MPI_Fint *),
+          (void *request, void *flag, void *status, MPI_Fint *error), (request, flag, status, error),
+          (request, flag, received, error), 1, request, status, 0,
+          if (LF_INT(flag)) lf_f_completed(&all, 0, known, 0);)
 
-static void lf_f_waitany(void (*original)(void *, void *, void *, void *, MPI_Fint *), const void *site, void *count, void *requests, void *index, void *status, MPI_Fint *error)
-{
-    struct lf_requests all;
-    if (!lf_begin())
-        return original(count, requests, index, status, error);
-    MPI_Fint *const received = lf_f_before(&all, (int)LF_INT(count), requests, status);
-    const uint64_t start = lf_now();
-    original(count, requests, index, received ? received : status, error);
-    const uint64_t end = lf_now();
-    if (received && LF_INT(index) != MPI_UNDEFINED && LF_INT(index) >= 1)
-        lf_f_completed(&all, (int)LF_INT(index) - 1, received, 0);
-    lf_record(&all, LF_MPI_Waitany, start, end, site);
-}
-LF_FORTRAN_CALL(waitany, WAITANY, (void *count, void *requests, void *index, void *status, MPI_Fint *error), count, requests, index, status, error)
+LF_F_MANY(waitall, WAITALL, LF_MPI_Waitall, (void *, void *, void *, MPI_Fint *),
+          (void *count, void *requests, void *statuses, MPI_Fint *error), (count, requests, statuses, error),
+          (count, requests, received, error), LF_INT(count), requests, statuses, 1,
+          for (int index = 0; index < many; index++) lf_f_completed(&all, index, known, index);)
 
-static void lf_f_testany(void (*original)(void *, void *, void *, void *, void *, MPI_Fint *), const void *site, void *count, void *requests, void *index, void *flag, void *status, MPI_Fint *error)
-{
-    struct lf_requests all;
-    if (!lf_begin())
-        return original(count, requests, index, flag, status, error);
-    MPI_Fint *const received = lf_f_before(&all, (int)LF_INT(count), requests, status);
-    const uint64_t start = lf_now();
-    original(count, requests, index, flag, received ? received : status, error);
-    const uint64_t end = lf_now();
-    if (received && LF_INT(flag) && LF_INT(index) != MPI_UNDEFINED && LF_INT(index) >= 1)
-        lf_f_completed(&all, (int)LF_INT(index) - 1, received, 0);
-    lf_record(&all, LF_MPI_Testany, start, end, site);
-}
-LF_FORTRAN_CALL(testany, TESTANY, (void *count, void *requests, void *index, void *flag, void *status, MPI_Fint *error), count, requests, index, flag, status, error)
+LF_F_MANY(testall, TESTALL, LF_MPI_Testall, (void *, void *, void *, void *, MPI_Fint *),
+          (void *count, void *requests, void *flag, void *statuses, MPI_Fint *error), (count, requests, flag, statuses, error),
+          (count, requests, flag, received, error), LF_INT(count), requests, statuses, 1,
+          for (int index = 0; LF_INT(flag) && index < many; index++) lf_f_completed(&all, index, known, index);)
 
-#define LF_FORTRAN_SOME(NAME, UPPER, CALL)                                                                          \
-    static void lf_f_##NAME(void (*original)(void *, void *, void *, void *, void *, MPI_Fint *), const void *site, \
-                            void *count, void *requests, void *completed, void *indices, void *statuses, MPI_Fint *error) \
-    {                                                                                                               \
-        struct lf_requests all;                                                                                     \
-        if (!lf_begin())                                                                                            \
-            return original(count, requests, completed, indices, statuses, error);                                  \
-        MPI_Fint *const received = lf_f_before(&all, (int)LF_INT(count), requests, statuses);                       \
-        const uint64_t start = lf_now();                                                                            \
-        original(count, requests, completed, indices, received ? received : statuses, error);                       \
-        const uint64_t end = lf_now();                                                                              \
-        const int64_t done = LF_INT(completed) == MPI_UNDEFINED ? 0 : LF_INT(completed);                            \
-        for (int index = 0; received && index < done; index++)                                                      \
-            lf_f_completed(&all, ((MPI_Fint *)indices)[index] - 1, received, index);                                \
-        lf_record(&all, CALL, start, end, site);                                                                    \
-    }                                                                                                               \
-    LF_FORTRAN_CALL(NAME, UPPER, (void *count, void *requests, void *completed, void *indices, void *statuses, MPI_Fint *error), count, requests, completed, indices, statuses, error)
+LF_F_MANY(waitany, WAITANY, LF_MPI_Waitany, (void *, void *, void *, void *, MPI_Fint *),
+          (void *count, void *requests, void *index, void *status, MPI_Fint *error), (count, requests, index, status, error),
+          (count, requests, index, received, error), LF_INT(count), requests, status, 0,
+          if (LF_INT(index) != MPI_UNDEFINED && LF_INT(index) >= 1) lf_f_completed(&all, (int)LF_INT(index) - 1, known, 0);)
 
-LF_FORTRAN_SOME(waitsome, WAITSOME, LF_MPI_Waitsome)
-LF_FORTRAN_SOME(testsome, TESTSOME, LF_MPI_Testsome)
+LF_F_MANY(testany, TESTANY, LF_MPI_Testany, (void *, void *, void *, void *, void *, MPI_Fint *),
+          (void *count, void *requests, void *index, void *flag, void *status, MPI_Fint *error),
+          (count, requests, index, flag, status, error), (count, requests, index, flag, received, error), LF_INT(count), requests, status, 0,
+          if (LF_INT(flag) && LF_INT(index) != MPI_UNDEFINED && LF_INT(index) >= 1) lf_f_completed(&all, (int)LF_INT(index) - 1, known, 0);)
+
+#define LF_F_SOME(NAME, UPPER, CALL)                                                                                \
+    LF_F_MANY(NAME, UPPER, CALL, (void *, void *, void *, void *, void *, MPI_Fint *),                              \
+              (void *count, void *requests, void *completed, void *indices, void *statuses, MPI_Fint *error),       \
+              (count, requests, completed, indices, statuses, error),                                               \
+              (count, requests, completed, indices, received, error), LF_INT(count), requests, statuses, 0,         \
+              for (int index = 0; LF_INT(completed) != MPI_UNDEFINED && index < LF_INT(completed); index++)         \
+                  lf_f_completed(&all, ((MPI_Fint *)indices)[index] - 1, known, index);)
+
+LF_F_SOME(waitsome, WAITSOME, LF_MPI_Waitsome)
+LF_F_SOME(testsome, TESTSOME, LF_MPI_Testsome)
 
 static void lf_f_request_free(void (*original)(void *, MPI_Fint *), const void *site, void *request, MPI_Fint *error)
 {
@@ -260,11 +247,12 @@ static void lf_f_start(void (*original)(void *, MPI_Fint *), const void *site, v
 {
     if (!lf_begin())
         return original(request, error);
+    LF_OWN_ERROR;
     const uint64_t start = lf_now();
     original(request, error);
     const uint64_t end = lf_now();
     const int64_t words[1] = {LF_HANDLE(PMPI_Request_f2c(*(MPI_Fint *)request))};
-    lf_put(LF_MPI_Start, start, end, site, words, 1);
+    lf_put(LF_MPI_Start, start, end, site, words, *error == MPI_SUCCESS);
     lf_end();
 }
 LF_FORTRAN_CALL(start, START, (void *request, MPI_Fint *error), request, error)
@@ -273,10 +261,11 @@ static void lf_f_startall(void (*original)(void *, void *, MPI_Fint *), const vo
 {
     if (!lf_begin())
         return original(count, requests, error);
+    LF_OWN_ERROR;
     const uint64_t start = lf_now();
     original(count, requests, error);
     const uint64_t end = lf_now();
-    const int all = (int)LF_INT(count);
+    const int all = *error == MPI_SUCCESS ? (int)LF_INT(count) : 0;
     MPI_Request *handles = malloc(((size_t)all + 1) * sizeof *handles);
     for (int index = 0; handles && index < all; index++)
         handles[index] = PMPI_Request_f2c(((MPI_Fint *)requests)[index]);

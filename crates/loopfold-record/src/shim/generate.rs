@@ -11,22 +11,38 @@ use loopfold_sources::{MpiArgument, MpiCall, mpi_calls};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+/// The fixed parts, before and behind the numbers of the calls.
+const BEFORE_CALLS: [&str; 4] =
+    [include_str!("runtime.c"), include_str!("comms.c"), include_str!("helper.c"), include_str!("start.c")];
+const BEHIND_CALLS: [&str; 2] = [include_str!("special.c"), include_str!("fortran.c")];
+
+/// What the generated source depends on, beside the header and the table of calls.
+pub(crate) fn parts() -> impl Iterator<Item = &'static str> {
+    BEFORE_CALLS
+        .into_iter()
+        .chain(BEHIND_CALLS)
+        .chain([include_str!("generate.rs"), include_str!("../layout.rs")])
+}
+
 /// The source, given the output of the preprocessor for `#include <mpi.h>`.
 pub(crate) fn source(header: &str) -> String {
     let declared = declarations(header);
     let has = |name: &str| declared.contains_key(name);
-    let mut out = String::from("/* Generated; see runtime.c, special.c and fortran.c. */\n");
+    let mut out = String::from("/* Generated; see runtime.c and the files beside it. */\n");
     if has("PMPI_Session_init") {
         out.push_str("#define LF_HAS_SESSIONS\n");
     }
-    out.push_str(include_str!("runtime.c"));
+    for part in BEFORE_CALLS {
+        out.push_str(part);
+    }
     out.push_str("\nenum {\n");
     for (number, call) in mpi_calls().iter().enumerate() {
         let _ = writeln!(out, "    LF_{} = {number},", call.name);
     }
     out.push_str("};\n");
-    out.push_str(include_str!("special.c"));
-    out.push_str(include_str!("fortran.c"));
+    for part in BEHIND_CALLS {
+        out.push_str(part);
+    }
     for call in mpi_calls().iter().filter(|call| !call.is_special) {
         for (suffix, is_wide) in [("", false), ("_c", true)] {
             let name = format!("P{}{suffix}", call.name);
@@ -109,7 +125,10 @@ fn c_wrapper(out: &mut String, call: &MpiCall, suffix: &str, parameters: &[Strin
                 "status".to_string()
             }
             MpiArgument::ReceivedMessage => {
-                let _ = writeln!(before, "    const MPI_Message message = *a{number};");
+                let _ = writeln!(
+                    before,
+                    "    const MPI_Message message = a{number} ? *a{number} : MPI_MESSAGE_NULL;"
+                );
                 "message".to_string()
             }
             _ if is_output(role) => format!("*a{number}"),
@@ -118,11 +137,15 @@ fn c_wrapper(out: &mut String, call: &MpiCall, suffix: &str, parameters: &[Strin
         values.insert(role, value);
     }
     let name = &call.name;
+    if makes_communicator(call) {
+        before.push_str("    lf_made_inside = MPI_COMM_NULL;\n");
+    }
     let _ = write!(
         out,
-        "\nLF_EXPORT int {name}{suffix}({parameters})\n{{\n    if (!lf_begin())\n        return P{name}{suffix}({});\n{before}\
+        "\nLF_EXPORT int {name}{suffix}({parameters})\n{{\n    if (!lf_begin()) {{\n        const int result = P{name}{suffix}({});\n{}        return result;\n    }}\n{before}\
          \x20   const uint64_t start = lf_now();\n    const int result = P{name}{suffix}({});\n    const uint64_t end = lf_now();\n",
         plain.join(", "),
+        made_inside(call, &values, "result == MPI_SUCCESS"),
         passed.join(", "),
     );
     put_words(out, call, &values, "result == MPI_SUCCESS", "LF_AS_IT_IS");
@@ -197,15 +220,19 @@ fn fortran_wrapper(out: &mut String, call: &MpiCall) {
         };
         values.insert(role, value);
     }
+    if makes_communicator(call) {
+        before.push_str("    lf_made_inside = MPI_COMM_NULL;\n");
+    }
     let _ = write!(
         out,
         "#ifdef LF_FORTRAN\nstatic void lf_f_{lower}(void (*original)({types}), const void *site, {parameters})\n{{\n\
-         \x20   if (!lf_begin())\n        return original({});\n{before}    const uint64_t start = lf_now();\n    original({});\n\
+         \x20   LF_OWN_ERROR;\n    if (!lf_begin()) {{\n        original({});\n{}        return;\n    }}\n{before}    const uint64_t start = lf_now();\n    original({});\n\
          \x20   const uint64_t end = lf_now();\n{after}",
         passed(&numbers),
+        made_inside(call, &values, "*error == MPI_SUCCESS"),
         passed(&given),
     );
-    put_words(out, call, &values, "1", "PMPI_Type_f2c");
+    put_words(out, call, &values, "*error == MPI_SUCCESS", "PMPI_Type_f2c");
     let _ = write!(
         out,
         "    lf_put(LF_{}, start, end, site, words, count);\n    lf_end();\n}}\nLF_FORTRAN_CALL({lower}, {}, ({parameters}), {})\n#endif\n",
@@ -215,7 +242,41 @@ fn fortran_wrapper(out: &mut String, call: &MpiCall) {
     );
 }
 
-/// The statements that collect the words of a record.
+fn makes_communicator(call: &MpiCall) -> bool {
+    words_of(call).contains(&Word::NewCommunicator)
+}
+
+/// The number of the communicator that a call makes.
+fn new_communicator(call: &MpiCall, values: &HashMap<MpiArgument, String>) -> Option<(String, String)> {
+    use MpiArgument as A;
+    let parent = values.get(&A::Communicator).map_or("MPI_COMM_NULL", String::as_str);
+    let made = |role: A| values.get(&role).filter(|_| call.has(role));
+    if let Some(comm) = made(A::DuplicateCommunicator) {
+        return Some((comm.clone(), format!("lf_duplicate({parent}, {comm})")));
+    }
+    let (comm, with_members) =
+        made(A::Members).map(|comm| (comm, 1)).or(made(A::NewCommunicator).map(|comm| (comm, 0)))?;
+    Some((comm.clone(), format!("lf_new_comm({parent}, {comm}, {with_members})")))
+}
+
+/// The statement by which a call that is not recorded numbers a communicator.
+fn made_inside(call: &MpiCall, values: &HashMap<MpiArgument, String>, succeeded: &str) -> String {
+    new_communicator(call, values).map_or_else(String::new, |(comm, make)| {
+        format!("        if ({succeeded})\n            LF_MADE_INSIDE({comm}, {make});\n")
+    })
+}
+
+/// True for what is known only if the call succeeds.
+fn is_result(word: Word) -> bool {
+    use Word as W;
+    matches!(
+        word,
+        W::NewCommunicator | W::Flag | W::Received | W::Request | W::Message | W::ReceivedMessage | W::Grid
+    )
+}
+
+/// The statements that collect the words of a record. That of a call that fails has only what the
+/// call was given, without asking MPI about handles that it may have refused.
 fn put_words(
     out: &mut String,
     call: &MpiCall,
@@ -226,8 +287,22 @@ fn put_words(
     use MpiArgument as A;
     let value = |role: A| values.get(&role).cloned().unwrap_or_else(|| "0".to_string());
     let is_list = call.has(A::Sides);
-    let _ = writeln!(out, "    int64_t words[LF_MOST];\n    unsigned count = 0;\n    words[0] = 0;");
+    if is_list {
+        let _ = writeln!(
+            out,
+            "    const int64_t sides = {succeeded} && {0} > 0 ? {0} : 0;\n    int64_t words[LF_MOST + 2 * sides];",
+            value(A::Dimensions)
+        );
+    } else {
+        let _ = writeln!(out, "    int64_t words[LF_MOST];");
+    }
+    let _ = writeln!(out, "    unsigned count = 0;\n    words[0] = 0;");
+    let mut is_open = false;
     for word in words_of(call) {
+        if is_result(word) && !is_open {
+            is_open = true;
+            let _ = writeln!(out, "    if ({succeeded}) {{");
+        }
         let text = match word {
             Word::Destination => format!("lf_peer({})", value(A::Destination)),
             Word::Source => format!("lf_peer({})", value(A::Source)),
@@ -237,25 +312,20 @@ fn put_words(
             Word::Operation => format!("lf_operation({})", value(A::Operation)),
             Word::Tag => format!("lf_tag({})", value(A::Tag)),
             Word::ReceiveTag => format!("lf_tag({})", value(A::ReceiveTag)),
-            Word::Bytes => bytes(call, values, to_type),
+            Word::Bytes => format!("!({succeeded}) ? 0 : {}", bytes(call, values, to_type)),
             Word::ReceiveBytes => {
-                format!("(int64_t){} * lf_size_of({})", value(A::ReceiveCount), value(A::ReceiveType))
+                let one =
+                    format!("(int64_t){} * lf_size_of({})", value(A::ReceiveCount), value(A::ReceiveType));
+                format!("!({succeeded}) ? 0 : {one}")
             }
-            Word::Communicator => format!("lf_comm({})", value(A::Communicator)),
+            Word::Communicator => {
+                let comm = value(A::Communicator);
+                format!("{succeeded} ? lf_comm({comm}) : lf_known_comm({comm})")
+            }
             Word::Color => value(A::Color),
             Word::Key => value(A::Key),
-            Word::NewCommunicator if call.has(A::DuplicateCommunicator) => {
-                format!(
-                    "{succeeded} ? lf_duplicate({}, {}) : -1",
-                    value(A::Communicator),
-                    value(A::DuplicateCommunicator)
-                )
-            }
-            Word::NewCommunicator if call.has(A::Members) => {
-                format!("{succeeded} ? lf_new_comm({}, 1) : -1", value(A::Members))
-            }
             Word::NewCommunicator => {
-                format!("{succeeded} ? lf_new_comm({}, 0) : -1", value(A::NewCommunicator))
+                new_communicator(call, values).map_or_else(|| "-1".to_string(), |(_, make)| make)
             }
             Word::Part => value(A::Part),
             Word::Flag => format!("({}) != 0", value(A::Flag)),
@@ -282,13 +352,15 @@ fn put_words(
     if is_list {
         let _ = write!(
             out,
-            "    const int64_t sides = {0} < 0 ? 0 : {0} > 8 ? 8 : {0};\n    words[count++] = sides;\n\
-             \x20   for (int side = 0; side < sides; side++)\n        words[count++] = {1}[side];\n\
-             \x20   for (int side = 0; side < sides; side++)\n        words[count++] = {2}[side] != 0;\n",
-            value(A::Dimensions),
+            "    words[count++] = sides;\n\
+             \x20   for (int side = 0; side < sides; side++)\n        words[count++] = {0}[side];\n\
+             \x20   for (int side = 0; side < sides; side++)\n        words[count++] = {1}[side] != 0;\n",
             value(A::Sides),
             value(A::Periods),
         );
+    }
+    if is_open {
+        out.push_str("    }\n");
     }
 }
 
@@ -299,7 +371,9 @@ fn bytes(call: &MpiCall, values: &HashMap<MpiArgument, String>, to_type: &str) -
     if call.has(A::Size) {
         return format!("(int64_t){}", value(A::Size));
     }
-    let members = format!("lf_members({})", value(A::Communicator));
+    // What is reduced is scattered in the own group.
+    let of = if call.has(A::Operation) { "lf_local_members" } else { "lf_members" };
+    let members = format!("{of}({})", value(A::Communicator));
     let many = |counts: A, kind: A, kinds: A| match (call.has(counts), call.has(kinds)) {
         (true, true) => format!("LF_SUM_TYPED({}, {}, {to_type}, {members})", value(counts), value(kinds)),
         (true, false) => format!("LF_SUM({}, {members}) * lf_size_of({})", value(counts), value(kind)),

@@ -3,9 +3,19 @@
 //!
 //! C, because the handles and constants of MPI differ between implementations and are known to
 //! `mpi.h` alone; small, because folding is left to another process. The name of the library in
-//! the cache has a hash of the source, of the compiler wrapper and of what it links, so that
-//! another MPI, another version of it or another version of this program has another one. Some
-//! ranks may want it at once: a lock makes one of them compile.
+//! the cache has a hash of the source and of path, size and time of the compiler wrapper, so that
+//! another MPI or another version of this program has another one. If the MPI has changed and its
+//! wrapper has not, the library notices when it is loaded, removes itself from the cache, and
+//! starts the program without it. Some ranks may want it at once: a lock makes one of them compile.
+//!
+//! | file | is about |
+//! | --- | --- |
+//! | `runtime.c` | records, lanes, arguments |
+//! | `comms.c` | numbers of communicators |
+//! | `helper.c` | memory and the process that folds |
+//! | `start.c` | clocks, start, end, regions |
+//! | `special.c`, `fortran.c` | calls with code of their own |
+//! | `generate.rs` | all other calls |
 
 mod generate;
 
@@ -23,34 +33,49 @@ pub struct Mpi {
 }
 
 /// What programs are linked with, and what the wrappers and packages of that MPI are called.
+#[derive(Debug)]
 struct Flavour {
-    library: &'static str,
+    is_library: fn(&str) -> bool,
+    /// Whether the macros of its `mpi.h` are these.
+    has_header: fn(&str) -> bool,
     variables: &'static [&'static str],
     wrappers: &'static [&'static str],
     packages: &'static str,
 }
 
-const FLAVOURS: [Flavour; 2] = [
+static FLAVOURS: [Flavour; 2] = [
     Flavour {
-        library: "libmpi.so",
+        is_library: |name| name.starts_with("libmpi.so") && !is_mpich(name),
+        has_header: |macros| macros.contains("#define OPEN_MPI "),
         variables: &["OMPI_COMM_WORLD_SIZE"],
         wrappers: &["mpicc.openmpi", "mpicc"],
         packages: "libopenmpi-dev openmpi-bin",
     },
     Flavour {
-        library: "libmpich.so",
+        is_library: is_mpich,
+        has_header: |macros| !macros.contains("#define OPEN_MPI "),
         variables: &["PMI_SIZE", "MPIR_CVAR_CH4_NUM_VCIS"],
         wrappers: &["mpicc.mpich", "mpicc"],
         packages: "libmpich-dev mpich",
     },
 ];
 
+/// MPICH and those with its binary interface are version 12 of a library that may have the same
+/// name as Open MPI's.
+fn is_mpich(library: &str) -> bool {
+    library.starts_with("libmpich.so") || library == "libmpi.so.12" || library.starts_with("libmpi.so.12.")
+}
+
+/// What a program is linked with, by the libraries that it needs.
+fn flavour_of(needed: &[String]) -> Option<&'static Flavour> {
+    FLAVOURS.iter().find(|flavour| needed.iter().any(|name| (flavour.is_library)(name)))
+}
+
 impl Mpi {
     /// The MPI that a program is linked with, by the libraries that it needs; else the one that has
     /// started this process; else the first that is installed. Fails if there is none.
     pub fn of_program(needed: &[String]) -> Result<Self> {
-        let by_library =
-            FLAVOURS.iter().find(|flavour| needed.iter().any(|name| name.starts_with(flavour.library)));
+        let by_library = flavour_of(needed);
         let is_set =
             |flavour: &&Flavour| flavour.variables.iter().any(|name| std::env::var_os(name).is_some());
         let known = by_library.or_else(|| FLAVOURS.iter().find(is_set));
@@ -66,7 +91,7 @@ impl Mpi {
             }
         }
         let packages = known.map_or_else(
-            || FLAVOURS.map(|flavour| flavour.packages).join(", or "),
+            || FLAVOURS.each_ref().map(|flavour| flavour.packages).join(", or "),
             |flavour| flavour.packages.to_string(),
         );
         Err(Error::new(format_args!(
@@ -74,16 +99,33 @@ impl Mpi {
         )))
     }
 
-    /// The MPI of this compiler wrapper.
-    pub fn of_compiler(mpicc: &Path) -> Result<Self> {
+    /// The MPI of this compiler wrapper. Fails if a program that needs these libraries has another.
+    pub fn of_compiler(mpicc: &Path, needed: &[String]) -> Result<Self> {
         let found = if mpicc.components().count() > 1 { Some(mpicc.to_path_buf()) } else { on_path(mpicc) };
         let mpicc = found.filter(|path| path.is_file());
-        mpicc.map(|mpicc| Self { mpicc }).ok_or_else(|| Error::new("--mpicc: there is no such program"))
+        let mpicc = mpicc.ok_or_else(|| Error::new("--mpicc: there is no such program"))?;
+        if let Some(flavour) = flavour_of(needed)
+            && !is_of(&mpicc, flavour)
+        {
+            let library = needed.iter().find(|name| (flavour.is_library)(name)).map_or("", String::as_str);
+            return Err(Error::new(format_args!(
+                "--mpicc: {} is of another MPI than the program, which is linked with {library}",
+                mpicc.display()
+            )));
+        }
+        Ok(Self { mpicc })
     }
 
     /// The library, from the cache or compiled.
     pub fn library(&self) -> Result<PathBuf> {
         let cache = cache_folder()?;
+        // The variable that names what is preloaded separates by these.
+        if cache.to_string_lossy().contains([' ', ':']) {
+            return Err(Error::at(
+                &cache,
+                "a library in a folder with a space or a colon in its name cannot be preloaded; set XDG_CACHE_HOME to another folder",
+            ));
+        }
         let quick = cache.join(format!("mpi-{:016x}.so", self.fingerprint()));
         if quick.is_file() {
             return Ok(quick);
@@ -101,9 +143,8 @@ impl Mpi {
     /// A hash of all that the library depends on, found without starting a program.
     fn fingerprint(&self) -> u64 {
         let mut hasher = std::hash::DefaultHasher::new();
-        let sources = [include_str!("runtime.c"), include_str!("special.c"), include_str!("fortran.c")];
-        (env!("CARGO_PKG_VERSION"), sources, include_str!("generate.rs"), include_str!("../layout.rs"))
-            .hash(&mut hasher);
+        env!("CARGO_PKG_VERSION").hash(&mut hasher);
+        generate::parts().for_each(|part| part.hash(&mut hasher));
         for call in loopfold_sources::mpi_calls() {
             (&call.name, format!("{:?}", call.arguments)).hash(&mut hasher);
         }
@@ -153,22 +194,21 @@ impl Mpi {
             "{} cannot compile the recorder: {}; is the package with mpi.h installed ({})?",
             self.mpicc.display(),
             line.trim(),
-            FLAVOURS.map(|flavour| flavour.packages).join(", or ")
+            FLAVOURS.each_ref().map(|flavour| flavour.packages).join(", or ")
         )))
     }
 }
 
-/// True if a wrapper links the library of this flavour.
+/// True if a wrapper is of this flavour: by its name, as far as that says it, or by its header.
 fn is_of(mpicc: &Path, flavour: &Flavour) -> bool {
-    if mpicc.file_name().is_some_and(|name| name != "mpicc") {
-        return true;
+    let name = mpicc.file_name().unwrap_or_default();
+    if let Some(named) = FLAVOURS.iter().find(|flavour| name == flavour.wrappers[0]) {
+        return std::ptr::eq(named, flavour);
     }
-    let shown = Command::new(mpicc).arg("-show").env_remove("LD_PRELOAD").output();
-    let link = flavour.library.trim_start_matches("lib").trim_end_matches(".so");
-    let option = format!("-l{link}");
-    shown.is_ok_and(|shown| {
-        String::from_utf8_lossy(&shown.stdout).split_whitespace().any(|word| word == option)
-    })
+    let mut command = Command::new(mpicc);
+    command.args(["-dM", "-E", "-x", "c", "-include", "mpi.h", "/dev/null"]).env_remove("LD_PRELOAD");
+    let macros = command.output().ok().filter(|macros| macros.status.success());
+    macros.is_some_and(|macros| (flavour.has_header)(&String::from_utf8_lossy(&macros.stdout)))
 }
 
 fn on_path(program: impl AsRef<Path>) -> Option<PathBuf> {
@@ -184,4 +224,21 @@ fn cache_folder() -> Result<PathBuf> {
         std::env::temp_dir().join(format!("cache-{}", rustix::process::getuid().as_raw()))
     });
     Ok(base.join("loopfold"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_names_the_mpi() {
+        let wrapper = |library: &str| {
+            flavour_of(&["libm.so.6".to_string(), library.to_string()]).map(|flavour| flavour.wrappers[0])
+        };
+        assert_eq!(wrapper("libmpi.so.40"), Some("mpicc.openmpi"));
+        for library in ["libmpich.so.12", "libmpi.so.12", "libmpi.so.12.3.1"] {
+            assert_eq!(wrapper(library), Some("mpicc.mpich"));
+        }
+        assert_eq!(wrapper("libc.so.6"), None);
+    }
 }

@@ -4,15 +4,14 @@
 #define LF_DEFINE_INIT(CALL, PROTOTYPE, PMPI)                   \
     LF_EXPORT int PROTOTYPE                                     \
     {                                                           \
-        if (lf_depth > 0 || atomic_load(&lf_state) != LF_OFF)   \
+        if (atomic_load(&lf_state) != LF_OFF || !lf_enter())    \
             return PMPI;                                        \
-        lf_depth++;                                             \
-        const int is_ready = lf_prepare();                      \
+        const int takes_part = lf_prepare();                    \
         const uint64_t start = lf_now();                        \
         const int result = PMPI;                                \
-        if (is_ready && result == MPI_SUCCESS)                  \
+        if (takes_part && result == MPI_SUCCESS)                \
             lf_started(CALL, start, LF_SITE);                   \
-        lf_depth--;                                             \
+        lf_end();                                               \
         return result;                                          \
     }
 
@@ -28,14 +27,12 @@ static void lf_finalizing(const void *site)
     lf_merge();
 }
 
+/* Wherever it is called from: the other processes wait in it. */
 LF_EXPORT int MPI_Finalize(void)
 {
-    lf_depth++;
-    if (lf_depth == 1 && lf_comm_own != MPI_COMM_NULL)
+    if (lf_comm_own != MPI_COMM_NULL && atomic_load(&lf_state) >= LF_SILENT)
         lf_finalizing(LF_SITE);
-    const int result = PMPI_Finalize();
-    lf_depth--;
-    return result;
+    return PMPI_Finalize();
 }
 
 LF_EXPORT int MPI_Abort(MPI_Comm comm, int code)
@@ -52,9 +49,12 @@ LF_EXPORT int MPI_Abort(MPI_Comm comm, int code)
 
 LF_EXPORT int MPI_Comm_free(MPI_Comm *comm)
 {
-    if (!lf_begin())
+    if (!lf_begin()) {
+        lf_forget(comm ? *comm : MPI_COMM_NULL);
         return PMPI_Comm_free(comm);
-    const int64_t words[1] = {lf_forget(*comm)};
+    }
+    const int64_t words[1] = {comm ? lf_comm(*comm) : -1};
+    lf_forget(comm ? *comm : MPI_COMM_NULL);
     const uint64_t start = lf_now();
     const int result = PMPI_Comm_free(comm);
     lf_put(LF_MPI_Comm_free, start, lf_now(), LF_SITE, words, 1);
@@ -64,9 +64,12 @@ LF_EXPORT int MPI_Comm_free(MPI_Comm *comm)
 
 LF_EXPORT int MPI_Comm_disconnect(MPI_Comm *comm)
 {
-    if (!lf_begin())
+    if (!lf_begin()) {
+        lf_forget(comm ? *comm : MPI_COMM_NULL);
         return PMPI_Comm_disconnect(comm);
-    const int64_t words[1] = {lf_forget(*comm)};
+    }
+    const int64_t words[1] = {comm ? lf_comm(*comm) : -1};
+    lf_forget(comm ? *comm : MPI_COMM_NULL);
     const uint64_t start = lf_now();
     const int result = PMPI_Comm_disconnect(comm);
     lf_put(LF_MPI_Comm_disconnect, start, lf_now(), LF_SITE, words, 1);
@@ -109,6 +112,7 @@ static void lf_release(struct lf_requests *all)
         free(all->statuses);
         free(all->words);
     }
+    all->before = all->few_requests;
 }
 
 static inline void lf_completed(struct lf_requests *all, MPI_Request request, const MPI_Status *status)
@@ -119,6 +123,21 @@ static inline void lf_completed(struct lf_requests *all, MPI_Request request, co
     all->words[all->count++] = lf_received(status);
 }
 
+/* After a call that failed: those that it has freed nevertheless, or that it says are complete.
+ * Nothing else that it returns has a meaning. */
+static void lf_completed_despite(struct lf_requests *all, int result, int count, const MPI_Request after[], const MPI_Status statuses[])
+{
+    int kind = MPI_SUCCESS;
+    PMPI_Error_class(result, &kind);
+    for (int index = 0; index < count && all->count < 2 * (size_t)count; index++) {
+        const int is_said = kind == MPI_ERR_IN_STATUS && statuses && statuses[index].MPI_ERROR != MPI_ERR_PENDING;
+        if (all->before[index] == MPI_REQUEST_NULL || (after[index] != MPI_REQUEST_NULL && !is_said))
+            continue;
+        all->words[all->count++] = LF_HANDLE(all->before[index]);
+        all->words[all->count++] = is_said && statuses[index].MPI_ERROR == MPI_SUCCESS ? lf_received(statuses + index) : LF_NOT_KNOWN;
+    }
+}
+
 static inline void lf_record(struct lf_requests *all, unsigned call, uint64_t start, uint64_t end, const void *site)
 {
     lf_put(call, start, end, site, all->words, all->count);
@@ -126,18 +145,33 @@ static inline void lf_record(struct lf_requests *all, unsigned call, uint64_t st
     lf_end();
 }
 
+/* The requests as they are before the call. Returns whether there is room for them; if there is
+ * not, which ones complete is not recorded. */
+static int lf_before(struct lf_requests *all, int count, const MPI_Request requests[])
+{
+    if (!lf_take(all, count) || !requests) {
+        lf_release(all);
+        return 0;
+    }
+    if (count > 0)
+        memcpy(all->before, requests, (size_t)count * sizeof *requests);
+    return 1;
+}
+
 LF_EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
     if (!lf_begin())
         return PMPI_Wait(request, status);
     struct lf_requests all;
-    lf_take(&all, 1);
-    all.before[0] = *request;
+    const int is_known = lf_before(&all, 1, request);
     MPI_Status *const received = status == MPI_STATUS_IGNORE ? all.statuses : status;
     const uint64_t start = lf_now();
     const int result = PMPI_Wait(request, received);
     const uint64_t end = lf_now();
-    lf_completed(&all, all.before[0], received);
+    if (is_known && result == MPI_SUCCESS)
+        lf_completed(&all, all.before[0], received);
+    else if (is_known)
+        lf_completed_despite(&all, result, 1, request, NULL);
     lf_record(&all, LF_MPI_Wait, start, end, LF_SITE);
     return result;
 }
@@ -147,107 +181,66 @@ LF_EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
     if (!lf_begin())
         return PMPI_Test(request, flag, status);
     struct lf_requests all;
-    lf_take(&all, 1);
-    all.before[0] = *request;
+    const int is_known = lf_before(&all, 1, request);
     MPI_Status *const received = status == MPI_STATUS_IGNORE ? all.statuses : status;
     const uint64_t start = lf_now();
     const int result = PMPI_Test(request, flag, received);
     const uint64_t end = lf_now();
-    if (*flag)
+    if (is_known && result == MPI_SUCCESS && *flag)
         lf_completed(&all, all.before[0], received);
+    else if (is_known && result != MPI_SUCCESS)
+        lf_completed_despite(&all, result, 1, request, NULL);
     lf_record(&all, LF_MPI_Test, start, end, LF_SITE);
     return result;
 }
 
-static MPI_Status *lf_before_many(struct lf_requests *all, int count, MPI_Request requests[], MPI_Status *statuses, int ignored)
-{
-    if (!lf_take(all, count)) {
-        lf_release(all);
-        return NULL;
-    }
-    if (count > 0)
-        memcpy(all->before, requests, (size_t)count * sizeof *requests);
-    return ignored ? all->statuses : statuses;
-}
-
-LF_EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
-{
-    struct lf_requests all;
-    if (!lf_begin())
-        return PMPI_Waitall(count, requests, statuses);
-    MPI_Status *const received = lf_before_many(&all, count, requests, statuses, statuses == MPI_STATUSES_IGNORE);
-    const uint64_t start = lf_now();
-    const int result = PMPI_Waitall(count, requests, received ? received : statuses);
-    const uint64_t end = lf_now();
-    for (int index = 0; received && index < count; index++)
-        lf_completed(&all, all.before[index], received + index);
-    lf_record(&all, LF_MPI_Waitall, start, end, LF_SITE);
-    return result;
-}
-
-LF_EXPORT int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
-{
-    struct lf_requests all;
-    if (!lf_begin())
-        return PMPI_Testall(count, requests, flag, statuses);
-    MPI_Status *const received = lf_before_many(&all, count, requests, statuses, statuses == MPI_STATUSES_IGNORE);
-    const uint64_t start = lf_now();
-    const int result = PMPI_Testall(count, requests, flag, received ? received : statuses);
-    const uint64_t end = lf_now();
-    for (int index = 0; received && *flag && index < count; index++)
-        lf_completed(&all, all.before[index], received + index);
-    lf_record(&all, LF_MPI_Testall, start, end, LF_SITE);
-    return result;
-}
-
-LF_EXPORT int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
-{
-    struct lf_requests all;
-    if (!lf_begin())
-        return PMPI_Waitany(count, requests, index, status);
-    MPI_Status *const received = lf_before_many(&all, count, requests, status, status == MPI_STATUS_IGNORE);
-    const uint64_t start = lf_now();
-    const int result = PMPI_Waitany(count, requests, index, received ? received : status);
-    const uint64_t end = lf_now();
-    if (received && *index != MPI_UNDEFINED)
-        lf_completed(&all, all.before[*index], received);
-    lf_record(&all, LF_MPI_Waitany, start, end, LF_SITE);
-    return result;
-}
-
-LF_EXPORT int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
-{
-    struct lf_requests all;
-    if (!lf_begin())
-        return PMPI_Testany(count, requests, index, flag, status);
-    MPI_Status *const received = lf_before_many(&all, count, requests, status, status == MPI_STATUS_IGNORE);
-    const uint64_t start = lf_now();
-    const int result = PMPI_Testany(count, requests, index, flag, received ? received : status);
-    const uint64_t end = lf_now();
-    if (received && *flag && *index != MPI_UNDEFINED)
-        lf_completed(&all, all.before[*index], received);
-    lf_record(&all, LF_MPI_Testany, start, end, LF_SITE);
-    return result;
-}
-
-#define LF_DEFINE_SOME(NAME)                                                                                        \
-    LF_EXPORT int MPI_##NAME(int count, MPI_Request requests[], int *completed, int indices[], MPI_Status statuses[]) \
-    {                                                                                                               \
-        struct lf_requests all;                                                                                     \
-        if (!lf_begin())                                                                                            \
-            return PMPI_##NAME(count, requests, completed, indices, statuses);                                      \
-        MPI_Status *const received = lf_before_many(&all, count, requests, statuses, statuses == MPI_STATUSES_IGNORE); \
-        const uint64_t start = lf_now();                                                                            \
-        const int result = PMPI_##NAME(count, requests, completed, indices, received ? received : statuses);        \
-        const uint64_t end = lf_now();                                                                              \
-        for (int index = 0; received && *completed != MPI_UNDEFINED && index < *completed; index++)                 \
-            lf_completed(&all, all.before[indices[index]], received + index);                                       \
-        lf_record(&all, LF_MPI_##NAME, start, end, LF_SITE);                                                        \
-        return result;                                                                                              \
+/* A call that completes some of many requests: `done` says what, if it succeeds. Statuses are of all
+ * requests, or of those in the order in which the call names them. */
+#define LF_MANY(NAME, PARAMETERS, PLAIN, PASSED, STATUSES, IGNORED, ARE_OF_ALL, DONE)                          \
+    LF_EXPORT int MPI_##NAME PARAMETERS                                                                        \
+    {                                                                                                          \
+        struct lf_requests all;                                                                                \
+        if (!lf_begin())                                                                                       \
+            return PMPI_##NAME PLAIN;                                                                          \
+        const int is_known = lf_before(&all, count, requests);                                                 \
+        MPI_Status *const received = is_known && STATUSES == IGNORED ? all.statuses : STATUSES;                \
+        const uint64_t start = lf_now();                                                                       \
+        const int result = PMPI_##NAME PASSED;                                                                 \
+        const uint64_t end = lf_now();                                                                         \
+        if (is_known && result == MPI_SUCCESS) {                                                               \
+            DONE                                                                                               \
+        } else if (is_known) {                                                                                 \
+            lf_completed_despite(&all, result, count, requests, ARE_OF_ALL ? received : NULL);                 \
+        }                                                                                                      \
+        lf_record(&all, LF_MPI_##NAME, start, end, LF_SITE);                                                   \
+        return result;                                                                                         \
     }
 
-LF_DEFINE_SOME(Waitsome)
-LF_DEFINE_SOME(Testsome)
+LF_MANY(Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]), (count, requests, statuses),
+        (count, requests, received), statuses, MPI_STATUSES_IGNORE, 1,
+        for (int index = 0; index < count; index++) lf_completed(&all, all.before[index], received + index);)
+
+LF_MANY(Testall, (int count, MPI_Request requests[], int *flag, MPI_Status statuses[]), (count, requests, flag, statuses),
+        (count, requests, flag, received), statuses, MPI_STATUSES_IGNORE, 1,
+        for (int index = 0; *flag && index < count; index++) lf_completed(&all, all.before[index], received + index);)
+
+LF_MANY(Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status), (count, requests, index, status),
+        (count, requests, index, received), status, MPI_STATUS_IGNORE, 0,
+        if (*index != MPI_UNDEFINED) lf_completed(&all, all.before[*index], received);)
+
+LF_MANY(Testany, (int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status),
+        (count, requests, index, flag, status), (count, requests, index, flag, received), status, MPI_STATUS_IGNORE, 0,
+        if (*flag && *index != MPI_UNDEFINED) lf_completed(&all, all.before[*index], received);)
+
+#define LF_SOME(NAME)                                                                                              \
+    LF_MANY(NAME, (int count, MPI_Request requests[], int *completed, int indices[], MPI_Status statuses[]),       \
+            (count, requests, completed, indices, statuses), (count, requests, completed, indices, received),      \
+            statuses, MPI_STATUSES_IGNORE, 0,                                                                      \
+            for (int index = 0; *completed != MPI_UNDEFINED && index < *completed; index++)                        \
+                lf_completed(&all, all.before[indices[index]], received + index);)
+
+LF_SOME(Waitsome)
+LF_SOME(Testsome)
 
 LF_EXPORT int MPI_Request_free(MPI_Request *request)
 {
@@ -268,15 +261,15 @@ LF_EXPORT int MPI_Start(MPI_Request *request)
     const uint64_t start = lf_now();
     const int result = PMPI_Start(request);
     const uint64_t end = lf_now();
-    const int64_t words[1] = {LF_HANDLE(*request)};
-    lf_put(LF_MPI_Start, start, end, LF_SITE, words, 1);
+    const int64_t words[1] = {result == MPI_SUCCESS ? LF_HANDLE(*request) : 0};
+    lf_put(LF_MPI_Start, start, end, LF_SITE, words, result == MPI_SUCCESS);
     lf_end();
     return result;
 }
 
 static void lf_put_handles(unsigned call, uint64_t start, uint64_t end, const void *site, int count, const MPI_Request requests[])
 {
-    int64_t *words = malloc(((size_t)count + 1) * sizeof *words);
+    int64_t *words = count < 0 ? NULL : malloc(((size_t)count + 1) * sizeof *words);
     for (int index = 0; words && index < count; index++)
         words[index] = LF_HANDLE(requests[index]);
     if (words)
@@ -290,7 +283,7 @@ LF_EXPORT int MPI_Startall(int count, MPI_Request requests[])
         return PMPI_Startall(count, requests);
     const uint64_t start = lf_now();
     const int result = PMPI_Startall(count, requests);
-    lf_put_handles(LF_MPI_Startall, start, lf_now(), LF_SITE, count, requests);
+    lf_put_handles(LF_MPI_Startall, start, lf_now(), LF_SITE, result == MPI_SUCCESS ? count : 0, requests);
     lf_end();
     return result;
 }
@@ -299,32 +292,36 @@ LF_EXPORT int MPI_Startall(int count, MPI_Request requests[])
 /* A program with sessions has no moment at which all processes end, so each keeps its part. */
 static int lf_sessions;
 
-LF_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
+static void lf_started_session(MPI_Session session, uint64_t start)
 {
-    if (lf_depth > 0)
-        return PMPI_Session_init(info, handler, session);
-    lf_depth++;
-    const int is_ready = atomic_load(&lf_state) == LF_OFF && lf_prepare();
-    const uint64_t start = lf_now();
-    const int result = PMPI_Session_init(info, handler, session);
     MPI_Group world;
-    char answer[600] = "";
-    if (is_ready && result == MPI_SUCCESS && PMPI_Group_from_session_pset(*session, "mpi://WORLD", &world) == MPI_SUCCESS) {
-        int size = 0;
+    int size = 0;
+    if (PMPI_Group_from_session_pset(session, "mpi://WORLD", &world) != MPI_SUCCESS)
+        lf_is_ready = 0;
+    else {
         PMPI_Group_rank(world, &lf_rank);
         PMPI_Group_size(world, &size);
         PMPI_Group_free(&world);
-        if (lf_ask(answer, sizeof answer, "I %d %d %d %lld 0\n", lf_rank, size, (int)getpid(), (long long)start) == 0 && strcmp(answer, "ok") == 0) {
-            lf_comm_taken[0] = lf_comm_taken[1] = 1;
-            atomic_store(&lf_comms_used, 2);
-            atomic_store(&lf_state, LF_ON);
-        }
     }
-    if (atomic_load(&lf_state) == LF_ON) {
+    lf_comm_taken[0] = lf_comm_taken[1] = 1;
+    atomic_store(&lf_comms_used, 2);
+    atomic_store(&lf_state, lf_introduce(size, (int64_t)start, 0) ? LF_ON : LF_SILENT);
+}
+
+LF_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
+{
+    if (atomic_load(&lf_state) == LF_OVER || !lf_enter())
+        return PMPI_Session_init(info, handler, session);
+    const int takes_part = atomic_load(&lf_state) == LF_OFF && lf_prepare();
+    const uint64_t start = lf_now();
+    const int result = PMPI_Session_init(info, handler, session);
+    if (takes_part && result == MPI_SUCCESS)
+        lf_started_session(*session, start);
+    if (atomic_load(&lf_state) >= LF_SILENT) {
         lf_sessions++;
         lf_put(LF_MPI_Session_init, start, lf_now(), LF_SITE, NULL, 0);
     }
-    lf_depth--;
+    lf_end();
     return result;
 }
 

@@ -13,6 +13,7 @@ mod more_calls;
 mod otf2;
 mod sizes;
 mod skeleton;
+mod unusual;
 
 use serde_json::Value;
 use std::collections::HashMap;

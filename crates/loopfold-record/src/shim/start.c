@@ -1,0 +1,246 @@
+/* ---- clocks ---- */
+
+/* How far the clock of rank 0 is ahead of this one: half of the fastest of some round trips. Only
+ * one process of each node measures, as the others have the same clock. */
+static int64_t lf_clock_offset(void)
+{
+    enum { ROUNDS = 20, TAG = 77 };
+    MPI_Comm node = MPI_COMM_NULL;
+    int node_rank = 0, *leaders = calloc((size_t)lf_size, sizeof *leaders);
+    if (!leaders)
+        return 0;
+    if (!lf_is_skewed) {
+        PMPI_Comm_split_type(lf_comm_own, MPI_COMM_TYPE_SHARED, lf_rank, MPI_INFO_NULL, &node);
+        PMPI_Comm_rank(node, &node_rank);
+    }
+    const int leads = node_rank == 0;
+    PMPI_Allgather(&leads, 1, MPI_INT, leaders, 1, MPI_INT, lf_comm_own);
+    int64_t offset = 0;
+    for (int leader = 1; leader < lf_size; leader++) {
+        if (!leaders[leader] || (lf_rank != 0 && lf_rank != leader))
+            continue;
+        uint64_t fastest = UINT64_MAX;
+        for (int round = 0; round < ROUNDS; round++) {
+            if (lf_rank == 0) {
+                int64_t time = 0;
+                PMPI_Recv(&time, 1, MPI_INT64_T, leader, TAG, lf_comm_own, MPI_STATUS_IGNORE);
+                time = (int64_t)lf_now();
+                PMPI_Send(&time, 1, MPI_INT64_T, leader, TAG, lf_comm_own);
+            } else {
+                const uint64_t before = lf_now();
+                int64_t time = 0;
+                PMPI_Send(&time, 1, MPI_INT64_T, 0, TAG, lf_comm_own);
+                PMPI_Recv(&time, 1, MPI_INT64_T, 0, TAG, lf_comm_own, MPI_STATUS_IGNORE);
+                const uint64_t after = lf_now();
+                if (after - before < fastest) {
+                    fastest = after - before;
+                    offset = time - (int64_t)(before + fastest / 2);
+                }
+            }
+        }
+    }
+    if (node != MPI_COMM_NULL) {
+        PMPI_Bcast(&offset, 1, MPI_INT64_T, 0, node);
+        PMPI_Comm_free(&node);
+    }
+    free(leaders);
+    return offset;
+}
+
+/* ---- start and end ---- */
+
+/* Asked before anything else: with another MPI, not even handles have the same size. */
+static int lf_is_this_mpi(char *version)
+{
+#if defined(OPEN_MPI)
+    char expected[64];
+    snprintf(expected, sizeof expected, "Open MPI v%d.%d.%d", OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION);
+#elif defined(MPICH_VERSION)
+    const char *expected = MPICH_VERSION;
+#else
+    const char *expected = "";
+#endif
+    int length = 0;
+    PMPI_Get_library_version(version, &length);
+    return strstr(version, expected) != NULL;
+}
+
+/* For the tests: clocks that differ, as those of nodes do. */
+static uint64_t lf_skew_clock(uint64_t start)
+{
+    const char *skew = getenv("LOOPFOLD_RECORD_CLOCK_SKEW");
+    if (!skew)
+        return start;
+    long long by_rank = 0, by_second = 0;
+    sscanf(skew, "%lld,%lld", &by_rank, &by_second);
+    lf_is_skewed = 1;
+    lf_skew_since = (int64_t)start;
+    lf_skew_by_second = by_second * lf_rank;
+    lf_skew = by_rank * lf_rank;
+    return start + (uint64_t)lf_skew;
+}
+
+/* Introduces the process to the helper, with the time that is 0 and how far its clock is behind. */
+static int lf_introduce(int size, int64_t base, int64_t offset)
+{
+    char answer[600] = "";
+    if (!lf_is_ready)
+        return 0;
+    if (lf_ask(answer, sizeof answer, "I %d %d %d %lld %lld\n", lf_rank, size, (int)getpid(), (long long)base, (long long)offset) == 0 && strcmp(answer, "ok") == 0)
+        return 1;
+    lf_complain("rank %d is not recorded: %s", lf_rank, *answer ? answer : "the process that folds has ended");
+    lf_hang_up();
+    return 0;
+}
+
+/* All processes take part in this, also those that cannot be recorded. */
+static void lf_started(unsigned call, uint64_t start, const void *site)
+{
+    PMPI_Comm_rank(MPI_COMM_WORLD, &lf_rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &lf_size);
+    MPI_Comm parent = MPI_COMM_NULL;
+    PMPI_Comm_get_parent(&parent);
+    if (parent != MPI_COMM_NULL) {
+        if (lf_rank == 0)
+            lf_complain("processes that MPI_Comm_spawn starts are not recorded");
+        return lf_hang_up();
+    }
+    start = lf_skew_clock(start);
+    PMPI_Comm_dup(MPI_COMM_WORLD, &lf_comm_own);
+    const int64_t offset = lf_clock_offset();
+    int64_t own = (int64_t)start + offset, base = 0;
+    PMPI_Allreduce(&own, &base, 1, MPI_INT64_T, MPI_MIN, lf_comm_own);
+    lf_keep(MPI_COMM_WORLD, 0, 0);
+    lf_keep(MPI_COMM_SELF, 1, 0);
+    atomic_store(&lf_state, lf_introduce(lf_size, base, offset) ? LF_ON : LF_SILENT);
+    lf_announce(MPI_COMM_WORLD, 0, 0);
+    lf_announce(MPI_COMM_SELF, 1, 1);
+    lf_put(call, start, lf_now(), site, NULL, 0);
+}
+
+/* One thread finalizes. */
+static char lf_part[1 << 20];
+
+/* Sends the folded events of this rank and of those below it in the tree, as the helper gives them,
+ * part by part; -1 says that there are none. */
+static void lf_send_up(int is_complete, int to)
+{
+    char answer[64];
+    long long size = -1;
+    if (!is_complete || lf_ask(answer, sizeof answer, "X\n") < 0 || sscanf(answer, "%lld", &size) != 1 || size <= 0)
+        size = -1;
+    int64_t left = size;
+    PMPI_Send(&left, 1, MPI_INT64_T, to, 78, lf_comm_own);
+    while (left > 0) {
+        const int length = left < (int64_t)sizeof lf_part ? (int)left : (int)sizeof lf_part;
+        /* If the helper is gone, what is sent makes no archive, and the other side notices. */
+        if (lf_receive_all(lf_part, (size_t)length) < 0)
+            memset(lf_part, 0, (size_t)length);
+        PMPI_Send(lf_part, length, MPI_BYTE, to, 78, lf_comm_own);
+        left -= length;
+    }
+}
+
+/* Receives what another rank sends up and passes it to the helper. Returns whether that merged it;
+ * all of it is received in any case. */
+static int lf_receive_up(int from, int is_complete, char *answer, size_t room)
+{
+    int64_t left = -1;
+    PMPI_Recv(&left, 1, MPI_INT64_T, from, 78, lf_comm_own, MPI_STATUS_IGNORE);
+    char head[64];
+    const int head_length = snprintf(head, sizeof head, "M %lld\n", (long long)left);
+    int is_passed = is_complete && left > 0 && lf_send_all(head, (size_t)head_length) == 0;
+    while (left > 0) {
+        const int length = left < (int64_t)sizeof lf_part ? (int)left : (int)sizeof lf_part;
+        PMPI_Recv(lf_part, length, MPI_BYTE, from, 78, lf_comm_own, MPI_STATUS_IGNORE);
+        is_passed = is_passed && lf_send_all(lf_part, (size_t)length) == 0;
+        left -= length;
+    }
+    return is_passed && lf_receive_line(answer, room) == 0 && strcmp(answer, "ok") == 0;
+}
+
+/* Merges all ranks over a binomial tree; rank 0 writes the archive. */
+static void lf_merge(void)
+{
+    char answer[600] = "";
+    int is_complete = atomic_load(&lf_state) == LF_ON;
+    atomic_store(&lf_state, LF_OVER);
+    const int64_t offset = lf_clock_offset();
+    if (is_complete && (lf_ask(answer, sizeof answer, "O %lld\n", (long long)offset) < 0 || strcmp(answer, "ok") != 0))
+        is_complete = 0;
+    int step = 1;
+    for (; step < lf_size && !(lf_rank & step); step *= 2) {
+        if (lf_rank + step >= lf_size)
+            continue;
+        is_complete = lf_receive_up(lf_rank + step, is_complete, answer, sizeof answer);
+    }
+    int is_written = 0;
+    if (lf_rank != 0) {
+        lf_send_up(is_complete, lf_rank - step);
+    } else if (is_complete) {
+        is_written = lf_ask(answer, sizeof answer, "F\n") == 0 && strcmp(answer, "ok") == 0;
+    }
+    if (lf_rank == 0 && !is_written)
+        lf_complain("the ranks cannot be merged%s%s; what was recorded is in the folder %s.parts", *answer && strcmp(answer, "ok") ? ": " : "", strcmp(answer, "ok") ? answer : "", getenv("LOOPFOLD_RECORD"));
+    PMPI_Bcast(&is_written, 1, MPI_INT, 0, lf_comm_own);
+    lf_ask(answer, sizeof answer, is_written ? "D\n" : "K\n");
+    PMPI_Comm_free(&lf_comm_own);
+    lf_hang_up();
+}
+
+/* What was recorded so far is written before the program is killed. */
+static void lf_flush(void)
+{
+    char answer[64];
+    if (atomic_load(&lf_state) == LF_ON)
+        lf_ask(answer, sizeof answer, "S\n");
+}
+
+/* The program starts once more without this library, which was built for another MPI and would be
+ * in its way. */
+__attribute__((constructor)) static void lf_loaded(int argc, char **argv)
+{
+    /* As long as that of any MPI. */
+    static char version[1 << 14];
+    if (!getenv("LOOPFOLD_RECORD") || lf_is_this_mpi(version))
+        return;
+    lf_is_other_mpi = 1;
+    const char *own = getenv("LOOPFOLD_RECORD_SHIM");
+    version[strcspn(version, "\n")] = 0;
+    /* Of several processes one says it. */
+    if (!own || unlink(own) == 0 || errno != ENOENT)
+        lf_complain("the recorder was built for another MPI than that of the program (%.60s), so nothing is recorded; it is rebuilt next time, with the compiler that --mpicc names", version);
+    if (argc > 0 && lf_leave_preload())
+        execve("/proc/self/exe", argv, environ);
+}
+
+__attribute__((destructor)) static void lf_unloaded(void)
+{
+    const char *pid = getenv("LOOPFOLD_RECORD_PID"), *output = getenv("LOOPFOLD_RECORD");
+    char folder[4096];
+    struct stat about;
+    if (!pid || !output || getpid() != atoi(pid) || lf_memory)
+        return;
+    snprintf(folder, sizeof folder, "%s.parts", output);
+    if (stat(folder, &about) < 0 && stat(output, &about) < 0)
+        lf_complain("the program did not call MPI_Init, so nothing was recorded");
+}
+
+/* ---- regions ---- */
+
+static void lf_region(unsigned kind, const char *name, const void *site)
+{
+    if (!lf_begin())
+        return;
+    int64_t words[34] = {0};
+    const size_t length = strnlen(name, 256);
+    words[0] = (int64_t)length;
+    memcpy(words + 1, name, length);
+    const uint64_t now = lf_now();
+    lf_put(kind, now, now, site, words, 1 + (length + 7) / 8);
+    lf_end();
+}
+
+LF_EXPORT void loopfold_enter_region(const char *name) { lf_region(LF_ENTER, name, LF_SITE); }
+LF_EXPORT void loopfold_leave_region(const char *name) { lf_region(LF_LEAVE, name, LF_SITE); }
+LF_EXPORT void loopfold_mark_place(const char *name) { lf_region(LF_MARK, name, LF_SITE); }
