@@ -167,11 +167,23 @@ static void lf_stop(const char *why)
         lf_complain("rank %d: %s; the rest of this rank is not recorded", lf_rank, why);
 }
 
+/* The helper is gone; it may have left a line that says why. */
+static void lf_stop_without_helper(void)
+{
+    char text[640] = "the process that folds has ended: ";
+    const size_t begin = strlen(text);
+    const ssize_t got = recv(lf_socket, text + begin, sizeof text - begin - 1, MSG_DONTWAIT);
+    const size_t end = got > 0 ? begin + (size_t)got : begin - 2;
+    text[end] = 0;
+    text[strcspn(text, "\n")] = 0;
+    lf_stop(text);
+}
+
 static void lf_wake(void)
 {
     const char wake = 'w';
     if (send(lf_socket, &wake, 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-        lf_stop("the process that folds has ended");
+        lf_stop_without_helper();
 }
 
 /* A question and its answer, a line each. */
@@ -303,7 +315,7 @@ static void lf_wait_for_room(struct lf_lane *lane, unsigned words)
         if (tries % 64 == 0) {
             struct pollfd helper = {lf_socket, POLLIN, 0};
             if (poll(&helper, 1, 0) > 0 && helper.revents & (POLLHUP | POLLERR))
-                return lf_stop("the process that folds has ended");
+                return lf_stop_without_helper();
             lf_wake();
         }
         usleep(20);
@@ -588,9 +600,10 @@ static int lf_forget(MPI_Comm comm)
 
 /* ---- clocks ---- */
 
-/* How far the clock of rank 0 is ahead of this one: half of the fastest of some round trips. Only
- * one process of each node measures, as the others have the same clock. */
-static int64_t lf_clock_offset(void)
+/* How far the clock of rank 0 is ahead of this one: half of the fastest of some round trips, and
+ * when that was measured, by the own clock. Only one process of each node measures, as the others
+ * have the same clock. */
+static int64_t lf_clock_offset(int64_t *measured)
 {
     enum { ROUNDS = 20, TAG = 77 };
     MPI_Comm node = MPI_COMM_NULL;
@@ -604,6 +617,7 @@ static int64_t lf_clock_offset(void)
     const int leads = node_rank == 0;
     PMPI_Allgather(&leads, 1, MPI_INT, leaders, 1, MPI_INT, lf_comm_own);
     int64_t offset = 0;
+    *measured = (int64_t)lf_now();
     for (int leader = 1; leader < lf_size; leader++) {
         if (!leaders[leader] || (lf_rank != 0 && lf_rank != leader))
             continue;
@@ -622,13 +636,17 @@ static int64_t lf_clock_offset(void)
                 const uint64_t after = lf_now();
                 if (after - before < fastest) {
                     fastest = after - before;
-                    offset = time - (int64_t)(before + fastest / 2);
+                    *measured = (int64_t)(before + fastest / 2);
+                    offset = time - *measured;
                 }
             }
         }
     }
     if (node != MPI_COMM_NULL) {
-        PMPI_Bcast(&offset, 1, MPI_INT64_T, 0, node);
+        int64_t both[2] = {offset, *measured};
+        PMPI_Bcast(both, 2, MPI_INT64_T, 0, node);
+        offset = both[0];
+        *measured = both[1];
         PMPI_Comm_free(&node);
     }
     free(leaders);
@@ -683,11 +701,12 @@ static void lf_started(unsigned call, uint64_t start, const void *site)
         start += (uint64_t)lf_skew;
     }
     PMPI_Comm_dup(MPI_COMM_WORLD, &lf_comm_own);
-    const int64_t offset = lf_clock_offset();
+    int64_t measured = 0;
+    const int64_t offset = lf_clock_offset(&measured);
     int64_t own = (int64_t)start + offset, base = 0;
     PMPI_Allreduce(&own, &base, 1, MPI_INT64_T, MPI_MIN, lf_comm_own);
     char answer[600] = "";
-    if (!is_this || lf_ask(answer, sizeof answer, "I %d %d %d %lld %lld\n", lf_rank, lf_size, (int)getpid(), (long long)base, (long long)offset) < 0 || strcmp(answer, "ok") != 0) {
+    if (!is_this || lf_ask(answer, sizeof answer, "I %d %d %d %lld %lld %lld\n", lf_rank, lf_size, (int)getpid(), (long long)base, (long long)offset, (long long)measured) < 0 || strcmp(answer, "ok") != 0) {
         if (is_this)
             lf_complain("rank %d is not recorded: %s", lf_rank, *answer ? answer : "the process that folds has ended");
         return lf_hang_up();
@@ -747,8 +766,9 @@ static void lf_merge(void)
     char answer[600] = "";
     int is_complete = atomic_load(&lf_state) == LF_ON;
     atomic_store(&lf_state, LF_OVER);
-    const int64_t offset = lf_clock_offset();
-    if (is_complete && (lf_ask(answer, sizeof answer, "O %lld\n", (long long)offset) < 0 || strcmp(answer, "ok") != 0))
+    int64_t measured = 0;
+    const int64_t offset = lf_clock_offset(&measured);
+    if (is_complete && (lf_ask(answer, sizeof answer, "O %lld %lld\n", (long long)offset, (long long)measured) < 0 || strcmp(answer, "ok") != 0))
         is_complete = 0;
     int step = 1;
     for (; step < lf_size && !(lf_rank & step); step *= 2) {

@@ -111,12 +111,23 @@ static void lf_release(struct lf_requests *all)
     }
 }
 
+/* Until something is cancelled, nobody needs to ask. */
+static _Atomic int lf_may_be_cancelled;
+
+static inline int64_t lf_outcome(const MPI_Status *status)
+{
+    int is_cancelled = 0;
+    if (__builtin_expect(atomic_load_explicit(&lf_may_be_cancelled, memory_order_relaxed), 0))
+        PMPI_Test_cancelled(status, &is_cancelled);
+    return is_cancelled ? INT64_MIN : lf_received(status);
+}
+
 static inline void lf_completed(struct lf_requests *all, MPI_Request request, const MPI_Status *status)
 {
     if (request == MPI_REQUEST_NULL)
         return;
     all->words[all->count++] = LF_HANDLE(request);
-    all->words[all->count++] = lf_received(status);
+    all->words[all->count++] = lf_outcome(status);
 }
 
 static inline void lf_record(struct lf_requests *all, unsigned call, uint64_t start, uint64_t end, const void *site)
@@ -261,6 +272,18 @@ LF_EXPORT int MPI_Request_free(MPI_Request *request)
     return result;
 }
 
+LF_EXPORT int MPI_Cancel(MPI_Request *request)
+{
+    atomic_store(&lf_may_be_cancelled, 1);
+    if (!lf_begin())
+        return PMPI_Cancel(request);
+    const uint64_t start = lf_now();
+    const int result = PMPI_Cancel(request);
+    lf_put(LF_MPI_Cancel, start, lf_now(), LF_SITE, NULL, 0);
+    lf_end();
+    return result;
+}
+
 LF_EXPORT int MPI_Start(MPI_Request *request)
 {
     if (!lf_begin())
@@ -314,7 +337,7 @@ LF_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Sessio
         PMPI_Group_rank(world, &lf_rank);
         PMPI_Group_size(world, &size);
         PMPI_Group_free(&world);
-        if (lf_ask(answer, sizeof answer, "I %d %d %d %lld 0\n", lf_rank, size, (int)getpid(), (long long)start) == 0 && strcmp(answer, "ok") == 0) {
+        if (lf_ask(answer, sizeof answer, "I %d %d %d %lld 0 0\n", lf_rank, size, (int)getpid(), (long long)start) == 0 && strcmp(answer, "ok") == 0) {
             lf_comm_taken[0] = lf_comm_taken[1] = 1;
             atomic_store(&lf_comms_used, 2);
             atomic_store(&lf_state, LF_ON);
