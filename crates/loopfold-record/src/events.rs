@@ -2,37 +2,36 @@
 //! relative to the own rank.
 //!
 //! What a nonblocking receive with a wildcard matches is known only when it completes, in another
-//! call. Its event waits for that, and later events of its thread queue behind it: up to
-//! [`MOST_HELD`]; after that it is emitted with the wildcard. A call that completes requests mostly
-//! completes the oldest ones, and `n` says how many; only where it completes others, `done` has
-//! their indexes among the pending ones of the thread. So events are those of the source `otf2`.
+//! call, maybe of another thread; [`requests`] says how events wait for that, and what a call that
+//! completes requests says about them. So events are those of the source `otf2`.
 //!
-//! A request is known by its handle while it is pending. MPI may give the same handle to several
-//! that complete at once; the oldest of them is completed first.
+//! Records come in an order in which each follows those that it depends on ([`crate::lanes`]), so
+//! communicators, messages and requests are known when they are used, whichever thread made them.
+//!
+//! The number of a communicator may be used again. Where the recorder has listed its members, and
+//! these are others than before, the later one is called `2.2`, `2.3` and so on, as readers call
+//! those whose members follow from the calls.
 //!
 //! Most records are known: their words alone determine the event, and one look-up finds its symbol.
 //!
 //! O(1) a record; O(pending requests) for one that does not complete the oldest.
 
+mod requests;
+#[cfg(test)]
+mod tests;
+
 use crate::kind::Kinds;
-use crate::kind::{ANY_SOURCE, ANY_TAG, DONE_NONE, Kind, Slot};
-use crate::layout::{ANY, COMMUNICATOR, CONTINUED, ENTER, LEAVE, MARK, NOBODY, Word, words_of};
+use crate::kind::{ANY_SOURCE, ANY_TAG, Kind, Slot};
+use crate::layout::{
+    ANY, CANCELLED, COMMUNICATOR, CONTINUED, ENTER, LEAVE, MARK, NOBODY, Word, length_of, words_of,
+};
 use crate::sites::Sites;
 use hashbrown::HashMap;
 use loopfold::mpi::RelativePeers;
 use loopfold::trace::Role;
 use loopfold::{Result, Symbol};
 use loopfold_sources::{MpiArgument, mpi_calls};
-use std::collections::VecDeque;
-
-/// How many events of a thread may wait for a receive to complete.
-const MOST_HELD: usize = 1 << 16;
-
-/// More pending requests than this are not followed.
-const MOST_PENDING: usize = 1 << 16;
-
-/// A handle that no request has.
-const FREED: i64 = i64::MIN;
+use requests::{Lane, MOST_PENDING, Posted};
 
 /// An event with its times.
 #[derive(Clone, Copy, Debug)]
@@ -59,8 +58,14 @@ pub(crate) struct Communicator {
 pub(crate) struct Decoder {
     pub(crate) kinds: Kinds,
     lanes: Vec<Lane>,
-    /// By number; of a number that is used again the first.
+    /// By name: the number, and above its bits how many other lists of members it had before.
     pub(crate) communicators: HashMap<i64, Communicator>,
+    /// The names by number and members.
+    names: HashMap<(i64, Vec<u32>), i64>,
+    /// How many names a number has.
+    name_counts: HashMap<i64, i64>,
+    /// The names in force, where they are not the numbers.
+    in_force: HashMap<i64, i64>,
     persistent: HashMap<i64, Persistent>,
     messages: HashMap<i64, Matched>,
     layouts: Vec<Vec<Word>>,
@@ -70,34 +75,6 @@ pub(crate) struct Decoder {
     key: Vec<i64>,
     specials: Specials,
     sites: Option<Sites>,
-}
-
-/// The threads of a process.
-#[derive(Debug, Default)]
-struct Lane {
-    pending: VecDeque<Pending>,
-    is_lost: bool,
-    held: VecDeque<Held>,
-    /// How many held events were emitted.
-    released: u64,
-    regions: Vec<usize>,
-    continued: Vec<i64>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Pending {
-    handle: i64,
-    /// The event that waits for it, counted from the first that was held.
-    waiting: Option<u64>,
-    comm: i64,
-}
-
-#[derive(Debug)]
-struct Held {
-    kind: Kind,
-    start: i64,
-    duration: i64,
-    is_waiting: bool,
 }
 
 /// A persistent request: what is sent or received each time it is started.
@@ -169,6 +146,8 @@ struct Shape {
     /// Where the sender and the tag of a receive are, which may be wildcards.
     ends: [Option<usize>; 2],
     completes: bool,
+    /// Where the communicator is.
+    communicator: Option<usize>,
 }
 
 impl Shape {
@@ -189,6 +168,7 @@ impl Shape {
             request: place(Word::Request),
             ends: if receives { [place(Word::Source), place(tag)] } else { [None; 2] },
             completes: specials.completing.contains(&number),
+            communicator: place(Word::Communicator),
         }
     }
 }
@@ -205,6 +185,9 @@ impl Decoder {
             kinds: Kinds::default(),
             lanes: Vec::new(),
             communicators: HashMap::new(),
+            names: HashMap::new(),
+            name_counts: HashMap::new(),
+            in_force: HashMap::new(),
             persistent: HashMap::new(),
             messages: HashMap::new(),
             layouts: mpi_calls().iter().map(words_of).collect(),
@@ -218,22 +201,32 @@ impl Decoder {
 
     /// Converts the records of a lane; words behind the last complete one are an error of the
     /// writer, and dropped.
-    pub(crate) fn read(&mut self, lane: usize, mut words: &[i64], out: &mut Vec<Timed>) -> Result<()> {
+    pub(crate) fn read(&mut self, lane: usize, mut words: &[i64]) -> Result<()> {
         if self.lanes.len() <= lane {
             self.lanes.resize_with(lane + 1, Lane::default);
         }
         while let Some(&head) = words.first() {
-            let length = (head as u64 >> 16) as usize & 0xffff;
+            let length = length_of(head);
             let Some((record, rest)) = words.split_at_checked(length).filter(|_| length >= 3) else {
                 return Ok(());
             };
             words = rest;
-            self.record(lane, head as u64 & 0xffff, record, out)?;
+            self.record(lane, head as u64 & 0xffff, record)?;
         }
         Ok(())
     }
 
-    fn record(&mut self, lane: usize, call: u64, record: &[i64], out: &mut Vec<Timed>) -> Result<()> {
+    /// How many threads there are.
+    pub(crate) fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// The events of a thread that wait for nothing.
+    pub(crate) fn ready(&mut self, lane: usize) -> &mut Vec<Timed> {
+        &mut self.lanes[lane].ready
+    }
+
+    fn record(&mut self, lane: usize, call: u64, record: &[i64]) -> Result<()> {
         let (start, duration) = (record[1], record[2]);
         let (site, payload) = match (&self.sites, &record[3..]) {
             (Some(_), [site, payload @ ..]) => (Some(*site as u64), payload),
@@ -257,36 +250,36 @@ impl Decoder {
                 self.communicator(payload);
                 Ok(())
             }
-            ENTER | LEAVE | MARK => self.region(lane, call, payload, start, out),
+            ENTER | LEAVE | MARK => self.region(lane, call, payload, start),
             _ => {
                 let call = call as usize;
                 if call >= self.layouts.len() {
                     return Ok(());
                 }
-                if self.take_key(lane, call, site, payload) {
-                    if let Some(&symbol) = self.known.get(&self.key[..]) {
-                        self.post(lane, call, payload);
-                        out.push(Timed { symbol, start, duration });
-                        return Ok(());
-                    }
-                    let key = self.key.clone().into_boxed_slice();
-                    let before = out.len();
-                    self.build(lane, call, site, payload, (start, duration), out)?;
-                    if let [one] = out[before..] {
-                        self.known.insert(key, one.symbol);
-                    }
+                if !self.take_key(lane, call, site, payload) {
+                    return self.build(lane, call, site, payload, (start, duration));
+                }
+                if let Some(&symbol) = self.known.get(&self.key[..]) {
+                    self.post(lane, call, payload);
+                    self.lanes[lane].ready.push(Timed { symbol, start, duration });
                     return Ok(());
                 }
-                self.build(lane, call, site, payload, (start, duration), out)
+                let key = self.key.clone().into_boxed_slice();
+                let before = self.lanes[lane].ready.len();
+                self.build(lane, call, site, payload, (start, duration))?;
+                if let [one] = self.lanes[lane].ready[before..] {
+                    self.known.insert(key, one.symbol);
+                }
+                Ok(())
             }
         }
     }
 
     /// Makes `key` the words that determine the event of a record. False if others do, too.
     fn take_key(&mut self, lane: usize, call: usize, site: Option<u64>, payload: &[i64]) -> bool {
-        let Shape { is_simple, request, ends, completes } = self.shapes[call];
-        let Lane { held, pending, is_lost, .. } = &self.lanes[lane];
-        if !held.is_empty() || *is_lost || pending.len() >= MOST_PENDING {
+        let Shape { is_simple, request, ends, completes, .. } = self.shapes[call];
+        let Lane { held, pending, unfollowed, .. } = &self.lanes[lane];
+        if !held.is_empty() || !unfollowed.is_empty() || pending.len() >= MOST_PENDING {
             return false;
         }
         self.key.clear();
@@ -295,7 +288,10 @@ impl Decoder {
             // The oldest ones, none of which waits for its sender as nothing is held.
             let handles = payload.as_chunks::<2>().0;
             let are_oldest = handles.len() <= pending.len()
-                && handles.iter().zip(pending).all(|(&[handle, _], pending)| handle == pending.handle);
+                && handles
+                    .iter()
+                    .zip(pending)
+                    .all(|(&[handle, word], pending)| handle == pending.handle && word != CANCELLED);
             self.key.push(handles.len() as i64);
             return are_oldest;
         }
@@ -307,19 +303,26 @@ impl Decoder {
             }
             _ => self.key.extend_from_slice(payload),
         }
-        is_simple && !is_wildcard
+        is_simple && !is_wildcard && self.knows_communicator(call, payload)
+    }
+
+    /// Whether peers can be stored; if not now, then maybe later, for the same words.
+    fn knows_communicator(&self, call: usize, payload: &[i64]) -> bool {
+        let place = self.shapes[call].communicator;
+        place
+            .and_then(|place| payload.get(place))
+            .is_none_or(|&comm| comm < 0 || self.communicators.contains_key(&comm))
     }
 
     /// What a record that is known does to the requests.
     fn post(&mut self, lane: usize, call: usize, payload: &[i64]) {
-        let Shape { request, completes, .. } = self.shapes[call];
-        let comm = self.layouts[call].iter().position(|&word| word == Word::Communicator);
-        let pending = &mut self.lanes[lane].pending;
+        let Shape { request, completes, communicator, .. } = self.shapes[call];
         if completes {
-            pending.drain(..payload.len() / 2);
+            self.lanes[lane].pending.drain(..payload.len() / 2);
         } else if let Some(&handle) = request.and_then(|place| payload.get(place)) {
-            let comm = comm.and_then(|place| payload.get(place)).copied().unwrap_or(0);
-            pending.push_back(Pending { handle, waiting: None, comm });
+            let comm = communicator.and_then(|place| payload.get(place)).copied().unwrap_or(0);
+            let comm = self.name(comm);
+            self.lanes[lane].post(Posted { handle, comm, waits: false });
         }
     }
 
@@ -330,14 +333,13 @@ impl Decoder {
         site: Option<u64>,
         payload: &[i64],
         (start, duration): (i64, i64),
-        out: &mut Vec<Timed>,
     ) -> Result<()> {
         let (mut kind, posted) = self.event(lane, call, payload);
         if let (Some(sites), Some(site)) = (&mut self.sites, site) {
             let text = sites.name(site);
             kind.push(Slot::Site, self.kinds.texts.number(&text) as i64);
         }
-        self.emit(lane, kind, start, duration, &posted, out)
+        self.emit(lane, kind, start, duration, &posted)
     }
 
     fn communicator(&mut self, payload: &[i64]) {
@@ -345,17 +347,33 @@ impl Decoder {
         let rank = |&rank: &i64| u32::try_from(rank).unwrap_or(0);
         let made =
             Communicator { own: rank(own), size: rank(size), members: members.iter().map(rank).collect() };
-        self.communicators.entry(*number).or_insert(made);
+        self.call_it(*number, made);
     }
 
-    fn region(
-        &mut self,
-        lane: usize,
-        call: u64,
-        payload: &[i64],
-        start: i64,
-        out: &mut Vec<Timed>,
-    ) -> Result<()> {
+    /// Gives a communicator its name: that of the same number with the same members, or a new one.
+    fn call_it(&mut self, number: i64, made: Communicator) {
+        let count = self.name_counts.entry(number).or_insert(0);
+        let name = *self.names.entry((number, made.members.clone())).or_insert_with(|| {
+            *count += 1;
+            number | (*count - 1) << 32
+        });
+        self.communicators.entry(name).or_insert(made);
+        let before = match name == number {
+            true => self.in_force.remove(&number),
+            false => self.in_force.insert(number, name),
+        };
+        if before.unwrap_or(number) != name {
+            // Words have another meaning now.
+            self.known.clear();
+        }
+    }
+
+    /// The name of the communicator that has a number now.
+    fn name(&self, number: i64) -> i64 {
+        self.in_force.get(&number).copied().unwrap_or(number)
+    }
+
+    fn region(&mut self, lane: usize, call: u64, payload: &[i64], start: i64) -> Result<()> {
         let [length, text @ ..] = payload else { return Ok(()) };
         let bytes: Vec<u8> = text.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let name = String::from_utf8_lossy(&bytes[..bytes.len().min(*length as usize)]).into_owned();
@@ -375,7 +393,7 @@ impl Decoder {
             }
             _ => Kind::region(Role::Plain, name, None),
         };
-        self.emit(lane, kind, start, if call == MARK { 0 } else { -1 }, &[], out)
+        self.emit(lane, kind, start, if call == MARK { 0 } else { -1 }, &[])
     }
 
     /// A peer as it is stored.
@@ -397,9 +415,10 @@ impl Decoder {
         }
         let mut kind = Kind::call(call);
         if call == special.request_free {
-            self.freed(payload);
-        } else if [special.abort, special.comm_free, special.comm_disconnect].contains(&call) {
-            payload.iter().take(1).for_each(|&comm| kind.push(Slot::Comm, comm));
+            return (self.freed(lane, call, payload), Vec::new());
+        }
+        if [special.abort, special.comm_free, special.comm_disconnect].contains(&call) {
+            payload.iter().take(1).for_each(|&comm| kind.push(Slot::Comm, self.name(comm)));
         } else if !mpi_calls()[call].is_special {
             return self.plain(call, payload);
         }
@@ -417,7 +436,8 @@ impl Decoder {
         let mut put =
             |slot: Slot, value: Option<i64>| value.into_iter().for_each(|value| kind.push(slot, value));
         let message = word(Word::ReceivedMessage).and_then(|handle| self.messages.remove(&handle));
-        let comm = word(Word::Communicator).or(message.map(|message| message.comm));
+        let comm =
+            word(Word::Communicator).map(|comm| self.name(comm)).or(message.map(|message| message.comm));
         let is_persistent = known.has(MpiArgument::PersistentRequest);
         let mut ends = Ends {
             src: word(Word::Source).or(word(Word::From)).or(message.map(|message| message.src)),
@@ -455,7 +475,8 @@ impl Decoder {
             grid.iter().skip(1).take(sides).for_each(|&side| put(Slot::Dims, Some(side)));
             grid.iter().skip(1 + sides).take(sides).for_each(|&side| put(Slot::Periods, Some(side)));
         }
-        put(Slot::NewComm, word(Word::NewCommunicator).filter(|&made| made >= 0));
+        let made = word(Word::NewCommunicator).filter(|&made| made >= 0);
+        put(Slot::NewComm, made.map(|made| self.name(made)));
         put(Slot::Part, word(Word::Part));
         put(Slot::Flag, word(Word::Flag));
         put(Slot::Any, Some(ends.any).filter(|&any| any != 0));
@@ -524,170 +545,6 @@ impl Decoder {
         }
         (kind, posted)
     }
-
-    /// Waits and tests: which of the pending requests they complete.
-    fn completion(&mut self, lane: usize, call: usize, payload: &[i64]) -> Kind {
-        let mut kind = Kind::call(call);
-        let mut indexes = Vec::new();
-        let mut elsewhere = false;
-        let completed: Vec<(i64, i64)> =
-            payload.as_chunks::<2>().0.iter().map(|&[handle, word]| (handle, word)).collect();
-        // The oldest ones complete most often, and in order.
-        let in_order = completed.len() <= self.lanes[lane].pending.len()
-            && completed
-                .iter()
-                .zip(&self.lanes[lane].pending)
-                .all(|(&(handle, _), pending)| handle == pending.handle);
-        if in_order {
-            for (_, word) in &completed {
-                if let Some(pending) = self.lanes[lane].pending.pop_front() {
-                    self.resolve(lane, pending, *word);
-                }
-            }
-            kind.push(Slot::N, completed.len() as i64);
-            return kind;
-        }
-        let mut taken = vec![false; self.lanes[lane].pending.len()];
-        for &(handle, word) in &completed {
-            let own = self.lanes[lane]
-                .pending
-                .iter()
-                .zip(&taken)
-                .position(|(one, taken)| !taken && one.handle == handle);
-            if let Some(index) = own {
-                taken[index] = true;
-                indexes.push(index as i64);
-                let pending = self.lanes[lane].pending[index];
-                self.resolve(lane, pending, word);
-            } else {
-                elsewhere |= self.complete_elsewhere(lane, handle, word);
-            }
-        }
-        let mut place = 0;
-        self.lanes[lane].pending.retain(|_| {
-            place += 1;
-            !taken[place - 1]
-        });
-        indexes.sort_unstable();
-        let are_oldest = indexes.iter().enumerate().all(|(place, &index)| index == place as i64);
-        kind.push(Slot::N, indexes.len() as i64);
-        if indexes.is_empty() && elsewhere {
-            kind.push(Slot::Done, DONE_NONE);
-        } else if !are_oldest {
-            indexes.iter().for_each(|&index| kind.push(Slot::Done, index));
-        }
-        kind
-    }
-
-    /// A request that another thread posted.
-    fn complete_elsewhere(&mut self, lane: usize, handle: i64, word: i64) -> bool {
-        for other in (0..self.lanes.len()).filter(|&other| other != lane) {
-            let found = self.lanes[other].pending.iter().position(|one| one.handle == handle);
-            if let Some(pending) = found.and_then(|index| self.lanes[other].pending.remove(index)) {
-                self.resolve(other, pending, word);
-                return true;
-            }
-        }
-        false
-    }
-
-    /// A receive with a wildcard is complete: now its sender is known.
-    fn resolve(&mut self, lane: usize, pending: Pending, word: i64) {
-        let Some(event) = pending.waiting else { return };
-        let (src, tag) = received(word);
-        let src = self.peer(pending.comm, src);
-        let Lane { held, released, .. } = &mut self.lanes[lane];
-        let Some(held) = event.checked_sub(*released).and_then(|place| held.get_mut(place as usize)) else {
-            return;
-        };
-        let mut any = 0;
-        let tag_slot = if held.kind.get(Slot::Dest).is_some() { Slot::RecvTag } else { Slot::Tag };
-        if held.kind.get(Slot::Src) == Some(ANY) {
-            held.kind.set(Slot::Src, src);
-            any |= ANY_SOURCE;
-        }
-        if held.kind.get(tag_slot) == Some(ANY) {
-            held.kind.set(tag_slot, tag);
-            any |= ANY_TAG;
-        }
-        if any != 0 {
-            held.kind.push(Slot::Any, any);
-        }
-        held.is_waiting = false;
-    }
-
-    fn freed(&mut self, payload: &[i64]) {
-        let Some(handle) = payload.first() else { return };
-        self.persistent.remove(handle);
-        let pending = self.lanes.iter_mut().flat_map(|lane| &mut lane.pending);
-        // It stays among the pending ones, since no call completes it.
-        if let Some(one) = pending.into_iter().find(|one| one.handle == *handle) {
-            one.handle = FREED;
-        }
-    }
-
-    fn emit(
-        &mut self,
-        lane: usize,
-        kind: Kind,
-        start: i64,
-        duration: i64,
-        posted: &[Posted],
-        out: &mut Vec<Timed>,
-    ) -> Result<()> {
-        let Lane { pending, is_lost, held, released, .. } = &mut self.lanes[lane];
-        let is_waiting = posted.iter().any(|one| one.waits);
-        let number = *released + held.len() as u64;
-        for one in posted.iter().filter(|_| !*is_lost) {
-            pending.push_back(Pending {
-                handle: one.handle,
-                waiting: one.waits.then_some(number),
-                comm: one.comm,
-            });
-        }
-        if pending.len() > MOST_PENDING {
-            *is_lost = true;
-            pending.clear();
-        }
-        if held.is_empty() && !is_waiting {
-            out.push(Timed { symbol: self.kinds.symbol(&kind)?, start, duration });
-            return Ok(());
-        }
-        held.push_back(Held { kind, start, duration, is_waiting });
-        let is_full = held.len() > MOST_HELD;
-        self.release(lane, is_full, out)
-    }
-
-    /// Emits the events that no longer wait; the first in any case if there is no more room.
-    fn release(&mut self, lane: usize, is_full: bool, out: &mut Vec<Timed>) -> Result<()> {
-        let Lane { held, released, .. } = &mut self.lanes[lane];
-        let mut must = is_full;
-        while held.front().is_some_and(|first| must || !first.is_waiting) {
-            must = false;
-            if let Some(Held { kind, start, duration, .. }) = held.pop_front() {
-                *released += 1;
-                out.push(Timed { symbol: self.kinds.symbol(&kind)?, start, duration });
-            }
-        }
-        Ok(())
-    }
-
-    /// Emits all events that still wait, at the end.
-    pub(crate) fn finish(&mut self, lane: usize, out: &mut Vec<Timed>) -> Result<()> {
-        while self.lanes.get(lane).is_some_and(|lane| !lane.held.is_empty()) {
-            self.release(lane, true, out)?;
-        }
-        Ok(())
-    }
-}
-
-/// A request that a call posts.
-#[derive(Clone, Copy, Debug)]
-struct Posted {
-    handle: i64,
-    comm: i64,
-    /// Whether the sender or the tag is a wildcard.
-    waits: bool,
 }
 
 /// Sender and tag of what is received.

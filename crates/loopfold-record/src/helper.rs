@@ -8,17 +8,18 @@
 //! | line | is answered |
 //! | --- | --- |
 //! | `?` | `ok`, when it is ready |
-//! | `I rank size pid base offset` | `ok`, when the file of the rank is there; else why not |
+//! | `I rank size pid base offset time` | `ok`, when the file of the rank is there; else why not |
 //! | `w`, without an end | nothing: there are many records |
 //! | `S` | `ok`, when all is written |
-//! | `O offset` | `ok`: the clocks at the end; nothing comes after it |
+//! | `O offset time` | `ok`: the clocks at the end; nothing comes after it |
 //! | `X` | a number of bytes, and the archive of this rank and those that were merged |
 //! | `M bytes`, and an archive | `ok`, when it is merged |
 //! | `F` | `ok`, when the archive is written; else why not |
 //! | `D`, `K` | `ok`; the file of the rank is removed, or kept |
 
+use crate::lanes::Lanes;
 use crate::parts::{PartFile, folder_of, remove_others, spilling};
-use crate::recorder::{Process, Recorder};
+use crate::recorder::{Clocks, Process, Recorder};
 use crate::ring::Rings;
 use crate::{Error, Result, variables};
 use loopfold::Fold;
@@ -42,8 +43,8 @@ use std::time::{Duration, Instant};
 /// How often the rings are looked at when nothing is asked.
 const TICK: Duration = Duration::from_millis(200);
 
-/// How many bytes of records are taken at once.
-const MOST_AT_ONCE: usize = 1 << 17;
+/// The bytes of an answer, at most: the library has room for 600.
+const MOST_ANSWERED: usize = 500;
 
 /// Writes a fold in another form than an archive, given its name and where.
 pub type WriteOther<'a> = &'a dyn Fn(&Fold, &str, &Path) -> std::result::Result<(), String>;
@@ -59,18 +60,40 @@ pub fn run(is_detached: bool, write_other: WriteOther<'_>) -> Result<()> {
     // It yields to the program, which waits for it only if a ring is full.
     let _ = rustix::process::setpriority_process(None, 5);
     let settings = Settings::from_environment()?;
-    Helper {
-        socket: UnixStream::from(own),
+    let socket = UnixStream::from(own);
+    report_panics(&socket);
+    let mut helper = Helper {
+        socket,
         input: Vec::new(),
         rings: Rings::new(memory),
+        lanes: Lanes::default(),
         settings,
         recording: None,
         merged: None,
         spill: None,
         process: None,
         write_other,
-    }
-    .serve()
+    };
+    helper.serve().inspect_err(|error| {
+        // Standard error leads nowhere; the library passes this line on.
+        let _ = helper.socket.write_all(answer_line(error).as_bytes());
+    })
+}
+
+/// An error as an answer: one line that is no longer than the library reads.
+fn answer_line(error: &dyn std::fmt::Display) -> String {
+    let line = error.to_string().replace('\n', " ");
+    let end = line.char_indices().map(|(at, _)| at).take_while(|&at| at <= MOST_ANSWERED).last().unwrap_or(0);
+    let is_short = line.len() <= MOST_ANSWERED;
+    format!("{}\n", if is_short { &line } else { &line[..end] })
+}
+
+/// Lets the program print why the helper ends, if that is an error of its own.
+fn report_panics(socket: &UnixStream) {
+    let Ok(socket) = socket.try_clone() else { return };
+    std::panic::set_hook(Box::new(move |panic| {
+        let _ = (&socket).write_all(answer_line(panic).as_bytes());
+    }));
 }
 
 /// Starts itself once more and ends, so that the program has no child that it did not start.
@@ -108,6 +131,7 @@ struct Helper<'a> {
     socket: UnixStream,
     input: Vec<u8>,
     rings: Rings,
+    lanes: Lanes,
     settings: Settings,
     recording: Option<Recording>,
     /// The ranks below this one in the tree, and this one.
@@ -207,18 +231,44 @@ impl Helper<'_> {
         Some(String::from_utf8_lossy(&line[..end]).into_owned())
     }
 
-    /// Takes all records that are in the rings.
+    /// Takes the records that are in the rings, in an order in which each follows what it depends
+    /// on: see [`Lanes`].
     fn drain(&mut self) -> Result<()> {
         let Some(Recording { recorder, .. }) = &mut self.recording else { return Ok(()) };
-        let mut words = Vec::with_capacity(MOST_AT_ONCE);
-        for lane in 0..self.rings.lanes()? {
-            words.clear();
-            while self.rings.take(lane, &mut words)? {
-                recorder.take(lane, &words)?;
+        let mut words = Vec::new();
+        loop {
+            let first = self.rings.heads()?;
+            let second = self.rings.heads()?;
+            let has_one = second.len() <= 1 && self.lanes.is_empty();
+            if has_one {
                 words.clear();
+                if first.is_empty() || !self.rings.take(0, first[0], &mut words)? {
+                    return Ok(());
+                }
+                recorder.take(0, &words)?;
+            } else {
+                for (lane, &head) in first.iter().enumerate() {
+                    self.lanes.add(lane, |words| self.rings.take(lane, head, words))?;
+                }
+                if self.lanes.is_empty() {
+                    return Ok(());
+                }
+                let latest = self.lanes.latest();
+                for (lane, &head) in second.iter().enumerate() {
+                    self.lanes.add(lane, |words| self.rings.take(lane, head, words))?;
+                }
+                self.lanes.merge(latest, |lane, words| recorder.take(lane, words))?;
             }
+            recorder.fold_ready()?;
         }
-        Ok(())
+    }
+
+    /// Takes all records: no more come.
+    fn drain_last(&mut self) -> Result<()> {
+        self.drain()?;
+        let Some(Recording { recorder, .. }) = &mut self.recording else { return Ok(()) };
+        self.lanes.finish(|lane, words| recorder.take(lane, words))?;
+        recorder.flush()
     }
 
     fn write_when_due(&mut self) {
@@ -228,6 +278,7 @@ impl Helper<'_> {
             recording.written = Instant::now();
             recording.interval = self.settings.interval;
             // A full disk may have room again later; until then events are kept.
+            let _ = recording.recorder.fold_old();
             let _ = recording.recorder.write_segment(&mut recording.file);
         }
     }
@@ -255,20 +306,23 @@ impl Helper<'_> {
             }
             _ => Err(Error::new("an unknown question")),
         };
-        let text = outcome.map_or_else(|error| error.to_string().replace('\n', " "), |()| "ok".to_string());
-        self.socket.write_all(format!("{text}\n").as_bytes())?;
+        let text = outcome.map_or_else(|error| answer_line(&error), |()| "ok\n".to_string());
+        self.socket.write_all(text.as_bytes())?;
         Ok(false)
     }
 
     fn introduce(&mut self, text: &str) -> Result<()> {
         let numbers: Vec<i64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        let [rank, size, pid, base, offset] = numbers[..] else {
+        let [rank, size, pid, base, offset, time] = numbers[..] else {
             return Err(Error::new("an introduction of another form"));
         };
-        let process = Process { rank: rank as u32, size: size as u32, pid: pid as u32, base, offset };
+        let clocks = Clocks { offset, time };
+        let process = Process { rank: rank as u32, size: size as u32, pid: pid as u32, base, clocks };
         self.process = Pid::from_raw(pid as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let folder = folder_of(&self.settings.output);
-        let file = PartFile::create(&folder, process.rank)?;
+        // Without clocks, processes have not agreed on a time.
+        let execution = (time != 0).then_some(base);
+        let file = PartFile::create(&folder, process.rank, execution)?;
         if process.rank == 0 {
             remove_others(&folder, process.size);
         }
@@ -286,15 +340,18 @@ impl Helper<'_> {
     fn write_all(&mut self) -> Result<()> {
         self.drain()?;
         let Recording { recorder, file, .. } = self.recording()?;
+        recorder.flush()?;
         recorder.write_segment(file)
     }
 
     /// No more events come.
     fn end(&mut self, text: &str) -> Result<()> {
-        self.drain()?;
+        self.drain_last()?;
+        let numbers: Vec<i64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         let Recording { recorder, file, .. } = self.recording()?;
-        recorder.set_offset_at_end(text.trim().parse().unwrap_or(0));
-        recorder.flush()?;
+        if let [offset, time] = numbers[..] {
+            recorder.set_clocks_at_end(Clocks { offset, time });
+        }
         recorder.write_segment(file)?;
         // Without room for it, times are in memory.
         let spill = file.scratch().ok().map(Spill::new);
@@ -373,9 +430,8 @@ impl Helper<'_> {
 
     /// The program is gone: what is left is written, and the file is complete.
     fn close(&mut self) -> Result<()> {
-        self.drain()?;
+        self.drain_last()?;
         let Some(Recording { recorder, file, .. }) = &mut self.recording else { return Ok(()) };
-        recorder.flush()?;
         recorder.write_segment(file)?;
         file.finish()
     }

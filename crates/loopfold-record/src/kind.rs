@@ -35,11 +35,12 @@ pub(crate) enum Slot {
     Of,
     N,
     Done,
+    Cancelled,
     Site,
 }
 
 impl Slot {
-    const ALL: [(Slot, &'static str); 23] = [
+    const ALL: [(Slot, &'static str); 24] = [
         (Slot::Dest, "dest"),
         (Slot::Src, "src"),
         (Slot::From, "from"),
@@ -62,6 +63,7 @@ impl Slot {
         (Slot::Of, "of"),
         (Slot::N, "n"),
         (Slot::Done, "done"),
+        (Slot::Cancelled, "cancelled"),
         (Slot::Site, "site"),
     ];
 }
@@ -109,6 +111,14 @@ impl Kind {
         self.pairs().find(|&(known, _)| known == slot as i64).map(|(_, value)| value)
     }
 
+    /// Removes a field.
+    pub(crate) fn remove(&mut self, slot: Slot) {
+        let others = self.pairs().filter(|&(known, _)| known != slot as i64);
+        let others: Vec<i64> = others.flat_map(|(slot, value)| [slot, value]).collect();
+        self.words.truncate(1);
+        self.words.extend(others);
+    }
+
     /// Changes the value of a field that is there.
     pub(crate) fn set(&mut self, slot: Slot, value: i64) {
         for [known, old] in self.words[1..].as_chunks_mut::<2>().0 {
@@ -116,6 +126,14 @@ impl Kind {
                 *old = value;
             }
         }
+    }
+}
+
+/// The name of a communicator: its number, and which of several lists of members it is.
+pub(crate) fn comm_text(name: i64) -> String {
+    match name >> 32 {
+        nth if nth > 0 => format!("{}.{}", name as u32, nth + 1),
+        _ => name.to_string(),
     }
 }
 
@@ -205,6 +223,7 @@ impl Kinds {
             (Slot::Dest | Slot::Src | Slot::From | Slot::Target, NOBODY) => "none".to_string(),
             (Slot::Root, ROOT) => "self".to_string(),
             (Slot::Root, NOBODY) => "group".to_string(),
+            (Slot::Comm | Slot::NewComm, name) if name >> 32 > 0 => comm_text(name),
             (Slot::Comm, -1) | (Slot::Done, DONE_NONE) => "none".to_string(),
             (Slot::Op, _) => OPERATIONS.get(value as usize).unwrap_or(&OPERATIONS[0]).to_string(),
             (Slot::Any, ANY_SOURCE) => "src".to_string(),

@@ -43,6 +43,14 @@ pub(crate) const ANY: i64 = -1;
 pub(crate) const NOBODY: i64 = -2;
 pub(crate) const ROOT: i64 = -3;
 
+/// In place of what was received: the request was given up.
+pub(crate) const CANCELLED: i64 = i64::MIN;
+
+/// How many words a record has, by its first.
+pub(crate) fn length_of(head: i64) -> usize {
+    (head as u64 >> 16) as usize & 0xffff
+}
+
 /// What reductions are called, by the number that the library gives them.
 pub(crate) const OPERATIONS: [&str; 15] = [
     "user", "SUM", "MAX", "MIN", "PROD", "LAND", "BAND", "LOR", "BOR", "LXOR", "BXOR", "MINLOC", "MAXLOC",

@@ -3,7 +3,7 @@
 //! Three programs work together. The command `loopfold record` ([`Launch`]) becomes the program,
 //! with a small library preloaded that wraps the calls of MPI (`shim`). That library writes
 //! records to rings in shared memory. A helper process for each rank ([`run_helper`]) reads them
-//! (`ring`), converts them to events (`events`, `kind`), folds them (`recorder`) and appends
+//! (`ring`), merges those of several threads (`lanes`), converts them to events (`events`, `kind`), folds them (`recorder`) and appends
 //! segments to a file (`parts`); when MPI ends, helpers merge their folds over a tree of ranks.
 //!
 //! Folding in another process costs a copy of each record, some tens of nanoseconds, and has
@@ -18,6 +18,7 @@ mod error;
 mod events;
 mod helper;
 mod kind;
+mod lanes;
 mod launch;
 mod layout;
 mod parts;

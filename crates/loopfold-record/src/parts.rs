@@ -3,6 +3,10 @@
 //! Each is an archive of segments that its helper appends while the program runs. When all ranks
 //! were merged, the folder is removed. Until then, and if the program never gets there, it can be
 //! read: every event up to the last segment of each rank.
+//!
+//! Beside the file of a rank is the number of its execution, on which all ranks agree. A rank that
+//! could not write its file may leave that of an earlier execution in its place; such files are
+//! ignored: the execution is that of the file which was written last.
 
 use crate::{Error, Result};
 use loopfold::Fold;
@@ -29,6 +33,11 @@ fn file_of(folder: &Path, rank: u32) -> PathBuf {
     folder.join(format!("rank-{rank}.fold"))
 }
 
+/// Where the number of the execution is.
+fn execution_of(part: &Path) -> PathBuf {
+    part.with_extension("execution")
+}
+
 /// The file of a rank, which grows segment by segment.
 #[derive(Debug)]
 pub(crate) struct PartFile {
@@ -40,10 +49,15 @@ pub(crate) struct PartFile {
 
 impl PartFile {
     /// Begins the file of a rank; what an earlier recording left there is removed.
-    pub(crate) fn create(folder: &Path, rank: u32) -> Result<Self> {
+    pub(crate) fn create(folder: &Path, rank: u32, execution: Option<i64>) -> Result<Self> {
         std::fs::create_dir_all(folder).map_err(|error| Error::at(folder, error))?;
         let path = file_of(folder, rank);
         let file = File::create(&path).map_err(|error| Error::at(&path, error))?;
+        let _ = std::fs::remove_file(execution_of(&path));
+        if let Some(execution) = execution {
+            // Without it, the file counts as one of any execution.
+            let _ = std::fs::write(execution_of(&path), execution.to_string());
+        }
         Ok(Self { path, file, length: 0 })
     }
 
@@ -95,7 +109,7 @@ impl PartFile {
 
     /// Removes the file, and the folder if it was the last one.
     pub(crate) fn remove(&self) {
-        let _ = std::fs::remove_file(&self.path);
+        remove_part(&self.path);
         if let Some(folder) = self.path.parent() {
             let _ = std::fs::remove_dir(folder);
         }
@@ -124,9 +138,31 @@ fn end_mark() -> Result<Vec<u8>> {
 pub(crate) fn remove_others(folder: &Path, size: u32) {
     for (rank, path) in files(folder) {
         if rank >= size {
-            let _ = std::fs::remove_file(path);
+            remove_part(&path);
         }
     }
+}
+
+fn remove_part(path: &Path) {
+    let _ = std::fs::remove_file(path);
+    let _ = std::fs::remove_file(execution_of(path));
+}
+
+/// The files of the last execution, by rank.
+fn files_of_last(folder: &Path) -> Vec<PathBuf> {
+    let number = |path: &Path| std::fs::read_to_string(execution_of(path)).ok();
+    let written = |path: &Path| path.metadata().and_then(|about| about.modified()).ok();
+    let all: Vec<(PathBuf, Option<String>)> = files(folder)
+        .into_iter()
+        .map(|(_, path)| {
+            let number = number(&path);
+            (path, number)
+        })
+        .collect();
+    let numbered = all.iter().filter(|(_, number)| number.is_some());
+    let last = numbered.max_by_key(|(path, _)| written(path)).and_then(|(_, number)| number.clone());
+    let is_of_last = |(_, number): &(PathBuf, Option<String>)| number.is_none() || *number == last;
+    all.into_iter().filter(is_of_last).map(|(path, _)| path).collect()
 }
 
 /// The files of a recording, by rank.
@@ -168,7 +204,7 @@ pub fn read(folder: &Path, times: bool) -> Result<Parts> {
     let mut builder = FoldBuilder::default();
     let (mut ranks, mut complete, mut unreadable, mut bytes) = (0, 0, Vec::new(), 0);
     let mut streams = 0;
-    for (_, path) in files(folder) {
+    for path in files_of_last(folder) {
         let file = File::open(&path).map_err(|error| Error::at(&path, error))?;
         let length = file.metadata().map_or(0, |about| about.len());
         ranks += 1;
@@ -191,4 +227,43 @@ pub fn read(folder: &Path, times: bool) -> Result<Parts> {
         return Err(Error::at(path, why));
     }
     Ok(Parts { fold: builder.finish(), ranks, complete, unreadable, bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn files_of_earlier_executions_are_ignored() {
+        let folder = tempfile::tempdir().unwrap();
+        let create = |rank, execution| PartFile::create(folder.path(), rank, execution).unwrap();
+        let names = || -> Vec<String> {
+            let name = |path: PathBuf| path.file_stem().unwrap().to_str().unwrap().to_string();
+            files_of_last(folder.path()).into_iter().map(name).collect()
+        };
+        for rank in 0..3 {
+            create(rank, Some(7)).finish().unwrap();
+        }
+        assert_eq!(names(), ["rank-0", "rank-1", "rank-2"]);
+        // Times of files may be coarse.
+        let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+        for rank in 0..3 {
+            File::options()
+                .write(true)
+                .open(file_of(folder.path(), rank))
+                .unwrap()
+                .set_modified(old)
+                .unwrap();
+        }
+        create(0, Some(8)).finish().unwrap();
+        assert_eq!(names(), ["rank-0"]);
+        // Of any execution.
+        create(2, None).finish().unwrap();
+        assert_eq!(names(), ["rank-0", "rank-2"]);
+        assert_eq!(read(folder.path(), true).unwrap().ranks, 2);
+        remove_others(folder.path(), 1);
+        create(0, Some(9)).remove();
+        assert!(!folder.path().exists());
+    }
 }

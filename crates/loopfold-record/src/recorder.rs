@@ -10,6 +10,7 @@
 //! compressed, in chunks of 32,768.
 
 use crate::events::{Communicator, Decoder, Timed};
+use crate::kind::comm_text;
 use crate::parts::PartFile;
 use crate::sites::Sites;
 use crate::{Error, Result};
@@ -31,8 +32,17 @@ pub(crate) struct Process {
     pub(crate) pid: u32,
     /// The time that is 0.
     pub(crate) base: i64,
+    /// The clocks at the start.
+    pub(crate) clocks: Clocks,
+}
+
+/// A measurement of clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Clocks {
     /// How far the clock of rank 0 is ahead.
     pub(crate) offset: i64,
+    /// When that was measured, by the clock of the process.
+    pub(crate) time: i64,
 }
 
 /// A recording of one process.
@@ -43,9 +53,8 @@ pub(crate) struct Recorder {
     with_times: bool,
     /// Events that are in no segment yet.
     unwritten: u64,
-    events: Vec<Timed>,
-    /// The offset at the end, for clocks that drift.
-    offset_at_end: Option<i64>,
+    /// The clocks at the end, as they may drift.
+    at_end: Option<Clocks>,
 }
 
 /// The stream of a thread.
@@ -71,18 +80,24 @@ impl Recorder {
             streams: Vec::new(),
             with_times,
             unwritten: 0,
-            events: Vec::new(),
-            offset_at_end: None,
+            at_end: None,
         }
     }
 
-    /// Takes the records of a thread.
+    /// Takes records of a thread.
     pub(crate) fn take(&mut self, lane: usize, words: &[i64]) -> Result<()> {
-        let mut events = std::mem::take(&mut self.events);
-        self.decoder.read(lane, words, &mut events)?;
-        self.push(lane, &events)?;
-        events.clear();
-        self.events = events;
+        Ok(self.decoder.read(lane, words)?)
+    }
+
+    /// Folds the events of the records that were taken.
+    pub(crate) fn fold_ready(&mut self) -> Result<()> {
+        self.decoder.release_ready()?;
+        for lane in 0..self.decoder.lanes() {
+            let mut events = std::mem::take(self.decoder.ready(lane));
+            self.push(lane, &events)?;
+            events.clear();
+            *self.decoder.ready(lane) = events;
+        }
         Ok(())
     }
 
@@ -108,7 +123,7 @@ impl Recorder {
         stream.whole.extend(&stream.symbols)?;
         stream.segment.extend(&stream.symbols)?;
         if self.with_times {
-            let shift = self.process.offset - self.process.base;
+            let shift = self.process.clocks.offset - self.process.base;
             for event in events {
                 stream.starts.push(event.start.wrapping_add(shift));
                 stream.durations.push(event.duration.max(Times::UNKNOWN_DURATION));
@@ -124,7 +139,13 @@ impl Recorder {
     }
 
     pub(crate) fn has_unwritten(&self) -> bool {
-        self.unwritten > 0
+        self.unwritten > 0 || self.decoder.has_held()
+    }
+
+    /// Folds the events that have waited since the last segment for what they receive, too.
+    pub(crate) fn fold_old(&mut self) -> Result<()> {
+        self.decoder.release_old()?;
+        self.fold_ready()
     }
 
     /// Writes what came since the last segment. If that fails it is kept.
@@ -150,18 +171,14 @@ impl Recorder {
         Ok(())
     }
 
-    /// Emits the events that wait for what they received.
+    /// Folds all events, whether or not they wait for what they receive.
     pub(crate) fn flush(&mut self) -> Result<()> {
-        for lane in 0..self.streams.len() {
-            let mut events = Vec::new();
-            self.decoder.finish(lane, &mut events)?;
-            self.push(lane, &events)?;
-        }
-        Ok(())
+        self.decoder.finish()?;
+        self.fold_ready()
     }
 
-    pub(crate) fn set_offset_at_end(&mut self, offset: i64) {
-        self.offset_at_end = Some(offset);
+    pub(crate) fn set_clocks_at_end(&mut self, clocks: Clocks) {
+        self.at_end = Some(clocks);
     }
 
     /// The fold of everything, with the times that the file has.
@@ -207,7 +224,8 @@ impl Recorder {
         let listed = |(number, comm): (i64, &Communicator)| {
             // The communicator of the process alone is hardly ever used.
             let is_alone = number == 1 && comm.size == 1;
-            (!comm.members.is_empty() && !is_alone).then(|| (format!("comm {number}"), ranges(&comm.members)))
+            (!comm.members.is_empty() && !is_alone)
+                .then(|| (format!("comm {}", comm_text(number)), ranges(&comm.members)))
         };
         self.communicators().into_iter().filter_map(listed).collect()
     }
@@ -218,35 +236,56 @@ impl Recorder {
             // Of one process alone there is nothing to restore.
             if comm.size > 1 {
                 for stream in 0..self.streams.len() {
-                    peers.push(&number.to_string(), stream, comm.own, comm.size);
+                    peers.push(&comm_text(number), stream, comm.own, comm.size);
                 }
             }
         }
         peers
     }
 
-    /// The times, with the drift of the clock between start and end taken out.
+    /// The times, with the drift of the clock between the two measurements taken out.
     fn corrected(&self, times: Times) -> Result<Times> {
-        let drift = self.offset_at_end.map_or(0, |end| end - self.process.offset);
-        let Some(starts) = times.starts.as_ref().filter(|_| drift.abs() > LEAST_DRIFT) else {
-            return Ok(times);
-        };
-        let mut reader = starts.reader();
-        let first = if starts.is_empty() { 0 } else { reader.get(0)? };
-        let last = if starts.is_empty() { 0 } else { reader.get(starts.len() - 1)? };
-        let span = i128::from(last - first).max(1);
-        let mut corrected = starts.another();
+        let start = self.process.clocks;
+        let drift = self.at_end.and_then(|end| Drift::between(start, end));
+        let (Some(starts), Some(drift)) = (&times.starts, drift) else { return Ok(times) };
+        let (mut reader, mut corrected) = (starts.reader(), starts.another());
+        // Times are already by the clock of rank 0, as it was at the start.
+        let shift = start.offset - self.process.base;
         for index in 0..starts.len() {
             let value = reader.get(index)?;
-            let part = i128::from(drift) * i128::from(value - first) / span;
-            corrected.push(value + part as i64);
+            corrected.push(value.saturating_add(drift.at(value.saturating_sub(shift))));
         }
         Ok(Times { starts: Some(corrected), ..times })
     }
 }
 
+/// How the offset of a clock changes: along the line through two measurements, before and after
+/// them too. It is one line for all streams of a process, as they have one clock.
+#[derive(Clone, Copy, Debug)]
+struct Drift {
+    since: i64,
+    change: i128,
+    span: i128,
+}
+
+impl Drift {
+    /// Returns `None` if the clocks do not drift, as far as can be measured.
+    fn between(start: Clocks, end: Clocks) -> Option<Self> {
+        let change = i128::from(end.offset) - i128::from(start.offset);
+        let span = i128::from(end.time) - i128::from(start.time);
+        let is_drift = change.abs() > LEAST_DRIFT && span > 0;
+        is_drift.then_some(Self { since: start.time, change, span })
+    }
+
+    /// What the offset has changed by at a time of the process' clock.
+    fn at(&self, time: i64) -> i64 {
+        let since = i128::from(time) - i128::from(self.since);
+        (self.change * since / self.span) as i64
+    }
+}
+
 /// A difference that measuring clocks cannot distinguish from none, in nanoseconds.
-const LEAST_DRIFT: i64 = 2_000;
+const LEAST_DRIFT: i128 = 2_000;
 
 /// Ranks such as `0-12:4,13`.
 fn ranges(ranks: &[u32]) -> String {
@@ -272,6 +311,7 @@ fn ranges(ranks: &[u32]) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
@@ -285,5 +325,18 @@ mod tests {
         ] {
             assert_eq!(ranges(ranks), text);
         }
+    }
+
+    #[test]
+    fn drift_is_a_line_through_both_measurements() {
+        let start = Clocks { offset: -500, time: 1_000_000 };
+        let end = Clocks { offset: 9_500, time: 2_000_000 };
+        let drift = Drift::between(start, end).unwrap();
+        for (time, change) in [(1_000_000, 0), (1_500_000, 5_000), (2_000_000, 10_000), (900_000, -1_000)] {
+            assert_eq!(drift.at(time), change);
+        }
+        // Too little to be measured, and no time between.
+        assert!(Drift::between(start, Clocks { offset: 1_000, ..end }).is_none());
+        assert!(Drift::between(start, Clocks { time: 1_000_000, ..end }).is_none());
     }
 }

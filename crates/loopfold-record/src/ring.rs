@@ -3,7 +3,8 @@
 //! The shared memory is read and written through its file, not mapped: a read copies a whole
 //! stretch of a lane at the cost of one system call, and there is no memory here that another
 //! process changes. A lane belongs to one writer; `head` is how many words it has written, `tail`
-//! how many were read. What lies between the two is complete records.
+//! how many were read. What lies between the two is complete records. A head that is just being
+//! written may be copied in two halves, so it is read until two readings agree.
 
 use std::fs::File;
 use std::io;
@@ -32,22 +33,24 @@ impl Rings {
     }
 
     fn number(&self, at: u64) -> io::Result<u64> {
-        let mut bytes = [0; 8];
-        self.memory.read_exact_at(&mut bytes, at)?;
-        Ok(u64::from_ne_bytes(bytes))
+        let read = || {
+            let mut bytes = [0; 8];
+            self.memory.read_exact_at(&mut bytes, at)?;
+            io::Result::Ok(u64::from_ne_bytes(bytes))
+        };
+        agreed(read)
     }
 
-    /// How many threads have written so far.
-    pub(crate) fn lanes(&mut self) -> io::Result<usize> {
+    /// How far each thread has written, of those that have written so far.
+    pub(crate) fn heads(&mut self) -> io::Result<Vec<u64>> {
         let count = self.number(COUNT)?.min(LANES as u64) as usize;
         self.tails.resize(count.max(self.tails.len()), 0);
-        Ok(self.tails.len())
+        (0..self.tails.len()).map(|lane| self.number(lane as u64 * LANE)).collect()
     }
 
-    /// Appends the words of a lane that were not taken yet, and returns whether there were any.
-    pub(crate) fn take(&mut self, lane: usize, words: &mut Vec<i64>) -> io::Result<bool> {
-        let base = lane as u64 * LANE;
-        let head = self.number(base)?;
+    /// Appends the words of a lane that were not taken yet, up to a head that was read, and returns
+    /// whether there were any.
+    pub(crate) fn take(&mut self, lane: usize, head: u64, words: &mut Vec<i64>) -> io::Result<bool> {
         let tail = self.tails[lane];
         let count = head.wrapping_sub(tail);
         if count == 0 || count > WORDS {
@@ -62,7 +65,53 @@ impl Rings {
             words.extend(cells.iter().map(|&cell| i64::from_ne_bytes(cell)));
         }
         self.tails[lane] = head;
-        self.memory.write_all_at(&head.to_ne_bytes(), base + TAIL)?;
+        self.memory.write_all_at(&head.to_ne_bytes(), lane as u64 * LANE + TAIL)?;
         Ok(true)
+    }
+}
+
+/// What two readings in a row agree on.
+fn agreed<E>(mut read: impl FnMut() -> Result<u64, E>) -> Result<u64, E> {
+    let mut value = read()?;
+    loop {
+        let again = read()?;
+        if again == value {
+            return Ok(value);
+        }
+        value = again;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn half_of_a_number_is_read_again() {
+        let mut readings = [0x1_0000_ffff, 0x1_0001_0000, 0x1_0001_0007, 0x1_0001_0007].into_iter();
+        assert_eq!(agreed(|| readings.next().ok_or(())), Ok(0x1_0001_0007));
+    }
+
+    #[test]
+    fn words_are_taken_up_to_the_head_that_was_read() {
+        let memory = tempfile::tempfile().unwrap();
+        memory.set_len(DATA + WORDS * 8).unwrap();
+        let set = |at: u64, value: u64| memory.write_all_at(&value.to_ne_bytes(), at).unwrap();
+        set(COUNT, 1);
+        set(0, 3);
+        for word in 0..5 {
+            set(DATA + word * 8, word);
+        }
+        let mut rings = Rings::new(memory.try_clone().unwrap());
+        let first = rings.heads().unwrap();
+        set(0, 5);
+        let mut words = Vec::new();
+        assert!(rings.take(0, first[0], &mut words).unwrap());
+        assert!(!rings.take(0, first[0], &mut words).unwrap());
+        assert_eq!(words, [0, 1, 2]);
+        let second = rings.heads().unwrap();
+        assert!(rings.take(0, second[0], &mut words).unwrap());
+        assert_eq!(words, [0, 1, 2, 3, 4]);
     }
 }

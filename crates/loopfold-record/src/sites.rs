@@ -88,12 +88,22 @@ impl Sites {
 
 /// What is mapped from files, from `/proc`.
 fn modules_of(process: u32) -> Vec<Module> {
-    let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
+    modules_in(&std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default())
+}
+
+fn modules_in(maps: &str) -> Vec<Module> {
     let mut bases: HashMap<String, u64> = HashMap::new();
     let mut modules = Vec::new();
     for line in maps.lines() {
-        let mut words = line.split_whitespace();
-        let (Some(range), Some(path)) = (words.next(), words.nth(4)) else { continue };
+        // Range, rights, offset, device, inode; then the path, which may have blanks in it.
+        let mut rest = line;
+        let mut word = || {
+            let (word, behind) = rest.split_once(' ')?;
+            rest = behind.trim_start();
+            Some(word)
+        };
+        let (Some(range), Some(_)) = (word(), (0..4).try_for_each(|_| word().map(drop))) else { continue };
+        let path = rest;
         let hexadecimal = |text: &str| u64::from_str_radix(text, 16).ok();
         let Some((start, end)) = range.split_once('-') else { continue };
         if let (Some(start), Some(end), true) = (hexadecimal(start), hexadecimal(end), path.starts_with('/'))
@@ -103,4 +113,26 @@ fn modules_of(process: u32) -> Vec<Module> {
         }
     }
     modules
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_may_have_blanks() {
+        let maps = "\
+7f0000001000-7f0000002000 r--p 00000000 fd:01 1234                       /opt/my  codes/app (x)
+7f0000002000-7f0000003000 r-xp 00001000 fd:01 1234                       /opt/my  codes/app (x)
+7f0000003000-7f0000004000 rw-p 00000000 00:00 0
+7f0000004000-7f0000005000 rw-p 00000000 00:00 0                          [heap]
+";
+        let modules = modules_in(maps);
+        let found: Vec<_> = modules.iter().map(|one| (one.start, one.base, one.path.as_str())).collect();
+        let base = 0x7f00_0000_1000;
+        assert_eq!(
+            found,
+            [(base, base, "/opt/my  codes/app (x)"), (base + 0x1000, base, "/opt/my  codes/app (x)")]
+        );
+    }
 }

@@ -243,6 +243,18 @@ static void lf_f_request_free(void (*original)(void *, MPI_Fint *), const void *
 }
 LF_FORTRAN_CALL(request_free, REQUEST_FREE, (void *request, MPI_Fint *error), request, error)
 
+static void lf_f_cancel(void (*original)(void *, MPI_Fint *), const void *site, void *request, MPI_Fint *error)
+{
+    atomic_store(&lf_may_be_cancelled, 1);
+    if (!lf_begin())
+        return original(request, error);
+    const uint64_t start = lf_now();
+    original(request, error);
+    lf_put(LF_MPI_Cancel, start, lf_now(), site, NULL, 0);
+    lf_end();
+}
+LF_FORTRAN_CALL(cancel, CANCEL, (void *request, MPI_Fint *error), request, error)
+
 static void lf_f_start(void (*original)(void *, MPI_Fint *), const void *site, void *request, MPI_Fint *error)
 {
     if (!lf_begin())

@@ -174,11 +174,23 @@ static void lf_stop(const char *why)
         lf_complain("rank %d: %s; the rest of this rank is not recorded", lf_rank, why);
 }
 
+/* The helper is gone; it may have left a line that says why. */
+static void lf_stop_without_helper(void)
+{
+    char text[640] = "the process that folds has ended: ";
+    const size_t begin = strlen(text);
+    const ssize_t got = recv(lf_socket, text + begin, sizeof text - begin - 1, MSG_DONTWAIT);
+    const size_t end = got > 0 ? begin + (size_t)got : begin - 2;
+    text[end] = 0;
+    text[strcspn(text, "\n")] = 0;
+    lf_stop(text);
+}
+
 static void lf_wake(void)
 {
     const char wake = 'w';
     if (send(lf_socket, &wake, 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-        lf_stop("the process that folds has ended");
+        lf_stop_without_helper();
 }
 
 /* A question and its answer, a line each. */
@@ -249,7 +261,7 @@ static void lf_wait_for_room(struct lf_lane *lane, unsigned words)
         if (tries % 64 == 0) {
             struct pollfd helper = {lf_socket, POLLIN, 0};
             if (poll(&helper, 1, 0) > 0 && helper.revents & (POLLHUP | POLLERR))
-                return lf_stop("the process that folds has ended");
+                return lf_stop_without_helper();
             lf_wake();
         }
         usleep(20);

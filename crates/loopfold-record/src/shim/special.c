@@ -115,12 +115,23 @@ static void lf_release(struct lf_requests *all)
     all->before = all->few_requests;
 }
 
+/* Until something is cancelled, nobody needs to ask. */
+static _Atomic int lf_may_be_cancelled;
+
+static inline int64_t lf_outcome(const MPI_Status *status)
+{
+    int is_cancelled = 0;
+    if (__builtin_expect(atomic_load_explicit(&lf_may_be_cancelled, memory_order_relaxed), 0))
+        PMPI_Test_cancelled(status, &is_cancelled);
+    return is_cancelled ? INT64_MIN : lf_received(status);
+}
+
 static inline void lf_completed(struct lf_requests *all, MPI_Request request, const MPI_Status *status)
 {
     if (request == MPI_REQUEST_NULL)
         return;
     all->words[all->count++] = LF_HANDLE(request);
-    all->words[all->count++] = lf_received(status);
+    all->words[all->count++] = lf_outcome(status);
 }
 
 /* After a call that failed: those that it has freed nevertheless, or that it says are complete.
@@ -134,7 +145,7 @@ static void lf_completed_despite(struct lf_requests *all, int result, int count,
         if (all->before[index] == MPI_REQUEST_NULL || (after[index] != MPI_REQUEST_NULL && !is_said))
             continue;
         all->words[all->count++] = LF_HANDLE(all->before[index]);
-        all->words[all->count++] = is_said && statuses[index].MPI_ERROR == MPI_SUCCESS ? lf_received(statuses + index) : LF_NOT_KNOWN;
+        all->words[all->count++] = is_said && statuses[index].MPI_ERROR == MPI_SUCCESS ? lf_outcome(statuses + index) : LF_NOT_KNOWN;
     }
 }
 
@@ -254,6 +265,18 @@ LF_EXPORT int MPI_Request_free(MPI_Request *request)
     return result;
 }
 
+LF_EXPORT int MPI_Cancel(MPI_Request *request)
+{
+    atomic_store(&lf_may_be_cancelled, 1);
+    if (!lf_begin())
+        return PMPI_Cancel(request);
+    const uint64_t start = lf_now();
+    const int result = PMPI_Cancel(request);
+    lf_put(LF_MPI_Cancel, start, lf_now(), LF_SITE, NULL, 0);
+    lf_end();
+    return result;
+}
+
 LF_EXPORT int MPI_Start(MPI_Request *request)
 {
     if (!lf_begin())
@@ -305,7 +328,7 @@ static void lf_started_session(MPI_Session session, uint64_t start)
     }
     lf_comm_taken[0] = lf_comm_taken[1] = 1;
     atomic_store(&lf_comms_used, 2);
-    atomic_store(&lf_state, lf_introduce(size, (int64_t)start, 0) ? LF_ON : LF_SILENT);
+    atomic_store(&lf_state, lf_introduce(size, (int64_t)start, 0, 0) ? LF_ON : LF_SILENT);
 }
 
 LF_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)

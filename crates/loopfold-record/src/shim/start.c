@@ -1,8 +1,9 @@
 /* ---- clocks ---- */
 
-/* How far the clock of rank 0 is ahead of this one: half of the fastest of some round trips. Only
- * one process of each node measures, as the others have the same clock. */
-static int64_t lf_clock_offset(void)
+/* How far the clock of rank 0 is ahead of this one: half of the fastest of some round trips, and
+ * when that was measured, by the own clock. Only one process of each node measures, as the others
+ * have the same clock. */
+static int64_t lf_clock_offset(int64_t *measured)
 {
     enum { ROUNDS = 20, TAG = 77 };
     MPI_Comm node = MPI_COMM_NULL;
@@ -16,6 +17,7 @@ static int64_t lf_clock_offset(void)
     const int leads = node_rank == 0;
     PMPI_Allgather(&leads, 1, MPI_INT, leaders, 1, MPI_INT, lf_comm_own);
     int64_t offset = 0;
+    *measured = (int64_t)lf_now();
     for (int leader = 1; leader < lf_size; leader++) {
         if (!leaders[leader] || (lf_rank != 0 && lf_rank != leader))
             continue;
@@ -34,13 +36,17 @@ static int64_t lf_clock_offset(void)
                 const uint64_t after = lf_now();
                 if (after - before < fastest) {
                     fastest = after - before;
-                    offset = time - (int64_t)(before + fastest / 2);
+                    *measured = (int64_t)(before + fastest / 2);
+                    offset = time - *measured;
                 }
             }
         }
     }
     if (node != MPI_COMM_NULL) {
-        PMPI_Bcast(&offset, 1, MPI_INT64_T, 0, node);
+        int64_t both[2] = {offset, *measured};
+        PMPI_Bcast(both, 2, MPI_INT64_T, 0, node);
+        offset = both[0];
+        *measured = both[1];
         PMPI_Comm_free(&node);
     }
     free(leaders);
@@ -80,13 +86,14 @@ static uint64_t lf_skew_clock(uint64_t start)
     return start + (uint64_t)lf_skew;
 }
 
-/* Introduces the process to the helper, with the time that is 0 and how far its clock is behind. */
-static int lf_introduce(int size, int64_t base, int64_t offset)
+/* Introduces the process to the helper, with the time that is 0, and how far its clock was behind and
+ * when. */
+static int lf_introduce(int size, int64_t base, int64_t offset, int64_t measured)
 {
     char answer[600] = "";
     if (!lf_is_ready)
         return 0;
-    if (lf_ask(answer, sizeof answer, "I %d %d %d %lld %lld\n", lf_rank, size, (int)getpid(), (long long)base, (long long)offset) == 0 && strcmp(answer, "ok") == 0)
+    if (lf_ask(answer, sizeof answer, "I %d %d %d %lld %lld %lld\n", lf_rank, size, (int)getpid(), (long long)base, (long long)offset, (long long)measured) == 0 && strcmp(answer, "ok") == 0)
         return 1;
     lf_complain("rank %d is not recorded: %s", lf_rank, *answer ? answer : "the process that folds has ended");
     lf_hang_up();
@@ -107,12 +114,13 @@ static void lf_started(unsigned call, uint64_t start, const void *site)
     }
     start = lf_skew_clock(start);
     PMPI_Comm_dup(MPI_COMM_WORLD, &lf_comm_own);
-    const int64_t offset = lf_clock_offset();
+    int64_t measured = 0;
+    const int64_t offset = lf_clock_offset(&measured);
     int64_t own = (int64_t)start + offset, base = 0;
     PMPI_Allreduce(&own, &base, 1, MPI_INT64_T, MPI_MIN, lf_comm_own);
     lf_keep(MPI_COMM_WORLD, 0, 0);
     lf_keep(MPI_COMM_SELF, 1, 0);
-    atomic_store(&lf_state, lf_introduce(lf_size, base, offset) ? LF_ON : LF_SILENT);
+    atomic_store(&lf_state, lf_introduce(lf_size, base, offset, measured) ? LF_ON : LF_SILENT);
     lf_announce(MPI_COMM_WORLD, 0, 0);
     lf_announce(MPI_COMM_SELF, 1, 1);
     lf_put(call, start, lf_now(), site, NULL, 0);
@@ -165,8 +173,9 @@ static void lf_merge(void)
     char answer[600] = "";
     int is_complete = atomic_load(&lf_state) == LF_ON;
     atomic_store(&lf_state, LF_OVER);
-    const int64_t offset = lf_clock_offset();
-    if (is_complete && (lf_ask(answer, sizeof answer, "O %lld\n", (long long)offset) < 0 || strcmp(answer, "ok") != 0))
+    int64_t measured = 0;
+    const int64_t offset = lf_clock_offset(&measured);
+    if (is_complete && (lf_ask(answer, sizeof answer, "O %lld %lld\n", (long long)offset, (long long)measured) < 0 || strcmp(answer, "ok") != 0))
         is_complete = 0;
     int step = 1;
     for (; step < lf_size && !(lf_rank & step); step *= 2) {

@@ -390,6 +390,10 @@ fn a_wait_completes_what_its_fields_say() {
     assert_eq!(with(&[(1, "MPI_Waitall n=4", 10, 300)]), (190, 1));
     assert_eq!(with(&[(1, "MPI_Waitsome n=2 done=0,2", 10, 300)]), (90, 0));
     assert_eq!(with(&[(1, "MPI_Testsome n=1 done=none", 10, 300)]), (0, 0));
+    // A request that is freed is not completed, and not waited for.
+    assert_eq!(with(&[(1, "MPI_Request_free n=1", 10, 20), (1, "MPI_Wait n=1", 20, 300)]), (180, 0));
+    assert_eq!(with(&[(1, "MPI_Request_free n=1 done=1", 10, 290), (1, "MPI_Wait n=1", 290, 300)]), (0, 0));
+    assert_eq!(with(&[(1, "MPI_Request_free", 10, 20), (1, "MPI_Wait n=1", 20, 300)]), (80, 0));
     assert_eq!(with(&[(1, "MPI_Test n=0", 10, 10), (1, "MPI_Wait n=1 done=7", 10, 300)]), (0, 1));
     // Two waits, one after the other: each has its own.
     assert_eq!(with(&[(1, "MPI_Wait n=1", 10, 100), (1, "MPI_Wait n=1", 100, 200)]), (190, 0));

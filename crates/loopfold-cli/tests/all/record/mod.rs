@@ -7,6 +7,7 @@ mod deaths;
 mod examples;
 mod expected;
 mod fragile;
+mod handles;
 mod hardly;
 mod logger;
 mod more_calls;

@@ -20,6 +20,8 @@ pub(super) enum Kind {
     Enter(u32),
     Leave,
     Communicates(Communication),
+    /// Requests are freed: nothing completes them.
+    Frees(Completes),
 }
 
 /// A call that communicates or completes requests.
@@ -66,6 +68,9 @@ impl Symbols {
             let call = calls.get(symbol);
             if call.is_some() || completes.is_some() {
                 return Kind::Communicates(communication(&meaning, &name, call, completes));
+            }
+            if let Some(freed) = frees(&meaning, &name) {
+                return Kind::Frees(freed);
             }
             match meaning.role {
                 Role::Enter => Kind::Enter(functions.number(&meaning)),
@@ -168,14 +173,21 @@ fn completes(meaning: &Meaning<'_>, name: &[u8]) -> Option<Completes> {
     if !is_all && !others.contains(&name) {
         return None;
     }
-    if let Some(done) = meaning.field("done") {
-        return Some(Completes::Listed(indexes(done)));
+    Some(stated(meaning).unwrap_or(if is_all { Completes::All } else { Completes::Oldest(1) }))
+}
+
+/// The requests that a call frees, of those that are pending: other traces than recordings do not
+/// state them.
+fn frees(meaning: &Meaning<'_>, name: &[u8]) -> Option<Completes> {
+    if name == b"request_free" { stated(meaning) } else { None }
+}
+
+/// The requests that the fields of a call state.
+fn stated(meaning: &Meaning<'_>) -> Option<Completes> {
+    match meaning.field("done") {
+        Some(done) => Some(Completes::Listed(indexes(done))),
+        None => number(meaning, "n").map(Completes::Oldest),
     }
-    Some(match number(meaning, "n") {
-        Some(count) => Completes::Oldest(count),
-        None if is_all => Completes::All,
-        None => Completes::Oldest(1),
-    })
 }
 
 fn indexes(value: Value<'_>) -> Vec<u64> {

@@ -20,7 +20,8 @@
 //! `cancelled=k` (k of them), and one if the call names nobody as its partner; these
 //! complete without waiting. `MPI_Wait*` and `MPI_Test*` complete the `n` oldest pending requests
 //! of their stream, 1 if there is no field `n`, all in the case of `MPI_Waitall`; or those
-//! whose indexes among the pending ones, from 0, are in the field `done`.
+//! whose indexes among the pending ones, from 0, are in the field `done`. `MPI_Request_free` with
+//! one of these fields removes them from the pending ones, and does not wait.
 //!
 //! **Parts.** What an event waits for are its parts, in this order: the messages that it
 //! receives, those that it sends, and its collective operation, unless it is nonblocking; and

@@ -94,6 +94,8 @@ enum Request {
     Met(Option<Remote>),
     /// An event waits for it, as one of its parts.
     Waited(u32, u32),
+    /// No event will.
+    Freed,
 }
 
 /// What the events of a symbol do in a stream.
@@ -242,6 +244,7 @@ impl<'a> Replay<'a> {
         match &symbols.kinds[seen.site.symbol.index()] {
             Kind::Other => {}
             Kind::Communicates(kind) => self.communicate(index, seen, kind)?,
+            Kind::Frees(freed) => self.free(index, freed),
             _ => stream.walk.follow(seen.site.symbol, symbols),
         }
         Ok(())
@@ -386,6 +389,10 @@ impl<'a> Replay<'a> {
                     self.requests.remove(number);
                     self.resolve(event, part, remote)
                 }
+                Request::Freed => {
+                    self.requests.remove(number);
+                    Ok(())
+                }
                 Request::Pending | Request::Met(_) => {
                     self.requests[number] = Request::Met(remote);
                     Ok(())
@@ -394,11 +401,23 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// An event completes requests of its stream.
-    fn complete(&mut self, stream: usize, completes: &Completes, parts: &mut Parts) -> Result<()> {
+    /// Requests are no longer pending, and nobody waits for them.
+    fn free(&mut self, stream: usize, freed: &Completes) {
+        for number in self.take_pending(stream, freed) {
+            match self.requests[number] {
+                Request::Met(_) => {
+                    self.requests.remove(number);
+                }
+                _ => self.requests[number] = Request::Freed,
+            }
+        }
+    }
+
+    /// Removes requests from the pending ones of a stream.
+    fn take_pending(&mut self, stream: usize, which: &Completes) -> Vec<u32> {
         let pending = &mut self.streams[stream].pending;
         let known = pending.len() as u64;
-        let completed: Vec<u32> = match completes {
+        match which {
             Completes::All => pending.drain(..).collect(),
             Completes::Oldest(count) => {
                 self.done.left_out.unknown_requests += count.saturating_sub(known);
@@ -416,7 +435,12 @@ impl<'a> Replay<'a> {
                 taken.reverse();
                 taken
             }
-        };
+        }
+    }
+
+    /// An event completes requests of its stream.
+    fn complete(&mut self, stream: usize, completes: &Completes, parts: &mut Parts) -> Result<()> {
+        let completed = self.take_pending(stream, completes);
         for number in completed {
             let Party::Event(event, part) = parts.next(&mut self.events) else { continue };
             match self.requests[number] {
