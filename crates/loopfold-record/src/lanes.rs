@@ -229,7 +229,7 @@ mod tests {
                 all.iter().filter(|one| one.lane == lane).flat_map(|one| one.words.clone()).collect()
             };
             let (mut lanes, mut clock, mut order) = (Lanes::default(), 0, Vec::new());
-            let mut taken = vec![0; 6];
+            let mut taken = [0; 6];
             let mut take = |lanes: &mut Lanes, lane: usize, head: usize| {
                 let from = std::mem::replace(&mut taken[lane], head);
                 let add = |words: &mut Vec<i64>| {
