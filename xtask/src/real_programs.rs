@@ -123,7 +123,11 @@ impl RealPrograms {
     fn example(&self, name: &'static str, arguments: Vec<String>) -> Result<RealProgram> {
         let folder = crate::root().join("examples/paths");
         let source = folder.join(format!("{name}.c"));
-        self.both(name, |name, compiler| self.compile(name, compiler, &folder, &[source.clone()]), arguments)
+        self.both(
+            name,
+            |name, compiler| self.compile(name, compiler, &folder, std::slice::from_ref(&source)),
+            arguments,
+        )
     }
 
     fn both(

@@ -46,7 +46,7 @@ pub struct EventPattern {
 #[derive(Clone, Debug)]
 enum Others {
     None,
-    Fitting { glob: Option<TextGlob>, fields: Option<Fields> },
+    Fitting { glob: Option<Box<TextGlob>>, fields: Option<Fields> },
     Matching(Expression),
 }
 
@@ -58,7 +58,7 @@ impl EventPattern {
     pub fn parse(word: &str) -> Result<Self> {
         let others = match expression_of(word) {
             Some(expression) => Others::Matching(Expression::new(expression)?),
-            None => match (is_glob(word).then(|| TextGlob::new(word)), Fields::of(word)) {
+            None => match (is_glob(word).then(|| Box::new(TextGlob::new(word))), Fields::of(word)) {
                 (None, None) => Others::None,
                 (glob, fields) => Others::Fitting { glob, fields },
             },
