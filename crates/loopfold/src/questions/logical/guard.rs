@@ -394,7 +394,7 @@ mod tests {
         assert_eq!(fitted(16, None, rank(|rank| rank > 0)), "rank != 0");
         assert_eq!(fitted(16, None, rank(|rank| rank == 15)), "rank == size - 1");
         assert_eq!(fitted(16, None, rank(|rank| rank % 2 == 0)), "rank % 2 == 0");
-        assert_eq!(fitted(16, None, rank(|rank| rank % 4 == 0 && rank > 0)), "rank > 3 && rank % 4 == 0");
+        assert_eq!(fitted(16, None, rank(|rank| rank % 4 == 0 && rank > 0)), "rank inside && rank % 4 == 0");
         assert_eq!(fitted(16, Some("4x4"), |place| place.rank >= 4), "row > 0");
         assert_eq!(fitted(16, Some("4x4"), |place| place.coordinate(1) < 3), "column < columns - 1");
         let is_corner = |place: &Place| [0, 3, 12, 15].contains(&place.rank);
