@@ -24,7 +24,7 @@ use std::fs::File;
 use std::hash::{Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// An MPI of the site, by its compiler wrapper.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +64,13 @@ static FLAVOURS: [Flavour; 2] = [
 /// name as Open MPI's.
 fn is_mpich(library: &str) -> bool {
     library.starts_with("libmpich.so") || library == "libmpi.so.12" || library.starts_with("libmpi.so.12.")
+}
+
+/// Whether a library has been found to be of another MPI some time ago. Not at once: all processes of
+/// one execution must load the same library, or those that have none keep the others waiting.
+fn is_old(mark: &Path) -> bool {
+    let age = mark.metadata().and_then(|about| about.modified()).ok().and_then(|time| time.elapsed().ok());
+    age.is_some_and(|age| age >= Duration::from_secs(60))
 }
 
 /// What a program is linked with, by the libraries that it needs.
@@ -127,15 +134,18 @@ impl Mpi {
             ));
         }
         let quick = cache.join(format!("mpi-{:016x}.so", self.fingerprint()));
-        if quick.is_file() {
+        let mark = quick.with_extension("stale");
+        let is_good = || quick.is_file() && !is_old(&mark);
+        if is_good() {
             return Ok(quick);
         }
         std::fs::create_dir_all(&cache).map_err(|error| Error::at(&cache, error))?;
         let lock = File::create(cache.join("lock")).map_err(|error| Error::at(&cache, error))?;
         // Where locks do not work, several compile the same.
         let _ = lock.lock();
-        if !quick.is_file() {
+        if !is_good() {
             self.compile(&cache, &quick)?;
+            let _ = std::fs::remove_file(&mark);
         }
         Ok(quick)
     }

@@ -205,6 +205,34 @@ static void lf_flush(void)
         lf_ask(answer, sizeof answer, "S\n");
 }
 
+/* Leaves a mark beside the library, by which it is compiled anew, but not at once: other processes of
+ * this execution still load it, and all must do the same. */
+static void lf_mark_as_stale(void)
+{
+    const char *own = getenv("LOOPFOLD_RECORD_SHIM");
+    char mark[4096];
+    const size_t length = own ? strlen(own) : 0;
+    if (length < 3 || length >= sizeof mark - 8 || strcmp(own + length - 3, ".so") != 0)
+        return;
+    memcpy(mark, own, length - 3);
+    strcpy(mark + length - 3, ".stale");
+    const int file = open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (file >= 0)
+        close(file);
+}
+
+/* Of several processes the first says it. */
+static int lf_is_first(void)
+{
+    const char *names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+    for (unsigned index = 0; index < sizeof names / sizeof *names; index++) {
+        const char *rank = getenv(names[index]);
+        if (rank)
+            return strcmp(rank, "0") == 0;
+    }
+    return 1;
+}
+
 /* The program starts once more without this library, which was built for another MPI and would be
  * in its way. */
 __attribute__((constructor)) static void lf_loaded(int argc, char **argv)
@@ -214,11 +242,10 @@ __attribute__((constructor)) static void lf_loaded(int argc, char **argv)
     if (!getenv("LOOPFOLD_RECORD") || lf_is_this_mpi(version))
         return;
     lf_is_other_mpi = 1;
-    const char *own = getenv("LOOPFOLD_RECORD_SHIM");
     version[strcspn(version, "\n")] = 0;
-    /* Of several processes one says it. */
-    if (!own || unlink(own) == 0 || errno != ENOENT)
-        lf_complain("the recorder was built for another MPI than that of the program (%.60s), so nothing is recorded; it is rebuilt next time, with the compiler that --mpicc names", version);
+    lf_mark_as_stale();
+    if (lf_is_first())
+        lf_complain("the recorder was built for another MPI than that of the program (%.60s), so nothing is recorded; a minute from now it is rebuilt, with the compiler that --mpicc names", version);
     if (argc > 0 && lf_leave_preload())
         execve("/proc/self/exe", argv, environ);
 }

@@ -104,7 +104,9 @@ fn a_recorder_for_another_mpi_is_rebuilt() {
     assert!(output.status.success(), "{said}");
     assert!(said.contains("was built for another MPI"), "{said}");
     assert!(!folder.path().join("run.fold").exists());
-    assert_eq!(library(), None, "it is removed");
+    // Other processes of that execution may still have loaded it, so it is rebuilt a minute later.
+    let mark = std::fs::File::options().write(true).open(built.with_extension("stale")).unwrap();
+    mark.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(120)).unwrap();
     let folder = tempfile::tempdir().unwrap();
     assert!(run(folder.path()).status.success());
     assert!(folder.path().join("run.fold").is_file());

@@ -333,7 +333,6 @@ fn too_large() -> Error {
 
 #[cfg(test)]
 mod tests {
-    #![cfg(feature = "archive")]
     #![allow(clippy::unwrap_used)]
 
     use super::*;
