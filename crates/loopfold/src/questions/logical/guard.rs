@@ -207,11 +207,15 @@ fn described(places: &[&Place], chosen: &[bool]) -> Option<Vec<Condition>> {
     if let Some((one, other)) = pair {
         return Some(vec![candidates[one], candidates[other]]);
     }
-    let all = (0..others.len()).all(|place| excluded.iter().any(|out| out[place]));
-    if !all {
+    // Enough remainders single out any set of ranks, and say nothing.
+    let is_plain = |at: &usize| !matches!(candidates[*at].term, Term::Remainder(_));
+    let plain: Vec<usize> = (0..candidates.len()).filter(is_plain).collect();
+    let excluded: Vec<&[bool]> = plain.iter().map(|&at| excluded[at].as_slice()).collect();
+    let is_enough = (0..others.len()).all(|place| excluded.iter().any(|out| out[place]));
+    if !is_enough {
         return None;
     }
-    Some(cover(&excluded, others.len()).into_iter().map(|at| candidates[at]).collect())
+    Some(cover(&excluded, others.len()).into_iter().map(|at| candidates[plain[at]]).collect())
 }
 
 /// The two candidates that exclude all together, at the least cost.
@@ -232,13 +236,13 @@ fn cheapest_pair(candidates: &[Condition], excluded: &[Vec<bool>]) -> Option<(us
 }
 
 /// Candidates that exclude all together: each time the one that excludes most of the rest.
-fn cover(excluded: &[Vec<bool>], others: usize) -> Vec<usize> {
+fn cover(excluded: &[&[bool]], others: usize) -> Vec<usize> {
     let mut left: Vec<usize> = (0..others).collect();
     let mut taken = Vec::new();
     while !left.is_empty() {
-        let gain = |out: &Vec<bool>| left.iter().filter(|&&place| out[place]).count();
-        let best = (0..excluded.len()).rev().max_by_key(|&at| gain(&excluded[at]));
-        let Some(best) = best.filter(|&best| gain(&excluded[best]) > 0) else { break };
+        let gain = |out: &[bool]| left.iter().filter(|&&place| out[place]).count();
+        let best = (0..excluded.len()).rev().max_by_key(|&at| gain(excluded[at]));
+        let Some(best) = best.filter(|&best| gain(excluded[best]) > 0) else { break };
         left.retain(|&place| !excluded[best][place]);
         taken.push(best);
     }
@@ -274,7 +278,9 @@ fn bounds(term: Term, places: &[&Place], chosen: &[bool]) -> Vec<Condition> {
         found.push(at(Relation::Equal, least));
     }
     if let (Some(first), Some(last)) = (values(false).min(), values(false).max()) {
-        if first == last && values(true).all(|value| value != first) {
+        // Next to the end of a grid, a program asks whether there is a neighbour: `row > 0`.
+        let is_neighbour_test = matches!(term, Term::Coordinate(_)) && (last < least || first > most);
+        if first == last && values(true).all(|value| value != first) && !is_neighbour_test {
             found.push(at(Relation::Different, first));
         }
         // Halves and quarters of powers of two are what programs test; others fit by chance.
