@@ -100,9 +100,15 @@ fn read_archive(anchor: &Path, context: &mut Context<'_>) -> Result<()> {
     let definitions = Reader::open(library, anchor).map_err(not_otf2)?.definitions();
     let definitions = definitions.map_err(|reason| Error::damaged("definitions", reason))?;
     definitions.check(|place, reason| context.damaged(place, reason))?;
-    let locations = definitions.named_locations();
+    let mut locations = definitions.named_locations();
     note_lost_definitions(anchor, &locations, context)?;
-    let streams = open_streams(&definitions, &locations, context)?;
+    let mut streams = open_streams(&definitions, &locations, context)?;
+    let records = locations.iter().map(|named| named.location.records);
+    context.weigh(&streams.iter().copied().zip(records).collect::<Vec<_>>());
+    let is_wanted: Vec<bool> = streams.iter().map(|&stream| context.wants_stream(stream)).collect();
+    let are_all_read = is_wanted.iter().all(|&wanted| wanted);
+    keep_wanted(&mut locations, &is_wanted);
+    keep_wanted(&mut streams, &is_wanted);
     let wanted = Wanted {
         mpi_only: context.options.mpi_only,
         regions: Globs::new(&context.options.regions),
@@ -111,10 +117,16 @@ fn read_archive(anchor: &Path, context: &mut Context<'_>) -> Result<()> {
     };
     context.count_bytes(anchor::bytes_of(anchor));
     let found = read::read(library, anchor, &definitions, &locations, &wanted, &streams, context)?;
-    if wanted.mpi_only && found.mpi_calls == 0 {
+    // Other processes may find some in what they read.
+    if wanted.mpi_only && found.mpi_calls == 0 && are_all_read {
         context.damaged("archive", "there are no MPI calls; without --mpi-only all regions are read")?;
     }
     Ok(())
+}
+
+fn keep_wanted<T>(all: &mut Vec<T>, is_wanted: &[bool]) {
+    let mut wanted = is_wanted.iter();
+    all.retain(|_| wanted.next().copied().unwrap_or(true));
 }
 
 /// Locations whose definitions are gone while others have theirs would be read with wrong

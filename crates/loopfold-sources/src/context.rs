@@ -111,6 +111,16 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Reports the sizes of streams before they are read; see [`Sink::weigh`].
+    pub fn weigh(&mut self, sizes: &[(StreamId, u64)]) {
+        self.sink.weigh(sizes);
+    }
+
+    /// Whether the events of a stream are kept; see [`Sink::wants_stream`].
+    pub fn wants_stream(&self, stream: StreamId) -> bool {
+        self.sink.wants_stream(stream)
+    }
+
     /// Notes something about a stream; see [`Sink::describe`].
     pub fn describe(&mut self, stream: StreamId, key: &str, value: &str) -> Result<()> {
         Ok(self.sink.describe(stream, key, value)?)

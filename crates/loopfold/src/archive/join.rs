@@ -281,8 +281,7 @@ impl Filled {
                 let reason = "a stream has times for some of its segments, and too many events without";
                 return Err(Error::limit(reason));
             }
-            column.append_repeated(unknown, events);
-            return Ok(());
+            return column.append_repeated(unknown, events);
         };
         column.append(&part)
     }

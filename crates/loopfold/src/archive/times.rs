@@ -48,10 +48,12 @@ impl Stored for f64 {
 
 fn put_column<'a, T: Stored>(out: &mut Content<'a>, column: &'a Column<T>) {
     put_number(out.bytes(), column.len() as u64);
-    for chunk in column.full_chunks() {
+    for chunk in column.chunks() {
         put_number(out.bytes(), chunk.content.len() as u64);
         out.chunk(&chunk.content);
-        T::put_sum(out.bytes(), chunk.sum);
+        if chunk.values == CHUNK {
+            T::put_sum(out.bytes(), chunk.sum);
+        }
     }
     if let Some(last) = column.encoded_tail() {
         put_text(out.bytes(), &last);

@@ -58,6 +58,14 @@ impl Canonical {
         numbering.canonical
     }
 
+    /// The rules as a fold without alphabet and streams, the old symbol of each new one, and the
+    /// roots.
+    pub(crate) fn into_fold(self) -> (Fold, Vec<Symbol>, Vec<RuleId>) {
+        let mut rules = self.rules;
+        rules.symbols = self.symbols.len() as u32;
+        (Fold::from_parts(Alphabet::default(), rules, Vec::new()), self.symbols, self.roots)
+    }
+
     /// The number of items in all rules.
     pub(crate) fn items(&self) -> usize {
         self.rules.items.len()
@@ -179,6 +187,15 @@ impl Fold {
         let mut fold = self.canonical_without_times();
         for (stream, original) in fold.streams.iter_mut().zip(&self.streams) {
             stream.times.clone_from(&original.times);
+        }
+        fold
+    }
+
+    /// The same of a fold that is not needed any more, whose times are not copied.
+    pub fn into_canonical(mut self) -> Fold {
+        let mut fold = self.canonical_without_times();
+        for (stream, original) in fold.streams.iter_mut().zip(&mut self.streams) {
+            stream.times = std::mem::take(&mut original.times);
         }
         fold
     }

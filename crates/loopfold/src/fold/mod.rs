@@ -293,6 +293,18 @@ impl Fold {
         (0..self.streams.len() as u32).map(StreamId::from_raw)
     }
 
+    /// Sets the times of a stream, which must have as many values as the stream has events.
+    pub fn set_times(&mut self, stream: StreamId, times: Times) -> Result<()> {
+        let stream = self.streams.get_mut(stream.index());
+        let stream = stream.ok_or_else(|| crate::Error::invalid("there is no such stream"))?;
+        let events = self.rules.lengths[stream.root.index()];
+        if times.lengths().any(|length| length as u64 != events) {
+            return Err(crate::Error::invalid("a stream does not have as many times as events"));
+        }
+        stream.times = times;
+        Ok(())
+    }
+
     /// Takes the times of a stream out of the fold, so that there is one copy of them.
     ///
     /// # Panics

@@ -155,6 +155,18 @@ impl Folding {
         self.with_streams(&fold, &roots)
     }
 
+    /// The fold of everything as a part of a trace whose other parts are folded elsewhere: the
+    /// parts, joined, become the whole by [`finish_parts`](super::finish_parts).
+    pub fn finish_part(mut self) -> Result<Fold> {
+        self.hand_over_all()?;
+        let folds = match std::mem::replace(&mut self.executor, Executor::Pool(Vec::new())) {
+            Executor::Inline(grammars) => grammars.finish()?,
+            Executor::Pool(workers) => finish_all(workers)?,
+        };
+        let (fold, roots) = joined(folds)?;
+        self.with_streams(&fold, &roots)
+    }
+
     /// The fold with alphabet and streams.
     fn with_streams(&self, fold: &Fold, roots: &[FoldedRoot]) -> Result<Fold> {
         let mut builder = FoldBuilder::new(self.intake.alphabet.clone());

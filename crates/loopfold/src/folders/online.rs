@@ -68,6 +68,12 @@ impl From<RuleId> for FoldedRoot {
 const WHY: &str = "why";
 
 impl FoldedRoot {
+    /// That of a stream of a fold.
+    pub(super) fn of_stream(stream: &FoldedStream) -> Self {
+        let choice = stream.note(WHY).and_then(|why| super::auto::choice_of(stream.folder(), why));
+        Self { root: stream.root(), choice }
+    }
+
     /// The same in a fold in which rules have these identifiers.
     pub(super) fn renamed(self, rules: &[RuleId]) -> Self {
         Self { root: rules[self.root.index()], ..self }

@@ -6,7 +6,8 @@
 //! value. Cumulative sums per chunk make the sum of any range cost two chunks.
 //!
 //! Full chunks are shared by copies of a column; with a [`Spill`] they are in a file, and the
-//! column takes 40 bytes of memory a chunk.
+//! column takes 40 bytes of memory a chunk. A column that is [sealed](Column::sealed) has its last
+//! values in a chunk as well, which is shorter; what is pushed then opens that chunk again.
 
 use super::spill::{Content, Spill};
 use crate::{Error, Result};
@@ -138,8 +139,13 @@ impl<T: Cell> Column<T> {
         Self { spill: Some(Arc::clone(spill)), ..Self::default() }
     }
 
-    /// Appends a value.
+    /// Appends a value. Where the last values are in another process and cannot be read, nothing is
+    /// appended, so that the column does not have as many values as the stream has events, and is
+    /// not written.
     pub fn push(&mut self, value: T) {
+        if self.tail.is_empty() && self.open().is_err() {
+            return;
+        }
         self.tail.push(value);
         if self.tail.len() == CHUNK {
             self.seal();
@@ -148,7 +154,30 @@ impl<T: Cell> Column<T> {
 
     /// The number of values.
     pub fn len(&self) -> usize {
-        self.chunks.len() * CHUNK + self.tail.len()
+        let missing = self.chunks.last().map_or(0, |last| CHUNK - last.values);
+        self.chunks.len() * CHUNK - missing + self.tail.len()
+    }
+
+    /// Whether the last values are in a chunk that is not full.
+    fn is_sealed(&self) -> bool {
+        self.chunks.last().is_some_and(|last| last.values < CHUNK)
+    }
+
+    /// The same column with its last values in a chunk, too.
+    pub(crate) fn sealed(mut self) -> Self {
+        if !self.tail.is_empty() {
+            self.seal();
+        }
+        self
+    }
+
+    /// Makes the last values appendable again.
+    fn open(&mut self) -> Result<()> {
+        if let Some(last) = self.chunks.last().filter(|_| self.is_sealed()) {
+            self.tail = decompress(last)?;
+            self.chunks.pop();
+        }
+        Ok(())
     }
 
     /// True when there are no values.
@@ -186,6 +215,7 @@ impl<T: Cell> Column<T> {
         if self.spill.is_none() {
             self.spill.clone_from(&other.spill);
         }
+        self.open()?;
         if self.tail.is_empty() {
             self.chunks.extend_from_slice(&other.chunks);
             self.tail.extend_from_slice(&other.tail);
@@ -218,7 +248,8 @@ impl<T: Cell> Column<T> {
     }
 
     /// Appends a value many times; full chunks of it are compressed once.
-    pub(crate) fn append_repeated(&mut self, value: T, mut times: u64) {
+    pub(crate) fn append_repeated(&mut self, value: T, mut times: u64) -> Result<()> {
+        self.open()?;
         while times > 0 && !self.tail.is_empty() {
             self.push(value);
             times -= 1;
@@ -229,6 +260,7 @@ impl<T: Cell> Column<T> {
             self.chunks.extend(std::iter::repeat_n(chunk, full));
         }
         (0..times % CHUNK as u64).for_each(|_| self.push(value));
+        Ok(())
     }
 
     /// Fails unless every chunk holds what it says.
@@ -248,14 +280,27 @@ impl<T: Cell> Column<T> {
         self.tail.clear();
     }
 
-    /// The chunks that are full.
-    pub(crate) fn full_chunks(&self) -> &[Chunk] {
+    /// The chunks: those that are full, and the last one of a sealed column.
+    pub(crate) fn chunks(&self) -> &[Chunk] {
         &self.chunks
     }
 
-    /// The values behind the full chunks, compressed, if there are any.
+    /// The values behind the chunks, compressed, if there are any.
     pub(crate) fn encoded_tail(&self) -> Option<Vec<u8>> {
         (!self.tail.is_empty()).then(|| T::encode(&self.tail))
+    }
+
+    /// A sealed column from its chunks, wherever these are; only the last may be shorter than the others.
+    pub(crate) fn from_sealed_chunks(chunks: Vec<Chunk>) -> Result<Self> {
+        let full = chunks.len().saturating_sub(1);
+        let fits = |(place, chunk): (usize, &Chunk)| match place < full {
+            true => chunk.values == CHUNK,
+            false => (1..=CHUNK).contains(&chunk.values),
+        };
+        if !chunks.iter().enumerate().all(fits) {
+            return Err(damaged());
+        }
+        Ok(Self { chunks, tail: Vec::new(), spill: None })
     }
 
     /// A column from its chunks, the last one perhaps shorter than the others.
@@ -384,7 +429,7 @@ mod tests {
 
     fn chunks_of<T: Cell>(column: &Column<T>) -> Vec<Chunk> {
         let last = (!column.tail.is_empty()).then(|| compress(&column.tail, None));
-        column.full_chunks().iter().cloned().chain(last).collect()
+        column.chunks().iter().cloned().chain(last).collect()
     }
 
     #[test]
@@ -413,7 +458,7 @@ mod tests {
             for repeated in [0, 4, CHUNK - 4, 2 * CHUNK, 2 * CHUNK + 9] {
                 let mut column = Column::default();
                 (0..length as i64).for_each(|value| column.push(value));
-                column.append_repeated(-1, repeated as u64);
+                column.append_repeated(-1, repeated as u64).unwrap();
                 let again = column.clone();
                 column.append(&again).unwrap();
                 column.check().unwrap();

@@ -11,6 +11,7 @@ mod event;
 mod filter;
 mod glob;
 mod intake;
+mod outline;
 mod pattern;
 mod projection;
 mod spill;
@@ -26,10 +27,11 @@ pub use glob::Glob;
 pub(crate) use intake::Intake;
 pub use intake::TimesKept;
 pub use pattern::EventPattern;
+pub use outline::ChunkTable;
 pub(crate) use pattern::{integer, is_field, name_if_printed, printed};
 pub use projection::{NameMap, Projection};
 pub(crate) use spill::Content;
-pub use spill::Spill;
+pub use spill::{ChunkStore, Spill};
 
 use crate::{Result, StreamId, Symbol};
 
@@ -102,6 +104,16 @@ pub trait Sink: Send {
 
     /// The fields that the user named but no event has had so far.
     fn unseen_fields(&self) -> &[String];
+
+    /// Reports how large streams are, in whatever unit, from a source that knows it before it reads
+    /// them and can leave some out.
+    fn weigh(&mut self, _sizes: &[(StreamId, u64)]) {}
+
+    /// Whether the sink keeps the events of a stream: of those that it does not, a source need not
+    /// push any.
+    fn wants_stream(&self, _stream: StreamId) -> bool {
+        true
+    }
 }
 
 /// The known times of a stream's events, in nanoseconds. Kept beside the symbols: an event's

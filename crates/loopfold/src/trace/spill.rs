@@ -3,41 +3,64 @@
 //! does.
 //!
 //! Bytes are appended and read back by position. A chunk that cannot be appended, because the disk
-//! is full, stays in memory.
+//! is full, stays in memory. Anything else that keeps bytes can take the place of the file, such as
+//! another process ([`ChunkStore`]).
 
 use crate::Result;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// What keeps the chunks of columns outside of memory.
+pub trait ChunkStore: std::fmt::Debug + Send {
+    /// Keeps bytes and returns where they are.
+    fn append(&mut self, bytes: &[u8]) -> std::io::Result<u64>;
+
+    /// Reads as many bytes as fit, from there.
+    fn read(&mut self, offset: u64, bytes: &mut [u8]) -> std::io::Result<()>;
+}
+
+impl ChunkStore for File {
+    fn append(&mut self, bytes: &[u8]) -> std::io::Result<u64> {
+        let offset = self.seek(SeekFrom::End(0))?;
+        self.write_all(bytes)?;
+        Ok(offset)
+    }
+
+    fn read(&mut self, offset: u64, bytes: &mut [u8]) -> std::io::Result<()> {
+        self.seek(SeekFrom::Start(offset))?;
+        self.read_exact(bytes)
+    }
+}
+
 /// A file for the chunks of columns. It belongs to them alone, and is best one without a name.
 #[derive(Debug)]
 pub struct Spill {
-    file: Mutex<File>,
+    store: Mutex<Box<dyn ChunkStore>>,
 }
 
 impl Spill {
     /// Chunks go to the end of this file, which is open for reading and writing.
     pub fn new(file: File) -> Arc<Self> {
-        Arc::new(Self { file: Mutex::new(file) })
+        Self::to(file)
     }
 
-    fn file(&self) -> MutexGuard<'_, File> {
+    /// Chunks go to this store.
+    pub fn to(store: impl ChunkStore + 'static) -> Arc<Self> {
+        Arc::new(Self { store: Mutex::new(Box::new(store)) })
+    }
+
+    fn store(&self) -> MutexGuard<'_, Box<dyn ChunkStore>> {
         // Every use seeks first, so one that panicked leaves nothing half done.
-        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn append(&self, bytes: &[u8]) -> std::io::Result<u64> {
-        let mut file = self.file();
-        let offset = file.seek(SeekFrom::End(0))?;
-        file.write_all(bytes)?;
-        Ok(offset)
+        self.store().append(bytes)
     }
 
     fn read(&self, offset: u64, bytes: &mut [u8]) -> std::io::Result<()> {
-        let mut file = self.file();
-        file.seek(SeekFrom::Start(offset))?;
-        file.read_exact(bytes)
+        self.store().read(offset, bytes)
     }
 }
 

@@ -24,6 +24,7 @@ mod near;
 mod partners;
 mod path_chunks;
 mod path_index;
+mod parts;
 mod paths;
 mod patterns;
 mod peers;

@@ -26,7 +26,7 @@
 mod novelty;
 mod refined;
 
-use super::{Choice, FoldedRoot, Folder, Online, Outermost, SequiturRuns};
+use super::{Choice, FoldedRoot, Folder, Online, Outermost, Repair, SequiturRuns};
 use crate::fold::{FoldBuilder, Target};
 use crate::{Fold, Result, RuleId, Symbol};
 use hashbrown::HashMap;
@@ -49,6 +49,14 @@ const MUCH_REPEATS: &str = "much of it repeats";
 const RULES_PAY: &str = "rules pay, if not by much";
 const ONLY_LOOPS: &str = "rules beyond loops would not pay";
 const TOO_LONG: &str = "too long to look at twice";
+
+/// The choice for a stream from what is noted of it.
+pub(super) fn choice_of(folder: &str, why: &str) -> Option<Choice> {
+    let folders = [SequiturRuns.name(), Repair.name(), Outermost::default().name()];
+    let folder = folders.into_iter().find(|&known| known == folder)?;
+    let why = [MUCH_REPEATS, RULES_PAY, ONLY_LOOPS, TOO_LONG].into_iter().find(|&known| known == why)?;
+    Some(Choice { folder, why })
+}
 
 /// The folder `auto`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -267,7 +275,6 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::folders::Repair;
     use loopfold_testing::{Rng, streams};
 
     fn symbols(stream: &[u32]) -> Vec<Symbol> {

@@ -7,12 +7,16 @@
 //!
 //! The result is taken if its items have less entropy, that is, if it makes the smaller archive.
 //!
+//! Rules are taken in their canonical order, so that the result depends on the streams and their
+//! rules, and not on how these were numbered: folds of parts of a trace that were joined in any
+//! order become the same.
+//!
 //! Memory: up to 15 bytes for each item that is left, see [`repair`](super::super::repair).
 
 use super::{Novelty, ONLY_LOOPS, RULES_PAY, SequiturRuns, bits_of_fold, bits_of_rules};
 use crate::fold::measure::bottom_up;
 use crate::fold::reach::below_marked;
-use crate::fold::{FoldBuilder, Grammar, Item, Target};
+use crate::fold::{Canonical, FoldBuilder, Grammar, Item, Target};
 use crate::folders::repair::{Bodies, Sequences};
 use crate::folders::{Choice, FoldedRoot, Folder, Repair};
 use crate::{Error, Fold, Result, RuleId};
@@ -36,6 +40,17 @@ const FEW: u64 = 1 << 18;
 /// Folds streams again, except long ones in which hardly anything repeats. Returns the rules of
 /// all streams, if that makes them smaller.
 pub(super) fn refine(fold: &Fold, roots: &[FoldedRoot]) -> Result<Option<(Fold, Vec<FoldedRoot>)>> {
+    let rules: Vec<RuleId> = roots.iter().map(|folded| folded.root).collect();
+    let (canonical, symbols, rules) = Canonical::of_roots(fold, &rules).into_fold();
+    let renumbered = |(folded, &root): (&FoldedRoot, &RuleId)| FoldedRoot { root, ..folded.clone() };
+    let roots: Vec<FoldedRoot> = roots.iter().zip(&rules).map(renumbered).collect();
+    let Some((refined, roots)) = refine_canonical(&canonical, &roots)? else { return Ok(None) };
+    let mut builder = FoldBuilder::default();
+    let renamed = builder.append_rules(&refined, |symbol| Ok(symbols[symbol.index()]))?;
+    Ok(Some((builder.finish(), roots.into_iter().map(|folded| folded.renamed(&renamed)).collect())))
+}
+
+fn refine_canonical(fold: &Fold, roots: &[FoldedRoot]) -> Result<Option<(Fold, Vec<FoldedRoot>)>> {
     let is_refined = |folded: &&FoldedRoot| {
         let by = folded.choice.as_ref().map(|choice| choice.folder);
         by == Some(SequiturRuns.name()) || fold.length(folded.root) < Novelty::BLOCK as u64
