@@ -14,11 +14,16 @@ use loopfold::{Fold, RuleId, Symbol};
 
 /// Folds a fold again with another folder. Returns `None` if it does not fit in memory.
 pub(crate) fn refold(fold: &Fold, folder: &dyn Folder, threads: usize) -> Result<Option<Fold>> {
-    let longest = fold.streams().iter().map(|stream| fold.length(stream.root())).max().unwrap_or(0);
-    if longest > events_in(available_memory(), threads) {
+    if !fits(fold, threads) {
         return Ok(None);
     }
     Ok(Some(folders::refold(fold, folder, threads)?))
+}
+
+/// Whether the streams of a fold fit in memory while they are folded again.
+pub(crate) fn fits(fold: &Fold, threads: usize) -> bool {
+    let longest = fold.streams().iter().map(|stream| fold.length(stream.root())).max().unwrap_or(0);
+    longest <= events_in(available_memory(), threads)
 }
 
 /// The folder passed to questions that find loops of their own.

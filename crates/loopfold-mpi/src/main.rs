@@ -1,7 +1,32 @@
-//! The program.
-use mpi::traits::*;
-fn main() {
-    let Some((universe, _)) = mpi::initialize_with_threading(mpi::Threading::Serialized) else { return };
+//! The program `loopfold-mpi`: the commands of `loopfold` in many processes, started by `mpirun` or
+//! `srun`.
+//!
+//! All that is done here is to exchange messages by MPI and to stop the other processes after an
+//! error; `loopfold-cli` has the rest. Waiting is done by asking now and then, as the wait of MPI
+//! would keep a core busy that another process could use.
+
+mod exchange;
+
+use exchange::World;
+use loopfold_cli::nodes::{self, Ended};
+use mpi::Threading;
+use mpi::topology::Communicator as _;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // Times of other processes may be read by any thread, one at a time.
+    let Some((universe, threading)) = mpi::initialize_with_threading(Threading::Serialized) else {
+        eprintln!("error: MPI is initialised already");
+        return ExitCode::from(2);
+    };
     let world = universe.world();
-    println!("{} {}", world.rank(), world.size());
+    if threading < Threading::Serialized {
+        eprintln!("error: this MPI cannot be called from several threads");
+        world.abort(2);
+    }
+    let ended = nodes::run(Box::new(World::of(&world)));
+    match ended {
+        Ended::Status(status) => ExitCode::from(status),
+        Ended::Failed => world.abort(2),
+    }
 }

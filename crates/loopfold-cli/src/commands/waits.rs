@@ -15,7 +15,7 @@ use std::io::Write;
 const MOST_PAIRS: usize = 5;
 
 pub(super) fn run(arguments: &WaitsArgs) -> Result<Outcome> {
-    let mut loaded = input::load(&arguments.read, TimesKept::All)?;
+    let mut loaded = input::load(&arguments.read, TimesKept::All, &arguments.folder)?;
     // Messages are matched in the whole trace; the selection only says whose waits count.
     let selection = std::mem::take(&mut loaded.selection);
     let (fold, mut notes) = loaded.fold(&arguments.folder)?;

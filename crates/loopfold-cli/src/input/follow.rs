@@ -253,7 +253,7 @@ impl ReaderThread {
 }
 
 /// The sink that all inputs share.
-pub(super) struct SharedFolding {
+pub(crate) struct SharedFolding {
     folding: Arc<Mutex<Folding>>,
     projection: Projection,
 }

@@ -4,12 +4,14 @@
 mod follow;
 mod peer_notes;
 mod reader;
+mod shared;
 mod symbols;
 
 use crate::args::{FolderArgs, FolderName, PeersName, ReadArgs, UselessOption};
 use crate::folding::{folder, refold, threads};
 use crate::formats;
 use crate::interrupt;
+use crate::nodes::{self, OwnStreams, Plan};
 use crate::progress::Phase;
 use crate::selection::Selection;
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -77,16 +79,23 @@ pub(crate) struct Loaded {
     symbols: Vec<PathBuf>,
     /// Whether an archive has sums of its rules instead of times.
     has_rule_sums: bool,
+    /// Whether other processes have read the same archives.
+    others_have_archives: bool,
+    /// Whether the traces were folded by the folder of the command, though not as they are now.
+    is_folded_before: bool,
+    /// The words of `--only` and `--drop` that stand for no event in any process, if there are
+    /// several.
+    unfitted: Option<[Vec<String>; 2]>,
     /// The streams and parts of them that are selected.
     pub(crate) selection: Selection,
 }
 
-/// Reads all inputs; traces are kept in memory.
-pub(crate) fn load(arguments: &ReadArgs, times: TimesKept) -> Result<Loaded> {
+/// Reads all inputs; traces are kept in memory, or folded by this folder if others read parts of them.
+pub(crate) fn load(arguments: &ReadArgs, times: TimesKept, chosen: &FolderArgs) -> Result<Loaded> {
     let times = times_needed(arguments, times)?;
     let projection = projection(arguments)?;
     let collector = Collector::new(taken_in(arguments, &projection), times);
-    read_all(arguments, times, Intake::Trace(collector), projection, false)
+    read_all(arguments, times, Intake::Trace(collector), projection, false, chosen)
 }
 
 /// Reads all inputs into one fold to ask questions of, archives as they are. The default folder is
@@ -121,7 +130,7 @@ pub(crate) fn load_for(arguments: &ReadArgs, times: TimesKept, chosen: &FolderAr
     let times = times_needed(arguments, times)?;
     let projection = projection(arguments)?;
     let intake = Intake::by(chosen, taken_in(arguments, &projection), times)?;
-    read_all(arguments, times, intake, projection, false)
+    read_all(arguments, times, intake, projection, false, chosen)
 }
 
 /// The same, but keeps input that cannot be read again when reading ends early.
@@ -129,7 +138,7 @@ pub(crate) fn load_what_comes(arguments: &ReadArgs, times: TimesKept, chosen: &F
     let times = times_needed(arguments, times)?;
     let projection = projection(arguments)?;
     let intake = Intake::by(chosen, taken_in(arguments, &projection), times)?;
-    read_all(arguments, times, intake, projection, true)
+    read_all(arguments, times, intake, projection, true, chosen)
 }
 
 /// The times that are read: all if a part is selected by them.
@@ -162,6 +171,7 @@ fn reader(
         },
         times: times == TimesKept::All,
         several: arguments.inputs.len() > 1,
+        reads_all: true,
         input_formats: Vec::new(),
         archive_fields: HashSet::new(),
     })
@@ -173,8 +183,22 @@ fn read_all(
     intake: Intake,
     projection: Projection,
     keep_what_came: bool,
+    chosen: &FolderArgs,
 ) -> Result<Loaded> {
+    let mut others_have_archives = false;
+    if let Some(nodes) = nodes::current() {
+        let plan = Plan::of(nodes, arguments)?;
+        others_have_archives = plan.is_folded();
+        match plan.is_alone() {
+            false => return shared::read(nodes, plan, arguments, times, intake, projection, chosen),
+            true if nodes.rank() > 0 => {
+                return Err(shared::serve_alone(nodes, &plan, arguments, intake, projection, chosen));
+            }
+            true => {}
+        }
+    }
     let mut reader = reader(arguments, times, intake, projection)?;
+    reader.loaded.others_have_archives = others_have_archives;
     let names = input_names(&arguments.inputs).into_iter().zip(formats::ranks(&arguments.inputs));
     for (path, (name, rank)) in arguments.inputs.iter().zip(names) {
         reader.options.rank = Some(rank);
@@ -199,13 +223,15 @@ fn read_all(
         reader.cut(error.into(), keep_what_came)?;
     }
     if reader.loaded.cut.is_none() {
-        reader.check_fields()?;
+        let unseen = reader.intake.sink_ref().unseen_fields().to_vec();
+        let events = reader.intake.sink_ref().events();
+        reader.check_fields(&unseen, events)?;
     }
     let Reader { intake, mut loaded, .. } = reader;
     match intake {
         Intake::Trace(collector) => loaded.trace = collector.finish()?,
-        Intake::Fold(folding) => loaded.folded = Some(folding.finish()?),
-        Intake::Shared(_) => {}
+        Intake::Fold(folding) => loaded.folded = Some(folding.finish()?.into_canonical()),
+        Intake::Shared(_) | Intake::Own(_) => {}
     }
     loaded.rewrite()?;
     loaded.check_filter()?;
@@ -214,11 +240,13 @@ fn read_all(
 }
 
 /// The sink of the events of traces.
-enum Intake {
+pub(crate) enum Intake {
     Trace(Collector),
     Fold(Folding),
     /// With other readers, each in its thread.
     Shared(SharedFolding),
+    /// With other processes, each with streams of its own.
+    Own(Box<OwnStreams>),
 }
 
 impl Intake {
@@ -231,19 +259,21 @@ impl Intake {
         Ok(Intake::Fold(Folding::with(folder, projection, times, threads(chosen))?))
     }
 
-    fn sink(&mut self) -> &mut dyn Sink {
+    pub(crate) fn sink(&mut self) -> &mut dyn Sink {
         match self {
             Intake::Trace(collector) => collector,
             Intake::Fold(folding) => folding,
             Intake::Shared(folding) => folding,
+            Intake::Own(streams) => &mut **streams,
         }
     }
 
-    fn sink_ref(&self) -> &dyn Sink {
+    pub(crate) fn sink_ref(&self) -> &dyn Sink {
         match self {
             Intake::Trace(collector) => collector,
             Intake::Fold(folding) => folding,
             Intake::Shared(folding) => folding,
+            Intake::Own(streams) => &**streams,
         }
     }
 }
@@ -353,7 +383,10 @@ impl Loaded {
     /// Reports words of `--only` and `--drop` that stand for no event.
     fn check_filter(&mut self) -> Result<()> {
         let filter = &self.projection.filter;
-        let [only, drop] = filter.unfitted();
+        let [only, drop] = match &self.unfitted {
+            Some(words) => words.each_ref().map(|words| words.iter().map(String::as_str).collect()),
+            None => filter.unfitted(),
+        };
         if only.is_empty() && drop.is_empty() {
             return Ok(());
         }
@@ -425,7 +458,12 @@ impl Loaded {
         let folder = folder(chosen)?;
         let wanted = folder.describe();
         let changed = !self.projection.is_identity() || self.is_filtered() || self.is_rewritten();
-        for fold in &mut self.folds {
+        if let Some(folded) = self.folded.as_mut().filter(|_| self.is_folded_before)
+            && let Some(again) = refold(folded, &*folder, threads(chosen))?
+        {
+            *folded = again;
+        }
+        for (number, fold) in self.folds.iter_mut().enumerate() {
             if !changed && fold.streams().iter().all(|stream| stream.folder() == wanted) {
                 continue;
             }
@@ -437,7 +475,7 @@ impl Loaded {
                 ));
                 continue;
             }
-            match refold(fold, &*folder, threads(chosen))? {
+            match shared::refold(number, fold, &*folder, chosen, self.others_have_archives)? {
                 Some(folded) => *fold = folded,
                 None => self.notes.push(format!(
                     "the archive unfolds to more than fits in memory, so these are the loops that {} found",
@@ -461,7 +499,7 @@ impl Loaded {
         let folded = folded.filter(|fold| !fold.streams().is_empty());
         if !trace.streams.is_empty() || (folds.is_empty() && folded.is_none()) {
             let _shown = Phase::new("folding");
-            folds.insert(0, folders::fold_trace(trace, &*folder(chosen)?, threads(chosen))?);
+            folds.insert(0, folders::fold_trace(trace, &*folder(chosen)?, threads(chosen))?.into_canonical());
         }
         folds.splice(..0, folded);
         let fold = selection.of(join(folds)?, &mut notes)?;

@@ -24,6 +24,8 @@ pub(super) struct Reader<'a> {
     pub(super) loaded: Loaded,
     pub(super) times: bool,
     pub(super) several: bool,
+    /// Whether all inputs are read here, and none by other processes.
+    pub(super) reads_all: bool,
     /// The formats of the inputs that were opened, archives and grammars among them.
     pub(super) input_formats: Vec<&'static str>,
     /// The fields that events in archives have.
@@ -159,7 +161,7 @@ impl Reader<'_> {
     /// option that is for none of them is an error.
     fn is_of_format(&mut self, format: &'static str) -> Result<()> {
         self.input_formats.push(format);
-        let all_known = self.input_formats.len() == self.arguments.inputs.len();
+        let all_known = self.reads_all && self.input_formats.len() == self.arguments.inputs.len();
         if all_known { Ok(self.arguments.formats.check(&self.input_formats)?) } else { Ok(()) }
     }
 
@@ -258,18 +260,18 @@ impl Reader<'_> {
     }
 
     /// Reports a field that no event has: it would make all events equal, or change nothing.
-    pub(super) fn check_fields(&mut self) -> Result<()> {
+    pub(super) fn check_fields(&mut self, unseen: &[String], events: u64) -> Result<()> {
         let named: Vec<String> = self.loaded.projection.fields().map(String::from).collect();
         let archives_only = self.loaded.formats.is_empty();
         let absent = |field: &&String| {
-            let in_traces = !archives_only && !self.intake.sink_ref().unseen_fields().contains(field);
+            let in_traces = !archives_only && !unseen.contains(field);
             !in_traces && !self.archive_fields.contains(*field)
         };
         let Some(absent) = named.iter().find(absent) else { return Ok(()) };
         let sources = self.loaded.formats.iter().filter_map(|format| formats::by_name(format));
         let known: Vec<&str> = sources.flat_map(|source| source.fields()).copied().collect();
         if known.contains(&absent.as_str())
-            || self.intake.sink_ref().events() == 0 && self.loaded.folds.is_empty()
+            || events == 0 && self.loaded.folds.is_empty()
         {
             self.loaded.notes.push(format!("no event has the field {absent}"));
             return Ok(());

@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &IterationsArgs) -> Result<Outcome> {
     // Of the loop that is shown, unless another one is named: they keep their numbers.
     let selected = if read.select.within.is_none() { read.select.iterations.take() } else { None };
     let numbers = selected.as_ref().map(|_| numbers);
-    let (fold, notes) = input::load(&read, TimesKept::All)?.fold(&arguments.folder)?;
+    let (fold, notes) = input::load(&read, TimesKept::All, &arguments.folder)?.fold(&arguments.folder)?;
     show::notes(&notes);
     let labels = Labels::new(&fold, arguments.hex.on);
     if arguments.list {

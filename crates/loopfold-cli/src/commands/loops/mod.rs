@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
     if arguments.logical {
         return logical::run(arguments);
     }
-    let loaded = input::load(&arguments.read, TimesKept::All)?;
+    let loaded = input::load(&arguments.read, TimesKept::All, &arguments.folder)?;
     let masked = masked_instead(&loaded, arguments)?;
     let (fold, notes) = loaded.fold(&arguments.folder)?;
     show::notes(&notes);

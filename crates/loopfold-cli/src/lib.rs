@@ -1,0 +1,81 @@
+//! The command `loopfold`: arguments, progress and printing; no algorithm.
+//!
+//! Its parts are a library so that the program `loopfold-mpi` runs the same commands in many
+//! processes ([`nodes`]); [`run`] is the command itself.
+
+mod args;
+mod commands;
+mod folding;
+mod formats;
+mod input;
+mod interrupt;
+mod names;
+pub mod nodes;
+mod progress;
+mod save;
+mod selection;
+mod show;
+mod streams;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+/// How a command ended: 0 found or done, 1 nothing found or a check failed, 2 an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    Nothing,
+    /// Parts failed, and their errors are printed; the others are done.
+    Failed,
+    /// As a program did that was recorded.
+    Status(u8),
+}
+
+impl Outcome {
+    fn status(self) -> u8 {
+        match self {
+            Outcome::Done => 0,
+            Outcome::Nothing => 1,
+            Outcome::Failed => 2,
+            Outcome::Status(status) => status,
+        }
+    }
+}
+
+/// Runs the command that the arguments of this process name.
+pub fn run() -> ExitCode {
+    let outcome = commands::compile().unwrap_or_else(|| commands::run(args::Arguments::parse().command));
+    match outcome {
+        Ok(outcome) => ExitCode::from(outcome.status()),
+        // The reader of our output closed the pipe.
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            print_error(&error);
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn print_error(error: &anyhow::Error) {
+    show::error(error);
+    if is_damage(error) && !format!("{error:#}").contains("--lenient") {
+        anstream::eprintln!("       --lenient reads what can be read");
+    }
+}
+
+fn is_damage(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let library = cause.downcast_ref::<loopfold::Error>().map(loopfold::Error::kind);
+        let source = cause.downcast_ref::<loopfold_sources::Error>().map(loopfold_sources::Error::kind);
+        source.or(library) == Some(loopfold::ErrorKind::Damaged)
+    })
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let library = cause.downcast_ref::<loopfold::Error>().and_then(loopfold::Error::io);
+        let io = cause.downcast_ref::<std::io::Error>().or(library);
+        let json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
+        io.map(std::io::Error::kind).or(json) == Some(std::io::ErrorKind::BrokenPipe)
+    })
+}
