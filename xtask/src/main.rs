@@ -51,6 +51,7 @@ usage: cargo xtask CHORE
   bench skeleton [--quick] [--program NAME]
                             what skeletons of the MPI examples predict, on two cores and on one, and
                             the size of logical traces; NAME is the beginning of an example's name
+  bench nodes [--quick]     loopfold-mpi in 1 to 8 processes: time, traffic, memory; 4,096 ranks
   bench near [--quick]      loops with exceptions: speed, known loops, random streams
   bench threads [--large] [--quick] [--only FAMILY]
                             one stream of 10^7 symbols on one thread and on two; --large takes 10^8,

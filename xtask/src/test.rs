@@ -183,6 +183,11 @@ const PACKAGES: &[Package] = &[
         is_there: || Path::new("/usr/include/stdlib.h").exists() || !cfg!(target_os = "linux"),
     },
     Package {
+        name: "libclang1",
+        needed_for: "building loopfold-mpi, whose bindings of MPI are made from its header",
+        is_there: has_libclang,
+    },
+    Package {
         name: "libopen-trace-format2-10",
         needed_for: "reading OTF2 archives",
         is_there: || loopfold_otf2::is_available().is_ok(),
@@ -254,6 +259,21 @@ fn provide_packages() -> Result<()> {
     }
     apt_get(&["update"])?;
     apt_get(&[["install", "--yes", "--no-install-recommends"].as_slice(), &names].concat())
+}
+
+/// Whether the library that reads C headers is where distributions put it.
+fn has_libclang() -> bool {
+    let is_libclang = |entry: std::fs::DirEntry| {
+        let name = entry.file_name();
+        name.to_string_lossy().starts_with("libclang") && name.to_string_lossy().contains(".so")
+    };
+    let has = |folder: &Path| folder.read_dir().is_ok_and(|entries| entries.flatten().any(is_libclang));
+    let of_llvm = Path::new("/usr/lib").read_dir().into_iter().flatten().flatten();
+    let of_llvm = of_llvm.map(|entry| entry.path()).filter(|path| path.join("lib").is_dir());
+    of_llvm.map(|path| path.join("lib")).any(|folder| has(&folder))
+        || ["/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"]
+            .iter()
+            .any(|folder| has(Path::new(folder)))
 }
 
 fn apt_get(arguments: &[&str]) -> Result<()> {

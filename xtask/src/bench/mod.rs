@@ -11,6 +11,7 @@ mod loops;
 mod measure;
 pub(crate) mod mpi;
 pub(crate) mod near;
+mod nodes;
 mod online;
 mod otf2;
 mod paths;
@@ -98,6 +99,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
             otf2::run(&settings)
         }
         Some("waits") => waits::run(&settings),
+        Some("nodes") => nodes::run(&settings),
         Some("near") => near::run(&settings),
         Some("record") => record::run(&settings),
         Some("skeleton") => skeleton::run(&settings),
@@ -105,7 +107,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
         Some("paths-record") => record::run_paths(&settings),
         Some(other) => {
             bail!(
-                "there is no benchmark `{other}`, only: loops, reading, sizes, defaults, online, grammars, questions, paths, mpi, waits, near, record, paths-record, skeleton, threads"
+                "there is no benchmark `{other}`, only: loops, reading, sizes, defaults, online, grammars, questions, paths, mpi, waits, near, record, paths-record, skeleton, nodes, threads"
             )
         }
     }

@@ -14,6 +14,12 @@ pub(crate) struct FoldArgs {
     /// Make the smallest archive, which takes several times longer: the same as --folder smallest
     #[arg(long, conflicts_with = "folder")]
     pub(crate) smallest: bool,
+    /// Fold only part I of N of the streams; `merge` makes the whole archive of all N parts
+    ///
+    /// Streams are divided by their sizes: the files, or the locations of an OTF2 archive. So nodes can
+    /// fold a trace together without MPI; with it, `loopfold-mpi` does both steps.
+    #[arg(long, value_name = "I/N", value_parser = part, conflicts_with_all = ["smallest", "chunks", "index"])]
+    pub(crate) part: Option<(usize, usize)>,
     /// Keep these times
     #[arg(long, value_enum, default_value_t)]
     pub(crate) times: TimesName,
@@ -65,4 +71,13 @@ fn chunk_size(text: &str) -> Result<ChunkSize, String> {
     let bytes = number.and_then(|number| number.checked_mul(scale));
     let bytes = bytes.ok_or("a size is a number, such as 65536, 256k or 4M")?;
     ChunkSize::of_bytes(bytes).map_err(|error| error.to_string())
+}
+
+/// A part, such as 2/8, as its number from 0 and how many there are.
+fn part(text: &str) -> Result<(usize, usize), String> {
+    let parts = text.split_once('/').and_then(|(part, count)| Some((part.parse().ok()?, count.parse().ok()?)));
+    match parts {
+        Some((part, count)) if (1..=count).contains(&part) => Ok((part - 1, count)),
+        _ => Err("a part is written as 2/8, the second of eight".to_string()),
+    }
 }

@@ -3,7 +3,7 @@
 use crate::args::{FoldArgs, FolderArgs, FolderName, TimesName};
 use crate::input::Loaded;
 use crate::{Outcome, input, interrupt, save, show};
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
 use loopfold::Fold;
 use loopfold::questions::path::PathIndex;
 use loopfold::questions::rule_sums::summarize;
@@ -20,6 +20,9 @@ pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
         TimesName::None => TimesKept::None,
     };
     let folder = folder(arguments);
+    if let Some(part) = arguments.part {
+        return run_part(arguments, times, &folder, part);
+    }
     let mut loaded = input::load_what_comes(&arguments.read, times, &folder)?;
     let cut = loaded.cut.take();
     let chunks_left_out = arguments.chunks.is_none() && loaded.chunk_bytes > 0;
@@ -44,6 +47,23 @@ pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
     let config = sections::with_blocks(sections::write_config(index, arguments.chunks), &blocks);
     let bytes = save::save_fold(&fold, &arguments.output, &config)?;
     notes.extend(chunks_left_out.then(|| input::CHUNKS_LEFT_OUT.to_string()));
+    show::notes(&notes);
+    report(&fold, arguments, bytes)?;
+    Ok(Outcome::Done)
+}
+
+/// Folds a part of the streams.
+fn run_part(
+    arguments: &FoldArgs,
+    times: TimesKept,
+    folder: &FolderArgs,
+    part: (usize, usize),
+) -> Result<Outcome> {
+    if arguments.times == TimesName::Summary {
+        bail!("--times summary sums over all streams: use it when the parts are merged, by `fold`");
+    }
+    let (fold, notes) = input::fold_part(&arguments.read, times, folder, part)?;
+    let bytes = save::save(&fold, &arguments.output)?;
     show::notes(&notes);
     report(&fold, arguments, bytes)?;
     Ok(Outcome::Done)

@@ -1,4 +1,5 @@
-//! `loopfold merge`: archives and traces into one archive, archives as they are.
+//! `loopfold merge`: archives and traces into one archive, archives as they are; the parts of a trace become its
+//! whole.
 
 use crate::args::{FolderName, MergeArgs};
 use crate::{Outcome, input, save, show};
@@ -11,7 +12,8 @@ use loopfold_json::archives;
 pub(super) fn run(arguments: &MergeArgs) -> Result<Outcome> {
     save::check_output(&arguments.output, &arguments.read)?;
     let folder = arguments.folder.or(FolderName::Auto);
-    let loaded = input::load_for(&arguments.read, TimesKept::All, &folder)?;
+    let mut loaded = input::load_for(&arguments.read, TimesKept::All, &folder)?;
+    loaded.join_parts()?;
     let has_chunks = loaded.chunk_bytes > 0;
     // The index of what is joined is a new one, and there is one if all had one.
     let index = loaded.is_indexed().then_some(PathIndex::RANGES);

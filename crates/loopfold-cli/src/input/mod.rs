@@ -2,6 +2,7 @@
 //! while they are read, or after that if the folder needs whole streams. Archives are folds already.
 
 mod follow;
+mod parts;
 mod peer_notes;
 mod reader;
 mod shared;
@@ -17,6 +18,7 @@ use crate::selection::Selection;
 use anyhow::{Context as _, Result, anyhow, bail};
 use follow::SharedFolding;
 pub(crate) use follow::{Pace, follow};
+pub(crate) use parts::fold_part;
 use loopfold::archive::Archive;
 use loopfold::fold::FoldBuilder;
 use loopfold::folders::{self, Folding};
@@ -187,7 +189,7 @@ fn read_all(
 ) -> Result<Loaded> {
     let mut others_have_archives = false;
     if let Some(nodes) = nodes::current() {
-        let plan = Plan::of(nodes, arguments)?;
+        let plan = Plan::of((nodes.rank(), nodes.size()), arguments)?;
         others_have_archives = plan.is_folded();
         match plan.is_alone() {
             false => return shared::read(nodes, plan, arguments, times, intake, projection, chosen),

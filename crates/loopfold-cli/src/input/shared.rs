@@ -22,15 +22,10 @@ pub(super) fn read(
     projection: Projection,
     chosen: &FolderArgs,
 ) -> Result<Loaded> {
-    let reads: Vec<bool> = (0..arguments.inputs.len()).map(|input| plan.reads(input)).collect();
     let part = Part::of(&intake, chosen);
-    let own = Intake::Own(Box::new(OwnStreams::new(intake, plan)));
-    let mut reader = reader(arguments, times, own, projection)?;
-    reader.reads_all = false;
-    let remarks = read_own(&mut reader, &reads)?;
-    let (fold, inputs) = part.fold(&mut reader)?;
+    let (mut reader, own) = read_part(&part, plan, arguments, times, intake, projection)?;
     let mut chunks = ChunkTable::default();
-    let share = Share::of(fold, &inputs, nodes.rank(), remarks, &mut chunks);
+    let share = Share::of(own.fold, &own.inputs, nodes.rank(), own.remarks, &mut chunks);
     let Some(whole) = share.gather(nodes)? else {
         return Err(nodes::serve(nodes, &chunks, &Refolded { folds: &[], chosen }));
     };
@@ -47,6 +42,32 @@ pub(super) fn read(
     loaded.check_filter()?;
     loaded.note_what_is_missing();
     Ok(loaded)
+}
+
+/// What one process has read.
+pub(super) struct Own {
+    pub(super) fold: Fold,
+    /// For each stream its input if it is ours.
+    pub(super) inputs: Vec<Option<usize>>,
+    pub(super) remarks: Remarks,
+}
+
+/// Reads and folds what a plan gives to this process.
+pub(super) fn read_part<'a>(
+    part: &Part<'_>,
+    plan: Plan,
+    arguments: &'a ReadArgs,
+    times: TimesKept,
+    intake: Intake,
+    projection: Projection,
+) -> Result<(Reader<'a>, Own)> {
+    let reads: Vec<bool> = (0..arguments.inputs.len()).map(|input| plan.reads(input)).collect();
+    let own = Intake::Own(Box::new(OwnStreams::new(intake, plan)));
+    let mut reader = reader(arguments, times, own, projection)?;
+    reader.reads_all = false;
+    let remarks = read_own(&mut reader, &reads)?;
+    let (fold, inputs) = part.fold(&mut reader)?;
+    Ok((reader, Own { fold, inputs, remarks }))
 }
 
 /// Answers process 0, which reads everything itself: there is one trace, or there are only archives,
@@ -94,13 +115,13 @@ pub(super) fn refold(
 }
 
 /// How a part is folded, and the whole of it.
-struct Part<'a> {
-    way: Way,
+pub(super) struct Part<'a> {
+    pub(super) way: Way,
     chosen: &'a FolderArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(super) enum Way {
     /// While it is read; all parts together are refined in the end.
     Online,
     /// Stream by stream, by the folder that the user chose.
@@ -110,7 +131,7 @@ enum Way {
 }
 
 impl<'a> Part<'a> {
-    fn of(intake: &Intake, chosen: &'a FolderArgs) -> Self {
+    pub(super) fn of(intake: &Intake, chosen: &'a FolderArgs) -> Self {
         let way = match (intake, chosen.folder.unwrap_or_default()) {
             (Intake::Fold(_), _) | (_, FolderName::Auto | FolderName::AutoOnline) => Way::Online,
             (_, FolderName::Repair | FolderName::Smallest) => Way::Together,

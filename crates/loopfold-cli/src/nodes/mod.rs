@@ -153,9 +153,9 @@ fn run_command(nodes: &'static Nodes, command: Command) -> Ended {
     };
     match outcome {
         Ok(outcome) if nodes.rank() == 0 => end(nodes, outcome),
-        Ok(_) => failed(nodes, &anyhow!("this process has nothing to do; are all of the same version?")),
+        Ok(_) => failed(nodes, anyhow!("this process has nothing to do; are all of the same version?")),
         Err(error) if error.is::<Served>() => Ended::Status(0),
-        Err(error) => failed(nodes, &error),
+        Err(error) => failed(nodes, error),
     }
 }
 
@@ -163,19 +163,19 @@ fn run_command(nodes: &'static Nodes, command: Command) -> Ended {
 fn end(nodes: &Nodes, outcome: Outcome) -> Ended {
     match serve::end(nodes).and_then(|usages| report(&usages)) {
         Ok(()) => Ended::Status(outcome.status()),
-        Err(error) => failed(nodes, &error),
+        Err(error) => failed(nodes, error),
     }
 }
 
 /// Prints an error of this process. Where process 0 has the same one, it prints it first, and then
 /// stops the others.
-fn failed(nodes: &Nodes, error: &anyhow::Error) -> Ended {
+fn failed(nodes: &Nodes, error: anyhow::Error) -> Ended {
     if nodes.rank() == 0 {
-        crate::print_error(error);
+        crate::print_error(&error);
     } else {
         std::thread::sleep(Duration::from_millis((300 + 20 * nodes.rank() as u64).min(2000)));
         let place = format!("process {} on {}", nodes.rank(), nodes.exchange.node());
-        crate::print_error(&anyhow!("{place}: {error:#}"));
+        crate::print_error(&error.context(place));
     }
     Ended::Failed
 }

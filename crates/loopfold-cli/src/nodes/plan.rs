@@ -5,7 +5,6 @@
 //! goes first, to the process that has least so far (longest processing time first), which is never
 //! more than a third worse than the best distribution.
 
-use super::Nodes;
 use crate::args::ReadArgs;
 use crate::formats;
 use crate::input::Intake;
@@ -41,22 +40,28 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn of(nodes: &Nodes, arguments: &ReadArgs) -> Result<Self> {
+    /// What process `rank` of `size` reads.
+    pub(crate) fn of((rank, size): (usize, usize), arguments: &ReadArgs) -> Result<Self> {
         let kinds = arguments.inputs.iter().map(|input| {
             kind_of(input, arguments.format.as_deref()).with_context(|| input.display().to_string())
         });
         let kinds = kinds.collect::<Result<Vec<Kind>>>()?;
         let sizes: Vec<u64> = kinds.iter().map(|kind| kind.bytes()).collect();
-        let mut loads = vec![0; nodes.size()];
+        let mut loads = vec![0; size];
         let owners = assign(&sizes, &mut loads);
         let of_kind = |(kind, owner)| if matches!(kind, &Kind::File(_)) { owner } else { 0 };
         let owners = kinds.iter().zip(owners).map(of_kind).collect();
-        Ok(Self { kinds, owners, loads, rank: nodes.rank() })
+        Ok(Self { kinds, owners, loads, rank })
     }
 
     /// Whether all inputs are folds already.
     pub(crate) fn is_folded(&self) -> bool {
         self.kinds.iter().all(|&kind| kind == Kind::Folded)
+    }
+
+    /// Whether some input is a fold already.
+    pub(crate) fn has_folded(&self) -> bool {
+        self.kinds.contains(&Kind::Folded)
     }
 
     /// Whether one process reads all there is: there is one file, or none.
