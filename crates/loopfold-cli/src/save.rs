@@ -4,6 +4,7 @@
 //! before anything is read: folding may take hours.
 
 use crate::args::ReadArgs;
+use crate::nodes;
 use anyhow::{Context as _, Result, anyhow, bail};
 use loopfold::Fold;
 use loopfold::archive::WriteConfig;
@@ -76,7 +77,8 @@ pub(crate) fn save_fold(fold: &Fold, output: &Path, options: &WriteConfig<'_>) -
 
 /// How many bytes the archive of a fold would have.
 pub(crate) fn archive_bytes(fold: &Fold, options: &WriteConfig<'_>) -> Result<u64> {
-    counted(io::sink(), |out| Ok(loopfold::archive::write_with(fold, out, options)?))
+    let count = || counted(io::sink(), |out| Ok(loopfold::archive::write_with(fold, out, options)?));
+    nodes::with_lengths_only(count)
 }
 
 /// Writes what `write` writes and returns how many bytes that is; `-` is standard output.

@@ -53,7 +53,11 @@ fn write(program: &Program, path: &Path) -> Result<Written> {
         for call in calls {
             let symbol = collector.intern(&event(call, &mut Vec::new())?)?;
             let duration = 500 + rng.below(1000) as i64;
-            collector.push(stream, symbol, Timing { start: Some(now), duration: Some(duration), ..Timing::UNKNOWN })?;
+            collector.push(
+                stream,
+                symbol,
+                Timing { start: Some(now), duration: Some(duration), ..Timing::UNKNOWN },
+            )?;
             now += duration + 200 + rng.below(400) as i64;
         }
     }
@@ -90,7 +94,10 @@ fn build() -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["build", "--quiet", "--release", "--package", "loopfold-mpi"]).current_dir(crate::root());
-    ensure!(command.status()?.success(), "loopfold-mpi cannot be built: install libopenmpi-dev and libclang1");
+    ensure!(
+        command.status()?.success(),
+        "loopfold-mpi cannot be built: install libopenmpi-dev and libclang1"
+    );
     Ok(crate::root().join("target/release/loopfold-mpi"))
 }
 
@@ -114,7 +121,11 @@ fn measure(command: &Path, processes: usize, arguments: &[&str], folder: &Path) 
     let started = Instant::now();
     let output = run.output().context("mpirun.openmpi: install openmpi-bin")?;
     let seconds = started.elapsed().as_secs_f64();
-    ensure!(output.status.code().is_some_and(|status| status < 2), "{}", String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        output.status.code().is_some_and(|status| status < 2),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let (mut cpu, mut sent, mut memory) = (0, 0, [0, 0]);
     let report = std::fs::read_to_string(&report)?;
     for (process, line) in report.lines().enumerate() {

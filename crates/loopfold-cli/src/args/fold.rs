@@ -75,7 +75,8 @@ fn chunk_size(text: &str) -> Result<ChunkSize, String> {
 
 /// A part, such as 2/8, as its number from 0 and how many there are.
 fn part(text: &str) -> Result<(usize, usize), String> {
-    let parts = text.split_once('/').and_then(|(part, count)| Some((part.parse().ok()?, count.parse().ok()?)));
+    let parts =
+        text.split_once('/').and_then(|(part, count)| Some((part.parse().ok()?, count.parse().ok()?)));
     match parts {
         Some((part, count)) if (1..=count).contains(&part) => Ok((part - 1, count)),
         _ => Err("a part is written as 2/8, the second of eight".to_string()),

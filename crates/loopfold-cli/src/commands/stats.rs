@@ -1,6 +1,7 @@
 //! `loopfold stats`: sizes and counts.
 
 use crate::args::{FolderName, StatsArgs};
+use crate::nodes::TimeSums;
 use crate::show::{self, Costs, Labels, Names};
 use crate::{Outcome, input, save};
 use anyhow::Result;
@@ -22,18 +23,23 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
         return super::streams::run(arguments);
     }
     let folder = arguments.folder.or(FolderName::Auto);
-    let loaded = input::load_for(&arguments.read, TimesKept::All, &folder)?;
+    let mut loaded = input::load_for(&arguments.read, TimesKept::All, &folder)?;
     // The size is that of whole archives.
     let stored = loaded.archive_bytes.filter(|_| arguments.read.stream.is_empty());
     let (index, chunks) = (loaded.index_bytes, loaded.chunk_bytes);
     let ranges = loaded.is_indexed().then_some(PathIndex::RANGES);
+    let shared_times = loaded.shared_times.take();
     let (fold, notes) = loaded.fold_as_stored(&folder)?;
-    let statistics = fold.statistics()?;
+    let summed = shared_times.map(|times| times.sums(&fold)).transpose()?;
+    let statistics = statistics_of(&fold, summed.as_ref())?;
     let config = sections::write_config(ranges, None);
-    let sizes = Sizes { index, chunks, ..Sizes::of(&fold, stored, &config)? };
+    let time = summed.as_ref().map_or_else(|| fold.run_time(), |summed| Ok(summed.time))?;
+    let sizes = Sizes { index, chunks, ..Sizes::of(&fold, stored, &config, time)? };
     show::notes(&notes);
-    let sums = sums_of(&fold)?;
-    let own = fold.self_sums()?;
+    let (sums, own) = match summed {
+        Some(summed) => (shown_sums(summed.events)?, summed.own),
+        None => (shown_sums(fold.event_sums())?, fold.self_sums()?),
+    };
     let costs = Costs { fold: &fold, sums: &sums, own: own.as_ref() };
     show::notes(&costs.notes());
     if arguments.json.on {
@@ -44,6 +50,18 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
         out.flush()?;
     }
     Ok(Outcome::Done)
+}
+
+/// Sizes and counts; the times of streams may be summed already.
+fn statistics_of(fold: &Fold, summed: Option<&TimeSums>) -> Result<Statistics> {
+    let Some(summed) = summed else { return Ok(fold.statistics()?) };
+    let mut bare = fold.clone();
+    fold.stream_ids().for_each(|stream| drop(bare.take_times(stream)));
+    let mut statistics = bare.statistics()?;
+    for (stream, &span) in statistics.streams.iter_mut().zip(&summed.spans) {
+        stream.span = span;
+    }
+    Ok(statistics)
 }
 
 /// What tables of whole program paths compare: the trace, the archive and the execution.
@@ -63,11 +81,11 @@ struct Sizes {
 impl Sizes {
     /// `stored` are the bytes of the archive if there is one; if not, these are the options
     /// of the one that `fold` would write.
-    fn of(fold: &Fold, stored: Option<u64>, options: &WriteConfig<'_>) -> Result<Self> {
+    fn of(fold: &Fold, stored: Option<u64>, options: &WriteConfig<'_>, time: Option<u64>) -> Result<Self> {
         let noted = fold.streams().iter().filter_map(|stream| stream.note(input::BYTES_NOTE)?.parse().ok());
         let trace = noted.reduce(u64::saturating_add);
         let archive = stored.map_or_else(|| save::archive_bytes(fold, options), Ok)?;
-        Ok(Self { time: fold.run_time()?, trace, archive, index: 0, chunks: 0 })
+        Ok(Self { time, trace, archive, index: 0, chunks: 0 })
     }
 
     /// How many times larger the trace is.
@@ -87,8 +105,8 @@ fn rules_per_event(statistics: &Statistics) -> Option<f64> {
 }
 
 /// The costs of events. Sizes and counts are shown even if the sums overflow.
-fn sums_of(fold: &Fold) -> Result<EventSums> {
-    match fold.event_sums() {
+fn shown_sums(sums: loopfold::Result<EventSums>) -> Result<EventSums> {
+    match sums {
         Err(error) if error.kind() == loopfold::ErrorKind::Limit => {
             show::notes(&[error.to_string()]);
             Ok(EventSums::default())

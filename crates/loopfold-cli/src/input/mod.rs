@@ -12,13 +12,12 @@ use crate::args::{FolderArgs, FolderName, PeersName, ReadArgs, UselessOption};
 use crate::folding::{folder, refold, threads};
 use crate::formats;
 use crate::interrupt;
-use crate::nodes::{self, OwnStreams, Plan};
+use crate::nodes::{self, OwnStreams, Plan, SharedTimes};
 use crate::progress::Phase;
 use crate::selection::Selection;
 use anyhow::{Context as _, Result, anyhow, bail};
 use follow::SharedFolding;
 pub(crate) use follow::{Pace, follow};
-pub(crate) use parts::fold_part;
 use loopfold::archive::Archive;
 use loopfold::fold::FoldBuilder;
 use loopfold::folders::{self, Folding};
@@ -29,6 +28,7 @@ use loopfold::questions::selection::Bound;
 use loopfold::trace::{Collector, EventFilter, NameMap, Projection, Sink, TimesKept};
 use loopfold::{Fold, Trace, sections};
 use loopfold_sources::Options;
+pub(crate) use parts::fold_part;
 use peer_notes::notes_on_peers;
 use reader::Reader;
 use std::collections::HashSet;
@@ -81,6 +81,8 @@ pub(crate) struct Loaded {
     symbols: Vec<PathBuf>,
     /// Whether an archive has sums of its rules instead of times.
     has_rule_sums: bool,
+    /// The processes that have the times, if what was read is asked about as it is.
+    pub(crate) shared_times: Option<SharedTimes>,
     /// Whether other processes have read the same archives.
     others_have_archives: bool,
     /// Whether the traces were folded by the folder of the command, though not as they are now.

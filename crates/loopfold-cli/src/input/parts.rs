@@ -31,7 +31,9 @@ pub(crate) fn fold_part(
     let intake = Intake::by(chosen, taken_in(arguments, &projection), times)?;
     let part = Part::of(&intake, chosen);
     if part.way == Way::Together {
-        bail!("this folder needs the events of all streams; parts can be folded by auto, outermost and others");
+        bail!(
+            "this folder needs the events of all streams; parts can be folded by auto, outermost and others"
+        );
     }
     let plan = Plan::of((number, count), arguments)?;
     if !arguments.select.is_empty() || !arguments.stream.is_empty() {
@@ -98,7 +100,9 @@ impl Loaded {
         let streams = || self.folds.iter().flat_map(Fold::streams);
         let Some(places) = streams().map(Place::of).collect::<Option<Vec<_>>>() else {
             return match streams().find_map(Place::of) {
-                Some(place) => Err(anyhow!("only some inputs are parts: merge the {} parts first", place.count)),
+                Some(place) => {
+                    Err(anyhow!("only some inputs are parts: merge the {} parts first", place.count))
+                }
                 None => Ok(()),
             };
         };
@@ -113,7 +117,8 @@ impl Loaded {
         let ordered = folders::with_streams_by(builder.finish(), key)?;
         let whole = with_notes(ordered, |_| None)?;
         let is_auto = folder == folders::Auto.name();
-        let whole = if is_auto { folders::finish_parts(whole, &folders::Auto)? } else { whole.into_canonical() };
+        let whole =
+            if is_auto { folders::finish_parts(whole, &folders::Auto)? } else { whole.into_canonical() };
         self.folds = vec![whole];
         Ok(())
     }
@@ -125,8 +130,10 @@ impl Loaded {
             bail!("the parts are not of one trace, or not folded in the same way");
         }
         if self.folds.len() != first.count {
-            let archives = show::plural(self.folds.len() as u64, "archive");
-            bail!("there are {archives}, but the trace was folded in {} parts", first.count);
+            let count = self.folds.len();
+            let archives = show::plural(count as u64, "archive");
+            let are = if count == 1 { "is" } else { "are" };
+            bail!("there {are} {archives}, but the trace was folded in {} parts", first.count);
         }
         let part_of = |fold: &Fold| fold.streams().first().and_then(Place::of).map(|place| place.part);
         let mut parts: Vec<usize> = self.folds.iter().filter_map(part_of).collect();

@@ -270,9 +270,7 @@ impl Reader<'_> {
         let Some(absent) = named.iter().find(absent) else { return Ok(()) };
         let sources = self.loaded.formats.iter().filter_map(|format| formats::by_name(format));
         let known: Vec<&str> = sources.flat_map(|source| source.fields()).copied().collect();
-        if known.contains(&absent.as_str())
-            || events == 0 && self.loaded.folds.is_empty()
-        {
+        if known.contains(&absent.as_str()) || events == 0 && self.loaded.folds.is_empty() {
             self.loaded.notes.push(format!("no event has the field {absent}"));
             return Ok(());
         }

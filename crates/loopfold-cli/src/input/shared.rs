@@ -5,10 +5,10 @@ use super::{ARCHIVE, GRAMMAR, Intake, Loaded, Reader, input_names, reader};
 use crate::args::{FolderArgs, FolderName, ReadArgs};
 use crate::folding::{self, folder, threads};
 use crate::formats;
-use crate::nodes::{self, Nodes, OwnStreams, Plan, Refolded, Remarks, Share};
+use crate::nodes::{self, Nodes, OwnStreams, OwnTimes, Plan, Refolded, Remarks, Share};
 use anyhow::Result;
 use loopfold::folders::{self, Folder};
-use loopfold::trace::{ChunkTable, Projection, Stream, TimesKept};
+use loopfold::trace::{Projection, Stream, TimesKept};
 use loopfold::{Fold, Trace};
 
 /// Reads the part of this process. Returns at process 0, with the whole; the others answer it until
@@ -24,12 +24,11 @@ pub(super) fn read(
 ) -> Result<Loaded> {
     let part = Part::of(&intake, chosen);
     let (mut reader, own) = read_part(&part, plan, arguments, times, intake, projection)?;
-    let mut chunks = ChunkTable::default();
-    let share = Share::of(own.fold, &own.inputs, nodes.rank(), own.remarks, &mut chunks);
+    let (share, own) = Share::of(own.fold, &own.inputs, nodes.rank(), own.remarks);
     let Some(whole) = share.gather(nodes)? else {
-        return Err(nodes::serve(nodes, &chunks, &Refolded { folds: &[], chosen }));
+        return Err(nodes::serve(nodes, &own, &Refolded { folds: &[], chosen }));
     };
-    let (fold, remarks) = whole.into_fold(nodes, chunks, |fold| part.finish(fold))?;
+    let (fold, remarks, times) = whole.into_fold(nodes, own, |fold| part.finish(fold))?;
     let events = fold.events();
     match part.way {
         Way::Together => reader.loaded.trace = unfolded(fold),
@@ -37,6 +36,8 @@ pub(super) fn read(
     }
     add_remarks(&mut reader, remarks, events.unwrap_or(u64::MAX))?;
     let mut loaded = reader.loaded;
+    let is_as_read = loaded.folds.is_empty() && arguments.select.is_empty() && arguments.stream.is_empty();
+    loaded.shared_times = (is_as_read && !loaded.is_rewritten()).then_some(times);
     loaded.is_folded_before = part.way == Way::Whole && loaded.is_rewritten();
     loaded.rewrite()?;
     loaded.check_filter()?;
@@ -88,7 +89,7 @@ pub(super) fn serve_alone(
         Ok(reader.loaded.folds)
     };
     match read_folds() {
-        Ok(folds) => nodes::serve(nodes, &ChunkTable::default(), &Refolded { folds: &folds, chosen }),
+        Ok(folds) => nodes::serve(nodes, &OwnTimes::nothing(), &Refolded { folds: &folds, chosen }),
         Err(error) => error,
     }
 }

@@ -41,8 +41,9 @@ pub(super) fn agree(nodes: &Nodes, arguments: &ReadArgs) -> Result<()> {
         return Ok(());
     }
     for rank in 1..nodes.size() {
-        let other = Seen::decode(&nodes.receive(rank)?)
-            .with_context(|| format!("process {rank} is of another version than process 0 ({})", own.version))?;
+        let other = Seen::decode(&nodes.receive(rank)?).with_context(|| {
+            format!("process {rank} is of another version than process 0 ({})", own.version)
+        })?;
         compare(&own, &other, rank, arguments)?;
     }
     for (input, seen) in arguments.inputs.iter().zip(&own.inputs) {

@@ -4,7 +4,7 @@
 //! reads what the [`plan`] gives it, and the [`share`]s become one fold in process 0, which goes on as
 //! the only process would: the answer is the same, byte for byte, as all commands work on the
 //! canonical form. The times of events stay in the processes that read them; process 0 asks for
-//! chunks, and for archives to be folded again ([`serve`], [`refold`]).
+//! chunks, for sums of times, and for archives to be folded again ([`serve`], [`sums`], [`refold`]).
 //!
 //! Memory: what each process has read, folded, and its times, compressed; in process 0 also the
 //! fold of the whole. No process holds the events of others.
@@ -16,12 +16,14 @@ mod plan;
 mod refold;
 mod serve;
 mod share;
+mod sums;
 mod wire;
 
 pub(crate) use plan::{OwnStreams, Plan};
 pub(crate) use refold::{Refolded, refold};
-pub(crate) use serve::serve;
-pub(crate) use share::{Remarks, Share};
+pub(crate) use serve::{serve, with_lengths_only};
+pub(crate) use share::{OwnTimes, Remarks, Share};
+pub(crate) use sums::{SharedTimes, TimeSums};
 
 use crate::args::{Arguments, Command, ReadArgs};
 use crate::{Outcome, commands, show};
@@ -106,7 +108,9 @@ impl Nodes {
 
     fn send(&self, to: usize, message: &[u8]) -> Result<()> {
         self.sent.fetch_add(message.len() as u64, Ordering::Relaxed);
-        self.exchange.send(to, message).map_err(|error| anyhow!("nothing can be sent to process {to}: {error}"))
+        self.exchange
+            .send(to, message)
+            .map_err(|error| anyhow!("nothing can be sent to process {to}: {error}"))
     }
 
     fn receive(&self, from: usize) -> Result<Vec<u8>> {
@@ -126,7 +130,8 @@ impl Nodes {
 
 /// Runs the command of the arguments as one of several processes.
 pub fn run(exchange: Box<dyn Exchange>) -> Ended {
-    let nodes = Nodes { exchange, asking: Mutex::new(()), sent: AtomicU64::new(0), received: AtomicU64::new(0) };
+    let nodes =
+        Nodes { exchange, asking: Mutex::new(()), sent: AtomicU64::new(0), received: AtomicU64::new(0) };
     let nodes = NODES.get_or_init(|| nodes);
     let parsed = Arguments::command().name("loopfold-mpi").bin_name("loopfold-mpi").try_get_matches();
     // The same in all processes: one of them says so.
@@ -189,7 +194,8 @@ fn reading(command: &Command) -> Result<ReadArgs> {
         Command::Waits(arguments) => arguments.read.clone(),
         Command::Patterns(arguments) if !arguments.follow => arguments.read.clone(),
         Command::Similar(arguments) => {
-            let is_given = arguments.pattern.is_some() || arguments.like.is_some() || arguments.number.is_some();
+            let is_given =
+                arguments.pattern.is_some() || arguments.like.is_some() || arguments.number.is_some();
             if is_given { arguments.read.clone() } else { arguments.read.split_query()?.0 }
         }
         _ => bail!(
@@ -216,7 +222,10 @@ impl Usage {
     }
 
     fn encode(&self) -> Vec<u8> {
-        [self.sent, self.received, self.memory, self.time].iter().fold(Message::default(), |to, &one| to.number(one)).0
+        [self.sent, self.received, self.memory, self.time]
+            .iter()
+            .fold(Message::default(), |to, &one| to.number(one))
+            .0
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {

@@ -3,10 +3,10 @@
 //! All processes have read the same rules, so a request names the rules to unfold, and an answer is a
 //! fold with a stream for each. A process holds one unfolded stream a thread, as one process alone does.
 
+use super::Nodes;
 use super::plan::assign;
 use super::serve::refold_request;
 use super::wire::Received;
-use super::Nodes;
 use crate::args::FolderArgs;
 use crate::folding::{self, threads};
 use anyhow::{Context as _, Result};
@@ -99,4 +99,3 @@ fn with_roots(fold: &Fold, made: &Fold) -> Result<Fold> {
 
 /// The note on why a folder was chosen.
 const WHY: &str = "why";
-

@@ -4,35 +4,41 @@
 //! | --- | --- |
 //! | a chunk of times, by its number | its bytes |
 //! | streams to fold again, by their rules | their folds |
+//! | sums of times | those of its streams |
 //! | the end | traffic and peak memory |
 
 use super::refold::{self, Refolded};
+use super::share::OwnTimes;
+use super::sums;
 use super::wire::{Message, Received};
 use super::{Nodes, Served, Usage};
 use anyhow::{Result, bail};
 use loopfold::trace::{ChunkStore, ChunkTable, Spill};
+use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 
 const END: u64 = 0;
 const CHUNK: u64 = 1;
 const REFOLD: u64 = 2;
+const SUMS: u64 = 3;
 
 /// Answers process 0 until the end; then there is nothing more to do here.
-pub(crate) fn serve(nodes: &Nodes, chunks: &ChunkTable, refolded: &Refolded<'_>) -> anyhow::Error {
-    match answer_all(nodes, chunks, refolded) {
+pub(crate) fn serve(nodes: &Nodes, own: &OwnTimes, refolded: &Refolded<'_>) -> anyhow::Error {
+    match answer_all(nodes, own, refolded) {
         Ok(()) => Served.into(),
         Err(error) => error,
     }
 }
 
-fn answer_all(nodes: &Nodes, chunks: &ChunkTable, refolded: &Refolded<'_>) -> Result<()> {
+fn answer_all(nodes: &Nodes, own: &OwnTimes, refolded: &Refolded<'_>) -> Result<()> {
     loop {
         let request = nodes.receive(0)?;
         let mut received = Received(&request);
         match received.number()? {
             END => return nodes.send(0, &Usage::of(nodes).encode()),
-            CHUNK => nodes.send(0, &chunks.chunk(received.number()?)?)?,
+            CHUNK => nodes.send(0, &own.chunk(received.number()?)?)?,
+            SUMS => nodes.send(0, &sums::answer(own)?)?,
             REFOLD => nodes.send(0, &refold::answer(&mut received, refolded)?)?,
             _ => bail!("a request that is not known; are all processes of the same version?"),
         }
@@ -56,16 +62,36 @@ pub(super) fn refold_request() -> Message {
     Message::default().number(REFOLD)
 }
 
-/// The chunks of the times that a process has.
-pub(super) fn chunks_of(nodes: &'static Nodes, owner: u64, own: &mut Option<ChunkTable>) -> Arc<Spill> {
-    match own.take_if(|_| owner as usize == nodes.rank()) {
-        Some(own) => Spill::to(Here(own)),
-        None => Spill::to(There { nodes, owner: owner as usize }),
-    }
+pub(super) fn sums_request() -> Message {
+    Message::default().number(SUMS)
+}
+
+/// The chunks of the times that this process has.
+pub(super) fn here(chunks: &Arc<ChunkTable>) -> Arc<Spill> {
+    Spill::to(Here(Arc::clone(chunks)))
+}
+
+/// The chunks of the times that another process has.
+pub(super) fn there(nodes: &'static Nodes, owner: u64) -> Arc<Spill> {
+    Spill::to(There { nodes, owner: owner as usize })
+}
+
+thread_local! {
+    /// Whether only the lengths of chunks matter.
+    static ONLY_LENGTHS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does something for which only the lengths of chunks matter, such as to count the bytes of an
+/// archive: chunks of others are not read.
+pub(crate) fn with_lengths_only<T>(work: impl FnOnce() -> T) -> T {
+    ONLY_LENGTHS.set(true);
+    let result = work();
+    ONLY_LENGTHS.set(false);
+    result
 }
 
 #[derive(Debug)]
-struct Here(ChunkTable);
+struct Here(Arc<ChunkTable>);
 
 #[derive(Debug)]
 struct There {
@@ -101,6 +127,9 @@ impl ChunkStore for There {
     }
 
     fn read(&mut self, number: u64, bytes: &mut [u8]) -> io::Result<()> {
+        if ONLY_LENGTHS.get() {
+            return Ok(());
+        }
         let request = Message::default().number(CHUNK).number(number);
         let chunk = self.nodes.ask(self.owner, &request.0).map_err(io::Error::other)?;
         copy(&chunk, bytes)

@@ -7,7 +7,8 @@
 //! what arrives at process 0 is O(folded size), not O(events), and it takes log2 n rounds.
 
 use super::Nodes;
-use super::serve::chunks_of;
+use super::serve::{here, there};
+use super::sums::SharedTimes;
 use super::wire::{Message, Received};
 use anyhow::{Result, bail};
 use loopfold::Fold;
@@ -17,6 +18,8 @@ use loopfold::folders::with_streams_by;
 use loopfold::trace::{ChunkTable, Times};
 use std::collections::{HashMap, HashSet};
 use std::io::Cursor;
+use std::rc::Rc;
+use std::sync::Arc;
 
 /// What one process, or several together, have read.
 #[derive(Default)]
@@ -35,6 +38,34 @@ struct OwnStream {
     /// The process that has its times, and their outline.
     owner: u64,
     outline: Vec<u8>,
+}
+
+/// The streams of a process with their times, as it has read them.
+pub(crate) struct OwnTimes {
+    fold: Fold,
+    outlines: Vec<Vec<u8>>,
+    chunks: Arc<ChunkTable>,
+}
+
+impl OwnTimes {
+    /// A process that has read nothing.
+    pub(crate) fn nothing() -> Self {
+        Self { fold: Fold::default(), outlines: Vec::new(), chunks: Arc::default() }
+    }
+
+    /// A chunk of the times, by its number.
+    pub(super) fn chunk(&self, number: u64) -> Result<Vec<u8>> {
+        Ok(self.chunks.chunk(number)?)
+    }
+
+    /// The fold of these streams, with times.
+    pub(super) fn fold_with_times(&self) -> Result<Fold> {
+        let (mut fold, here) = (self.fold.clone(), here(&self.chunks));
+        for (stream, outline) in fold.stream_ids().zip(&self.outlines) {
+            fold.set_times(stream, Times::from_outline(outline, &here)?)?;
+        }
+        Ok(fold)
+    }
 }
 
 /// What is found while reading, for messages to the user.
@@ -75,20 +106,24 @@ impl Remarks {
         let noted = |received: &mut Received<'_>| received.list(|from| Ok((from.number()?, from.text()?)));
         let (formats, notes) = (noted(received)?, noted(received)?);
         let unseen = received.list(Received::text)?;
-        Ok(Self { formats, notes, unseen, unfitted: [received.list(Received::text)?, received.list(Received::text)?] })
+        Ok(Self {
+            formats,
+            notes,
+            unseen,
+            unfitted: [received.list(Received::text)?, received.list(Received::text)?],
+        })
     }
 }
 
 impl Share {
-    /// The share of this process: those streams of a fold whose input is known. Their chunks are left
-    /// in the table.
+    /// The share of this process: those streams of a fold whose input is known; and their times.
     pub(crate) fn of(
         mut fold: Fold,
         inputs: &[Option<usize>],
         rank: usize,
         remarks: Remarks,
-        chunks: &mut ChunkTable,
-    ) -> Self {
+    ) -> (Self, OwnTimes) {
+        let mut chunks = ChunkTable::default();
         let is_own = |place: usize| inputs.get(place).copied().flatten();
         let mut streams = Vec::new();
         for stream in fold.stream_ids() {
@@ -98,7 +133,9 @@ impl Share {
             streams.push(OwnStream { input, place, owner, outline: chunks.outline(times) });
         }
         let fold = fold.with_streams(|stream| is_own(stream.index()).is_some()).into_canonical();
-        Self { fold, streams, remarks }
+        let outlines = streams.iter().map(|stream| stream.outline.clone()).collect();
+        let own = OwnTimes { fold: fold.clone(), outlines, chunks: Arc::new(chunks) };
+        (Self { fold, streams, remarks }, own)
     }
 
     fn encode(&self) -> Result<Vec<u8>> {
@@ -154,22 +191,22 @@ impl Share {
     pub(crate) fn into_fold(
         self,
         nodes: &'static Nodes,
-        own: ChunkTable,
+        own: OwnTimes,
         finish: impl FnOnce(Fold) -> Result<Fold>,
-    ) -> Result<(Fold, Remarks)> {
+    ) -> Result<(Fold, Remarks, SharedTimes)> {
         let Self { fold, mut streams, remarks } = self;
         let mut keys = streams.iter().map(|stream| (stream.input, stream.place));
         let ordered = with_streams_by(fold, |_| keys.next())?;
         streams.sort_by_key(|stream| (stream.input, stream.place));
         check_names(&ordered)?;
         let mut fold = finish(ordered)?;
-        let mut own = Some(own);
-        let mut stores = HashMap::new();
+        let mut stores = HashMap::from([(0, here(&own.chunks))]);
         for (id, stream) in fold.stream_ids().zip(&streams) {
-            let store = stores.entry(stream.owner).or_insert_with(|| chunks_of(nodes, stream.owner, &mut own));
+            let store = stores.entry(stream.owner).or_insert_with(|| there(nodes, stream.owner));
             fold.set_times(id, Times::from_outline(&stream.outline, store)?)?;
         }
-        Ok((fold, remarks))
+        let owners = streams.iter().map(|stream| stream.owner as usize).collect();
+        Ok((fold, remarks, SharedTimes { nodes, owners, own: Rc::new(own) }))
     }
 }
 

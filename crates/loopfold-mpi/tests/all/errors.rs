@@ -57,7 +57,12 @@ fn an_input_that_a_node_does_not_see_is_an_error() {
     assert!(said.contains("cannot read it") && said.contains("all nodes must see the same files"), "{said}");
     // Another archive under the same name is no better.
     archive(&elsewhere.join("run"));
-    std::fs::OpenOptions::new().append(true).open(elsewhere.join("run/traces.otf2")).unwrap().set_len(100).unwrap();
+    std::fs::OpenOptions::new()
+        .append(true)
+        .open(elsewhere.join("run/traces.otf2"))
+        .unwrap()
+        .set_len(100)
+        .unwrap();
     let said = messages(&output_of(&mut command));
     assert_eq!(errors(&said).len(), 1, "{said}");
     assert!(said.contains("sees another file"), "{said}");
@@ -81,7 +86,9 @@ fn a_process_that_fails_ends_the_others() {
 
 #[test]
 fn wrong_arguments_are_reported_once() {
-    for arguments in [&["stats", "--frob", "x"][..], &["hot", "x"], &["stats", "there is no such file"], &["stats", "-"]] {
+    for arguments in
+        [&["stats", "--frob", "x"][..], &["hot", "x"], &["stats", "there is no such file"], &["stats", "-"]]
+    {
         let output = run(3, arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         let said = messages(&output);

@@ -11,7 +11,16 @@ fn loopfold() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let mut command = Command::new(env!("CARGO"));
-        command.args(["build", "--quiet", "--package", "loopfold-cli", "--bin", "loopfold", "--profile", "test"]);
+        command.args([
+            "build",
+            "--quiet",
+            "--package",
+            "loopfold-cli",
+            "--bin",
+            "loopfold",
+            "--profile",
+            "test",
+        ]);
         let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
         assert!(output.status.success(), "{}", messages(&output));
         Path::new(crate::support::PROGRAM).with_file_name("loopfold")

@@ -41,7 +41,12 @@ pub(crate) fn assert_same(processes: &[usize], arguments: &[&str]) {
     assert!(one.status.code().is_some_and(|status| status < 2), "{arguments:?}: {}", messages(&one));
     for &count in processes {
         let several = run(count, arguments);
-        assert_eq!(several.status.code(), one.status.code(), "{count}: {arguments:?}: {}", messages(&several));
+        assert_eq!(
+            several.status.code(),
+            one.status.code(),
+            "{count}: {arguments:?}: {}",
+            messages(&several)
+        );
         let texts = [&one, &several].map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
         assert!(texts[0] == texts[1], "{count} processes: {arguments:?}\n{}\n{}", texts[0], texts[1]);
     }

@@ -61,7 +61,8 @@ impl ChunkTable {
     /// The bytes of a chunk, by the number that is its place in the outline.
     pub fn chunk(&self, number: u64) -> Result<Vec<u8>> {
         let place = usize::try_from(number).unwrap_or(usize::MAX);
-        let chunk = self.chunks.get(place).ok_or_else(|| Error::invalid("there is no such chunk of times"))?;
+        let chunk =
+            self.chunks.get(place).ok_or_else(|| Error::invalid("there is no such chunk of times"))?;
         chunk.with(<[u8]>::to_vec)
     }
 
@@ -152,7 +153,8 @@ mod tests {
     }
 
     fn times(length: i64) -> Times {
-        let (mut starts, mut durations, mut energy) = (Column::default(), Column::default(), Column::default());
+        let (mut starts, mut durations, mut energy) =
+            (Column::default(), Column::default(), Column::default());
         for value in 0..length {
             starts.push(value * 7);
             durations.push(value % 13 - 1);
