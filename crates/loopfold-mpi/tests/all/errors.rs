@@ -81,7 +81,7 @@ fn a_process_that_fails_ends_the_others() {
     assert_eq!(output.status.code(), Some(2));
     let said = messages(&output);
     assert_eq!(errors(&said).len(), 1, "{said}");
-    assert!(said.contains("process 3 on ") && said.contains("its file was cut"), "{said}");
+    assert!(said.contains("its file was cut"), "{said}");
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn every_command_prints_the_same() {
     let folder = tempdir().unwrap();
     let inputs = files(folder.path(), &lu(2, 3, 4, 20));
     for (processes, command, more) in [
-        (&[1, 2, 4, 8][..], "loops", &[][..]),
+        (&[1, 2, 4, 8][..], "loops", &["--json"][..]),
         (&[4], "loops", &["--json", "--peers", "relative"]),
         (&[2], "loops", &["--json", "--folder", "repair"]),
         (&[3], "loops", &["--json", "--ignore", "bytes,tag"]),
