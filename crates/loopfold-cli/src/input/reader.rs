@@ -97,6 +97,7 @@ impl Reader<'_> {
             let open = show::plural((ranks - complete) as u64, "rank");
             format!("{base}: a recording that is still being written, or was stopped: {open} of {ranks} up to the last segment")
         });
+        self.loaded.spooled_blocks.join(&parts.blocks);
         self.keep(parts.fold)
     }
 

@@ -14,7 +14,7 @@ struct Process {
 
 impl Process {
     fn new() -> Self {
-        let mut process = Self { decoder: Decoder::new(None), time: 0, events: HashMap::new() };
+        let mut process = Self { decoder: Decoder::new(Arc::default()), time: 0, events: HashMap::new() };
         process.communicator(0, &[0, 1, 4, 0]);
         process
     }
@@ -40,7 +40,9 @@ impl Process {
         self.decoder.release_ready().unwrap();
         for lane in 0..self.decoder.lanes() {
             let ready = std::mem::take(self.decoder.ready(lane));
-            let text = |event: &Timed| self.decoder.kinds.alphabet.meaning(event.symbol).to_string();
+            let text = |event: &Timed| {
+                self.decoder.kinds.shared.symbols().alphabet.meaning(event.symbol).to_string()
+            };
             self.events.entry(lane).or_default().extend(ready.iter().map(text));
         }
         &self.events[&lane]

@@ -15,17 +15,17 @@ use loopfold::trace::{Column, Spill, Times};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The metric of what the paths of an archive cost.
-const INSTRUCTIONS: &str = "instructions";
+pub(crate) const INSTRUCTIONS: &str = "instructions";
 const CYCLES: &str = "cycles";
 
 /// Which lane a stream is of: they are sorted by this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct LaneName {
-    pub(super) process: usize,
-    pub(super) thread: u32,
-    pub(super) level: u32,
+pub(crate) struct LaneName {
+    pub(crate) process: usize,
+    pub(crate) thread: u32,
+    pub(crate) level: u32,
     /// Which of the lanes of the process.
-    pub(super) usage: u32,
+    pub(crate) usage: u32,
 }
 
 impl LaneName {
@@ -38,12 +38,28 @@ impl LaneName {
             0 => "main".to_string(),
             number => format!("thread {number}"),
         };
-        let level = match self.level {
+        format!("{process}{thread}{}", self.level_text())
+    }
+
+    /// The name for a rank of an MPI program, whose first thread has that of the rank.
+    pub(crate) fn of_rank(self, rank: u32) -> String {
+        let library = match self.process {
+            0 => String::new(),
+            number => format!(" library {}", number + 1),
+        };
+        let thread = match self.thread {
+            0 => String::new(),
+            number => format!(" thread {number}"),
+        };
+        format!("rank {rank}{library}{thread}{}", self.level_text())
+    }
+
+    fn level_text(self) -> String {
+        match self.level {
             0 => String::new(),
             1 => " signals".to_string(),
             level => format!(" signals {level}"),
-        };
-        format!("{process}{thread}{level}")
+        }
     }
 }
 
@@ -125,9 +141,8 @@ impl Folding {
             fold = summarize(fold)?;
         }
         // Entries and exits have none.
-        let costs: Vec<_> =
-            symbols.instructions.iter().map(|&instructions| Some(instructions as f64)).collect();
-        Ok(Recorded { fold: fold.with_metric_of_events(INSTRUCTIONS, &costs)?, blocks: symbols.blocks })
+        let fold = fold.with_metric_of_events(INSTRUCTIONS, &symbols.costs())?;
+        Ok(Recorded { fold, blocks: symbols.blocks })
     }
 }
 

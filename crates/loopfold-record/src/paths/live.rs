@@ -7,6 +7,7 @@
 //! them. Threads look every few hundred microseconds to a few milliseconds; a program that runs
 //! faster than its lanes are read waits.
 
+use super::address::check_user;
 use super::folding::{FoldedLane, Folding, LaneName};
 use super::memory::{Lane, Memory};
 use super::messages::{Message, Parent, receive};
@@ -228,6 +229,7 @@ impl Listener {
     }
 
     fn take(&mut self, mut connection: UnixStream) -> io::Result<()> {
+        check_user(&connection)?;
         connection.set_nonblocking(false)?;
         connection.set_read_timeout(Some(PATIENCE))?;
         while let Some(message) = receive(&mut connection)? {

@@ -5,8 +5,10 @@
 //! shared memory (`memory`), and sends the descriptions of functions over a socket (`messages`).
 //! [`PathLaunch`] starts the program and follows its processes and threads (`live`, `process`);
 //! tokens are decoded to events (`tokens`, `functions`, `events`) and folded (`folding`), or kept in
-//! a file and folded afterwards (`spool`).
+//! a file and folded afterwards (`spool`). The paths of an MPI program are read by the process that
+//! folds its calls (`rank`).
 
+mod address;
 mod events;
 mod folding;
 mod functions;
@@ -14,10 +16,14 @@ mod live;
 mod memory;
 mod messages;
 mod process;
+mod rank;
 mod spool;
 mod tokens;
 
+pub(crate) use events::{Decoded, Shared};
 pub use folding::Recorded;
+pub(crate) use folding::{INSTRUCTIONS, LaneName};
+pub(crate) use rank::{Extent, RankPaths};
 pub use spool::{Spooled, is_spool, read_spool, spool_of};
 
 use crate::{Error, Result};
@@ -32,14 +38,14 @@ use signal_hook::low_level::siginfo::{Cause, Origin};
 use spool::Spool;
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The variable that names the socket, for the run-time library.
-const SOCKET: &str = "LOOPFOLD_PATHS";
+pub(crate) const SOCKET: &str = "LOOPFOLD_PATHS";
 /// Set if the run-time library writes cycles, too.
 const CYCLES: &str = "LOOPFOLD_PATHS_CYCLES";
 
@@ -87,9 +93,7 @@ impl PathLaunch {
         let [name, arguments @ ..] = program else { return Err(Error::new("there is no program to record")) };
         let path = crate::launch::find(Path::new(name))?;
         let session = Arc::new(Session::new(self.target()?));
-        let folder = socket_folder()?;
-        let address = folder.path().join("socket");
-        let socket = UnixListener::bind(&address).map_err(|error| Error::at(&address, error))?;
+        let (address, socket) = address::listen()?;
         let (control, controlled) = UnixStream::pair()?;
         let forwarding = Forwarding::begin(control.try_clone()?)?;
         let mut command = Command::new(name);
@@ -132,14 +136,6 @@ impl PathLaunch {
         let file = self.cycles.then(|| tempfile::tempfile_in(folder.unwrap_or(Path::new("."))).ok())?;
         file.map(Spill::new)
     }
-}
-
-/// A folder for the socket, whose address may not be longer than 107 bytes.
-fn socket_folder() -> Result<tempfile::TempDir> {
-    let usual = std::env::temp_dir();
-    let folder = if usual.as_os_str().len() < 80 { usual } else { PathBuf::from("/tmp") };
-    let made = tempfile::Builder::new().prefix("loopfold-").tempdir_in(&folder);
-    made.map_err(|error| Error::at(&folder, error))
 }
 
 /// Passes signals on that other processes send to this one. A terminal sends its signals to the

@@ -135,6 +135,7 @@ static int lf_is_timed;
 static struct lf_shared *lf_memory;
 static size_t lf_memory_bytes;
 static struct sockaddr_un lf_address;
+static size_t lf_address_bytes;
 static uint32_t lf_owner, lf_next_id = 1, lf_next_serial, lf_next_fork;
 static _Atomic uint32_t lf_next_thread;
 static pthread_key_t lf_key;
@@ -247,7 +248,7 @@ static int lf_connect(int flags)
         return connection;
     long result;
     do
-        result = lf_call(SYS_connect, connection, &lf_address, sizeof lf_address);
+        result = lf_call(SYS_connect, connection, &lf_address, lf_address_bytes);
     while (result == -EINTR);
     if (result == 0)
         return connection;
@@ -616,10 +617,17 @@ static void lf_emit(uint32_t token)
     }
 }
 
-/* For recorders of other events: one of theirs happened here. */
-LF_PUBLIC void loopfold_rt_event(void)
+/* For recorders of other events: one of theirs happened here. Returns the number of the lane's use
+ * that has the mark, or 0 if it was thrown away. */
+LF_PUBLIC uint32_t loopfold_rt_event(void)
 {
     lf_emit(LF_MARK_EVENT);
+    const struct lf_thread *const self = lf_me;
+    const struct lf_lane *const lane = self ? &self->lanes[self->level] : NULL;
+    const uint32_t *const behind = loopfold_rt_cursor;
+    if (!lane || !lane->shared || behind <= lane->chunks || behind > lane->chunks + LF_LANE_BYTES / 4)
+        return 0;
+    return atomic_load_explicit(&lane->shared->begun, memory_order_relaxed);
 }
 
 /* ---- levels ---- */
@@ -844,15 +852,35 @@ static const char *lf_variable(const char *name)
     return NULL;
 }
 
+/* Not in programs that are linked statically: these preload nothing. */
+extern void *dlsym(void *, const char *) __attribute__((weak));
+
+/* Where the recorder listens, or NULL. For an MPI program, the library that is preloaded starts it
+ * now. */
+static const char *lf_find_recorder(void)
+{
+    const char *const address = lf_variable("LOOPFOLD_PATHS");
+    if (address || !lf_variable("LOOPFOLD_RECORD") || !dlsym)
+        return address;
+    const char *(*start)(void);
+    *(void **)&start = dlsym(NULL, "loopfold_record_paths");
+    return start ? start() : NULL;
+}
+
 /* The first module: finds the recorder. Returns the connection, negative if there is none. */
 static int lf_begin(void)
 {
-    const char *const path = lf_variable("LOOPFOLD_PATHS");
-    if (!path || !*path)
+    const char *const address = lf_find_recorder();
+    if (!address || !*address)
         return -1;
+    size_t length = 0;
     lf_address.sun_family = AF_UNIX;
-    for (size_t at = 0; at + 1 < sizeof lf_address.sun_path && path[at]; at++)
-        lf_address.sun_path[at] = path[at];
+    for (; length + 1 < sizeof lf_address.sun_path && address[length]; length++)
+        lf_address.sun_path[length] = address[length];
+    /* A name that is not one of a file. */
+    if (*address == '@')
+        lf_address.sun_path[0] = 0;
+    lf_address_bytes = offsetof(struct sockaddr_un, sun_path) + length;
     lf_is_timed = lf_variable("LOOPFOLD_PATHS_CYCLES") != NULL;
     const int connection = lf_introduce(0, 0);
     if (connection < 0)

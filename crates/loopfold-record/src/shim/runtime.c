@@ -5,7 +5,7 @@
  * the table of calls. It calls only PMPI_*, never prints unless something is wrong, and catches
  * no signals: a program that dies leaves its records to the helper.
  *
- * A record is a header (call, length in words), start and duration in nanoseconds, with
+ * A record is a header (call, length in words, the lane of paths that has a mark for it), start and duration in nanoseconds, with
  * LOOPFOLD_RECORD_SITES the return address, and what the table says. One thread writes to a lane
  * and the helper reads it: head and tail are the only words that both look at. A full lane makes
  * the program wait, so nothing is lost.
@@ -77,6 +77,9 @@ static char *lf_memory;
 static int lf_socket = -1;
 static int lf_rank, lf_size;
 static int lf_with_sites;
+/* Of the run-time library of `loopfold cc`, if the paths of the program are recorded, too: leaves a
+ * mark among the paths of the thread, and returns which lane of theirs has it. */
+static uint32_t (*lf_mark_paths)(void);
 static int64_t lf_skew, lf_skew_by_second, lf_skew_since;
 static int lf_is_skewed;
 static MPI_Comm lf_comm_own = MPI_COMM_NULL;
@@ -283,9 +286,13 @@ static void lf_write(unsigned call, uint64_t start, uint64_t duration, const voi
         if (lane->head + length - lane->tail > LF_WORDS)
             lf_wait_for_room(lane, length);
     }
+    /* The mark comes before the record: a record that is there has its mark, and nothing is behind a
+     * mark without a record. */
+    const int is_event = call != LF_CONTINUED && call != LF_COMMUNICATOR;
+    const uint64_t marked = is_event && lf_mark_paths ? lf_mark_paths() : 0;
     uint64_t head = lane->head;
     int64_t *const ring = lane->words;
-    ring[head++ % LF_WORDS] = (int64_t)(call | (uint64_t)length << 16);
+    ring[head++ % LF_WORDS] = (int64_t)(call | (uint64_t)length << 16 | marked << 32);
     ring[head++ % LF_WORDS] = (int64_t)start;
     ring[head++ % LF_WORDS] = (int64_t)duration;
     if (lf_with_sites)

@@ -1,0 +1,115 @@
+//! The stream of a thread while it is recorded.
+//!
+//! Every event goes to two grammars: one of the whole stream, from which the archive is made at
+//! the end, and one of the present segment, which begins anew when the segment is written. So a
+//! segment can be read alone, and the archive has the loops of the whole, not of its segments.
+//! Times are kept for the present segment only; paths have none.
+//!
+//! Memory is O(distinct content) and a segment of times: 16 bytes an event before they are
+//! compressed, in chunks of 32,768.
+
+use crate::events::Timed;
+use crate::{Error, Result};
+use loopfold::Symbol;
+use loopfold::folders::{Folder as _, Online, SequiturRuns};
+use loopfold::trace::{Column, Times};
+
+/// A stream.
+pub(crate) struct Stream {
+    pub(crate) whole: Box<dyn Online>,
+    segment: Box<dyn Online>,
+    with_times: bool,
+    starts: Column<i64>,
+    durations: Column<i64>,
+    symbols: Vec<Symbol>,
+    unwritten: Unwritten,
+}
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stream").field("events", &self.whole.events()).finish_non_exhaustive()
+    }
+}
+
+/// How many events are in no segment yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unwritten {
+    pub(crate) calls: u64,
+    pub(crate) paths: u64,
+}
+
+impl std::ops::Add for Unwritten {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { calls: self.calls + other.calls, paths: self.paths + other.paths }
+    }
+}
+
+fn grammar() -> Result<Box<dyn Online>> {
+    SequiturRuns.online().ok_or_else(|| Error::new("no online folder"))
+}
+
+impl Stream {
+    pub(crate) fn new(with_times: bool) -> Result<Self> {
+        Ok(Self {
+            whole: grammar()?,
+            segment: grammar()?,
+            with_times,
+            starts: Column::default(),
+            durations: Column::default(),
+            symbols: Vec::new(),
+            unwritten: Unwritten::default(),
+        })
+    }
+
+    /// Appends calls.
+    pub(crate) fn calls(&mut self, events: &[Timed]) -> Result<()> {
+        self.symbols.clear();
+        self.symbols.extend(events.iter().map(|event| event.symbol));
+        self.whole.extend(&self.symbols)?;
+        self.segment.extend(&self.symbols)?;
+        if self.with_times {
+            for event in events {
+                self.starts.push(event.start);
+                self.durations.push(event.duration.max(Times::UNKNOWN_DURATION));
+            }
+        }
+        self.unwritten.calls += events.len() as u64;
+        Ok(())
+    }
+
+    /// Appends paths, entries and exits.
+    pub(crate) fn paths(&mut self, symbols: &[Symbol]) -> Result<()> {
+        self.whole.extend(symbols)?;
+        self.segment.extend(symbols)?;
+        if self.with_times {
+            for _ in symbols {
+                self.starts.push(Times::UNKNOWN_START);
+                self.durations.push(Times::UNKNOWN_DURATION);
+            }
+        }
+        self.unwritten.paths += symbols.len() as u64;
+        Ok(())
+    }
+
+    /// What is in no segment yet, with its times.
+    pub(crate) fn segment(&self) -> (&dyn Online, Times) {
+        let column = |column: &Column<i64>| (!column.is_empty()).then(|| column.clone());
+        let times =
+            Times { starts: column(&self.starts), durations: column(&self.durations), metrics: Vec::new() };
+        (&*self.segment, times)
+    }
+
+    pub(crate) fn unwritten(&self) -> Unwritten {
+        self.unwritten
+    }
+
+    /// The segment is written.
+    pub(crate) fn begin_segment(&mut self) -> Result<()> {
+        self.segment = grammar()?;
+        self.starts = Column::default();
+        self.durations = Column::default();
+        self.unwritten = Unwritten::default();
+        Ok(())
+    }
+}
