@@ -23,7 +23,7 @@ mod tests;
 use crate::kind::Kinds;
 use crate::kind::{ANY_SOURCE, ANY_TAG, Kind, Slot};
 use crate::layout::{
-    ANY, CANCELLED, COMMUNICATOR, CONTINUED, ENTER, LEAVE, MARK, NOBODY, Word, length_of, words_of,
+    ANY, CANCELLED, COMMUNICATOR, CONTINUED, ENTER, LEAVE, MARK, NOBODY, OFF_CPU, Word, length_of, words_of,
 };
 use crate::paths::Shared;
 use crate::sites::Sites;
@@ -45,6 +45,8 @@ pub(crate) struct Timed {
     pub(crate) duration: i64,
     /// The use of a lane of paths that has a mark for it, or 0.
     pub(crate) paths: u32,
+    /// Nanoseconds since the event before in which the thread did not run, as far as is known.
+    pub(crate) off_cpu: u64,
 }
 
 /// When an event was, and where among the paths of its thread.
@@ -53,12 +55,13 @@ struct Moment {
     start: i64,
     duration: i64,
     paths: u32,
+    off_cpu: u64,
 }
 
 impl Moment {
     fn of(self, symbol: Symbol) -> Timed {
-        let Self { start, duration, paths } = self;
-        Timed { symbol, start, duration, paths }
+        let Self { start, duration, paths, off_cpu } = self;
+        Timed { symbol, start, duration, paths, off_cpu }
     }
 }
 
@@ -252,16 +255,31 @@ impl Decoder {
     }
 
     fn record(&mut self, lane: usize, call: u64, record: &[i64]) -> Result<()> {
-        let paths = (record[0] as u64 >> 32) as u32;
-        let at = Moment { start: record[1], duration: record[2], paths };
         let (site, payload) = match (&self.sites, &record[3..]) {
             (Some(_), [site, payload @ ..]) => (Some(*site as u64), payload),
             (_, payload) => (None, payload),
         };
-        if call == CONTINUED {
-            self.lanes[lane].continued.extend_from_slice(payload);
-            return Ok(());
+        match call {
+            CONTINUED => self.lanes[lane].continued.extend_from_slice(payload),
+            OFF_CPU => self.lanes[lane].off_cpu += payload.first().map_or(0, |&time| time.max(0) as u64),
+            _ => return self.whole_record(lane, call, record, site, payload),
         }
+        Ok(())
+    }
+
+    /// A record that no others follow.
+    fn whole_record(
+        &mut self,
+        lane: usize,
+        call: u64,
+        record: &[i64],
+        site: Option<u64>,
+        payload: &[i64],
+    ) -> Result<()> {
+        let paths = (record[0] as u64 >> 32) as u32;
+        // A communicator is no event.
+        let off_cpu = if call == COMMUNICATOR { 0 } else { std::mem::take(&mut self.lanes[lane].off_cpu) };
+        let at = Moment { start: record[1], duration: record[2], paths, off_cpu };
         let joined;
         let payload = if self.lanes[lane].continued.is_empty() {
             payload

@@ -12,7 +12,7 @@ use crate::events::Timed;
 use crate::{Error, Result};
 use loopfold::Symbol;
 use loopfold::folders::{Folder as _, Online, SequiturRuns};
-use loopfold::trace::{Column, Times};
+use loopfold::trace::{Column, OFF_CPU, Times};
 
 /// A stream.
 pub(crate) struct Stream {
@@ -21,6 +21,8 @@ pub(crate) struct Stream {
     with_times: bool,
     starts: Column<i64>,
     durations: Column<i64>,
+    /// Empty as long as it has only zeros.
+    off_cpu: Column<f64>,
     symbols: Vec<Symbol>,
     unwritten: Unwritten,
 }
@@ -57,6 +59,7 @@ impl Stream {
             with_times,
             starts: Column::default(),
             durations: Column::default(),
+            off_cpu: Column::default(),
             symbols: Vec::new(),
             unwritten: Unwritten::default(),
         })
@@ -70,6 +73,7 @@ impl Stream {
         self.segment.extend(&self.symbols)?;
         if self.with_times {
             for event in events {
+                self.off_cpu(event.off_cpu);
                 self.starts.push(event.start);
                 self.durations.push(event.duration.max(Times::UNKNOWN_DURATION));
             }
@@ -84,6 +88,7 @@ impl Stream {
         self.segment.extend(symbols)?;
         if self.with_times {
             for _ in symbols {
+                self.off_cpu(0);
                 self.starts.push(Times::UNKNOWN_START);
                 self.durations.push(Times::UNKNOWN_DURATION);
             }
@@ -92,11 +97,22 @@ impl Stream {
         Ok(())
     }
 
+    /// Appends how long the thread was off the CPU before an event.
+    fn off_cpu(&mut self, time: u64) {
+        if time > 0 && self.off_cpu.is_empty() {
+            (0..self.starts.len()).for_each(|_| self.off_cpu.push(0.0));
+        }
+        if time > 0 || !self.off_cpu.is_empty() {
+            self.off_cpu.push(time as f64);
+        }
+    }
+
     /// What is in no segment yet, with its times.
     pub(crate) fn segment(&self) -> (&dyn Online, Times) {
         let column = |column: &Column<i64>| (!column.is_empty()).then(|| column.clone());
-        let times =
-            Times { starts: column(&self.starts), durations: column(&self.durations), metrics: Vec::new() };
+        let has_metric = !self.off_cpu.is_empty();
+        let metrics = if has_metric { vec![(OFF_CPU.to_string(), self.off_cpu.clone())] } else { Vec::new() };
+        let times = Times { starts: column(&self.starts), durations: column(&self.durations), metrics };
         (&*self.segment, times)
     }
 
@@ -109,6 +125,7 @@ impl Stream {
         self.segment = grammar()?;
         self.starts = Column::default();
         self.durations = Column::default();
+        self.off_cpu = Column::default();
         self.unwritten = Unwritten::default();
         Ok(())
     }

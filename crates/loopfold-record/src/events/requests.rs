@@ -41,6 +41,8 @@ pub(super) struct Lane {
     old: u64,
     pub(super) regions: Vec<usize>,
     pub(super) continued: Vec<i64>,
+    /// What the thread was off the CPU since the last event.
+    pub(super) off_cpu: u64,
     /// Events that wait for nothing.
     pub(super) ready: Vec<Timed>,
 }

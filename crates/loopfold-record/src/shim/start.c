@@ -271,7 +271,7 @@ static void lf_region(unsigned kind, const char *name, const void *site)
     const size_t length = strnlen(name, 256);
     words[0] = (int64_t)length;
     memcpy(words + 1, name, length);
-    const uint64_t now = lf_now();
+    const uint64_t now = lf_start();
     lf_put(kind, now, now, site, words, 1 + (length + 7) / 8);
     lf_end();
 }
