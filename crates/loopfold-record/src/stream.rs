@@ -21,6 +21,8 @@ pub(crate) struct Stream {
     with_times: bool,
     starts: Column<i64>,
     durations: Column<i64>,
+    /// How many paths came since the last call: the columns do not have them yet.
+    untimed: u64,
     symbols: Vec<Symbol>,
     unwritten: Unwritten,
 }
@@ -49,6 +51,12 @@ fn grammar() -> Result<Box<dyn Online>> {
     SequiturRuns.online().ok_or_else(|| Error::new("no online folder"))
 }
 
+/// Appends times that are not known.
+fn fill(starts: &mut Column<i64>, durations: &mut Column<i64>, count: u64) {
+    starts.append_repeated(Times::UNKNOWN_START, count);
+    durations.append_repeated(Times::UNKNOWN_DURATION, count);
+}
+
 impl Stream {
     pub(crate) fn new(with_times: bool) -> Result<Self> {
         Ok(Self {
@@ -57,6 +65,7 @@ impl Stream {
             with_times,
             starts: Column::default(),
             durations: Column::default(),
+            untimed: 0,
             symbols: Vec::new(),
             unwritten: Unwritten::default(),
         })
@@ -69,6 +78,8 @@ impl Stream {
         self.whole.extend(&self.symbols)?;
         self.segment.extend(&self.symbols)?;
         if self.with_times {
+            let untimed = std::mem::take(&mut self.untimed);
+            fill(&mut self.starts, &mut self.durations, untimed);
             for event in events {
                 self.starts.push(event.start);
                 self.durations.push(event.duration.max(Times::UNKNOWN_DURATION));
@@ -82,21 +93,19 @@ impl Stream {
     pub(crate) fn paths(&mut self, symbols: &[Symbol]) -> Result<()> {
         self.whole.extend(symbols)?;
         self.segment.extend(symbols)?;
-        if self.with_times {
-            for _ in symbols {
-                self.starts.push(Times::UNKNOWN_START);
-                self.durations.push(Times::UNKNOWN_DURATION);
-            }
-        }
+        self.untimed += symbols.len() as u64;
         self.unwritten.paths += symbols.len() as u64;
         Ok(())
     }
 
     /// What is in no segment yet, with its times.
     pub(crate) fn segment(&self) -> (&dyn Online, Times) {
-        let column = |column: &Column<i64>| (!column.is_empty()).then(|| column.clone());
-        let times =
-            Times { starts: column(&self.starts), durations: column(&self.durations), metrics: Vec::new() };
+        let (mut starts, mut durations) = (self.starts.clone(), self.durations.clone());
+        if self.with_times {
+            fill(&mut starts, &mut durations, self.untimed);
+        }
+        let filled = |column: Column<i64>| (!column.is_empty()).then_some(column);
+        let times = Times { starts: filled(starts), durations: filled(durations), metrics: Vec::new() };
         (&*self.segment, times)
     }
 
@@ -109,6 +118,7 @@ impl Stream {
         self.segment = grammar()?;
         self.starts = Column::default();
         self.durations = Column::default();
+        self.untimed = 0;
         self.unwritten = Unwritten::default();
         Ok(())
     }
