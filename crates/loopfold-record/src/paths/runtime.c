@@ -609,7 +609,8 @@ static void lf_write_timed(struct lf_thread *self, uint32_t token)
         lane->next = chunk;
         lane->end = chunk + LF_CHUNK_TOKENS;
     }
-    const uint64_t ticks = now - lane->last;
+    /* A lane may have begun since. */
+    const uint64_t ticks = now > lane->last ? now - lane->last : 0;
     uint32_t *const place = lane->next;
     place[1] = ticks > UINT32_MAX ? UINT32_MAX : (uint32_t)ticks;
     atomic_signal_fence(memory_order_seq_cst);

@@ -211,6 +211,14 @@ fn killed(mpi: Mpi, program: &Path, rng: &mut Rng, time: Duration) -> HashMap<St
     events(&place)
 }
 
+/// A receive that never completes, or not before two segments are written, keeps its wildcard.
+fn without_senders(mut streams: HashMap<String, Vec<String>>) -> HashMap<String, Vec<String>> {
+    for event in streams.values_mut().flatten().filter(|event| event.starts_with("MPI_Irecv")) {
+        event.truncate("MPI_Irecv".len());
+    }
+    streams
+}
+
 #[test]
 fn what_killed_ranks_leave_is_a_prefix() {
     let mpi = Mpi::OpenMpi;
@@ -218,13 +226,14 @@ fn what_killed_ranks_leave_is_a_prefix() {
     let started = std::time::Instant::now();
     let whole = record(mpi, RANKS, &[], &program, &["600"]).ended_well();
     let time = started.elapsed();
-    let whole = events(&whole.archive());
+    let whole = without_senders(events(&whole.archive()));
     let (mut rng, mut cut, mut some) = (Rng::new(17), 0, 0);
     for _ in 0..10 {
-        let found = killed(mpi, &program, &mut rng, time);
+        let found = without_senders(killed(mpi, &program, &mut rng, time));
         for (name, events) in &found {
-            let is_prefix = whole[name].starts_with(events);
-            assert!(is_prefix, "{name}: {} events are not a prefix", events.len());
+            let differing = events.iter().zip(&whole[name]).position(|(event, other)| event != other);
+            assert_eq!(differing, None, "{name}: {events:?}");
+            assert!(events.len() <= whole[name].len(), "{name}");
             cut += usize::from(events.len() < whole[name].len());
             some += usize::from(events.len() > 1000);
         }

@@ -84,7 +84,10 @@ fn a_program_ends_well_without_its_recorder() {
         if round % 2 == 1 && spool.exists() {
             let read = loopfold_record::read_spool(&spool).unwrap();
             is_prefix(&super::streams_of(&read.recorded.fold), &record(&["wander", "6", "50000"]).streams());
-            check_command(&spool, &super::streams_of(&read.recorded.fold));
+            // It may have been killed before the first chunk.
+            if !read.recorded.blocks.is_empty() {
+                check_command(&spool, &super::streams_of(&read.recorded.fold));
+            }
         }
         let mut left = std::fs::read_dir(folder.path().join("temporary")).unwrap();
         assert!(left.next().is_none(), "something is left in the temporary directory");
@@ -107,7 +110,7 @@ fn check_command(spool: &Path, expected: &Streams) {
     let file = std::fs::File::open(merged).unwrap();
     let fold = archive::read(BufReader::new(file), &ReadConfig::new()).unwrap().0;
     assert_eq!(super::streams_of(&fold), *expected);
-    for command in ["cat", "loops", "stats", "hot"] {
+    for command in ["cat", "loops"] {
         assert_eq!(run(&[command, place]).0.lines().last(), run(&[command, merged]).0.lines().last());
     }
     assert_eq!(run(&["cat", "--blocks", place]).0, run(&["cat", "--blocks", merged]).0);
