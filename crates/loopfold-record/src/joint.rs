@@ -193,7 +193,9 @@ mod tests {
             let lanes = 1 + rng.below(3);
             let mut joint = Joint::new(true);
             let name = |thread| LaneName { process: 0, thread, level: 0, usage: thread + 1 };
-            (0..lanes).for_each(|lane| drop(joint.begin(name(lane as u32)).unwrap()));
+            for lane in 0..lanes as u32 {
+                joint.begin(name(lane)).unwrap();
+            }
             let mut expected = Vec::new();
             let mut queues = Vec::new();
             for _ in 0..lanes {
@@ -247,8 +249,9 @@ mod tests {
         let (alphabet, symbols) = symbols();
         let mut joint = Joint::new(false);
         let lane = joint.begin(LaneName { process: 0, thread: 0, level: 0, usage: 7 }).unwrap();
-        let mut decoded =
-            Decoded { symbols: vec![symbols[0], symbols[1]], marks: vec![1], ..Decoded::default() };
+        let mut decoded = Decoded::default();
+        decoded.symbols.extend(&symbols[..2]);
+        decoded.marks.push(1);
         joint.take_paths(lane, &mut decoded).unwrap();
         joint.finish().unwrap();
         assert_eq!(folded(&joint, &alphabet)[0][0], [symbols[0]]);
@@ -262,8 +265,9 @@ mod tests {
         joint.take_call(7, call(symbols[3], 7));
         joint.take_call(7, call(symbols[4], 0));
         joint.take_call(8, call(symbols[4], 8));
-        let mut decoded =
-            Decoded { symbols: vec![symbols[0], symbols[1]], marks: vec![1], ..Decoded::default() };
+        let mut decoded = Decoded::default();
+        decoded.symbols.extend(&symbols[..2]);
+        decoded.marks.push(1);
         joint.take_paths(lane, &mut decoded).unwrap();
         joint.advance().unwrap();
         assert!(joint.has_calls());
