@@ -75,9 +75,8 @@ impl Joint {
     pub(crate) fn advance(&mut self) -> Result<()> {
         for lane in self.lanes.iter_mut().filter(|lane| !lane.marks.is_empty()) {
             // Only the first run-time library of a process leaves marks.
-            let calls = Some(lane.name.usage).filter(|_| lane.name.process == 0);
-            if let Some(calls) = calls.and_then(|usage| self.calls.get_mut(&usage)) {
-                lane.advance(calls)?;
+            if lane.name.process == 0 {
+                lane.advance(self.calls.entry(lane.name.usage).or_default())?;
             }
         }
         Ok(())
