@@ -75,9 +75,8 @@ impl Joint {
     pub(crate) fn advance(&mut self) -> Result<()> {
         for lane in self.lanes.iter_mut().filter(|lane| !lane.marks.is_empty()) {
             // Only the first run-time library of a process leaves marks.
-            let calls = Some(lane.name.usage).filter(|_| lane.name.process == 0);
-            if let Some(calls) = calls.and_then(|usage| self.calls.get_mut(&usage)) {
-                lane.advance(calls)?;
+            if lane.name.process == 0 {
+                lane.advance(self.calls.entry(lane.name.usage).or_default())?;
             }
         }
         Ok(())
@@ -143,5 +142,136 @@ impl Lane {
         self.waiting.drain(..end);
         self.marks.iter_mut().for_each(|mark| *mark -= end);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use loopfold::fold::{FoldBuilder, FoldedStream};
+    use loopfold::trace::{Alphabet, Event};
+    use loopfold_testing::Rng;
+
+    /// What a thread does: paths, and calls.
+    #[derive(Clone, Copy)]
+    enum Step {
+        Path(Symbol),
+        Call(Symbol),
+    }
+
+    fn symbols() -> (Alphabet, Vec<Symbol>) {
+        let mut alphabet = Alphabet::default();
+        let names = ["a", "b", "c", "call", "other"];
+        let symbols = names.map(|name| alphabet.intern(&Event::named(name), None).unwrap());
+        (alphabet, symbols.to_vec())
+    }
+
+    fn call(symbol: Symbol, paths: u32) -> Timed {
+        Timed { symbol, start: 5, duration: 1, paths }
+    }
+
+    /// The events of each stream, and of its segment.
+    fn folded(joint: &Joint, alphabet: &Alphabet) -> Vec<[Vec<Symbol>; 2]> {
+        let unfold = |grammar: &dyn loopfold::folders::Online| {
+            let mut builder = FoldBuilder::new(alphabet.clone());
+            let root = grammar.rules(&mut builder).unwrap();
+            builder.stream(FoldedStream::new("s", "s", root));
+            let fold = builder.finish();
+            fold.unfold(fold.streams()[0].root()).collect()
+        };
+        let streams = joint.streams(0).into_iter();
+        streams.map(|(_, stream)| [unfold(&*stream.whole), unfold(stream.segment().0)]).collect()
+    }
+
+    #[test]
+    fn calls_are_where_their_marks_are() {
+        let (alphabet, symbols) = symbols();
+        for seed in 0..500 {
+            let mut rng = Rng::new(seed);
+            let lanes = 1 + rng.below(3);
+            let mut joint = Joint::new(true);
+            let name = |thread| LaneName { process: 0, thread, level: 0, usage: thread + 1 };
+            for lane in 0..lanes as u32 {
+                joint.begin(name(lane)).unwrap();
+            }
+            let mut expected = Vec::new();
+            let mut queues = Vec::new();
+            for _ in 0..lanes {
+                let step = |rng: &mut Rng| match rng.below(3) {
+                    0 => Step::Call(symbols[3 + rng.below(2)]),
+                    _ => Step::Path(symbols[rng.below(3)]),
+                };
+                let steps: Vec<Step> = (0..rng.below(40)).map(|_| step(&mut rng)).collect();
+                let symbol = |step: &Step| match *step {
+                    Step::Path(symbol) | Step::Call(symbol) => symbol,
+                };
+                expected.push(steps.iter().map(symbol).collect::<Vec<_>>());
+                let calls: VecDeque<Symbol> =
+                    steps.iter().filter(|step| matches!(step, Step::Call(_))).map(symbol).collect();
+                queues.push((steps, calls));
+            }
+            // Both come in pieces, in any order.
+            while queues.iter().any(|(steps, calls)| !steps.is_empty() || !calls.is_empty()) {
+                let lane = rng.below(lanes);
+                let (steps, calls) = &mut queues[lane];
+                if rng.one_in(2) {
+                    let count = rng.below(6).min(calls.len());
+                    for symbol in calls.drain(..count) {
+                        joint.take_call(lane as u32 + 1, call(symbol, lane as u32 + 1));
+                    }
+                } else {
+                    let mut decoded = Decoded::default();
+                    let count = rng.below(9).min(steps.len());
+                    for step in steps.drain(..count) {
+                        match step {
+                            Step::Path(symbol) => decoded.symbols.push(symbol),
+                            Step::Call(_) => decoded.marks.push(decoded.symbols.len()),
+                        }
+                    }
+                    joint.take_paths(lane, &mut decoded).unwrap();
+                }
+                joint.advance().unwrap();
+                for (so_far, expected) in folded(&joint, &alphabet).iter().zip(&expected) {
+                    assert!(so_far.iter().all(|part| expected.starts_with(part)), "seed {seed}");
+                }
+            }
+            assert!(joint.finish().unwrap().is_empty());
+            for (found, expected) in folded(&joint, &alphabet).into_iter().zip(expected) {
+                assert_eq!(found, [expected.clone(), expected], "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_behind_a_mark_without_a_call_is_dropped() {
+        let (alphabet, symbols) = symbols();
+        let mut joint = Joint::new(false);
+        let lane = joint.begin(LaneName { process: 0, thread: 0, level: 0, usage: 7 }).unwrap();
+        let mut decoded = Decoded::default();
+        decoded.symbols.extend(&symbols[..2]);
+        decoded.marks.push(1);
+        joint.take_paths(lane, &mut decoded).unwrap();
+        joint.finish().unwrap();
+        assert_eq!(folded(&joint, &alphabet)[0][0], [symbols[0]]);
+    }
+
+    #[test]
+    fn calls_without_marks_follow() {
+        let (alphabet, symbols) = symbols();
+        let mut joint = Joint::new(true);
+        let lane = joint.begin(LaneName { process: 0, thread: 0, level: 0, usage: 7 }).unwrap();
+        joint.take_call(7, call(symbols[3], 7));
+        joint.take_call(7, call(symbols[4], 0));
+        joint.take_call(8, call(symbols[4], 8));
+        let mut decoded = Decoded::default();
+        decoded.symbols.extend(&symbols[..2]);
+        decoded.marks.push(1);
+        joint.take_paths(lane, &mut decoded).unwrap();
+        joint.advance().unwrap();
+        assert!(joint.has_calls());
+        // That of another lane is returned.
+        assert_eq!(joint.finish().unwrap().len(), 1);
+        assert_eq!(folded(&joint, &alphabet)[0][0], [symbols[0], symbols[3], symbols[1], symbols[4]]);
     }
 }

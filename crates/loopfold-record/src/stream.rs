@@ -5,7 +5,7 @@
 //! segment can be read alone, and the archive has the loops of the whole, not of its segments.
 //! Times are kept for the present segment only; paths have none.
 //!
-//! Memory is O(distinct content) and a segment of times: 16 bytes an event before they are
+//! Memory is O(distinct content) and a segment of times: 16 to 24 bytes an event before they are
 //! compressed, in chunks of 32,768.
 
 use crate::events::Timed;
@@ -19,10 +19,9 @@ pub(crate) struct Stream {
     pub(crate) whole: Box<dyn Online>,
     segment: Box<dyn Online>,
     with_times: bool,
-    starts: Column<i64>,
-    durations: Column<i64>,
-    /// Empty as long as it has only zeros.
-    off_cpu: Column<f64>,
+    columns: Columns,
+    /// How many paths came since the last call: the columns do not have them yet.
+    untimed: u64,
     symbols: Vec<Symbol>,
     unwritten: Unwritten,
 }
@@ -51,15 +50,52 @@ fn grammar() -> Result<Box<dyn Online>> {
     SequiturRuns.online().ok_or_else(|| Error::new("no online folder"))
 }
 
+/// What is measured of the events of a segment.
+#[derive(Clone, Debug, Default)]
+struct Columns {
+    starts: Column<i64>,
+    durations: Column<i64>,
+    /// Empty as long as it would have only zeros.
+    off_cpu: Column<f64>,
+}
+
+impl Columns {
+    fn push(&mut self, event: &Timed) {
+        if event.off_cpu > 0 && self.off_cpu.is_empty() {
+            self.off_cpu.append_repeated(0.0, self.starts.len() as u64);
+        }
+        if event.off_cpu > 0 || !self.off_cpu.is_empty() {
+            self.off_cpu.push(event.off_cpu as f64);
+        }
+        self.starts.push(event.start);
+        self.durations.push(event.duration.max(Times::UNKNOWN_DURATION));
+    }
+
+    /// Appends events whose times are not known.
+    fn fill(&mut self, count: u64) {
+        self.starts.append_repeated(Times::UNKNOWN_START, count);
+        self.durations.append_repeated(Times::UNKNOWN_DURATION, count);
+        if !self.off_cpu.is_empty() {
+            self.off_cpu.append_repeated(0.0, count);
+        }
+    }
+
+    fn times(self) -> Times {
+        let filled = |column: Column<i64>| (!column.is_empty()).then_some(column);
+        let has_metric = !self.off_cpu.is_empty();
+        let metrics = if has_metric { vec![(OFF_CPU.to_string(), self.off_cpu)] } else { Vec::new() };
+        Times { starts: filled(self.starts), durations: filled(self.durations), metrics }
+    }
+}
+
 impl Stream {
     pub(crate) fn new(with_times: bool) -> Result<Self> {
         Ok(Self {
             whole: grammar()?,
             segment: grammar()?,
             with_times,
-            starts: Column::default(),
-            durations: Column::default(),
-            off_cpu: Column::default(),
+            columns: Columns::default(),
+            untimed: 0,
             symbols: Vec::new(),
             unwritten: Unwritten::default(),
         })
@@ -72,11 +108,9 @@ impl Stream {
         self.whole.extend(&self.symbols)?;
         self.segment.extend(&self.symbols)?;
         if self.with_times {
-            for event in events {
-                self.off_cpu(event.off_cpu);
-                self.starts.push(event.start);
-                self.durations.push(event.duration.max(Times::UNKNOWN_DURATION));
-            }
+            let untimed = std::mem::take(&mut self.untimed);
+            self.columns.fill(untimed);
+            events.iter().for_each(|event| self.columns.push(event));
         }
         self.unwritten.calls += events.len() as u64;
         Ok(())
@@ -86,34 +120,18 @@ impl Stream {
     pub(crate) fn paths(&mut self, symbols: &[Symbol]) -> Result<()> {
         self.whole.extend(symbols)?;
         self.segment.extend(symbols)?;
-        if self.with_times {
-            for _ in symbols {
-                self.off_cpu(0);
-                self.starts.push(Times::UNKNOWN_START);
-                self.durations.push(Times::UNKNOWN_DURATION);
-            }
-        }
+        self.untimed += symbols.len() as u64;
         self.unwritten.paths += symbols.len() as u64;
         Ok(())
     }
 
-    /// Appends how long the thread was off the CPU before an event.
-    fn off_cpu(&mut self, time: u64) {
-        if time > 0 && self.off_cpu.is_empty() {
-            (0..self.starts.len()).for_each(|_| self.off_cpu.push(0.0));
-        }
-        if time > 0 || !self.off_cpu.is_empty() {
-            self.off_cpu.push(time as f64);
-        }
-    }
-
     /// What is in no segment yet, with its times.
     pub(crate) fn segment(&self) -> (&dyn Online, Times) {
-        let column = |column: &Column<i64>| (!column.is_empty()).then(|| column.clone());
-        let has_metric = !self.off_cpu.is_empty();
-        let metrics = if has_metric { vec![(OFF_CPU.to_string(), self.off_cpu.clone())] } else { Vec::new() };
-        let times = Times { starts: column(&self.starts), durations: column(&self.durations), metrics };
-        (&*self.segment, times)
+        let mut columns = self.columns.clone();
+        if self.with_times {
+            columns.fill(self.untimed);
+        }
+        (&*self.segment, columns.times())
     }
 
     pub(crate) fn unwritten(&self) -> Unwritten {
@@ -123,9 +141,8 @@ impl Stream {
     /// The segment is written.
     pub(crate) fn begin_segment(&mut self) -> Result<()> {
         self.segment = grammar()?;
-        self.starts = Column::default();
-        self.durations = Column::default();
-        self.off_cpu = Column::default();
+        self.columns = Columns::default();
+        self.untimed = 0;
         self.unwritten = Unwritten::default();
         Ok(())
     }

@@ -9,6 +9,7 @@
 //! folds its calls (`rank`).
 
 mod address;
+mod counters;
 mod events;
 mod folding;
 mod functions;
@@ -20,6 +21,7 @@ mod rank;
 mod spool;
 mod tokens;
 
+pub use counters::Counter;
 pub(crate) use events::{Decoded, Shared};
 pub use folding::Recorded;
 pub(crate) use folding::{INSTRUCTIONS, LaneName};
@@ -47,7 +49,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The variable that names the socket, for the run-time library.
 pub(crate) const SOCKET: &str = "LOOPFOLD_PATHS";
 /// Set if the run-time library writes cycles, too.
-const CYCLES: &str = "LOOPFOLD_PATHS_CYCLES";
+pub(crate) const CYCLES: &str = "LOOPFOLD_PATHS_CYCLES";
+/// What it counts instead of cycles.
+const COUNTER: &str = "LOOPFOLD_PATHS_COUNTER";
 
 /// The object that is linked into instrumented programs. Empty where programs cannot be recorded.
 pub fn runtime_object() -> &'static [u8] {
@@ -64,6 +68,8 @@ pub struct PathLaunch {
     pub spool: bool,
     /// Measure the cycles of every path.
     pub cycles: bool,
+    /// Measure this for every path instead; not with a spool.
+    pub counter: Option<Counter>,
 }
 
 /// How a recording went.
@@ -83,7 +89,7 @@ pub struct PathRun {
 impl PathLaunch {
     /// Records to this archive, folding while the program runs.
     pub fn new(output: impl Into<PathBuf>) -> Self {
-        Self { output: output.into(), spool: false, cycles: false }
+        Self { output: output.into(), spool: false, cycles: false, counter: None }
     }
 
     /// Starts the program, records it until it and all recorded processes that it has started end,
@@ -92,14 +98,17 @@ impl PathLaunch {
     pub fn run(&self, program: &[OsString]) -> Result<PathRun> {
         let [name, arguments @ ..] = program else { return Err(Error::new("there is no program to record")) };
         let path = crate::launch::find(Path::new(name))?;
-        let session = Arc::new(Session::new(self.target()?));
+        let session = Arc::new(Session::new(self.target()?, self.counter));
         let (address, socket) = address::listen()?;
         let (control, controlled) = UnixStream::pair()?;
         let forwarding = Forwarding::begin(control.try_clone()?)?;
         let mut command = Command::new(name);
-        command.args(arguments).env(SOCKET, &address).env_remove(CYCLES);
-        if self.cycles {
+        command.args(arguments).env(SOCKET, &address).env_remove(CYCLES).env_remove(COUNTER);
+        if self.is_measured() {
             command.env(CYCLES, "1");
+        }
+        if let Some(counter) = self.counter {
+            command.env(COUNTER, counter.variable());
         }
         let mut child = command.spawn().map_err(|error| Error::at(&path, error))?;
         forwarding.to(child.id());
@@ -127,13 +136,20 @@ impl PathLaunch {
         if self.spool {
             return Ok(Target::Spool(Arc::new(Spool::create(spool_of(&self.output), self.cycles)?)));
         }
-        Ok(Target::Fold(Folding::new(self.cycles, self.spill())))
+        let metric = self.counter.map(Counter::metric).or(self.cycles.then_some(folding::CYCLES));
+        Ok(Target::Fold(Folding::new(metric, self.spill())))
+    }
+
+    /// Whether something is measured for every path.
+    fn is_measured(&self) -> bool {
+        self.cycles || self.counter.is_some()
     }
 
     /// Where cycles are kept until they are summed; without it they are in memory.
     fn spill(&self) -> Option<Arc<Spill>> {
         let folder = self.output.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let file = self.cycles.then(|| tempfile::tempfile_in(folder.unwrap_or(Path::new("."))).ok())?;
+        let file =
+            self.is_measured().then(|| tempfile::tempfile_in(folder.unwrap_or(Path::new("."))).ok())?;
         file.map(Spill::new)
     }
 }

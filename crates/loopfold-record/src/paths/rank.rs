@@ -135,7 +135,7 @@ impl RankPaths {
                     }
                 }
                 Message::Module { pid, first, description } => self.register(pid, first, &description),
-                Message::Failure { .. } => {}
+                Message::Failure { .. } | Message::NoCounter { .. } => {}
             }
         }
         Ok(())
