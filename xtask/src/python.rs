@@ -24,7 +24,9 @@ impl Environment {
     /// A program of the environment.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.directory.join("bin").join(program));
-        command.current_dir(self.package()).env("LOOPFOLD_COMMAND", self.root.join("target/release/loopfold"));
+        command
+            .current_dir(self.package())
+            .env("LOOPFOLD_COMMAND", self.root.join("target/release/loopfold"));
         command
     }
 
@@ -62,7 +64,8 @@ impl Environment {
 
 /// What a program prints, which must succeed.
 pub(crate) fn output_of(command: &mut Command) -> Result<String> {
-    let output = command.output().with_context(|| format!("{:?} cannot be started", command.get_program()))?;
+    let output =
+        command.output().with_context(|| format!("{:?} cannot be started", command.get_program()))?;
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     ensure!(output.status.success(), "{command:?}\n{out}{err}");
     Ok(out.into_owned())

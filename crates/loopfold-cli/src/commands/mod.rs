@@ -21,6 +21,7 @@ mod stats;
 mod streams;
 mod verify;
 mod waits;
+mod weights;
 
 pub(crate) use cat::fold as folded_to_print;
 pub(crate) use compile::run as compile;
