@@ -2,6 +2,7 @@
 
 use super::{ARCHIVE, BYTES_NOTE, GRAMMAR, Intake, Loaded, project};
 use crate::args::ReadArgs;
+use crate::call;
 use crate::formats;
 use crate::interrupt::{self, Interruptible};
 use crate::names;
@@ -41,6 +42,9 @@ impl Reader<'_> {
     }
 
     pub(super) fn read(&mut self, path: &Path, base: &str) -> Result<()> {
+        if let Some(fold) = call::with(|call| call.fold.clone()).flatten() {
+            return self.take_fold(&fold);
+        }
         if path.as_os_str() == "-" {
             let bytes = Watched::new(interrupt::stdin()?, None);
             return self
@@ -79,6 +83,18 @@ impl Reader<'_> {
         }
         let bytes = Watched::new(Interruptible(file), length);
         self.read_bytes(Input::open(bytes, self.arguments.lenient)?, Some(path), base)
+    }
+
+    /// A fold that is in memory, as if it were an archive.
+    fn take_fold(&mut self, fold: &Fold) -> Result<()> {
+        self.is_of_format(ARCHIVE)?;
+        self.loaded.archive_bytes = None;
+        self.loaded.without_index += 1;
+        let mut fold = fold.clone();
+        for stream in fold.stream_ids().filter(|_| !self.times) {
+            fold.take_times(stream);
+        }
+        self.keep(fold)
     }
 
     /// The parts of a recording, up to the last segment of each rank.
