@@ -132,13 +132,8 @@ fn check_commands(recording: &Recording) {
     };
     assert!(answer(&["loops"]).contains("mixed.c:"));
     assert!(answer(&["hot", "--cost", "instructions"]).contains("function=collatz"));
-    assert!(
-        answer(&["find", "collatz: *"]).contains("collatz") || !answer(&["find", "enter collatz"]).is_empty()
-    );
-    assert!(
-        answer(&["patterns"]).contains("ring of 2")
-            || answer(&["patterns"]).contains("communication pattern")
-    );
+    assert!(answer(&["find", "enter collatz", "--count"]).trim().parse::<u64>().unwrap() > 0);
+    assert!(answer(&["patterns"]).contains("communication pattern"));
     assert!(answer(&["waits"]).contains("messages"));
     let blocks = answer(&["cat", "--blocks"]);
     assert!(blocks.lines().any(|line| line.contains("mixed.c:") && line.contains('.')));
