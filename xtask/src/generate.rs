@@ -1,4 +1,4 @@
-//! The files in the repository that a program makes: the traces that ship.
+//! The files in the repository that a program makes: the traces that ship, and the header for C.
 
 use crate::{Arguments, bench};
 use anyhow::{Context, Result};
@@ -12,12 +12,16 @@ pub(crate) const EXAMPLE: &str = "examples/lu.txt.zst";
 /// The archive of a program of 16 processes, for what there is to ask about communication.
 const PROCESSES: &str = "examples/lu-4x4.fold";
 
+/// What programs in C include, and the crate that it declares.
+const HEADER: &str = "crates/loopfold-capi/include/libloopfold.h";
+const HEADER_OF: &str = "crates/loopfold-capi";
+
 /// Writes the files.
 pub(crate) fn run(arguments: Arguments) -> Result<()> {
     arguments.finish()?;
     let mut archive = Vec::new();
     loopfold::archive::write(&processes()?, &mut archive)?;
-    for (name, content) in [(EXAMPLE, example()?), (PROCESSES, archive)] {
+    for (name, content) in [(EXAMPLE, example()?), (PROCESSES, archive), (HEADER, header()?)] {
         let path = crate::root().join(name);
         let folder = path.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
@@ -25,6 +29,23 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
         println!("{name}: {} bytes", content.len());
     }
     Ok(())
+}
+
+/// The header, from the functions that the crate exports.
+fn header() -> Result<Vec<u8>> {
+    let folder = crate::root().join(HEADER_OF);
+    let config = cbindgen::Config::from_root_or_default(&folder);
+    let mut builder = cbindgen::Builder::new().with_config(config);
+    let files = std::fs::read_dir(folder.join("src"))?.map(|entry| Ok(entry?.path()));
+    let mut files = files.collect::<Result<Vec<_>>>()?;
+    files.sort();
+    for file in files {
+        builder = builder.with_src(file);
+    }
+    let mut text = Vec::new();
+    builder.generate().context("the header")?.write(&mut text);
+    // What is safe in Rust is how to call it in C.
+    Ok(String::from_utf8(text)?.replace(" # Safety\n\n", "").into_bytes())
 }
 
 /// LU again, as its 16 processes do it on a grid of 4 by 4: 300 time steps, two sweeps over
@@ -54,6 +75,12 @@ mod tests {
         let stored = std::fs::read(crate::root().join(EXAMPLE)).unwrap();
         assert!(zstd::decode_all(stored.as_slice()).unwrap() == example_text());
         assert_eq!(example_text().iter().filter(|&&byte| byte == b'\n').count(), 323_048);
+    }
+
+    #[test]
+    fn the_header_is_what_the_generator_makes() {
+        let stored = std::fs::read_to_string(crate::root().join(HEADER)).unwrap();
+        assert_eq!(stored, String::from_utf8(header().unwrap()).unwrap());
     }
 
     #[test]

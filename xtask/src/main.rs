@@ -13,6 +13,7 @@ mod clock;
 mod generate;
 mod layers;
 mod papers;
+mod python;
 mod real_programs;
 mod recording;
 mod table;

@@ -3,7 +3,7 @@
 //! Each step is a command, or a check of our own. Its output is shown only when it fails; the steps
 //! after a failure are still executed, so that one execution shows all that is wrong.
 
-use crate::{Arguments, generate, layers};
+use crate::{Arguments, generate, layers, python};
 use anyhow::{Context, Result, bail, ensure};
 use std::ffi::OsString;
 use std::path::Path;
@@ -64,6 +64,8 @@ enum Work {
     Cargo(Cargo),
     /// Something that is found out here, given the top of the repository.
     Check(fn(&Path) -> Result<()>),
+    /// Tests of another kind, which say how many there were.
+    Tests(fn(&Path) -> Result<String>),
 }
 
 /// A command of cargo.
@@ -84,6 +86,7 @@ impl Step {
         let outcome = match &self.work {
             Work::Cargo(cargo) => cargo.run(),
             Work::Check(check) => check(&crate::root()).map(|()| String::new()),
+            Work::Tests(tests) => tests(&crate::root()),
         };
         let elapsed = seconds(started.elapsed());
         match &outcome {
@@ -94,7 +97,7 @@ impl Step {
             Err(error) => {
                 let command = match &self.work {
                     Work::Cargo(cargo) => format!("cargo {}", cargo.arguments.join(" ")),
-                    Work::Check(_) => String::new(),
+                    Work::Check(_) | Work::Tests(_) => String::new(),
                 };
                 println!("FAILED  {:<12} {elapsed:>8}  {command}", self.name);
                 println!("{error:#}");
@@ -136,6 +139,7 @@ fn steps(quick: bool) -> Vec<Step> {
         Step::cargo("lints", LINTS),
         Step::cargo("without features", CORE),
         Step::cargo("tests", &["test", "--quiet", "--workspace"]),
+        Step { name: "python", work: Work::Tests(python::test) },
         Step {
             name: "README",
             work: Work::Cargo(Cargo {
@@ -177,6 +181,11 @@ struct Package {
 
 const PACKAGES: &[Package] = &[
     Package { name: "gcc", needed_for: "building the C code of zstd", is_there: || on_path("cc") },
+    Package {
+        name: "valgrind",
+        needed_for: "memory errors of the library for C",
+        is_there: || on_path("valgrind"),
+    },
     Package {
         name: "libc6-dev",
         needed_for: "building the C code of zstd",
@@ -230,6 +239,14 @@ const PACKAGES: &[Package] = &[
         name: "clang-16",
         needed_for: "compiling programs whose paths are recorded",
         is_there: || (14..=19).any(|version| on_path(&format!("clang-{version}"))),
+    },
+    Package {
+        name: "python3-venv",
+        needed_for: "the tests of the Python package",
+        is_there: || {
+            let mut python = Command::new("python3");
+            python.args(["-c", "import venv, ensurepip"]).output().is_ok_and(|output| output.status.success())
+        },
     },
     Package { name: "g++", needed_for: "linking programs in C++", is_there: || on_path("c++") },
     Package {

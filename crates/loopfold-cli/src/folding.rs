@@ -55,6 +55,12 @@ fn available_memory() -> u64 {
     kilobytes.map_or(4 << 30, |kilobytes| kilobytes * 1024)
 }
 
+/// The folder that users call `name`. Returns `None` if there is none.
+pub fn folder_called(name: &str) -> Option<Box<dyn Folder>> {
+    let name = <FolderName as clap::ValueEnum>::from_str(name, false).ok()?;
+    folder(&FolderArgs::default().or(name)).ok()
+}
+
 /// The folder that the arguments ask for.
 pub(crate) fn folder(arguments: &FolderArgs) -> Result<Box<dyn Folder>> {
     let min_times = arguments.min_times.map(MinTimes::new).transpose()?.unwrap_or_default();

@@ -11,6 +11,7 @@ pub(crate) use signals::{Interruptible, catch, check, let_go, stdin};
 #[cfg(unix)]
 mod signals {
     use super::{Read, io};
+    use crate::call;
     use rustix::event::{PollFd, PollFlags, poll};
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use std::fs::File;
@@ -30,6 +31,10 @@ mod signals {
 
     /// Catches the signals that ask a program to end.
     pub(crate) fn catch() -> io::Result<()> {
+        // Signals belong to the program that calls a library.
+        if call::is_one() {
+            return Ok(());
+        }
         let (wake, signalled) = UnixStream::pair()?;
         let ends = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -72,6 +77,9 @@ mod signals {
 
     /// Fails if a signal was caught, from then on always.
     pub(crate) fn check() -> io::Result<()> {
+        if call::with(|call| call.progress.is_interrupted()) == Some(true) {
+            return Err(interrupted());
+        }
         let Some(caught) = CAUGHT.get() else { return Ok(()) };
         let mut watched = [PollFd::new(&caught.wake, PollFlags::IN)];
         let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -85,6 +93,7 @@ mod signals {
 
     /// Returns when there is something to read, or its end.
     fn wait_for(input: &File) -> io::Result<()> {
+        check()?;
         let Some(caught) = CAUGHT.get() else { return Ok(()) };
         loop {
             let mut watched = [PollFd::new(&caught.wake, PollFlags::IN), PollFd::new(input, PollFlags::IN)];

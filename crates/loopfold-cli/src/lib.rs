@@ -1,9 +1,12 @@
 //! The command `loopfold`: arguments, progress and printing; no algorithm.
 //!
-//! Its parts are a library so that the program `loopfold-mpi` runs the same commands in many
-//! processes ([`nodes`]); [`run`] is the command itself.
+//! It is a library so that others can ask what the command answers, with the same arguments,
+//! defaults and texts: [`Asker`] runs a command and returns what it would print. The program itself is
+//! [`main`]; `loopfold-mpi` runs the same commands in many processes ([`nodes`]).
 
 mod args;
+mod ask;
+mod call;
 mod commands;
 mod folding;
 mod formats;
@@ -16,6 +19,10 @@ mod save;
 mod selection;
 mod show;
 mod streams;
+
+pub use ask::{Answer, Asker, Error, ErrorKind};
+pub use call::Progress;
+pub use folding::folder_called;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -42,8 +49,8 @@ impl Outcome {
     }
 }
 
-/// Runs the command that the arguments of this process name.
-pub fn run() -> ExitCode {
+/// Runs the command with the arguments of this process.
+pub fn main() -> ExitCode {
     let outcome = commands::compile().unwrap_or_else(|| commands::run(args::Arguments::parse().command));
     match outcome {
         Ok(outcome) => ExitCode::from(outcome.status()),

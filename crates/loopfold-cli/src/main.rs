@@ -1,7 +1,5 @@
-//! The command `loopfold`; see the library of this crate.
+//! The program `loopfold`; what it does is in the library.
 
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    loopfold_cli::run()
+fn main() -> std::process::ExitCode {
+    loopfold_cli::main()
 }

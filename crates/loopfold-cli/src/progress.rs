@@ -1,8 +1,10 @@
 //! Progress on a terminal, once half a second has passed: a bar while inputs are read, and the time
 //! that has passed while they are folded, which does not say how far it is.
 
+use crate::call::{self, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Read};
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -18,12 +20,16 @@ pub(crate) struct Watched<R> {
     started: Instant,
     bar: Option<ProgressBar>,
     wanted: bool,
+    /// Of the call of a library, which draws nothing.
+    reported: Option<Arc<Progress>>,
 }
 
 impl<R> Watched<R> {
     pub(crate) fn new(inner: R, length: Option<u64>) -> Self {
-        let wanted = std::io::stderr().is_terminal();
-        Self { inner, read: 0, length, started: Instant::now(), bar: None, wanted }
+        let reported = call::with(|call| Arc::clone(&call.progress));
+        reported.iter().for_each(|progress| progress.begin("reading", length));
+        let wanted = reported.is_none() && std::io::stderr().is_terminal();
+        Self { inner, read: 0, length, started: Instant::now(), bar: None, wanted, reported }
     }
 
     fn show(&mut self) {
@@ -47,6 +53,9 @@ impl<R: Read> Read for Watched<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let count = self.inner.read(buffer)?;
         self.read += count as u64;
+        if let Some(progress) = &self.reported {
+            progress.advance_to(self.read);
+        }
         if self.wanted && self.started.elapsed() > PATIENCE {
             self.show();
         }
@@ -69,7 +78,8 @@ pub(crate) struct Phase {
 
 impl Phase {
     pub(crate) fn new(name: &'static str) -> Self {
-        if !std::io::stderr().is_terminal() {
+        let is_reported = call::with(|call| call.progress.begin(name, None)).is_some();
+        if is_reported || !std::io::stderr().is_terminal() {
             return Self { ends: None };
         }
         let (sender, receiver) = channel::<()>();

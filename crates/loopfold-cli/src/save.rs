@@ -85,7 +85,7 @@ pub(crate) fn archive_bytes(fold: &Fold, options: &WriteConfig<'_>) -> Result<u6
 pub(crate) fn save_with(output: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<u64> {
     let name = || output.display().to_string();
     if output.as_os_str() == "-" {
-        return counted(io::stdout().lock(), write).context("standard output");
+        return counted(crate::show::raw_stdout(), write).context("standard output");
     }
     let target = followed(output);
     match std::fs::metadata(&target) {

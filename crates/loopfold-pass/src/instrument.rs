@@ -13,9 +13,9 @@ const CONTRADICTED: &[&str] = &["memory", "speculatable", "nosync"];
 
 /// Instruments a module and returns its description.
 pub(crate) fn instrument(module: &Module<'_>, options: &Options) -> Result<loopfold_paths::Module> {
-    let resolvers = module.resolvers();
+    let loading = run_while_loading(module);
     let chosen = module.functions().into_iter().filter(|function| {
-        can_be_instrumented(*function) && !resolvers.contains(function) && options.selects(&function.name())
+        can_be_instrumented(*function) && !loading.contains(function) && options.selects(&function.name())
     });
     let chosen = chosen.filter_map(|function| Some((function, Shape::read(function)?)));
     let chosen: Vec<(Value<'_>, Shape<'_>)> = chosen.collect();
@@ -35,6 +35,26 @@ pub(crate) fn instrument(module: &Module<'_>, options: &Options) -> Result<loopf
         return Ok(description);
     }
     Ok(loopfold_paths::Module::new(module.source(), functions))
+}
+
+/// The functions that choose implementations while the program is loaded, and those of the module that
+/// they call: in a program that is linked statically there are no thread-local variables yet.
+fn run_while_loading<'m>(module: &'m Module<'_>) -> Vec<Value<'m>> {
+    let mut all = module.resolvers();
+    let mut next = 0;
+    while let Some(&function) = all.get(next) {
+        next += 1;
+        let blocks = function.blocks().into_iter();
+        for call in blocks.flat_map(|block| block.instructions()).filter_map(|one| one.call()) {
+            if let Call::Function(name) = call
+                && let Some(callee) = module.function(&name)
+                && !all.contains(&callee)
+            {
+                all.push(callee);
+            }
+        }
+    }
+    all
 }
 
 /// Whether a function has code of its own that may be changed.

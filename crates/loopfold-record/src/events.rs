@@ -23,8 +23,9 @@ mod tests;
 use crate::kind::Kinds;
 use crate::kind::{ANY_SOURCE, ANY_TAG, Kind, Slot};
 use crate::layout::{
-    ANY, CANCELLED, COMMUNICATOR, CONTINUED, ENTER, LEAVE, MARK, NOBODY, Word, length_of, words_of,
+    ANY, CANCELLED, COMMUNICATOR, CONTINUED, ENTER, LEAVE, MARK, NOBODY, OFF_CPU, Word, length_of, words_of,
 };
+use crate::paths::Shared;
 use crate::sites::Sites;
 use hashbrown::HashMap;
 use loopfold::mpi::RelativePeers;
@@ -32,6 +33,7 @@ use loopfold::trace::Role;
 use loopfold::{Result, Symbol};
 use loopfold_sources::{MpiArgument, mpi_calls};
 use requests::{Lane, MOST_PENDING, Posted};
+use std::sync::Arc;
 
 /// An event with its times.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +43,26 @@ pub(crate) struct Timed {
     pub(crate) start: i64,
     /// Negative if it is not known.
     pub(crate) duration: i64,
+    /// The use of a lane of paths that has a mark for it, or 0.
+    pub(crate) paths: u32,
+    /// Nanoseconds since the event before in which the thread did not run, as far as is known.
+    pub(crate) off_cpu: u64,
+}
+
+/// When an event was, and where among the paths of its thread.
+#[derive(Clone, Copy, Debug)]
+struct Moment {
+    start: i64,
+    duration: i64,
+    paths: u32,
+    off_cpu: u64,
+}
+
+impl Moment {
+    fn of(self, symbol: Symbol) -> Timed {
+        let Self { start, duration, paths, off_cpu } = self;
+        Timed { symbol, start, duration, paths, off_cpu }
+    }
 }
 
 /// A communicator as the process sees it.
@@ -179,10 +201,11 @@ fn received(word: i64) -> (i64, i64) {
 }
 
 impl Decoder {
-    pub(crate) fn new(sites: Option<Sites>) -> Self {
+    /// Symbols are interned in an alphabet that others use, too.
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
         let specials = Specials::find();
         Self {
-            kinds: Kinds::default(),
+            kinds: Kinds::new(shared),
             lanes: Vec::new(),
             communicators: HashMap::new(),
             names: HashMap::new(),
@@ -195,8 +218,13 @@ impl Decoder {
             known: HashMap::default(),
             key: Vec::new(),
             specials,
-            sites,
+            sites: None,
         }
+    }
+
+    /// Records have the places that they come from.
+    pub(crate) fn with_sites(&mut self, sites: Sites) {
+        self.sites = Some(sites);
     }
 
     /// Converts the records of a lane; words behind the last complete one are an error of the
@@ -227,15 +255,31 @@ impl Decoder {
     }
 
     fn record(&mut self, lane: usize, call: u64, record: &[i64]) -> Result<()> {
-        let (start, duration) = (record[1], record[2]);
         let (site, payload) = match (&self.sites, &record[3..]) {
             (Some(_), [site, payload @ ..]) => (Some(*site as u64), payload),
             (_, payload) => (None, payload),
         };
-        if call == CONTINUED {
-            self.lanes[lane].continued.extend_from_slice(payload);
-            return Ok(());
+        match call {
+            CONTINUED => self.lanes[lane].continued.extend_from_slice(payload),
+            OFF_CPU => self.lanes[lane].off_cpu += payload.first().map_or(0, |&time| time.max(0) as u64),
+            _ => return self.whole_record(lane, call, record, site, payload),
         }
+        Ok(())
+    }
+
+    /// A record that no others follow.
+    fn whole_record(
+        &mut self,
+        lane: usize,
+        call: u64,
+        record: &[i64],
+        site: Option<u64>,
+        payload: &[i64],
+    ) -> Result<()> {
+        let paths = (record[0] as u64 >> 32) as u32;
+        // A communicator is no event.
+        let off_cpu = if call == COMMUNICATOR { 0 } else { std::mem::take(&mut self.lanes[lane].off_cpu) };
+        let at = Moment { start: record[1], duration: record[2], paths, off_cpu };
         let joined;
         let payload = if self.lanes[lane].continued.is_empty() {
             payload
@@ -250,23 +294,23 @@ impl Decoder {
                 self.communicator(payload);
                 Ok(())
             }
-            ENTER | LEAVE | MARK => self.region(lane, call, payload, start),
+            ENTER | LEAVE | MARK => self.region(lane, call, payload, at),
             _ => {
                 let call = call as usize;
                 if call >= self.layouts.len() {
                     return Ok(());
                 }
                 if !self.take_key(lane, call, site, payload) {
-                    return self.build(lane, call, site, payload, (start, duration));
+                    return self.build(lane, call, site, payload, at);
                 }
                 if let Some(&symbol) = self.known.get(&self.key[..]) {
                     self.post(lane, call, payload);
-                    self.lanes[lane].ready.push(Timed { symbol, start, duration });
+                    self.lanes[lane].ready.push(at.of(symbol));
                     return Ok(());
                 }
                 let key = self.key.clone().into_boxed_slice();
                 let before = self.lanes[lane].ready.len();
-                self.build(lane, call, site, payload, (start, duration))?;
+                self.build(lane, call, site, payload, at)?;
                 if let [one] = self.lanes[lane].ready[before..] {
                     self.known.insert(key, one.symbol);
                 }
@@ -332,14 +376,14 @@ impl Decoder {
         call: usize,
         site: Option<u64>,
         payload: &[i64],
-        (start, duration): (i64, i64),
+        at: Moment,
     ) -> Result<()> {
         let (mut kind, posted) = self.event(lane, call, payload);
         if let (Some(sites), Some(site)) = (&mut self.sites, site) {
             let text = sites.name(site);
             kind.push(Slot::Site, self.kinds.texts.number(&text) as i64);
         }
-        self.emit(lane, kind, start, duration, &posted)
+        self.emit(lane, kind, at, &posted)
     }
 
     fn communicator(&mut self, payload: &[i64]) {
@@ -373,7 +417,7 @@ impl Decoder {
         self.in_force.get(&number).copied().unwrap_or(number)
     }
 
-    fn region(&mut self, lane: usize, call: u64, payload: &[i64], start: i64) -> Result<()> {
+    fn region(&mut self, lane: usize, call: u64, payload: &[i64], at: Moment) -> Result<()> {
         let [length, text @ ..] = payload else { return Ok(()) };
         let bytes: Vec<u8> = text.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let name = String::from_utf8_lossy(&bytes[..bytes.len().min(*length as usize)]).into_owned();
@@ -393,7 +437,7 @@ impl Decoder {
             }
             _ => Kind::region(Role::Plain, name, None),
         };
-        self.emit(lane, kind, start, if call == MARK { 0 } else { -1 }, &[])
+        self.emit(lane, kind, Moment { duration: if call == MARK { 0 } else { -1 }, ..at }, &[])
     }
 
     /// A peer as it is stored.

@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | `?` | `ok`, when it is ready |
 //! | `I rank size pid base offset time` | `ok`, when the file of the rank is there; else why not |
+//! | `P` | where the program sends its paths, or why it does not |
 //! | `w`, without an end | nothing: there are many records |
 //! | `S` | `ok`, when all is written |
 //! | `O offset time` | `ok`: the clocks at the end; nothing comes after it |
@@ -19,14 +20,17 @@
 
 use crate::lanes::Lanes;
 use crate::parts::{PartFile, folder_of, remove_others, spilling};
+use crate::paths::{Extent, RankPaths};
 use crate::recorder::{Clocks, Process, Recorder};
 use crate::ring::Rings;
 use crate::{Error, Result, variables};
 use loopfold::Fold;
-use loopfold::archive::{self, Archive};
+use loopfold::archive::{self, Archive, SectionKind, WriteConfig};
 use loopfold::fold::FoldBuilder;
 use loopfold::mpi::RelativePeers;
+use loopfold::questions::path::PathBlocks;
 use loopfold::questions::rule_sums::summarize;
+use loopfold::sections;
 use loopfold::trace::Spill;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -42,6 +46,9 @@ use std::time::{Duration, Instant};
 
 /// How often the rings are looked at when nothing is asked.
 const TICK: Duration = Duration::from_millis(200);
+/// The same if paths are recorded, which come faster: at first, and at most.
+const SHORT: Duration = Duration::from_micros(100);
+const LONG: Duration = Duration::from_millis(2);
 
 /// The bytes of an answer, at most: the library has room for 600.
 const MOST_ANSWERED: usize = 500;
@@ -67,6 +74,9 @@ pub fn run(is_detached: bool, write_other: WriteOther<'_>) -> Result<()> {
         input: Vec::new(),
         rings: Rings::new(memory),
         lanes: Lanes::default(),
+        recorder: Recorder::new(settings.times != "none"),
+        paths: None,
+        pause: TICK,
         settings,
         recording: None,
         merged: None,
@@ -132,6 +142,11 @@ struct Helper<'a> {
     input: Vec<u8>,
     rings: Rings,
     lanes: Lanes,
+    recorder: Recorder,
+    /// The paths of the program, if they are recorded.
+    paths: Option<RankPaths>,
+    /// How long it waits for something to do.
+    pause: Duration,
     settings: Settings,
     recording: Option<Recording>,
     /// The ranks below this one in the tree, and this one.
@@ -142,29 +157,35 @@ struct Helper<'a> {
     write_other: WriteOther<'a>,
 }
 
+/// Where a rank is written to.
 struct Recording {
-    recorder: Recorder,
     file: PartFile,
     written: Instant,
     interval: Duration,
 }
 
-/// Ranks that were merged, and how their peers are restored.
+/// Ranks that were merged, how their peers are restored, and the blocks of their paths.
 struct Merged {
     fold: Fold,
     peers: RelativePeers,
+    blocks: PathBlocks,
 }
 
 impl Merged {
-    fn add(self, fold: Fold, peers: &RelativePeers) -> Result<Self> {
-        let Self { fold: own, peers: mut all } = self;
+    fn add(self, fold: Fold, peers: &RelativePeers, its_blocks: &PathBlocks) -> Result<Self> {
+        let Self { fold: own, peers: mut all, mut blocks } = self;
+        blocks.join(its_blocks);
         let mut builder = FoldBuilder::default();
         all.append(peers, own.streams().len(), fold.streams().len());
         builder.join(&own)?;
         drop(own);
         builder.join(&fold)?;
-        Ok(Self { fold: builder.finish(), peers: all })
+        Ok(Self { fold: builder.finish(), peers: all, blocks })
     }
+}
+
+fn nothing_recorded() -> Error {
+    Error::new("nothing is recorded")
 }
 
 /// Whether the program is still there.
@@ -179,6 +200,7 @@ impl Helper<'_> {
         loop {
             let program = self.wait()?;
             self.drain()?;
+            self.read_paths()?;
             while let Some(line) = self.line() {
                 if self.answer(&line)? {
                     return Ok(());
@@ -197,7 +219,7 @@ impl Helper<'_> {
         if let Some(process) = &self.process {
             waiting.push(PollFd::new(process, PollFlags::IN));
         }
-        let time = rustix::time::Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
+        let time = rustix::time::Timespec { tv_sec: 0, tv_nsec: self.pause.as_nanos() as i64 };
         if poll(&mut waiting, Some(&time)).is_err() {
             return Ok(Program::Runs);
         }
@@ -234,7 +256,7 @@ impl Helper<'_> {
     /// Takes the records that are in the rings, in an order in which each follows what it depends
     /// on: see [`Lanes`].
     fn drain(&mut self) -> Result<()> {
-        let Some(Recording { recorder, .. }) = &mut self.recording else { return Ok(()) };
+        let recorder = &mut self.recorder;
         let mut words = Vec::new();
         loop {
             let first = self.rings.heads()?;
@@ -266,20 +288,45 @@ impl Helper<'_> {
     /// Takes all records: no more come.
     fn drain_last(&mut self) -> Result<()> {
         self.drain()?;
-        let Some(Recording { recorder, .. }) = &mut self.recording else { return Ok(()) };
+        let recorder = &mut self.recorder;
         self.lanes.finish(|lane, words| recorder.take(lane, words))?;
-        recorder.flush()
+        recorder.flush()?;
+        // Behind the records: each has its mark.
+        self.read_written_paths(Extent::All)?;
+        self.recorder.finish()
+    }
+
+    /// Reads what paths there are, and waits shorter for the next ones.
+    fn read_paths(&mut self) -> Result<()> {
+        let Some(paths) = &mut self.paths else { return Ok(()) };
+        let is_busy = paths.read(Extent::Complete, self.recorder.joint())?;
+        self.pause = if is_busy { Duration::ZERO } else { LONG.min(self.pause * 2).max(SHORT) };
+        if is_busy {
+            self.recorder.joint().advance()?;
+            self.recorder.limit_waiting()?;
+        }
+        Ok(())
+    }
+
+    /// Reads also chunks that are not complete.
+    fn read_written_paths(&mut self, extent: Extent) -> Result<()> {
+        let Some(paths) = &mut self.paths else { return Ok(()) };
+        paths.read(extent, self.recorder.joint())?;
+        self.recorder.joint().advance()
     }
 
     fn write_when_due(&mut self) {
-        let Some(recording) = &mut self.recording else { return };
-        let is_due = recording.written.elapsed() >= recording.interval && recording.recorder.has_unwritten();
-        if is_due || recording.recorder.is_full() {
+        let Some(recording) = &self.recording else { return };
+        let has_unwritten = || self.paths.is_some() || self.recorder.has_unwritten();
+        let is_due = recording.written.elapsed() >= recording.interval && has_unwritten();
+        if is_due || self.recorder.is_full() {
+            // A full disk may have room again later; until then events are kept.
+            let _ = self.read_written_paths(Extent::Settled);
+            let _ = self.recorder.fold_old();
+            let Some(recording) = &mut self.recording else { return };
             recording.written = Instant::now();
             recording.interval = self.settings.interval;
-            // A full disk may have room again later; until then events are kept.
-            let _ = recording.recorder.fold_old();
-            let _ = recording.recorder.write_segment(&mut recording.file);
+            let _ = self.recorder.write_segment(&mut recording.file);
         }
     }
 
@@ -288,6 +335,7 @@ impl Helper<'_> {
         let (command, rest) = line.split_at_checked(1).unwrap_or((line, ""));
         let outcome = match command {
             "?" => Ok(()),
+            "P" => return self.listen().map(|()| false),
             "I" => self.introduce(rest),
             "S" => self.write_all(),
             "O" => self.end(rest),
@@ -326,29 +374,48 @@ impl Helper<'_> {
         if process.rank == 0 {
             remove_others(&folder, process.size);
         }
-        let recorder = Recorder::new(process, self.settings.times != "none", self.settings.with_sites);
+        self.recorder.introduce(process, self.settings.with_sites);
         // The first segment comes early, so that there soon is something to look at.
         let interval = self.settings.interval.min(Duration::from_secs(1));
-        self.recording = Some(Recording { recorder, file, written: Instant::now(), interval });
+        self.recording = Some(Recording { file, written: Instant::now(), interval });
         Ok(())
     }
 
+    /// Says where the program sends its paths.
+    fn listen(&mut self) -> Result<()> {
+        let answer = match self.settings.to.as_str() {
+            "" | "fold" => RankPaths::listen(self.recorder.shared()).map(|paths| {
+                let address = paths.address().to_string();
+                self.paths = Some(paths);
+                address
+            }),
+            _ => Err(Error::new("only an archive has paths")),
+        };
+        let text = answer.map_or_else(|error| answer_line(&error), |address| format!("{address}\n"));
+        Ok(self.socket.write_all(text.as_bytes())?)
+    }
+
     fn recording(&mut self) -> Result<&mut Recording> {
-        self.recording.as_mut().ok_or_else(|| Error::new("nothing is recorded"))
+        self.recording.as_mut().ok_or_else(nothing_recorded)
     }
 
     fn write_all(&mut self) -> Result<()> {
         self.drain()?;
-        let Recording { recorder, file, .. } = self.recording()?;
-        recorder.flush()?;
-        recorder.write_segment(file)
+        self.recorder.flush()?;
+        self.read_written_paths(Extent::All)?;
+        let Some(Recording { file, .. }) = &mut self.recording else { return Err(nothing_recorded()) };
+        self.recorder.write_segment(file)
     }
 
     /// No more events come.
     fn end(&mut self, text: &str) -> Result<()> {
         self.drain_last()?;
         let numbers: Vec<i64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        let Recording { recorder, file, .. } = self.recording()?;
+        if let Some(paths) = &mut self.paths {
+            paths.stop();
+        }
+        let Some(Recording { file, .. }) = &mut self.recording else { return Err(nothing_recorded()) };
+        let recorder = &mut self.recorder;
         if let [offset, time] = numbers[..] {
             recorder.set_clocks_at_end(Clocks { offset, time });
         }
@@ -356,7 +423,8 @@ impl Helper<'_> {
         // Without room for it, times are in memory.
         let spill = file.scratch().ok().map(Spill::new);
         let (fold, peers) = recorder.whole(file, spill.as_ref())?;
-        (self.merged, self.spill) = (Some(Merged { fold, peers }), spill);
+        let blocks = recorder.shared().symbols().blocks.clone();
+        (self.merged, self.spill) = (Some(Merged { fold, peers, blocks }), spill);
         Ok(())
     }
 
@@ -376,7 +444,8 @@ impl Helper<'_> {
     fn exported(&mut self) -> Result<(File, u64)> {
         let merged = self.merged()?;
         let mut file = self.recording()?.file.scratch()?;
-        archive::write_relative(&merged.fold, &merged.peers, BufWriter::new(&mut file))?;
+        let config = sections::with_blocks(WriteConfig::new(), &merged.blocks);
+        archive::write_relative(&merged.fold, &merged.peers, BufWriter::new(&mut file), &config)?;
         let length = file.stream_position()?;
         Ok((file, length))
     }
@@ -387,7 +456,7 @@ impl Helper<'_> {
         let rest = self.input.split_off(have);
         let begin = std::mem::replace(&mut self.input, rest);
         let mut sent = begin.as_slice().chain((&self.socket).take((length - have) as u64));
-        let recording = self.recording.as_ref().ok_or_else(|| Error::new("nothing is recorded"));
+        let recording = self.recording.as_ref().ok_or_else(nothing_recorded);
         let scratch = recording.and_then(|recording| recording.file.scratch());
         let file = scratch.and_then(|mut file| {
             std::io::copy(&mut sent, &mut file)?;
@@ -395,14 +464,15 @@ impl Helper<'_> {
         });
         // All of it is read, whether or not there is room for it: the next line is behind it.
         std::io::copy(&mut sent, &mut std::io::sink())?;
-        let archive = Archive::open(BufReader::new(file?))?;
+        let mut archive = Archive::open(BufReader::new(file?))?;
+        let blocks = sections::blocks(&archive.all_sections(SectionKind::Paths)?)?;
         let (fold, peers) = archive::read_relative(spilling(archive, self.spill.as_ref()))?;
-        self.merged = Some(self.merged()?.add(fold, &peers)?);
+        self.merged = Some(self.merged()?.add(fold, &peers, &blocks)?);
         Ok(())
     }
 
     fn write_archive(&mut self) -> Result<()> {
-        let Merged { mut fold, peers } = self.merged()?;
+        let Merged { mut fold, peers, blocks } = self.merged()?;
         let output = self.settings.output.clone();
         if !matches!(self.settings.to.as_str(), "" | "fold") {
             let written = (self.write_other)(&peers.absolute(&fold)?, &self.settings.to, &output);
@@ -421,7 +491,8 @@ impl Helper<'_> {
         }
         let failed = |error: std::io::Error| Error::at(&output, error);
         let mut file = builder.tempfile_in(folder).map_err(failed)?;
-        archive::write_relative(&fold, &peers, BufWriter::new(&mut file))
+        let config = sections::with_blocks(WriteConfig::new(), &blocks);
+        archive::write_relative(&fold, &peers, BufWriter::new(&mut file), &config)
             .map_err(|error| Error::at(&output, error))?;
         file.as_file().sync_all().map_err(failed)?;
         file.persist(&output).map_err(|error| failed(error.error))?;
@@ -431,8 +502,8 @@ impl Helper<'_> {
     /// The program is gone: what is left is written, and the file is complete.
     fn close(&mut self) -> Result<()> {
         self.drain_last()?;
-        let Some(Recording { recorder, file, .. }) = &mut self.recording else { return Ok(()) };
-        recorder.write_segment(file)?;
+        let Some(Recording { file, .. }) = &mut self.recording else { return Ok(()) };
+        self.recorder.write_segment(file)?;
         file.finish()
     }
 }

@@ -5,10 +5,12 @@
 //! several times. Traces repeat themselves, so nearly every event costs one look-up of its kind.
 
 use crate::layout::{ANY, NOBODY, OPERATIONS, ROOT};
+use crate::paths::Shared;
 use hashbrown::HashMap;
-use loopfold::trace::{Alphabet, Event, Field, Role, Value};
+use loopfold::trace::{Event, Field, Role, Value};
 use loopfold::{Result, Symbol};
 use loopfold_sources::mpi_calls;
+use std::sync::Arc;
 
 /// A field of an event. The order is that of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -138,10 +140,10 @@ pub(crate) fn comm_text(name: i64) -> String {
 }
 
 /// The symbols of the kinds that occurred.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Kinds {
     symbols: HashMap<Kind, Symbol, foldhash::fast::RandomState>,
-    pub(crate) alphabet: Alphabet,
+    pub(crate) shared: Arc<Shared>,
     pub(crate) texts: Texts,
 }
 
@@ -164,6 +166,10 @@ impl Texts {
 }
 
 impl Kinds {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { symbols: HashMap::default(), shared, texts: Texts::default() }
+    }
+
     pub(crate) fn symbol(&mut self, kind: &Kind) -> Result<Symbol> {
         if let Some(&known) = self.symbols.get(kind) {
             return Ok(known);
@@ -201,7 +207,10 @@ impl Kinds {
             .collect();
         // A started collective operation is one.
         let role = if kind.get(Slot::Of).is_some() { Role::Collective } else { call.role };
-        self.alphabet.intern(&Event { role, fields: &fields, ..Event::named(&call.name) }, None)
+        self.shared
+            .symbols()
+            .alphabet
+            .intern(&Event { role, fields: &fields, ..Event::named(&call.name) }, None)
     }
 
     fn intern_region(&mut self, kind: &Kind) -> Result<Symbol> {
@@ -214,7 +223,7 @@ impl Kinds {
         };
         let fields: Vec<Field<'_>> =
             field.iter().map(|&(key, text)| Field { key, value: Value::Text(text.as_bytes()) }).collect();
-        self.alphabet.intern(&Event { role, fields: &fields, ..Event::named(name) }, None)
+        self.shared.symbols().alphabet.intern(&Event { role, fields: &fields, ..Event::named(name) }, None)
     }
 
     fn text(&self, slot: Slot, value: i64) -> String {

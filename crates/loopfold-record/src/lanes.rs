@@ -19,13 +19,13 @@
 //!
 //! **Ends.** The end of a record is its start and duration, or the end of the one before it in its
 //! lane if that is later: both were published before anything that depends on the record began.
-//! Records without a time (pieces of a longer one; communicators) belong to the one behind them.
+//! Records without a time (pieces of a longer one; communicators; time off the CPU) belong to the one behind them.
 //!
 //! One comparison of O(log lanes) a record. Memory is what was published between two readings.
 //! A process with a single thread has nothing to merge, and does not come here.
 
 use crate::Result;
-use crate::layout::{COMMUNICATOR, CONTINUED, length_of};
+use crate::layout::{COMMUNICATOR, CONTINUED, OFF_CPU, length_of};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -62,7 +62,7 @@ impl Lane {
             from += record.len();
             let call = record[0] as u64 & 0xffff;
             let (start, duration) = (record[1], record[2]);
-            if call == CONTINUED || call == COMMUNICATOR && start == 0 {
+            if matches!(call, CONTINUED | OFF_CPU) || call == COMMUNICATOR && start == 0 {
                 continue;
             }
             self.latest = self.latest.max(start.saturating_add(duration.max(0)));

@@ -4,6 +4,7 @@
 //! It becomes the program, rather than waiting for it, so that process number, signals, exit
 //! status and standard streams are those that the program would have without it.
 
+use crate::paths::{CYCLES, SOCKET};
 use crate::shim::Mpi;
 use crate::{Error, Result, folder_of, variables};
 use object::elf;
@@ -62,6 +63,8 @@ impl Launch {
         for (name, value) in self.environment(&about.needed)? {
             command.env(name, value);
         }
+        // The recorder of a program that has started this one is not that of the paths.
+        command.env_remove(SOCKET).env_remove(CYCLES);
         command.env(variables::PID, std::process::id().to_string());
         let error = command.exec();
         Err(Error::at(&path, error))

@@ -3,7 +3,8 @@
 //! Three programs work together. The command `loopfold record` ([`Launch`]) becomes the program,
 //! with a small library preloaded that wraps the calls of MPI (`shim`). That library writes
 //! records to rings in shared memory. A helper process for each rank ([`run_helper`]) reads them
-//! (`ring`), merges those of several threads (`lanes`), converts them to events (`events`, `kind`), folds them (`recorder`) and appends
+//! (`ring`), merges those of several threads (`lanes`), converts them to events (`events`, `kind`),
+//! joins them with the paths of the program (`joint`), folds them (`recorder`, `stream`) and appends
 //! segments to a file (`parts`); when MPI ends, helpers merge their folds over a tree of ranks.
 //!
 //! Folding in another process costs a copy of each record, some tens of nanoseconds, and has
@@ -17,6 +18,7 @@ mod compile;
 mod error;
 mod events;
 mod helper;
+mod joint;
 mod kind;
 mod lanes;
 mod launch;
@@ -27,6 +29,7 @@ mod recorder;
 mod ring;
 mod shim;
 mod sites;
+mod stream;
 mod variables;
 
 pub use compile::CompilerKind;
@@ -34,7 +37,9 @@ pub use error::{Error, Result};
 pub use helper::{WriteOther, run as run_helper};
 pub use launch::{Launch, is_mpi_program};
 pub use parts::{Parts, folder_of, is_recording, read as read_parts};
-pub use paths::{PathLaunch, PathRun, Recorded, Spooled, is_spool, read_spool, runtime_object, spool_of};
+pub use paths::{
+    Counter, PathLaunch, PathRun, Recorded, Spooled, is_spool, read_spool, runtime_object, spool_of,
+};
 pub use shim::Mpi;
 
 /// The header for regions of the program: enter, leave and mark.

@@ -10,9 +10,11 @@
 
 use crate::{Error, Result};
 use loopfold::Fold;
-use loopfold::archive::{self, Archive, ReadConfig, SegmentWriter};
+use loopfold::archive::{Archive, ReadConfig, SectionKind, SegmentWriter, WriteConfig};
 use loopfold::fold::FoldBuilder;
 use loopfold::mpi::RelativePeers;
+use loopfold::questions::path::PathBlocks;
+use loopfold::sections;
 use loopfold::trace::Spill;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, Write as _};
@@ -61,10 +63,17 @@ impl PartFile {
         Ok(Self { path, file, length: 0 })
     }
 
-    /// Appends a segment. If that fails, the file ends with the segment before.
-    pub(crate) fn append(&mut self, fold: &Fold, peers: &RelativePeers) -> Result<()> {
+    /// Appends a segment, with the blocks of its paths if there are new ones. If that fails, the file ends with the segment before.
+    pub(crate) fn append(
+        &mut self,
+        fold: &Fold,
+        peers: &RelativePeers,
+        blocks: Option<&PathBlocks>,
+    ) -> Result<()> {
         let mut writer = SegmentWriter::new(Vec::new())?;
-        writer.relative_segment(fold, peers)?;
+        let config = WriteConfig::new();
+        let config = blocks.into_iter().fold(config, |config, blocks| sections::with_blocks(config, blocks));
+        writer.relative_segment(fold, peers, &config)?;
         // The end is not a part of it yet.
         let mut bytes = writer.finish()?;
         bytes.truncate(bytes.len() - end_mark()?.len());
@@ -188,6 +197,8 @@ pub fn is_recording(folder: &Path) -> bool {
 pub struct Parts {
     /// The events of all ranks.
     pub fold: Fold,
+    /// The blocks of the paths that occur.
+    pub blocks: PathBlocks,
     /// How many ranks there are.
     pub ranks: usize,
     /// How many of them have ended regularly; the others are still written, or were killed.
@@ -203,7 +214,7 @@ pub struct Parts {
 pub fn read(folder: &Path, times: bool) -> Result<Parts> {
     let mut builder = FoldBuilder::default();
     let (mut ranks, mut complete, mut unreadable, mut bytes) = (0, 0, Vec::new(), 0);
-    let mut streams = 0;
+    let (mut streams, mut blocks) = (0, PathBlocks::default());
     for path in files_of_last(folder) {
         let file = File::open(&path).map_err(|error| Error::at(&path, error))?;
         let length = file.metadata().map_or(0, |about| about.len());
@@ -213,7 +224,15 @@ pub fn read(folder: &Path, times: bool) -> Result<Parts> {
         if length == 0 {
             continue;
         }
-        match archive::read(BufReader::new(file), &ReadConfig::new().times(times).lenient(true)) {
+        let read = Archive::open(BufReader::new(file)).and_then(|mut archive| {
+            let read = archive.read(&ReadConfig::new().times(times).lenient(true))?;
+            // What cannot be read of them is missed only where blocks are printed.
+            let stored =
+                archive.all_sections(SectionKind::Paths).and_then(|stored| sections::blocks(&stored));
+            blocks.join(&stored.unwrap_or_default());
+            Ok(read)
+        });
+        match read {
             Ok((fold, report)) => {
                 complete += usize::from(report.damage.is_none());
                 streams += fold.streams().len();
@@ -226,7 +245,7 @@ pub fn read(folder: &Path, times: bool) -> Result<Parts> {
         let (path, why) = &unreadable[0];
         return Err(Error::at(path, why));
     }
-    Ok(Parts { fold: builder.finish(), ranks, complete, unreadable, bytes })
+    Ok(Parts { fold: builder.finish(), blocks, ranks, complete, unreadable, bytes })
 }
 
 #[cfg(test)]

@@ -1,31 +1,34 @@
 //! Folds the events of one process while it runs, and keeps what was not written yet.
 //!
-//! Every event goes to two grammars: one of the whole stream, from which the archive is made at
-//! the end, and one of the present segment, which begins anew when the segment is written. So a
-//! segment can be read alone, and the archive has the loops of the whole, not of its segments.
-//! Times are kept for the present segment only; at the end they are copied from the file to a
-//! spill, and from there to the archive.
-//!
-//! Memory is O(distinct content) and a segment of times: 16 bytes an event before they are
-//! compressed, in chunks of 32,768.
+//! A thread is a [`Stream`]: of its calls alone, or, if its paths are recorded, too, of both in the
+//! order in which they happened ([`Joint`]). When a segment is written, the times in it are
+//! forgotten; at the end they are copied from the file to a spill, and from there to the archive.
 
 use crate::events::{Communicator, Decoder, Timed};
+use crate::joint::Joint;
 use crate::kind::comm_text;
 use crate::parts::PartFile;
+use crate::paths::{INSTRUCTIONS, Shared};
 use crate::sites::Sites;
+use crate::stream::{Stream, Unwritten};
 use crate::{Error, Result};
+use hashbrown::HashMap;
+use loopfold::Fold;
 use loopfold::fold::{FoldBuilder, FoldedStream};
-use loopfold::folders::{Folder, Online, SequiturRuns};
+use loopfold::folders::{Folder as _, Online, SequiturRuns};
 use loopfold::mpi::RelativePeers;
-use loopfold::trace::{Alphabet, Column, Spill, Times};
-use loopfold::{Fold, Symbol};
+use loopfold::trace::{Spill, Times};
 use std::sync::Arc;
 
 /// When there are that many events, they are written, whatever the clock says.
 const MOST_UNWRITTEN: u64 = 1 << 18;
+/// The same for paths, which have no times.
+const MOST_UNWRITTEN_PATHS: u64 = 1 << 26;
+/// How many paths may wait behind a call that waits for what it receives.
+const MOST_WAITING: usize = 1 << 25;
 
 /// A process as the preloaded library introduces it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Process {
     pub(crate) rank: u32,
     pub(crate) size: u32,
@@ -48,40 +51,59 @@ pub(crate) struct Clocks {
 /// A recording of one process.
 pub(crate) struct Recorder {
     process: Process,
+    shared: Arc<Shared>,
     decoder: Decoder,
-    streams: Vec<Stream>,
+    /// The threads whose paths are recorded.
+    joint: Joint,
+    /// Those of which only calls are recorded.
+    threads: Vec<Thread>,
     with_times: bool,
-    /// Events that are in no segment yet.
-    unwritten: u64,
+    /// How many paths the file has the blocks of.
+    written_paths: usize,
     /// The clocks at the end, as they may drift.
     at_end: Option<Clocks>,
 }
 
-/// The stream of a thread.
-struct Stream {
-    name: String,
-    whole: Box<dyn Online>,
-    segment: Box<dyn Online>,
-    starts: Column<i64>,
-    durations: Column<i64>,
-    symbols: Vec<Symbol>,
-}
-
-fn grammar() -> Result<Box<dyn Online>> {
-    SequiturRuns.online().ok_or_else(|| Error::new("no online folder"))
+/// A thread that calls MPI.
+#[derive(Default)]
+struct Thread {
+    /// The calls that have no mark among paths.
+    own: Option<(String, Stream)>,
+    /// Where its last call had one, or 0.
+    paths: u32,
 }
 
 impl Recorder {
-    pub(crate) fn new(process: Process, with_times: bool, with_sites: bool) -> Self {
-        let sites = with_sites.then(|| Sites::new(process.pid));
+    pub(crate) fn new(with_times: bool) -> Self {
+        let shared = Arc::<Shared>::default();
         Self {
-            process,
-            decoder: Decoder::new(sites),
-            streams: Vec::new(),
+            process: Process::default(),
+            decoder: Decoder::new(Arc::clone(&shared)),
+            shared,
+            joint: Joint::new(with_times),
+            threads: Vec::new(),
             with_times,
-            unwritten: 0,
+            written_paths: 0,
             at_end: None,
         }
+    }
+
+    /// Before its calls come: what process it is.
+    pub(crate) fn introduce(&mut self, process: Process, with_sites: bool) {
+        self.process = process;
+        if with_sites {
+            self.decoder.with_sites(Sites::new(process.pid));
+        }
+    }
+
+    /// What paths and calls have in common.
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// The threads whose paths are recorded.
+    pub(crate) fn joint(&mut self) -> &mut Joint {
+        &mut self.joint
     }
 
     /// Takes records of a thread.
@@ -94,52 +116,75 @@ impl Recorder {
         self.decoder.release_ready()?;
         for lane in 0..self.decoder.lanes() {
             let mut events = std::mem::take(self.decoder.ready(lane));
-            self.push(lane, &events)?;
+            self.push(lane, &mut events)?;
             events.clear();
             *self.decoder.ready(lane) = events;
+        }
+        self.joint.advance()
+    }
+
+    fn push(&mut self, lane: usize, events: &mut [Timed]) -> Result<()> {
+        if self.threads.len() <= lane {
+            self.threads.resize_with(lane + 1, Thread::default);
+        }
+        let shift = self.process.clocks.offset - self.process.base;
+        events.iter_mut().for_each(|event| event.start = event.start.wrapping_add(shift));
+        let is_joint = |paths: u32, event: &Timed| paths | event.paths != 0;
+        let mut rest = &*events;
+        while let Some(first) = rest.first() {
+            let Thread { paths, .. } = &mut self.threads[lane];
+            if is_joint(*paths, first) {
+                // Without a mark of its own it follows the others.
+                *paths = if first.paths > 0 { first.paths } else { *paths };
+                self.joint.take_call(*paths, *first);
+                rest = &rest[1..];
+            } else {
+                let count = rest.iter().take_while(|event| !is_joint(*paths, event)).count();
+                self.own(lane)?.calls(&rest[..count])?;
+                rest = &rest[count..];
+            }
         }
         Ok(())
     }
 
-    fn push(&mut self, lane: usize, events: &[Timed]) -> Result<()> {
-        let rank = self.process.rank;
-        while self.streams.len() <= lane {
-            let name = match self.streams.len() {
+    /// The stream of calls that have no marks.
+    fn own(&mut self, lane: usize) -> Result<&mut Stream> {
+        if self.threads[lane].own.is_none() {
+            let rank = self.process.rank;
+            let mut name = match lane {
                 0 => format!("rank {rank}"),
                 thread => format!("rank {rank} thread {thread}"),
             };
-            self.streams.push(Stream {
-                name,
-                whole: grammar()?,
-                segment: grammar()?,
-                starts: Column::default(),
-                durations: Column::default(),
-                symbols: Vec::new(),
-            });
-        }
-        let stream = &mut self.streams[lane];
-        stream.symbols.clear();
-        stream.symbols.extend(events.iter().map(|event| event.symbol));
-        stream.whole.extend(&stream.symbols)?;
-        stream.segment.extend(&stream.symbols)?;
-        if self.with_times {
-            let shift = self.process.clocks.offset - self.process.base;
-            for event in events {
-                stream.starts.push(event.start.wrapping_add(shift));
-                stream.durations.push(event.duration.max(Times::UNKNOWN_DURATION));
+            if self.joint.streams(rank).iter().any(|(known, _)| *known == name) {
+                name.push_str(" calls");
             }
+            self.threads[lane].own = Some((name, Stream::new(self.with_times)?));
         }
-        self.unwritten += events.len() as u64;
-        Ok(())
+        let own = self.threads[lane].own.as_mut().map(|(_, stream)| stream);
+        own.ok_or_else(|| Error::new("a thread has no stream"))
+    }
+
+    /// The streams with their names, in the order of threads.
+    fn streams(&self) -> Vec<(String, &Stream)> {
+        let mut streams = self.joint.streams(self.process.rank);
+        let own = self.threads.iter().filter_map(|thread| thread.own.as_ref());
+        streams.extend(own.map(|(name, stream)| (name.clone(), stream)));
+        streams
+    }
+
+    fn unwritten(&self) -> Unwritten {
+        let own = self.threads.iter().filter_map(|thread| thread.own.as_ref());
+        own.fold(self.joint.unwritten(), |sum, (_, stream)| sum + stream.unwritten())
     }
 
     /// True if there are so many events that a segment should be written.
     pub(crate) fn is_full(&self) -> bool {
-        self.unwritten >= MOST_UNWRITTEN
+        let Unwritten { calls, paths } = self.unwritten();
+        calls >= MOST_UNWRITTEN || paths >= MOST_UNWRITTEN_PATHS
     }
 
     pub(crate) fn has_unwritten(&self) -> bool {
-        self.unwritten > 0 || self.decoder.has_held()
+        self.unwritten() != Unwritten::default() || self.decoder.has_held() || self.joint.has_calls()
     }
 
     /// Folds the events that have waited since the last segment for what they receive, too.
@@ -148,27 +193,39 @@ impl Recorder {
         self.fold_ready()
     }
 
+    /// Folds events that wait for what they receive, if too many paths wait behind them.
+    pub(crate) fn limit_waiting(&mut self) -> Result<()> {
+        if self.joint.waiting() > MOST_WAITING && self.decoder.has_held() {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Nothing comes any more: folds what still waits.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        self.flush()?;
+        let without_paths = self.joint.finish()?;
+        if !without_paths.is_empty() {
+            self.threads.resize_with(self.threads.len().max(1), Thread::default);
+            self.own(0)?.calls(&without_paths)?;
+        }
+        Ok(())
+    }
+
     /// Writes what came since the last segment. If that fails it is kept.
     pub(crate) fn write_segment(&mut self, file: &mut PartFile) -> Result<()> {
-        if self.unwritten == 0 {
+        if self.unwritten() == Unwritten::default() {
             return Ok(());
         }
-        let fold = self.fold(|stream| {
-            let times = Times {
-                starts: (!stream.starts.is_empty()).then(|| stream.starts.clone()),
-                durations: (!stream.durations.is_empty()).then(|| stream.durations.clone()),
-                metrics: Vec::new(),
-            };
-            (&*stream.segment, times)
-        })?;
-        file.append(&fold, &self.peers())?;
-        for stream in &mut self.streams {
-            stream.segment = grammar()?;
-            stream.starts = Column::default();
-            stream.durations = Column::default();
-        }
-        self.unwritten = 0;
-        Ok(())
+        let fold = self.fold(|_, stream| stream.segment())?;
+        let shared = Arc::clone(&self.shared);
+        let symbols = shared.symbols();
+        let is_new = symbols.blocks.len() > self.written_paths;
+        file.append(&fold, &self.peers(), is_new.then_some(&symbols.blocks))?;
+        self.written_paths = symbols.blocks.len();
+        let own = self.threads.iter_mut().filter_map(|thread| thread.own.as_mut());
+        let own = own.map(|(_, stream)| stream);
+        self.joint.streams_mut().chain(own).try_for_each(Stream::begin_segment)
     }
 
     /// Folds all events, whether or not they wait for what they receive.
@@ -184,32 +241,35 @@ impl Recorder {
     /// The fold of everything, with the times that the file has.
     pub(crate) fn whole(&self, file: &PartFile, spill: Option<&Arc<Spill>>) -> Result<(Fold, RelativePeers)> {
         let mut stored = if self.with_times { file.read(spill)? } else { Fold::default() };
-        let mut all = Vec::new();
-        for stream in &self.streams {
-            let place = stored.stream_ids().find(|&id| stored.stream(id).name() == stream.name);
+        let mut all = HashMap::new();
+        for (name, _) in self.streams() {
+            let place = stored.stream_ids().find(|&id| stored.stream(id).name() == name);
             let times = place.map(|place| stored.take_times(place)).unwrap_or_default();
-            all.push(self.corrected(times)?);
+            all.insert(name, self.corrected(times)?);
         }
         drop(stored);
-        let mut all = all.into_iter();
-        let fold = self.fold(|stream| (&*stream.whole, all.next().unwrap_or_default()))?;
+        let fold = self.fold(|name, stream| Ok((&*stream.whole, all.remove(name).unwrap_or_default())))?;
         Ok((fold, self.peers()))
     }
 
-    fn fold<'a>(&'a self, mut part: impl FnMut(&'a Stream) -> (&'a dyn Online, Times)) -> Result<Fold> {
-        let mut builder = FoldBuilder::new(self.alphabet().clone());
+    fn fold<'a>(
+        &'a self,
+        mut part: impl FnMut(&str, &'a Stream) -> Result<(&'a dyn Online, Times)>,
+    ) -> Result<Fold> {
+        let symbols = self.shared.symbols();
+        let mut builder = FoldBuilder::new(symbols.alphabet.clone());
         let notes = self.notes();
-        for stream in &self.streams {
-            let (grammar, times) = part(stream);
+        for (name, stream) in self.streams() {
+            let (grammar, times) = part(&name, stream)?;
             let root = grammar.rules(&mut builder)?;
-            let folded = FoldedStream::new(stream.name.as_str(), SequiturRuns.name(), root);
+            let folded = FoldedStream::new(name, SequiturRuns.name(), root);
             builder.stream(folded.with_notes(notes.clone()).with_times(times));
         }
-        Ok(builder.finish())
-    }
-
-    fn alphabet(&self) -> &Alphabet {
-        &self.decoder.kinds.alphabet
+        let fold = builder.finish();
+        match symbols.blocks.is_empty() {
+            true => Ok(fold),
+            false => Ok(fold.with_metric_of_events(INSTRUCTIONS, &symbols.costs())?),
+        }
     }
 
     fn communicators(&self) -> Vec<(i64, &Communicator)> {
@@ -232,10 +292,11 @@ impl Recorder {
 
     fn peers(&self) -> RelativePeers {
         let mut peers = RelativePeers::default();
+        let streams = self.streams().len();
         for (number, comm) in self.communicators() {
             // Of one process alone there is nothing to restore.
             if comm.size > 1 {
-                for stream in 0..self.streams.len() {
+                for stream in 0..streams {
                     peers.push(&comm_text(number), stream, comm.own, comm.size);
                 }
             }
@@ -252,8 +313,10 @@ impl Recorder {
         // Times are already by the clock of rank 0, as it was at the start.
         let shift = start.offset - self.process.base;
         for index in 0..starts.len() {
-            let value = reader.get(index)?;
-            corrected.push(value.saturating_add(drift.at(value.saturating_sub(shift))));
+            corrected.push(match reader.get(index)? {
+                Times::UNKNOWN_START => Times::UNKNOWN_START,
+                value => value.saturating_add(drift.at(value.saturating_sub(shift))),
+            });
         }
         Ok(Times { starts: Some(corrected), ..times })
     }

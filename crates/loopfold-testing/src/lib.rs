@@ -18,6 +18,7 @@ pub mod patterns;
 pub mod phases;
 pub mod programs;
 pub mod rng;
+pub mod segments;
 pub mod spmd;
 pub mod streams;
 pub mod subpaths;

@@ -30,7 +30,7 @@ struct Case {
 }
 
 const CASES: &[Case] = &[
-    Case { source: "ring.c", processes: 2, arguments: &["500000"], first: &["10000"], is_regular: true },
+    Case { source: "ring.c", processes: 2, arguments: &["2000000"], first: &["40000"], is_regular: true },
     Case {
         source: "stencil.c",
         processes: 2,

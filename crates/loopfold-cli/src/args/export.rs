@@ -53,4 +53,8 @@ pub(crate) enum ExportName {
     Dot,
     /// The rules as text, which every command reads like an archive; without times
     Grammar,
+    /// Every distinct sequence of events without a loop, with the number of events it stands for, as CSV
+    Weights,
+    /// The same as tensors, for training
+    Safetensors,
 }

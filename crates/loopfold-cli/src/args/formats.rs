@@ -4,8 +4,10 @@
 use crate::formats;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use loopfold_sources::{Options, SourceOption, Takes};
+use std::collections::BTreeSet;
 use std::fmt::{self, Display};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 /// The options of all formats.
 #[derive(Debug, Clone, Default)]
@@ -161,8 +163,7 @@ impl SharedOption {
     /// Shown in long help, under a heading for the formats.
     fn argument(&self) -> Arg {
         let formats = self.formats();
-        // Headings live as long as the program.
-        let heading: &'static str = format!("Format {}", formats.join(" or ")).leak();
+        let heading = heading(format!("Format {}", formats.join(" or ")));
         let argument = argument(self.first()).help_heading(heading).hide_short_help(true);
         if formats.len() == 1 {
             return argument;
@@ -172,6 +173,19 @@ impl SharedOption {
         let help: Vec<String> = self.0.iter().map(of_format).collect();
         argument.help(help.join("; ")).value_name("VALUE")
     }
+}
+
+/// A heading, which has to live as long as the program: each text once, however often arguments are
+/// parsed.
+fn heading(text: String) -> &'static str {
+    static ALL: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = all.get(text.as_str()) {
+        return known;
+    }
+    let heading: &'static str = text.leak();
+    all.insert(heading);
+    heading
 }
 
 fn uncapitalized(text: &str) -> String {

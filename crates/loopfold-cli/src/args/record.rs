@@ -39,6 +39,10 @@ pub(crate) struct RecordArgs {
     /// Also measure the processor cycles of every path, as sums for each path and rule
     #[arg(long, conflicts_with = "mpi")]
     pub(crate) cycles: bool,
+    /// Measure this counter of the kernel for every path, as sums for each path and rule: one that
+    /// `perf list` has, such as instructions, cache-misses or page-faults
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["mpi", "spool", "cycles"])]
+    pub(crate) counter: Option<String>,
     /// Print the environment that makes an MPI program record, instead of starting one
     #[arg(long, conflicts_with = "header")]
     pub(crate) print_env: bool,

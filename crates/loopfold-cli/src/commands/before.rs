@@ -31,7 +31,7 @@ pub(super) fn run(
         return Ok(outcome(total.first.is_some()));
     }
     let mut clock = Clock::new(fold);
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(show::raw_stdout());
     if arguments.shown.count {
         writeln!(out, "{}", total.before)?;
     } else if arguments.shown.per_stream {

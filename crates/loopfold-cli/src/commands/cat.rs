@@ -12,20 +12,13 @@ use loopfold_sources::FunctionNames;
 use std::io::{BufWriter, Write};
 
 pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
-    let times = if arguments.times { TimesKept::All } else { TimesKept::None };
-    let folder = FolderArgs::default().or(FolderName::SequiturRuns);
-    let mut read = arguments.read.clone();
-    if arguments.raw {
-        // Names are also for what is written, whatever is read.
-        read.formats = read.formats.not_only_for_reading("names");
-    }
-    let (fold, notes) = read_all(&read, times, &folder, arguments.blocks)?;
+    let (fold, notes) = fold_and_notes(arguments)?;
     crate::show::notes(&notes);
     if arguments.json.on {
         crate::show::print_json_line(|out| Ok(loopfold_json::cat::cat(out, &fold, arguments.times)?))?;
         return Ok(Outcome::Done);
     }
-    let mut out = BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
+    let mut out = BufWriter::with_capacity(1 << 18, crate::show::raw_stdout());
     if arguments.raw {
         print_all_raw(&mut out, arguments, &fold)?;
     } else {
@@ -41,6 +34,22 @@ pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
     }
     out.flush()?;
     Ok(Outcome::Done)
+}
+
+/// The fold of the events that are printed.
+pub(crate) fn fold(arguments: &CatArgs) -> Result<Fold> {
+    Ok(fold_and_notes(arguments)?.0)
+}
+
+fn fold_and_notes(arguments: &CatArgs) -> Result<(Fold, Vec<String>)> {
+    let times = if arguments.times { TimesKept::All } else { TimesKept::None };
+    let folder = FolderArgs::default().or(FolderName::SequiturRuns);
+    let mut read = arguments.read.clone();
+    if arguments.raw {
+        // Names are also for what is written, whatever is read.
+        read.formats = read.formats.not_only_for_reading("names");
+    }
+    read_all(&read, times, &folder, arguments.blocks)
 }
 
 fn read_all(

@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &ContextArgs) -> Result<Outcome> {
             Ok(json_context(out, &fold, &text, arguments.depth, &context, |nodes| chosen(nodes, top))?)
         })?;
     } else {
-        let mut out = BufWriter::new(anstream::stdout().lock());
+        let mut out = BufWriter::new(show::stdout());
         let labels = Labels::new(&fold, arguments.hex.on);
         let top = arguments.top.most();
         let width = show::line_width();

@@ -1,7 +1,8 @@
 //! `loopfold export`: the rules in another form. A form is a file in the library's
 //! `export`, a name in the arguments, and a line here.
 
-use crate::args::{ExportArgs, ExportName, FolderName};
+use super::weights;
+use crate::args::{ExportArgs, ExportName, FolderName, ReadArgs};
 use crate::{Outcome, input, save, show};
 use anyhow::{Result, anyhow};
 use loopfold::Fold;
@@ -13,6 +14,9 @@ pub(super) fn run(arguments: &ExportArgs) -> Result<Outcome> {
     let output = arguments.output.as_deref().unwrap_or(Path::new("-"));
     save::check_export(output, &arguments.read)?;
     let (form, read) = arguments.split_form()?;
+    if matches!(form, ExportName::Weights | ExportName::Safetensors) {
+        return weighted(arguments, &read, form, output);
+    }
     // The rules that `fold` would store.
     let folder = arguments.folder.or(FolderName::Auto);
     let (fold, notes) = input::fold(&read, TimesKept::None, &folder)?;
@@ -22,8 +26,20 @@ pub(super) fn run(arguments: &ExportArgs) -> Result<Outcome> {
             let graph = draw(&fold, arguments.limit)?;
             save::save_with(output, |out| Ok(out.write_all(&graph)?))?
         }
+        ExportName::Weights | ExportName::Safetensors => return Ok(Outcome::Nothing),
         ExportName::Grammar => save::save_with(output, |out| Ok(grammar::write(&fold, out)?))?,
     };
+    Ok(Outcome::Done)
+}
+
+/// The segments of the nests that `loops` shows.
+fn weighted(arguments: &ExportArgs, read: &ReadArgs, form: ExportName, output: &Path) -> Result<Outcome> {
+    let (fold, notes) = input::load(read, TimesKept::None, &arguments.folder)?.fold(&arguments.folder)?;
+    show::notes(&notes);
+    save::save_with(output, |out| match form {
+        ExportName::Safetensors => weights::write_tensors(&fold, out),
+        _ => weights::write_table(&fold, out),
+    })?;
     Ok(Outcome::Done)
 }
 

@@ -11,7 +11,7 @@ use std::io::Write;
 pub(super) fn run(topic: Option<&str>) -> Result<Outcome> {
     let mut command = Arguments::command();
     command.build();
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::show::stdout();
     let Some(topic) = topic else {
         write!(out, "{}", command.render_long_help().ansi())?;
         return Ok(Outcome::Done);

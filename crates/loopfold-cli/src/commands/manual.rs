@@ -9,7 +9,7 @@ use std::path::Path;
 pub(super) fn completions(shell: clap_complete::Shell) -> Result<Outcome> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "loopfold", &mut script);
-    std::io::Write::write_all(&mut std::io::stdout().lock(), &script)?;
+    std::io::Write::write_all(&mut crate::show::raw_stdout(), &script)?;
     Ok(Outcome::Done)
 }
 

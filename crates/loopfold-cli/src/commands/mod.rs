@@ -21,9 +21,11 @@ mod stats;
 mod streams;
 mod verify;
 mod waits;
+mod weights;
 
+pub(crate) use cat::fold as folded_to_print;
 pub(crate) use compile::run as compile;
-pub(crate) use loops::shown_nest;
+pub(crate) use loops::{fold as folded_to_show, shown_nest};
 
 use crate::Outcome;
 use crate::args::Command;
@@ -60,7 +62,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
 }
 
 fn list_formats() -> Result<Outcome> {
-    let mut out = std::io::stdout().lock();
+    let mut out = show::raw_stdout();
     for source in formats::all() {
         let options = source.options().iter().map(|option| format!("--{}", option.name));
         let options = match options.collect::<Vec<_>>().join(", ") {

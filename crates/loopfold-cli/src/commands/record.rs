@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use loopfold::Fold;
 use loopfold::questions::path::PathIndex;
 use loopfold::sections;
-use loopfold_record::{Launch, PathLaunch, Recorded};
+use loopfold_record::{Counter, Launch, PathLaunch, Recorded};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -62,6 +62,7 @@ fn record_paths(arguments: &RecordArgs) -> Result<Outcome> {
     let mut launch = PathLaunch::new(output);
     launch.spool = arguments.spool;
     launch.cycles = arguments.cycles;
+    launch.counter = arguments.counter.as_deref().map(Counter::named).transpose()?;
     let run = launch.run(&arguments.program)?;
     let mut problems = run.problems;
     let saved = match &run.recorded {

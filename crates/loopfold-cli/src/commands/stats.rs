@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     if arguments.json.on {
         print_json(&statistics, &sizes, &costs)?;
     } else {
-        let mut out = anstream::stdout().lock();
+        let mut out = show::stdout();
         Printer { arguments, fold: &fold, statistics: &statistics, sizes: &sizes }.print(&mut out, &costs)?;
         out.flush()?;
     }

@@ -25,7 +25,7 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
 }
 
 fn print(fold: &Fold, listed: &[StreamId]) -> Result<()> {
-    let mut out = std::io::BufWriter::new(anstream::stdout().lock());
+    let mut out = std::io::BufWriter::new(show::stdout());
     let events: Vec<String> =
         listed.iter().map(|&number| show::count(fold.length(fold.stream(number).root()))).collect();
     let wide = events.iter().map(String::len).max().unwrap_or(0).max("events".len());

@@ -57,7 +57,7 @@ fn of_grammar(fold: &Fold, bytes: u64) -> Intact {
 }
 
 fn print(name: &str, verified: &Result<Intact, String>) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = show::raw_stdout();
     match verified {
         Ok(good) => writeln!(
             out,

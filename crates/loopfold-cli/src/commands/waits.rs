@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &WaitsArgs) -> Result<Outcome> {
             Ok(loopfold_json::waits::waits(out, &fold, &waits, chosen.as_deref(), most)?)
         })?;
     } else {
-        let mut out = anstream::stdout().lock();
+        let mut out = show::stdout();
         let origin = EventClock::new(&fold).origin()?;
         Printer { arguments, fold: &fold, waits: &waits, chosen, origin }.print(&mut out, most)?;
         out.flush()?;

@@ -2,6 +2,7 @@
 //! while they are read, or after that if the folder needs whole streams. Archives are folds already.
 
 mod follow;
+mod kept;
 mod parts;
 mod peer_notes;
 mod reader;
@@ -18,6 +19,8 @@ use crate::selection::Selection;
 use anyhow::{Context as _, Result, anyhow, bail};
 use follow::SharedFolding;
 pub(crate) use follow::{Pace, follow};
+pub(crate) use kept::Kept;
+use kept::kept_or;
 use loopfold::archive::Archive;
 use loopfold::fold::FoldBuilder;
 use loopfold::folders::{self, Folding};
@@ -98,8 +101,10 @@ pub(crate) struct Loaded {
 pub(crate) fn load(arguments: &ReadArgs, times: TimesKept, chosen: &FolderArgs) -> Result<Loaded> {
     let times = times_needed(arguments, times)?;
     let projection = projection(arguments)?;
-    let collector = Collector::new(taken_in(arguments, &projection), times);
-    read_all(arguments, times, Intake::Trace(collector), projection, false, chosen)
+    kept_or(arguments, times, &"symbols", || {
+        let collector = Collector::new(taken_in(arguments, &projection), times);
+        read_all(arguments, times, Intake::Trace(collector), projection, false, chosen)
+    })
 }
 
 /// Reads all inputs into one fold to ask questions of, archives as they are. The default folder is
@@ -133,8 +138,10 @@ pub(crate) fn with_unique_communicators(
 pub(crate) fn load_for(arguments: &ReadArgs, times: TimesKept, chosen: &FolderArgs) -> Result<Loaded> {
     let times = times_needed(arguments, times)?;
     let projection = projection(arguments)?;
-    let intake = Intake::by(chosen, taken_in(arguments, &projection), times)?;
-    read_all(arguments, times, intake, projection, false, chosen)
+    kept_or(arguments, times, chosen, || {
+        let intake = Intake::by(chosen, taken_in(arguments, &projection), times)?;
+        read_all(arguments, times, intake, projection, false, chosen)
+    })
 }
 
 /// The same, but keeps input that cannot be read again when reading ends early.

@@ -2,6 +2,7 @@
 
 use super::{ARCHIVE, BYTES_NOTE, GRAMMAR, Intake, Loaded, project};
 use crate::args::ReadArgs;
+use crate::call;
 use crate::formats;
 use crate::interrupt::{self, Interruptible};
 use crate::names;
@@ -43,6 +44,9 @@ impl Reader<'_> {
     }
 
     pub(super) fn read(&mut self, path: &Path, base: &str) -> Result<()> {
+        if let Some(fold) = call::with(|call| call.fold.clone()).flatten() {
+            return self.take_fold(&fold);
+        }
         if path.as_os_str() == "-" {
             let bytes = Watched::new(interrupt::stdin()?, None);
             return self
@@ -83,6 +87,18 @@ impl Reader<'_> {
         self.read_bytes(Input::open(bytes, self.arguments.lenient)?, Some(path), base)
     }
 
+    /// A fold that is in memory, as if it were an archive.
+    fn take_fold(&mut self, fold: &Fold) -> Result<()> {
+        self.is_of_format(ARCHIVE)?;
+        self.loaded.archive_bytes = None;
+        self.loaded.without_index += 1;
+        let mut fold = fold.clone();
+        for stream in fold.stream_ids().filter(|_| !self.times) {
+            fold.take_times(stream);
+        }
+        self.keep(fold)
+    }
+
     /// The parts of a recording, up to the last segment of each rank.
     fn read_recording(&mut self, folder: &Path, base: &str) -> Result<()> {
         self.is_of_format(ARCHIVE)?;
@@ -99,6 +115,7 @@ impl Reader<'_> {
             let open = show::plural((ranks - complete) as u64, "rank");
             format!("{base}: a recording that is still being written, or was stopped: {open} of {ranks} up to the last segment")
         });
+        self.loaded.spooled_blocks.join(&parts.blocks);
         self.keep(parts.fold)
     }
 

@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use loopfold_json::JsonWriter;
-use std::io::{BufWriter, StdoutLock, Write as _};
+use std::io::{BufWriter, Write};
 
 /// A writer of JSON to standard output.
-pub(crate) type JsonOut = JsonWriter<BufWriter<StdoutLock<'static>>>;
+pub(crate) type JsonOut = JsonWriter<BufWriter<Box<dyn Write>>>;
 
 /// Bytes that are kept before they are written: answers that are not longer are printed only if
 /// nothing failed.
@@ -13,7 +13,7 @@ const BUFFER: usize = 1 << 18;
 
 /// Prints what is written.
 pub(crate) fn print_json(write: impl FnOnce(&mut JsonOut) -> Result<()>) -> Result<()> {
-    let mut out = JsonWriter::new(BufWriter::with_capacity(BUFFER, std::io::stdout().lock()));
+    let mut out = JsonWriter::new(BufWriter::with_capacity(BUFFER, super::raw_stdout()));
     let written = write(&mut out);
     let mut out = out.into_inner();
     if written.is_err() {

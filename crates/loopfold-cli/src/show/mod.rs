@@ -24,11 +24,31 @@ pub(crate) use places::Clock;
 pub(crate) use subpath::{body_line, nest_lines, subpath_lines};
 pub(crate) use sums::{Costs, metric_costs};
 
+use crate::call;
 use anyhow::Result;
 use std::io::Write;
 
+/// Where text for people is printed: standard output, with colours on a terminal.
+pub(crate) fn stdout() -> Box<dyn Write> {
+    match call::is_one() {
+        true => Box::new(anstream::StripStream::new(Box::new(call::Output) as Box<dyn Write>)),
+        false => Box::new(anstream::stdout().lock()),
+    }
+}
+
+/// Where bytes are printed as they are.
+pub(crate) fn raw_stdout() -> Box<dyn Write> {
+    match call::is_one() {
+        true => Box::new(call::Output),
+        false => Box::new(std::io::stdout().lock()),
+    }
+}
+
 /// The characters of a line: those of the terminal, or of `COLUMNS`, or 80.
 pub(crate) fn line_width() -> usize {
+    if let Some(width) = call::with(|call| call.width) {
+        return width.max(40);
+    }
     let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
     let terminal = terminal_size::terminal_size_of(std::io::stdout());
     terminal.map(|(width, _)| usize::from(width.0)).or_else(columns).unwrap_or(80).clamp(40, 200)
@@ -71,6 +91,9 @@ impl Beside {
 
 /// Prints notes, on standard error.
 pub(crate) fn notes(notes: &[String]) {
+    if call::with(|call| call.notes.extend(notes.iter().map(|note| plain(note)))).is_some() {
+        return;
+    }
     let style = anstyle::AnsiColor::Yellow.on_default();
     for note in notes {
         anstream::eprintln!("{style}note:{style:#} {}", plain(note));

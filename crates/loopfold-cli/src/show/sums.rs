@@ -211,7 +211,9 @@ impl Costs<'_> {
         let shown = if top == 0 { sums.metrics.len() } else { top.min(sums.metrics.len()) };
         for (name, metric) in &sums.metrics[..shown] {
             let title = format!("events with the most {}", shorten(&plain(name), 60));
-            Ranking::of(fold, metric.iter().copied()).print(out, &title, names, top)?;
+            let mut ranking = Ranking::of(fold, metric.iter().copied());
+            ranking.events.retain(|event| event.sum.size() != 0.0);
+            ranking.print(out, &title, names, top)?;
         }
         match sums.metrics.len() - shown {
             0 => Ok(()),

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 /// The compiler pass, which `cargo test` of this crate does not build.
-fn pass() -> &'static Path {
+pub(crate) fn pass() -> &'static Path {
     static PASS: OnceLock<PathBuf> = OnceLock::new();
     PASS.get_or_init(|| {
         let target = Path::new(binary()).parent().unwrap().parent().unwrap();
@@ -113,6 +113,23 @@ fn libraries_and_cpp() {
     assert_eq!(workshop.run("./program"), "four\n");
     // The library uses the run-time library of the program.
     assert!(workshop.run("nm -D program").contains("T loopfold_rt_register"));
+}
+
+#[test]
+fn functions_that_run_while_the_program_is_loaded_are_left_out() {
+    let source = "#include <stdio.h>\nstatic int one(void) { return 1; }\n\
+        static int deep(int x) { return x * 2; }\n\
+        static int (*choose(void))(void) { volatile int x = 3; return deep(x) > 5 ? one : 0; }\n\
+        int chosen(void) __attribute__((ifunc(\"choose\")));\n\
+        int main(void) { printf(\"%d\\n\", chosen()); return 0; }\n";
+    let workshop = Workshop::new(&[("main.c", source)]);
+    for options in ["-O0", "-O2", "-O0 -static", "-O0 -no-pie -Wl,-z,now"] {
+        workshop.run(&format!("loopfold cc {options} main.c -o program"));
+        assert_eq!(workshop.run("./program"), "1\n", "{options}");
+        assert_eq!(workshop.run("loopfold record --output run.fold ./program"), "1\n", "{options}");
+        let events = workshop.run("loopfold cat run.fold");
+        assert!(events.contains("enter one") && !events.contains("choose") && !events.contains("deep"));
+    }
 }
 
 #[test]

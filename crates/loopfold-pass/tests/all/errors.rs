@@ -65,6 +65,11 @@ fn resolvers_are_not_instrumented() {
     let source = "static int one(void){return 1;} static void *choose(void){return one;} \
                   int f(void) __attribute__((ifunc(\"choose\")));";
     assert_eq!(described(&compile(&workshop, source, &[]), &[]), ["one"]);
+    // Nor is what they call.
+    let source = "static int one(void){return 1;} int deeper(int n){return n > 3 ? n : 3;} \
+                  int deep(int n){return deeper(n);} static void *choose(void){return deep(7) > 5 ? one : 0;} \
+                  int f(void) __attribute__((ifunc(\"choose\"))); int g(void){return f();}";
+    assert_eq!(described(&compile(&workshop, source, &["-O0"]), &[]), ["g", "one"]);
 }
 
 #[test]

@@ -14,7 +14,7 @@
 //! A request is known by its handle while it is pending. MPI may give the same handle to several
 //! that complete at once; the oldest of them is completed first.
 
-use super::{ANY_SOURCE, ANY_TAG, Decoder, Kind, Slot, Timed, received};
+use super::{ANY_SOURCE, ANY_TAG, Decoder, Kind, Moment, Slot, Timed, received};
 use crate::kind::DONE_NONE;
 use crate::layout::{ANY, CANCELLED};
 use hashbrown::HashMap;
@@ -41,6 +41,8 @@ pub(super) struct Lane {
     old: u64,
     pub(super) regions: Vec<usize>,
     pub(super) continued: Vec<i64>,
+    /// What the thread was off the CPU since the last event.
+    pub(super) off_cpu: u64,
     /// Events that wait for nothing.
     pub(super) ready: Vec<Timed>,
 }
@@ -56,8 +58,7 @@ pub(super) struct Pending {
 #[derive(Debug)]
 pub(super) struct Held {
     kind: Kind,
-    start: i64,
-    duration: i64,
+    at: Moment,
     is_waiting: bool,
 }
 
@@ -256,22 +257,15 @@ impl Decoder {
         kind
     }
 
-    pub(super) fn emit(
-        &mut self,
-        lane: usize,
-        kind: Kind,
-        start: i64,
-        duration: i64,
-        posted: &[Posted],
-    ) -> Result<()> {
+    pub(super) fn emit(&mut self, lane: usize, kind: Kind, at: Moment, posted: &[Posted]) -> Result<()> {
         let own = &mut self.lanes[lane];
         posted.iter().for_each(|&one| own.post(one));
         let is_waiting = own.unfollowed.is_empty() && posted.iter().any(|one| one.waits);
         if own.held.is_empty() && !is_waiting {
-            own.ready.push(Timed { symbol: self.kinds.symbol(&kind)?, start, duration });
+            own.ready.push(at.of(self.kinds.symbol(&kind)?));
             return Ok(());
         }
-        own.held.push_back(Held { kind, start, duration, is_waiting });
+        own.held.push_back(Held { kind, at, is_waiting });
         let most = own.released + own.held.len().saturating_sub(MOST_HELD) as u64;
         self.release(lane, most)
     }
@@ -280,9 +274,9 @@ impl Decoder {
     fn release(&mut self, lane: usize, until: u64) -> Result<()> {
         let Lane { held, released, ready, .. } = &mut self.lanes[lane];
         while held.front().is_some_and(|first| *released < until || !first.is_waiting) {
-            if let Some(Held { kind, start, duration, .. }) = held.pop_front() {
+            if let Some(Held { kind, at, .. }) = held.pop_front() {
                 *released += 1;
-                ready.push(Timed { symbol: self.kinds.symbol(&kind)?, start, duration });
+                ready.push(at.of(self.kinds.symbol(&kind)?));
             }
         }
         Ok(())

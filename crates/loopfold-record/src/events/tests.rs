@@ -14,7 +14,7 @@ struct Process {
 
 impl Process {
     fn new() -> Self {
-        let mut process = Self { decoder: Decoder::new(None), time: 0, events: HashMap::new() };
+        let mut process = Self { decoder: Decoder::new(Arc::default()), time: 0, events: HashMap::new() };
         process.communicator(0, &[0, 1, 4, 0]);
         process
     }
@@ -40,7 +40,9 @@ impl Process {
         self.decoder.release_ready().unwrap();
         for lane in 0..self.decoder.lanes() {
             let ready = std::mem::take(self.decoder.ready(lane));
-            let text = |event: &Timed| self.decoder.kinds.alphabet.meaning(event.symbol).to_string();
+            let text = |event: &Timed| {
+                self.decoder.kinds.shared.symbols().alphabet.meaning(event.symbol).to_string()
+            };
             self.events.entry(lane).or_default().extend(ready.iter().map(text));
         }
         &self.events[&lane]
@@ -160,4 +162,19 @@ fn a_number_that_is_used_again_has_the_new_members() {
     assert_eq!(process.emitted(0), [first, second, first].concat());
     assert_eq!(process.decoder.communicators[&2].members, [1, 2]);
     assert_eq!(process.decoder.communicators[&(2 | 1 << 32)].members, [1, 2, 3]);
+}
+
+#[test]
+fn time_off_the_cpu_belongs_to_the_next_event_of_the_thread() {
+    let mut process = Process::new();
+    process.write(0, OFF_CPU, &[70_000]);
+    process.communicator(0, &[3, 1, 4, 0]);
+    process.call(1, "MPI_Barrier", &[0]);
+    process.call(0, "MPI_Barrier", &[0]);
+    process.call(0, "MPI_Barrier", &[0]);
+    process.decoder.release_ready().unwrap();
+    let mut off_cpu =
+        |lane| process.decoder.ready(lane).iter().map(|event| event.off_cpu).collect::<Vec<_>>();
+    assert_eq!(off_cpu(0), [70_000, 0]);
+    assert_eq!(off_cpu(1), [0]);
 }

@@ -17,7 +17,7 @@ use hashbrown::HashMap;
 use loopfold::Symbol;
 use loopfold::questions::path::{BlockLines, PathBlocks};
 use loopfold::trace::{Alphabet, Event, Field, Name, Role, Value};
-use loopfold_paths::Kind;
+use loopfold_paths::{Function, Kind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Paths with larger numbers are looked up by a hash.
@@ -28,23 +28,29 @@ const UNKNOWN: &str = "?";
 
 /// What all lanes share.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(crate) struct Shared {
     variants: Variants,
     symbols: Mutex<Symbols>,
 }
 
 /// The symbols so far, and what is known of paths.
 #[derive(Debug, Default)]
-pub(super) struct Symbols {
-    pub(super) alphabet: Alphabet,
-    /// For each symbol the instructions of its path; 0 for other events.
+pub(crate) struct Symbols {
+    pub(crate) alphabet: Alphabet,
+    /// For each symbol the instructions of its path; 0 for other events, also of those behind the
+    /// last path.
     pub(super) instructions: Vec<u64>,
-    pub(super) blocks: PathBlocks,
+    pub(crate) blocks: PathBlocks,
 }
 
 impl Shared {
-    pub(super) fn symbols(&self) -> MutexGuard<'_, Symbols> {
+    pub(crate) fn symbols(&self) -> MutexGuard<'_, Symbols> {
         self.symbols.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Numbers a function among those of its name, before others that are met first.
+    pub(super) fn see(&self, function: &Function) {
+        self.variants.number(function);
     }
 
     fn intern(&self, role: Role, name: &str, function: Option<&str>) -> Result<Symbol> {
@@ -78,6 +84,11 @@ impl Shared {
 }
 
 impl Symbols {
+    /// The instructions of each event, for the metric of that name.
+    pub(crate) fn costs(&self) -> Vec<Option<f64>> {
+        self.instructions.iter().map(|&instructions| Some(instructions as f64)).collect()
+    }
+
     fn intern(&mut self, role: Role, name: &str, function: Option<&str>) -> Result<Symbol> {
         let field =
             function.map(|function| Field { key: "function", value: Value::Text(function.as_bytes()) });
@@ -112,16 +123,19 @@ pub(super) struct Decoder {
 
 /// What is decoded of a chunk.
 #[derive(Debug, Default)]
-pub(super) struct Decoded {
-    pub(super) symbols: Vec<Symbol>,
+pub(crate) struct Decoded {
+    pub(crate) symbols: Vec<Symbol>,
     /// With cycles, those of each event.
     pub(super) cycles: Vec<f64>,
+    /// How many symbols are before each event of another recorder.
+    pub(crate) marks: Vec<usize>,
 }
 
 impl Decoded {
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.symbols.clear();
         self.cycles.clear();
+        self.marks.clear();
     }
 }
 
@@ -212,7 +226,7 @@ impl Decoder {
                 }
             }
             Token::Fork(mark) => self.process.forked(mark, &self.open),
-            Token::Event => {}
+            Token::Event => out.marks.push(out.symbols.len()),
         }
         Ok(())
     }

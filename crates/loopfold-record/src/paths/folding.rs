@@ -12,20 +12,21 @@ use loopfold::folders::{Folder as _, Online, SequiturRuns};
 use loopfold::questions::path::PathBlocks;
 use loopfold::questions::rule_sums::summarize;
 use loopfold::trace::{Column, Spill, Times};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The metric of what the paths of an archive cost.
-const INSTRUCTIONS: &str = "instructions";
-const CYCLES: &str = "cycles";
+pub(crate) const INSTRUCTIONS: &str = "instructions";
+pub(super) const CYCLES: &str = "cycles";
 
 /// Which lane a stream is of: they are sorted by this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct LaneName {
-    pub(super) process: usize,
-    pub(super) thread: u32,
-    pub(super) level: u32,
+pub(crate) struct LaneName {
+    pub(crate) process: usize,
+    pub(crate) thread: u32,
+    pub(crate) level: u32,
     /// Which of the lanes of the process.
-    pub(super) usage: u32,
+    pub(crate) usage: u32,
 }
 
 impl LaneName {
@@ -38,12 +39,28 @@ impl LaneName {
             0 => "main".to_string(),
             number => format!("thread {number}"),
         };
-        let level = match self.level {
+        format!("{process}{thread}{}", self.level_text())
+    }
+
+    /// The name for a rank of an MPI program, whose first thread has that of the rank.
+    pub(crate) fn of_rank(self, rank: u32) -> String {
+        let library = match self.process {
+            0 => String::new(),
+            number => format!(" library {}", number + 1),
+        };
+        let thread = match self.thread {
+            0 => String::new(),
+            number => format!(" thread {number}"),
+        };
+        format!("rank {rank}{library}{thread}{}", self.level_text())
+    }
+
+    fn level_text(self) -> String {
+        match self.level {
             0 => String::new(),
             1 => " signals".to_string(),
             level => format!(" signals {level}"),
-        };
-        format!("{process}{thread}{level}")
+        }
     }
 }
 
@@ -51,7 +68,9 @@ impl LaneName {
 #[derive(Debug)]
 pub(super) struct Folding {
     pub(super) shared: Arc<Shared>,
-    is_timed: bool,
+    /// What is measured for every event.
+    metric: Option<&'static str>,
+    is_left_out: AtomicBool,
     spill: Option<Arc<Spill>>,
     streams: Mutex<Vec<Stream>>,
 }
@@ -81,9 +100,15 @@ pub struct Recorded {
 }
 
 impl Folding {
-    /// With cycles if `is_timed`; full chunks of them go to the spill.
-    pub(super) fn new(is_timed: bool, spill: Option<Arc<Spill>>) -> Self {
-        Self { shared: Arc::default(), is_timed, spill, streams: Mutex::default() }
+    /// With what is measured for every event, if something is; full chunks of it go to the spill.
+    pub(super) fn new(metric: Option<&'static str>, spill: Option<Arc<Spill>>) -> Self {
+        let is_left_out = AtomicBool::new(false);
+        Self { shared: Arc::default(), metric, is_left_out, spill, streams: Mutex::default() }
+    }
+
+    /// What should be measured cannot be.
+    pub(super) fn leave_out_metric(&self) {
+        self.is_left_out.store(true, Ordering::Relaxed);
     }
 
     /// Begins a lane, with the functions that were open when its process began.
@@ -91,7 +116,7 @@ impl Folding {
         let mut lane = FoldedLane {
             name,
             program: process.program.clone(),
-            decoder: Decoder::new(process, &self.shared, self.is_timed),
+            decoder: Decoder::new(process, &self.shared, self.metric.is_some()),
             decoded: Decoded::default(),
             grammar: SequiturRuns.online().ok_or_else(|| Error::new("no online folder"))?,
             cycles: self.spill.as_ref().map_or_else(Column::default, Column::spilling),
@@ -114,20 +139,20 @@ impl Folding {
         streams.sort_by_key(|stream| stream.name);
         let mut symbols = std::mem::take(&mut *self.shared.symbols());
         let mut builder = FoldBuilder::new(std::mem::take(&mut symbols.alphabet));
+        let metric = self.metric.filter(|_| !self.is_left_out.load(Ordering::Relaxed));
         for Stream { name, grammar, cycles, notes } in streams {
             let root = grammar.rules(&mut builder)?;
-            let metrics = if self.is_timed { vec![(CYCLES.to_string(), cycles)] } else { Vec::new() };
+            let metrics = metric.map(|metric| (metric.to_string(), cycles)).into_iter().collect();
             let stream = FoldedStream::new(name.text(), SequiturRuns.name(), root).with_notes(notes);
             builder.stream(stream.with_times(Times { metrics, ..Times::default() }));
         }
         let mut fold = builder.with_unique_stream_names().finish();
-        if self.is_timed {
+        if metric.is_some() {
             fold = summarize(fold)?;
         }
         // Entries and exits have none.
-        let costs: Vec<_> =
-            symbols.instructions.iter().map(|&instructions| Some(instructions as f64)).collect();
-        Ok(Recorded { fold: fold.with_metric_of_events(INSTRUCTIONS, &costs)?, blocks: symbols.blocks })
+        let fold = fold.with_metric_of_events(INSTRUCTIONS, &symbols.costs())?;
+        Ok(Recorded { fold, blocks: symbols.blocks })
     }
 }
 

@@ -111,7 +111,7 @@ pub(super) struct Variants {
 }
 
 impl Variants {
-    fn number(&self, function: &Function) -> usize {
+    pub(super) fn number(&self, function: &Function) -> usize {
         let blocks: Vec<_> =
             function.numbering().graph().blocks().map(|block| function.block(block)).map(of_block).collect();
         let edges: Vec<_> = function.numbering().graph().edges().map(|edge| edge.to.index()).collect();

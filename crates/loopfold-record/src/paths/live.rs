@@ -7,6 +7,8 @@
 //! them. Threads look every few hundred microseconds to a few milliseconds; a program that runs
 //! faster than its lanes are read waits.
 
+use super::address::check_user;
+use super::counters::Counter;
 use super::folding::{FoldedLane, Folding, LaneName};
 use super::memory::{Lane, Memory};
 use super::messages::{Message, Parent, receive};
@@ -44,14 +46,16 @@ pub(super) enum Target {
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) target: Target,
+    /// What is counted for every path instead of cycles.
+    counter: Option<Counter>,
     /// Tokens are wanted no longer.
     is_stopped: AtomicBool,
     problems: Mutex<Vec<String>>,
 }
 
 impl Session {
-    pub(super) fn new(target: Target) -> Self {
-        Self { target, is_stopped: AtomicBool::new(false), problems: Mutex::default() }
+    pub(super) fn new(target: Target, counter: Option<Counter>) -> Self {
+        Self { target, counter, is_stopped: AtomicBool::new(false), problems: Mutex::default() }
     }
 
     pub(super) fn stop(&self) {
@@ -228,12 +232,22 @@ impl Listener {
     }
 
     fn take(&mut self, mut connection: UnixStream) -> io::Result<()> {
+        check_user(&connection)?;
         connection.set_nonblocking(false)?;
         connection.set_read_timeout(Some(PATIENCE))?;
         while let Some(message) = receive(&mut connection)? {
             match message {
                 Message::Hello { pid, parent, memory } => self.begin(pid, parent, Memory::new(memory)),
                 Message::Module { pid, first, description } => self.register(pid, first, &description),
+                Message::NoCounter { error } => {
+                    let error = io::Error::from_raw_os_error(error);
+                    if let (Some(counter), Target::Fold(folding)) =
+                        (self.session.counter, &self.session.target)
+                    {
+                        folding.leave_out_metric();
+                        self.session.note(counter.missing(&error));
+                    }
+                }
                 Message::Failure { error } => {
                     let error = io::Error::from_raw_os_error(error);
                     self.session.note(format!(

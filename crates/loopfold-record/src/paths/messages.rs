@@ -26,6 +26,8 @@ pub(super) enum Message {
     Module { pid: u32, first: u32, description: Vec<u8> },
     /// A process cannot be recorded: the number of the error.
     Failure { error: i32 },
+    /// A process is recorded without the counter that was asked for: the number of the error.
+    NoCounter { error: i32 },
 }
 
 /// Where a copy of a process comes from.
@@ -65,6 +67,7 @@ pub(super) fn receive(connection: &mut UnixStream) -> io::Result<Option<Message>
             Ok(Some(Message::Module { pid, first, description }))
         }
         (MAGIC, 3) => Ok(Some(Message::Failure { error: first as i32 })),
+        (MAGIC, 4) => Ok(Some(Message::NoCounter { error: first as i32 })),
         _ => Err(io::Error::other("a message of another form")),
     }
 }

@@ -5,8 +5,11 @@
 //! shared memory (`memory`), and sends the descriptions of functions over a socket (`messages`).
 //! [`PathLaunch`] starts the program and follows its processes and threads (`live`, `process`);
 //! tokens are decoded to events (`tokens`, `functions`, `events`) and folded (`folding`), or kept in
-//! a file and folded afterwards (`spool`).
+//! a file and folded afterwards (`spool`). The paths of an MPI program are read by the process that
+//! folds its calls (`rank`).
 
+mod address;
+mod counters;
 mod events;
 mod folding;
 mod functions;
@@ -14,10 +17,15 @@ mod live;
 mod memory;
 mod messages;
 mod process;
+mod rank;
 mod spool;
 mod tokens;
 
+pub use counters::Counter;
+pub(crate) use events::{Decoded, Shared};
 pub use folding::Recorded;
+pub(crate) use folding::{INSTRUCTIONS, LaneName};
+pub(crate) use rank::{Extent, RankPaths};
 pub use spool::{Spooled, is_spool, read_spool, spool_of};
 
 use crate::{Error, Result};
@@ -32,16 +40,18 @@ use signal_hook::low_level::siginfo::{Cause, Origin};
 use spool::Spool;
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The variable that names the socket, for the run-time library.
-const SOCKET: &str = "LOOPFOLD_PATHS";
+pub(crate) const SOCKET: &str = "LOOPFOLD_PATHS";
 /// Set if the run-time library writes cycles, too.
-const CYCLES: &str = "LOOPFOLD_PATHS_CYCLES";
+pub(crate) const CYCLES: &str = "LOOPFOLD_PATHS_CYCLES";
+/// What it counts instead of cycles.
+const COUNTER: &str = "LOOPFOLD_PATHS_COUNTER";
 
 /// The object that is linked into instrumented programs. Empty where programs cannot be recorded.
 pub fn runtime_object() -> &'static [u8] {
@@ -58,6 +68,8 @@ pub struct PathLaunch {
     pub spool: bool,
     /// Measure the cycles of every path.
     pub cycles: bool,
+    /// Measure this for every path instead; not with a spool.
+    pub counter: Option<Counter>,
 }
 
 /// How a recording went.
@@ -77,7 +89,7 @@ pub struct PathRun {
 impl PathLaunch {
     /// Records to this archive, folding while the program runs.
     pub fn new(output: impl Into<PathBuf>) -> Self {
-        Self { output: output.into(), spool: false, cycles: false }
+        Self { output: output.into(), spool: false, cycles: false, counter: None }
     }
 
     /// Starts the program, records it until it and all recorded processes that it has started end,
@@ -86,16 +98,17 @@ impl PathLaunch {
     pub fn run(&self, program: &[OsString]) -> Result<PathRun> {
         let [name, arguments @ ..] = program else { return Err(Error::new("there is no program to record")) };
         let path = crate::launch::find(Path::new(name))?;
-        let session = Arc::new(Session::new(self.target()?));
-        let folder = socket_folder()?;
-        let address = folder.path().join("socket");
-        let socket = UnixListener::bind(&address).map_err(|error| Error::at(&address, error))?;
+        let session = Arc::new(Session::new(self.target()?, self.counter));
+        let (address, socket) = address::listen()?;
         let (control, controlled) = UnixStream::pair()?;
         let forwarding = Forwarding::begin(control.try_clone()?)?;
         let mut command = Command::new(name);
-        command.args(arguments).env(SOCKET, &address).env_remove(CYCLES);
-        if self.cycles {
+        command.args(arguments).env(SOCKET, &address).env_remove(CYCLES).env_remove(COUNTER);
+        if self.is_measured() {
             command.env(CYCLES, "1");
+        }
+        if let Some(counter) = self.counter {
+            command.env(COUNTER, counter.variable());
         }
         let mut child = command.spawn().map_err(|error| Error::at(&path, error))?;
         forwarding.to(child.id());
@@ -123,23 +136,22 @@ impl PathLaunch {
         if self.spool {
             return Ok(Target::Spool(Arc::new(Spool::create(spool_of(&self.output), self.cycles)?)));
         }
-        Ok(Target::Fold(Folding::new(self.cycles, self.spill())))
+        let metric = self.counter.map(Counter::metric).or(self.cycles.then_some(folding::CYCLES));
+        Ok(Target::Fold(Folding::new(metric, self.spill())))
+    }
+
+    /// Whether something is measured for every path.
+    fn is_measured(&self) -> bool {
+        self.cycles || self.counter.is_some()
     }
 
     /// Where cycles are kept until they are summed; without it they are in memory.
     fn spill(&self) -> Option<Arc<Spill>> {
         let folder = self.output.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let file = self.cycles.then(|| tempfile::tempfile_in(folder.unwrap_or(Path::new("."))).ok())?;
+        let file =
+            self.is_measured().then(|| tempfile::tempfile_in(folder.unwrap_or(Path::new("."))).ok())?;
         file.map(Spill::new)
     }
-}
-
-/// A folder for the socket, whose address may not be longer than 107 bytes.
-fn socket_folder() -> Result<tempfile::TempDir> {
-    let usual = std::env::temp_dir();
-    let folder = if usual.as_os_str().len() < 80 { usual } else { PathBuf::from("/tmp") };
-    let made = tempfile::Builder::new().prefix("loopfold-").tempdir_in(&folder);
-    made.map_err(|error| Error::at(&folder, error))
 }
 
 /// Passes signals on that other processes send to this one. A terminal sends its signals to the

@@ -3,7 +3,7 @@
  *
  * It is linked into programs that must not notice it. So it makes system calls itself (no function
  * of the program is called by accident, none is a point of cancellation, errno stays), allocates
- * nothing with malloc, keeps no file descriptor open, and catches no signals. Without a recorder,
+ * nothing with malloc, keeps no file descriptor open (but for a counter), and catches no signals. Without a recorder,
  * and when the recorder has ended, tokens are thrown away in a small private buffer.
  *
  * A thread writes to a lane: a ring of chunks in the shared memory. A chunk is zeroed before it is
@@ -21,6 +21,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -77,13 +78,13 @@ struct lf_shared {
     _Atomic uint32_t stop;
 };
 
-enum { LF_HELLO = 1, LF_MODULE = 2, LF_FAILURE = 3 };
+enum { LF_HELLO = 1, LF_MODULE = 2, LF_FAILURE = 3, LF_NO_COUNTER = 4 };
 
 struct lf_message {
     uint32_t magic, kind, pid, parent;
     /* Hello: the mark in the parent's lane, and the first number of a function that is not
-     * inherited. Module: the number of its first function, and how many there are. Failure: the
-     * error. */
+     * inherited. Module: the number of its first function, and how many there are. Failure, no
+     * counter: the error. */
     uint32_t first, second;
     uint64_t bytes;
 };
@@ -120,6 +121,8 @@ struct lf_thread {
     uint32_t level, number, rounds;
     /* The mark that the parent of this process left, until the first lane begins. */
     uint32_t mark;
+    /* The file of the counter and 1, 0 if it is not open, negative if it cannot be. */
+    int counter;
     struct lf_lane lanes[LF_LEVELS];
     struct lf_saved saved[LF_LEVELS];
     uint32_t thrown[LF_THROWN];
@@ -132,9 +135,13 @@ static LF_TLS struct lf_thread *lf_me;
 enum { LF_OFF, LF_ON };
 static _Atomic int lf_mode = LF_OFF;
 static int lf_is_timed;
+/* What is counted instead of cycles, if there is something. */
+static int lf_has_counter;
+static struct perf_event_attr lf_counter;
 static struct lf_shared *lf_memory;
 static size_t lf_memory_bytes;
 static struct sockaddr_un lf_address;
+static size_t lf_address_bytes;
 static uint32_t lf_owner, lf_next_id = 1, lf_next_serial, lf_next_fork;
 static _Atomic uint32_t lf_next_thread;
 static pthread_key_t lf_key;
@@ -193,6 +200,27 @@ static inline uint64_t lf_clock(void)
 #endif
 }
 
+/* Opens the counter for this thread. */
+static int lf_open_counter(void)
+{
+    return (int)lf_call6(SYS_perf_event_open, (long)&lf_counter, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
+}
+
+/* What the ticks of a thread are differences of. */
+static uint64_t lf_ticks(struct lf_thread *self)
+{
+    if (!lf_has_counter)
+        return lf_clock();
+    if (self->counter == 0) {
+        const int file = lf_open_counter();
+        self->counter = file < 0 ? -1 : file + 1;
+    }
+    uint64_t count = 0;
+    if (self->counter > 0)
+        lf_call(SYS_read, self->counter - 1, &count, sizeof count);
+    return count;
+}
+
 static inline void lf_zero(void *memory, size_t bytes)
 {
 #if defined(__x86_64__)
@@ -247,7 +275,7 @@ static int lf_connect(int flags)
         return connection;
     long result;
     do
-        result = lf_call(SYS_connect, connection, &lf_address, sizeof lf_address);
+        result = lf_call(SYS_connect, connection, &lf_address, lf_address_bytes);
     while (result == -EINTR);
     if (result == 0)
         return connection;
@@ -396,6 +424,8 @@ static void lf_thread_ends(void *thread)
     loopfold_rt_limit = lf_over.thrown + LF_THROWN;
     if (lf_owner == (uint32_t)lf_call(SYS_getpid, 0, 0, 0))
         lf_end_lanes(self);
+    if (self->counter > 0)
+        lf_call(SYS_close, self->counter - 1, 0, 0);
     lf_call(SYS_munmap, self, sizeof *self, 0);
     lf_restore_signals(mask);
 }
@@ -453,7 +483,7 @@ static int lf_try_start_lane(struct lf_thread *self, int *is_soon)
         atomic_store_explicit(&lf_memory->used, number + 1, memory_order_release);
     lane->shared = shared;
     lane->next = lane->end = NULL;
-    lane->last = lf_clock();
+    lane->last = lf_is_timed ? lf_ticks(self) : 0;
     return 1;
 }
 
@@ -570,7 +600,7 @@ static void lf_throw_away(struct lf_thread *self, uint32_t token)
 /* A token and the ticks since the last one. The token is written last: without it there is nothing. */
 static void lf_write_timed(struct lf_thread *self, uint32_t token)
 {
-    const uint64_t now = lf_clock();
+    const uint64_t now = lf_ticks(self);
     struct lf_lane *const lane = &self->lanes[self->level];
     if (LF_UNLIKELY(!lane->shared || lane->next == lane->end)) {
         uint32_t *const chunk = lf_fresh_chunk(self);
@@ -579,13 +609,14 @@ static void lf_write_timed(struct lf_thread *self, uint32_t token)
         lane->next = chunk;
         lane->end = chunk + LF_CHUNK_TOKENS;
     }
-    const uint64_t ticks = now - lane->last;
+    /* A lane may have begun since. */
+    const uint64_t ticks = now > lane->last ? now - lane->last : 0;
     uint32_t *const place = lane->next;
     place[1] = ticks > UINT32_MAX ? UINT32_MAX : (uint32_t)ticks;
     atomic_signal_fence(memory_order_seq_cst);
     *(volatile uint32_t *)place = token;
     lane->next = place + 2;
-    lane->last = lf_clock();
+    lane->last = lf_has_counter ? now : lf_clock();
 }
 
 LF_PUBLIC LF_COLD void loopfold_rt_slow(uint32_t token)
@@ -616,10 +647,17 @@ static void lf_emit(uint32_t token)
     }
 }
 
-/* For recorders of other events: one of theirs happened here. */
-LF_PUBLIC void loopfold_rt_event(void)
+/* For recorders of other events: one of theirs happened here. Returns the number of the lane's use
+ * that has the mark, or 0 if it was thrown away. */
+LF_PUBLIC uint32_t loopfold_rt_event(void)
 {
     lf_emit(LF_MARK_EVENT);
+    const struct lf_thread *const self = lf_me;
+    const struct lf_lane *const lane = self ? &self->lanes[self->level] : NULL;
+    const uint32_t *const behind = loopfold_rt_cursor;
+    if (!lane || !lane->shared || behind <= lane->chunks || behind > lane->chunks + LF_LANE_BYTES / 4)
+        return 0;
+    return atomic_load_explicit(&lane->shared->begun, memory_order_relaxed);
 }
 
 /* ---- levels ---- */
@@ -815,6 +853,10 @@ static void lf_in_child(void)
     if (self) {
         self->number = 0;
         self->mark = lf_fork_mark;
+        /* It counts the parent. */
+        if (self->counter > 0)
+            lf_call(SYS_close, self->counter - 1, 0, 0);
+        self->counter = 0;
     }
     if (atomic_load(&lf_mode) == LF_ON) {
         atomic_store(&lf_mode, LF_OFF);
@@ -844,19 +886,72 @@ static const char *lf_variable(const char *name)
     return NULL;
 }
 
+/* Not in programs that are linked statically: these preload nothing. */
+extern void *dlsym(void *, const char *) __attribute__((weak));
+
+/* Where the recorder listens, or NULL. For an MPI program, the library that is preloaded starts it
+ * now. */
+static const char *lf_find_recorder(void)
+{
+    const char *const address = lf_variable("LOOPFOLD_PATHS");
+    if (address || !lf_variable("LOOPFOLD_RECORD") || !dlsym)
+        return address;
+    const char *(*start)(void);
+    *(void **)&start = dlsym(NULL, "loopfold_record_paths");
+    return start ? start() : NULL;
+}
+
+/* Two numbers with a colon between: which counter of which kind. */
+static void lf_choose_counter(const char *text)
+{
+    uint32_t numbers[2] = {0, 0};
+    for (int place = 0; text && *text; text++) {
+        if (*text == ':')
+            place = 1;
+        else
+            numbers[place] = numbers[place] * 10 + (uint32_t)(*text - '0');
+    }
+    lf_has_counter = text != NULL;
+    lf_counter.size = PERF_ATTR_SIZE_VER0;
+    lf_counter.type = numbers[0];
+    lf_counter.config = numbers[1];
+    lf_counter.exclude_kernel = numbers[0] == PERF_TYPE_HARDWARE;
+    lf_counter.exclude_hv = lf_counter.exclude_kernel;
+}
+
+/* The recorder is given the reason why there is no counter. */
+static void lf_check_counter(int connection)
+{
+    const int file = lf_open_counter();
+    const struct lf_message missing = {LF_MAGIC, LF_NO_COUNTER, lf_owner, 0, (uint32_t)-file, 0, 0};
+    if (file < 0)
+        lf_send(connection, &missing, sizeof missing, -1);
+    else
+        lf_call(SYS_close, file, 0, 0);
+}
+
 /* The first module: finds the recorder. Returns the connection, negative if there is none. */
 static int lf_begin(void)
 {
-    const char *const path = lf_variable("LOOPFOLD_PATHS");
-    if (!path || !*path)
+    const char *const address = lf_find_recorder();
+    if (!address || !*address)
         return -1;
+    size_t length = 0;
     lf_address.sun_family = AF_UNIX;
-    for (size_t at = 0; at + 1 < sizeof lf_address.sun_path && path[at]; at++)
-        lf_address.sun_path[at] = path[at];
-    lf_is_timed = lf_variable("LOOPFOLD_PATHS_CYCLES") != NULL;
+    for (; length + 1 < sizeof lf_address.sun_path && address[length]; length++)
+        lf_address.sun_path[length] = address[length];
+    /* A name that is not one of a file. */
+    if (*address == '@')
+        lf_address.sun_path[0] = 0;
+    lf_address_bytes = offsetof(struct sockaddr_un, sun_path) + length;
+    /* Not in MPI programs. */
+    lf_is_timed = lf_variable("LOOPFOLD_PATHS") && lf_variable("LOOPFOLD_PATHS_CYCLES");
+    lf_choose_counter(lf_variable("LOOPFOLD_PATHS_COUNTER"));
     const int connection = lf_introduce(0, 0);
     if (connection < 0)
         return connection;
+    if (lf_has_counter)
+        lf_check_counter(connection);
     lf_has_key = pthread_key_create(&lf_key, lf_thread_ends) == 0;
     pthread_atfork(lf_before_fork, lf_in_parent, lf_in_forked_child);
     return connection;

@@ -5,7 +5,7 @@
 //! a checksum of all of it. Whatever happens to the recorder, the file can be read up to its last
 //! complete record. Each chunk is a zstd frame of its own, at the lowest level.
 
-use super::folding::{FoldedLane, Folding, LaneName, Recorded};
+use super::folding::{CYCLES, FoldedLane, Folding, LaneName, Recorded};
 use super::process::Process;
 use crate::{Error, Result};
 use hashbrown::HashMap;
@@ -179,7 +179,7 @@ pub fn read_spool(path: &Path) -> Result<Spooled> {
 fn read_with(path: &Path, spill: Option<Arc<Spill>>) -> Result<Spooled> {
     let file = File::open(path).map_err(|error| Error::at(path, error))?;
     let contents = Contents::list(&file).map_err(|error| Error::at(path, error))?;
-    let folding = Folding::new(contents.is_timed, spill);
+    let folding = Folding::new(contents.is_timed.then_some(CYCLES), spill);
     contents.fold(&file, &folding).map_err(|error| Error::at(path, error))?;
     let bytes = file.metadata().map_or(0, |about| about.len());
     Ok(Spooled { recorded: folding.finish()?, is_complete: contents.is_complete, bytes })

@@ -66,7 +66,7 @@ static void lf_f_init(void (*original)(MPI_Fint *), const void *site, MPI_Fint *
         return original(error);
     LF_OWN_ERROR;
     const int takes_part = lf_prepare();
-    const uint64_t start = lf_now();
+    const uint64_t start = lf_start();
     original(error);
     if (takes_part && *error == MPI_SUCCESS)
         lf_started(LF_MPI_Init, start, site);
@@ -80,7 +80,7 @@ static void lf_f_init_thread(void (*original)(void *, void *, MPI_Fint *), const
         return original(required, provided, error);
     LF_OWN_ERROR;
     const int takes_part = lf_prepare();
-    const uint64_t start = lf_now();
+    const uint64_t start = lf_start();
     original(required, provided, error);
     if (takes_part && *error == MPI_SUCCESS)
         lf_started(LF_MPI_Init_thread, start, site);
@@ -119,7 +119,7 @@ LF_FORTRAN_CALL(abort, ABORT, (void *comm, void *code, MPI_Fint *error), comm, c
         }                                                                                                  \
         const int64_t words[1] = {lf_comm(freed)};                                                         \
         lf_forget(freed);                                                                                  \
-        const uint64_t start = lf_now();                                                                   \
+        const uint64_t start = lf_start();                                                                   \
         original(comm, error);                                                                             \
         lf_put(CALL, start, lf_now(), site, words, 1);                                                     \
         lf_end();                                                                                          \
@@ -178,7 +178,7 @@ static void lf_f_completed_despite(struct lf_requests *all, int result, int coun
         const int many = (int)(COUNT);                                                                   \
         MPI_Fint *const known = lf_f_before(&all, many, REQUESTS, STATUSES);                             \
         void *const received = known ? known : STATUSES;                                                 \
-        const uint64_t start = lf_now();                                                                 \
+        const uint64_t start = lf_start();                                                                 \
         original PASSED;                                                                                 \
         const uint64_t end = lf_now();                                                                   \
         if (known && *error == MPI_SUCCESS) {                                                            \
@@ -236,7 +236,7 @@ static void lf_f_request_free(void (*original)(void *, MPI_Fint *), const void *
     if (!lf_begin())
         return original(request, error);
     const int64_t words[1] = {LF_HANDLE(PMPI_Request_f2c(*(MPI_Fint *)request))};
-    const uint64_t start = lf_now();
+    const uint64_t start = lf_start();
     original(request, error);
     lf_put(LF_MPI_Request_free, start, lf_now(), site, words, 1);
     lf_end();
@@ -248,7 +248,7 @@ static void lf_f_cancel(void (*original)(void *, MPI_Fint *), const void *site, 
     atomic_store(&lf_may_be_cancelled, 1);
     if (!lf_begin())
         return original(request, error);
-    const uint64_t start = lf_now();
+    const uint64_t start = lf_start();
     original(request, error);
     lf_put(LF_MPI_Cancel, start, lf_now(), site, NULL, 0);
     lf_end();
@@ -260,7 +260,7 @@ static void lf_f_start(void (*original)(void *, MPI_Fint *), const void *site, v
     if (!lf_begin())
         return original(request, error);
     LF_OWN_ERROR;
-    const uint64_t start = lf_now();
+    const uint64_t start = lf_start();
     original(request, error);
     const uint64_t end = lf_now();
     const int64_t words[1] = {LF_HANDLE(PMPI_Request_f2c(*(MPI_Fint *)request))};
@@ -274,7 +274,7 @@ static void lf_f_startall(void (*original)(void *, void *, MPI_Fint *), const vo
     if (!lf_begin())
         return original(count, requests, error);
     LF_OWN_ERROR;
-    const uint64_t start = lf_now();
+    const uint64_t start = lf_start();
     original(count, requests, error);
     const uint64_t end = lf_now();
     const int all = *error == MPI_SUCCESS ? (int)LF_INT(count) : 0;

@@ -143,7 +143,7 @@ fn c_wrapper(out: &mut String, call: &MpiCall, suffix: &str, parameters: &[Strin
     let _ = write!(
         out,
         "\nLF_EXPORT int {name}{suffix}({parameters})\n{{\n    if (!lf_begin()) {{\n        const int result = P{name}{suffix}({});\n{}        return result;\n    }}\n{before}\
-         \x20   const uint64_t start = lf_now();\n    const int result = P{name}{suffix}({});\n    const uint64_t end = lf_now();\n",
+         \x20   const uint64_t start = lf_start();\n    const int result = P{name}{suffix}({});\n    const uint64_t end = lf_now();\n",
         plain.join(", "),
         made_inside(call, &values, "result == MPI_SUCCESS"),
         passed.join(", "),
@@ -226,7 +226,7 @@ fn fortran_wrapper(out: &mut String, call: &MpiCall) {
     let _ = write!(
         out,
         "#ifdef LF_FORTRAN\nstatic void lf_f_{lower}(void (*original)({types}), const void *site, {parameters})\n{{\n\
-         \x20   LF_OWN_ERROR;\n    if (!lf_begin()) {{\n        original({});\n{}        return;\n    }}\n{before}    const uint64_t start = lf_now();\n    original({});\n\
+         \x20   LF_OWN_ERROR;\n    if (!lf_begin()) {{\n        original({});\n{}        return;\n    }}\n{before}    const uint64_t start = lf_start();\n    original({});\n\
          \x20   const uint64_t end = lf_now();\n{after}",
         passed(&numbers),
         made_inside(call, &values, "*error == MPI_SUCCESS"),

@@ -8,6 +8,8 @@
 static int lf_is_other_mpi;
 /* Whether there are a ring and a helper. */
 static int lf_is_ready;
+/* Whether MPI was about to start. */
+static int lf_is_prepared;
 
 /* Takes this library out of those that are preloaded into what the program starts. Returns whether
  * it was there. */
@@ -119,9 +121,13 @@ static int lf_spawn_helper(const char *helper, int socket, int memory)
     return failed;
 }
 
+/* A child that starts MPI itself still takes part, as the others would wait for it. */
 static void lf_in_child(void)
 {
-    atomic_store(&lf_state, LF_OVER);
+    if (lf_is_prepared)
+        atomic_store(&lf_state, LF_OVER);
+    lf_is_ready = 0;
+    lf_mark_paths = NULL;
     lf_hang_up();
 }
 
@@ -191,18 +197,47 @@ static int lf_start_helper(void)
     return 0;
 }
 
+/* The ring and the helper, once. */
+static void lf_start_once(void)
+{
+    static int was_here;
+    if (was_here)
+        return;
+    was_here = 1;
+    lf_with_sites = getenv("LOOPFOLD_RECORD_SITES") != NULL;
+    lf_is_ready = pthread_key_create(&lf_lane_key, lf_return_lane) == 0 && lf_start_helper();
+    pthread_atfork(NULL, NULL, lf_in_child);
+}
+
 /* Before MPI starts: the ring and the helper. Returns whether this process takes part, which it
  * also does if it has neither. */
 static int lf_prepare(void)
 {
-    static int was_here;
-    if (was_here || lf_is_other_mpi || !getenv("LOOPFOLD_RECORD"))
+    if (lf_is_prepared || lf_is_other_mpi || !getenv("LOOPFOLD_RECORD"))
         return 0;
-    was_here = 1;
-    lf_with_sites = getenv("LOOPFOLD_RECORD_SITES") != NULL;
-    lf_is_ready = pthread_key_create(&lf_lane_key, lf_return_lane) == 0 && lf_start_helper();
+    lf_is_prepared = 1;
+    lf_start_once();
     lf_leave_preload();
-    pthread_atfork(NULL, NULL, lf_in_child);
     return 1;
 }
 
+/* ---- paths ---- */
+
+static int lf_is_this_mpi(char *version);
+
+/* As long as that of any MPI. */
+static char lf_version[1 << 14];
+
+/* The run-time library of `loopfold cc` asks where paths are to be sent: before MPI starts, and maybe
+ * before the constructor of this library. Returns NULL if they are not recorded. */
+LF_EXPORT const char *loopfold_record_paths(void)
+{
+    static char address[108];
+    if (!getenv("LOOPFOLD_RECORD") || !lf_is_this_mpi(lf_version))
+        return NULL;
+    lf_start_once();
+    if (!lf_is_ready || lf_ask(address, sizeof address, "P\n") < 0 || *address != '@')
+        return NULL;
+    *(void **)&lf_mark_paths = dlsym(RTLD_DEFAULT, "loopfold_rt_event");
+    return address;
+}

@@ -5,7 +5,7 @@
  * the table of calls. It calls only PMPI_*, never prints unless something is wrong, and catches
  * no signals: a program that dies leaves its records to the helper.
  *
- * A record is a header (call, length in words), start and duration in nanoseconds, with
+ * A record is a header (call, length in words, the lane of paths that has a mark for it), start and duration in nanoseconds, with
  * LOOPFOLD_RECORD_SITES the return address, and what the table says. One thread writes to a lane
  * and the helper reads it: head and tail are the only words that both look at. A full lane makes
  * the program wait, so nothing is lost.
@@ -53,7 +53,7 @@ enum {
     LF_PIECE = 4096,
 };
 
-enum { LF_CONTINUED = 0xffff, LF_COMMUNICATOR = 0xfffe, LF_ENTER = 0xfffd, LF_LEAVE = 0xfffc, LF_MARK = 0xfffb };
+enum { LF_CONTINUED = 0xffff, LF_COMMUNICATOR = 0xfffe, LF_ENTER = 0xfffd, LF_LEAVE = 0xfffc, LF_MARK = 0xfffb, LF_OFF_CPU = 0xfffa };
 
 struct lf_shared_lane {
     _Atomic uint64_t head;
@@ -66,6 +66,10 @@ struct lf_lane {
     struct lf_shared_lane *shared;
     int64_t *words;
     uint64_t head, tail;
+    /* When the last call ended; when the CPU time of the thread was read, and what it was then. */
+    uint64_t ended, read_at, cpu_time;
+    /* Off the CPU since the last call, in nanoseconds. */
+    int64_t off_cpu;
 };
 
 /* Silent is a process that records nothing, or no longer, but takes part in what all processes do
@@ -77,6 +81,9 @@ static char *lf_memory;
 static int lf_socket = -1;
 static int lf_rank, lf_size;
 static int lf_with_sites;
+/* Of the run-time library of `loopfold cc`, if the paths of the program are recorded, too: leaves a
+ * mark among the paths of the thread, and returns which lane of theirs has it. */
+static uint32_t (*lf_mark_paths)(void);
 static int64_t lf_skew, lf_skew_by_second, lf_skew_since;
 static int lf_is_skewed;
 static MPI_Comm lf_comm_own = MPI_COMM_NULL;
@@ -236,6 +243,8 @@ static struct lf_lane *lf_new_lane(void)
     if (number >= 0) {
         _Atomic uint64_t *const count = (_Atomic uint64_t *)(lf_memory + LF_COUNT);
         lf_lane_is_given[number] = lf_lane_was_given[number] = 1;
+        lf_lanes[number].read_at = 0;
+        lf_lanes[number].off_cpu = 0;
         lf_lanes[number].shared = (struct lf_shared_lane *)lf_memory + number;
         lf_lanes[number].words = (int64_t *)(lf_memory + LF_DATA) + (size_t)number * LF_WORDS;
         if (atomic_load(count) < (uint64_t)number + 1)
@@ -283,9 +292,13 @@ static void lf_write(unsigned call, uint64_t start, uint64_t duration, const voi
         if (lane->head + length - lane->tail > LF_WORDS)
             lf_wait_for_room(lane, length);
     }
+    /* The mark comes before the record: a record that is there has its mark, and nothing is behind a
+     * mark without a record. */
+    const int is_event = call != LF_CONTINUED && call != LF_COMMUNICATOR && call != LF_OFF_CPU;
+    const uint64_t marked = is_event && lf_mark_paths ? lf_mark_paths() : 0;
     uint64_t head = lane->head;
     int64_t *const ring = lane->words;
-    ring[head++ % LF_WORDS] = (int64_t)(call | (uint64_t)length << 16);
+    ring[head++ % LF_WORDS] = (int64_t)(call | (uint64_t)length << 16 | marked << 32);
     ring[head++ % LF_WORDS] = (int64_t)start;
     ring[head++ % LF_WORDS] = (int64_t)duration;
     if (lf_with_sites)
@@ -296,8 +309,55 @@ static void lf_write(unsigned call, uint64_t start, uint64_t duration, const voi
     atomic_store_explicit(&lane->shared->head, head, memory_order_release);
 }
 
+/* ---- time off the CPU ----
+ *
+ * What a thread computes between calls is the time between them, without the time in which another
+ * had its core. Reading the CPU time is a system call, so it is read only at the end of what took
+ * long: a gap or a call. In between, CPU time is taken to pass like time. */
+
+enum { LF_LONG = 50000, LF_OFF_CPU_LEAST = 10000 };
+
+static uint64_t lf_cpu_time(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Reads the CPU time; returns how long the thread did not run since the last time it was read. */
+static __attribute__((noinline)) int64_t lf_off_cpu_until(struct lf_lane *lane, uint64_t now)
+{
+    const uint64_t cpu_time = lf_cpu_time();
+    const int64_t passed = (int64_t)(now - lane->read_at), ran = (int64_t)(cpu_time - lane->cpu_time);
+    const int64_t off = lane->read_at ? passed - ran : 0;
+    lane->read_at = now;
+    lane->cpu_time = cpu_time;
+    return off > LF_OFF_CPU_LEAST ? off : 0;
+}
+
+/* The time at the start of a call. */
+static inline uint64_t lf_start(void)
+{
+    const uint64_t now = lf_now();
+    struct lf_lane *const lane = lf_mine;
+    if (lane && now - lane->ended > LF_LONG)
+        lane->off_cpu = lf_off_cpu_until(lane, now);
+    return now;
+}
+
 static void lf_put(unsigned call, uint64_t start, uint64_t end, const void *site, const int64_t *words, size_t count)
 {
+    struct lf_lane *const lane = lf_mine;
+    if (lane) {
+        if (__builtin_expect(lane->off_cpu > 0, 0) && call != LF_COMMUNICATOR) {
+            lf_write(LF_OFF_CPU, 0, 0, NULL, &lane->off_cpu, 1);
+            lane->off_cpu = 0;
+        }
+        if (call != LF_COMMUNICATOR)
+            lane->ended = end;
+        if (end - start > LF_LONG)
+            lf_off_cpu_until(lane, end);
+    }
     while (count > LF_PIECE) {
         lf_write(LF_CONTINUED, 0, 0, NULL, words, LF_PIECE);
         words += LF_PIECE;

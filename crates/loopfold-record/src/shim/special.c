@@ -7,7 +7,7 @@
         if (atomic_load(&lf_state) != LF_OFF || !lf_enter())    \
             return PMPI;                                        \
         const int takes_part = lf_prepare();                    \
-        const uint64_t start = lf_now();                        \
+        const uint64_t start = lf_start();                        \
         const int result = PMPI;                                \
         if (takes_part && result == MPI_SUCCESS)                \
             lf_started(CALL, start, LF_SITE);                   \
@@ -55,7 +55,7 @@ LF_EXPORT int MPI_Comm_free(MPI_Comm *comm)
     }
     const int64_t words[1] = {comm ? lf_comm(*comm) : -1};
     lf_forget(comm ? *comm : MPI_COMM_NULL);
-    const uint64_t start = lf_now();
+    const uint64_t start = lf_start();
     const int result = PMPI_Comm_free(comm);
     lf_put(LF_MPI_Comm_free, start, lf_now(), LF_SITE, words, 1);
     lf_end();
@@ -70,7 +70,7 @@ LF_EXPORT int MPI_Comm_disconnect(MPI_Comm *comm)
     }
     const int64_t words[1] = {comm ? lf_comm(*comm) : -1};
     lf_forget(comm ? *comm : MPI_COMM_NULL);
-    const uint64_t start = lf_now();
+    const uint64_t start = lf_start();
     const int result = PMPI_Comm_disconnect(comm);
     lf_put(LF_MPI_Comm_disconnect, start, lf_now(), LF_SITE, words, 1);
     lf_end();
@@ -176,7 +176,7 @@ LF_EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
     struct lf_requests all;
     const int is_known = lf_before(&all, 1, request);
     MPI_Status *const received = status == MPI_STATUS_IGNORE ? all.statuses : status;
-    const uint64_t start = lf_now();
+    const uint64_t start = lf_start();
     const int result = PMPI_Wait(request, received);
     const uint64_t end = lf_now();
     if (is_known && result == MPI_SUCCESS)
@@ -194,7 +194,7 @@ LF_EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
     struct lf_requests all;
     const int is_known = lf_before(&all, 1, request);
     MPI_Status *const received = status == MPI_STATUS_IGNORE ? all.statuses : status;
-    const uint64_t start = lf_now();
+    const uint64_t start = lf_start();
     const int result = PMPI_Test(request, flag, received);
     const uint64_t end = lf_now();
     if (is_known && result == MPI_SUCCESS && *flag)
@@ -215,7 +215,7 @@ LF_EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
             return PMPI_##NAME PLAIN;                                                                          \
         const int is_known = lf_before(&all, count, requests);                                                 \
         MPI_Status *const received = is_known && STATUSES == IGNORED ? all.statuses : STATUSES;                \
-        const uint64_t start = lf_now();                                                                       \
+        const uint64_t start = lf_start();                                                                       \
         const int result = PMPI_##NAME PASSED;                                                                 \
         const uint64_t end = lf_now();                                                                         \
         if (is_known && result == MPI_SUCCESS) {                                                               \
@@ -258,7 +258,7 @@ LF_EXPORT int MPI_Request_free(MPI_Request *request)
     if (!lf_begin())
         return PMPI_Request_free(request);
     const int64_t words[1] = {LF_HANDLE(*request)};
-    const uint64_t start = lf_now();
+    const uint64_t start = lf_start();
     const int result = PMPI_Request_free(request);
     lf_put(LF_MPI_Request_free, start, lf_now(), LF_SITE, words, 1);
     lf_end();
@@ -270,7 +270,7 @@ LF_EXPORT int MPI_Cancel(MPI_Request *request)
     atomic_store(&lf_may_be_cancelled, 1);
     if (!lf_begin())
         return PMPI_Cancel(request);
-    const uint64_t start = lf_now();
+    const uint64_t start = lf_start();
     const int result = PMPI_Cancel(request);
     lf_put(LF_MPI_Cancel, start, lf_now(), LF_SITE, NULL, 0);
     lf_end();
@@ -281,7 +281,7 @@ LF_EXPORT int MPI_Start(MPI_Request *request)
 {
     if (!lf_begin())
         return PMPI_Start(request);
-    const uint64_t start = lf_now();
+    const uint64_t start = lf_start();
     const int result = PMPI_Start(request);
     const uint64_t end = lf_now();
     const int64_t words[1] = {result == MPI_SUCCESS ? LF_HANDLE(*request) : 0};
@@ -304,7 +304,7 @@ LF_EXPORT int MPI_Startall(int count, MPI_Request requests[])
 {
     if (!lf_begin())
         return PMPI_Startall(count, requests);
-    const uint64_t start = lf_now();
+    const uint64_t start = lf_start();
     const int result = PMPI_Startall(count, requests);
     lf_put_handles(LF_MPI_Startall, start, lf_now(), LF_SITE, result == MPI_SUCCESS ? count : 0, requests);
     lf_end();
@@ -336,7 +336,7 @@ LF_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Sessio
     if (atomic_load(&lf_state) == LF_OVER || !lf_enter())
         return PMPI_Session_init(info, handler, session);
     const int takes_part = atomic_load(&lf_state) == LF_OFF && lf_prepare();
-    const uint64_t start = lf_now();
+    const uint64_t start = lf_start();
     const int result = PMPI_Session_init(info, handler, session);
     if (takes_part && result == MPI_SUCCESS)
         lf_started_session(*session, start);
@@ -352,7 +352,7 @@ LF_EXPORT int MPI_Session_finalize(MPI_Session *session)
 {
     if (!lf_begin())
         return PMPI_Session_finalize(session);
-    const uint64_t start = lf_now();
+    const uint64_t start = lf_start();
     const int result = PMPI_Session_finalize(session);
     lf_put(LF_MPI_Session_finalize, start, lf_now(), LF_SITE, NULL, 0);
     if (--lf_sessions == 0 && lf_comm_own == MPI_COMM_NULL) {

@@ -237,8 +237,7 @@ static int lf_is_first(void)
  * in its way. */
 __attribute__((constructor)) static void lf_loaded(int argc, char **argv)
 {
-    /* As long as that of any MPI. */
-    static char version[1 << 14];
+    char *const version = lf_version;
     if (!getenv("LOOPFOLD_RECORD") || lf_is_this_mpi(version))
         return;
     lf_is_other_mpi = 1;
@@ -255,7 +254,7 @@ __attribute__((destructor)) static void lf_unloaded(void)
     const char *pid = getenv("LOOPFOLD_RECORD_PID"), *output = getenv("LOOPFOLD_RECORD");
     char folder[4096];
     struct stat about;
-    if (!pid || !output || getpid() != atoi(pid) || lf_memory)
+    if (!pid || !output || getpid() != atoi(pid) || lf_is_prepared)
         return;
     snprintf(folder, sizeof folder, "%s.parts", output);
     if (stat(folder, &about) < 0 && stat(output, &about) < 0)
@@ -272,7 +271,7 @@ static void lf_region(unsigned kind, const char *name, const void *site)
     const size_t length = strnlen(name, 256);
     words[0] = (int64_t)length;
     memcpy(words + 1, name, length);
-    const uint64_t now = lf_now();
+    const uint64_t now = lf_start();
     lf_put(kind, now, now, site, words, 1 + (length + 7) / 8);
     lf_end();
 }

@@ -67,34 +67,53 @@ impl<'a> WriteConfig<'a> {
         self.sections.push((kind, Box::new(encode)));
         self
     }
-}
 
-/// Writes a fold as [`write()`] does, and what the options ask for.
-pub fn write_with(fold: &Fold, output: impl Write, options: &WriteConfig<'_>) -> Result<()> {
-    let mut sections = sections_of(fold)?;
-    if !options.sections.is_empty() {
+    /// Adds the sections to those of a fold.
+    fn add_to(&self, sections: &mut Sections<'_>, fold: &Fold) -> Result<()> {
+        if self.sections.is_empty() {
+            return Ok(());
+        }
         let canonical = fold.canonical_without_times();
-        for (kind, encode) in &options.sections {
+        for (kind, encode) in &self.sections {
             let is_new = sections.iter().all(|(known, _)| known != kind);
             if !is_new || !kind.is_opaque() {
                 return Err(Error::invalid(format_args!("an archive does not take a section {kind} more")));
             }
             sections.extend(encode(&canonical)?.map(|content| (*kind, content.into())));
         }
+        Ok(())
     }
+}
+
+/// Writes a fold as [`write()`] does, and what the options ask for.
+pub fn write_with(fold: &Fold, output: impl Write, options: &WriteConfig<'_>) -> Result<()> {
+    let mut sections = sections_of(fold)?;
+    options.add_to(&mut sections, fold)?;
     SegmentWriter::new(output)?.put(sections, true)
 }
 
 /// Writes a fold whose peers are relative as an archive of one segment; reading gives ranks back.
+/// What the options ask for is made from the fold with relative peers, which nobody reads: only
+/// sections that do not depend on rules are of use.
 #[cfg(feature = "mpi")]
-pub fn write_relative(fold: &Fold, peers: &crate::mpi::RelativePeers, output: impl Write) -> Result<()> {
-    SegmentWriter::new(output)?.put(relative_sections(fold, peers)?, true)
+pub fn write_relative(
+    fold: &Fold,
+    peers: &crate::mpi::RelativePeers,
+    output: impl Write,
+    options: &WriteConfig<'_>,
+) -> Result<()> {
+    SegmentWriter::new(output)?.put(relative_sections(fold, peers, options)?, true)
 }
 
 #[cfg(feature = "mpi")]
-fn relative_sections<'a>(fold: &'a Fold, peers: &crate::mpi::RelativePeers) -> Result<Sections<'a>> {
+fn relative_sections<'a>(
+    fold: &'a Fold,
+    peers: &crate::mpi::RelativePeers,
+    options: &WriteConfig<'_>,
+) -> Result<Sections<'a>> {
     let mut sections = sections_of(fold)?;
     sections.push((SectionKind::Peers, peers.encode().into()));
+    options.add_to(&mut sections, fold)?;
     Ok(sections)
 }
 
@@ -118,10 +137,16 @@ impl<W: Write> SegmentWriter<W> {
         self.put(sections_of(fold)?, false)
     }
 
-    /// Appends a fold whose peers are relative; reading gives ranks back.
+    /// Appends a fold whose peers are relative; reading gives ranks back. For the options see
+    /// [`write_relative`].
     #[cfg(feature = "mpi")]
-    pub fn relative_segment(&mut self, fold: &Fold, peers: &crate::mpi::RelativePeers) -> Result<()> {
-        self.put(relative_sections(fold, peers)?, false)
+    pub fn relative_segment(
+        &mut self,
+        fold: &Fold,
+        peers: &crate::mpi::RelativePeers,
+        options: &WriteConfig<'_>,
+    ) -> Result<()> {
+        self.put(relative_sections(fold, peers, options)?, false)
     }
 
     /// Ends the archive.

@@ -85,11 +85,16 @@ impl<'a> Unfold<'a> {
     /// Writes the next events to `out` and returns how many: all it has room for, or
     /// all there are. Takes 8 bytes of memory for each rule of the fold.
     pub fn fill(&mut self, out: &mut [Symbol]) -> usize {
+        self.fill_with(out, |symbol| symbol)
+    }
+
+    /// The same with a value in place of each symbol, such as the number that it stands for.
+    pub fn fill_with<T: Copy>(&mut self, out: &mut [T], value: impl Fn(Symbol) -> T) -> usize {
         if self.unfolded_at.is_empty() {
             self.unfolded_at = vec![NOWHERE; self.fold.rules().len()];
         }
         let room = usize::try_from(self.remaining).unwrap_or(usize::MAX).min(out.len());
-        let mut page = Page { out: &mut out[..room], filled: 0, first: self.handed_out };
+        let mut page = Page { out: &mut out[..room], value, filled: 0, first: self.handed_out };
         while page.filled < room {
             if let Some((symbol, times)) = self.symbol.take() {
                 let now = page.fill(symbol, times);
@@ -114,7 +119,12 @@ impl<'a> Unfold<'a> {
     }
 
     /// Unfolds a rule from copies while there is room, and opens it for the rest.
-    fn begin_rule(&mut self, rule: RuleId, times: u64, page: &mut Page<'_>) {
+    fn begin_rule<T: Copy, F: Fn(Symbol) -> T>(
+        &mut self,
+        rule: RuleId,
+        times: u64,
+        page: &mut Page<'_, T, F>,
+    ) {
         let copied = page.copy(self.unfolded_at[rule.index()], self.fold.length(rule), times);
         if copied < times {
             let (body, again) = (self.fold.body(rule), times - copied - 1);
@@ -123,7 +133,7 @@ impl<'a> Unfold<'a> {
     }
 
     /// Continues where a body has been unfolded: with the next time, or behind the rule.
-    fn end_body(&mut self, page: &mut Page<'_>) {
+    fn end_body<T: Copy, F: Fn(Symbol) -> T>(&mut self, page: &mut Page<'_, T, F>) {
         let Some(level) = self.stack.last_mut() else { return };
         self.unfolded_at[level.rule.index()] = level.began;
         level.again -= page.copy(level.began, self.fold.length(level.rule), level.again);
@@ -165,21 +175,26 @@ impl<'a> Unfold<'a> {
 }
 
 /// What [`Unfold::fill`] has written so far.
-struct Page<'a> {
-    out: &'a mut [Symbol],
+struct Page<'a, T, F> {
+    out: &'a mut [T],
+    /// What is written for a symbol.
+    value: F,
     filled: usize,
     /// How many symbols were handed out before this page.
     first: u64,
 }
 
-impl Page<'_> {
+/// What is copied at once stays in the cache: so many values, or one iteration.
+const COPIED: usize = 1 << 14;
+
+impl<T: Copy, F: Fn(Symbol) -> T> Page<'_, T, F> {
     /// How many symbols were handed out in all.
     fn position(&self) -> u64 {
         self.first + self.filled as u64
     }
 
     fn push(&mut self, symbol: Symbol) {
-        self.out[self.filled] = symbol;
+        self.out[self.filled] = (self.value)(symbol);
         self.filled += 1;
     }
 
@@ -187,7 +202,7 @@ impl Page<'_> {
     fn fill(&mut self, symbol: Symbol, times: u64) -> u64 {
         let now = times.min((self.out.len() - self.filled) as u64);
         let end = self.filled + now as usize;
-        self.out[self.filled..end].fill(symbol);
+        self.out[self.filled..end].fill((self.value)(symbol));
         self.filled = end;
         now
     }
@@ -206,8 +221,9 @@ impl Page<'_> {
         self.out.copy_within(from..from + once, to);
         // What is written already is copied again: twice, four times, eight times as long.
         let (mut done, all) = (once, copies as usize * once);
+        let most = once * (COPIED / once).max(1);
         while done < all {
-            let more = done.min(all - done);
+            let more = done.min(most).min(all - done);
             self.out.copy_within(to..to + more, to + done);
             done += more;
         }

@@ -21,6 +21,7 @@
 //! | How long did loops, events and rules take? | [`iterations`], [`sums`], [`rule_sums`], [`clock`] | [`Fold::event_sums`](crate::Fold::event_sums) |
 //! | What did events take without the events inside them? | [`self_time`] | [`Fold::self_sums`](crate::Fold::self_sums) |
 //! | Only a part of a stream: between two times, or some iterations of a loop? | [`selection`] | [`Fold::parts`](crate::Fold::parts) |
+//! | What is each distinct part of a nest, and how often does it occur? | [`segments`] | [`Fold::segments`](crate::Fold::segments), [`Fold::sample`](crate::Fold::sample) |
 //! | How large is it? | [`statistics`] | [`Fold::statistics`](crate::Fold::statistics) |
 
 pub mod align;
@@ -44,6 +45,7 @@ pub mod patterns;
 pub mod query;
 pub mod rule_sums;
 mod run_time;
+pub mod segments;
 pub mod selection;
 pub mod self_time;
 #[cfg(feature = "mpi")]

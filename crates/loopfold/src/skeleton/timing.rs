@@ -1,10 +1,15 @@
 //! How long processes compute before each call, and how long calls take.
 //!
+//! What a process computes before a call is the time since the last call ended, without the time in
+//! which it did not run (the metric [`OFF_CPU`], if the recorder has measured it) and without what
+//! recording a call takes. Where nothing is computed, that is all there is: so it is the
+//! least median of the gaps before a call, if that is at most [`MOST_OVERHEAD`].
+//!
 //! One walk over the events of every stream with its times, in step with the walk over the
 //! program: O(events), O(nodes × processes) memory.
 
 use super::program::{Node, Program};
-use crate::trace::Times;
+use crate::trace::{OFF_CPU, Times};
 use crate::{Fold, Result, StreamId};
 
 /// The times of a node for one process, in nanoseconds.
@@ -30,8 +35,52 @@ pub(super) struct Timing {
     pub(super) is_known: bool,
 }
 
-/// Samples kept of each node; every second one is dropped when there are more.
+/// Recording a call takes no longer, in nanoseconds.
+const MOST_OVERHEAD: f64 = 500.0;
+
+/// What it takes where the program computes before every call, so that it cannot be seen.
+const USUAL_OVERHEAD: f64 = 150.0;
+
+/// Samples kept of each node in a process; every second one is dropped when there are more.
 const MOST_SAMPLES: usize = 512;
+
+/// Fewer do not show what is usual.
+const FEWEST_SAMPLES: usize = 8;
+
+/// Gaps of a node in one process, evenly spread over all.
+#[derive(Clone, Debug, Default)]
+struct Samples {
+    values: Vec<f64>,
+    /// Gaps since the last one that was kept, and how many are between two that are.
+    since: u32,
+    left_out: u32,
+}
+
+impl Samples {
+    fn add(&mut self, gap: f64) {
+        if self.since < self.left_out {
+            self.since += 1;
+            return;
+        }
+        self.since = 0;
+        self.values.push(gap);
+        if self.values.len() > MOST_SAMPLES {
+            let mut is_kept = false;
+            self.values.retain(|_| {
+                is_kept = !is_kept;
+                is_kept
+            });
+            self.left_out = 2 * self.left_out + 1;
+        }
+    }
+
+    /// Returns `None` if there are too few to say.
+    fn median(&self) -> Option<f64> {
+        let mut sorted = self.values.clone();
+        sorted.sort_by(f64::total_cmp);
+        (sorted.len() >= FEWEST_SAMPLES).then(|| sorted[sorted.len() / 2])
+    }
+}
 
 impl Timing {
     pub(super) fn of(fold: &Fold, streams: &[StreamId], program: &Program) -> Result<Self> {
@@ -54,54 +103,50 @@ impl Timing {
         let Some(starts) = &times.starts else { return Ok(()) };
         let mut starts = starts.reader();
         let mut durations = times.durations.as_ref().map(|durations| durations.reader());
-        let mut steps = vec![(0u32, 1u32); program.nodes.len()];
+        let off_cpu = times.metrics.iter().find(|(name, _)| name == OFF_CPU);
+        let mut off_cpu = off_cpu.map(|(_, column)| column.reader());
+        let mut samples = vec![Samples::default(); program.nodes.len()];
         let (mut before, mut first): (Option<i64>, Option<i64>) = (None, None);
         let mut last = 0;
-        let mut least = f64::INFINITY;
         for (event, (id, _)) in program.walk(process).enumerate() {
             let start = starts.get(event)?;
             if start == Times::UNKNOWN_START {
                 continue;
             }
             let duration = durations.as_mut().map_or(Ok(0), |durations| durations.get(event))?.max(0);
-            let gap = before.map_or(0, |before| start.saturating_sub(before)).max(0) as f64;
-            if before.is_some() {
-                least = least.min(gap);
-            }
+            let away = off_cpu.as_mut().map_or(Ok(0.0), |column| column.get(event))?;
+            let since = before.map(|before| start.saturating_sub(before) as f64);
+            // An unknown metric is not a number, which is no maximum either.
+            let gap = since.map_or(0.0, |since| (since - away.max(0.0)).max(0.0));
             let node = &mut self.nodes[id][process];
             node.count += 1;
             node.gaps += gap;
             node.inside += duration as f64;
-            self.sample(id, gap, &mut steps[id]);
+            if since.is_some() {
+                samples[id].add(gap);
+            }
             last = start;
             before = Some(start.saturating_add(duration));
             first = first.or(before);
         }
-        // The shortest gap of all is that of two calls with nothing between them: what it takes to
-        // record and to call, which the skeleton does, too.
-        for node in &mut self.nodes {
-            let NodeTimes { count, gaps, .. } = &mut node[process];
-            *gaps = (*gaps - if least.is_finite() { least * *count as f64 } else { 0.0 }).max(0.0);
+        self.subtract_overhead(process, &samples);
+        let share = (4 * MOST_SAMPLES / program.processes.max(1)).max(1);
+        for (all, own) in self.samples.iter_mut().zip(samples) {
+            let step = own.values.len().div_ceil(share).max(1);
+            all.extend(own.values.into_iter().step_by(step));
         }
         self.total = self.total.max(first.map_or(0.0, |first| last.saturating_sub(first) as f64));
         Ok(())
     }
 
-    fn sample(&mut self, id: usize, gap: f64, (since, every): &mut (u32, u32)) {
-        *since += 1;
-        if *since < *every {
-            return;
-        }
-        *since = 0;
-        let samples = &mut self.samples[id];
-        samples.push(gap);
-        if samples.len() > MOST_SAMPLES {
-            let mut is_kept = false;
-            samples.retain(|_| {
-                is_kept = !is_kept;
-                is_kept
-            });
-            *every *= 2;
+    /// Takes what recording costs out of all gaps of a process.
+    fn subtract_overhead(&mut self, process: usize, samples: &[Samples]) {
+        let medians = samples.iter().filter_map(Samples::median);
+        let least = medians.fold(f64::INFINITY, f64::min);
+        let overhead = if least <= MOST_OVERHEAD { least } else { USUAL_OVERHEAD };
+        for node in &mut self.nodes {
+            let NodeTimes { count, gaps, .. } = &mut node[process];
+            *gaps = (*gaps - overhead * *count as f64).max(0.0);
         }
     }
 

@@ -248,11 +248,16 @@ impl<T: Cell> Column<T> {
     }
 
     /// Appends a value many times; full chunks of it are compressed once.
-    pub(crate) fn append_repeated(&mut self, value: T, mut times: u64) -> Result<()> {
+    pub fn append_repeated(&mut self, value: T, mut times: u64) -> Result<()> {
         self.open()?;
-        while times > 0 && !self.tail.is_empty() {
-            self.push(value);
-            times -= 1;
+        if !self.tail.is_empty() {
+            let room = (CHUNK - self.tail.len()) as u64;
+            let fitting = times.min(room);
+            self.tail.resize(self.tail.len() + fitting as usize, value);
+            times -= fitting;
+            if fitting == room {
+                self.seal();
+            }
         }
         if times >= CHUNK as u64 {
             let chunk = compress(&[value; CHUNK], self.spill.as_ref());

@@ -40,6 +40,10 @@ impl Timing<'_> {
     pub const UNKNOWN: Self = Self { start: None, duration: None, metrics: &[] };
 }
 
+/// A metric: nanoseconds before the event, since the one before it ended, in which the thread did not
+/// run because others had its core.
+pub const OFF_CPU: &str = "off-cpu";
+
 /// The name of an event. Text is any bytes; traces do not promise UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Name<'a> {

@@ -32,6 +32,7 @@ mod process_patterns;
 mod regression;
 mod relative_peers;
 mod reused_communicators;
+mod segments;
 mod selection;
 mod similar;
 mod skeleton;

@@ -1,6 +1,6 @@
 //! Peers that are stored relative to the rank: reading gives the ranks back, on generated programs.
 
-use loopfold::archive::{self, Archive, ReadConfig, SegmentWriter};
+use loopfold::archive::{self, Archive, ReadConfig, SegmentWriter, WriteConfig};
 use loopfold::fold::FoldBuilder;
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::mpi::RelativePeers;
@@ -119,7 +119,7 @@ fn reading_gives_ranks_back() {
         let stored = fold(program.trace(true));
         let all = program.peers(0..program.streams.len());
         let mut file = Vec::new();
-        archive::write_relative(&stored, &all, &mut file).unwrap();
+        archive::write_relative(&stored, &all, &mut file, &WriteConfig::new()).unwrap();
         let (read, _) = archive::read(Cursor::new(&file), &ReadConfig::new()).unwrap();
         let expected = fold(program.trace(false));
         assert_eq!(unfolded(&read), unfolded(&expected));
@@ -163,7 +163,7 @@ fn segments_with_relative_peers_are_joined() {
         let mut writer = SegmentWriter::new(Vec::new()).unwrap();
         let peers = program.peers(0..program.streams.len());
         for _ in 0..=more {
-            writer.relative_segment(&fold(program.trace(true)), &peers).unwrap();
+            writer.relative_segment(&fold(program.trace(true)), &peers, &WriteConfig::new()).unwrap();
         }
         let file = writer.finish().unwrap();
         let (read, _) = archive::read(Cursor::new(file), &ReadConfig::new()).unwrap();
@@ -180,7 +180,7 @@ fn damage_is_an_error() {
         let program = program(&mut rng);
         let mut file = Vec::new();
         let peers = program.peers(0..program.streams.len());
-        archive::write_relative(&fold(program.trace(true)), &peers, &mut file).unwrap();
+        archive::write_relative(&fold(program.trace(true)), &peers, &mut file, &WriteConfig::new()).unwrap();
         for place in 8..file.len() {
             for bit in [0, 3, 7] {
                 let mut damaged = file.clone();
@@ -208,7 +208,13 @@ fn a_ring_of_many_ranks_is_one_rule() {
             let stored = fold(stored);
             assert_eq!(stored.rules().len(), 1);
             let mut file = Vec::new();
-            archive::write_relative(&stored, &program.peers(0..size as usize), &mut file).unwrap();
+            archive::write_relative(
+                &stored,
+                &program.peers(0..size as usize),
+                &mut file,
+                &WriteConfig::new(),
+            )
+            .unwrap();
             file.len()
         })
         .collect();

@@ -4,9 +4,10 @@
 use crate::support::outermost;
 use crate::support::spmd::fold;
 use loopfold::Fold;
-use loopfold::folders::Outermost;
+use loopfold::folders::{Outermost, fold_trace};
 use loopfold::questions::logical::{LogicalTrace, Token};
 use loopfold::skeleton::{Config, ReplayedCall, Scale, Skeleton};
+use loopfold::trace::{Collector, Event, Field, OFF_CPU, Role, Sink as _, Timing, Value};
 use loopfold_testing::Rng;
 use loopfold_testing::spmd::{self, Bytes, NOBODY, Phase, SpmdCall};
 
@@ -190,4 +191,26 @@ fn what_cannot_be_replayed_is_refused() {
         assert!(wrong.parse::<Scale>().is_err(), "{wrong}");
     }
     assert_eq!("1/50".parse::<Scale>().unwrap().to_string(), "1/50");
+}
+
+/// Two processes that compute 1 ms before each of 100 barriers, of which they run only 0.2 ms.
+#[test]
+fn computation_is_the_time_in_which_the_process_ran() {
+    let mut collector = Collector::default();
+    for rank in 0..2 {
+        let stream = collector.stream(&format!("rank {rank}")).unwrap();
+        for nth in 0..100 {
+            let fields = [Field { key: "comm", value: Value::Integer(0) }];
+            let event = Event { role: Role::Collective, fields: &fields, ..Event::named("MPI_Barrier") };
+            let symbol = collector.intern(&event).unwrap();
+            let (start, metrics) = (Some(nth * 1_001_000), [(OFF_CPU, 800_000.0)]);
+            collector
+                .push(stream, symbol, Timing { start, duration: Some(1_000), metrics: &metrics })
+                .unwrap();
+        }
+    }
+    let fold = fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap();
+    let text = skeleton_of(&fold, &scale(1)).unwrap().text;
+    // Less what recording takes.
+    assert!(text.contains("work(19"), "{text}");
 }

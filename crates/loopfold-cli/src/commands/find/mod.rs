@@ -55,7 +55,7 @@ pub(super) fn run(arguments: &FindArgs) -> Result<Outcome> {
     if arguments.json.on {
         return sequence::print_json(arguments, &text, &fold, &found);
     }
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(show::raw_stdout());
     let outcome = sequence::print(&mut out, arguments, &fold, &found)?;
     out.flush()?;
     Ok(outcome)

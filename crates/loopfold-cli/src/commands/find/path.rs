@@ -44,7 +44,7 @@ pub(super) fn run(
     if arguments.json.on {
         return found.print_json(arguments, text, opened);
     }
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(show::raw_stdout());
     let outcome = found.print(&mut out, arguments)?;
     out.flush()?;
     if arguments.explain {

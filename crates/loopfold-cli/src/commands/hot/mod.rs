@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &HotArgs) -> Result<Outcome> {
             Ok(loopfold_json::hot::hot(out, &fold, &hot, &config, costs.unit.name())?)
         })?;
     } else {
-        let mut out = anstream::stdout().lock();
+        let mut out = show::stdout();
         Printer { arguments, fold: &fold, costs: &costs, config: &config }.print(&mut out, &hot)?;
         out.flush()?;
     }

@@ -113,7 +113,7 @@ fn shown<'a>(
 
 /// Lists the loops of each class with their numbers.
 fn list(arguments: &IterationsArgs, fold: &Fold, labels: &Labels<'_>) -> Result<Outcome> {
-    let mut out = anstream::stdout().lock();
+    let mut out = show::stdout();
     let exact = arguments.exact || arguments.folder.is_chosen();
     let mut any = false;
     for class in by_weight(fold.classes()?) {
@@ -232,7 +232,7 @@ fn numbered(iteration: u64, iterations: u64, outer: &[u64]) -> String {
 }
 
 fn print_table(arguments: &IterationsArgs, shown: &[Shown<'_>], labels: &Labels<'_>) -> Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = show::stdout();
     for loop_of_class in shown.iter().filter(|shown| shown.has_selected()) {
         for &stream in &loop_of_class.streams {
             table(&mut out, arguments, loop_of_class, stream, labels)?;
@@ -318,7 +318,7 @@ fn note(shown: &Shown<'_>, iteration: &Iteration<'_>, labels: &Labels<'_>, room:
 }
 
 fn print_csv(shown: &[Shown<'_>]) -> Result<()> {
-    let mut out = csv::Writer::from_writer(std::io::stdout().lock());
+    let mut out = csv::Writer::from_writer(show::raw_stdout());
     out.write_record([
         "stream",
         "loop",

@@ -21,7 +21,7 @@ pub(super) fn print(
     if arguments.json.on {
         return print_json(shown, most);
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = show::stdout();
     let width = show::line_width();
     for loop_of_class in shown.iter().filter(|shown| shown.has_selected()) {
         let slow = loop_of_class.slow(&loop_of_class.streams, most)?;

@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
         print_json(arguments, &trace, folder.name())?;
         return Ok(Outcome::Done);
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = show::stdout();
     writeln!(out, "{heading}\n")?;
     print(&mut out, arguments, &trace.fold)?;
     out.flush()?;

@@ -19,7 +19,7 @@ pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
         })?;
         return Ok(Outcome::Done);
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = show::stdout();
     writeln!(out, "{}", heading(&logical, fold.events()))?;
     let depth = arguments.depth.unwrap_or(usize::MAX);
     for part in &logical.parts {

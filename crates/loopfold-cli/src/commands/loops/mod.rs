@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
         print_json(arguments, &fold, masked.as_ref().map(|(fold, _)| fold))?;
         return Ok(Outcome::Done);
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = show::stdout();
     print(&mut out, arguments, &fold)?;
     if let Some((masked, share)) = masked {
         out.flush()?;
@@ -63,6 +63,14 @@ pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
     }
     out.flush()?;
     Ok(Outcome::Done)
+}
+
+/// The fold whose nests are shown.
+pub(crate) fn fold(arguments: &LoopsArgs) -> Result<Fold> {
+    let (fold, notes) =
+        input::load(&arguments.read, TimesKept::None, &arguments.folder)?.fold(&arguments.folder)?;
+    show::notes(&notes);
+    Ok(fold)
 }
 
 /// Logs whose every line differs have no loops: for those, the trace with masked lines

@@ -21,7 +21,7 @@ pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
     })?;
     answer(arguments, read, |answer| {
         if news.any_reported && !arguments.json.on {
-            writeln!(anstream::stdout(), "\nthe input has ended\n")?;
+            writeln!(show::stdout(), "\nthe input has ended\n")?;
         }
         print_answer(answer)
     })
@@ -48,7 +48,7 @@ impl News {
             return print_json(answer);
         }
         let (arguments, most) = (answer.arguments, most(answer.arguments));
-        let mut out = anstream::stdout().lock();
+        let mut out = show::stdout();
         let is_first = !std::mem::replace(&mut self.any_reported, true);
         if !is_first {
             writeln!(out)?;

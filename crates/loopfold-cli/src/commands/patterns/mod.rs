@@ -111,7 +111,7 @@ fn print(
     process: &ProcessPatterns<'_>,
     communication: &Communication<'_>,
 ) -> Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = show::stdout();
     communication.print(&mut out, most(arguments), arguments.full.on)?;
     if communication.count() == 0 || arguments.processes {
         if communication.count() > 0 {
@@ -149,7 +149,7 @@ fn print_json(answer: &Answer<'_>) -> Result<()> {
 
 /// The messages and bytes of each pair of processes, as a table for other programs.
 fn print_matrix(partners: &Partners) -> Result<()> {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(show::raw_stdout());
     writeln!(out, "from,to,messages,bytes")?;
     for ((from, to), traffic) in &partners.matrix {
         writeln!(out, "{from},{to},{},{}", traffic.messages, traffic.bytes)?;

@@ -31,7 +31,7 @@ pub(super) fn print(
             Ok(loopfold_json::similar::similar(out, fold, asked, found, larger)?)
         });
     }
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(show::raw_stdout());
     if arguments.all {
         for &(stream, place) in &found.matches {
             let title = show::plain(fold.stream(stream).title());

@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &SkeletonArgs, fold: &Fold, written: &Skeleton) -> 
         })?;
         return Ok(Outcome::Done);
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = show::stdout();
     print(&mut out, arguments, written, &measured)?;
     writeln!(out, "\nThe recorded program:\n{}", LogicalTrace::of(fold, &folding::outermost)?)?;
     writeln!(

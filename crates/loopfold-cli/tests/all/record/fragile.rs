@@ -121,7 +121,7 @@ pub(super) fn parts(folder: &Path) -> PathBuf {
 }
 
 /// The processes that have this archive in their environment.
-fn processes_of(archive: &Path) -> Vec<(Pid, Kind)> {
+pub(super) fn processes_of(archive: &Path) -> Vec<(Pid, Kind)> {
     let wanted = format!("LOOPFOLD_RECORD={}", archive.display());
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {

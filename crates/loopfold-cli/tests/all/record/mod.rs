@@ -10,6 +10,7 @@ mod fragile;
 mod handles;
 mod hardly;
 mod logger;
+mod mixed;
 mod more_calls;
 mod otf2;
 mod sizes;

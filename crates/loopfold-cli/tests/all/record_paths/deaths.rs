@@ -1,11 +1,13 @@
 //! Programs that are killed, and recorders that are.
 
 use super::{Recording, Streams, check_nesting, programs, record, record_command, record_with, work};
+use loopfold::archive::{self, ReadConfig};
 use loopfold_testing::Rng;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -13,6 +15,9 @@ use tempfile::TempDir;
 fn begin(folder: &TempDir, options: &[&str]) -> (Child, BufReader<std::process::ChildStdout>, Pid) {
     let mut command =
         record_command(folder, options, &programs().join("emitters"), &["wander", "6", "50000", "500"]);
+    let temporary = folder.path().join("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    command.env("TMPDIR", temporary);
     let mut recorder = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut printed = BufReader::new(recorder.stdout.take().unwrap());
     let mut line = String::new();
@@ -79,8 +84,36 @@ fn a_program_ends_well_without_its_recorder() {
         if round % 2 == 1 && spool.exists() {
             let read = loopfold_record::read_spool(&spool).unwrap();
             is_prefix(&super::streams_of(&read.recorded.fold), &record(&["wander", "6", "50000"]).streams());
+            // It may have been killed before the first chunk.
+            if !read.recorded.blocks.is_empty() {
+                check_command(&spool, &super::streams_of(&read.recorded.fold));
+            }
         }
+        let mut left = std::fs::read_dir(folder.path().join("temporary")).unwrap();
+        assert!(left.next().is_none(), "something is left in the temporary directory");
     }
+}
+
+/// The command reads a spool like an archive.
+fn check_command(spool: &Path, expected: &Streams) {
+    let run = |arguments: &[&str]| {
+        let output = Command::new(super::loopfold()).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let merged = spool.with_extension("merged");
+    let (place, merged) = (spool.to_str().unwrap(), merged.to_str().unwrap());
+    let (printed, said) = run(&["cat", place]);
+    assert_eq!(printed.lines().count(), expected.values().map(Vec::len).sum::<usize>());
+    assert!(said.contains("was stopped"), "{said}");
+    run(&["merge", place, "-o", merged]);
+    let file = std::fs::File::open(merged).unwrap();
+    let fold = archive::read(BufReader::new(file), &ReadConfig::new()).unwrap().0;
+    assert_eq!(super::streams_of(&fold), *expected);
+    for command in ["cat", "loops"] {
+        assert_eq!(run(&[command, place]).0.lines().last(), run(&[command, merged]).0.lines().last());
+    }
+    assert_eq!(run(&["cat", "--blocks", place]).0, run(&["cat", "--blocks", merged]).0);
 }
 
 #[test]

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -241,6 +242,17 @@ int main(int count, char **arguments)
         return interrupted(number);
     if (!strcmp(mode, "load"))
         return load(arguments[2]);
+    if (!strcmp(mode, "pages")) {
+        enter(0);
+        path(0);
+        char *const pages = mmap(NULL, (size_t)number * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        for (int page = 0; page < number; page++)
+            ((volatile char *)pages)[(size_t)page * 4096] = 1;
+        path(1);
+        path(2);
+        leave();
+        return 0;
+    }
     if (!strcmp(mode, "errno")) {
         for (int round = 0; round < 100000; round++)
             work(5);

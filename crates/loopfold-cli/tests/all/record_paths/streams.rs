@@ -158,6 +158,42 @@ fn sums_are_exact() {
 }
 
 #[test]
+fn counters_of_the_kernel_are_summed() {
+    let recorded = record_with(&["--counter", "page-faults"], &["pages", "1000"]);
+    let fold = recorded.fold();
+    assert_eq!(recorded.streams()["main"].len(), 5, "{}", recorded.errors());
+    let sums = fold.event_sums().unwrap();
+    let Some(faults) = sums.metric("page-faults") else {
+        // Where the kernel gives no access.
+        assert!(
+            recorded.errors().contains("the counter page-faults is not recorded"),
+            "{}",
+            recorded.errors()
+        );
+        return;
+    };
+    for symbol in fold.alphabet().symbols() {
+        let (label, total) = (fold.alphabet().label(symbol), faults[symbol.index()].total);
+        let expected = if label.contains("#1") { 1000.0..=1010.0 } else { 0.0..=20.0 };
+        assert!(expected.contains(&total), "{label}: {total}");
+    }
+    assert!(fold.rule_sums().unwrap().metric("page-faults").is_some());
+}
+
+#[test]
+fn a_counter_that_is_not_there_is_one_line() {
+    let recorded = record_with(&["--counter", "instructions"], &["wander"]);
+    let has_counter = recorded.fold().event_sums().unwrap().metric("instructions:u").is_some();
+    let said = recorded.errors();
+    let line = "the counter instructions is not recorded: this machine";
+    assert!(has_counter && said.is_empty() || said.contains(line) && said.lines().count() == 1, "{said}");
+    assert_eq!(recorded.streams(), record(&["wander"]).streams());
+    let recorded = record_with(&["--counter", "sheep"], &["wander"]);
+    assert!(recorded.errors().contains("there is no counter sheep; there are cpu-cycles"));
+    assert_eq!(recorded.output.status.code(), Some(2));
+}
+
+#[test]
 fn paths_are_shown_as_blocks_also_of_merged_archives_and_of_parts() {
     let recorded = record(&["processes"]);
     let archive = recorded.archive();

@@ -1,0 +1,98 @@
+//! Programs in C and C++ that use the library, compiled and executed, also under valgrind.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// Where cargo puts the libraries: two levels above the test.
+fn libraries() -> PathBuf {
+    let test = std::env::current_exe().expect("the test has a path");
+    test.ancestors().nth(2).expect("it is in target/PROFILE/deps").to_path_buf()
+}
+
+fn compile(folder: &Path, source: &str, is_static: bool) -> PathBuf {
+    let program = folder.join("program");
+    let is_cpp = source.ends_with(".cpp");
+    let mut compiler = Command::new(if is_cpp { "g++" } else { "gcc" });
+    compiler.args([
+        if is_cpp { "-std=c++17" } else { "-std=c11" },
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-pthread",
+    ]);
+    compiler.arg(Path::new(ROOT).join(source)).arg("-o").arg(&program);
+    compiler.arg("-I").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/include"));
+    let libraries = libraries();
+    if is_static {
+        compiler.arg(libraries.join("libloopfold_c.a")).args(["-ldl", "-lm"]);
+    } else {
+        compiler
+            .arg("-L")
+            .arg(&libraries)
+            .arg("-lloopfold_c")
+            .arg(format!("-Wl,-rpath,{}", libraries.display()));
+    }
+    let output = compiler.output().expect("gcc is installed");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+fn printed(output: Output) -> String {
+    let (text, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{text}{error}");
+    text.into_owned()
+}
+
+fn valgrind() -> Command {
+    let mut command = Command::new("valgrind");
+    command.args(["--quiet", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite"]);
+    command
+}
+
+#[test]
+fn the_example_in_c_folds_and_asks() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), "examples/c/blocks.c", false);
+    let archive = folder.path().join("blocks.fold");
+    let text = printed(valgrind().arg(&program).arg(&archive).output().expect("valgrind is installed"));
+    let nest = "5200 events\n100 x\n  1\n  50 x\n    2\n  3\n2 3 1 2\n";
+    assert!(text.starts_with(nest), "{text}");
+    assert!(text.contains("\"count\":99"), "{text}");
+}
+
+#[test]
+fn the_example_in_cpp_pushes_from_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), "examples/c/push.cpp", true);
+    let text = printed(Command::new(&program).output().unwrap());
+    assert!(text.contains("1,000 ×"), "{text}");
+    assert!(text.contains("#600"), "{text}");
+}
+
+#[test]
+fn a_hundred_threads_read_one_fold_and_bad_arguments_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), "crates/loopfold-capi/tests/threads.c", false);
+    assert_eq!(printed(Command::new(&program).output().unwrap()), "ok\n");
+    assert_eq!(printed(valgrind().arg(&program).output().expect("valgrind is installed")), "ok\n");
+}
+
+#[test]
+fn the_header_declares_what_the_library_exports() {
+    let header = include_str!("../include/libloopfold.h");
+    let library = libraries().join("libloopfold_c.so");
+    let output =
+        Command::new("nm").args(["-D", "--defined-only"]).arg(&library).output().expect("nm is installed");
+    let text = printed(output);
+    let exported: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.split(' ').next_back())
+        .filter(|name| name.starts_with("loopfold_"))
+        .collect();
+    assert!(exported.len() > 15, "{exported:?}");
+    for name in &exported {
+        assert!(header.contains(&format!("{name}(")), "{name} is not in the header");
+    }
+}
