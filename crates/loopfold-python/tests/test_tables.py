@@ -38,6 +38,7 @@ def test_names_of_tables() -> None:
         loopfold.fold([1, 2]).context("1").table()
 
 
+@pytest.mark.filterwarnings("ignore::loopfold.Note")
 def test_what_is_not_known_is_null() -> None:
     table = loopfold.fold([1, 2] * 5).iterations().table()
     assert len(table) == 5
