@@ -88,6 +88,14 @@ struct Block<O> {
 unsafe impl<O: Send> Send for Block<O> {}
 
 impl<O> Block<O> {
+    /// The integers as a slice, if they lie one after the other.
+    fn as_slice<T: Integer>(&self) -> Option<&[T]> {
+        let first = self.first.cast::<T>();
+        let is_slice = self.stride == size_of::<T>() as isize && first.is_aligned() && !first.is_null();
+        // SAFETY: so many integers lie there, as whoever made the block has checked, and they are aligned.
+        is_slice.then(|| unsafe { std::slice::from_raw_parts(first, self.length) })
+    }
+
     /// Calls `each` with every integer, in order.
     fn each<T: Integer>(&self, mut each: impl FnMut(T) -> PyResult<()>) -> PyResult<()> {
         for index in 0..self.length {
@@ -233,14 +241,15 @@ struct Intake {
 
 enum SinkOf {
     Folding(Folding),
-    Collector(Collector),
+    /// It interns; the symbols are kept beside it.
+    Collector(Collector, Vec<Symbol>),
 }
 
 impl SinkOf {
     fn get(&mut self) -> &mut dyn Sink {
         match self {
             Self::Folding(folding) => folding,
-            Self::Collector(collector) => collector,
+            Self::Collector(collector, _) => collector,
         }
     }
 }
@@ -252,7 +261,10 @@ impl Intake {
             let folding = Folding::with(folder, Projection::default(), TimesKept::None, threads);
             (SinkOf::Folding(folding.map_err(errors::of_library)?), None)
         } else {
-            (SinkOf::Collector(Collector::new(Projection::default(), TimesKept::None)), Some(folder))
+            (
+                SinkOf::Collector(Collector::new(Projection::default(), TimesKept::None), Vec::new()),
+                Some(folder),
+            )
         };
         let stream = sink.get().stream(name).map_err(errors::of_library)?;
         let (interned, batch) = (Interned::default(), Vec::with_capacity(BATCH));
@@ -280,10 +292,18 @@ impl Intake {
     }
 
     fn integers<T: Integer, O>(&mut self, block: &Block<O>, progress: &Progress) -> PyResult<()> {
-        block.each(|value: T| {
-            let symbol = self.interned.symbol(value, self.sink.get()).map_err(errors::of_library)?;
-            self.push(symbol, progress)
-        })
+        let Some(values) = block.as_slice::<T>() else {
+            return block.each(|value: T| {
+                let symbol = self.interned.symbol(value, self.sink.get()).map_err(errors::of_library)?;
+                self.push(symbol, progress)
+            });
+        };
+        for values in values.chunks(BATCH) {
+            self.hand_over(progress)?;
+            let interned = self.interned.symbols(values, self.sink.get(), &mut self.batch);
+            interned.map_err(errors::of_library)?;
+        }
+        Ok(())
     }
 
     #[inline]
@@ -296,7 +316,12 @@ impl Intake {
         if progress.is_interrupted() {
             return Err(PyKeyboardInterrupt::new_err(()));
         }
-        self.sink.get().push_symbols(self.stream, &self.batch).map_err(errors::of_library)?;
+        match &mut self.sink {
+            SinkOf::Folding(folding) => {
+                folding.push_symbols(self.stream, &self.batch).map_err(errors::of_library)?;
+            }
+            SinkOf::Collector(_, symbols) => symbols.extend_from_slice(&self.batch),
+        }
         self.taken += self.batch.len() as u64;
         progress.advance_to(self.taken);
         self.batch.clear();
@@ -433,10 +458,15 @@ impl Intake {
     fn finish(self) -> PyResult<Fold> {
         let fold = match (self.sink, self.folder) {
             (SinkOf::Folding(folding), _) => folding.finish(),
-            (SinkOf::Collector(collector), Some(folder)) => {
-                collector.finish().and_then(|trace| fold_trace(trace, &*folder, self.threads))
+            (SinkOf::Collector(collector, symbols), Some(folder)) => {
+                collector.finish().and_then(|mut trace| {
+                    if let Some(stream) = trace.streams.first_mut() {
+                        stream.symbols = symbols;
+                    }
+                    fold_trace(trace, &*folder, self.threads)
+                })
             }
-            (SinkOf::Collector(_), None) => Ok(Fold::default()),
+            (SinkOf::Collector(..), None) => Ok(Fold::default()),
         };
         fold.map_err(errors::of_library)
     }

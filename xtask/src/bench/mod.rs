@@ -14,6 +14,7 @@ pub(crate) mod near;
 mod online;
 mod otf2;
 mod paths;
+mod python;
 mod questions;
 mod reading;
 mod record;
@@ -91,6 +92,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
         Some("defaults") => defaults::run(&settings),
         Some("online") => online::run(&settings),
         Some("grammars") => grammars::run(&settings),
+        Some("python") => python::run(&settings),
         Some("questions") => questions::run(&settings),
         Some("paths") => paths::run(&settings),
         Some("mpi") => {
@@ -105,7 +107,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
         Some("paths-record") => record::run_paths(&settings),
         Some(other) => {
             bail!(
-                "there is no benchmark `{other}`, only: loops, reading, sizes, defaults, online, grammars, questions, paths, mpi, waits, near, record, paths-record, skeleton, threads"
+                "there is no benchmark `{other}`, only: loops, reading, sizes, defaults, online, grammars, python, questions, paths, mpi, waits, near, record, paths-record, skeleton, threads"
             )
         }
     }
