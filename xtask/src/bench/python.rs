@@ -113,7 +113,7 @@ fn tracing(environment: &Environment) -> Result<Table> {
                 way.clone(),
                 short(seconds * 1e3),
                 format!("{:.1}", seconds / plain),
-                grouped(figures["bytes"].as_u64().unwrap_or(0).into()),
+                grouped(figures["bytes"].as_u64().map_or(0, u128::from)),
             ]);
         }
     }
