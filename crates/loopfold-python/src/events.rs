@@ -6,7 +6,7 @@
 
 use crate::asker::Native;
 use crate::interned::{Integer, Interned};
-use crate::{errors, work};
+use crate::{direct, errors, work};
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
     ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
@@ -44,11 +44,15 @@ pub(crate) fn fold_events(
     report: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Native> {
     let threads = threads.unwrap_or_else(default_threads);
-    let mut intake = Intake::new(folder, name, threads)?;
+    let (name, own) = (name.to_string(), folder_called(folder)?);
+    let mut intake = Intake::new(folder, &name, threads)?;
     let fold = if let Some(column) = Column::of(events)? {
         let progress = Arc::new(Progress::default());
         let shared = Arc::clone(&progress);
         work::run(py, report, &progress, move || {
+            if let Some(fold) = column.fold_directly(&name, &*own, threads, &shared) {
+                return fold.map_err(errors::of_library);
+            }
             intake.take(&column, &shared)?;
             intake.finish()
         })?
@@ -205,6 +209,20 @@ impl Column {
         let (length, stride) = (array.len(), array.strides().first().copied().unwrap_or(0));
         let owner = array.as_any().clone().unbind();
         Ok(Some(Self::Array(Dtype(known), Block { first, length, stride, _owner: owner })))
+    }
+
+    /// Folds an array as it is, if that is possible.
+    fn fold_directly(
+        &self,
+        name: &str,
+        folder: &dyn Folder,
+        threads: usize,
+        progress: &Progress,
+    ) -> Option<loopfold::Result<Fold>> {
+        let Self::Array(Dtype("uint32"), block) = self else { return None };
+        let numbers = block.as_slice::<u32>().filter(|_| folder.describe() == direct::FOLDER)?;
+        progress.begin("folding", None);
+        direct::fold(numbers, name, folder, threads)
     }
 
     fn length(&self) -> u64 {
