@@ -14,8 +14,9 @@ pub(crate) struct Environment {
 impl Environment {
     /// Creates the environment if there is none with these requirements, and installs the package.
     pub(crate) fn new(root: &Path) -> Result<Self> {
-        let directory = root.join("target").join("python");
-        let environment = Self { root: root.to_path_buf(), directory };
+        // Programs are started in another directory.
+        let root = root.canonicalize()?;
+        let environment = Self { directory: root.join("target").join("python"), root };
         environment.create()?;
         environment.install()?;
         Ok(environment)

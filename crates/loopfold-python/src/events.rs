@@ -6,7 +6,7 @@
 
 use crate::asker::Native;
 use crate::interned::{Integer, Interned};
-use crate::{errors, work};
+use crate::{direct, errors, work};
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
     ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
@@ -44,11 +44,15 @@ pub(crate) fn fold_events(
     report: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Native> {
     let threads = threads.unwrap_or_else(default_threads);
-    let mut intake = Intake::new(folder, name, threads)?;
+    let (name, own) = (name.to_string(), folder_called(folder)?);
+    let mut intake = Intake::new(folder, &name, threads)?;
     let fold = if let Some(column) = Column::of(events)? {
         let progress = Arc::new(Progress::default());
         let shared = Arc::clone(&progress);
         work::run(py, report, &progress, move || {
+            if let Some(fold) = column.fold_directly(&name, &*own, threads, &shared) {
+                return fold.map_err(errors::of_library);
+            }
             intake.take(&column, &shared)?;
             intake.finish()
         })?
@@ -88,6 +92,14 @@ struct Block<O> {
 unsafe impl<O: Send> Send for Block<O> {}
 
 impl<O> Block<O> {
+    /// The integers as a slice, if they lie one after the other.
+    fn as_slice<T: Integer>(&self) -> Option<&[T]> {
+        let first = self.first.cast::<T>();
+        let is_slice = self.stride == size_of::<T>() as isize && first.is_aligned() && !first.is_null();
+        // SAFETY: so many integers lie there, as whoever made the block has checked, and they are aligned.
+        is_slice.then(|| unsafe { std::slice::from_raw_parts(first, self.length) })
+    }
+
     /// Calls `each` with every integer, in order.
     fn each<T: Integer>(&self, mut each: impl FnMut(T) -> PyResult<()>) -> PyResult<()> {
         for index in 0..self.length {
@@ -199,6 +211,20 @@ impl Column {
         Ok(Some(Self::Array(Dtype(known), Block { first, length, stride, _owner: owner })))
     }
 
+    /// Folds an array as it is, if that is possible.
+    fn fold_directly(
+        &self,
+        name: &str,
+        folder: &dyn Folder,
+        threads: usize,
+        progress: &Progress,
+    ) -> Option<loopfold::Result<Fold>> {
+        let Self::Array(Dtype("uint32"), block) = self else { return None };
+        let numbers = block.as_slice::<u32>().filter(|_| folder.describe() == direct::FOLDER)?;
+        progress.begin("folding", None);
+        direct::fold(numbers, name, folder, threads)
+    }
+
     fn length(&self) -> u64 {
         match self {
             Self::Array(_, block) => block.length as u64,
@@ -233,14 +259,15 @@ struct Intake {
 
 enum SinkOf {
     Folding(Folding),
-    Collector(Collector),
+    /// It interns; the symbols are kept beside it.
+    Collector(Collector, Vec<Symbol>),
 }
 
 impl SinkOf {
     fn get(&mut self) -> &mut dyn Sink {
         match self {
             Self::Folding(folding) => folding,
-            Self::Collector(collector) => collector,
+            Self::Collector(collector, _) => collector,
         }
     }
 }
@@ -252,7 +279,10 @@ impl Intake {
             let folding = Folding::with(folder, Projection::default(), TimesKept::None, threads);
             (SinkOf::Folding(folding.map_err(errors::of_library)?), None)
         } else {
-            (SinkOf::Collector(Collector::new(Projection::default(), TimesKept::None)), Some(folder))
+            (
+                SinkOf::Collector(Collector::new(Projection::default(), TimesKept::None), Vec::new()),
+                Some(folder),
+            )
         };
         let stream = sink.get().stream(name).map_err(errors::of_library)?;
         let (interned, batch) = (Interned::default(), Vec::with_capacity(BATCH));
@@ -280,10 +310,18 @@ impl Intake {
     }
 
     fn integers<T: Integer, O>(&mut self, block: &Block<O>, progress: &Progress) -> PyResult<()> {
-        block.each(|value: T| {
-            let symbol = self.interned.symbol(value, self.sink.get()).map_err(errors::of_library)?;
-            self.push(symbol, progress)
-        })
+        let Some(values) = block.as_slice::<T>() else {
+            return block.each(|value: T| {
+                let symbol = self.interned.symbol(value, self.sink.get()).map_err(errors::of_library)?;
+                self.push(symbol, progress)
+            });
+        };
+        for values in values.chunks(BATCH) {
+            self.hand_over(progress)?;
+            let interned = self.interned.symbols(values, self.sink.get(), &mut self.batch);
+            interned.map_err(errors::of_library)?;
+        }
+        Ok(())
     }
 
     #[inline]
@@ -296,7 +334,12 @@ impl Intake {
         if progress.is_interrupted() {
             return Err(PyKeyboardInterrupt::new_err(()));
         }
-        self.sink.get().push_symbols(self.stream, &self.batch).map_err(errors::of_library)?;
+        match &mut self.sink {
+            SinkOf::Folding(folding) => {
+                folding.push_symbols(self.stream, &self.batch).map_err(errors::of_library)?;
+            }
+            SinkOf::Collector(_, symbols) => symbols.extend_from_slice(&self.batch),
+        }
         self.taken += self.batch.len() as u64;
         progress.advance_to(self.taken);
         self.batch.clear();
@@ -433,10 +476,15 @@ impl Intake {
     fn finish(self) -> PyResult<Fold> {
         let fold = match (self.sink, self.folder) {
             (SinkOf::Folding(folding), _) => folding.finish(),
-            (SinkOf::Collector(collector), Some(folder)) => {
-                collector.finish().and_then(|trace| fold_trace(trace, &*folder, self.threads))
+            (SinkOf::Collector(collector, symbols), Some(folder)) => {
+                collector.finish().and_then(|mut trace| {
+                    if let Some(stream) = trace.streams.first_mut() {
+                        stream.symbols = symbols;
+                    }
+                    fold_trace(trace, &*folder, self.threads)
+                })
             }
-            (SinkOf::Collector(_), None) => Ok(Fold::default()),
+            (SinkOf::Collector(..), None) => Ok(Fold::default()),
         };
         fold.map_err(errors::of_library)
     }

@@ -63,6 +63,25 @@ impl Interned {
         self.new_small(index, sink)
     }
 
+    /// Appends the symbols of values.
+    pub(crate) fn symbols<T: Integer>(
+        &mut self,
+        values: &[T],
+        sink: &mut dyn Sink,
+        symbols: &mut Vec<Symbol>,
+    ) -> Result<()> {
+        let mut rest = values;
+        loop {
+            let before = symbols.len();
+            let known = |value: &T| self.small.get(value.small()?).copied().flatten();
+            symbols.extend(rest.iter().map_while(known));
+            rest = &rest[symbols.len() - before..];
+            let Some((&next, others)) = rest.split_first() else { return Ok(()) };
+            symbols.push(self.symbol(next, sink)?);
+            rest = others;
+        }
+    }
+
     #[cold]
     fn new_small(&mut self, index: usize, sink: &mut dyn Sink) -> Result<Symbol> {
         let symbol = sink.intern(&Event::integer(index as u64))?;

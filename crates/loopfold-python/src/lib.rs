@@ -7,6 +7,7 @@
 //! a thread of its own (`work`), without the lock of the interpreter, so that Ctrl-C interrupts it.
 
 mod asker;
+mod direct;
 mod errors;
 mod events;
 mod expand;

@@ -26,7 +26,7 @@ def test_of_modules(name: str) -> None:
 def test_of_the_guide(tmp_path: pathlib.Path) -> None:
     guide = ROOT / "docs" / "python.md"
     # Examples end where their fence does.
-    text = guide.read_text(encoding="utf-8").replace("```", "")
+    text = guide.read_text(encoding="utf-8").replace("```pycon", "").replace("```", "")
     example = doctest.DocTestParser().get_doctest(text, {"tmp": tmp_path}, "python.md", str(guide), 0)
     assert len(example.examples) > 20
     outcome = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example)

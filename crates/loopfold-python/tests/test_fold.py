@@ -72,6 +72,20 @@ def test_long_arrays_are_unfolded_in_parts() -> None:
     assert np.array_equal(fold.expand(start=1_000_001, stop=1_200_000), events[1_000_001:1_200_000])
 
 
+def test_arrays_that_are_folded_as_they_are() -> None:
+    rng = random.Random(9)
+    for length in (0, 1, 5, 40, 400, 4000):
+        numbers = [rng.randrange(2**31) for _ in range(6)]
+        events = [numbers[event] for event in random_events(rng, length)]
+        direct = loopfold.fold(np.array(events, np.uint32), folder="outermost")
+        interned = loopfold.fold(np.array(events, np.uint64), folder="outermost")
+        assert direct.expand().tolist() == events
+        assert direct.loops() == interned.loops()
+        assert direct.stats()["counts"] == interned.stats()["counts"]
+    large = np.array([2**31, 2**32 - 1] * 3, np.uint32)
+    assert loopfold.fold(large, folder="outermost").expand().tolist() == large.tolist()
+
+
 def test_arrays_are_read_where_they_lie() -> None:
     events = np.arange(40, dtype=np.int32).reshape(10, 4) % 3
     views = [events[:, 1], events[::-2, 0], events[3], events.T[2]]

@@ -168,7 +168,7 @@ mod tests {
     }
 
     fn call(symbol: Symbol, paths: u32) -> Timed {
-        Timed { symbol, start: 5, duration: 1, paths }
+        Timed { symbol, start: 5, duration: 1, paths, off_cpu: 0 }
     }
 
     /// The events of each stream, and of its segment.

@@ -15,6 +15,7 @@ mod nodes;
 mod online;
 mod otf2;
 mod paths;
+mod python;
 mod questions;
 mod reading;
 mod record;
@@ -92,6 +93,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
         Some("defaults") => defaults::run(&settings),
         Some("online") => online::run(&settings),
         Some("grammars") => grammars::run(&settings),
+        Some("python") => python::run(&settings),
         Some("questions") => questions::run(&settings),
         Some("paths") => paths::run(&settings),
         Some("mpi") => {
@@ -107,7 +109,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
         Some("paths-record") => record::run_paths(&settings),
         Some(other) => {
             bail!(
-                "there is no benchmark `{other}`, only: loops, reading, sizes, defaults, online, grammars, questions, paths, mpi, waits, near, record, paths-record, skeleton, nodes, threads"
+                "there is no benchmark `{other}`, only: loops, reading, sizes, defaults, online, grammars, python, questions, paths, mpi, waits, near, record, paths-record, skeleton, nodes, threads"
             )
         }
     }

@@ -18,7 +18,6 @@ use loopfold::folders::with_streams_by;
 use loopfold::trace::{ChunkTable, Times};
 use std::collections::{HashMap, HashSet};
 use std::io::Cursor;
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// What one process, or several together, have read.
@@ -206,7 +205,7 @@ impl Share {
             fold.set_times(id, Times::from_outline(&stream.outline, store)?)?;
         }
         let owners = streams.iter().map(|stream| stream.owner as usize).collect();
-        Ok((fold, remarks, SharedTimes { nodes, owners, own: Rc::new(own) }))
+        Ok((fold, remarks, SharedTimes { nodes, owners, own: Arc::new(own) }))
     }
 }
 

@@ -16,7 +16,7 @@ use loopfold::questions::self_time::SelfSums;
 use loopfold::questions::sums::EventSums;
 use loopfold::{Error, Fold, Symbol};
 use std::io::Cursor;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Streams whose times are in several processes.
 #[derive(Clone)]
@@ -25,7 +25,7 @@ pub(crate) struct SharedTimes {
     /// For each stream the process that has its times.
     pub(super) owners: Vec<usize>,
     /// What this process has.
-    pub(super) own: Rc<OwnTimes>,
+    pub(super) own: Arc<OwnTimes>,
 }
 
 /// What `stats` shows of times.

@@ -22,9 +22,9 @@ impl Message {
         self.bytes(text.as_bytes())
     }
 
-    pub(super) fn list<T>(self, list: &[T], mut put: impl FnMut(Self, &T) -> Self) -> Self {
+    pub(super) fn list<T>(self, list: &[T], put: impl FnMut(Self, &T) -> Self) -> Self {
         let message = self.number(list.len() as u64);
-        list.iter().fold(message, |message, one| put(message, one))
+        list.iter().fold(message, put)
     }
 }
 

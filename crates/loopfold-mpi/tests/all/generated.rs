@@ -2,7 +2,7 @@
 //! messages, and simulations with times.
 
 #[path = "../../../loopfold/tests/all/support/waits.rs"]
-#[allow(dead_code, reason = "the other half is for tests of the library")]
+#[allow(dead_code, unreachable_pub, reason = "the other half is for tests of the library")]
 mod simulations;
 
 use crate::support::{assert_same, assert_same_archive};

@@ -6,6 +6,7 @@ import argparse
 import os
 import runpy
 import sys
+import types
 from typing import List, Optional
 
 from . import __version__
@@ -38,17 +39,28 @@ def main(arguments: Optional[List[str]] = None) -> int:
 
 def _execute(parsed: argparse.Namespace, tracing: trace) -> int:
     sys.argv = [parsed.script, *parsed.arguments]
-    if not parsed.module:
-        sys.path[0] = os.path.dirname(os.path.abspath(parsed.script))
     try:
-        with tracing:
-            if parsed.module:
+        if parsed.module:
+            with tracing:
                 runpy.run_module(parsed.script, run_name="__main__", alter_sys=True)
-            else:
-                runpy.run_path(parsed.script, run_name="__main__")
+        else:
+            _execute_file(parsed.script, tracing)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0
+
+
+def _execute_file(path: str, tracing: trace) -> None:
+    """As `runpy` does, of which nothing is traced then."""
+    sys.path[0] = os.path.dirname(os.path.abspath(path))
+    with open(path, "rb") as file:
+        code = compile(file.read(), path, "exec")
+    main = types.ModuleType("__main__")
+    main.__file__ = path
+    main.__dict__["__builtins__"] = __builtins__
+    sys.modules["__main__"] = main
+    with tracing:
+        exec(code, main.__dict__)
 
 
 if __name__ == "__main__":

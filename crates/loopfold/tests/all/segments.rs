@@ -6,7 +6,7 @@ use loopfold::{ErrorKind, Fold, StreamId};
 use loopfold_testing::{Rng, nest, segments};
 
 /// The nest as a tree.
-pub fn tree(nest: &Nest, range: std::ops::Range<usize>) -> Vec<nest::Node> {
+fn tree(nest: &Nest, range: std::ops::Range<usize>) -> Vec<nest::Node> {
     let node = |at: usize| match nest.nodes[at] {
         Node::Event(symbol) => nest::Node::Event(symbol.raw()),
         Node::Loop { times, .. } => nest::Node::Loop(tree(nest, nest.body(at)), times),
@@ -24,7 +24,7 @@ fn trees(fold: &Fold) -> Vec<Vec<nest::Node>> {
     fold.stream_ids().map(of).collect()
 }
 
-pub fn check_segments(fold: &Fold) {
+fn check_segments(fold: &Fold) {
     let mut expected: Vec<(usize, segments::Segment)> = Vec::new();
     for (stream, tree) in trees(fold).iter().enumerate() {
         for (events, start, depth, times) in segments::segments(tree) {
@@ -47,7 +47,7 @@ pub fn check_segments(fold: &Fold) {
     assert_eq!(Some(weights), fold.events());
 }
 
-pub fn check_samples(fold: &Fold) {
+fn check_samples(fold: &Fold) {
     let trees = trees(fold);
     for kept in [1, 2, 3, 7] {
         let stretches = fold.sample(kept).unwrap();
