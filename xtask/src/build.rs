@@ -1,4 +1,5 @@
-//! `cargo xtask build` and `install`: the command and the compiler pass, side by side.
+//! `cargo xtask build` and `install`: the command and the compiler pass, side by side; `install` also
+//! the library for C with its headers and what pkg-config says of it.
 //!
 //! The command finds the pass beside itself. The pass needs the LLVM inside the Rust compiler, so
 //! it is not built by `cargo build`.
@@ -9,6 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const PROGRAMS: &[&str] = &["loopfold", "loopfold-pass"];
+/// The library for C.
+const LIBRARIES: &[&str] = &["libloopfold_c.so", "libloopfold_c.a"];
+const HEADERS: &[&str] = &["crates/loopfold-capi/include/libloopfold.h", "crates/loopfold-record/loopfold.h"];
 /// Names under which the command is a compiler, or a command of cargo.
 const LINKS: &[&str] = &["loopfold-cc", "loopfold-c++", "cargo-loopfold"];
 
@@ -25,7 +29,7 @@ pub(crate) fn install(mut arguments: Arguments) -> Result<()> {
     let prefix = arguments.option("--prefix")?;
     arguments.finish()?;
     let Some(prefix) = prefix else { bail!("name the folder to install to with --prefix") };
-    let folder = build()?;
+    let folder = build_with(&["--package", "loopfold-capi"])?;
     let to = Path::new(&prefix).join("bin");
     std::fs::create_dir_all(&to).with_context(|| to.display().to_string())?;
     for program in PROGRAMS {
@@ -36,8 +40,36 @@ pub(crate) fn install(mut arguments: Arguments) -> Result<()> {
         let _ = std::fs::remove_file(&link);
         std::os::unix::fs::symlink(PROGRAMS[0], &link).with_context(|| link.display().to_string())?;
     }
+    install_library(&folder, Path::new(&prefix))?;
     println!("{}", to.join(PROGRAMS[0]).display());
     Ok(())
+}
+
+/// Copies the library for C, its headers, and a file for pkg-config.
+fn install_library(folder: &Path, prefix: &Path) -> Result<()> {
+    let (library, include) = (prefix.join("lib"), prefix.join("include"));
+    let packages = library.join("pkgconfig");
+    for folder in [&packages, &include] {
+        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    }
+    for name in LIBRARIES {
+        replace(&folder.join(name), &library.join(name))?;
+    }
+    for header in HEADERS {
+        let header = crate::root().join(header);
+        let name = header.file_name().context("a header has a name")?;
+        replace(&header, &include.join(name))?;
+    }
+    let prefix = std::path::absolute(prefix)?;
+    let text = format!(
+        "prefix={}\nName: loopfold\nDescription: folds the repetition out of execution traces\nVersion: {}\n\
+         Cflags: -I${{prefix}}/include\nLibs: -L${{prefix}}/lib -lloopfold_c\n\
+         Libs.private: -lgcc_s -lpthread -lm -ldl\n",
+        prefix.display(),
+        env!("CARGO_PKG_VERSION"),
+    );
+    let file = packages.join("loopfold.pc");
+    std::fs::write(&file, text).with_context(|| file.display().to_string())
 }
 
 /// Copies a program, also over one that is running.
@@ -49,10 +81,15 @@ fn replace(from: &Path, to: &Path) -> Result<()> {
 
 /// Builds both and returns their folder.
 pub(crate) fn build() -> Result<PathBuf> {
+    build_with(&[])
+}
+
+/// The same, and other packages.
+fn build_with(more: &[&str]) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(&cargo);
     command.args(["build", "--release", "--package", "loopfold-cli", "--package", "loopfold-pass"]);
-    let status = command.current_dir(crate::root()).status().context("cargo cannot be started")?;
+    let status = command.args(more).current_dir(crate::root()).status().context("cargo cannot be started")?;
     ensure!(status.success(), "building failed");
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::root().join("target"), PathBuf::from);
