@@ -14,33 +14,39 @@ pub(super) fn run(arguments: &ExportArgs) -> Result<Outcome> {
     let output = arguments.output.as_deref().unwrap_or(Path::new("-"));
     save::check_export(output, &arguments.read)?;
     let (form, read) = arguments.split_form()?;
-    if matches!(form, ExportName::Weights | ExportName::Safetensors) {
-        return weighted(arguments, &read, form, output);
-    }
-    // The rules that `fold` would store.
-    let folder = arguments.folder.or(FolderName::Auto);
-    let (fold, notes) = input::fold(&read, TimesKept::None, &folder)?;
-    show::notes(&notes);
     match form {
         ExportName::Dot => {
-            let graph = draw(&fold, arguments.limit)?;
+            let graph = draw(&stored(arguments, &read)?, arguments.limit)?;
             save::save_with(output, |out| Ok(out.write_all(&graph)?))?
         }
-        ExportName::Weights | ExportName::Safetensors => return Ok(Outcome::Nothing),
-        ExportName::Grammar => save::save_with(output, |out| Ok(grammar::write(&fold, out)?))?,
+        ExportName::Grammar => {
+            let fold = stored(arguments, &read)?;
+            save::save_with(output, |out| Ok(grammar::write(&fold, out)?))?
+        }
+        ExportName::Weights => {
+            let fold = shown(arguments, &read)?;
+            save::save_with(output, |out| weights::write_table(&fold, out))?
+        }
+        ExportName::Safetensors => {
+            let fold = shown(arguments, &read)?;
+            save::save_with(output, |out| weights::write_tensors(&fold, out))?
+        }
     };
     Ok(Outcome::Done)
 }
 
-/// The segments of the nests that `loops` shows.
-fn weighted(arguments: &ExportArgs, read: &ReadArgs, form: ExportName, output: &Path) -> Result<Outcome> {
+/// The rules that `fold` would store.
+fn stored(arguments: &ExportArgs, read: &ReadArgs) -> Result<Fold> {
+    let (fold, notes) = input::fold(read, TimesKept::None, &arguments.folder.or(FolderName::Auto))?;
+    show::notes(&notes);
+    Ok(fold)
+}
+
+/// The nests that `loops` shows.
+fn shown(arguments: &ExportArgs, read: &ReadArgs) -> Result<Fold> {
     let (fold, notes) = input::load(read, TimesKept::None, &arguments.folder)?.fold(&arguments.folder)?;
     show::notes(&notes);
-    save::save_with(output, |out| match form {
-        ExportName::Safetensors => weights::write_tensors(&fold, out),
-        _ => weights::write_table(&fold, out),
-    })?;
-    Ok(Outcome::Done)
+    Ok(fold)
 }
 
 /// The graph as a whole, which its limit keeps small.

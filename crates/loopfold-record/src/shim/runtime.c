@@ -485,9 +485,11 @@ static int lf_neighbors(MPI_Comm comm)
     })
 #define LF_AS_IT_IS(value) (value)
 
+/* The status of a send may have anything, also what would mean that it was cancelled. */
 static inline int64_t lf_received(const MPI_Status *status)
 {
-    return lf_peer(status->MPI_SOURCE) * ((int64_t)1 << 32) + (int64_t)(uint32_t)status->MPI_TAG;
+    const int64_t source = lf_peer(status->MPI_SOURCE);
+    return (source < -3 ? -1 : source) * ((int64_t)1 << 32) + (int64_t)(uint32_t)status->MPI_TAG;
 }
 
 /* In place of that, of a request that has failed: wildcards. */
