@@ -1,10 +1,10 @@
 //! Runs a command in many processes, each of which reads and folds a part of the streams.
 //!
-//! Every process is given the same arguments. They agree on version and inputs ([`agree`]), each
-//! reads what the [`plan`] gives it, and the [`share`]s become one fold in process 0, which goes on as
+//! Every process is given the same arguments. They agree on version and inputs (`agree`), each
+//! reads what the `plan` gives it, and the `share`s become one fold in process 0, which goes on as
 //! the only process would: the answer is the same, byte for byte, as all commands work on the
 //! canonical form. The times of events stay in the processes that read them; process 0 asks for
-//! chunks, for sums of times, and for archives to be folded again ([`serve`], [`sums`], [`refold`]).
+//! chunks, for sums of times, and for archives to be folded again (`serve`, `sums`, `refold`).
 //!
 //! Memory: what each process has read, folded, and its times, compressed; in process 0 also the
 //! fold of the whole. No process holds the events of others.
