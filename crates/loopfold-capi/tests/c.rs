@@ -5,10 +5,10 @@ use std::process::{Command, Output};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// Where cargo puts the libraries: two levels above the test.
+/// Where cargo puts the libraries that it builds for tests: beside them.
 fn libraries() -> PathBuf {
     let test = std::env::current_exe().expect("the test has a path");
-    test.ancestors().nth(2).expect("it is in target/PROFILE/deps").to_path_buf()
+    test.parent().expect("it is in a folder").to_path_buf()
 }
 
 fn compile(folder: &Path, source: &str, is_static: bool) -> PathBuf {
