@@ -226,7 +226,7 @@ fn a_spool_of_any_length_is_read() {
     // The archive cannot be written, so the spool stays.
     std::fs::create_dir(folder.path().join("kept")).unwrap();
     let limited = format!(
-        "trap '' XFSZ; ulimit -f 100000; \"$@\" & program=$!; while ! cp {0} {1} 2>/dev/null; do :; done; wait $program; true",
+        "trap '' XFSZ; ulimit -f 100000; \"$@\" & program=$!; while ! cp {0} {1} 2>/dev/null || ! [ -s {1} ]; do :; done; wait $program; true",
         spool.display(),
         folder.path().join("kept/early").display()
     );
