@@ -35,13 +35,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
 fn header() -> Result<Vec<u8>> {
     let folder = crate::root().join(HEADER_OF);
     let config = cbindgen::Config::from_root_or_default(&folder);
-    let mut builder = cbindgen::Builder::new().with_config(config);
-    let files = std::fs::read_dir(folder.join("src"))?.map(|entry| Ok(entry?.path()));
-    let mut files = files.collect::<Result<Vec<_>>>()?;
-    files.sort();
-    for file in files {
-        builder = builder.with_src(file);
-    }
+    // It follows the modules.
+    let builder = cbindgen::Builder::new().with_config(config).with_src(folder.join("src/lib.rs"));
     let mut text = Vec::new();
     builder.generate().context("the header")?.write(&mut text);
     // What is safe in Rust is how to call it in C.

@@ -3,11 +3,10 @@
 use crate::status::{Failure, Status, guarded, place, reference, text};
 use loopfold::fold::FoldedStream;
 use loopfold::folders::{Folder, fold_trace};
-use loopfold::trace::{Collector, Event, Sink as _, Timing};
-use loopfold::{Fold, Symbol, archive};
-use loopfold_cli::{Asker, Progress, folder_called};
-use std::collections::HashMap;
+use loopfold::{Fold, Trace};
+use loopfold_cli::{Asker, Progress, folder_called, save_archive};
 use std::ffi::{CString, OsString, c_char, c_void};
+use std::path::Path;
 use std::sync::Arc;
 
 /// A folded trace.
@@ -101,32 +100,14 @@ pub unsafe extern "C" fn loopfold_fold_array(
                 }
             }
         };
-        *fold = FoldHandle::new(folded((0..count).map(integer), &*folder)?);
+        let trace = Trace::of_integers("array", (0..count).map(integer))?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        *fold = FoldHandle::new(fold_trace(trace, &*folder, threads)?);
         Ok(Status::LOOPFOLD_OK)
     })
 }
 
-/// Folds integers as one stream, on all cores.
-fn folded(integers: impl Iterator<Item = u64>, folder: &dyn Folder) -> Result<Fold, Failure> {
-    let mut collector = Collector::default();
-    let stream = collector.stream("array")?;
-    let mut symbols: HashMap<u64, Symbol> = HashMap::new();
-    for integer in integers {
-        let symbol = match symbols.get(&integer) {
-            Some(&symbol) => symbol,
-            None => {
-                let symbol = collector.intern(&Event::integer(integer))?;
-                symbols.insert(integer, symbol);
-                symbol
-            }
-        };
-        collector.push(stream, symbol, Timing::UNKNOWN)?;
-    }
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    Ok(fold_trace(collector.finish()?, folder, threads)?)
-}
-
-/// Writes a fold as an archive.
+/// Writes a fold as an archive; a file that is there is replaced when the new one is complete.
 ///
 /// # Safety
 ///
@@ -136,10 +117,7 @@ pub unsafe extern "C" fn loopfold_save(fold: *const FoldHandle, path: *const c_c
     guarded(|| {
         // SAFETY: what the caller guarantees.
         let (handle, path) = unsafe { (reference(fold, "fold")?, text(path, "path")?) };
-        let failed =
-            |error: std::io::Error| Failure::new(Status::LOOPFOLD_IO, format_args!("{path}: {error}"));
-        let file = std::fs::File::create(path).map_err(failed)?;
-        archive::write(&handle.fold, std::io::BufWriter::new(file))?;
+        save_archive(&handle.fold, Path::new(path))?;
         Ok(Status::LOOPFOLD_OK)
     })
 }

@@ -2,9 +2,9 @@
 
 use crate::fold::{FoldHandle, folder};
 use crate::status::{Failure, Status, guarded, place, reference, text};
+use loopfold::StreamId;
 use loopfold::folders::Folding;
 use loopfold::trace::{Event, Projection, Sink as _, TimesKept, Timing};
-use loopfold::{StreamId, Symbol};
 use std::collections::HashMap;
 use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
@@ -22,7 +22,6 @@ pub struct RecorderHandle(Mutex<State>);
 struct State {
     folding: Folding,
     streams: HashMap<String, StreamId>,
-    symbols: HashMap<String, Symbol>,
 }
 
 /// Makes a recorder; `folder_name` is the name of a folder as of the command, or null for `auto`.
@@ -39,7 +38,7 @@ pub unsafe extern "C" fn loopfold_recorder_new(
         // SAFETY: what the caller guarantees.
         let (folder, recorder) = unsafe { (folder(folder_name)?, place(recorder, "recorder")?) };
         let folding = Folding::with(folder, Projection::default(), TimesKept::All, 1)?;
-        let state = State { folding, streams: HashMap::new(), symbols: HashMap::new() };
+        let state = State { folding, streams: HashMap::new() };
         *recorder = Box::into_raw(Box::new(RecorderHandle(Mutex::new(state))));
         Ok(Status::LOOPFOLD_OK)
     })
@@ -66,7 +65,7 @@ pub unsafe extern "C" fn loopfold_push(
         let mut state = recorder.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = |time: i64| (time != UNKNOWN_TIME).then_some(time);
         let timing = Timing { start: known(start), duration: known(duration), ..Timing::UNKNOWN };
-        let (stream, symbol) = (state.stream(stream)?, state.symbol(event)?);
+        let (stream, symbol) = (state.stream(stream)?, state.folding.intern(&Event::named(event))?);
         state.folding.push(stream, symbol, timing)?;
         Ok(Status::LOOPFOLD_OK)
     })
@@ -80,15 +79,6 @@ impl State {
         let id = self.folding.stream(name)?;
         self.streams.insert(name.to_string(), id);
         Ok(id)
-    }
-
-    fn symbol(&mut self, name: &str) -> Result<Symbol, Failure> {
-        if let Some(&symbol) = self.symbols.get(name) {
-            return Ok(symbol);
-        }
-        let symbol = self.folding.intern(&Event::named(name))?;
-        self.symbols.insert(name.to_string(), symbol);
-        Ok(symbol)
     }
 }
 

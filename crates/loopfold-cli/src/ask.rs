@@ -11,11 +11,12 @@
 use crate::args::{Arguments, Command};
 use crate::call::{self, Call, Progress};
 use crate::input::Kept;
-use crate::{Outcome, commands, is_damage};
+use crate::{Outcome, commands, is_damage, save};
 use clap::Parser as _;
 use loopfold::Fold;
 use std::ffi::OsString;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What a question came to.
@@ -138,6 +139,12 @@ impl Asker {
             notes: Vec::new(),
         }
     }
+}
+
+/// Writes a fold as an archive; what is at `output` is replaced when the archive is complete. Returns
+/// how many bytes it has.
+pub fn save_archive(fold: &Fold, output: &Path) -> Result<u64, Error> {
+    save::save(fold, output).map_err(|error| Error::of_command(&error, &Progress::default()))
 }
 
 fn parsed(arguments: &[OsString]) -> Result<Command, Error> {

@@ -20,7 +20,7 @@ mod selection;
 mod show;
 mod streams;
 
-pub use ask::{Answer, Asker, Error, ErrorKind};
+pub use ask::{Answer, Asker, Error, ErrorKind, save_archive};
 pub use call::Progress;
 pub use folding::folder_called;
 
