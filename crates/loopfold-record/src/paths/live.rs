@@ -7,11 +7,10 @@
 //! them. Threads look every few hundred microseconds to a few milliseconds; a program that runs
 //! faster than its lanes are read waits.
 
-use super::address::check_user;
 use super::counters::Counter;
 use super::folding::{FoldedLane, Folding, LaneName};
 use super::memory::{Lane, Memory};
-use super::messages::{Message, Parent, receive};
+use super::messages::{Message, Parent, next_messages};
 use super::process::Process;
 use super::spool::{Spool, SpooledLane};
 use crate::{Error, Result};
@@ -30,8 +29,6 @@ use std::time::{Duration, Instant};
 /// How long a thread sleeps that has found nothing: at first, and at most.
 const SHORT: Duration = Duration::from_micros(100);
 const LONG: Duration = Duration::from_millis(2);
-/// A process that sends no more of its message is not waited for longer.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a process may take to begin, once its parent has ended.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -225,39 +222,30 @@ impl Listener {
     }
 
     fn accept_all(&mut self) {
-        while let Ok((connection, _)) = self.socket.accept() {
-            // A connection that breaks is that of a process that was killed.
-            let _ = self.take(connection);
+        while let Some(messages) = next_messages(&self.socket) {
+            messages.into_iter().for_each(|message| self.take(message));
         }
     }
 
-    fn take(&mut self, mut connection: UnixStream) -> io::Result<()> {
-        check_user(&connection)?;
-        connection.set_nonblocking(false)?;
-        connection.set_read_timeout(Some(PATIENCE))?;
-        while let Some(message) = receive(&mut connection)? {
-            match message {
-                Message::Hello { pid, parent, memory } => self.begin(pid, parent, Memory::new(memory)),
-                Message::Module { pid, first, description } => self.register(pid, first, &description),
-                Message::NoCounter { error } => {
-                    let error = io::Error::from_raw_os_error(error);
-                    if let (Some(counter), Target::Fold(folding)) =
-                        (self.session.counter, &self.session.target)
-                    {
-                        folding.leave_out_metric();
-                        self.session.note(counter.missing(&error));
-                    }
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Hello { pid, parent, memory } => self.begin(pid, parent, Memory::new(memory)),
+            Message::Module { pid, first, description } => self.register(pid, first, &description),
+            Message::NoCounter { error } => {
+                let error = io::Error::from_raw_os_error(error);
+                if let (Some(counter), Target::Fold(folding)) = (self.session.counter, &self.session.target) {
+                    folding.leave_out_metric();
+                    self.session.note(counter.missing(&error));
                 }
-                Message::Failure { error } => {
-                    let error = io::Error::from_raw_os_error(error);
-                    self.session.note(format!(
+            }
+            Message::Failure { error } => {
+                let error = io::Error::from_raw_os_error(error);
+                self.session.note(format!(
                         "a process has no shared memory for recording ({error}), so it is not recorded; it takes \
                          3 MiB and a limit of file sizes (ulimit -f) and of memory (ulimit -v) that allow them"
                     ));
-                }
             }
         }
-        Ok(())
     }
 
     fn begin(&mut self, pid: u32, parent: Option<Parent>, memory: io::Result<Memory>) {

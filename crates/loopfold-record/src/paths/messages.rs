@@ -4,12 +4,14 @@
 //! A connection has one or several messages and is closed; one without any only asks whether
 //! somebody listens.
 
+use super::address::check_user;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use std::fs::File;
 use std::io::{self, IoSliceMut, Read as _};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::Duration;
 
 // The same numbers are in runtime.c.
 const MAGIC: u32 = 0x3150_464c;
@@ -37,8 +39,30 @@ pub(super) struct Parent {
     pub(super) first_own: u32,
 }
 
+/// A process that sends no more of its message is not waited for longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The messages of the next connection that waits; `None` if there is none. A connection that breaks
+/// is that of a process that was killed: what it had sent counts.
+pub(super) fn next_messages(socket: &UnixListener) -> Option<Vec<Message>> {
+    let (connection, _) = socket.accept().ok()?;
+    let mut messages = Vec::new();
+    let _ = receive_all(connection, &mut messages);
+    Some(messages)
+}
+
+fn receive_all(mut connection: UnixStream, messages: &mut Vec<Message>) -> io::Result<()> {
+    check_user(&connection)?;
+    connection.set_nonblocking(false)?;
+    connection.set_read_timeout(Some(PATIENCE))?;
+    while let Some(message) = receive(&mut connection)? {
+        messages.push(message);
+    }
+    Ok(())
+}
+
 /// The next message of a connection. Returns `None` at its end.
-pub(super) fn receive(connection: &mut UnixStream) -> io::Result<Option<Message>> {
+fn receive(connection: &mut UnixStream) -> io::Result<Option<Message>> {
     let mut head = [0; HEAD];
     let mut files = Vec::new();
     let mut filled = 0;

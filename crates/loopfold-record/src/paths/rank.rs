@@ -7,22 +7,19 @@
 //!
 //! The socket has a name that is not one of a file, so that nothing is left of it.
 
-use super::address::{self, check_user};
+use super::address;
 use super::events::{Decoded, Decoder, Shared};
 use super::folding::LaneName;
 use super::memory::{Lane, Memory};
-use super::messages::{Message, receive};
+use super::messages::{Message, next_messages};
 use super::process::Process;
 use crate::Result;
 use crate::joint::Joint;
 use loopfold_paths::Module;
 use std::io;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::sync::Arc;
-use std::time::Duration;
 
-/// A process that sends no more of its message is not waited for longer.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// How many chunks of a lane are read before others get their turn: all of a ring, and the one that
 /// is being written.
 const TURN: usize = 17;
@@ -115,30 +112,24 @@ impl RankPaths {
     }
 
     fn accept_all(&mut self) {
-        while let Ok((connection, _)) = self.socket.accept() {
-            // A connection that breaks is that of a process that was killed.
-            let _ = self.take(connection);
+        while let Some(messages) = next_messages(&self.socket) {
+            messages.into_iter().for_each(|message| self.take(message));
         }
     }
 
-    fn take(&mut self, mut connection: UnixStream) -> io::Result<()> {
-        check_user(&connection)?;
-        connection.set_nonblocking(false)?;
-        connection.set_read_timeout(Some(PATIENCE))?;
-        while let Some(message) = receive(&mut connection)? {
-            match message {
-                Message::Hello { pid, parent, memory } => {
-                    let memory = Memory::new(memory)?;
-                    match parent {
-                        None => self.begin(pid, memory),
-                        Some(_) => memory.stop()?,
-                    }
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Hello { pid, parent, memory } => {
+                // Without memory there is nothing to record, nor anybody to stop.
+                let Ok(memory) = Memory::new(memory) else { return };
+                match parent {
+                    None => self.begin(pid, memory),
+                    Some(_) => drop(memory.stop()),
                 }
-                Message::Module { pid, first, description } => self.register(pid, first, &description),
-                Message::Failure { .. } | Message::NoCounter { .. } => {}
             }
+            Message::Module { pid, first, description } => self.register(pid, first, &description),
+            Message::Failure { .. } | Message::NoCounter { .. } => {}
         }
-        Ok(())
     }
 
     fn begin(&mut self, pid: u32, memory: Memory) {

@@ -5,10 +5,10 @@
  * the table of calls. It calls only PMPI_*, never prints unless something is wrong, and catches
  * no signals: a program that dies leaves its records to the helper.
  *
- * A record is a header (call, length in words, the lane of paths that has a mark for it), start and duration in nanoseconds, with
- * LOOPFOLD_RECORD_SITES the return address, and what the table says. One thread writes to a lane
- * and the helper reads it: head and tail are the only words that both look at. A full lane makes
- * the program wait, so nothing is lost.
+ * A record is a header (call, length in words, the lane of paths that has a mark for it), start and
+ * duration in nanoseconds, with LOOPFOLD_RECORD_SITES the return address, and what the table says.
+ * One thread writes to a lane and the helper reads it: head and tail are the only words that both
+ * look at. A full lane makes the program wait, so nothing is lost.
  */
 #define _GNU_SOURCE
 #include <mpi.h>
