@@ -1,11 +1,13 @@
-//! What recording costs: of paths (`paths`), and of MPI calls: nanoseconds a call, the wall time of a stencil with and without, memory, and
-//! the size of archives.
+//! What recording costs: of paths (`paths`), and of MPI calls: nanoseconds a call, the wall time of a
+//! stencil with and without, memory, and the size of archives.
 //!
-//! Executions with and without recording alternate, so that what else the machine does meets both.
-//! The logarithm of the ratio of a pair is one sample. Single executions that something else slows
-//! down would decide a mean, so the estimate is that of Hodges and Lehmann, the median of the means
-//! of all two samples, and the bound is that of Wilcoxon's signed ranks: it assumes of a pair only
-//! that what disturbs it meets either execution as likely as the other.
+//! Executions with and without recording alternate in blocks of two pairs: without, with, with,
+//! without, and the next block the other way round, so that what else the machine does, and how that
+//! changes, meets both. The logarithm of the ratio of a block is one sample. Single executions that
+//! something else slows down would decide a mean, so the estimate is that of Hodges and Lehmann, the
+//! median of the means of all two samples, and the bound is that of Wilcoxon's signed ranks: it
+//! assumes of a block only that what disturbs it meets either kind of execution as likely as the
+//! other.
 
 mod paths;
 mod sizes;
@@ -20,14 +22,15 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 const CALLS: &str = "xtask/src/bench/record/calls.c";
-/// Some hundred microseconds of work between exchanges.
-const STENCIL: &[&str] = &["5000", "400", "4"];
+/// Iterations, side and sweeps of the stencil: some 2.5 ms of work between exchanges, in the cache of
+/// a core, so that the memory's speed does not add to what varies.
+const STENCIL: &[&str] = &["3000", "200", "64"];
 
 pub(super) fn run(settings: &Settings) -> Result<()> {
     paths::run(settings)?;
     let programs = Programs::new()?;
     calls(&programs, settings.quick)?;
-    wall_time(&programs, if settings.quick { 5 } else { 48 })?;
+    wall_time(&programs, if settings.quick { 3 } else { 24 })?;
     memory(&programs, settings.quick)?;
     sizes::print(&programs, settings.quick)
 }
@@ -63,30 +66,29 @@ fn calls(programs: &Programs, quick: bool) -> Result<()> {
     Ok(())
 }
 
-fn wall_time(programs: &Programs, pairs: usize) -> Result<()> {
+fn wall_time(programs: &Programs, blocks: usize) -> Result<()> {
     let program = programs.compile("examples/mpi/stencil.c")?;
-    let once = |recorded: Option<&[&str]>| -> Result<f64> {
+    let once = |recorded: bool| -> Result<f64> {
         let start = Instant::now();
-        programs.run(2, &program, STENCIL, recorded)?;
+        programs.run(2, &program, STENCIL, recorded.then_some(&[] as &[&str]))?;
         Ok(start.elapsed().as_secs_f64())
     };
-    once(Some(&[]))?;
+    once(true)?;
     let (mut logarithms, mut times) = (Vec::new(), Vec::new());
-    for pair in 0..pairs {
-        progress(format_args!("a stencil, pair {} of {pairs}", pair + 1));
-        // Which of the two is first alternates, too.
-        let (plain, recorded) = if pair % 2 == 0 {
-            let plain = once(None)?;
-            (plain, once(Some(&[]))?)
-        } else {
-            let recorded = once(Some(&[]))?;
-            (once(None)?, recorded)
-        };
-        logarithms.push((recorded / plain).ln());
-        times.push(plain);
+    for block in 0..blocks {
+        progress(format_args!("a stencil, block {} of {blocks}", block + 1));
+        let outer = block % 2 == 1;
+        let mut logarithm = 0.0;
+        for recorded in [outer, !outer, !outer, outer] {
+            let seconds = once(recorded)?;
+            logarithm += if recorded { seconds.ln() } else { -seconds.ln() } / 2.0;
+            times.extend((!recorded).then_some(seconds));
+        }
+        logarithms.push(logarithm);
     }
     let (ratio, upper) = ratio_and_bound(&logarithms);
     let columns = [Column::Text("stencil on 2 processes"), Column::Number("value")];
+    let pairs = 2 * blocks;
     let mut table =
         Table::new(format!("Wall time with recording, relative to without: {pairs} pairs"), &columns);
     table.row(["seconds without".to_string(), format!("{:.2}", median(&mut times))]);
