@@ -2,8 +2,8 @@
 //! traces against the number of processes.
 //!
 //! A program is recorded once, on all cores. Then the program, its skeleton at 1/50 and the program
-//! with a fiftieth of its iterations are executed without a recorder, on two cores and on one; of
-//! several executions the median counts. Times are those between `MPI_Init` and `MPI_Finalize`.
+//! with a fiftieth of its iterations are executed in turns without a recorder, on two cores and on
+//! one; of several executions the median counts. Times are those between `MPI_Init` and `MPI_Finalize`.
 
 use super::{Settings, progress};
 use crate::recording::Programs;
@@ -45,35 +45,47 @@ const CASES: &[Case] = &[
         first: &["60", "100"],
         is_regular: true,
     },
-    Case { source: "butterfly.c", processes: 2, arguments: &["500000"], first: &["10000"], is_regular: true },
-    Case { source: "multigrid.c", processes: 2, arguments: &["200000"], first: &["4000"], is_regular: true },
+    Case {
+        source: "butterfly.c",
+        processes: 2,
+        arguments: &["4000000"],
+        first: &["80000"],
+        is_regular: true,
+    },
+    Case {
+        source: "multigrid.c",
+        processes: 2,
+        arguments: &["1500000"],
+        first: &["30000"],
+        is_regular: true,
+    },
     Case {
         source: "conjugate.f90",
         processes: 4,
-        arguments: &["200", "100"],
-        first: &["4", "100"],
+        arguments: &["2000", "100"],
+        first: &["40", "100"],
         is_regular: true,
     },
-    Case { source: "allpairs.c", processes: 4, arguments: &["20000"], first: &["400"], is_regular: true },
+    Case { source: "allpairs.c", processes: 4, arguments: &["200000"], first: &["4000"], is_regular: true },
     Case {
         source: "weather.c",
         processes: 4,
-        arguments: &["500", "35"],
-        first: &["10", "35"],
+        arguments: &["20000", "35"],
+        first: &["400", "35"],
         is_regular: true,
     },
     Case {
         source: "irregular.c",
         processes: 4,
-        arguments: &["10", "5000"],
-        first: &["10", "100"],
+        arguments: &["10", "150000"],
+        first: &["10", "3000"],
         is_regular: false,
     },
     Case {
         source: "adaptive.c",
         processes: 4,
-        arguments: &["6", "30000", "5000", "20000"],
-        first: &["6", "600", "100", "400"],
+        arguments: &["6", "240000", "40000", "160000"],
+        first: &["6", "4800", "800", "3200"],
         is_regular: false,
     },
     Case { source: "workers.c", processes: 4, arguments: &["50000"], first: &["1000"], is_regular: false },
@@ -128,18 +140,19 @@ fn predict(programs: &Programs, timer: &Path, case: &Case, quick: bool, table: &
     let mut compiler = Command::new("mpicc.openmpi");
     compiler.args(["-O2", "-o"]).arg(&skeleton).arg(&source).arg("-ldl");
     ensure!(compiler.status()?.success(), "the skeleton of {} cannot be compiled", case.source);
-    let times = if quick { 1 } else { 3 };
+    let times = if quick { 1 } else { 5 };
     for cores in ["0,1", "0"] {
-        let measure = |program: &Path, arguments: &[&str], times: usize| -> Result<f64> {
-            let mut all: Vec<f64> = (0..times)
-                .map(|_| once(programs, timer, case.processes, cores, program, arguments))
-                .collect::<Result<_>>()?;
-            all.sort_by(f64::total_cmp);
-            Ok(all[all.len() / 2])
+        let measure = |program: &Path, arguments: &[&str]| {
+            once(programs, timer, case.processes, cores, program, arguments)
         };
-        let took = measure(&program, case.arguments, times)?;
-        let predicted = 50.0 * measure(&skeleton, &[], 2 * times + 1)?;
-        let first = 50.0 * measure(&program, case.first, times)?;
+        let (mut took, mut predicted, mut first) = (Vec::new(), Vec::new(), Vec::new());
+        // In turns, as the machine's speed may change while it is measured.
+        for _ in 0..times {
+            took.push(measure(&program, case.arguments)?);
+            predicted.extend([50.0 * measure(&skeleton, &[])?, 50.0 * measure(&skeleton, &[])?]);
+            first.push(50.0 * measure(&program, case.first)?);
+        }
+        let [took, predicted, first] = [took, predicted, first].map(median);
         let percent = |predicted: f64| 100.0 * (predicted / took - 1.0);
         let limit = if case.is_regular { 10.0 } else { 20.0 };
         table.row([
@@ -157,6 +170,11 @@ fn predict(programs: &Programs, timer: &Path, case: &Case, quick: bool, table: &
     Ok(())
 }
 
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
 /// Executes a program on some cores; returns its time between `MPI_Init` and `MPI_Finalize`.
 fn once(
     programs: &Programs,
@@ -168,9 +186,14 @@ fn once(
 ) -> Result<f64> {
     let mpirun = programs.mpirun(processes, program, arguments, None);
     let mut command = Command::new("taskset");
-    command.args(["-c", cores]).arg(mpirun.get_program()).args(["--bind-to", "none"]);
-    command.args(["--mca", "mpi_yield_when_idle", "1", "-x"]);
-    command.arg(format!("LD_PRELOAD={}", timer.display())).args(mpirun.get_args());
+    command.args(["-c", cores]).arg(mpirun.get_program());
+    // Else two processes that yield may share a core for their whole life while the other one idles.
+    command.args(["--bind-to", if processes == 2 && cores != "0" { "core" } else { "none" }]);
+    if processes <= 2 {
+        // With more, they yield anyway.
+        command.args(["--mca", "mpi_yield_when_idle", "1"]);
+    }
+    command.arg("-x").arg(format!("LD_PRELOAD={}", timer.display())).args(mpirun.get_args());
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     let output = command.output().context("taskset")?;
     let (printed, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -315,7 +315,7 @@ static void lf_write(unsigned call, uint64_t start, uint64_t duration, const voi
  * had its core. Reading the CPU time is a system call, so it is read only at the end of what took
  * long: a gap or a call. In between, CPU time is taken to pass like time. */
 
-enum { LF_LONG = 50000, LF_OFF_CPU_LEAST = 10000 };
+enum { LF_LONG = 10000, LF_OFF_CPU_LEAST = 5000 };
 
 static uint64_t lf_cpu_time(void)
 {
