@@ -1,7 +1,7 @@
 """Tables that the command writes as Parquet, asked by DuckDB.
 
-The command records what it finds in a trace; DuckDB joins and aggregates it without any conversion:
-which steps of a program are slow, and whether they are slow because of what they load.
+DuckDB opens them without any conversion, and joins them: which steps of a program take longer than
+usual, and which of their events takes longest.
 
     python tables.py [DIRECTORY]
 """
@@ -50,7 +50,7 @@ def main(directory: pathlib.Path) -> List[List[object]]:
         with steps as (
             select *, median(duration_ns) over (partition by stream) as usual from '{iterations}'
         )
-        select steps.stream, iteration, steps.duration_ns::bigint, event, events.duration_ns::bigint
+        select steps.stream, iteration, steps.duration_ns as step_ns, event, events.duration_ns as event_ns
         from steps join '{events}' as events
             on events.stream = steps.stream
             and events.position between first_event and first_event + steps.events - 1
@@ -60,7 +60,6 @@ def main(directory: pathlib.Path) -> List[List[object]]:
     """
     found = duckdb.sql(slow)
     print(found)
-    print(duckdb.sql(f"describe select * from '{iterations}'"))
     return [list(row) for row in found.fetchall()]
 
 

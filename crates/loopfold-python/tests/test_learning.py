@@ -152,7 +152,7 @@ def test_tables_for_duckdb(
     monkeypatch.setenv("LOOPFOLD_COMMAND", command)
     found = example("tables", monkeypatch).main(tmp_path)
     assert found == [["worker 1", step, 780, "load", 400] for step in (49, 99, 149)]
-    assert "duration_ns" in capsys.readouterr().out
+    assert "event_ns" in capsys.readouterr().out
 
 
 def test_figure_6(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:

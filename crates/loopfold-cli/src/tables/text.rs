@@ -75,11 +75,15 @@ fn quoted(label: &str) -> String {
 /// A JSON object on a line for each row, with all columns in their order.
 pub(super) struct JsonLines {
     names: Vec<&'static str>,
+    /// What is not written yet.
+    lines: JsonWriter<Vec<u8>>,
+    rows: usize,
 }
 
 impl JsonLines {
     pub(super) fn new(table: &Table) -> Self {
-        Self { names: table.columns.iter().map(|column| column.name).collect() }
+        let names = table.columns.iter().map(|column| column.name).collect();
+        Self { names, lines: JsonWriter::new(Vec::new()), rows: 0 }
     }
 }
 
@@ -89,22 +93,26 @@ impl RowFormat for JsonLines {
     }
 
     fn row(&mut self, out: &mut dyn Write, cells: &[Cell]) -> Result<()> {
-        let mut out = JsonWriter::new(out);
-        out.begin_object()?;
+        let lines = &mut self.lines;
+        lines.begin_object()?;
         for (name, cell) in self.names.iter().zip(cells) {
-            out.key(name)?;
+            lines.key(name)?;
             match cell {
-                Cell::Texts(texts) => out.array(texts)?,
-                Cell::Numbers(numbers) => out.array(numbers.iter().copied())?,
-                cell => out.value(scalar(cell))?,
+                Cell::Texts(texts) => lines.array(texts)?,
+                Cell::Numbers(numbers) => lines.array(numbers.iter().copied())?,
+                cell => lines.value(scalar(cell))?,
             }
         }
-        out.end()?;
-        out.end_line()
+        lines.end()?;
+        lines.end_line()?;
+        self.rows += 1;
+        if self.rows == BATCH { self.end(out) } else { Ok(()) }
     }
 
-    fn end(&mut self, _: &mut dyn Write) -> Result<()> {
-        Ok(())
+    fn end(&mut self, out: &mut dyn Write) -> Result<()> {
+        self.rows = 0;
+        let lines = std::mem::replace(&mut self.lines, JsonWriter::new(Vec::new()));
+        out.write_all(&lines.into_inner())
     }
 }
 
