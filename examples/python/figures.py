@@ -86,7 +86,9 @@ def plot(series: Series, title: str, x: str, y: str, logarithmic: bool) -> str:
     scale = np.log10 if logarithmic else (lambda value: value)
     xs = sorted({scale(place) for points in series.values() for place, _ in points})
     values = [scale(value) for points in series.values() for _, box in points for value in box]
-    low, high = (min(values), max(values)) if logarithmic else (0.0, max(values) * 1.1)
+    # Powers of ten, or quarters of the greatest.
+    low, high = (np.floor(min(values)), np.ceil(max(values))) if logarithmic else (0.0, max(values) * 1.1)
+    ticks = np.arange(low, high + 1) if logarithmic else np.linspace(low, high, 5)
     left, right = min(xs), max(xs)
 
     def at_x(value: float) -> float:
@@ -105,9 +107,8 @@ def plot(series: Series, title: str, x: str, y: str, logarithmic: bool) -> str:
     for place in xs:
         text = f"{10**place:,.0f}" if logarithmic else f"{place:g}"
         parts.append(f"<text x='{at_x(place):.1f}' y='{HEIGHT - MARGIN + 18}' text-anchor='middle'>{text}</text>")
-    for step in range(5):
-        value = low + (high - low) * step / 4
-        text = f"{10**value:.2g}" if logarithmic else f"{value:.2f}"
+    for value in ticks:
+        text = f"{10**value:g}" if logarithmic else f"{value:.2f}"
         parts.append(f"<text x='{MARGIN}' y='{at_y(value) + 4:.1f}' text-anchor='end'>{text}</text>")
         parts.append(
             f"<line x1='{MARGIN + 4}' x2='{WIDTH - MARGIN}' y1='{at_y(value):.1f}' y2='{at_y(value):.1f}' stroke='#ddd'/>"

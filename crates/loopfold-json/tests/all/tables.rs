@@ -20,7 +20,7 @@ fn listed() -> String {
             let _ = writeln!(text, "\n`{}`{default}: {}.\n", table.name, table.about);
             let _ = writeln!(text, "| column | type | meaning |\n| --- | --- | --- |");
             for column in &table.columns {
-                let _ = writeln!(text, "| `{}` | {} | {} |", column.name, column.kind, column.meaning);
+                let _ = writeln!(text, "| `{}` | `{}` | {} |", column.name, column.kind, column.meaning);
             }
         }
     }
