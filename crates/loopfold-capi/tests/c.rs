@@ -102,12 +102,12 @@ fn the_header_declares_what_the_library_exports() {
 fn installed(prefix: &Path, is_static: bool) {
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/libloopfold.h");
     let package = include_str!("../loopfold.pc.in").replace("@VERSION@", env!("CARGO_PKG_VERSION"));
-    std::fs::create_dir_all(prefix.join("lib/pkgconfig")).unwrap();
-    std::fs::create_dir_all(prefix.join("include")).unwrap();
-    std::fs::write(prefix.join("lib/pkgconfig/loopfold.pc"), package).unwrap();
-    std::fs::copy(header, prefix.join("include/libloopfold.h")).unwrap();
+    std::fs::create_dir_all(prefix.join("lib/pkgconfig")).expect("the folder can be written");
+    std::fs::create_dir_all(prefix.join("include")).expect("the folder can be written");
+    std::fs::write(prefix.join("lib/pkgconfig/loopfold.pc"), package).expect("the folder can be written");
+    std::fs::copy(header, prefix.join("include/libloopfold.h")).expect("the folder can be written");
     let library = if is_static { "libloopfold_c.a" } else { "libloopfold_c.so" };
-    std::os::unix::fs::symlink(libraries().join(library), prefix.join("lib").join(library)).unwrap();
+    std::os::unix::fs::symlink(libraries().join(library), prefix.join("lib").join(library)).expect("the folder can be written");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn pkg_config_knows_the_library() {
         ("g++ -std=c++17", "push.cpp", "", "1,000 ×"),
         ("g++ -std=c++17", "push.cpp", "--static", "1,000 ×"),
     ] {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().expect("the folder can be written");
         let prefix = folder.path().join("installed here");
         installed(&prefix, !options.is_empty());
         let script = format!(
