@@ -13,6 +13,8 @@ const PROGRAMS: &[&str] = &["loopfold", "loopfold-pass"];
 /// The library for C.
 const LIBRARIES: &[&str] = &["libloopfold_c.so", "libloopfold_c.a"];
 const HEADERS: &[&str] = &["crates/loopfold-capi/include/libloopfold.h", "crates/loopfold-record/loopfold.h"];
+/// What pkg-config says of it, wherever it is installed.
+const PACKAGE: &str = include_str!("../../crates/loopfold-capi/loopfold.pc.in");
 /// Names under which the command is a compiler, or a command of cargo.
 const LINKS: &[&str] = &["loopfold-cc", "loopfold-c++", "cargo-loopfold"];
 
@@ -60,14 +62,7 @@ fn install_library(folder: &Path, prefix: &Path) -> Result<()> {
         let name = header.file_name().context("a header has a name")?;
         replace(&header, &include.join(name))?;
     }
-    let prefix = std::path::absolute(prefix)?;
-    let text = format!(
-        "prefix={}\nName: loopfold\nDescription: folds the repetition out of execution traces\nVersion: {}\n\
-         Cflags: -I${{prefix}}/include\nLibs: -L${{prefix}}/lib -lloopfold_c\n\
-         Libs.private: -lgcc_s -lpthread -lm -ldl\n",
-        prefix.display(),
-        env!("CARGO_PKG_VERSION"),
-    );
+    let text = PACKAGE.replace("@VERSION@", env!("CARGO_PKG_VERSION"));
     let file = packages.join("loopfold.pc");
     std::fs::write(&file, text).with_context(|| file.display().to_string())
 }

@@ -49,7 +49,7 @@ const CRATES: &[Layer] = &[
     ("loopfold-record", &["loopfold", "loopfold-paths", "loopfold-sources"]),
     ("loopfold-cli", &["loopfold", "loopfold-json", "loopfold-otf2", "loopfold-record", "loopfold-sources"]),
     ("loopfold-mpi", &["loopfold-cli"]),
-    ("loopfold-python", &["loopfold", "loopfold-cli"]),
+    ("loopfold-python", &["loopfold", "loopfold-cli", "loopfold-json"]),
     ("loopfold-capi", &["loopfold", "loopfold-cli"]),
     ("loopfold-testing", &[]),
     ("xtask", &["loopfold", "loopfold-otf2", "loopfold-sources", "loopfold-testing"]),

@@ -63,6 +63,7 @@ usage: cargo xtask CHORE
                             of MPI traces also from recordings, which needs Open MPI, and with --paths
                             those of whole program paths from bzip2, Lua and our examples, which
                             needs clang and the network
+  papers --figures DIR      figures 6(a) and 6(b) of hierarchical decomposition as SVG in DIR, by Python
   generate                  writes the files in the repository that a program makes";
 
 fn main() -> ExitCode {

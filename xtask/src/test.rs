@@ -182,6 +182,11 @@ struct Package {
 const PACKAGES: &[Package] = &[
     Package { name: "gcc", needed_for: "building the C code of zstd", is_there: || on_path("cc") },
     Package {
+        name: "pkg-config",
+        needed_for: "compiling with the library for C",
+        is_there: || on_path("pkg-config"),
+    },
+    Package {
         name: "valgrind",
         needed_for: "memory errors of the library for C",
         is_there: || on_path("valgrind"),

@@ -1,4 +1,5 @@
-//! Programs in C and C++ that use the library, compiled and executed, also under valgrind.
+//! Programs in C and C++ that use the library, compiled and executed, also under valgrind and through
+//! pkg-config.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -94,5 +95,45 @@ fn the_header_declares_what_the_library_exports() {
     assert!(exported.len() > 15, "{exported:?}");
     for name in &exported {
         assert!(header.contains(&format!("{name}(")), "{name} is not in the header");
+    }
+}
+
+/// The library as `cargo xtask install` lays it out, in a folder whose name needs quotes.
+fn installed(prefix: &Path, is_static: bool) {
+    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/libloopfold.h");
+    let package = include_str!("../loopfold.pc.in").replace("@VERSION@", env!("CARGO_PKG_VERSION"));
+    std::fs::create_dir_all(prefix.join("lib/pkgconfig")).expect("the folder can be written");
+    std::fs::create_dir_all(prefix.join("include")).expect("the folder can be written");
+    std::fs::write(prefix.join("lib/pkgconfig/loopfold.pc"), package).expect("the folder can be written");
+    std::fs::copy(header, prefix.join("include/libloopfold.h")).expect("the folder can be written");
+    let library = if is_static { "libloopfold_c.a" } else { "libloopfold_c.so" };
+    std::os::unix::fs::symlink(libraries().join(library), prefix.join("lib").join(library)).expect("the folder can be written");
+}
+
+#[test]
+fn pkg_config_knows_the_library() {
+    for (compiler, source, options, shown) in [
+        ("gcc -std=c11", "blocks.c", "", "5200 events"),
+        ("gcc -std=c11", "blocks.c", "--static", "5200 events"),
+        ("g++ -std=c++17", "push.cpp", "", "1,000 ×"),
+        ("g++ -std=c++17", "push.cpp", "--static", "1,000 ×"),
+    ] {
+        let folder = tempfile::tempdir().expect("the folder can be written");
+        let prefix = folder.path().join("installed here");
+        installed(&prefix, !options.is_empty());
+        let script = format!(
+            "eval {compiler} -Wall -Wextra -Werror -pthread '\"$source\"' -o program \
+             $(pkg-config --cflags --libs {options} loopfold) && LD_LIBRARY_PATH=\"$prefix/lib\" ./program x.fold"
+        );
+        let output = Command::new("sh")
+            .args(["-ec", &script])
+            .current_dir(folder.path())
+            .env("prefix", &prefix)
+            .env("source", Path::new(ROOT).join("examples/c").join(source))
+            .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))
+            .output()
+            .expect("a shell is installed");
+        let text = printed(output);
+        assert!(text.contains(shown), "{source} {options}: {text}");
     }
 }

@@ -22,7 +22,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Makes reading fail at the next occasion. What is not reading continues to its end.
+    /// Makes reading and printing fail at the next occasion. What is neither continues to its end.
     pub fn interrupt(&self) {
         self.interrupted.store(true, Ordering::Relaxed);
     }
@@ -100,8 +100,11 @@ pub(crate) struct Output;
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        with(|call| call.output.extend_from_slice(bytes));
-        Ok(bytes.len())
+        let is_interrupted = with(|call| {
+            call.output.extend_from_slice(bytes);
+            call.progress.is_interrupted()
+        });
+        if is_interrupted == Some(true) { Err(io::Error::other("interrupted")) } else { Ok(bytes.len()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {

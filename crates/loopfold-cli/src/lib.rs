@@ -19,6 +19,7 @@ mod save;
 mod selection;
 mod show;
 mod streams;
+mod tables;
 
 pub use ask::{Answer, Asker, Error, ErrorKind, save_archive};
 pub use call::Progress;

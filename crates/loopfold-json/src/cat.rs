@@ -2,6 +2,7 @@
 //! unfolded: memory does not depend on how many there are.
 
 use crate::{JsonWriter, Labels};
+use loopfold::trace::Times;
 use loopfold::{Fold, Result};
 use std::io::Write;
 
@@ -34,5 +35,35 @@ pub fn cat<W: Write>(out: &mut JsonWriter<W>, fold: &Fold, times: bool) -> Resul
     }
     out.end()?;
     labels.cut_field(out)?;
+    Ok(out.end()?)
+}
+
+/// Writes every event as an object, for a table.
+pub fn events<W: Write>(out: &mut JsonWriter<W>, fold: &Fold, times: bool) -> Result<()> {
+    let mut labels = Labels::new(fold.alphabet());
+    out.begin_object()?;
+    out.key("events")?;
+    out.begin_array()?;
+    for stream in fold.streams() {
+        let Times { starts, durations, .. } = stream.times();
+        let mut columns = [
+            ("start_ns", starts.as_ref().map(|column| column.reader()), Times::UNKNOWN_START),
+            ("duration_ns", durations.as_ref().map(|column| column.reader()), Times::UNKNOWN_DURATION),
+        ];
+        for (symbol, index) in fold.unfold(stream.root()).zip(0usize..) {
+            out.begin_object()?;
+            out.field("stream", stream.name())?;
+            out.field("position", stream.first_position().saturating_add(index as u64))?;
+            out.key("event")?;
+            labels.event(out, symbol)?;
+            for (key, column, unknown) in columns.iter_mut().filter(|_| times) {
+                let Some(column) = column else { continue };
+                let time = column.get(index)?;
+                out.field(key, (time != *unknown).then_some(time))?;
+            }
+            out.end()?;
+        }
+    }
+    out.end()?;
     Ok(out.end()?)
 }

@@ -10,7 +10,7 @@
 //! of the name where it is not in the cache.
 
 use crate::JsonWriter;
-use crate::writer::Scalar as _;
+use crate::writer::Value;
 use loopfold::Symbol;
 use loopfold::trace::{Alphabet, Meaning, Name};
 use std::collections::HashSet;
@@ -65,7 +65,7 @@ impl<'a> Labels<'a> {
             }
             slot.symbol = None;
             slot.json.clear();
-            self.text.text.write_to(&mut slot.json)?;
+            Value::Text(&self.text.text).write_to(&mut slot.json)?;
             slot.symbol = Some(symbol);
         }
         out.formatted(&slot.json)

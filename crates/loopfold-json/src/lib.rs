@@ -7,6 +7,9 @@
 //! comes as an iterator and is written as it is computed. What depends on how the caller was
 //! invoked (names of files, how many are wanted) is passed in, and nothing is computed here.
 //!
+//! A table of [`tables`] is a part of an answer: [`JsonWriter::of_rows`] takes its columns from what is
+//! written, and passes rows to a format.
+//!
 //! Memory beyond the answer: O(depth of the nest), and a cache of labels of at most 16 MB, which is
 //! far smaller unless labels are thousands of bytes long.
 //!
@@ -34,9 +37,11 @@ pub mod iterations;
 pub mod logical;
 pub mod loops;
 pub mod patterns;
+pub mod segments;
 pub mod similar;
 pub mod skeleton;
 pub mod stats;
+pub mod tables;
 pub mod waits;
 
 mod keys;
@@ -44,9 +49,11 @@ mod labels;
 mod near;
 mod nest;
 mod numbers;
+mod rows;
 mod writer;
 
 pub use labels::{LONGEST_LABEL, Labels};
 pub use nest::{NestTimes, nest};
 pub use numbers::{nanoseconds, rounded};
-pub use writer::{JsonWriter, Scalar};
+pub use rows::{Cell, RowFormat, Rows};
+pub use writer::{JsonWriter, Scalar, Value};

@@ -134,9 +134,9 @@ pub fn stats<'a, W: Write>(
     out.begin_array()?;
     for (name, table) in metrics {
         out.begin_object()?;
-        costs(out, &mut labels, &table)?;
         out.field("metric", name)?;
         out.field("total", table.total)?;
+        costs(out, &mut labels, &table)?;
         out.end()?;
     }
     out.end()?;

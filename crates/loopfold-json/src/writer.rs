@@ -7,7 +7,11 @@
 //! Invariant: what has been written is the beginning of a JSON text. Builds with debug assertions
 //! check it at every call: values of an object have a key, values of an array have none, and
 //! [`JsonWriter::end`] closes something. Cost: O(bytes written).
+//!
+//! A writer [of rows](JsonWriter::of_rows) writes no text: it passes the same values to [`Rows`], which
+//! takes those that are columns of a table.
 
+use crate::rows::Rows;
 use serde_json::ser::{CompactFormatter, Formatter as _};
 use std::borrow::Cow;
 use std::io::{Result, Write};
@@ -19,10 +23,12 @@ enum Container {
     Array,
 }
 
-/// Writes JSON text to `W`, without white space.
+/// Writes JSON text to `W`, without white space; or the rows of a table.
 #[derive(Debug)]
 pub struct JsonWriter<W> {
     out: W,
+    /// What takes values in place of the text.
+    rows: Option<Box<Rows>>,
     open: Vec<Container>,
     /// True if nothing was written in the innermost container, or nothing at all.
     is_first: bool,
@@ -33,7 +39,22 @@ pub struct JsonWriter<W> {
 impl<W: Write> JsonWriter<W> {
     /// Writes to `out` in small pieces, so that it should have a buffer.
     pub fn new(out: W) -> Self {
-        Self { out, open: Vec::new(), is_first: true, has_key: false }
+        Self { out, rows: None, open: Vec::new(), is_first: true, has_key: false }
+    }
+
+    /// Writes the rows of a table to `out`, in the format of `rows`, while an answer is written; the
+    /// answer itself is not. [`end_rows`](Self::end_rows) ends the table.
+    pub fn of_rows(mut out: W, mut rows: Rows) -> Result<Self> {
+        rows.begin_table(&mut out)?;
+        Ok(Self { rows: Some(Box::new(rows)), ..Self::new(out) })
+    }
+
+    /// Ends the table of [`of_rows`](Self::of_rows). Returns how many rows the answer says it leaves out.
+    pub fn end_rows(&mut self) -> Result<u64> {
+        match &mut self.rows {
+            Some(rows) => rows.end_table(&mut self.out),
+            None => Ok(0),
+        }
     }
 
     /// What was written to.
@@ -52,6 +73,10 @@ impl<W: Write> JsonWriter<W> {
     }
 
     fn begin(&mut self, container: Container) -> Result<()> {
+        if let Some(rows) = &mut self.rows {
+            rows.begin(container == Container::Object);
+            return Ok(());
+        }
         self.before_value()?;
         match container {
             Container::Object => CompactFormatter.begin_object(&mut self.out)?,
@@ -64,6 +89,9 @@ impl<W: Write> JsonWriter<W> {
 
     /// Closes the innermost object or array.
     pub fn end(&mut self) -> Result<()> {
+        if let Some(rows) = &mut self.rows {
+            return rows.end(&mut self.out);
+        }
         debug_assert!(!self.has_key, "a key without a value");
         debug_assert!(!self.open.is_empty(), "nothing is open");
         self.is_first = false;
@@ -76,6 +104,10 @@ impl<W: Write> JsonWriter<W> {
 
     /// The key of the next value of an object.
     pub fn key(&mut self, key: &str) -> Result<()> {
+        if let Some(rows) = &mut self.rows {
+            rows.key(key);
+            return Ok(());
+        }
         debug_assert_eq!(self.open.last(), Some(&Container::Object), "a key outside of an object");
         debug_assert!(!self.has_key, "two keys for one value");
         CompactFormatter.begin_object_key(&mut self.out, self.is_first)?;
@@ -88,12 +120,18 @@ impl<W: Write> JsonWriter<W> {
 
     /// A number, a string, a truth value, or null for `None` and numbers that are not finite.
     pub fn value(&mut self, value: impl Scalar) -> Result<()> {
+        if let Some(rows) = &mut self.rows {
+            return rows.value(value.value());
+        }
         self.before_value()?;
-        value.write_to(&mut self.out)
+        value.value().write_to(&mut self.out)
     }
 
     /// A value that has been formatted by another writer.
     pub fn formatted(&mut self, json: &[u8]) -> Result<()> {
+        if let Some(rows) = &mut self.rows {
+            return rows.formatted(json);
+        }
         self.before_value()?;
         self.out.write_all(json)
     }
@@ -115,6 +153,9 @@ impl<W: Write> JsonWriter<W> {
 
     /// Ends a line after a whole value; another value may follow.
     pub fn end_line(&mut self) -> Result<()> {
+        if self.rows.is_some() {
+            return Ok(());
+        }
         debug_assert!(self.open.is_empty() && !self.is_first, "no value that is whole");
         self.is_first = true;
         self.out.write_all(b"\n")
@@ -139,68 +180,79 @@ fn string(out: &mut (impl Write + ?Sized), text: &str) -> Result<()> {
 }
 
 /// A value of JSON that is neither an object nor an array.
-pub trait Scalar {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// Nothing, or a number that is not finite.
+    Null,
+    /// A truth value.
+    Bool(bool),
+    /// An integer that is not negative.
+    Unsigned(u64),
+    /// An integer.
+    Signed(i64),
+    /// A finite number.
+    Float(f64),
+    /// A string.
+    Text(&'a str),
+}
+
+impl Value<'_> {
     /// Writes the value as JSON text.
-    fn write_to<W: Write>(&self, out: &mut W) -> Result<()>;
+    pub fn write_to<W: Write>(self, out: &mut W) -> Result<()> {
+        match self {
+            Value::Null => CompactFormatter.write_null(out),
+            Value::Bool(value) => CompactFormatter.write_bool(out, value),
+            Value::Unsigned(number) => CompactFormatter.write_u64(out, number),
+            Value::Signed(number) => CompactFormatter.write_i64(out, number),
+            Value::Float(number) => CompactFormatter.write_f64(out, number),
+            Value::Text(text) => string(out, text),
+        }
+    }
+}
+
+/// What can be written as a [`Value`].
+pub trait Scalar {
+    /// The value.
+    fn value(&self) -> Value<'_>;
 }
 
 macro_rules! scalars {
-    ($($scalar:ty => $method:ident),*) => {$(
+    ($($scalar:ty: $self:ident => $value:expr),* $(,)?) => {$(
         impl Scalar for $scalar {
-            fn write_to<W: Write>(&self, out: &mut W) -> Result<()> {
-                CompactFormatter.$method(out, *self)
+            #[inline]
+            fn value(&$self) -> Value<'_> {
+                $value
             }
         }
     )*};
 }
 
-scalars!(u32 => write_u32, u64 => write_u64, i64 => write_i64, bool => write_bool);
-
-impl Scalar for usize {
-    fn write_to<W: Write>(&self, out: &mut W) -> Result<()> {
-        CompactFormatter.write_u64(out, *self as u64)
-    }
+scalars! {
+    u32: self => Value::Unsigned(u64::from(*self)),
+    u64: self => Value::Unsigned(*self),
+    usize: self => Value::Unsigned(*self as u64),
+    i64: self => Value::Signed(*self),
+    f64: self => if self.is_finite() { Value::Float(*self) } else { Value::Null },
+    bool: self => Value::Bool(*self),
+    str: self => Value::Text(self),
+    String: self => Value::Text(self),
+    Cow<'_, str>: self => Value::Text(self),
 }
 
-impl Scalar for f64 {
-    fn write_to<W: Write>(&self, out: &mut W) -> Result<()> {
-        if self.is_finite() {
-            CompactFormatter.write_f64(out, *self)
-        } else {
-            CompactFormatter.write_null(out)
-        }
-    }
-}
-
-impl Scalar for str {
-    fn write_to<W: Write>(&self, out: &mut W) -> Result<()> {
-        string(out, self)
-    }
-}
-
-impl Scalar for String {
-    fn write_to<W: Write>(&self, out: &mut W) -> Result<()> {
-        string(out, self)
-    }
-}
-
-impl Scalar for Cow<'_, str> {
-    fn write_to<W: Write>(&self, out: &mut W) -> Result<()> {
-        string(out, self)
+impl Scalar for Value<'_> {
+    fn value(&self) -> Value<'_> {
+        *self
     }
 }
 
 impl<T: Scalar + ?Sized> Scalar for &T {
-    fn write_to<W: Write>(&self, out: &mut W) -> Result<()> {
-        (**self).write_to(out)
+    fn value(&self) -> Value<'_> {
+        (**self).value()
     }
 }
 
 impl<T: Scalar> Scalar for Option<T> {
-    fn write_to<W: Write>(&self, out: &mut W) -> Result<()> {
-        match self {
-            Some(value) => value.write_to(out),
-            None => CompactFormatter.write_null(out),
-        }
+    fn value(&self) -> Value<'_> {
+        self.as_ref().map_or(Value::Null, Scalar::value)
     }
 }

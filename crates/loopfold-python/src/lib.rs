@@ -29,7 +29,7 @@ mod _native {
     #[pymodule_export]
     use super::recorder::NativeRecorder;
     #[pymodule_export]
-    use super::table::table;
+    use super::table::{definitions, table};
     #[pymodule_export]
     use super::tracer::NativeTracer;
 

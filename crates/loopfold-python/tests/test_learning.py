@@ -146,6 +146,15 @@ def test_training_on_weighted_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert abs(sample["error"] - whole["error"]) <= whole["spread"]
 
 
+def test_tables_for_duckdb(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LOOPFOLD_COMMAND", command)
+    found = example("tables", monkeypatch).main(tmp_path)
+    assert found == [["worker 1", step, 780, "load", 400] for step in (49, 99, 149)]
+    assert "event_ns" in capsys.readouterr().out
+
+
 def test_figure_6(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
     figures = example("figures", monkeypatch)
     rng = random.Random(1)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pathlib
+import subprocess
+
 import duckdb
 import loopfold
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 
@@ -14,7 +18,7 @@ def test_data_tools_take_tables() -> None:
     fold = loopfold.fold("a b c a b c a b c d".split())
     table = fold.hot(min_cost=3).table()
     arrow = pa.table(table)
-    assert arrow.column_names == ["events", "count", "cost", "share", "streams"]
+    assert arrow.column_names == ["events", "count", "cost", "share", "streams", "stream_counts"]
     assert arrow["events"][0].as_py() == ["a", "b"]
     frame = table.to_pandas()
     assert isinstance(frame, pd.DataFrame)
@@ -29,7 +33,7 @@ def test_data_tools_take_tables() -> None:
 
 def test_names_of_tables() -> None:
     answer = loopfold.fold([1, 2]).stats()
-    assert answer.tables == ["counts", "durations", "stream_list"]
+    assert answer.tables == ["counts", "durations", "metrics", "stream_list"]
     with pytest.raises(ValueError, match="no table is called 'x'; there are counts, durations"):
         answer.table("x")
     with pytest.raises(ValueError, match="all=True"):
@@ -57,3 +61,46 @@ def test_events_as_rows() -> None:
     assert table.column("position") == [1, 2]
     assert table.column("start_ns") == [1, 2]
     assert "position" in repr(table)
+
+
+@pytest.mark.filterwarnings("ignore::loopfold.Note")
+def test_tables_are_those_of_the_command(command: str, tmp_path: pathlib.Path) -> None:
+    lines = ["name,start_ns,dur_ns,pages"]
+    for step in range(40):
+        lines += [f"{name},{100 * step + place},{7 + step % 3},{place}" for place, name in enumerate("abc")]
+    trace = tmp_path / "x.csv"
+    trace.write_text("\n".join(lines) + "\n")
+    reading = {"event": "name", "start": "start_ns", "duration": "dur_ns", "metric": "pages"}
+    options = [word for name, value in reading.items() for word in (f"--{name}", value)]
+    fold = loopfold.open(trace, **reading)
+    stats = ["counts", "durations", "metrics", "stream_list"]
+    asked = [
+        (["loops"], fold.loops(), ["classes"]),
+        (["iterations"], fold.iterations(), ["iterations"]),
+        (["iterations", "--slow", "2"], fold.iterations(slow=2), ["slow"]),
+        (["hot"], fold.hot(), ["subpaths"]),
+        (["stats"], fold.stats(), stats),
+        (["stats", "--streams"], fold.streams(), ["stream_list"]),
+        (["find", "--all"], fold.find("a b", all=True), ["all"]),
+        (["find", "--per-stream"], fold.find("a b", per_stream=True), ["streams"]),
+        (["patterns"], fold.patterns(), ["patterns", "matrix", "unmatched"]),
+        (["cat", "--times"], fold.window(times=True), ["events"]),
+    ]
+    written = tmp_path / "x.parquet"
+    for arguments, answer, names in asked:
+        query = ["a b"] if arguments[0] == "find" else []
+        for name in names:
+            table = ["--table", "parquet", "--rows", name, "-o", str(written)]
+            subprocess.run([command, *arguments, *options, *table, "--", str(trace), *query], capture_output=True)
+            expected = pq.read_table(written)
+            found = pa.table(answer.table(name))
+            assert found.schema.equals(expected.schema), (arguments, name)
+            assert found.to_pylist() == expected.to_pylist(), (arguments, name)
+        # The default table is the one that the answer has.
+        assert pa.table(answer.table()).equals(pa.table(answer.table(names[0]))), arguments
+
+
+def test_segments_are_those_of_the_command(command: str, tmp_path: pathlib.Path) -> None:
+    fold = loopfold.fold("init read add write read add write done".split())
+    fold.export("parquet", tmp_path / "x.parquet")
+    assert pq.read_table(tmp_path / "x.parquet").to_pylist() == pa.table(fold.segments().table()).to_pylist()

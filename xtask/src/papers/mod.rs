@@ -7,7 +7,7 @@
 //! * Alawneh, Hamou-Lhadj, "Pattern Recognition Techniques Applied to the Abstraction of Traces of
 //!   Inter-Process Communication": the case studies, with `--recorded`.
 //! * Knödtel et al., "Efficient Hierarchical Decomposition of Repetitive Traces for
-//!   ML-Driven Analysis": figure 1.
+//!   ML-Driven Analysis": figure 1; with `--figures DIR` figures 6(a) and 6(b), as plots there.
 //! * Larus, "Whole Program Paths": figure 9; with `--paths` table 1 and figure 8 from recordings of
 //!   real programs.
 //! * Zhang, Gupta, "Path Matching in Compressed Control Flow Traces": figures 11 and 12
@@ -16,6 +16,7 @@
 mod bound;
 mod calls;
 mod case_studies;
+mod figures;
 mod hot;
 mod nas;
 mod notation;
@@ -42,7 +43,11 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
     let traces = arguments.option("--traces")?.map(PathBuf::from);
     let with_recordings = arguments.flag("--recorded");
     let with_paths = arguments.flag("--paths");
+    let figures = arguments.option("--figures")?.map(PathBuf::from);
     arguments.finish()?;
+    if let Some(directory) = figures {
+        return figures::write(&directory);
+    }
     if with_paths {
         return whole_program_paths::print(&RealPrograms::new()?);
     }

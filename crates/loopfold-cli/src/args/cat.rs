@@ -1,10 +1,11 @@
 //! The arguments of `cat`.
 
 use super::ReadArgs;
-use super::shared::{Hex, Json, SHOWING};
+use super::shared::{Form, Hex, SHOWING};
 use clap::Args;
 
 #[derive(Args, Debug)]
+#[command(mut_arg("rows", Form::of(&["cat"])))]
 pub(crate) struct CatArgs {
     /// Print start and duration in nanoseconds before each event
     #[arg(long, help_heading = SHOWING)]
@@ -16,12 +17,12 @@ pub(crate) struct CatArgs {
     ///
     /// Integers are as wide as they were read (u8 to u64). What was read as calls-binary is written
     /// as tokens; if its functions had names, --names FILE maps these back to numbers.
-    #[arg(long, conflicts_with_all = ["json", "times", "hex"], help_heading = SHOWING)]
+    #[arg(long, conflicts_with_all = ["json", "table", "times", "hex"], help_heading = SHOWING)]
     pub(crate) raw: bool,
     #[command(flatten)]
     pub(crate) hex: Hex,
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) form: Form,
     #[command(flatten)]
     pub(crate) read: ReadArgs,
 }

@@ -55,6 +55,21 @@ pub(crate) enum ExportName {
     Grammar,
     /// Every distinct sequence of events without a loop, with the number of events it stands for, as CSV
     Weights,
+    /// The same as a file of Parquet
+    #[cfg(feature = "arrow")]
+    Parquet,
     /// The same as tensors, for training
     Safetensors,
+}
+
+impl ExportName {
+    /// What it is, if a terminal cannot show it.
+    pub(crate) fn binary(self) -> Option<&'static str> {
+        match self {
+            #[cfg(feature = "arrow")]
+            ExportName::Parquet => Some("--to parquet"),
+            ExportName::Safetensors => Some("--to safetensors"),
+            ExportName::Dot | ExportName::Grammar | ExportName::Weights => None,
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The arguments of `find`.
 
 use super::reading::with_query;
-use super::shared::{FINDING, Json, SHOWING, Top};
+use super::shared::{FINDING, Form, SHOWING, Top};
 use super::{FolderArgs, ReadArgs};
 use clap::{Args, ValueEnum};
 use loopfold::questions::path::Scheme;
@@ -32,10 +32,11 @@ otherwise. Quote an event whose name ends in a colon.";
 )]
 #[command(after_long_help = PATH_HELP)]
 #[command(mut_arg("inputs", |inputs| with_query(inputs, "QUERY", QUERY_HELP)))]
-#[command(mut_arg("top", Top::of("places or streams", "1000000")))]
+#[command(mut_arg("top", Top::of_rows("places or streams", "1000000")))]
+#[command(mut_arg("rows", Form::of(&["find"])))]
 pub(crate) struct FindArgs {
     /// Find whether and when it first happens before this other query
-    #[arg(long, value_name = "QUERY", help_heading = FINDING)]
+    #[arg(long, value_name = "QUERY", conflicts_with = "table", help_heading = FINDING)]
     pub(crate) before: Option<String>,
     /// Find all queries of a file, one a line, and print a line of JSON for each
     ///
@@ -43,7 +44,7 @@ pub(crate) struct FindArgs {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["FindShown", "before"],
+        conflicts_with_all = ["FindShown", "before", "table"],
         help_heading = FINDING
     )]
     pub(crate) queries: Option<PathBuf>,
@@ -61,7 +62,7 @@ pub(crate) struct FindArgs {
     #[command(flatten)]
     pub(crate) top: Top,
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) form: Form,
     #[command(flatten)]
     pub(crate) folder: FolderArgs,
     #[command(flatten)]
@@ -106,16 +107,16 @@ impl FindMethod {
 #[group(multiple = false)]
 pub(crate) struct FindShown {
     /// Print the number of occurrences and nothing else
-    #[arg(long, help_heading = SHOWING)]
+    #[arg(long, conflicts_with = "table", help_heading = SHOWING)]
     pub(crate) count: bool,
     /// Print the first place
     ///
     /// A place is the stream, the positions of the first and the last event, and the start in
     /// nanoseconds where the trace has times, separated by tabs.
-    #[arg(long, help_heading = SHOWING)]
+    #[arg(long, conflicts_with = "table", help_heading = SHOWING)]
     pub(crate) first: bool,
     /// Print the K-th place, counted from 1
-    #[arg(long, value_name = "K", help_heading = SHOWING)]
+    #[arg(long, value_name = "K", conflicts_with = "table", help_heading = SHOWING)]
     pub(crate) nth: Option<u64>,
     /// Print all places
     #[arg(long, help_heading = SHOWING)]

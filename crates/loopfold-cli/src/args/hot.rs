@@ -1,11 +1,12 @@
 //! The arguments of `hot`.
 
-use super::shared::{FINDING, Full, Hex, Json, Top};
+use super::shared::{FINDING, Form, Full, Hex, Top};
 use super::{FolderArgs, ReadArgs};
 use clap::{Args, ValueEnum};
 
 #[derive(Args, Debug)]
-#[command(mut_arg("top", Top::of_text("subpaths, the most expensive first", "20")))]
+#[command(mut_arg("top", Top::of_data("subpaths, the most expensive first", "20")))]
+#[command(mut_arg("rows", Form::of(&["hot"])))]
 pub(crate) struct HotArgs {
     /// Find subpaths of at least this many events
     #[arg(long, value_name = "N", default_value_t = 2, help_heading = FINDING)]
@@ -40,7 +41,7 @@ pub(crate) struct HotArgs {
     #[command(flatten)]
     pub(crate) hex: Hex,
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) form: Form,
     #[command(flatten)]
     pub(crate) folder: FolderArgs,
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! The arguments of `iterations`.
 
 use super::reading::with_query;
-use super::shared::{FINDING, Hex, Json, SHOWING, Top};
+use super::shared::{FINDING, Form, Hex, SHOWING, Top};
 use super::{FolderArgs, ReadArgs};
 use anyhow::Context as _;
 use clap::Args;
@@ -16,7 +16,7 @@ const LOOP_HELP: [&str; 2] = [
 const ITERATIONS_HELP: &str = "\
 An iteration lasts until the next one begins; the last one of an occurrence to the latest end of its events, and is \
 marked. Busy is for how much of that some event of the stream was open. The iterations of loops around it are given \
-with the outermost first, all counted from 0. Loops with exceptions are as in `loops`; --csv and --json give the place \
+with the outermost first, all counted from 0. Loops with exceptions are as in `loops`; --table and --json give the place \
 of the exception, that an iteration is or that follows it, among the kinds that `loops --json` has. --exact takes the \
 loops of the exact nest.
 
@@ -35,10 +35,11 @@ iteration. Gaps are the time in which no event was open. --slow 1 --iterations 3
 #[command(override_usage = "loopfold iterations [OPTIONS] <INPUT>... [LOOP]")]
 #[command(after_long_help = ITERATIONS_HELP)]
 #[command(mut_arg("inputs", |inputs| with_query(inputs, "LOOP", LOOP_HELP)))]
-#[command(mut_arg("top", Top::of_text("iterations of a stream", "40")))]
+#[command(mut_arg("top", Top::of_data("iterations of a stream", "40")))]
+#[command(mut_arg("rows", Form::of(&["iterations"])))]
 pub(crate) struct IterationsArgs {
     /// List the loops with their numbers instead
-    #[arg(long, conflicts_with_all = ["slow", "csv"], help_heading = FINDING)]
+    #[arg(long, conflicts_with_all = ["slow", "csv", "table"], help_heading = FINDING)]
     pub(crate) list: bool,
     /// Show the K slowest iterations and which of their parts grew
     #[arg(long, value_name = "K", conflicts_with = "csv", help_heading = FINDING)]
@@ -46,15 +47,15 @@ pub(crate) struct IterationsArgs {
     /// Take the loops of the exact nest
     #[arg(long, help_heading = FINDING)]
     pub(crate) exact: bool,
-    /// Print all iterations as comma-separated values
-    #[arg(long, conflicts_with = "json", help_heading = SHOWING)]
+    /// Print all iterations as comma-separated values, as `--table csv` does
+    #[arg(long, conflicts_with_all = ["json", "table"], help_heading = SHOWING)]
     pub(crate) csv: bool,
     #[command(flatten)]
     pub(crate) top: Top,
     #[command(flatten)]
     pub(crate) hex: Hex,
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) form: Form,
     #[command(flatten)]
     pub(crate) folder: FolderArgs,
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! The arguments of `loops`.
 
-use super::shared::{Full, Hex, Json, SHOWING, Top};
+use super::shared::{Form, Full, Hex, SHOWING, Top};
 use super::{FolderArgs, ReadArgs};
 use clap::Args;
 
@@ -20,6 +20,7 @@ every process gives its events back; that is checked before anything is printed.
 #[derive(Args, Debug)]
 #[command(after_long_help = LOOPS_HELP)]
 #[command(mut_arg("top", Top::of("classes, those with the most events first", "10")))]
+#[command(mut_arg("rows", Form::of(&["loops"])))]
 pub(crate) struct LoopsArgs {
     /// Show loops down to this depth
     #[arg(long, value_name = "N", help_heading = SHOWING)]
@@ -36,7 +37,7 @@ pub(crate) struct LoopsArgs {
     pub(crate) patterns: bool,
     /// Show one nest for all processes: peers and sizes as expressions of the rank or of the place in a
     /// grid, and what only some processes do as branches
-    #[arg(long, conflicts_with_all = ["peers", "patterns", "align", "exact"], help_heading = SHOWING)]
+    #[arg(long, conflicts_with_all = ["peers", "patterns", "align", "exact", "table"], help_heading = SHOWING)]
     pub(crate) logical: bool,
     #[command(flatten)]
     pub(crate) top: Top,
@@ -45,7 +46,7 @@ pub(crate) struct LoopsArgs {
     #[command(flatten)]
     pub(crate) hex: Hex,
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) form: Form,
     #[command(flatten)]
     pub(crate) folder: FolderArgs,
     #[command(flatten)]

@@ -40,7 +40,7 @@ pub(crate) use patterns::{KindName, PatternsArgs, PatternsMethod, RankName};
 pub(crate) use reading::{PeersName, ReadArgs};
 pub(crate) use record::{RecordArgs, RecordName};
 pub(crate) use selection::SelectArgs;
-pub(crate) use shared::Top;
+pub(crate) use shared::{Form, TableFormat, Top};
 pub(crate) use similar::SimilarArgs;
 pub(crate) use skeleton::SkeletonArgs;
 pub(crate) use stats::StatsArgs;
@@ -143,7 +143,9 @@ mod tests {
     #[test]
     fn an_option_has_the_same_meaning_in_every_command() {
         let command = Arguments::command();
-        for (option, own_help) in [("json", false), ("hex", false), ("full", false), ("top", true)] {
+        for (option, own_help) in
+            [("json", false), ("table", false), ("hex", false), ("full", false), ("top", true)]
+        {
             let definitions = command.get_subcommands().flat_map(clap::Command::get_arguments);
             let definitions: Vec<_> = definitions.filter(|it| it.get_long() == Some(option)).collect();
             assert!(definitions.len() > 2, "{option}");

@@ -1,6 +1,6 @@
 //! The arguments of `patterns`.
 
-use super::shared::{FINDING, Full, Hex, Json, SHOWING, Top};
+use super::shared::{FINDING, Form, Full, Hex, SHOWING, Top};
 use super::{FolderArgs, ReadArgs};
 use clap::{Args, ValueEnum};
 
@@ -17,7 +17,8 @@ occurrence that is part of a longer pattern counts for the longer one.";
 
 #[derive(Args, Debug)]
 #[command(after_long_help = PATTERNS_HELP)]
-#[command(mut_arg("top", Top::of_text("patterns", "20")))]
+#[command(mut_arg("top", Top::of_data("patterns", "20")))]
+#[command(mut_arg("rows", Form::of(&["patterns"])))]
 pub(crate) struct PatternsArgs {
     /// Use all events, not only sends, receives and collectives
     #[arg(long, help_heading = EVENTS)]
@@ -44,14 +45,14 @@ pub(crate) struct PatternsArgs {
     #[arg(long, value_name = "SHAPE", help_heading = SHOWING)]
     pub(crate) grid: Option<String>,
     /// Print only the messages and bytes that each process sends to each other, as CSV
-    #[arg(long, conflicts_with = "json", help_heading = SHOWING)]
+    #[arg(long, conflicts_with_all = ["json", "table"], help_heading = SHOWING)]
     pub(crate) matrix: bool,
     /// Follow inputs that are still being written, pipes or files, and report patterns as they appear
     ///
     /// A report shows new patterns, and how often known ones have occurred since; with --json, it is a line with all
     /// of them. The complete list comes when all pipes have ended, or after --idle. Following takes at most a tenth of
     /// the time for reports.
-    #[arg(long, conflicts_with = "matrix", help_heading = FOLLOWING)]
+    #[arg(long, conflicts_with_all = ["matrix", "table"], help_heading = FOLLOWING)]
     pub(crate) follow: bool,
     /// Wait at least this long between reports
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, requires = "follow", help_heading = FOLLOWING)]
@@ -66,7 +67,7 @@ pub(crate) struct PatternsArgs {
     #[command(flatten)]
     pub(crate) hex: Hex,
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) form: Form,
     #[command(flatten)]
     pub(crate) folder: FolderArgs,
     #[command(flatten)]

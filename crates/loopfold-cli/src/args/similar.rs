@@ -1,9 +1,10 @@
 //! The arguments of `similar`.
 
 use super::reading::with_query;
-use super::shared::{Json, SHOWING, Top};
+use super::shared::{Form, SHOWING, Top};
 use super::{FolderArgs, ReadArgs};
 use clap::Args;
+use clap::builder::ArgPredicate;
 use std::path::PathBuf;
 
 const PATTERN: &str = "Pattern";
@@ -25,10 +26,15 @@ exchange messages are one occurrence.";
 #[command(after_long_help = SIMILAR_HELP)]
 #[command(mut_arg("inputs", |inputs| with_query(inputs, "PATTERN", EVENTS_HELP)))]
 #[command(mut_arg("top", |top| {
-    top.help("Show this many places; 0 shows all, and by default --all and --json show 1,000,000")
+    top.help("Show this many places; 0 shows all, and by default --all, --json and --table show 1,000,000")
         .default_value("20")
-        .default_value_ifs([("all", "true", "1000000"), ("json", "true", "1000000")])
+        .default_value_ifs([
+            ("all", "true".into(), "1000000"),
+            ("json", "true".into(), "1000000"),
+            ("table", ArgPredicate::IsPresent, "1000000"),
+        ])
 }))]
+#[command(mut_arg("rows", Form::of(&["similar"])))]
 pub(crate) struct SimilarArgs {
     /// Read the pattern from this file
     ///
@@ -75,7 +81,7 @@ pub(crate) struct SimilarArgs {
     #[command(flatten)]
     pub(crate) top: Top,
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) form: Form,
     #[command(flatten)]
     pub(crate) folder: FolderArgs,
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! The arguments of `stats`.
 
-use super::shared::{Full, Hex, Json, SHOWING, Top};
+use super::shared::{Form, Full, Hex, SHOWING, Top};
 use super::{FolderArgs, ReadArgs};
 use clap::Args;
 
@@ -13,6 +13,7 @@ and template arguments as far as needed, and different names of a table look dif
 #[derive(Args, Debug)]
 #[command(after_long_help = STATS_HELP)]
 #[command(mut_arg("top", Top::of("of the most frequent events and of the streams", "10")))]
+#[command(mut_arg("rows", Form::of(&["stats"])))]
 pub(crate) struct StatsArgs {
     /// Only list all streams with their numbers
     #[arg(long, help_heading = SHOWING)]
@@ -24,7 +25,7 @@ pub(crate) struct StatsArgs {
     #[command(flatten)]
     pub(crate) hex: Hex,
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) form: Form,
     #[command(flatten)]
     pub(crate) folder: FolderArgs,
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! The arguments of `waits`.
 
-use super::shared::{FINDING, Full, Hex, Json, Top};
+use super::shared::{FINDING, Form, Full, Hex, Top};
 use super::{FolderArgs, ReadArgs};
 use clap::Args;
 
@@ -21,7 +21,8 @@ trace. With --stream, the waits of other processes for the selected ones are amo
 
 #[derive(Args, Debug)]
 #[command(after_long_help = WAITS_HELP)]
-#[command(mut_arg("top", Top::of_text("places and processes", "10")))]
+#[command(mut_arg("top", Top::of_data("places and processes", "10")))]
+#[command(mut_arg("rows", Form::of(&["waits"])))]
 pub(crate) struct WaitsArgs {
     /// Shift the clock of each process so that no message is received before it is sent
     #[arg(long, help_heading = FINDING)]
@@ -33,7 +34,7 @@ pub(crate) struct WaitsArgs {
     #[command(flatten)]
     pub(crate) hex: Hex,
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) form: Form,
     #[command(flatten)]
     pub(crate) folder: FolderArgs,
     #[command(flatten)]

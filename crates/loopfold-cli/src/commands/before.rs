@@ -22,7 +22,7 @@ pub(super) fn run(
     }
     let orders = fold.order(query, other)?;
     let total = OrderTotal::of(&orders)?;
-    if arguments.json.on {
+    if arguments.form.is_data() {
         let queries = (text, arguments.before.as_deref().unwrap_or_default());
         let per_stream = arguments.shown.per_stream;
         show::print_json_line(|out| {

@@ -3,19 +3,26 @@
 
 use crate::args::{CatArgs, FolderArgs, FolderName, ReadArgs};
 use crate::show::calls::{self, Style};
-use crate::{Outcome, input, names};
+use crate::{Outcome, input, names, tables};
 use anyhow::{Result, bail};
 use loopfold::fold::FoldedStream;
 use loopfold::trace::{ColumnReader, Meaning, Name, Role, Times, TimesKept};
 use loopfold::{Fold, Symbol};
+use loopfold_json::cat as json;
 use loopfold_sources::FunctionNames;
 use std::io::{BufWriter, Write};
 
 pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
     let (fold, notes) = fold_and_notes(arguments)?;
     crate::show::notes(&notes);
-    if arguments.json.on {
-        crate::show::print_json_line(|out| Ok(loopfold_json::cat::cat(out, &fold, arguments.times)?))?;
+    if arguments.form.is_data() {
+        let is_table = arguments.form.table_format().is_some();
+        tables::print_answer(&arguments.form, "cat", "events", |out| {
+            Ok(match is_table {
+                true => json::events(out, &fold, arguments.times),
+                false => json::cat(out, &fold, arguments.times),
+            }?)
+        })?;
         return Ok(Outcome::Done);
     }
     let mut out = BufWriter::with_capacity(1 << 18, crate::show::raw_stdout());

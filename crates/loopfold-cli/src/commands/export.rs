@@ -2,8 +2,8 @@
 //! `export`, a name in the arguments, and a line here.
 
 use super::weights;
-use crate::args::{ExportArgs, ExportName, FolderName, ReadArgs};
-use crate::{Outcome, input, save, show};
+use crate::args::{ExportArgs, ExportName, FolderName, ReadArgs, TableFormat};
+use crate::{Outcome, input, save, show, tables};
 use anyhow::{Result, anyhow};
 use loopfold::Fold;
 use loopfold::export::{dot, grammar};
@@ -14,6 +14,9 @@ pub(super) fn run(arguments: &ExportArgs) -> Result<Outcome> {
     let output = arguments.output.as_deref().unwrap_or(Path::new("-"));
     save::check_export(output, &arguments.read)?;
     let (form, read) = arguments.split_form()?;
+    if let Some(what) = form.binary() {
+        tables::check_terminal(what, output)?;
+    }
     match form {
         ExportName::Dot => {
             let graph = draw(&stored(arguments, &read)?, arguments.limit)?;
@@ -25,7 +28,12 @@ pub(super) fn run(arguments: &ExportArgs) -> Result<Outcome> {
         }
         ExportName::Weights => {
             let fold = shown(arguments, &read)?;
-            save::save_with(output, |out| weights::write_table(&fold, out))?
+            save::save_with(output, |out| weights::write_table(&fold, TableFormat::Csv, out))?
+        }
+        #[cfg(feature = "arrow")]
+        ExportName::Parquet => {
+            let fold = shown(arguments, &read)?;
+            save::save_with(output, |out| weights::write_table(&fold, TableFormat::Parquet, out))?
         }
         ExportName::Safetensors => {
             let fold = shown(arguments, &read)?;

@@ -1,9 +1,9 @@
 //! `loopfold stats`: sizes and counts.
 
-use crate::args::{FolderName, StatsArgs};
+use crate::args::{FolderName, Form, StatsArgs};
 use crate::nodes::TimeSums;
 use crate::show::{self, Costs, Labels, Names};
-use crate::{Outcome, input, save};
+use crate::{Outcome, input, save, tables};
 use anyhow::Result;
 use loopfold::Fold;
 use loopfold::archive::WriteConfig;
@@ -42,8 +42,8 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     };
     let costs = Costs { fold: &fold, sums: &sums, own: own.as_ref() };
     show::notes(&costs.notes());
-    if arguments.json.on {
-        print_json(&statistics, &sizes, &costs)?;
+    if arguments.form.is_data() {
+        print_data(&arguments.form, &statistics, &sizes, &costs)?;
     } else {
         let mut out = show::stdout();
         Printer { arguments, fold: &fold, statistics: &statistics, sizes: &sizes }.print(&mut out, &costs)?;
@@ -123,7 +123,7 @@ pub(super) fn folder_names(fold: &Fold) -> String {
     names.join(", ")
 }
 
-fn print_json(statistics: &Statistics, sizes: &Sizes, costs: &Costs<'_>) -> Result<()> {
+fn print_data(form: &Form, statistics: &Statistics, sizes: &Sizes, costs: &Costs<'_>) -> Result<()> {
     let &Costs { fold, sums, .. } = costs;
     let stats = loopfold_json::stats::Stats {
         fold,
@@ -143,7 +143,9 @@ fn print_json(statistics: &Statistics, sizes: &Sizes, costs: &Costs<'_>) -> Resu
         },
     };
     let (durations, metrics) = (costs.durations(), show::metric_costs(fold, sums));
-    show::print_json_line(|out| Ok(loopfold_json::stats::stats(out, &stats, durations, metrics)?))
+    tables::print_answer(form, "stats", "counts", |out| {
+        Ok(loopfold_json::stats::stats(out, &stats, durations, metrics)?)
+    })
 }
 
 /// Prints what a user asks first, first: how much happened, what cost most; then sizes.

@@ -1,7 +1,7 @@
 //! `loopfold stats --streams`: the streams, with the numbers that `--stream` takes.
 
 use crate::args::{FolderName, StatsArgs};
-use crate::{Outcome, input, show, streams};
+use crate::{Outcome, input, show, streams, tables};
 use anyhow::Result;
 use loopfold::trace::TimesKept;
 use loopfold::{Fold, StreamId};
@@ -16,8 +16,10 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     let chosen = streams::chosen(&fold, &selectors)?;
     let listed: Vec<StreamId> = fold.stream_ids().filter(|stream| chosen[stream.index()]).collect();
     show::notes(&notes);
-    if arguments.json.on {
-        show::print_json_line(|out| Ok(loopfold_json::stats::stream_list(out, &fold, listed)?))?;
+    if arguments.form.is_data() {
+        tables::print_answer(&arguments.form, "streams", "stream_list", |out| {
+            Ok(loopfold_json::stats::stream_list(out, &fold, listed)?)
+        })?;
     } else {
         print(&fold, &listed)?;
     }

@@ -3,7 +3,7 @@
 use crate::args::WaitsArgs;
 use crate::selection::numbering;
 use crate::show::{self, Labels};
-use crate::{Outcome, input};
+use crate::{Outcome, input, tables};
 use anyhow::Result;
 use loopfold::questions::clock::EventClock;
 use loopfold::questions::waits::{Class, Config, LeftOut, Sum, Waits, WorstIteration};
@@ -29,8 +29,8 @@ pub(super) fn run(arguments: &WaitsArgs) -> Result<Outcome> {
     show::notes(&notes);
     let most = arguments.top.most();
     let chosen = focus.streams;
-    if arguments.json.on {
-        show::print_json_line(|out| {
+    if arguments.form.is_data() {
+        tables::print_answer(&arguments.form, "waits", "places", |out| {
             Ok(loopfold_json::waits::waits(out, &fold, &waits, chosen.as_deref(), most)?)
         })?;
     } else {

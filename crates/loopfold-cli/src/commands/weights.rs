@@ -1,35 +1,23 @@
-//! `loopfold export --to weights` and `--to safetensors`: every distinct segment of the nests, with the
-//! number of events it stands for, as a training set.
+//! `loopfold export --to weights`, `parquet` and `safetensors`: every distinct segment of the nests, with
+//! the number of events it stands for, as a training set.
 
-use anyhow::Result;
+use crate::args::TableFormat;
+use crate::tables;
+use anyhow::{Context as _, Result};
 use loopfold::Fold;
 use loopfold::questions::segments::Segment;
+use loopfold_json::tables::table;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 
-/// Writes a table with a row for each segment; its events are labels separated by blanks, of which
-/// those that contain one are quoted.
-pub(super) fn write_table(fold: &Fold, out: &mut dyn Write) -> Result<()> {
-    let mut out = csv::Writer::from_writer(out);
-    out.write_record(["stream", "start", "length", "depth", "times", "weight", "events"])?;
-    for segment in fold.segments()? {
-        let labels = segment.events.iter().map(|&symbol| quoted(fold.alphabet().label(symbol)));
-        out.write_record([
-            fold.stream(segment.stream).name(),
-            &segment.start.to_string(),
-            &segment.events.len().to_string(),
-            &segment.depth.to_string(),
-            &segment.times.to_string(),
-            &segment.weight().to_string(),
-            &labels.collect::<Vec<_>>().join(" "),
-        ])?;
-    }
-    Ok(out.flush()?)
-}
-
-fn quoted(label: String) -> String {
-    let needs_quotes = label.is_empty() || label.contains([' ', '"']);
-    if needs_quotes { format!("\"{}\"", label.replace('"', "\"\"")) } else { label }
+/// Writes a table with a row for each segment.
+pub(super) fn write_table(fold: &Fold, format: TableFormat, out: &mut dyn Write) -> Result<()> {
+    let table = table("segments", None).context("segments have no table")?;
+    let segments = fold.segments()?;
+    tables::write_table(out, &table, format, |out| {
+        Ok(loopfold_json::segments::segments(out, fold, &segments)?)
+    })?;
+    Ok(())
 }
 
 /// A column of integers: its name, its type, its length, and its bytes.

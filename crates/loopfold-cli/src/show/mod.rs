@@ -12,7 +12,7 @@ mod places;
 mod subpath;
 mod sums;
 
-pub(crate) use json::{print_json, print_json_line};
+pub(crate) use json::{JsonOut, print_json, print_json_line};
 pub(crate) use labels::{Labels, Names, filled, plain, shorten, wrapped};
 pub(crate) use names::shorten_name;
 pub(crate) use near::{change as near_change, heading as near_heading, times as near_times};

@@ -104,7 +104,7 @@ fn iterations_as_table_csv_and_json() {
     assert!(table.contains("slowest #3 99.0 µs · #0 59.0 µs · #1 59.0 µs · --slow 3 shows why\n"), "{table}");
     let csv = run(&["iterations", &trace, "--csv"]).ok().text();
     assert_eq!(csv.lines().count(), 7);
-    assert_eq!(csv.lines().nth(4), Some("pid 1 tid 1,1,,3,1,12,4,177000,177000,99000,95000,0,"));
+    assert_eq!(csv.lines().nth(4), Some("pid 1 tid 1,1,,3,1,12,4,177000,177000,99000,95000,false,"));
     let json = run(&["iterations", &trace, "--json"]).ok().json();
     let iterations = &json["loops"][0]["iterations"];
     assert_eq!(iterations.as_array().unwrap().len(), 6);
@@ -118,7 +118,7 @@ fn iterations_as_table_csv_and_json() {
         let csv = run(&["iterations", &trace, inner, "--csv"]).ok().text();
         assert_eq!(
             csv.lines().nth(8),
-            Some("pid 1 tid 1,2,3,1,1,14,1,249000,249000,20000,20000,1,"),
+            Some("pid 1 tid 1,2,3,1,1,14,1,249000,249000,20000,20000,true,"),
             "{csv}"
         );
     }

@@ -32,5 +32,6 @@ mod similar;
 mod sums;
 mod support;
 mod symbols;
+mod tables;
 mod texts;
 mod waits;

@@ -1,4 +1,6 @@
-//! The writer and the labels; the shapes of answers are tested with the command.
+//! The writer, the labels and the tables; the shapes of answers are tested with the command.
 
 mod labels;
+mod rows;
+mod tables;
 mod writer;

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import _native
 
@@ -75,126 +74,59 @@ class Table:
 
 
 def _short(value: Any) -> str:
-    text = "" if value is None else " ".join(value) if isinstance(value, list) else str(value)
+    text = "" if value is None else " ".join(map(str, value)) if isinstance(value, list) else str(value)
     return text if len(text) <= 40 else text[:39] + "…"
 
 
 def _cell(value: Any, of: str) -> Any:
-    if value is None or of != "string" and of != "float64":
-        return value
-    if of == "float64":
-        return float(value)
-    return value if isinstance(value, str) else json.dumps(value)
+    if value is None or isinstance(value, dict):
+        return None
+    return float(value) if of == "float64" else value
 
 
-_TIME = [("time_ns", "int64"), ("share", "float64"), ("count", "uint64")]
-_PLACE = [("stream", "string"), ("start", "uint64"), ("end", "uint64"), ("start_ns", "int64")]
-_ITERATION = [
-    ("iteration", "uint64"),
-    ("outer", "string"),
-    ("first_event", "uint64"),
-    ("events", "uint64"),
-    ("iterations", "uint64"),
-    ("start_ns", "int64"),
-    ("since_start_ns", "int64"),
-    ("duration_ns", "int64"),
-    ("busy_ns", "int64"),
-    ("last", "bool"),
-    ("exception", "uint64"),
-]
+class _Definition(NamedTuple):
+    """A table of the command `--table`: where its rows lie in the answer, and its columns."""
+
+    rows: str
+    #: Name and type of each column; whether it lies around the rows, and its place.
+    columns: List[Tuple[str, str, bool, str]]
+
+    def row(self, around: Dict[str, Row]) -> Row:
+        """A row from the objects around it, by their places."""
+        values: Row = {}
+        for name, _, is_around, keys in self.columns:
+            place, _, keys = keys.rpartition(".") if is_around else (self.rows, "", keys)
+            value: Any = around[place]
+            for key in keys.split("."):
+                value = value.get(key) if isinstance(value, dict) else None
+            values[name] = value
+        return values
+
 
 # The tables of each answer; the first is the default.
-_TABLES: Dict[str, Dict[str, List[Column]]] = {
-    "loops": {
-        "classes": [
-            ("class", "uint64"),
-            ("streams", "list"),
-            ("events", "uint64"),
-            ("folded", "uint64"),
-            ("ratio", "float64"),
-            ("covered", "float64"),
-            ("main_share", "float64"),
-        ]
-    },
-    "hot": {
-        "subpaths": [
-            ("events", "list"),
-            ("count", "uint64"),
-            ("cost", "float64"),
-            ("share", "float64"),
-            ("streams", "list"),
-        ]
-    },
-    "iterations": {"iterations": [("stream", "string"), ("loop", "uint64"), *_ITERATION]},
-    "stats": {
-        "counts": [("event", "string"), ("count", "uint64")],
-        "durations": [
-            ("event", "string"),
-            ("known", "uint64"),
-            ("total_ns", "int64"),
-            ("mean_ns", "float64"),
-            ("self_ns", "int64"),
-            ("share", "float64"),
-        ],
-        "stream_list": [
-            ("stream", "string"),
-            ("events", "uint64"),
-            ("span_ns", "int64"),
-            ("folder", "string"),
-        ],
-    },
-    "streams": {
-        "stream_list": [
-            ("number", "uint64"),
-            ("stream", "string"),
-            ("title", "string"),
-            ("events", "uint64"),
-            ("format", "string"),
-        ]
-    },
-    "find": {"all": _PLACE, "streams": [("stream", "string"), ("count", "uint64")]},
-    "similar": {
-        "matches": [
-            ("stream", "string"),
-            ("start", "uint64"),
-            ("end", "uint64"),
-            ("distance", "uint64"),
-        ]
-    },
-    "patterns": {
-        "patterns": [
-            ("id", "uint64"),
-            ("kind", "string"),
-            ("count", "uint64"),
-            ("places", "uint64"),
-            ("length", "uint64"),
-            ("share", "float64"),
-            ("processes", "list"),
-        ],
-        "matrix": [("from", "uint64"), ("to", "uint64"), ("messages", "uint64"), ("bytes", "uint64")],
-    },
-    "waits": {
-        "places": [("class", "string"), ("call", "string"), ("function", "string"), *_TIME],
-        "pairs": [("waiting", "uint64"), ("cause", "uint64"), *_TIME],
-        "iterations": [
-            ("times", "uint64"),
-            ("first", "uint64"),
-            ("last", "uint64"),
-            ("time_ns", "int64"),
-            ("start_ns", "int64"),
-            ("since_start_ns", "int64"),
-        ],
-    },
-    "cat": {
-        "events": [
-            ("stream", "string"),
-            ("position", "uint64"),
-            ("event", "string"),
-            ("start_ns", "int64"),
-            ("duration_ns", "int64"),
-        ]
-    },
+_TABLES: Dict[str, Dict[str, _Definition]] = {
+    command: {name: _Definition(rows, columns) for name, rows, columns in tables}
+    for command, tables in _native.tables().items()
 }
+
+
+def columns_of(command: str, name: str) -> List[Column]:
+    """The columns of a table of the command."""
+    return [(column, of) for column, of, _, _ in _TABLES[command][name].columns]
+
+
+def _visit(value: Any, keys: List[str], place: str, around: Dict[str, Row]) -> Iterator[Dict[str, Row]]:
+    """The objects at a place, each with those around it."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _visit(item, keys, place, around)
+    elif isinstance(value, dict):
+        around = {**around, place: value}
+        if not keys:
+            yield around
+        elif keys[0] in value:
+            inner = f"{place}.{keys[0]}" if place else keys[0]
+            yield from _visit(value[keys[0]], keys[1:], inner, around)
 
 
 class Answer(Dict[str, Any]):
@@ -215,32 +147,29 @@ class Answer(Dict[str, Any]):
         """Its rows as an Arrow table.
 
         >>> loopfold.fold("a b a b a b a b".split()).hot(top=1).table()
-        events  count  cost  share  streams
-        a b     4      8.0   1.0    main
+        events  count  cost  share  streams  stream_counts
+        a b     4      8.0   1.0    main     4
         """
         tables = _TABLES.get(self.command)
         if not tables:
             raise ValueError(f"the answer of {self.command} has no table")
-        name = name or next(iter(tables))
+        name = name or next((name for name, table in tables.items() if self._has(table)), next(iter(tables)))
         if name not in tables:
             raise ValueError(f"no table is called {name!r}; there are {', '.join(tables)}")
-        return Table(tables[name], self._rows(name))
-
-    def _rows(self, name: str) -> List[Row]:
-        if self.command == "iterations":
-            return [
-                {"stream": loop.get("stream"), "loop": loop.get("loop"), **row}
-                for loop in self.get("loops", [])
-                for row in loop.get("iterations", loop.get("slow", []))
-            ]
         if self.command == "cat":
-            return [row for stream in self["streams"] for row in _events(stream)]
-        rows = self.get(name)
-        if isinstance(rows, dict):
-            rows = rows.get("events")
-        if name == "all" and rows is None:
-            raise ValueError("ask with all=True to get the places as a table")
-        return list(rows or [])
+            rows = [row for stream in self["streams"] for row in _events(stream)]
+        elif self.command == "find" and not self._has(tables[name]):
+            raise ValueError("ask with all=True to get the places as a table, or with per_stream=True")
+        else:
+            place = tables[name].rows.split(".")
+            rows = [tables[name].row(around) for around in _visit(dict(self), place, "", {})]
+        return Table(columns_of(self.command, name), rows)
+
+    def _has(self, table: _Definition) -> bool:
+        """Whether the answer has such rows, or none of them."""
+        around, _, last = table.rows.rpartition(".")
+        objects = _visit(dict(self), around.split(".") if around else [], "", {})
+        return any(last in found[around] for found in objects)
 
 
 def _events(stream: Row) -> List[Row]:

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 import numpy as np
 import numpy.typing as npt
 
-from ._answer import Table
+from ._answer import Table, columns_of
 
 Integers = npt.NDArray[np.integer[Any]]
 
@@ -81,9 +81,8 @@ class Segments:
 
     def table(self) -> Table:
         """One row for each segment."""
-        columns = [("stream", "string"), ("start", "uint64"), ("length", "uint64"), ("depth", "uint64")]
-        columns += [("times", "uint64"), ("weight", "uint64"), ("labels", "list")]
-        return Table(columns, [segment._asdict() for segment in self])
+        rows = [{**segment._asdict(), "events": segment.labels} for segment in self]
+        return Table(columns_of("segments", "segments"), rows)
 
     def predict(self, f: Predictor) -> float:
         """The sum of weight times prediction."""

@@ -8,7 +8,7 @@ mod sequence;
 mod stored;
 
 use super::before;
-use crate::args::{FindArgs, FindMethod, FolderName, ReadArgs, Top};
+use crate::args::{FindArgs, FindMethod, FindShown, FolderName, ReadArgs, Top};
 use crate::{Outcome, input, show};
 use anyhow::{Result, bail};
 use loopfold::archive::Archive;
@@ -28,7 +28,8 @@ pub(super) fn run(arguments: &FindArgs) -> Result<Outcome> {
     if let Some(queries) = &arguments.queries {
         return batch::run(arguments, queries);
     }
-    let times = if arguments.shown.count && !arguments.json.on { TimesKept::None } else { TimesKept::All };
+    let times =
+        if arguments.shown.count && !arguments.form.is_data() { TimesKept::None } else { TimesKept::All };
     let (read, text) = arguments.read.split_query()?;
     let opening = Instant::now();
     let (fold, archive, notes) = open(arguments, &read, times)?;
@@ -52,8 +53,8 @@ pub(super) fn run(arguments: &FindArgs) -> Result<Outcome> {
         return before::run(arguments, &fold, &text, &query, &other);
     }
     let found = fold.find(&query)?;
-    if arguments.json.on {
-        return sequence::print_json(arguments, &text, &fold, &found);
+    if arguments.form.is_data() {
+        return sequence::print_data(arguments, &text, &fold, &found);
     }
     let mut out = BufWriter::new(show::raw_stdout());
     let outcome = sequence::print(&mut out, arguments, &fold, &found)?;
@@ -124,6 +125,19 @@ fn only_for_paths(arguments: &FindArgs) -> Result<()> {
         _ => return Ok(()),
     };
     bail!("{option} is for paths of functions in traces of calls, such as 'F: B1 B2'")
+}
+
+/// The rows of a table, or `None` for JSON.
+fn rows(arguments: &FindArgs) -> Option<&str> {
+    let form = &arguments.form;
+    let default = if arguments.shown.per_stream { "streams" } else { "all" };
+    form.table_format().map(|_| form.rows().unwrap_or(default))
+}
+
+/// What is listed: whether all places, and whether the streams.
+fn listed(arguments: &FindArgs) -> (bool, bool) {
+    let FindShown { all, per_stream, .. } = arguments.shown;
+    rows(arguments).map_or((all, per_stream), |rows| (rows == "all", rows == "streams"))
 }
 
 /// How many of `all` to show.

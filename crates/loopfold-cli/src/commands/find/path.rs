@@ -4,10 +4,9 @@
 use super::places::{Asked, Places, Shared, Spot, function_label, order};
 use super::scheme::{Answer, Searcher};
 use super::stored::Stored;
-use super::{limit, note_more, outcome};
-use crate::Outcome;
+use super::{limit, listed, note_more, outcome, rows};
 use crate::args::{FindArgs, FindShown};
-use crate::show;
+use crate::{Outcome, show, tables};
 use anyhow::{Context as _, Result, bail};
 use loopfold::questions::path::{Effort, Functions, PathQuery, Share};
 use loopfold::{Fold, StreamId};
@@ -41,8 +40,8 @@ pub(super) fn run(
     let asked = search(&searcher, paths)?;
     let shared = Shared::new(fold, paths);
     let found = Found { fold, asked: &asked, count: total(&asked)?, shared: &shared, is_pattern };
-    if arguments.json.on {
-        return found.print_json(arguments, text, opened);
+    if arguments.form.is_data() {
+        return found.print_data(arguments, text, opened);
     }
     let mut out = BufWriter::new(show::raw_stdout());
     let outcome = found.print(&mut out, arguments)?;
@@ -335,15 +334,16 @@ impl Found<'_, '_> {
         Ok(outcome(self.count > 0))
     }
 
-    fn print_json(&self, arguments: &FindArgs, text: &str, opened: Duration) -> Result<Outcome> {
+    fn print_data(&self, arguments: &FindArgs, text: &str, opened: Duration) -> Result<Outcome> {
         let mut places = Places::new(self.asked, self.shared);
-        show::print_json_line(|out| {
+        let (all, per_stream) = listed(arguments);
+        tables::print_answer(&arguments.form, "find", rows(arguments).unwrap_or("all"), |out| {
             let mut answer = begin_answer(out, self.fold, self.asked, text, true, &mut places)?;
             if let Some(nth) = arguments.shown.nth {
                 let spot = self.nth(nth - 1)?.map(|spot| places.for_json(spot, true)).transpose()?;
                 answer.nth(spot.as_ref())?;
             }
-            if arguments.shown.per_stream {
+            if per_stream {
                 let streams = self.fold.stream_ids().map(|stream| -> Result<_> {
                     let first = first_in(self.asked, stream)?;
                     let first = first.map(|first| places.for_json(first, arguments.stacks)).transpose()?;
@@ -355,7 +355,7 @@ impl Found<'_, '_> {
                 answer.opened(opened)?;
                 answer.searches(searches(self.asked))?;
             }
-            if arguments.shown.all {
+            if all {
                 let shown = limit(arguments.top, self.count);
                 let mut printed = 0;
                 answer.all(self.count - shown, |print| {

@@ -1,9 +1,9 @@
 //! Sequences of events, one directly after the other.
 
-use super::{limit, note_more, outcome};
-use crate::Outcome;
+use super::{limit, listed, note_more, outcome, rows};
 use crate::args::{FindArgs, FindShown};
 use crate::show::{self, Clock};
+use crate::{Outcome, tables};
 use anyhow::Result;
 use loopfold::questions::find::Found;
 use loopfold::{Fold, StreamId};
@@ -95,15 +95,18 @@ fn print_streams(
     Ok(outcome(count > 0))
 }
 
-pub(super) fn print_json(
+pub(super) fn print_data(
     arguments: &FindArgs,
     query: &str,
     fold: &Fold,
     found: &Found<'_>,
 ) -> Result<Outcome> {
     let count = found.count()?;
-    let FindShown { nth, all, per_stream, .. } = arguments.shown;
+    let nth = arguments.shown.nth;
+    let (all, per_stream) = listed(arguments);
     let wanted = Wanted { nth, per_stream, all: all.then(|| limit(arguments.top, count)) };
-    show::print_json_line(|out| Ok(loopfold_json::find::sequence(out, fold, query, found, wanted)?))?;
+    tables::print_answer(&arguments.form, "find", rows(arguments).unwrap_or("all"), |out| {
+        Ok(loopfold_json::find::sequence(out, fold, query, found, wanted)?)
+    })?;
     Ok(outcome(count >= nth.unwrap_or(1)))
 }

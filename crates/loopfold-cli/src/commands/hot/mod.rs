@@ -5,7 +5,7 @@ mod costs;
 use crate::args::{FolderName, HotArgs, HotMethod};
 use crate::folding::threads;
 use crate::show::{self, Labels};
-use crate::{Outcome, input};
+use crate::{Outcome, input, tables};
 use anyhow::{Result, bail};
 use costs::{Costs, Unit};
 use loopfold::Fold;
@@ -39,8 +39,8 @@ pub(super) fn run(arguments: &HotArgs) -> Result<Outcome> {
     let config = config(arguments, &fold, costs.limit(&arguments.min_cost)?);
     let hot = fold.hot_subpaths(&costs.of_events, &config)?;
     show::notes(&notes);
-    if arguments.json.on {
-        show::print_json_line(|out| {
+    if arguments.form.is_data() {
+        tables::print_answer(&arguments.form, "hot", "subpaths", |out| {
             Ok(loopfold_json::hot::hot(out, &fold, &hot, &config, costs.unit.name())?)
         })?;
     } else {
@@ -59,7 +59,7 @@ fn config(arguments: &HotArgs, fold: &Fold, min_cost: Limit) -> hot::Config {
         (HotMethod::Exact, true) => Selection::All,
         (HotMethod::Exact, false) => Selection::Minimal,
     };
-    let kept = match arguments.json.on {
+    let kept = match arguments.form.is_data() {
         true => arguments.top.most(),
         false => arguments.top.most().saturating_mul(RELATED),
     };

@@ -6,9 +6,9 @@ mod describe;
 mod slow;
 
 use super::loops;
-use crate::args::IterationsArgs;
+use crate::args::{Form, IterationsArgs};
 use crate::show::{self, Labels};
-use crate::{Outcome, input};
+use crate::{Outcome, input, tables};
 use anyhow::{Result, bail};
 use describe::describe;
 use loopfold::questions::classes::by_weight;
@@ -38,6 +38,8 @@ struct Shown<'a> {
 }
 
 pub(super) fn run(arguments: &IterationsArgs) -> Result<Outcome> {
+    let form = arguments.form.or_csv(arguments.csv);
+    check_rows(&form, arguments.slow)?;
     let (mut read, wanted) = arguments.split_loop()?;
     let numbers = read.select.wanted_iterations()?;
     // Of the loop that is shown, unless another one is named: they keep their numbers.
@@ -53,6 +55,9 @@ pub(super) fn run(arguments: &IterationsArgs) -> Result<Outcome> {
     if shown.is_empty() {
         let why = wanted.as_deref().map_or("there are no loops".to_string(), |wanted| no_loop(&fold, wanted));
         show::notes(&[format!("{why}; `loopfold iterations --list` shows all")]);
+        if form.table_format().is_some() {
+            print_data(&form, 0, &[])?;
+        }
         return Ok(Outcome::Nothing);
     }
     if let Some(text) = selected.filter(|_| !shown.iter().any(Shown::has_selected)) {
@@ -67,11 +72,22 @@ pub(super) fn run(arguments: &IterationsArgs) -> Result<Outcome> {
     }
     match arguments.slow {
         Some(most) => slow::print(arguments, &shown, &labels, most)?,
-        None if arguments.csv => print_csv(&shown)?,
-        None if arguments.json.on => print_json(arguments, &shown)?,
+        None if form.is_data() => {
+            let most = if arguments.csv { usize::MAX } else { arguments.top.most() };
+            print_data(&form, most, &shown)?;
+        }
         None => print_table(arguments, &shown, &labels)?,
     }
     Ok(Outcome::Done)
+}
+
+/// Refuses rows that the answer does not have.
+fn check_rows(form: &Form, slow: Option<usize>) -> Result<()> {
+    match (form.rows(), slow) {
+        (Some("slow"), None) => bail!("--rows slow needs --slow K"),
+        (Some("iterations"), Some(_)) => bail!("--slow has the rows `slow`, not `iterations`"),
+        _ => Ok(()),
+    }
 }
 
 /// How many iterations there are: `the loop has 60 iterations, #0 to #59`.
@@ -317,54 +333,8 @@ fn note(shown: &Shown<'_>, iteration: &Iteration<'_>, labels: &Labels<'_>, room:
     }
 }
 
-fn print_csv(shown: &[Shown<'_>]) -> Result<()> {
-    let mut out = csv::Writer::from_writer(show::raw_stdout());
-    out.write_record([
-        "stream",
-        "loop",
-        "outer",
-        "iteration",
-        "iterations",
-        "first_event",
-        "events",
-        "start_ns",
-        "since_start_ns",
-        "duration_ns",
-        "busy_ns",
-        "last",
-        "exception",
-    ])?;
-    for loop_of_class in shown {
-        for &stream in &loop_of_class.streams {
-            loop_of_class.visit(stream, usize::MAX, |iteration| {
-                let time = |time: Option<i128>| time.map_or(String::new(), |time| time.to_string());
-                let outer: Vec<String> = iteration.outer.iter().map(u64::to_string).collect();
-                out.write_record([
-                    loop_of_class.title(stream).to_string(),
-                    loop_of_class.chosen.number.to_string(),
-                    outer.join(" "),
-                    iteration.iteration.to_string(),
-                    iteration.iterations.to_string(),
-                    loop_of_class.fold.whole_position(stream, iteration.events.start).to_string(),
-                    (iteration.events.end - iteration.events.start).to_string(),
-                    time(iteration.start),
-                    time(loop_of_class.since_start(iteration.start)),
-                    time(iteration.time),
-                    time(iteration.busy),
-                    u8::from(iteration.is_last).to_string(),
-                    iteration.kind.map_or(String::new(), |kind| kind.to_string()),
-                ])?;
-                Ok(())
-            })?;
-        }
-    }
-    out.flush()?;
-    Ok(())
-}
-
-fn print_json(arguments: &IterationsArgs, shown: &[Shown<'_>]) -> Result<()> {
-    let most = arguments.top.most();
-    show::print_json_line(|out| {
+fn print_data(form: &Form, most: usize, shown: &[Shown<'_>]) -> Result<()> {
+    tables::print_answer(form, "iterations", "iterations", |out| {
         json::begin(out)?;
         for loop_of_class in shown {
             for &stream in &loop_of_class.streams {

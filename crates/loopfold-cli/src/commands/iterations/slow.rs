@@ -1,8 +1,9 @@
 //! `loopfold iterations --slow K`: the slowest iterations, and what grew in them.
 
 use super::{Shown, describe, numbered};
-use crate::args::IterationsArgs;
+use crate::args::{Form, IterationsArgs};
 use crate::show::{self, Labels};
+use crate::tables;
 use anyhow::Result;
 use loopfold::questions::iterations::{Grown, PartTime, SlowIteration, SlowIterations, loop_places};
 use loopfold::questions::nest::Node;
@@ -18,8 +19,8 @@ pub(super) fn print(
     labels: &Labels<'_>,
     most: usize,
 ) -> Result<()> {
-    if arguments.json.on {
-        return print_json(shown, most);
+    if arguments.form.is_data() {
+        return print_data(&arguments.form, shown, most);
     }
     let mut out = show::stdout();
     let width = show::line_width();
@@ -125,8 +126,8 @@ fn part(shown: &Shown<'_>, grown: &Grown, labels: &Labels<'_>, room: usize) -> S
     }
 }
 
-fn print_json(shown: &[Shown<'_>], most: usize) -> Result<()> {
-    show::print_json_line(|out| {
+fn print_data(form: &Form, shown: &[Shown<'_>], most: usize) -> Result<()> {
+    tables::print_answer(form, "iterations", "slow", |out| {
         json::begin(out)?;
         for loop_of_class in shown {
             let slow = loop_of_class.slow(&loop_of_class.streams, most)?;

@@ -3,7 +3,7 @@
 use super::{class_nests, note_unrotated, print};
 use crate::args::{LoopsArgs, ReadArgs};
 use crate::commands::patterns;
-use crate::{Outcome, folding, input, show, streams};
+use crate::{Outcome, folding, input, show, streams, tables};
 use anyhow::{Result, bail};
 use loopfold::questions::communication::{AbstractedTrace, Processes, TracePatterns, abstracted};
 use loopfold::questions::patterns::EventChoice;
@@ -34,8 +34,8 @@ pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
     let trace = abstracted(&processes, &found, budget, &|stream, builder| folder.fold(stream, builder))?;
     let heading = heading(&trace);
     let trace = AbstractedTrace { fold: streams::choose(trace.fold, &arguments.read.stream)?, ..trace };
-    if arguments.json.on {
-        print_json(arguments, &trace, folder.name())?;
+    if arguments.form.is_data() {
+        print_data(arguments, &trace, folder.name())?;
         return Ok(Outcome::Done);
     }
     let mut out = show::stdout();
@@ -57,7 +57,7 @@ fn heading(trace: &AbstractedTrace) -> String {
     )
 }
 
-fn print_json(arguments: &LoopsArgs, trace: &AbstractedTrace, folder: &str) -> Result<()> {
+fn print_data(arguments: &LoopsArgs, trace: &AbstractedTrace, folder: &str) -> Result<()> {
     let any_rotated = Cell::new(false);
     let loops =
         Loops { folder, fold: &trace.fold, classes: class_nests(arguments, &trace.fold, &any_rotated)? };
@@ -66,6 +66,8 @@ fn print_json(arguments: &LoopsArgs, trace: &AbstractedTrace, folder: &str) -> R
         replaced: trace.replaced,
         names: trace.names.iter().map(|(&number, (_, name))| (number, name.as_str())),
     };
-    show::print_json_line(|out| loopfold_json::loops::abstracted(out, loops, abstracted))?;
+    tables::print_answer(&arguments.form, "loops", "classes", |out| {
+        loopfold_json::loops::abstracted(out, loops, abstracted)
+    })?;
     note_unrotated(arguments, &trace.fold, any_rotated.get())
 }

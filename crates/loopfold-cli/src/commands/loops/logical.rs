@@ -13,7 +13,7 @@ pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
     let logical = LogicalTrace::of(&fold, &folding::outermost)?;
     // It is shown only if it is true.
     logical.verify(&fold)?;
-    if arguments.json.on {
+    if arguments.form.is_data() {
         show::print_json_line(|out| -> Result<()> {
             Ok(loopfold_json::logical::logical(out, &fold, &logical)?)
         })?;

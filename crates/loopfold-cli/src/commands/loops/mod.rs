@@ -10,7 +10,7 @@ mod logical;
 use crate::args::{LoopsArgs, PeersName};
 use crate::input::{self, Loaded};
 use crate::show::{self, ClassView, Labels, NestPrinter, NestSettings};
-use crate::{Outcome, folding};
+use crate::{Outcome, folding, tables};
 use anyhow::Result;
 use loopfold::questions::align::{self, Align, align};
 use loopfold::questions::classes::{Class, by_weight};
@@ -42,9 +42,9 @@ pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
     let masked = masked_instead(&loaded, arguments)?;
     let (fold, notes) = loaded.fold(&arguments.folder)?;
     show::notes(&notes);
-    if arguments.json.on {
+    if arguments.form.is_data() {
         let masked = masked.map(|(masked, _)| masked.fold(&arguments.folder)).transpose()?;
-        print_json(arguments, &fold, masked.as_ref().map(|(fold, _)| fold))?;
+        print_data(arguments, &fold, masked.as_ref().map(|(fold, _)| fold))?;
         return Ok(Outcome::Done);
     }
     let mut out = show::stdout();
@@ -220,7 +220,7 @@ fn times_of(fold: &Fold, Shown { nest, class, is_rotated, largest }: &Shown) -> 
     Ok(summed)
 }
 
-fn print_json(arguments: &LoopsArgs, fold: &Fold, masked: Option<&Fold>) -> Result<()> {
+fn print_data(arguments: &LoopsArgs, fold: &Fold, masked: Option<&Fold>) -> Result<()> {
     let folder = folding::folder(&arguments.folder)?.name();
     let any_rotated = Cell::new(false);
     let loops_of = |fold| -> Result<_> {
@@ -228,7 +228,9 @@ fn print_json(arguments: &LoopsArgs, fold: &Fold, masked: Option<&Fold>) -> Resu
     };
     let loops = loops_of(fold)?;
     let masked = masked.map(loops_of).transpose()?;
-    show::print_json_line(|out| loopfold_json::loops::loops(out, loops, masked))?;
+    tables::print_answer(&arguments.form, "loops", "classes", |out| {
+        loopfold_json::loops::loops(out, loops, masked)
+    })?;
     note_unrotated(arguments, fold, any_rotated.get())
 }
 

@@ -1,7 +1,7 @@
 //! `patterns --follow`: reports patterns while the inputs are still being written.
 
 use super::communication::LEGEND;
-use super::{Answer, answer, most, print_answer, print_json};
+use super::{Answer, answer, most, print_answer, print_data};
 use crate::args::PatternsArgs;
 use crate::input::{self, Pace};
 use crate::{Outcome, show};
@@ -20,7 +20,7 @@ pub(super) fn run(arguments: &PatternsArgs) -> Result<Outcome> {
         answer(arguments, read, |answer| news.report(answer))
     })?;
     answer(arguments, read, |answer| {
-        if news.any_reported && !arguments.json.on {
+        if news.any_reported && !arguments.form.is_data() {
             writeln!(show::stdout(), "\nthe input has ended\n")?;
         }
         print_answer(answer)
@@ -44,8 +44,8 @@ impl News {
     fn report(&mut self, answer: &Answer<'_>) -> Result<()> {
         let new_notes = answer.notes.iter().filter(|&note| self.notes.insert(note.clone()));
         show::notes(&new_notes.cloned().collect::<Vec<_>>());
-        if answer.arguments.json.on {
-            return print_json(answer);
+        if answer.arguments.form.is_data() {
+            return print_data(answer);
         }
         let (arguments, most) = (answer.arguments, most(answer.arguments));
         let mut out = show::stdout();

@@ -9,7 +9,7 @@ mod process;
 
 use crate::args::{KindName, PatternsArgs, PatternsMethod, RankName, ReadArgs};
 use crate::show;
-use crate::{Outcome, folding, input};
+use crate::{Outcome, folding, input, tables};
 use anyhow::{Context as _, Result, bail};
 use communication::Communication;
 use loopfold::Fold;
@@ -77,8 +77,8 @@ fn print_answer(answer: &Answer<'_>) -> Result<Outcome> {
     let partners = &answer.found.partners;
     if answer.arguments.matrix {
         print_matrix(partners)?;
-    } else if answer.arguments.json.on {
-        print_json(answer)?;
+    } else if answer.arguments.form.is_data() {
+        print_data(answer)?;
     } else {
         print(answer.arguments, &answer.process, &answer.communication)?;
     }
@@ -126,7 +126,7 @@ fn print(
     Ok(out.flush()?)
 }
 
-fn print_json(answer: &Answer<'_>) -> Result<()> {
+fn print_data(answer: &Answer<'_>) -> Result<()> {
     let Answer { arguments, config, fold, processes, found, process, communication, .. } = answer;
     let most = most(arguments);
     let described = communication.described(most);
@@ -140,7 +140,7 @@ fn print_json(answer: &Answer<'_>) -> Result<()> {
         count,
         left_out: count - (described.len() + process.entry_count(most)) as u64,
     };
-    show::print_json_line(|out| {
+    tables::print_answer(&arguments.form, "patterns", "patterns", |out| {
         let (several, single) =
             (communication.entries(&described), process.entries(communication.count(), most));
         Ok(loopfold_json::patterns::patterns(out, &patterns, several, single)?)

@@ -52,7 +52,7 @@ const KEPT: u64 = 1_000_000;
 
 fn config(arguments: &SimilarArgs) -> Result<similar::Config> {
     let shown = arguments.top.limit(u64::MAX);
-    let kept = if arguments.all || arguments.json.on { shown } else { shown.max(KEPT) };
+    let kept = if arguments.all || arguments.form.is_data() { shown } else { shown.max(KEPT) };
     Ok(similar::Config::new()
         .likeness(Likeness { edits: arguments.edits, ngram: arguments.ngram })
         .max_error(share(&arguments.max_error)?)

@@ -2,7 +2,7 @@
 
 use super::pattern::Asked;
 use crate::args::{SimilarArgs, Top};
-use crate::show;
+use crate::{show, tables};
 use anyhow::Result;
 use loopfold::questions::similar::{
     EnclosingPatterns, JoinedOccurrences, SimilarFound, SimilarOccurrence, SimilarPattern, SimilarPlace,
@@ -13,7 +13,7 @@ use std::io::{BufWriter, Write};
 /// Whether it is printed in which larger patterns windows lie: in JSON, and in the text for
 /// patterns of one stream.
 pub(super) fn shows_larger(arguments: &SimilarArgs, found: &SimilarFound) -> bool {
-    let is_shown = arguments.json.on || !arguments.all && found.joined.is_none();
+    let is_shown = arguments.form.is_data() || !arguments.all && found.joined.is_none();
     is_shown && !found.matches.is_empty()
 }
 
@@ -24,10 +24,10 @@ pub(super) fn print(
     found: &SimilarFound,
     larger: Option<&EnclosingPatterns<'_, '_>>,
 ) -> Result<()> {
-    if arguments.json.on {
+    if arguments.form.is_data() {
         let most = arguments.top.most() as u64;
         let asked = loopfold_json::similar::Asked { edits: arguments.edits, ngram: arguments.ngram, most };
-        return show::print_json_line(|out| {
+        return tables::print_answer(&arguments.form, "similar", "matches", |out| {
             Ok(loopfold_json::similar::similar(out, fold, asked, found, larger)?)
         });
     }

@@ -1,0 +1,76 @@
+//! `--table`: the rows of an answer in a format that data tools read.
+//!
+//! Which rows there are, and their columns, is defined in `loopfold_json::tables`; a command writes its
+//! answer as it does for `--json`, and the rows are taken out of that. `text` has CSV and JSON, `columns`
+//! has Arrow and Parquet. Rows are written in batches: memory does not depend on how many there are.
+
+#[cfg(feature = "arrow")]
+mod columns;
+mod text;
+
+use crate::args::{Form, TableFormat};
+use crate::show::{self, JsonOut};
+use crate::{call, save};
+use anyhow::{Context as _, Result, bail};
+use loopfold_json::tables::{self, Table};
+use loopfold_json::{JsonWriter, RowFormat, Rows};
+use std::io::{BufWriter, IsTerminal as _, Write};
+use std::path::Path;
+
+/// Prints an answer: the rows of a table if `form` asks for them, of the one that is called `default`
+/// unless it names another; else one line of JSON.
+pub(crate) fn print_answer(
+    form: &Form,
+    command: &str,
+    default: &str,
+    write: impl FnOnce(&mut JsonOut<'_>) -> Result<()>,
+) -> Result<()> {
+    let Some(format) = form.table_format() else { return show::print_json_line(write) };
+    let name = form.rows().unwrap_or(default);
+    let table = tables::table(command, Some(name));
+    let table = table.with_context(|| format!("--rows {name}: there are no such rows"))?;
+    let mut left_out = 0;
+    save::save_with(form.output(), |out| {
+        left_out = write_table(out, &table, format, write)?;
+        Ok(())
+    })?;
+    if left_out > 0 {
+        show::notes(&[format!("{} left out", show::plural(left_out, "row"))]);
+    }
+    Ok(())
+}
+
+/// Writes the rows of a table. Returns how many the answer leaves out.
+pub(crate) fn write_table(
+    out: &mut dyn Write,
+    table: &Table,
+    format: TableFormat,
+    write: impl FnOnce(&mut JsonOut<'_>) -> Result<()>,
+) -> Result<u64> {
+    let rows = Rows::new(table, of_format(table, format)?);
+    let out: Box<dyn Write + '_> = Box::new(out);
+    let mut out = JsonWriter::of_rows(BufWriter::new(out), rows)?;
+    write(&mut out)?;
+    let left_out = out.end_rows()?;
+    out.into_inner().flush()?;
+    Ok(left_out)
+}
+
+fn of_format(table: &Table, format: TableFormat) -> Result<Box<dyn RowFormat>> {
+    Ok(match format {
+        TableFormat::Csv => Box::new(text::Csv::new(table)),
+        TableFormat::Json => Box::new(text::JsonLines::new(table)),
+        #[cfg(feature = "arrow")]
+        TableFormat::Arrow => Box::new(columns::ArrowStream::new(table)?),
+        #[cfg(feature = "arrow")]
+        TableFormat::Parquet => Box::new(columns::Parquet::new(table)?),
+    })
+}
+
+/// Refuses to print bytes that are no text on a terminal.
+pub(crate) fn check_terminal(what: &str, output: &Path) -> Result<()> {
+    if output.as_os_str() == "-" && !call::is_one() && std::io::stdout().is_terminal() {
+        bail!("{what} is not text: write it to a file with --output, or into a pipe");
+    }
+    Ok(())
+}
