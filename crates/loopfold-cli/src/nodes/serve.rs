@@ -5,13 +5,15 @@
 //! | a chunk of times, by its number | its bytes |
 //! | streams to fold again, by their rules | their folds |
 //! | sums of times | those of its streams |
+//! | times of the loops of nests | samples of those in its streams |
+//! | waits | all processes find them together |
 //! | the end | traffic and peak memory |
 
 use super::refold::{self, Refolded};
 use super::share::OwnTimes;
-use super::sums;
 use super::wire::{Message, Received};
 use super::{Nodes, Served, Usage};
+use super::{loops, sums, waits};
 use anyhow::{Result, bail};
 use loopfold::trace::{ChunkStore, ChunkTable, Spill};
 use std::cell::Cell;
@@ -22,6 +24,8 @@ const END: u64 = 0;
 const CHUNK: u64 = 1;
 const REFOLD: u64 = 2;
 const SUMS: u64 = 3;
+const WAITS: u64 = 4;
+const LOOPS: u64 = 5;
 
 /// Answers process 0 until the end; then there is nothing more to do here.
 pub(crate) fn serve(nodes: &Nodes, own: &OwnTimes, refolded: &Refolded<'_>) -> anyhow::Error {
@@ -39,6 +43,8 @@ fn answer_all(nodes: &Nodes, own: &OwnTimes, refolded: &Refolded<'_>) -> Result<
             END => return nodes.send(0, &Usage::of(nodes).encode()),
             CHUNK => nodes.send(0, &own.chunk(received.number()?)?)?,
             SUMS => nodes.send(0, &sums::answer(own)?)?,
+            LOOPS => nodes.send(0, &loops::answer(&mut received, own)?)?,
+            WAITS => waits::take_part(nodes, own)?,
             REFOLD => nodes.send(0, &refold::answer(&mut received, refolded)?)?,
             _ => bail!("a request that is not known; are all processes of the same version?"),
         }
@@ -64,6 +70,14 @@ pub(super) fn refold_request() -> Message {
 
 pub(super) fn sums_request() -> Message {
     Message::default().number(SUMS)
+}
+
+pub(super) fn loops_request() -> Message {
+    Message::default().number(LOOPS)
+}
+
+pub(super) fn waits_request() -> Message {
+    Message::default().number(WAITS)
 }
 
 /// The chunks of the times that this process has.

@@ -42,8 +42,8 @@ struct OwnStream {
 /// The streams of a process with their times, as it has read them.
 pub(crate) struct OwnTimes {
     fold: Fold,
-    outlines: Vec<Vec<u8>>,
-    chunks: Arc<ChunkTable>,
+    pub(super) outlines: Vec<Vec<u8>>,
+    pub(super) chunks: Arc<ChunkTable>,
 }
 
 impl OwnTimes {
@@ -205,7 +205,9 @@ impl Share {
             fold.set_times(id, Times::from_outline(&stream.outline, store)?)?;
         }
         let owners = streams.iter().map(|stream| stream.owner as usize).collect();
-        Ok((fold, remarks, SharedTimes { nodes, owners, own: Arc::new(own) }))
+        let names = fold.streams().iter().map(|stream| stream.name().to_string()).collect();
+        let times = SharedTimes { nodes, owners, names, own: Arc::new(own), is_as_read: false };
+        Ok((fold, remarks, times))
     }
 }
 

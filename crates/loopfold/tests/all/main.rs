@@ -6,6 +6,7 @@ mod abstracted;
 mod archive;
 mod communication;
 mod corpus;
+mod divided_times;
 mod divided_waits;
 mod export;
 mod find;

@@ -27,12 +27,12 @@ use super::exchange::{Exchange, all_to_all, broadcast, gather};
 use super::plan::Resolver;
 use super::reduction::{Joined, OperationEnds, PartialOperations, join_partials};
 use super::replay::{Done, Others, Replay};
-use super::wire::Reader;
 use super::{Config, Focus, Question, Waits};
 use crate::bytes::put_number;
 use crate::fold::{Measure, measure_rules};
 use crate::mpi::{Calls, Communicators};
 use crate::questions::clock::EventClock;
+use crate::questions::wire::Reader;
 use crate::{Fold, Result, StreamId, Symbol};
 use hashbrown::{HashMap, HashSet};
 

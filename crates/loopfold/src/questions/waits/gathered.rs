@@ -8,9 +8,9 @@ use super::clocks::Clocks;
 use super::replay::Done;
 use super::tally::{Pairs, Place, PlaceKey, Sum, Tally};
 use super::walk::Site;
-use super::wire::{Reader, put_list, put_optional, put_signed};
 use super::{Class, LeftOut};
 use crate::bytes::put_number;
+use crate::questions::wire::{Reader, put_list, put_optional, put_signed};
 use crate::{Result, StreamId, Symbol};
 use hashbrown::HashMap;
 
@@ -41,7 +41,7 @@ impl Done {
         self.collectives += reader.number()?;
         self.left_out.absorb(reader)?;
         self.backward.extend(reader.list(|reader| {
-            let stream = StreamId::from_raw(reader.small()?);
+            let stream = StreamId::new(reader.number()? as usize)?;
             Ok(BackwardTimes { stream, count: reader.number()?, first: reader.number()? })
         })?);
         self.origin = [self.origin, optional_time(reader)?].into_iter().flatten().min();
@@ -191,7 +191,7 @@ impl Tally {
         for _ in 0..reader.number()? {
             let class = reader.optional()?.map(|class| Class::ALL.get(class as usize).copied());
             let class = class.map(|class| class.ok_or_else(|| Reader::damaged("a class"))).transpose()?;
-            let symbol = Symbol::from_raw(reader.small()?);
+            let symbol = Symbol::new(reader.number()? as usize)?;
             if symbol.index() >= symbols {
                 return Err(Reader::damaged("an event"));
             }

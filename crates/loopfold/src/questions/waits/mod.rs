@@ -92,7 +92,6 @@ mod replay;
 mod slab;
 mod tally;
 mod walk;
-mod wire;
 
 pub use clocks::{ClockViolation, Offsets};
 pub use division::{Division, can_be_divided};

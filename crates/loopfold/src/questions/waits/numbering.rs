@@ -7,10 +7,10 @@
 //! Cost: 16 bytes for each iteration, none for exact loops in nests without exceptions; O(1) an
 //! event, since positions only grow.
 
-use super::wire::{Reader, put_list, put_optional};
 use crate::bytes::put_number;
 use crate::questions::iterations::visit_iterations;
 use crate::questions::nest::{Nest, Node};
+use crate::questions::wire::{Reader, put_list, put_optional};
 use crate::trace::Times;
 use crate::{Error, Result};
 use hashbrown::HashMap;

@@ -13,10 +13,10 @@ use super::LeftOut;
 use super::collective::{Complete, Ends, Member, Operation, Operations, Stamp, later};
 use super::kinds::Shape;
 use super::plan::Resolver;
-use super::wire::{Reader, put_optional, put_signed};
 use super::{Class, exchange::Exchange};
 use crate::bytes::{put_number, put_text};
 use crate::mpi::{CommId, Group};
+use crate::questions::wire::{Reader, put_optional, put_signed};
 use crate::{Error, Result};
 use hashbrown::HashMap;
 

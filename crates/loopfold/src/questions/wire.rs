@@ -4,42 +4,42 @@ use crate::bytes::{put_number, put_wide};
 use crate::{Error, Result};
 
 /// Appends a number that may be negative.
-pub(super) fn put_signed(out: &mut Vec<u8>, number: i128) {
+pub(in crate::questions) fn put_signed(out: &mut Vec<u8>, number: i128) {
     put_wide(out, ((number << 1) ^ (number >> 127)) as u128);
 }
 
 /// Appends a number, or that there is none.
-pub(super) fn put_optional(out: &mut Vec<u8>, number: Option<u64>) {
+pub(in crate::questions) fn put_optional(out: &mut Vec<u8>, number: Option<u64>) {
     put_wide(out, number.map_or(0, |number| u128::from(number) + 1));
 }
 
 /// Reads what was received.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(in crate::questions) struct Reader {
     bytes: Vec<u8>,
     at: usize,
 }
 
 impl Reader {
-    pub(super) fn new(bytes: Vec<u8>) -> Self {
+    pub(in crate::questions) fn new(bytes: Vec<u8>) -> Self {
         Self { bytes, at: 0 }
     }
 
-    pub(super) fn damaged(what: &str) -> Error {
+    pub(in crate::questions) fn damaged(what: &str) -> Error {
         Error::damaged("message of another process", format_args!("{what} makes no sense"))
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::questions) fn is_empty(&self) -> bool {
         self.at == self.bytes.len()
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8> {
+    pub(in crate::questions) fn byte(&mut self) -> Result<u8> {
         let byte = *self.bytes.get(self.at).ok_or_else(|| Self::damaged("its end"))?;
         self.at += 1;
         Ok(byte)
     }
 
-    pub(super) fn wide(&mut self) -> Result<u128> {
+    pub(in crate::questions) fn wide(&mut self) -> Result<u128> {
         let mut number = 0u128;
         for shift in (0..128).step_by(7) {
             let byte = self.byte()?;
@@ -51,32 +51,32 @@ impl Reader {
         Err(Self::damaged("a number"))
     }
 
-    pub(super) fn number(&mut self) -> Result<u64> {
+    pub(in crate::questions) fn number(&mut self) -> Result<u64> {
         u64::try_from(self.wide()?).map_err(|_| Self::damaged("a number"))
     }
 
-    pub(super) fn small(&mut self) -> Result<u32> {
+    pub(in crate::questions) fn small(&mut self) -> Result<u32> {
         u32::try_from(self.wide()?).map_err(|_| Self::damaged("a number"))
     }
 
-    pub(super) fn optional(&mut self) -> Result<Option<u64>> {
+    pub(in crate::questions) fn optional(&mut self) -> Result<Option<u64>> {
         let number = self.wide()?;
         let Some(number) = number.checked_sub(1) else { return Ok(None) };
         u64::try_from(number).map(Some).map_err(|_| Self::damaged("a number"))
     }
 
-    pub(super) fn signed(&mut self) -> Result<i128> {
+    pub(in crate::questions) fn signed(&mut self) -> Result<i128> {
         let number = self.wide()?;
         Ok((number >> 1) as i128 ^ -((number & 1) as i128))
     }
 
     /// A time, from how long after another one it is.
-    pub(super) fn since(&mut self, time: i64) -> Result<i64> {
+    pub(in crate::questions) fn since(&mut self, time: i64) -> Result<i64> {
         let time = self.signed()?.checked_add(time.into());
         time.and_then(|time| i64::try_from(time).ok()).ok_or_else(|| Self::damaged("a time"))
     }
 
-    pub(super) fn text(&mut self) -> Result<Vec<u8>> {
+    pub(in crate::questions) fn text(&mut self) -> Result<Vec<u8>> {
         let length = usize::try_from(self.number()?).unwrap_or(usize::MAX);
         let end = self.at.checked_add(length).filter(|&end| end <= self.bytes.len());
         let end = end.ok_or_else(|| Self::damaged("a length"))?;
@@ -85,14 +85,17 @@ impl Reader {
         Ok(text)
     }
 
-    pub(super) fn list<T>(&mut self, mut take: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+    pub(in crate::questions) fn list<T>(
+        &mut self,
+        mut take: impl FnMut(&mut Self) -> Result<T>,
+    ) -> Result<Vec<T>> {
         let length = self.number()?;
         (0..length).map(|_| take(self)).collect()
     }
 }
 
 /// Appends a list.
-pub(super) fn put_list<T>(
+pub(in crate::questions) fn put_list<T>(
     out: &mut Vec<u8>,
     list: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
     mut put: impl FnMut(&mut Vec<u8>, T),
