@@ -117,7 +117,7 @@ mod tests {
         let signed = [0, -1, 1, i64::MIN.into(), i128::from(i64::MAX) - i128::from(i64::MIN)];
         signed.iter().for_each(|&number| put_signed(&mut out, number));
         [None, Some(0), Some(u64::MAX)].into_iter().for_each(|number| put_optional(&mut out, number));
-        put_list(&mut out, [7u64, 300], |out, number| put_number(out, number));
+        put_list(&mut out, [7u64, 300], put_number);
         let mut reader = Reader::new(out);
         for number in signed {
             assert_eq!(reader.signed().unwrap(), number);

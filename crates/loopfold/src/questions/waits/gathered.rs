@@ -167,7 +167,7 @@ impl Tally {
             put_optional(out, place.class.map(|class| class as u64));
             put_number(out, symbol.index() as u64);
             put_number(out, function.into());
-            put_list(out, self.nests.times(nest), |out, times| put_number(out, times));
+            put_list(out, self.nests.times(nest), put_number);
             put_pairs(out, &place.pairs);
             put_list(out, &place.iterations, |out, &time| put_number(out, time));
             put_sum(out, place.wrong_order);
