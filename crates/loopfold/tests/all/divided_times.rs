@@ -39,7 +39,7 @@ fn divided(
 fn class(streams: usize, rng: &mut Rng) -> Fold {
     let mut events: Vec<usize> = Vec::new();
     for _ in 0..rng.between(4, 30) {
-        events.push(0);
+        events.extend([0]);
         (0..rng.between(1, 3)).for_each(|_| events.extend([1, 2]));
         if rng.one_in(9) {
             events.push(3);
