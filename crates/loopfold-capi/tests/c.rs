@@ -107,7 +107,8 @@ fn installed(prefix: &Path, is_static: bool) {
     std::fs::write(prefix.join("lib/pkgconfig/loopfold.pc"), package).expect("the folder can be written");
     std::fs::copy(header, prefix.join("include/libloopfold.h")).expect("the folder can be written");
     let library = if is_static { "libloopfold_c.a" } else { "libloopfold_c.so" };
-    std::os::unix::fs::symlink(libraries().join(library), prefix.join("lib").join(library)).expect("the folder can be written");
+    std::os::unix::fs::symlink(libraries().join(library), prefix.join("lib").join(library))
+        .expect("the folder can be written");
 }
 
 #[test]

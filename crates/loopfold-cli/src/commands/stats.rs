@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &StatsArgs) -> Result<Outcome> {
     let stored = loaded.archive_bytes.filter(|_| arguments.read.stream.is_empty());
     let (index, chunks) = (loaded.index_bytes, loaded.chunk_bytes);
     let ranges = loaded.is_indexed().then_some(PathIndex::RANGES);
-    let shared_times = loaded.shared_times.take();
+    let shared_times = loaded.shared_times.take().filter(|times| times.is_as_read);
     let (fold, notes) = loaded.fold_as_stored(&folder)?;
     let summed = shared_times.map(|times| times.sums(&fold)).transpose()?;
     let statistics = statistics_of(&fold, summed.as_ref())?;

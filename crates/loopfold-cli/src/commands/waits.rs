@@ -5,7 +5,6 @@ use crate::selection::numbering;
 use crate::show::{self, Labels};
 use crate::{Outcome, input, tables};
 use anyhow::Result;
-use loopfold::questions::clock::EventClock;
 use loopfold::questions::waits::{Class, Config, LeftOut, Sum, Waits, WorstIteration};
 use loopfold::trace::TimesKept;
 use loopfold::{Fold, Symbol};
@@ -18,12 +17,14 @@ pub(super) fn run(arguments: &WaitsArgs) -> Result<Outcome> {
     let mut loaded = input::load(&arguments.read, TimesKept::All, &arguments.folder)?;
     // Messages are matched in the whole trace; the selection only says whose waits count.
     let selection = std::mem::take(&mut loaded.selection);
+    let shared_times = loaded.shared_times.take();
     let (fold, mut notes) = loaded.fold(&arguments.folder)?;
     let mut focus = selection.focus(&fold, &mut notes)?;
     focus.numbers = numbering(&fold, arguments.folder.is_chosen())?;
     let (fold, mut notes) = input::with_unique_communicators((fold, notes), &arguments.folder)?;
     let config = Config::new().correct_clocks(arguments.correct_clocks);
-    let waits = Waits::focused(&fold, &config, &focus)?;
+    let divided = shared_times.map(|times| times.waits(&fold, &config, &focus)).transpose()?.flatten();
+    let waits = divided.map_or_else(|| Waits::focused(&fold, &config, &focus), Ok)?;
     notes.extend(clock_notes(&fold, &waits));
     notes.extend(left_out_notes(&waits.left_out));
     show::notes(&notes);
@@ -35,8 +36,8 @@ pub(super) fn run(arguments: &WaitsArgs) -> Result<Outcome> {
         })?;
     } else {
         let mut out = show::stdout();
-        let origin = EventClock::new(&fold).origin()?;
-        Printer { arguments, fold: &fold, waits: &waits, chosen, origin }.print(&mut out, most)?;
+        Printer { arguments, fold: &fold, waits: &waits, chosen, origin: waits.origin }
+            .print(&mut out, most)?;
         out.flush()?;
     }
     Ok(if waits.all().count > 0 { Outcome::Done } else { Outcome::Nothing })

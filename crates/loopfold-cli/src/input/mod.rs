@@ -84,7 +84,7 @@ pub(crate) struct Loaded {
     symbols: Vec<PathBuf>,
     /// Whether an archive has sums of its rules instead of times.
     has_rule_sums: bool,
-    /// The processes that have the times, if what was read is asked about as it is.
+    /// The processes that have the times, if all streams are traces and have the events that were read.
     pub(crate) shared_times: Option<SharedTimes>,
     /// Whether other processes have read the same archives.
     others_have_archives: bool,
@@ -130,6 +130,7 @@ pub(crate) fn with_unique_communicators(
         if let Some(folded) = refold(&fold, &*folder(&chosen.or(FolderName::AutoOnline))?, threads(chosen))? {
             fold = folded;
         }
+        fold = fold.into_canonical();
     }
     Ok((fold, notes))
 }

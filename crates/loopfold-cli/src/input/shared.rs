@@ -28,7 +28,7 @@ pub(super) fn read(
     let Some(whole) = share.gather(nodes)? else {
         return Err(nodes::serve(nodes, &own, &Refolded { folds: &[], chosen }));
     };
-    let (fold, remarks, times) = whole.into_fold(nodes, own, |fold| part.finish(fold))?;
+    let (fold, remarks, mut times) = whole.into_fold(nodes, own, |fold| part.finish(fold))?;
     let events = fold.events();
     match part.way {
         Way::Together => reader.loaded.trace = unfolded(fold),
@@ -36,8 +36,11 @@ pub(super) fn read(
     }
     add_remarks(&mut reader, remarks, events.unwrap_or(u64::MAX))?;
     let mut loaded = reader.loaded;
-    let is_as_read = loaded.folds.is_empty() && arguments.select.is_empty() && arguments.stream.is_empty();
-    loaded.shared_times = (is_as_read && !loaded.is_rewritten()).then_some(times);
+    let is_selected = !arguments.select.is_empty() || !arguments.stream.is_empty();
+    times.is_as_read = !is_selected && !loaded.is_rewritten();
+    // If events are dropped when everything is read, times are no longer those of the streams.
+    let has_all_events = !loaded.is_rewritten() || !loaded.is_filtered();
+    loaded.shared_times = (loaded.folds.is_empty() && has_all_events).then_some(times);
     loaded.is_folded_before = part.way == Way::Whole && loaded.is_rewritten();
     loaded.rewrite()?;
     loaded.check_filter()?;

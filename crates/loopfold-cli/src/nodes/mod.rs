@@ -4,7 +4,8 @@
 //! reads what the `plan` gives it, and the `share`s become one fold in process 0, which goes on as
 //! the only process would: the answer is the same, byte for byte, as all commands work on the
 //! canonical form. The times of events stay in the processes that read them; process 0 asks for
-//! chunks, for sums of times, and for archives to be folded again (`serve`, `sums`, `refold`).
+//! chunks, for sums of times, for times of loops, for waits, and for archives to be folded again (`serve`,
+//! `sums`, `loops`, `waits`, `refold`).
 //!
 //! Memory: what each process has read, folded, and its times, compressed; in process 0 also the
 //! fold of the whole. No process holds the events of others.
@@ -12,11 +13,13 @@
 //! How messages travel is not known here: whoever starts the processes gives an [`Exchange`].
 
 mod agree;
+mod loops;
 mod plan;
 mod refold;
 mod serve;
 mod share;
 mod sums;
+mod waits;
 mod wire;
 
 pub(crate) use plan::{OwnStreams, Plan};

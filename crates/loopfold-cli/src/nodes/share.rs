@@ -7,7 +7,7 @@
 //! what arrives at process 0 is O(folded size), not O(events), and it takes log2 n rounds.
 
 use super::Nodes;
-use super::serve::{here, there};
+use super::serve::{MOST_BYTES, here, there};
 use super::sums::SharedTimes;
 use super::wire::{Message, Received};
 use anyhow::{Result, bail};
@@ -42,8 +42,8 @@ struct OwnStream {
 /// The streams of a process with their times, as it has read them.
 pub(crate) struct OwnTimes {
     fold: Fold,
-    outlines: Vec<Vec<u8>>,
-    chunks: Arc<ChunkTable>,
+    pub(super) outlines: Vec<Vec<u8>>,
+    pub(super) chunks: Arc<ChunkTable>,
 }
 
 impl OwnTimes {
@@ -52,9 +52,18 @@ impl OwnTimes {
         Self { fold: Fold::default(), outlines: Vec::new(), chunks: Arc::default() }
     }
 
-    /// A chunk of the times, by its number.
-    pub(super) fn chunk(&self, number: u64) -> Result<Vec<u8>> {
-        Ok(self.chunks.chunk(number)?)
+    /// Chunks of the times: the number of the first, how many at most, and every how many-th. It is one at
+    /// least.
+    pub(super) fn chunks(&self, [first, count, step]: [u64; 3]) -> Result<Vec<u8>> {
+        let mut chunks = vec![self.chunks.chunk(first)?];
+        let mut bytes = chunks[0].len();
+        while (chunks.len() as u64) < count && bytes < MOST_BYTES {
+            let next = first.saturating_add(step.saturating_mul(chunks.len() as u64));
+            let Ok(chunk) = self.chunks.chunk(next) else { break };
+            bytes += chunk.len();
+            chunks.push(chunk);
+        }
+        Ok(Message::default().list(&chunks, |to, chunk| to.bytes(chunk)).0)
     }
 
     /// The fold of these streams, with times.
@@ -205,7 +214,9 @@ impl Share {
             fold.set_times(id, Times::from_outline(&stream.outline, store)?)?;
         }
         let owners = streams.iter().map(|stream| stream.owner as usize).collect();
-        Ok((fold, remarks, SharedTimes { nodes, owners, own: Arc::new(own) }))
+        let names = fold.streams().iter().map(|stream| stream.name().to_string()).collect();
+        let times = SharedTimes { nodes, owners, names, own: Arc::new(own), is_as_read: false };
+        Ok((fold, remarks, times))
     }
 }
 

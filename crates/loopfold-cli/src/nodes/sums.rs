@@ -10,7 +10,7 @@ use super::share::OwnTimes;
 use super::wire::{Message, Received};
 use anyhow::{Context as _, Result};
 use loopfold::archive::{self, ReadConfig};
-use loopfold::fold::{DurationSum, MetricSum, StreamSums};
+use loopfold::fold::{DurationSum, FoldedStream, MetricSum, StreamSums};
 use loopfold::questions::rule_sums::summarize;
 use loopfold::questions::self_time::SelfSums;
 use loopfold::questions::sums::EventSums;
@@ -24,8 +24,12 @@ pub(crate) struct SharedTimes {
     pub(super) nodes: &'static Nodes,
     /// For each stream the process that has its times.
     pub(super) owners: Vec<usize>,
+    /// Their names.
+    pub(super) names: Vec<String>,
     /// What this process has.
     pub(super) own: Arc<OwnTimes>,
+    /// Whether streams and events are those that were read.
+    pub(crate) is_as_read: bool,
 }
 
 /// What `stats` shows of times.
@@ -68,6 +72,12 @@ pub(super) fn answer(own: &OwnTimes) -> Result<Vec<u8>> {
 }
 
 impl SharedTimes {
+    /// Whether a fold has these streams, in this order.
+    pub(super) fn has_all_of(&self, fold: &Fold) -> bool {
+        let names = fold.streams().iter().map(FoldedStream::name);
+        self.names.iter().map(String::as_str).eq(names)
+    }
+
     /// The sums of all streams, by the symbols of this fold, which has these streams.
     pub(crate) fn sums(&self, fold: &Fold) -> Result<TimeSums> {
         for rank in 1..self.nodes.size() {

@@ -77,6 +77,36 @@ fn every_command_prints_the_same() {
     assert_same_archive(&[1, 2, 4, 8], &inputs, folder.path());
 }
 
+/// Messages are lost, clocks differ, and a part is selected.
+#[test]
+fn waits_with_every_option_are_the_same() {
+    let mut rng = Rng::new(20);
+    let folder = tempdir().unwrap();
+    for round in 0..2 {
+        let mut simulated = waits::ring(6, 40, &mut rng);
+        for calls in &mut simulated.calls {
+            calls.retain(|_| !rng.one_in(40));
+        }
+        let shifted = |process: usize, start, duration| (Some(start + 700 * process as i64), Some(duration));
+        let trace = simulations::trace_of(&simulated, shifted);
+        let path = folder.path().join(format!("otf2-{round}"));
+        loopfold_otf2::write(&fold_trace(trace, &Auto, 1).unwrap(), &path).unwrap();
+        let otf2 = path.to_str().unwrap();
+        let options: [&[&str]; 5] = [
+            &["--correct-clocks"],
+            &["--iterations", "3..9"],
+            &["--stream", "rank 2"],
+            &["--from", "2us", "--to", "9us"],
+            &["--peers", "relative"],
+        ];
+        for (number, options) in options.into_iter().enumerate().filter(|(number, _)| number % 2 == round) {
+            assert_same(&[[2, 5], [3, 4]][number % 2], &[&["waits", "--json", otf2], options].concat());
+        }
+        assert_same(&[4], &["loops", "--json", "--stream", "rank 1", "--stream", "rank 4", otf2]);
+        assert_same(&[3], &["loops", "--json", "--iterations", "2..5", otf2]);
+    }
+}
+
 /// With times, in an OTF2 archive whose locations are divided, and in an archive of our own.
 #[test]
 fn waits_of_simulations_are_the_same() {
@@ -93,8 +123,10 @@ fn waits_of_simulations_are_the_same() {
         loopfold_otf2::write(&fold, &otf2).unwrap();
         loopfold::archive::write(&fold, std::fs::File::create(&archive).unwrap()).unwrap();
         let (otf2, archive) = (otf2.to_str().unwrap(), archive.to_str().unwrap());
-        assert_same(&[2, 4], &["waits", "--json", otf2]);
+        assert_same(&[1, 2, 4, 8][round..], &["waits", "--json", otf2]);
+        assert_same(&[3 + round], &["waits", otf2]);
         assert_same(&[3], &["loops", "--json", otf2]);
+        assert_same(&[4], &["loops", otf2]);
         assert_same(&[8], &["stats", "--json", otf2]);
         assert_same(&[4], &["waits", "--json", archive]);
         assert_same(&[2], &["loops", "--json", archive]);

@@ -11,6 +11,8 @@ pub(crate) fn mpirun() -> Command {
     let mut command = Command::new("mpirun.openmpi");
     command.args(["-q", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]);
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    // It gives process 0 a terminal.
+    command.env("NO_COLOR", "1");
     command.stdin(Stdio::null());
     command
 }

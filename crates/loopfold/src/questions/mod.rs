@@ -54,3 +54,4 @@ pub mod statistics;
 pub mod sums;
 #[cfg(feature = "mpi")]
 pub mod waits;
+mod wire;

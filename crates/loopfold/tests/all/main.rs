@@ -6,6 +6,8 @@ mod abstracted;
 mod archive;
 mod communication;
 mod corpus;
+mod divided_times;
+mod divided_waits;
 mod export;
 mod find;
 mod fold;

@@ -1,5 +1,6 @@
 //! `loops --patterns`: the nests of streams in which communication patterns are single events.
 
+use super::times::Timer;
 use super::{class_nests, note_unrotated, print};
 use crate::args::{LoopsArgs, ReadArgs};
 use crate::commands::patterns;
@@ -40,7 +41,7 @@ pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
     }
     let mut out = show::stdout();
     writeln!(out, "{heading}\n")?;
-    print(&mut out, arguments, &trace.fold)?;
+    print(&mut out, arguments, Timer::new(&trace.fold, None))?;
     out.flush()?;
     Ok(Outcome::Done)
 }
@@ -59,8 +60,11 @@ fn heading(trace: &AbstractedTrace) -> String {
 
 fn print_data(arguments: &LoopsArgs, trace: &AbstractedTrace, folder: &str) -> Result<()> {
     let any_rotated = Cell::new(false);
-    let loops =
-        Loops { folder, fold: &trace.fold, classes: class_nests(arguments, &trace.fold, &any_rotated)? };
+    let loops = Loops {
+        folder,
+        fold: &trace.fold,
+        classes: class_nests(arguments, Timer::new(&trace.fold, None), &any_rotated)?,
+    };
     let abstracted = Abstracted {
         events: trace.events,
         replaced: trace.replaced,

@@ -1,20 +1,22 @@
 //! `loopfold loops`: the loop nest of each class of streams.
 //!
-//! `answer` is the first line, and the list of the largest loops where there is hardly any loop;
-//! `abstracted` is `loops --patterns`, `logical` is `loops --logical`.
+//! `answer` is the first line, and the list of the largest loops where there is hardly any loop; `times` has
+//! the times of nests; `abstracted` is `loops --patterns`, `logical` is `loops --logical`.
 
 mod abstracted;
 mod answer;
 mod logical;
+mod times;
 
 use crate::args::{LoopsArgs, PeersName};
 use crate::input::{self, Loaded};
+use crate::nodes::SharedTimes;
 use crate::show::{self, ClassView, Labels, NestPrinter, NestSettings};
 use crate::{Outcome, folding, tables};
 use anyhow::Result;
 use loopfold::questions::align::{self, Align, align};
 use loopfold::questions::classes::{Class, by_weight};
-use loopfold::questions::iterations::{ClassTimes, loop_times, summed_times};
+use loopfold::questions::iterations::ClassTimes;
 use loopfold::questions::near;
 use loopfold::questions::nest::Nest;
 use loopfold::questions::query::{no_such_event, symbols_called};
@@ -25,6 +27,7 @@ use loopfold_sources::Mask;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::io::Write;
+use times::Timer;
 
 /// The most nodes of a nest that are visited, whatever sizes an archive declares. A shortened
 /// nest needs fewer than one that is printed whole.
@@ -38,17 +41,20 @@ pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
     if arguments.logical {
         return logical::run(arguments);
     }
-    let loaded = input::load(&arguments.read, TimesKept::All, &arguments.folder)?;
+    let mut loaded = input::load(&arguments.read, TimesKept::All, &arguments.folder)?;
+    // The times of a part of a stream are not those that others have.
+    let shared_times = loaded.shared_times.take().filter(|_| !arguments.read.select.is_part());
+    let shared_times = shared_times.as_ref();
     let masked = masked_instead(&loaded, arguments)?;
     let (fold, notes) = loaded.fold(&arguments.folder)?;
     show::notes(&notes);
     if arguments.form.is_data() {
         let masked = masked.map(|(masked, _)| masked.fold(&arguments.folder)).transpose()?;
-        print_data(arguments, &fold, masked.as_ref().map(|(fold, _)| fold))?;
+        print_data(arguments, &fold, masked.as_ref().map(|(fold, _)| fold), shared_times)?;
         return Ok(Outcome::Done);
     }
     let mut out = show::stdout();
-    print(&mut out, arguments, &fold)?;
+    print(&mut out, arguments, Timer::new(&fold, shared_times))?;
     if let Some((masked, share)) = masked {
         out.flush()?;
         let (fold, _) = masked.fold(&arguments.folder)?;
@@ -59,7 +65,7 @@ pub(super) fn run(arguments: &LoopsArgs) -> Result<Outcome> {
             show::count(fold.alphabet().len() as u64)
         )]);
         writeln!(out, "\nThe same with --mask:")?;
-        print(&mut out, arguments, &fold)?;
+        print(&mut out, arguments, Timer::new(&fold, shared_times))?;
     }
     out.flush()?;
     Ok(Outcome::Done)
@@ -206,25 +212,17 @@ fn note_unrotated(arguments: &LoopsArgs, fold: &Fold, any_rotated: bool) -> Resu
     Ok(())
 }
 
-/// The times of a class and its loops, where they are known.
-fn times_of(fold: &Fold, Shown { nest, class, is_rotated, largest }: &Shown) -> Result<Option<ClassTimes>> {
-    let streams = class.streams.iter().map(|&index| (index, fold.stream(index).times()));
-    if let Some(times) = loop_times(nest, streams)? {
-        return Ok(Some(times));
-    }
-    let mut summed = summed_times(fold, class, *largest)?;
-    // The sums are for the iterations of the loops before rotation.
-    if let Some(summed) = summed.as_mut().filter(|_| *is_rotated) {
-        summed.loops.clear();
-    }
-    Ok(summed)
-}
-
-fn print_data(arguments: &LoopsArgs, fold: &Fold, masked: Option<&Fold>) -> Result<()> {
+fn print_data(
+    arguments: &LoopsArgs,
+    fold: &Fold,
+    masked: Option<&Fold>,
+    shared_times: Option<&SharedTimes>,
+) -> Result<()> {
     let folder = folding::folder(&arguments.folder)?.name();
     let any_rotated = Cell::new(false);
     let loops_of = |fold| -> Result<_> {
-        Ok(Loops { folder, fold, classes: class_nests(arguments, fold, &any_rotated)? })
+        let classes = class_nests(arguments, Timer::new(fold, shared_times), &any_rotated)?;
+        Ok(Loops { folder, fold, classes })
     };
     let loops = loops_of(fold)?;
     let masked = masked.map(loops_of).transpose()?;
@@ -234,62 +232,88 @@ fn print_data(arguments: &LoopsArgs, fold: &Fold, masked: Option<&Fold>) -> Resu
     note_unrotated(arguments, fold, any_rotated.get())
 }
 
-/// The classes with their nests, computed one after the other; sets `any_rotated` if a loop was
-/// rotated.
+/// The classes with their nests, computed some at a time; sets `any_rotated` if a loop was rotated.
 fn class_nests<'a>(
     arguments: &'a LoopsArgs,
-    fold: &'a Fold,
+    timer: Timer<'a>,
     any_rotated: &'a Cell<bool>,
 ) -> Result<impl Iterator<Item = Result<ClassNest>> + 'a> {
-    let classes = fold.classes()?;
+    let classes = timer.fold.classes()?;
     // The number of each class, by its rule.
     let numbers: HashMap<RuleId, usize> =
         by_weight(classes.clone()).iter().zip(1..).map(|(class, number)| (class.root, number)).collect();
-    Ok(classes.into_iter().map(move |class| {
-        let number = numbers.get(&class.root).copied().unwrap_or(0);
-        let shown = nest_of(alignment(arguments, fold)?.as_ref(), fold, &class, LARGEST_PRINTED)?;
-        any_rotated.set(any_rotated.get() | shown.is_rotated);
-        let times = times_of(fold, &shown)?;
-        let near = near_class(arguments, fold, &class)?;
-        Ok(ClassNest { number, class: shown.class, nest: shown.nest, times, near })
+    let mut classes = classes.into_iter();
+    let mut ready = Vec::new().into_iter();
+    let mut more = move || -> Result<Option<ClassNest>> {
+        if ready.len() == 0 {
+            let next: Vec<Class> = classes.by_ref().take(timer.at_once).collect();
+            ready = timed_classes(arguments, timer, &next, any_rotated)?.into_iter();
+        }
+        Ok(ready.next())
+    };
+    Ok(std::iter::from_fn(move || more().transpose()).map(move |nest| {
+        let nest = nest?;
+        let number = numbers.get(&nest.class.root).copied().unwrap_or(0);
+        Ok(ClassNest { number, ..nest })
     }))
 }
 
-/// The loops with exceptions of a class, with their times.
-fn near_class(
+/// Some classes with their nests and times, without numbers.
+fn timed_classes(
     arguments: &LoopsArgs,
-    fold: &Fold,
-    class: &Class,
-) -> Result<Option<(Nest, Option<ClassTimes>)>> {
-    let shown = if arguments.exact {
-        None
-    } else {
-        near_nest_of(alignment(arguments, fold)?.as_ref(), fold, class, LARGEST_PRINTED)?
+    timer: Timer<'_>,
+    classes: &[Class],
+    any_rotated: &Cell<bool>,
+) -> Result<Vec<ClassNest>> {
+    let fold = timer.fold;
+    let alignment = alignment(arguments, fold)?;
+    let (mut exact, mut near) = (Vec::new(), Vec::new());
+    for class in classes {
+        let shown = nest_of(alignment.as_ref(), fold, class, LARGEST_PRINTED)?;
+        any_rotated.set(any_rotated.get() | shown.is_rotated);
+        exact.push(shown);
+        near.push(match arguments.exact {
+            true => None,
+            false => near_nest_of(alignment.as_ref(), fold, class, LARGEST_PRINTED)?,
+        });
+    }
+    let all: Vec<&Shown> = exact.iter().chain(near.iter().flatten()).collect();
+    let mut times = timer.times_of(&all)?;
+    let mut of_near = times.split_off(exact.len()).into_iter();
+    let nest = |((shown, times), near): ((Shown, Option<ClassTimes>), Option<Shown>)| ClassNest {
+        number: 0,
+        class: shown.class,
+        nest: shown.nest,
+        times,
+        near: near.map(|shown| (shown.nest, of_near.next().flatten())),
     };
-    let Some(shown) = shown else { return Ok(None) };
-    let times = times_of(fold, &shown)?;
-    Ok(Some((shown.nest, times)))
+    Ok(exact.into_iter().zip(times).zip(near).map(nest).collect())
 }
 
-fn print(out: &mut impl Write, arguments: &LoopsArgs, fold: &Fold) -> Result<()> {
+fn print(out: &mut impl Write, arguments: &LoopsArgs, timer: Timer<'_>) -> Result<()> {
+    let fold = timer.fold;
     let classes = by_weight(fold.classes()?);
     let (shown, rest) = classes.split_at(arguments.top.most().min(classes.len()));
     let left_out: usize = rest.iter().map(|class| class.streams.len()).sum();
-    let mut printer = Printer::new(arguments, fold)?;
+    let mut printer = Printer::new(arguments, timer)?;
     // The answer to the whole comes first, and is known last. What is printed in full may be long.
     let mut text = Vec::new();
-    for (index, class) in shown.iter().enumerate() {
-        let heading = (classes.len() > 1 || arguments.full.on).then_some(index);
-        match arguments.full.on {
-            true => printer.class(out, class, heading)?,
-            false => printer.class(&mut text, class, heading)?,
+    let mut index = 0;
+    for some in shown.chunks(timer.at_once) {
+        for (class, timed) in some.iter().zip(printer.timed(some)?) {
+            let heading = (classes.len() > 1 || arguments.full.on).then_some(index);
+            index += 1;
+            match arguments.full.on {
+                true => printer.class(out, class, timed, heading)?,
+                false => printer.class(&mut text, class, timed, heading)?,
+            }
         }
     }
     if !arguments.full.on {
         // The same for all classes, however many are shown.
         let is_known = classes.len() <= MOST_ANSWERED;
-        for class in rest.iter().filter(|_| is_known) {
-            printer.add_main(class)?;
+        for some in rest.chunks(timer.at_once).filter(|_| is_known) {
+            printer.add_mains(some)?;
         }
         answer::print(out, &printer.mains, if is_known { 0 } else { left_out }, printer.width)?;
         out.write_all(&text)?;
@@ -342,6 +366,7 @@ fn note_peers(arguments: &LoopsArgs, fold: &Fold, classes: usize) -> Result<()> 
 /// Prints classes, and collects what the first line needs.
 struct Printer<'a> {
     arguments: &'a LoopsArgs,
+    timer: Timer<'a>,
     fold: &'a Fold,
     labels: Labels<'a>,
     width: usize,
@@ -352,9 +377,11 @@ struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    fn new(arguments: &'a LoopsArgs, fold: &'a Fold) -> Result<Self> {
+    fn new(arguments: &'a LoopsArgs, timer: Timer<'a>) -> Result<Self> {
+        let fold = timer.fold;
         Ok(Self {
             arguments,
+            timer,
             fold,
             labels: Labels::new(fold, arguments.hex.on),
             width: show::line_width(),
@@ -365,10 +392,22 @@ impl<'a> Printer<'a> {
         })
     }
 
+    /// The nests of some classes, with their times.
+    fn timed(&mut self, classes: &[Class]) -> Result<Vec<(Shown, ClassTimes)>> {
+        let shown = classes.iter().map(|class| self.shown(class)).collect::<Result<Vec<_>>>()?;
+        let times = self.timer.times_of(&shown.iter().collect::<Vec<_>>())?;
+        Ok(shown.into_iter().zip(times.into_iter().map(Option::unwrap_or_default)).collect())
+    }
+
     /// A class; with a heading if it has a number.
-    fn class(&mut self, out: &mut impl Write, class: &Class, number: Option<usize>) -> Result<()> {
+    fn class(
+        &mut self,
+        out: &mut impl Write,
+        class: &Class,
+        (shown, times): (Shown, ClassTimes),
+        number: Option<usize>,
+    ) -> Result<()> {
         let &mut Self { arguments, fold, width, .. } = self;
-        let shown = self.shown(class)?;
         self.any_rotated |= shown.is_rotated;
         if let Some(index) = number {
             if index > 0 || !arguments.full.on {
@@ -377,7 +416,6 @@ impl<'a> Printer<'a> {
             heading(out, fold, &shown.class, index + 1, width)?;
         }
         sizes(out, &shown.class, width)?;
-        let times = times_of(fold, &shown)?.unwrap_or_default();
         let main = answer::MainLoop::of(fold, &shown.class, &shown.nest, &times);
         let view = ClassView { fold, nest: &shown.nest, events: class.events, times: &times };
         let depth = arguments.depth.unwrap_or(usize::MAX);
@@ -391,10 +429,10 @@ impl<'a> Printer<'a> {
     }
 
     /// Only what the first line needs.
-    fn add_main(&mut self, class: &Class) -> Result<()> {
-        let shown = self.shown(class)?;
-        let times = times_of(self.fold, &shown)?.unwrap_or_default();
-        self.mains.push(answer::MainLoop::of(self.fold, &shown.class, &shown.nest, &times));
+    fn add_mains(&mut self, classes: &[Class]) -> Result<()> {
+        for (shown, times) in self.timed(classes)? {
+            self.mains.push(answer::MainLoop::of(self.fold, &shown.class, &shown.nest, &times));
+        }
         Ok(())
     }
 

@@ -19,6 +19,7 @@ use crate::questions::patterns::{EventChoice, FoldStream, KeptPositions, LoopCol
 use crate::trace::{Alphabet, Name, Projection, Role};
 use crate::{Result, RuleId, StreamId, Symbol};
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use std::sync::Arc;
 
 /// The communication of one stream.
@@ -126,8 +127,13 @@ impl<'a> Processes<'a> {
         let mut distinct: Vec<(RuleId, Vec<(Symbol, TagUse)>)> = Vec::new();
         let mut numbers_of: HashMap<(RuleId, Vec<(Symbol, TagUse)>), usize> = HashMap::new();
         let mut trace_of = Vec::with_capacity(fold.streams().len());
+        let mut symbols_of: HashMap<RuleId, Vec<Symbol>> = HashMap::new();
         for (stream, folded) in fold.streams().iter().enumerate() {
-            let key = (folded.root(), tags.of_stream(stream, &calls, &communicators));
+            let symbols = match symbols_of.entry(folded.root()) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(tags.symbols_of(fold, folded.root())?),
+            };
+            let key = (folded.root(), tags.of_stream((stream, symbols), &calls, &communicators));
             let next = distinct.len();
             trace_of.push(*numbers_of.entry(key).or_insert_with_key(|key| {
                 distinct.push(key.clone());

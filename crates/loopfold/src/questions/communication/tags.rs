@@ -11,10 +11,11 @@
 //!
 //! Time: O(events of the streams, with loops as stored written once), if a process uses several
 //! tags with a partner, else none. Memory: 16 bytes for each pair of processes with several tags,
-//! and for each of a stream and each open loop.
+//! and, for each thread and each open loop, for each end that an event has.
 
 use super::sequence_hash::SequenceHash;
 use crate::fold::cursor::{Cursor, Move, Stretch, Visitor};
+use crate::fold::reach::below;
 use crate::fold::{Fold, FoldedStream, Item, Target};
 use crate::mpi::{Calls, CommId, Communicators, Message, Peer};
 use crate::parallel::parallel_map;
@@ -66,26 +67,27 @@ impl Tags {
             several.iter().enumerate().map(|(slot, &end)| (end, slot)).collect();
         let of_symbol: Vec<Vec<(usize, u64)>> =
             fold.alphabet().symbols().map(|symbol| tags_of(calls, symbol, &slots)).collect();
-        let streams: Vec<usize> = (0..fold.streams().len()).collect();
-        let hashes = parallel_map(&streams, budget.threads, |&stream| {
-            Ok(hashes(fold, &fold.streams()[stream], &of_symbol, several.len(), budget))
+        // Several at a time use the same memory, which is as long as there are ends.
+        let some: Vec<&[FoldedStream]> = fold.streams().chunks(AT_ONCE).collect();
+        let hashes = parallel_map(&some, budget.threads, |streams| {
+            let mut hashing = Hashing::new(&of_symbol, several.len());
+            Ok(streams.iter().map(|stream| hashing.hashes(fold, stream, budget)).collect::<Vec<_>>())
         });
-        let hashes = hashes.into_iter().collect::<Result<Vec<_>>>()?;
+        let hashes = hashes.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten();
         let mut ends: HashMap<PairOfProcesses, [Option<SequenceHash>; 2]> = HashMap::new();
         let mut twice: HashSet<PairOfProcesses> = HashSet::new();
-        for (stream, hashes) in hashes.into_iter().enumerate() {
+        for (stream, hashes) in hashes.enumerate() {
             let own = communicators.rank(stream);
-            for (end, sequence) in several.iter().zip(hashes) {
+            for (slot, sequence) in hashes {
+                let end = several[slot];
                 let world_rank = |peer| communicators.world_rank(stream, calls.comm(end.comm), peer);
                 let Some(peer) = end.peer.and_then(world_rank) else { continue };
                 let (from, to) = if end.is_send { (own, peer) } else { (peer, own) };
                 let pair = PairOfProcesses { from, to, comm: end.comm };
-                if !sequence.is_empty() {
-                    // Several streams of a process have no common order.
-                    let known = &mut ends.entry(pair).or_default()[usize::from(end.is_send)];
-                    if known.replace(sequence).is_some() {
-                        twice.insert(pair);
-                    }
+                // Several streams of a process have no common order.
+                let known = &mut ends.entry(pair).or_default()[usize::from(end.is_send)];
+                if known.replace(sequence).is_some() {
+                    twice.insert(pair);
                 }
             }
         }
@@ -93,7 +95,7 @@ impl Tags {
             (received.is_some() && received == sent && !twice.contains(&pair)).then_some(pair)
         };
         let in_order = ends.into_iter().filter_map(is_in_order).collect();
-        let present = streams.iter().map(|&stream| communicators.rank(stream)).collect();
+        let present = (0..fold.streams().len()).map(|stream| communicators.rank(stream)).collect();
         let symbols = fold.alphabet().symbols();
         let with_several = symbols.filter(|symbol| !of_symbol[symbol.index()].is_empty()).collect();
         Ok(Self { in_order, with_several, present })
@@ -104,10 +106,28 @@ impl Tags {
         self.in_order.contains(&pair)
     }
 
-    /// How much the tag of each symbol matters in a stream, by symbol; only those where it does.
+    /// The symbols of a stream whose tag may matter.
+    pub(super) fn symbols_of(&self, fold: &Fold, root: RuleId) -> Result<Vec<Symbol>> {
+        if self.with_several.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rules = below(fold, root, |_| Ok(true))?;
+        let symbol = |item: &Item| match item.target() {
+            Target::Symbol(symbol) => Some(symbol),
+            Target::Rule(_) => None,
+        };
+        let symbols = rules.iter().flat_map(|&rule| fold.body(rule).iter().filter_map(symbol));
+        let mut symbols: Vec<Symbol> =
+            symbols.filter(|symbol| self.with_several.binary_search(symbol).is_ok()).collect();
+        symbols.sort_unstable();
+        symbols.dedup();
+        Ok(symbols)
+    }
+
+    /// How much the tag of each of these symbols of a stream matters; only those where it does.
     pub(super) fn of_stream(
         &self,
-        stream: usize,
+        (stream, symbols): (usize, &[Symbol]),
         calls: &Calls,
         communicators: &Communicators,
     ) -> Vec<(Symbol, TagUse)> {
@@ -131,7 +151,7 @@ impl Tags {
             let receives = call.receives.iter().map(|message| of_message(false, message));
             sends.chain(receives).max().unwrap_or(TagUse::None)
         };
-        let uses = self.with_several.iter().map(|&symbol| (symbol, tag_use(symbol)));
+        let uses = symbols.iter().map(|&symbol| (symbol, tag_use(symbol)));
         uses.filter(|&(_, tag)| tag != TagUse::None).collect()
     }
 }
@@ -185,22 +205,8 @@ fn tags_of(calls: &Calls, symbol: Symbol, slots: &HashMap<OwnEnd, usize>) -> Vec
     ends.filter_map(|(end, tag)| Some((*slots.get(&end)?, number(tag)))).collect()
 }
 
-/// The tags of a stream at each of the ends. None if it is too long.
-fn hashes(
-    fold: &Fold,
-    stream: &FoldedStream,
-    of_symbol: &[Vec<(usize, u64)>],
-    slots: usize,
-    budget: MemoryBudget,
-) -> Vec<SequenceHash> {
-    if fold.length(stream.root()) > budget.events {
-        return Vec::new();
-    }
-    let mut hashing = Hashing { of_symbol, slots, frames: Vec::new(), depth: 0, open: Vec::new() };
-    hashing.open_frame();
-    let Ok(()) = Cursor::new(fold, stream.root()).visit(&mut hashing);
-    hashing.frames.swap_remove(0).sequences
-}
+/// Streams that are hashed one after the other.
+const AT_ONCE: usize = 64;
 
 /// Hashes the tags of a stream, loop by loop.
 struct Hashing<'a> {
@@ -219,7 +225,29 @@ struct Frame {
     used: Vec<usize>,
 }
 
-impl Hashing<'_> {
+impl<'a> Hashing<'a> {
+    fn new(of_symbol: &'a [Vec<(usize, u64)>], slots: usize) -> Self {
+        Self { of_symbol, slots, frames: Vec::new(), depth: 0, open: Vec::new() }
+    }
+
+    /// The tags of a stream at each of the ends that it has. None if it is too long.
+    fn hashes(
+        &mut self,
+        fold: &Fold,
+        stream: &FoldedStream,
+        budget: MemoryBudget,
+    ) -> Vec<(usize, SequenceHash)> {
+        if fold.length(stream.root()) > budget.events {
+            return Vec::new();
+        }
+        self.open_frame();
+        let Ok(()) = Cursor::new(fold, stream.root()).visit(self);
+        self.depth = 0;
+        let Frame { sequences, used } = &mut self.frames[0];
+        let take = |slot| (slot, std::mem::replace(&mut sequences[slot], SequenceHash::EMPTY));
+        used.drain(..).map(take).collect()
+    }
+
     fn open_frame(&mut self) {
         if self.depth == self.frames.len() {
             let sequences = vec![SequenceHash::EMPTY; self.slots];

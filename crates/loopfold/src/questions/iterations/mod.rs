@@ -18,6 +18,7 @@
 //! * `stopwatch` times iterations while a stream is walked.
 //! * `busy` has the time in which some event was open.
 //! * `samples` gathers their times, for the median.
+//! * `divided` has the samples of some of the streams of a class, which others complete.
 //! * `phases` are consecutive iterations between which the program changed its pace.
 //! * `summed` has the times of loops where only sums are kept.
 //! * `slow` finds the slowest iterations of a loop, and which parts of the body made them slow.
@@ -28,6 +29,7 @@
 
 mod busy;
 mod choice;
+mod divided;
 mod phases;
 mod samples;
 mod slow;
@@ -35,6 +37,7 @@ mod stopwatch;
 mod summed;
 
 pub use choice::{LoopPlace, WantedLoop, loop_places};
+pub use divided::ClassSamples;
 pub use phases::{LEAST_FACTOR, LEAST_ITERATIONS, LEAST_PART, MOST_PHASES, Phase, SIGNIFICANT, phase_starts};
 pub use slow::{Grown, PartTime, SlowConfig, SlowIteration, SlowIterations, slow_iterations};
 pub(super) use stopwatch::{Lap, Stopwatch};
@@ -44,7 +47,6 @@ use super::nest::{IterationEnd, Nest, Node, Visit};
 use crate::fold::Spread;
 use crate::trace::Times;
 use crate::{Result, StreamId};
-use samples::Samples;
 use std::ops::Range;
 
 /// The times of the iterations of one loop of a nest, over all its occurrences in all streams of
@@ -244,25 +246,11 @@ pub fn loop_times<'a>(
     nest: &Nest,
     streams: impl IntoIterator<Item = (StreamId, &'a Times)>,
 ) -> Result<Option<ClassTimes>> {
-    // Most nodes are events.
-    let mut samples: Vec<Option<Box<Samples>>> = Vec::new();
-    samples.resize_with(nest.nodes.len(), || None);
-    let mut totals = Vec::new();
-    for (stream, times) in streams.into_iter().filter(|(_, times)| Stopwatch::new(times).is_some()) {
-        let total = visit_iterations(nest, times, |iteration| {
-            samples[iteration.node].get_or_insert_default().add(stream, &iteration)
-        })?;
-        if let Some(total) = total {
-            totals.push((stream, total));
-        }
-        samples.iter_mut().flatten().for_each(|samples| samples.end_stream());
+    let mut samples = ClassSamples::default();
+    for (stream, times) in streams {
+        samples.read(nest, stream, times, |_| ())?;
     }
-    if totals.is_empty() {
-        return Ok(None);
-    }
-    let summary = |(node, samples): (usize, Option<Box<Samples>>)| samples?.summary(node).transpose();
-    let loops: Result<Vec<LoopTimes>> = samples.into_iter().enumerate().filter_map(summary).collect();
-    Ok(Some(ClassTimes { streams: totals, loops: loops? }))
+    samples.finish()
 }
 
 #[cfg(test)]

@@ -51,6 +51,20 @@ pub struct NearNode {
 }
 
 impl NearNode {
+    /// The parts of all occurrences that are listed, and where those of each end.
+    pub(in crate::questions) fn listed(&self) -> (&[Part], &[usize]) {
+        (&self.listed, &self.ends)
+    }
+
+    /// One of which only the iterations are known.
+    pub(in crate::questions) fn of_parts(
+        all_iterations: u64,
+        kinds: Vec<Kind>,
+        (listed, ends): (Vec<Part>, Vec<usize>),
+    ) -> Self {
+        Self { all_iterations, kinds, listed, ends, ..Self::default() }
+    }
+
     /// The parts of an occurrence, counted from 0 in the order of the stream.
     pub fn parts(&self, occurrence: u64) -> &[Part] {
         let index = (occurrence % self.ends.len().max(1) as u64) as usize;

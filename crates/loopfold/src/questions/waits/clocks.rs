@@ -37,16 +37,16 @@ pub struct Offsets {
 }
 
 /// The least difference of clocks for each sender and receiver.
-type Bounds = HashMap<(u32, u32), i64, foldhash::fast::RandomState>;
+pub(super) type Bounds = HashMap<(u32, u32), i64, foldhash::fast::RandomState>;
 
 /// What messages say of clocks.
 #[derive(Default)]
 pub(super) struct Clocks {
     /// Those that are not 0.
-    offsets: BTreeMap<u32, i64>,
-    drift: Option<(u32, u32)>,
-    violations: HashMap<(u32, u32), (u64, u64), foldhash::fast::RandomState>,
-    bounds: Option<Bounds>,
+    pub(super) offsets: BTreeMap<u32, i64>,
+    pub(super) drift: Option<(u32, u32)>,
+    pub(super) violations: HashMap<(u32, u32), (u64, u64), foldhash::fast::RandomState>,
+    pub(super) bounds: Option<Bounds>,
 }
 
 impl Clocks {

@@ -56,6 +56,19 @@ pub(super) struct Complete {
     pub(super) members: Vec<Member>,
 }
 
+/// When a process enters, and its rank in the world.
+pub(super) type Stamp = (i64, u32);
+
+/// What ends the waits of the members of an operation.
+pub(super) enum Ends {
+    /// Nothing does.
+    Nothing,
+    /// The same for all members that wait.
+    Same(Option<Stamp>),
+    /// For each member, in the order of their ranks in the communicator.
+    Each(Vec<Option<Stamp>>),
+}
+
 impl Operations {
     /// Of so many members, of which so many have a stream.
     pub(super) fn new(members: usize, size: usize) -> Self {
@@ -88,58 +101,100 @@ impl Operations {
     pub(super) fn incomplete(&self) -> u64 {
         self.open.len() as u64
     }
+
+    /// Those that not all took part in, in order.
+    pub(super) fn into_incomplete(self) -> impl Iterator<Item = Complete> {
+        self.open.into_iter().map(|Open { operation, agree, members }| Complete { operation, agree, members })
+    }
 }
 
 impl Complete {
-    /// Calls `end` with each member and what ends its wait, if it waits for anyone.
-    pub(super) fn resolve(mut self, mut end: impl FnMut(Member, Option<Remote>)) {
-        let Operation { shape, root } = self.operation;
-        let remote = |class, enter_of: Option<(i64, u32)>| {
-            enter_of.map(|(enter, cause)| Remote { class, enter: Some(enter), cause, is_wrong_order: false })
+    /// What ends the waits of these members, if they are all.
+    pub(super) fn ends(&mut self) -> Ends {
+        if !self.agree {
+            return Ends::Nothing;
+        }
+        if self.operation.shape == Shape::Scan {
+            self.sort();
+            let mut last = None;
+            let before = |member: &Member| {
+                let before = last;
+                last = later(last, member.stamp());
+                before
+            };
+            return Ends::Each(self.members.iter().map(before).collect());
+        }
+        let operation = self.operation;
+        Ends::Same(self.members.iter().fold(None, |end, member| operation.joined(end, member)))
+    }
+
+    /// Sorts the members by their ranks in the communicator.
+    pub(super) fn sort(&mut self) {
+        self.members.sort_unstable_by_key(|member| member.own);
+    }
+
+    /// Calls `end` with each member and what ends its wait, if it waits for anyone. If that differs from
+    /// one to another, members must be sorted.
+    pub(super) fn resolve(self, ends: &Ends, mut end: impl FnMut(Member, Option<Remote>)) {
+        let operation = self.operation;
+        for (index, member) in self.members.into_iter().enumerate() {
+            let stamp = match ends {
+                Ends::Nothing => None,
+                Ends::Same(stamp) => *stamp,
+                Ends::Each(stamps) => stamps.get(index).copied().flatten(),
+            };
+            let class = operation.class_of(member.rank);
+            let remote = class.zip(stamp).map(|(class, (enter, cause))| Remote {
+                class,
+                enter: Some(enter),
+                cause,
+                is_wrong_order: false,
+            });
+            end(member, remote);
+        }
+    }
+}
+
+impl Member {
+    pub(super) fn stamp(&self) -> Option<Stamp> {
+        Some((self.enter?, self.rank))
+    }
+}
+
+impl Operation {
+    /// What a member waits for, if it waits.
+    fn class_of(self, rank: u32) -> Option<Class> {
+        let is_root = Some(rank) == self.root;
+        match self.shape {
+            Shape::Other => None,
+            Shape::All(class) => Some(class),
+            Shape::OneToAll => (!is_root).then_some(Class::LateBroadcast),
+            Shape::AllToOne => is_root.then_some(Class::EarlyReduce),
+            Shape::Scan => Some(Class::EarlyScan),
+        }
+    }
+
+    /// What ends the waits of some members if another one takes part: the same in any order.
+    pub(super) fn joined(self, end: Option<Stamp>, member: &Member) -> Option<Stamp> {
+        let counts = match self.shape {
+            Shape::All(_) => true,
+            Shape::OneToAll => Some(member.rank) == self.root,
+            Shape::AllToOne => Some(member.rank) != self.root,
+            Shape::Other | Shape::Scan => false,
         };
-        match shape {
-            _ if !self.agree => self.members.into_iter().for_each(|member| end(member, None)),
-            Shape::Other => self.members.into_iter().for_each(|member| end(member, None)),
-            Shape::All(class) => {
-                let last = self.members.iter().fold(None, later);
-                self.members.into_iter().for_each(|member| end(member, remote(class, last)));
-            }
-            Shape::OneToAll => {
-                let first = self.members.iter().filter(|member| Some(member.rank) == root).fold(None, later);
-                for member in self.members {
-                    let waits = Some(member.rank) != root;
-                    end(member, remote(Class::LateBroadcast, first.filter(|_| waits)));
-                }
-            }
-            Shape::AllToOne => {
-                let others = self.members.iter().filter(|member| Some(member.rank) != root);
-                let first = others.filter_map(|member| Some((member.enter?, member.rank))).min();
-                for member in self.members {
-                    let waits = Some(member.rank) == root;
-                    end(member, remote(Class::EarlyReduce, first.filter(|_| waits)));
-                }
-            }
-            Shape::Scan => {
-                self.members.sort_unstable_by_key(|member| member.own);
-                let mut last = None;
-                for member in self.members {
-                    end(member, remote(Class::EarlyScan, last));
-                    last = later(last, &member);
-                }
-            }
+        if counts { self.both(end, member.stamp()) } else { end }
+    }
+
+    /// What ends the waits of members of which each half has such an end.
+    pub(super) fn both(self, one: Option<Stamp>, other: Option<Stamp>) -> Option<Stamp> {
+        match self.shape {
+            Shape::AllToOne => one.into_iter().chain(other).min(),
+            _ => later(one, other),
         }
     }
 }
 
 /// The later enter; the lower rank of those that are equal.
-fn later(last: Option<(i64, u32)>, member: &Member) -> Option<(i64, u32)> {
-    let Some(enter) = member.enter else { return last };
-    match last {
-        Some((latest, rank))
-            if (latest, std::cmp::Reverse(rank)) >= (enter, std::cmp::Reverse(member.rank)) =>
-        {
-            last
-        }
-        _ => Some((enter, member.rank)),
-    }
+pub(super) fn later(one: Option<Stamp>, other: Option<Stamp>) -> Option<Stamp> {
+    one.into_iter().chain(other).max_by_key(|&(enter, rank)| (enter, std::cmp::Reverse(rank)))
 }

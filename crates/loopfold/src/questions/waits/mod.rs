@@ -80,13 +80,22 @@
 
 mod clocks;
 mod collective;
+mod division;
+mod ends;
+mod exchange;
+mod gathered;
 mod kinds;
 mod numbering;
+mod plan;
+mod reduction;
 mod replay;
+mod slab;
 mod tally;
 mod walk;
 
 pub use clocks::{ClockViolation, Offsets};
+pub use division::{Division, can_be_divided};
+pub use exchange::{Exchange, broadcast};
 pub use numbering::{Focus, IterationNumbers};
 pub use tally::{CallTime, Pair, PlaceWaits, RankWaits, Sum, WorstIteration};
 
@@ -95,8 +104,11 @@ use crate::questions::patterns::ENVELOPE;
 use crate::trace::{Alphabet, Projection};
 use crate::{Error, Fold, Result, StreamId};
 use clocks::Clocks;
+use division::{origin_of, ranks_with};
+use hashbrown::HashSet;
 use kinds::Symbols;
-use replay::Replay;
+use plan::Resolver;
+use replay::{Done, Replay};
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -258,6 +270,8 @@ pub struct Waits {
     pub backward: Vec<BackwardTimes>,
     /// What was left out.
     pub left_out: LeftOut,
+    /// When the trace began: the least start of the streams' first events.
+    pub origin: Option<i64>,
     /// The calls of places.
     alphabet: Alphabet,
     functions: Vec<String>,
@@ -294,40 +308,20 @@ impl Waits {
     /// The same with other numbers of iterations, or of a part of the fold; messages are matched in
     /// all of it.
     pub fn focused(fold: &Fold, config: &Config, focus: &Focus) -> Result<Self> {
-        check_times(fold)?;
-        let calls = Calls::of(fold.alphabet());
-        let communicators = Communicators::of(fold);
-        let symbols = Symbols::of(fold.alphabet(), &calls);
-        let (alphabet, shown) = places_alphabet(fold)?;
-        let message_ends = MessageEnds { calls: &calls, communicators: &communicators };
-        let replay = |clocks| Replay::new(fold, message_ends, &symbols, clocks, (config, focus))?.run();
+        let question = Question::of(fold, config, focus)?;
+        let starts: Vec<bool> = fold.streams().iter().map(|stream| stream.times().starts.is_some()).collect();
+        check_times(fold, starts.contains(&true))?;
+        let present = ranks_with(&question.communicators, &starts);
+        let all: Vec<StreamId> = fold.stream_ids().collect();
+        let replay =
+            |clocks| Replay::new(&question, question.resolver(&present), clocks, all.clone(), None)?.run();
         let clocks = match config.correct_clocks {
             true => replay(Clocks::measuring())?.clocks.corrected(),
             false => Clocks::default(),
         };
-        let done = replay(clocks)?;
-        let after_waits = done.tally.after_waits;
-        let tally = done.tally.finish(&shown);
-        let offsets = config.correct_clocks.then(|| done.clocks.offsets());
-        Ok(Self {
-            total: done.total,
-            messages: done.messages,
-            collectives: done.collectives,
-            classes: tally.classes,
-            wrong_order: tally.wrong_order,
-            places: tally.places,
-            ranks: tally.ranks,
-            iterations: tally.iterations,
-            pairs: tally.pairs,
-            after_waits,
-            calls: tally.calls,
-            violations: done.clocks.violations(),
-            offsets,
-            backward: done.backward,
-            left_out: done.left_out,
-            alphabet,
-            functions: symbols.functions,
-        })
+        let mut done = replay(clocks)?;
+        done.origin = origin_of(fold, &all)?;
+        Ok(question.finish(done))
     }
 
     /// All waits together.
@@ -368,8 +362,64 @@ impl Waits {
     }
 }
 
-fn check_times(fold: &Fold) -> Result<()> {
-    if fold.streams().iter().any(|stream| stream.times().starts.is_some()) || fold.streams().is_empty() {
+/// What is asked, and what it needs of the fold besides its streams.
+struct Question<'a> {
+    fold: &'a Fold,
+    config: &'a Config,
+    focus: &'a Focus,
+    calls: Calls,
+    communicators: Communicators,
+    symbols: Symbols,
+    /// The calls of places, and which of them each symbol is.
+    alphabet: Alphabet,
+    shown: Vec<crate::Symbol>,
+}
+
+impl<'a> Question<'a> {
+    fn of(fold: &'a Fold, config: &'a Config, focus: &'a Focus) -> Result<Self> {
+        let calls = Calls::of(fold.alphabet());
+        let communicators = Communicators::of(fold);
+        let symbols = Symbols::of(fold.alphabet(), &calls);
+        let (alphabet, shown) = places_alphabet(fold)?;
+        Ok(Self { fold, config, focus, calls, communicators, symbols, alphabet, shown })
+    }
+
+    /// `present` are the ranks that have a stream.
+    fn resolver<'b>(&'b self, present: &'b HashSet<u32>) -> Resolver<'b> {
+        let message_ends = MessageEnds { calls: &self.calls, communicators: &self.communicators };
+        Resolver { message_ends, symbols: &self.symbols, present, streams: self.fold.streams().len() }
+    }
+
+    fn finish(&self, done: Done) -> Waits {
+        let after_waits = done.tally.after_waits;
+        let tally = done.tally.finish(&self.shown);
+        let offsets = self.config.correct_clocks.then(|| done.clocks.offsets());
+        Waits {
+            total: done.total,
+            messages: done.messages,
+            collectives: done.collectives,
+            classes: tally.classes,
+            wrong_order: tally.wrong_order,
+            places: tally.places,
+            ranks: tally.ranks,
+            iterations: tally.iterations,
+            pairs: tally.pairs,
+            after_waits,
+            calls: tally.calls,
+            violations: done.clocks.violations(),
+            offsets,
+            backward: done.backward,
+            left_out: done.left_out,
+            origin: done.origin,
+            alphabet: self.alphabet.clone(),
+            functions: self.symbols.functions.clone(),
+        }
+    }
+}
+
+/// Fails unless some stream has starts.
+fn check_times(fold: &Fold, has_starts: bool) -> Result<()> {
+    if has_starts || fold.streams().is_empty() {
         return Ok(());
     }
     let reason = match fold.streams().iter().any(|stream| stream.sums().is_some()) {

@@ -7,10 +7,13 @@
 //! Cost: 16 bytes for each iteration, none for exact loops in nests without exceptions; O(1) an
 //! event, since positions only grow.
 
+use crate::bytes::put_number;
 use crate::questions::iterations::visit_iterations;
 use crate::questions::nest::{Nest, Node};
+use crate::questions::wire::{Reader, put_list, put_optional};
 use crate::trace::Times;
 use crate::{Error, Result};
+use hashbrown::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -30,6 +33,59 @@ pub struct Focus {
     /// those of others for it in [`Waits::pairs`](super::Waits::pairs) and
     /// [`Waits::ranks`](super::Waits::ranks).
     pub streams: Option<Vec<bool>>,
+}
+
+impl Focus {
+    /// The focus as bytes, for other processes. Numbers that several streams share are written once.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut distinct: Vec<&Rc<IterationNumbers>> = Vec::new();
+        let mut places: HashMap<*const IterationNumbers, u64> = HashMap::new();
+        let place = |numbers| {
+            *places.entry(Rc::as_ptr(numbers)).or_insert_with(|| {
+                distinct.push(numbers);
+                distinct.len() as u64 - 1
+            })
+        };
+        let of_streams: Vec<u64> = self.numbers.iter().map(place).collect();
+        put_list(&mut out, distinct, |out, numbers| numbers.put(out));
+        put_list(&mut out, of_streams, put_number);
+        put_optional(&mut out, self.parts.as_ref().map(|parts| parts.len() as u64));
+        for ranges in self.parts.iter().flatten() {
+            put_list(&mut out, ranges, put_range);
+        }
+        put_optional(&mut out, self.streams.as_ref().map(|streams| streams.len() as u64));
+        out.extend(self.streams.iter().flatten().map(|&chosen| u8::from(chosen)));
+        out
+    }
+
+    /// The focus of these bytes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) if they are none.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new(bytes.to_vec());
+        let distinct = reader.list(|reader| Ok(Rc::new(IterationNumbers::take(reader)?)))?;
+        let numbers = reader.list(|reader| {
+            let place = reader.number()? as usize;
+            distinct.get(place).cloned().ok_or_else(|| Reader::damaged("the number of an iteration"))
+        })?;
+        let count = reader.optional()?;
+        let parts = count.map(|count| (0..count).map(|_| reader.list(range)).collect::<Result<_>>());
+        let parts = parts.transpose()?;
+        let count = reader.optional()?;
+        let streams = count.map(|count| (0..count).map(|_| Ok(reader.byte()? > 0)).collect::<Result<_>>());
+        Ok(Self { numbers, parts, streams: streams.transpose()? })
+    }
+}
+
+fn put_range(out: &mut Vec<u8>, range: &Range<u64>) {
+    put_number(out, range.start);
+    put_number(out, range.end);
+}
+
+fn range(reader: &mut Reader) -> Result<Range<u64>> {
+    Ok(reader.number()?..reader.number()?)
 }
 
 /// The iterations of the outermost loops of a stream.
@@ -86,6 +142,34 @@ impl IterationNumbers {
                 Ok(())
             })?;
         }
+        Ok(Self { loops })
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        put_list(out, &self.loops, |out, numbered| {
+            put_range(out, &numbered.events);
+            put_number(out, numbered.times);
+            put_number(out, numbered.length);
+            // Both grow.
+            let mut last = (0, 0);
+            put_list(out, &numbered.listed, |out, &(start, number)| {
+                put_number(out, start.wrapping_sub(last.0));
+                put_number(out, number.wrapping_sub(last.1));
+                last = (start, number);
+            });
+        });
+    }
+
+    fn take(reader: &mut Reader) -> Result<Self> {
+        let loops = reader.list(|reader| {
+            let (events, times, length) = (range(reader)?, reader.number()?, reader.number()?);
+            let mut last = (0u64, 0u64);
+            let listed = reader.list(|reader| {
+                last = (last.0.wrapping_add(reader.number()?), last.1.wrapping_add(reader.number()?));
+                Ok(last)
+            })?;
+            Ok(NumberedLoop { events, times, length, listed })
+        })?;
         Ok(Self { loops })
     }
 }

@@ -4,16 +4,24 @@
 //! The streams are merged by enter, so that a message is kept only while it is in flight; what is
 //! computed does not depend on the order, except between streams of the same process. What an
 //! event says of channels and communicators is resolved once for each stream and symbol.
+//!
+//! If the streams are divided among several processes, each replays its own ones together with the ends of
+//! messages that the others have; see `division`.
 
 use super::clocks::Clocks;
 use super::collective::{Member, Operation, Operations};
+use super::division::Sharing;
+use super::ends::Arrivals;
 use super::kinds::{Communication, Completes, Kind, Symbols};
 use super::numbering::{Counted, NumberCursor};
+use super::plan::Resolver;
+use super::reduction::OperationEnds;
+use super::slab::Slab;
 use super::tally::{Tally, Wait};
 use super::walk::{Seen, Site, Walk};
-use super::{BackwardTimes, Class, Config, Focus, LeftOut};
-use crate::mpi::{Call, Channel, CommId, Group, MessageEnds, Peer};
-use crate::{Error, Fold, Result, StreamId, Symbol};
+use super::{BackwardTimes, Class, LeftOut, Question};
+use crate::mpi::{Channel, CommId, Group};
+use crate::{Error, Result, StreamId, Symbol};
 use hashbrown::{HashMap, HashSet};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -46,6 +54,17 @@ pub(super) struct Done {
     pub(super) collectives: u64,
     pub(super) backward: Vec<BackwardTimes>,
     pub(super) left_out: LeftOut,
+    /// When the trace began.
+    pub(super) origin: Option<i64>,
+}
+
+/// What other processes have.
+pub(super) struct Others<'a> {
+    /// From each of them the ends of messages.
+    pub(super) arrivals: Vec<Arrivals>,
+    /// What ends the waits in collective operations.
+    pub(super) operations: OperationEnds,
+    pub(super) sharing: &'a Sharing,
 }
 
 /// The messages of a channel whose other end did not come yet.
@@ -60,6 +79,14 @@ struct InFlight {
 struct End {
     enter: Option<i64>,
     party: Party,
+    /// Whether it is of a stream that is replayed here.
+    is_own: bool,
+}
+
+impl End {
+    fn own(enter: Option<i64>, party: Party) -> Self {
+        Self { enter, party, is_own: true }
+    }
 }
 
 /// An event that may wait.
@@ -133,16 +160,14 @@ struct Stream<'a> {
 }
 
 pub(super) struct Replay<'a> {
-    message_ends: MessageEnds<'a>,
+    resolver: Resolver<'a>,
     symbols: &'a Symbols,
-    /// Which processes have a stream.
-    present: HashSet<u32>,
     /// Which processes are asked about.
     chosen: HashSet<u32>,
     streams: Vec<Stream<'a>>,
     channels: Vec<InFlight>,
     channel_numbers: HashMap<(Group, Channel), u32>,
-    groups: Vec<Operations>,
+    groups: Vec<(Group, Operations)>,
     group_numbers: HashMap<Group, u32>,
     events: Slab<Event>,
     requests: Slab<Request>,
@@ -151,38 +176,41 @@ pub(super) struct Replay<'a> {
     /// Ends of messages and members of operations that are kept.
     waiting_ends: usize,
     most_in_flight: usize,
+    /// If the streams are divided among several processes.
+    others: Option<Others<'a>>,
     done: Done,
 }
 
 impl<'a> Replay<'a> {
+    /// Replays these streams: all of them, unless there are others.
     pub(super) fn new(
-        fold: &'a Fold,
-        message_ends: MessageEnds<'a>,
-        symbols: &'a Symbols,
+        question: &'a Question<'a>,
+        resolver: Resolver<'a>,
         clocks: Clocks,
-        (config, focus): (&Config, &Focus),
+        own: Vec<StreamId>,
+        others: Option<Others<'a>>,
     ) -> Result<Self> {
-        let stream = |(index, id): (usize, StreamId)| {
-            let rank = message_ends.communicators.rank(index);
+        let Question { fold, config, focus, ref communicators, .. } = *question;
+        let is_chosen =
+            |index: usize| focus.streams.as_ref().is_none_or(|chosen| chosen.get(index) == Some(&true));
+        let stream = |id: StreamId| {
+            let index = id.index();
+            let rank = communicators.rank(index);
             let numbers = NumberCursor::new(focus.numbers.get(index).cloned());
             let walk = Walk::new(fold, id, clocks.offset(rank), numbers);
             let parts = focus.parts.as_ref().map(|parts| parts.get(index).cloned().unwrap_or_default());
             let mut stream = Stream::new(id, rank, walk);
             stream.counted = Counted::new(parts);
-            stream.is_chosen = focus.streams.as_ref().is_none_or(|chosen| chosen.get(index) == Some(&true));
+            stream.is_chosen = is_chosen(index);
             stream
         };
-        let streams: Vec<Stream<'a>> = fold.stream_ids().enumerate().map(stream).collect();
+        let all = 0..fold.streams().len();
         Ok(Self {
-            message_ends,
-            symbols,
-            present: streams
-                .iter()
-                .filter(|stream| stream.walk.has_starts())
-                .map(|stream| stream.rank)
-                .collect(),
-            chosen: streams.iter().filter(|stream| stream.is_chosen).map(|stream| stream.rank).collect(),
-            streams,
+            resolver,
+            symbols: &question.symbols,
+            chosen: all.filter(|&index| is_chosen(index)).map(|index| communicators.rank(index)).collect(),
+            streams: own.into_iter().map(stream).collect(),
+            others,
             channels: Vec::new(),
             channel_numbers: HashMap::new(),
             groups: Vec::new(),
@@ -200,22 +228,25 @@ impl<'a> Replay<'a> {
                 collectives: 0,
                 backward: Vec::new(),
                 left_out: LeftOut::default(),
+                origin: None,
             },
         })
     }
 
     pub(super) fn run(mut self) -> Result<Done> {
         let mut queue = BinaryHeap::new();
-        for stream in 0..self.streams.len() {
-            queue.extend(self.advance(stream)?.map(|enter| Reverse((enter, stream))));
+        // What others have follows the own streams.
+        let others = self.others.as_ref().map_or(0, |others| others.arrivals.len());
+        for source in 0..self.streams.len() + others {
+            queue.extend(self.advance(source)?.map(|at| Reverse((at, source))));
         }
-        while let Some(Reverse((_, stream))) = queue.pop() {
+        while let Some(Reverse((_, source))) = queue.pop() {
             // As long as it is the first, it need not be put back.
             loop {
-                self.step(stream)?;
-                let Some(enter) = self.advance(stream)? else { break };
-                if queue.peek().is_some_and(|&Reverse(first)| first < (enter, stream)) {
-                    queue.push(Reverse((enter, stream)));
+                self.step(source)?;
+                let Some(at) = self.advance(source)? else { break };
+                if queue.peek().is_some_and(|&Reverse((first, _))| first < at) {
+                    queue.push(Reverse((at, source)));
                     break;
                 }
             }
@@ -223,9 +254,13 @@ impl<'a> Replay<'a> {
         self.finish()
     }
 
-    /// Reads the next event of a stream. Returns where it is in the merge.
-    fn advance(&mut self, stream: usize) -> Result<Option<i64>> {
-        let stream = &mut self.streams[stream];
+    /// Reads the next event of a stream, or the next end of a message of another process. Returns where it is
+    /// in the merge: its time, then its stream.
+    fn advance(&mut self, source: usize) -> Result<Option<(i64, u32)>> {
+        if source >= self.streams.len() {
+            return self.advance_other(source - self.streams.len());
+        }
+        let stream = &mut self.streams[source];
         stream.next = stream.walk.next(&mut self.done.tally.nests)?;
         let Some(next) = stream.next else { return Ok(None) };
         if let Some(enter) = next.enter
@@ -234,10 +269,28 @@ impl<'a> Replay<'a> {
             self.done.tally.begin(next.site, enter);
         }
         stream.observe(next);
-        Ok(Some(stream.last_enter.unwrap_or(i64::MIN)))
+        Ok(Some((stream.last_enter.unwrap_or(i64::MIN), stream.id.index() as u32)))
+    }
+
+    fn advance_other(&mut self, process: usize) -> Result<Option<(i64, u32)>> {
+        let Some(others) = &mut self.others else { return Ok(None) };
+        let mut arrivals = std::mem::take(&mut others.arrivals[process]);
+        let at = arrivals.advance(self.resolver, |group, channel| self.channel(group, channel))?;
+        if let Some(others) = &mut self.others {
+            others.arrivals[process] = arrivals;
+        }
+        Ok(at)
     }
 
     fn step(&mut self, index: usize) -> Result<()> {
+        if index >= self.streams.len() {
+            let process = index - self.streams.len();
+            let arrived = self.others.as_mut().and_then(|others| others.arrivals[process].take());
+            let Some(arrived) = arrived else { return Ok(()) };
+            let end = End { enter: arrived.enter, party: Party::Nobody, is_own: false };
+            self.meet(Some(arrived.code.channel), arrived.code.is_send, end)?;
+            return self.check_limit();
+        }
         let symbols = self.symbols;
         let stream = &mut self.streams[index];
         let Some(seen) = stream.next.take() else { return Ok(()) };
@@ -278,15 +331,15 @@ impl<'a> Replay<'a> {
         let mut parts = Parts { event, next: 0 };
         for &channel in &plan.receives {
             let party = parts.next(&mut self.events);
-            self.meet(channel, false, End { enter: seen.enter, party })?;
+            self.meet(channel, false, End::own(seen.enter, party))?;
         }
         for &channel in &plan.sends {
             let party = if kind.is_buffered { Party::Nobody } else { parts.next(&mut self.events) };
-            self.meet(channel, true, End { enter: seen.enter, party })?;
+            self.meet(channel, true, End::own(seen.enter, party))?;
         }
         if let Some(collective) = plan.collective {
             let party = parts.next(&mut self.events);
-            self.join(stream, collective, End { enter: seen.enter, party })?;
+            self.join(stream, collective, End::own(seen.enter, party))?;
         }
         if let Some(completes) = &kind.completes {
             self.complete(stream, completes, &mut parts)?;
@@ -303,12 +356,12 @@ impl<'a> Replay<'a> {
                     true => self.post_request(stream, Request::Met(None), Party::Nobody),
                     false => self.post_request(stream, Request::Pending, Party::Request(0)),
                 };
-                self.meet(channel, are_sends, End { enter: seen.enter, party })?;
+                self.meet(channel, are_sends, End::own(seen.enter, party))?;
             }
         }
         if let Some(collective) = plan.collective {
             let party = self.post_request(stream, Request::Pending, Party::Request(0));
-            self.join(stream, collective, End { enter: seen.enter, party })?;
+            self.join(stream, collective, End::own(seen.enter, party))?;
         }
         for _ in 0..kind.empty_requests {
             self.post_request(stream, Request::Met(None), Party::Nobody);
@@ -343,11 +396,12 @@ impl<'a> Replay<'a> {
         }
         let Some(other) = channel.ends.pop_front() else { return Ok(()) };
         self.waiting_ends -= 1;
-        self.done.messages += 1;
         let unreceived = self.unreceived.entry(to).or_default();
         *unreceived -= u64::from(!is_send);
         let is_wrong_order = is_send && *unreceived > 0;
         let (send, receive) = if is_send { (end, other) } else { (other, end) };
+        // Where several processes see a message, the receiver counts it.
+        self.done.messages += u64::from(receive.is_own);
         let late_sender = Remote { class: Class::LateSender, enter: send.enter, cause: from, is_wrong_order };
         let late_receiver =
             Remote { class: Class::LateReceiver, enter: receive.enter, cause: to, is_wrong_order: false };
@@ -364,14 +418,23 @@ impl<'a> Replay<'a> {
         let rank = self.streams[stream].rank;
         let member = Member { own, rank, enter: end.enter, party: end.party };
         self.waiting_ends += 1;
-        let group = &mut self.groups[group as usize];
-        let Some(complete) = group.join(operation, member) else { return Ok(()) };
+        let (group, operations) = &mut self.groups[group as usize];
+        let Some(mut complete) = operations.join(operation, member) else { return Ok(()) };
         self.waiting_ends -= complete.members.len();
-        let left_out = &mut self.done.left_out;
-        left_out.partial += u64::from(group.is_partial && complete.agree);
-        *(if complete.agree { &mut self.done.collectives } else { &mut left_out.disagreeing }) += 1;
+        let ends = match &mut self.others {
+            Some(others) => {
+                complete.sort();
+                others.operations.next(*group, complete.operation, complete.members.len())?
+            }
+            None => {
+                let left_out = &mut self.done.left_out;
+                left_out.partial += u64::from(operations.is_partial && complete.agree);
+                *(if complete.agree { &mut self.done.collectives } else { &mut left_out.disagreeing }) += 1;
+                complete.ends()
+            }
+        };
         let mut failed = Ok(());
-        complete.resolve(|member, remote| {
+        complete.resolve(&ends, |member, remote| {
             if failed.is_ok() {
                 failed = self.arrive(member.party, remote);
             }
@@ -541,41 +604,23 @@ impl<'a> Replay<'a> {
         plan
     }
 
-    fn new_plan(&mut self, stream: usize, symbol: Symbol) -> Plan {
+    fn new_plan(&mut self, index: usize, symbol: Symbol) -> Plan {
         let mut plan = Plan::default();
-        let Some(call) = self.message_ends.calls.get(symbol) else { return plan };
-        let group = self.message_ends.group(stream, call.comm);
-        for end in self.message_ends.of_call(stream, call) {
-            let is_present = end.process().is_some_and(|process| self.present.contains(&process));
-            let channel = end.exact_channel().filter(|_| is_present);
-            let channel = channel.map(|channel| self.channel(group, channel));
-            let is_open = end.message.peer == Peer::Any || end.message.tag.is_none();
+        let (resolver, stream) = (self.resolver, self.streams[index].id.index());
+        let Some(call) = resolver.call(symbol) else { return plan };
+        for end in resolver.ends(stream, call) {
+            let channel = end.channel.map(|(group, channel)| self.channel(group, channel));
             match channel {
                 Some(_) => {}
-                None if is_open && !end.is_send => plan.unknown_senders += 1,
+                None if end.is_open => plan.unknown_senders += 1,
                 None => plan.absent += 1,
             }
             (if end.is_send { &mut plan.sends } else { &mut plan.receives }).push(channel);
         }
-        plan.collective = call.collective.and_then(|root| self.operation(stream, symbol, call, root));
+        plan.collective = resolver
+            .operation(stream, symbol, call)
+            .map(|(operation, own)| (self.group(stream, call.comm), operation, own));
         plan
-    }
-
-    fn operation(
-        &mut self,
-        stream: usize,
-        symbol: Symbol,
-        call: &Call,
-        root: Option<i64>,
-    ) -> Option<(u32, Operation, u32)> {
-        let Kind::Communicates(kind) = &self.symbols.kinds[symbol.index()] else { return None };
-        let MessageEnds { calls, communicators } = self.message_ends;
-        let comm = calls.comm(call.comm);
-        let own = communicators.own_rank(stream, comm)?;
-        let root = root.and_then(|root| u32::try_from(root).ok());
-        let root = root.and_then(|root| communicators.world_rank(stream, comm, root));
-        let group = self.group(stream, call.comm);
-        Some((group, Operation { shape: kind.shape, root }, own))
     }
 
     fn channel(&mut self, group: Group, channel: Channel) -> u32 {
@@ -588,25 +633,21 @@ impl<'a> Replay<'a> {
     }
 
     fn group(&mut self, stream: usize, comm: CommId) -> u32 {
-        let group = self.message_ends.group(stream, comm);
+        let group = self.resolver.message_ends.group(stream, comm);
         if let Some(&known) = self.group_numbers.get(&group) {
             return known;
         }
-        let MessageEnds { calls, communicators } = self.message_ends;
-        let comm = calls.comm(comm);
-        let (all, present) = match communicators.members(stream, comm) {
-            Some(members) => {
-                let distinct: HashSet<u32> = members.iter().copied().collect();
-                (distinct.len(), distinct.intersection(&self.present).count())
+        let (all, present) = self.resolver.members(stream, comm);
+        let operations = match &self.others {
+            Some(others) => {
+                let own = others.sharing.own_members(&present);
+                Operations::new(own, own)
             }
-            None => {
-                let world = communicators.comm_size(stream, comm);
-                (world as usize, self.present.iter().filter(|&&rank| rank < world).count())
-            }
+            None => Operations::new(all, present.len()),
         };
         let next = self.groups.len() as u32;
         self.group_numbers.insert(group, next);
-        self.groups.push(Operations::new(all, present));
+        self.groups.push((group, operations));
         next
     }
 
@@ -615,15 +656,17 @@ impl<'a> Replay<'a> {
         for event in self.events.take_all() {
             self.add(&event)?;
         }
-        let Self { channels, groups, streams, mut done, .. } = self;
+        let Self { channels, groups, streams, others, mut done, .. } = self;
         for channel in &channels {
             let count = match channel.are_sends {
                 true => &mut done.left_out.unreceived,
                 false => &mut done.left_out.unsent,
             };
-            *count += channel.ends.len() as u64;
+            *count += channel.ends.iter().filter(|end| end.is_own).count() as u64;
         }
-        done.left_out.incomplete = groups.iter().map(Operations::incomplete).sum();
+        if others.is_none() {
+            done.left_out.incomplete = groups.iter().map(|(_, operations)| operations.incomplete()).sum();
+        }
         for stream in &streams {
             let time = stream.span.map_or(0, |(first, last)| last.abs_diff(first));
             done.total = done.total.saturating_add(time);
@@ -706,59 +749,4 @@ impl Parts {
 /// The time from one to the other.
 fn since(from: i64, to: i64) -> u64 {
     to.saturating_sub(from).max(0) as u64
-}
-
-/// Values by numbers that are used again.
-struct Slab<T> {
-    values: Vec<Option<T>>,
-    free: Vec<u32>,
-}
-
-impl<T> Default for Slab<T> {
-    fn default() -> Self {
-        Self { values: Vec::new(), free: Vec::new() }
-    }
-}
-
-impl<T> Slab<T> {
-    fn insert(&mut self, value: T) -> u32 {
-        if let Some(number) = self.free.pop() {
-            self.values[number as usize] = Some(value);
-            return number;
-        }
-        self.values.push(Some(value));
-        // The limit of what is in flight is lower.
-        (self.values.len() - 1) as u32
-    }
-
-    fn remove(&mut self, number: u32) -> Option<T> {
-        self.free.push(number);
-        self.values[number as usize].take()
-    }
-
-    fn len(&self) -> usize {
-        self.values.len() - self.free.len()
-    }
-
-    fn take_all(&mut self) -> Vec<T> {
-        self.free.clear();
-        std::mem::take(&mut self.values).into_iter().flatten().collect()
-    }
-}
-
-impl<T> std::ops::Index<u32> for Slab<T> {
-    type Output = T;
-
-    fn index(&self, number: u32) -> &T {
-        let value = &self.values[number as usize];
-        // Whoever has a number has not removed it.
-        value.as_ref().unwrap_or_else(|| unreachable!("a number that was removed"))
-    }
-}
-
-impl<T> std::ops::IndexMut<u32> for Slab<T> {
-    fn index_mut(&mut self, number: u32) -> &mut T {
-        let value = &mut self.values[number as usize];
-        value.as_mut().unwrap_or_else(|| unreachable!("a number that was removed"))
-    }
 }

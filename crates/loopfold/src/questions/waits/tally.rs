@@ -129,15 +129,18 @@ pub struct RankWaits {
 /// Pairs of processes and iterations, of all places together.
 const MOST_KEPT: usize = 1 << 26;
 
+/// The class, the call, the function and the nest of a place.
+pub(super) type PlaceKey = (Option<Class>, Symbol, u32, u32);
+
 #[derive(Default)]
 pub(super) struct Tally {
     pub(super) nests: LoopNests,
-    numbers: HashMap<(Option<Class>, Symbol, u32, u32), u32, foldhash::fast::RandomState>,
-    places: Vec<Place>,
+    numbers: HashMap<PlaceKey, u32, foldhash::fast::RandomState>,
+    pub(super) places: Vec<Place>,
     /// When the iterations of outermost loops begin, by the times of the loops.
-    starts: Starts,
+    pub(super) starts: Starts,
     /// Waits of processes that are not asked about, for those that are.
-    others: Pairs,
+    pub(super) others: Pairs,
     /// The time in calls after their waits.
     pub(super) after_waits: u64,
     /// How many pairs and iterations are kept.
@@ -154,12 +157,12 @@ pub(super) struct Wait {
     pub(super) is_wrong_order: bool,
 }
 
-struct Place {
-    class: Option<Class>,
-    site: Site,
-    pairs: Pairs,
-    iterations: Vec<u64>,
-    wrong_order: Sum,
+pub(super) struct Place {
+    pub(super) class: Option<Class>,
+    pub(super) site: Site,
+    pub(super) pairs: Pairs,
+    pub(super) iterations: Vec<u64>,
+    pub(super) wrong_order: Sum,
 }
 
 /// All sums.
@@ -195,13 +198,7 @@ impl Tally {
     /// Adds a wait.
     pub(super) fn add(&mut self, wait: &Wait) -> Result<()> {
         let &Wait { class, site, waiting, cause, time, is_wrong_order } = wait;
-        let next = self.places.len();
-        let key = (class, site.symbol, site.function, site.nest);
-        let number = *self.numbers.entry(key).or_insert(next as u32) as usize;
-        if number == next {
-            self.places.push(Place::new(class, site));
-        }
-        let place = &mut self.places[number];
+        let place = self.place(class, site);
         let before = place.pairs.len() + place.iterations.len();
         place.pairs.entry((waiting, cause)).or_default().add(time);
         let iteration = site.iteration as usize;
@@ -212,11 +209,47 @@ impl Tally {
         if is_wrong_order {
             place.wrong_order.add(time);
         }
-        self.kept += place.pairs.len() + place.iterations.len() - before;
+        let more = place.pairs.len() + place.iterations.len() - before;
+        self.keep(more)
+    }
+
+    /// The place of a wait, which is new or known.
+    fn place(&mut self, class: Option<Class>, site: Site) -> &mut Place {
+        let next = self.places.len();
+        let key = (class, site.symbol, site.function, site.nest);
+        let number = *self.numbers.entry(key).or_insert(next as u32) as usize;
+        if number == next {
+            self.places.push(Place::new(class, site));
+        }
+        &mut self.places[number]
+    }
+
+    fn keep(&mut self, more: usize) -> Result<()> {
+        self.kept += more;
         if self.kept > MOST_KEPT {
             return Err(Error::limit("more than 2^26 pairs of processes and iterations that wait"));
         }
         Ok(())
+    }
+
+    /// Adds the waits at a place.
+    pub(super) fn add_place(&mut self, more: &Place) -> Result<()> {
+        let place = self.place(more.class, more.site);
+        let before = place.pairs.len() + place.iterations.len();
+        place.add(more);
+        let more = place.pairs.len() + place.iterations.len() - before;
+        self.keep(more)
+    }
+
+    /// Adds when the iterations of loops begin.
+    pub(super) fn add_starts(&mut self, times: u64, more: &[Option<i64>]) {
+        let starts = self.starts.entry(times).or_default();
+        if starts.len() < more.len() {
+            starts.resize(more.len(), None);
+        }
+        for (start, &more) in starts.iter_mut().zip(more) {
+            *start = [*start, more].into_iter().flatten().min();
+        }
     }
 
     /// All sums; `shown` is the call of a place for each symbol.
@@ -257,13 +290,13 @@ impl Tally {
 
 /// The places by class, call, function and nest: symbols that differ only in their envelope are
 /// one.
-fn merged(places: Vec<Place>, shown: &[Symbol]) -> HashMap<(Option<Class>, Symbol, u32, u32), Place> {
+fn merged(places: Vec<Place>, shown: &[Symbol]) -> HashMap<PlaceKey, Place> {
     let mut merged: HashMap<_, Place> = HashMap::new();
     for place in places {
         let Site { symbol, function, nest, .. } = place.site;
         let (class, site) = (place.class, place.site);
         let known = merged.entry((class, shown[symbol.index()], function, nest));
-        known.or_insert_with(|| Place::new(class, site)).merge(place);
+        known.or_insert_with(|| Place::new(class, site)).add(&place);
     }
     merged
 }
@@ -284,14 +317,14 @@ impl Sums {
 }
 
 impl Place {
-    fn new(class: Option<Class>, site: Site) -> Self {
+    pub(super) fn new(class: Option<Class>, site: Site) -> Self {
         let wrong_order = Sum::default();
         Self { class, site, pairs: HashMap::default(), iterations: Vec::new(), wrong_order }
     }
 
-    fn merge(&mut self, other: Self) {
+    pub(super) fn add(&mut self, other: &Self) {
         self.wrong_order = self.wrong_order.plus(other.wrong_order);
-        for (pair, sum) in other.pairs {
+        for (&pair, &sum) in &other.pairs {
             let known = self.pairs.entry(pair).or_default();
             *known = known.plus(sum);
         }
@@ -323,9 +356,9 @@ impl Place {
 }
 
 /// Waits by the processes that wait and that cause them.
-type Pairs = HashMap<(u32, u32), Sum, foldhash::fast::RandomState>;
+pub(super) type Pairs = HashMap<(u32, u32), Sum, foldhash::fast::RandomState>;
 /// When iterations begin, by the times of their loops.
-type Starts = HashMap<u64, Vec<Option<i64>>, foldhash::fast::RandomState>;
+pub(super) type Starts = HashMap<u64, Vec<Option<i64>>, foldhash::fast::RandomState>;
 
 fn add_to_ranks(pairs: &Pairs, ranks: &mut HashMap<u32, RankWaits>) {
     let of = |rank| RankWaits { rank, caused: Sum::default(), waited: Sum::default() };

@@ -48,6 +48,11 @@ impl LoopNests {
         Ok(number)
     }
 
+    /// The nest of loops of these times, the outermost first.
+    pub(super) fn of_times(&mut self, times: &[u64]) -> Result<u32> {
+        times.iter().try_fold(NO_LOOP, |nest, &times| self.with_loop(nest, times))
+    }
+
     /// The times of the outermost loop. Returns `None` without a loop.
     pub(super) fn outermost(&self, nest: u32) -> Option<u64> {
         self.outermost.get((nest as usize).checked_sub(1)?).copied()
@@ -144,9 +149,10 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether there are starts: without them no event is visited.
-    pub(super) fn has_starts(&self) -> bool {
-        self.starts.is_some()
+    /// The same without durations, which take time to read.
+    pub(super) fn without_durations(mut self) -> Self {
+        self.durations = None;
+        self
     }
 
     /// The next event. Events behind the column of starts are not visited: their number is
