@@ -1,9 +1,12 @@
 //! Which process reads what: the same decision in every process, from what all of them see.
 //!
 //! A file of a trace is read by one process. An OTF2 archive is opened by all, and each reads some of
-//! its locations. Archives and grammars, which are folds already, are read by process 0. The largest
-//! goes first, to the process that has least so far (longest processing time first), which is never
-//! more than a third worse than the best distribution.
+//! its locations. Archives and grammars, which are folds already, are read by process 0.
+//!
+//! Neighbours stay together where that costs little: their messages need not travel then. So each
+//! process gets a range, unless the largest share would be more than an eighth larger than if the
+//! largest goes first, to the process that has least so far (longest processing time first), which is
+//! never more than a third worse than the best distribution.
 
 use crate::args::ReadArgs;
 use crate::formats;
@@ -115,16 +118,47 @@ fn kind_of(input: &Path, format: Option<&str>) -> Result<Kind> {
 
 /// The owner of each of these, and what all have then.
 pub(super) fn assign(sizes: &[u64], loads: &mut [u64]) -> Vec<usize> {
+    let mut shared = loads.to_vec();
+    let owners = largest_first(sizes, &mut shared);
+    let mut of_ranges = loads.to_vec();
+    let ranges = in_ranges(sizes, &mut of_ranges);
+    let most = |loads: &[u64]| loads.iter().copied().max().unwrap_or(0);
+    let are_ranges = most(&of_ranges) <= most(&shared).saturating_add(most(&shared) / 8);
+    loads.copy_from_slice(if are_ranges { &of_ranges } else { &shared });
+    if are_ranges { ranges } else { owners }
+}
+
+fn largest_first(sizes: &[u64], loads: &mut [u64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     order.sort_by_key(|&index| (Reverse(sizes[index]), index));
     let mut owners = vec![0; sizes.len()];
     for index in order {
         let least = (0..loads.len()).min_by_key(|&owner| (loads[owner], owner)).unwrap_or(0);
-        // What has no size is still something to do.
-        loads[least] = loads[least].saturating_add(sizes[index].max(1));
+        loads[least] = loads[least].saturating_add(work(sizes[index]));
         owners[index] = least;
     }
     owners
+}
+
+/// To the process whose part of the whole the middle of each is in.
+fn in_ranges(sizes: &[u64], loads: &mut [u64]) -> Vec<usize> {
+    let total: u128 = sizes.iter().map(|&size| u128::from(work(size))).sum();
+    let mut before = 0u128;
+    let owner = |&size: &u64| {
+        let work = work(size);
+        let middle = 2 * before + u128::from(work);
+        before += u128::from(work);
+        // Below the number of processes, as the middle is below twice the total.
+        let owner = (middle * loads.len() as u128 / (2 * total)) as usize;
+        loads[owner] = loads[owner].saturating_add(work);
+        owner
+    };
+    sizes.iter().map(owner).collect()
+}
+
+/// What has no size is still something to do.
+fn work(size: u64) -> u64 {
+    size.max(1)
 }
 
 /// A sink for the streams of one process.
@@ -214,11 +248,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn neighbours_stay_together_where_they_are_equal() {
+        let mut loads = vec![0; 3];
+        assert_eq!(assign(&[7; 8], &mut loads), [0, 0, 0, 1, 1, 2, 2, 2]);
+        assert_eq!(loads, [21, 14, 21]);
+        let mut loads = vec![0; 4];
+        assert_eq!(assign(&[0, 0], &mut loads), [1, 3]);
+    }
+
+    #[test]
     fn the_largest_goes_to_the_one_that_has_least() {
         let mut loads = vec![0; 3];
         assert_eq!(assign(&[5, 9, 4, 4, 3, 0], &mut loads), [1, 0, 2, 2, 1, 1]);
         assert_eq!(loads, [9, 9, 8]);
-        assert_eq!(assign(&[1, 1], &mut loads), [2, 0]);
+        assert_eq!(assign(&[1, 1], &mut loads), [0, 2]);
         assert_eq!(assign(&[], &mut loads), [0usize; 0]);
+    }
+
+    #[test]
+    fn no_size_is_too_large() {
+        let mut loads = vec![0; 2];
+        assert_eq!(assign(&[u64::MAX, u64::MAX, 1], &mut loads), [0, 1, 1]);
     }
 }
