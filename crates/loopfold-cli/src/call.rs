@@ -5,16 +5,18 @@
 //! at once. Threads that a command starts for itself have none, and print nothing.
 
 use crate::input::Kept;
+use anyhow::Result;
 use loopfold::Fold;
+use loopfold::interrupt::Interrupt;
 use std::cell::RefCell;
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How far a call is; shared with the thread that waits for it, which may also interrupt it.
 #[derive(Debug, Default)]
 pub struct Progress {
-    interrupted: AtomicBool,
+    interrupt: Interrupt,
     done: AtomicU64,
     /// 0 if it is not known.
     total: AtomicU64,
@@ -22,14 +24,20 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Makes reading and printing fail at the next occasion. What is neither continues to its end.
+    /// Ends the call soon, in all its threads: reading, folding, questions and writing poll for it.
     pub fn interrupt(&self) {
-        self.interrupted.store(true, Ordering::Relaxed);
+        self.interrupt.request();
+    }
+
+    /// Does some work that [`Progress::interrupt`] ends, with an error of the kind
+    /// [`Interrupted`](loopfold::ErrorKind::Interrupted).
+    pub fn interruptible<T>(&self, work: impl FnOnce() -> T) -> loopfold::Result<T> {
+        self.interrupt.catch(|| Ok(work()))
     }
 
     /// True after [`Progress::interrupt`].
     pub fn is_interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
+        self.interrupt.is_requested()
     }
 
     /// What is being done, such as `reading`; bytes or events that are done, and how many there are
@@ -69,11 +77,11 @@ thread_local! {
     static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
 }
 
-/// Does something in a call, and returns the call with what was printed.
-pub(crate) fn within<T>(call: Call, work: impl FnOnce() -> T) -> (T, Call) {
+/// Does something in a call that may be interrupted, and returns the call with what was printed.
+pub(crate) fn within<T>(call: Call, work: impl FnOnce() -> Result<T>) -> (Result<T>, Call) {
     let progress = Arc::clone(&call.progress);
     let before = CALL.replace(Some(call));
-    let result = work();
+    let result = progress.interruptible(work).unwrap_or_else(|error| Err(error.into()));
     let call = CALL.replace(before).unwrap_or_else(|| Call {
         progress,
         kept: None,

@@ -77,7 +77,7 @@ mod signals {
 
     /// Fails if a signal was caught, from then on always.
     pub(crate) fn check() -> io::Result<()> {
-        if call::with(|call| call.progress.is_interrupted()) == Some(true) {
+        if loopfold::interrupt::is_requested() {
             return Err(interrupted());
         }
         let Some(caught) = CAUGHT.get() else { return Ok(()) };
@@ -91,9 +91,25 @@ mod signals {
         }
     }
 
+    /// The same in a call, whose interrupt does not wake anybody.
+    fn wait_in_call(input: &File) -> io::Result<()> {
+        let a_while = rustix::event::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+        loop {
+            let mut watched = [PollFd::new(input, PollFlags::IN)];
+            match poll(&mut watched, Some(&a_while)) {
+                Err(rustix::io::Errno::INTR) | Ok(0) => check()?,
+                Err(error) => return Err(error.into()),
+                Ok(_) => return Ok(()),
+            }
+        }
+    }
+
     /// Returns when there is something to read, or its end.
     fn wait_for(input: &File) -> io::Result<()> {
         check()?;
+        if call::is_one() {
+            return wait_in_call(input);
+        }
         let Some(caught) = CAUGHT.get() else { return Ok(()) };
         loop {
             let mut watched = [PollFd::new(&caught.wake, PollFlags::IN), PollFd::new(input, PollFlags::IN)];

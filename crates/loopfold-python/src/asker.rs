@@ -111,7 +111,7 @@ impl Native {
         report: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let fold = self.fold(py, arguments, report)?;
-        segments::segments(py, &fold)
+        segments::segments(py, &fold, report)
     }
 
     /// The first iterations of each loop, with weights for the others.
@@ -124,7 +124,7 @@ impl Native {
         report: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let fold = self.fold(py, arguments, report)?;
-        segments::sample(py, &fold, steady_state)
+        segments::sample(py, &fold, steady_state, report)
     }
 
     /// Forgets what is kept; every later call is an error.

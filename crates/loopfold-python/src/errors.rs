@@ -26,6 +26,7 @@ pub(crate) fn of_command(error: &loopfold_cli::Error) -> PyErr {
 pub(crate) fn of_library(error: loopfold::Error) -> PyErr {
     match error.kind() {
         loopfold::ErrorKind::Invalid => PyValueError::new_err(error.to_string()),
+        loopfold::ErrorKind::Interrupted => PyKeyboardInterrupt::new_err(()),
         _ => Error::new_err(error.to_string()),
     }
 }

@@ -21,7 +21,7 @@ use loopfold_cli::Progress;
 use numpy::{
     PyArray1, PyArrayDescrMethods as _, PyArrayMethods as _, PyUntypedArray, PyUntypedArrayMethods as _,
 };
-use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
 use std::sync::Arc;
@@ -45,7 +45,6 @@ pub(crate) fn fold_events(
 ) -> PyResult<Native> {
     let threads = threads.unwrap_or_else(default_threads);
     let (name, own) = (name.to_string(), folder_called(folder)?);
-    let mut intake = Intake::new(folder, &name, threads)?;
     let fold = if let Some(column) = Column::of(events)? {
         let progress = Arc::new(Progress::default());
         let shared = Arc::clone(&progress);
@@ -53,10 +52,12 @@ pub(crate) fn fold_events(
             if let Some(fold) = column.fold_directly(&name, &*own, threads, &shared) {
                 return fold.map_err(errors::of_library);
             }
+            let mut intake = Intake::new(own, &name, threads)?;
             intake.take(&column, &shared)?;
             intake.finish()
         })?
     } else {
+        let mut intake = Intake::new(own, &name, threads)?;
         intake.iterate(events)?;
         let progress = Arc::new(Progress::default());
         work::run(py, report, &progress, move || intake.finish())?
@@ -273,8 +274,7 @@ impl SinkOf {
 }
 
 impl Intake {
-    fn new(folder: &str, name: &str, threads: usize) -> PyResult<Self> {
-        let folder = folder_called(folder)?;
+    fn new(folder: Box<dyn Folder>, name: &str, threads: usize) -> PyResult<Self> {
         let (mut sink, folder) = if folder.online().is_some() {
             let folding = Folding::with(folder, Projection::default(), TimesKept::None, threads);
             (SinkOf::Folding(folding.map_err(errors::of_library)?), None)
@@ -331,9 +331,7 @@ impl Intake {
     }
 
     fn hand_over(&mut self, progress: &Progress) -> PyResult<()> {
-        if progress.is_interrupted() {
-            return Err(PyKeyboardInterrupt::new_err(()));
-        }
+        loopfold::interrupt::poll();
         match &mut self.sink {
             SinkOf::Folding(folding) => {
                 folding.push_symbols(self.stream, &self.batch).map_err(errors::of_library)?;

@@ -1,7 +1,7 @@
 //! Unfolds a stream to an array of the integers it was made of, or to a list of texts.
 //!
 //! Loops are copied, not unfolded again, so an array is written about as fast as one is copied; on
-//! several threads where the stream is long.
+//! several threads where the stream is long. Signals are looked at between pieces of it.
 
 use crate::errors;
 use crate::events::{DTYPE_NOTE, default_threads, with_integer};
@@ -19,6 +19,8 @@ use std::sync::Arc;
 
 /// Streams that are not longer are unfolded by one thread.
 const LONG: usize = 1 << 20;
+/// Events between two looks at signals: some tenths of a second.
+const PIECE: usize = 1 << 26;
 
 /// The events of the only stream.
 pub(crate) fn expand<'py>(
@@ -95,7 +97,7 @@ fn numbers<'py, T: Integer + Element + Sync>(
     if let Some(out) = out {
         let mut borrowed = writable::<T>(out, length, dtype)?;
         let slice = borrowed.as_slice_mut().map_err(|_| not_contiguous())?;
-        py.detach(|| fill(fold, slice, &of_symbols));
+        fill(py, fold, slice, &of_symbols)?;
         return Ok(out.clone());
     }
     if u64::try_from(isize::MAX)
@@ -103,12 +105,12 @@ fn numbers<'py, T: Integer + Element + Sync>(
     {
         return Err(errors::Error::new_err("the stream is longer than memory; select a window"));
     }
-    // SAFETY: every element is written below before anybody can see the array.
+    // SAFETY: every element is written below, or the array is dropped, before anybody can see it.
     let array = unsafe { PyArray1::<T>::new(py, length, false) };
     {
         // SAFETY: nobody else has the array yet.
         let slice = unsafe { array.as_slice_mut() }.map_err(|_| not_contiguous())?;
-        py.detach(|| fill(fold, slice, &of_symbols));
+        fill(py, fold, slice, &of_symbols)?;
     }
     Ok(array.into_any())
 }
@@ -143,12 +145,20 @@ fn writable<'py, T: Element>(
 }
 
 /// Writes the value of every event of the first stream.
-fn fill<T: Copy + Send + Sync>(fold: &Fold, out: &mut [T], values: &[T]) {
+fn fill<T: Copy + Send + Sync>(py: Python<'_>, fold: &Fold, out: &mut [T], values: &[T]) -> PyResult<()> {
+    for (index, piece) in out.chunks_mut(PIECE).enumerate() {
+        py.detach(|| fill_piece(fold, piece, values, index * PIECE));
+        py.check_signals()?;
+    }
+    Ok(())
+}
+
+fn fill_piece<T: Copy + Send + Sync>(fold: &Fold, out: &mut [T], values: &[T], start: usize) {
     let threads = if out.len() > LONG { default_threads() } else { 1 };
     let part = out.len().div_ceil(threads.max(1)).max(1);
     std::thread::scope(|scope| {
         for (index, out) in out.chunks_mut(part).enumerate() {
-            scope.spawn(move || fill_part(fold, out, values, (index * part) as u64));
+            scope.spawn(move || fill_part(fold, out, values, (start + index * part) as u64));
         }
     });
 }

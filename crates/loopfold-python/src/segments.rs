@@ -1,14 +1,23 @@
 //! Segments and samples as arrays of numpy.
 
-use crate::errors;
+use crate::{errors, work};
 use loopfold::Fold;
+use loopfold_cli::Progress;
 use numpy::IntoPyArray as _;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::sync::Arc;
 
 /// The segments; the events of all are one array of symbols, with the offset at which each begins.
-pub(crate) fn segments<'py>(py: Python<'py>, fold: &Fold) -> PyResult<Bound<'py, PyDict>> {
-    let all = py.detach(|| fold.segments()).map_err(errors::of_library)?;
+pub(crate) fn segments<'py>(
+    py: Python<'py>,
+    fold: &Arc<Fold>,
+    report: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let shared = Arc::clone(fold);
+    let all = work::run(py, report, &Arc::new(Progress::default()), move || {
+        shared.segments().map_err(errors::of_library)
+    })?;
     let columns = PyDict::new(py);
     let mut offsets: Vec<i64> = vec![0];
     let mut symbols: Vec<u32> = Vec::new();
@@ -31,19 +40,23 @@ pub(crate) fn segments<'py>(py: Python<'py>, fold: &Fold) -> PyResult<Bound<'py,
 }
 
 /// The stretches of a sample, with their events.
-pub(crate) fn sample<'py>(py: Python<'py>, fold: &Fold, steady_state: u64) -> PyResult<Bound<'py, PyDict>> {
-    let (all, symbols) = py
-        .detach(|| {
-            let all = fold.sample(steady_state)?;
-            let mut symbols: Vec<u32> = Vec::new();
-            for stretch in &all {
-                let root = fold.stream(stretch.stream).root();
-                let window = fold.window(root, stretch.start, stretch.start + stretch.length);
-                symbols.extend(window.map(|symbol| symbol.raw()));
-            }
-            Ok((all, symbols))
-        })
-        .map_err(errors::of_library)?;
+pub(crate) fn sample<'py>(
+    py: Python<'py>,
+    fold: &Arc<Fold>,
+    steady_state: u64,
+    report: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let shared = Arc::clone(fold);
+    let (all, symbols) = work::run(py, report, &Arc::new(Progress::default()), move || {
+        let all = shared.sample(steady_state).map_err(errors::of_library)?;
+        let mut symbols: Vec<u32> = Vec::new();
+        for stretch in &all {
+            let root = shared.stream(stretch.stream).root();
+            let window = shared.window(root, stretch.start, stretch.start + stretch.length);
+            symbols.extend(window.map(|symbol| symbol.raw()));
+        }
+        Ok((all, symbols))
+    })?;
     let columns = PyDict::new(py);
     let column =
         |of: fn(&loopfold::questions::segments::Stretch) -> u64| -> Vec<u64> { all.iter().map(of).collect() };

@@ -1,8 +1,9 @@
 //! Executes work in a thread of its own, while this one waits: without the lock of the interpreter,
 //! with a look at signals and progress every 50 ms.
 //!
-//! Work that does not notice an interrupt continues to its end in its thread, and its result is
-//! dropped; the caller gets the exception at once.
+//! A signal interrupts the work (`loopfold::interrupt`), and its exception is raised when the thread
+//! has ended: then no thread of the library works on, and nothing that it held is in use. A second
+//! signal does not wait, for work that never polls, such as opening a pipe that nobody writes to.
 
 use crate::errors;
 use loopfold_cli::Progress;
@@ -27,14 +28,17 @@ pub(crate) fn run<T: Send + 'static>(
 ) -> PyResult<T> {
     let (sender, receiver) = channel();
     let receiver = Mutex::new(receiver);
-    std::thread::Builder::new().name("loopfold".to_string()).spawn(move || {
-        // Nobody waits any more if the caller was interrupted.
-        let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
+    let shared = Arc::clone(progress);
+    let thread = std::thread::Builder::new().name("loopfold".to_string()).spawn(move || {
+        let outcome = catch_unwind(AssertUnwindSafe(|| shared.interruptible(work)));
+        let outcome = outcome.map(|outcome| outcome.unwrap_or_else(|error| Err(errors::of_library(error))));
+        // Nobody listens if the caller was interrupted.
+        let _ = sender.send(outcome);
     })?;
     let started = Instant::now();
     let mut reported = false;
+    let wait = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(STEP);
     let outcome = loop {
-        let wait = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(STEP);
         match py.detach(wait) {
             Ok(Ok(outcome)) => break outcome,
             Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => {
@@ -54,8 +58,17 @@ pub(crate) fn run<T: Send + 'static>(
             }
         }
     };
+    let mut second = Ok(());
+    while progress.is_interrupted() && !thread.is_finished() && second.is_ok() {
+        // The result, which nobody wants any more, or the end.
+        let _ = py.detach(wait);
+        second = py.check_signals();
+    }
+    if second.is_ok() {
+        let _ = py.detach(|| thread.join());
+    }
     if let Some(report) = report.filter(|_| reported) {
         report.call1((py.None(),))?;
     }
-    outcome
+    second.and(outcome)
 }

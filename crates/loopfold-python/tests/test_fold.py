@@ -251,20 +251,49 @@ def test_other_threads_run_while_it_folds() -> None:
 
 
 INTERRUPTED = """
-import loopfold, numpy, os, signal, threading
-events = numpy.random.default_rng(1).integers(0, 2**22, 30_000_000)
-threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-try:
-    loopfold.fold(events, folder="repair")
-    print("folded")
-except KeyboardInterrupt:
-    print("interrupted", loopfold.fold([1, 1, 1]).expand().tolist(), flush=True)
-    os._exit(0)
+import loopfold, numpy, os, pathlib, signal, sys, threading
+# Whoever started this may have it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+folder = pathlib.Path(sys.argv[1])
+threads = lambda: len(os.listdir("/proc/self/task")) if os.path.exists("/proc/self/task") else 0
+
+def interrupt(work):
+    "Interrupts work after a while; more of it if that was too little."
+    length = 4_000_000
+    while True:
+        length *= 2
+        events = numpy.random.default_rng(1).integers(0, 256, length, dtype="uint32")
+        before = threads()
+        timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        try:
+            work(events)
+            timer.cancel()
+            timer.join()
+        except KeyboardInterrupt:
+            timer.join()
+            assert threads() == before, (threads(), before)
+            assert list(folder.iterdir()) == []
+            return
+
+for name in ["repair", "outermost", "auto", "sequitur-runs", "innermost"]:
+    interrupt(lambda events: loopfold.fold(events, folder=name))
+folds = {}
+def save(events):
+    fold = folds.setdefault(len(events), loopfold.fold(events % 7, folder="outermost"))
+    fold.save(folder / "x.fold", smallest=True)
+    (folder / "x.fold").unlink()
+interrupt(save)
+# What was interrupted can be asked again.
+assert any(fold.find("0 1")["count"] > 0 for fold in folds.values()) or not folds
+print("interrupted", loopfold.fold([1, 1, 1]).expand().tolist(), flush=True)
 """
 
 
-def test_an_interrupt() -> None:
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=120)
+def test_an_interrupt(tmp_path: pathlib.Path) -> None:
+    """Afterwards no thread works on, and nothing is written."""
+    program = [sys.executable, "-c", INTERRUPTED, str(tmp_path)]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=300)
     assert done.stdout.strip() == "interrupted [1, 1, 1]", done.stderr
 
 

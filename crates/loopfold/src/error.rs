@@ -23,6 +23,8 @@ pub enum ErrorKind {
     Version,
     /// Reading or writing failed; [`Error::io`] has the error underneath.
     Io,
+    /// Somebody [asked](crate::interrupt::Interrupt::request) for an end.
+    Interrupted,
 }
 
 /// An error, with the reason as text.
@@ -52,6 +54,8 @@ enum Reason {
     Version { found: u32, known: u32 },
     #[error(transparent)]
     Io(Arc<std::io::Error>),
+    #[error("interrupted")]
+    Interrupted,
 }
 
 impl Error {
@@ -77,6 +81,10 @@ impl Error {
 
     pub(crate) fn version(found: u32, known: u32) -> Self {
         Reason::Version { found, known }.into()
+    }
+
+    pub(crate) fn interrupted() -> Self {
+        Reason::Interrupted.into()
     }
 
     /// The same error, with `outer` put in front of its place in the stored data. Errors of
@@ -106,6 +114,7 @@ impl Error {
             Reason::Damaged { .. } => ErrorKind::Damaged,
             Reason::Version { .. } => ErrorKind::Version,
             Reason::Io(_) => ErrorKind::Io,
+            Reason::Interrupted => ErrorKind::Interrupted,
         }
     }
 

@@ -18,6 +18,7 @@
 //! * [`sections`]: what questions keep in an archive.
 //! * [`export`]: a fold in the forms of other tools and of people.
 //! * [`skeleton`]: a short MPI program that communicates as the recorded one does.
+//! * [`interrupt`]: ends any of this before it is complete.
 //!
 //! From events to a file and back to an answer:
 //!
@@ -94,6 +95,7 @@ pub mod export;
 pub mod fold;
 pub mod folders;
 mod ids;
+pub mod interrupt;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 #[cfg(feature = "archive")]

@@ -2,8 +2,10 @@
 //!
 //! Threads take the next item from one shared counter, so items of unequal size balance.
 //! Results come in the order of the items, so they are the same on one thread or many. Cost:
-//! one spawn for each thread but the first, and one uncontended lock per item.
+//! one spawn for each thread but the first, and one uncontended lock per item. An interrupt of
+//! the caller ends all threads.
 
+use crate::interrupt;
 use crate::{Error, Result};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,15 +22,17 @@ pub(crate) fn parallel_map<T: Sync, R: Send>(
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(index) else { break };
+            interrupt::poll();
             let result = map(item);
             *results[index].lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(result);
         }
     };
+    let interrupt = interrupt::current();
     std::thread::scope(|scope| {
-        for _ in 1..threads.min(items.len()) {
-            scope.spawn(work);
-        }
+        let spawn = |_| scope.spawn(|| interrupt.enter(work));
+        let others: Vec<_> = (1..threads.min(items.len())).map(spawn).collect();
         work();
+        others.into_iter().for_each(|other| interrupt::joined(other.join()));
     });
     let result = |slot: Mutex<Option<Result<R>>>| {
         let result = slot.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());

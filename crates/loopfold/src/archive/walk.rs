@@ -3,6 +3,7 @@
 
 use super::items::Place;
 use crate::fold::{Canonical, Item, Target};
+use crate::interrupt::Pace;
 use crate::{Result, RuleId};
 
 /// The steps of the walk, in order.
@@ -41,7 +42,9 @@ fn walk_root<'a>(
     visit: &mut impl FnMut(Event<'a>) -> Result<()>,
 ) -> Result<()> {
     let mut open: Vec<(&[Item], usize)> = vec![(fold.body(root), 0)];
+    let mut pace = Pace::default();
     while let Some((body, next)) = open.last_mut() {
+        pace.step();
         let body: &'a [Item] = body;
         let index = *next;
         *next += 1;

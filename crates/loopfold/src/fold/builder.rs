@@ -2,9 +2,11 @@
 //!
 //! Adding a rule costs a hash of its items. Joining folds (of streams folded in
 //! parallel, of archives, of segments) costs that for every rule, and equal rules
-//! become one.
+//! become one. Adding rules polls for an [interrupt](crate::interrupt) now and then, so folders
+//! need not while they do.
 
 use super::{Fold, FoldedStream, Item, RuleSums, Rules, Target, summed_streams};
+use crate::interrupt::Pace;
 use crate::trace::Alphabet;
 use crate::{Error, Result, RuleId, Symbol};
 use hashbrown::{HashMap, HashSet, HashTable};
@@ -21,6 +23,8 @@ pub struct FoldBuilder {
     lacks_rule_sums: bool,
     index: HashTable<u32>,
     hasher: foldhash::fast::RandomState,
+    /// Of the items of all rules.
+    pace: Pace,
 }
 
 opaque_debug!(FoldBuilder);
@@ -38,6 +42,7 @@ impl FoldBuilder {
 
     /// The rule with this body: a new one, or the one that is there already.
     pub fn rule(&mut self, body: &[Item]) -> Result<RuleId> {
+        self.pace.steps(body.len());
         let hash = self.hasher.hash_one(body);
         if let Some(&found) = self.index.find(hash, |&rule| self.rules.body(RuleId::from_raw(rule)) == body) {
             return Ok(RuleId::from_raw(found));

@@ -6,6 +6,9 @@
 //! [measure](super::measure) of what is ahead. So a question enters only the rules that hold
 //! the events it asks for and skips all others.
 //!
+//! Entering rules polls for an [interrupt](crate::interrupt) now and then, so questions that
+//! go along a stream need not.
+//!
 //! A move costs O(1). Moving to a position costs the depth of the rules times the logarithm of
 //! their bodies. Memory is O(depth). [`Cursor::locate`] is the search that sequences and paths
 //! share; it costs the items of the rules it enters, and two joins for each doubling of a
@@ -16,6 +19,7 @@
 
 use super::{Located, Target};
 use crate::RuleId;
+use crate::interrupt::Pace;
 
 /// Some iterations of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,19 +137,21 @@ impl<T: Copy> Level<'_, T> {
 pub struct Cursor<'a, L: Located> {
     located: &'a L,
     levels: Vec<Level<'a, L::Item>>,
+    /// Of the rules that were entered.
+    pace: Pace,
 }
 
 impl<'a, L: Located> Cursor<'a, L> {
     /// A cursor before the first event of a rule.
     pub fn new(located: &'a L, rule: RuleId) -> Self {
-        let mut cursor = Self { located, levels: Vec::new() };
+        let mut cursor = Self { located, levels: Vec::new(), pace: Pace::default() };
         cursor.push(rule, 0);
         cursor
     }
 
     /// A cursor before the event at a position of a rule, which is at most its length.
     pub fn at(located: &'a L, rule: RuleId, position: u64) -> Self {
-        let mut cursor = Self { located, levels: Vec::new() };
+        let mut cursor = Self { located, levels: Vec::new(), pace: Pace::default() };
         let (mut rule, mut base) = (rule, 0);
         loop {
             let body = located.located_body(rule);
@@ -180,6 +186,7 @@ impl<'a, L: Located> Cursor<'a, L> {
     /// some folds ask for.
     #[inline(always)]
     fn push(&mut self, rule: RuleId, base: u64) {
+        self.pace.step();
         let body = self.located.located_body(rule);
         let start = match body {
             [_, ..] if !L::CONTIGUOUS => base + self.located.item_offset(rule, body, 0),

@@ -11,6 +11,7 @@
 
 use super::reach::below;
 use super::{Fold, Grammar, Item, Node, Target};
+use crate::interrupt::{Pace, later_blocks};
 use crate::{Error, Result, RuleId, Symbol};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -151,7 +152,9 @@ pub fn power_until<T: Clone, E>(
 /// The measure of every rule, by its index.
 pub fn measure_rules<M: Measure>(fold: &Fold, measure: &M) -> Result<Vec<M::Value>> {
     let mut values: Vec<M::Value> = Vec::with_capacity(fold.rules().len());
+    let mut pace = Pace::default();
     for body in fold.rule_bodies() {
+        pace.steps(body.len());
         let value = measure_body(measure, body, |rule| &values[rule.index()])?;
         values.push(value);
     }
@@ -169,10 +172,14 @@ where
     M::Value: 'v,
 {
     let mut value = measure.empty();
-    for item in body {
-        match item.target() {
-            Target::Symbol(symbol) => measure.append(&mut value, &measure.symbol(symbol), item.times())?,
-            Target::Rule(rule) => measure.append(&mut value, of_rule(rule), item.times())?,
+    for block in later_blocks(body) {
+        for item in block {
+            match item.target() {
+                Target::Symbol(symbol) => {
+                    measure.append(&mut value, &measure.symbol(symbol), item.times())?
+                }
+                Target::Rule(rule) => measure.append(&mut value, of_rule(rule), item.times())?,
+            }
         }
     }
     Ok(value)
@@ -186,7 +193,9 @@ pub fn measure_below<M: Measure>(
     root: RuleId,
 ) -> Result<HashMap<RuleId, M::Value, RandomState>> {
     let mut values: HashMap<RuleId, M::Value, RandomState> = HashMap::default();
+    let mut pace = Pace::default();
     for rule in below(fold, root, |_| Ok(true))? {
+        pace.steps(fold.body(rule).len());
         // Each comes after those that it is made of.
         let value = measure_body(measure, fold.body(rule), |inner| &values[&inner])?;
         values.insert(rule, value);
@@ -259,7 +268,9 @@ pub fn bottom_up<G: Grammar, T>(
     let mut values = symbols;
     let bodies = grammar.rule_bodies();
     values.reserve_exact(bodies.len());
+    let mut pace = Pace::default();
     for (rule, body) in (0..).map(RuleId::from_raw).zip(bodies) {
+        pace.steps(body.len());
         let value = of_rule(rule, body, &values)?;
         values.push(value);
     }

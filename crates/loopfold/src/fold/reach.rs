@@ -10,6 +10,7 @@
 
 use super::measure::{add, multiply};
 use super::{Fold, Grammar, Node, Target};
+use crate::interrupt::Pace;
 use crate::{Error, Result, RuleId};
 use std::ops::Range;
 
@@ -33,7 +34,9 @@ pub fn top_down_rows<G: Grammar, T>(
 ) -> Result<()> {
     let symbols = grammar.symbol_count();
     let bodies = grammar.rule_bodies();
+    let mut pace = Pace::default();
     for (rule, body) in bodies.enumerate().rev() {
+        pace.steps(body.len());
         let (before, own) = values.split_at_mut((symbols + rule) * width);
         pass(rule, body, &own[..width], before)?;
     }
@@ -125,10 +128,12 @@ pub fn below_marked(
     mut is_new: impl FnMut(RuleId) -> Result<bool>,
 ) -> Result<Vec<RuleId>> {
     let (mut next, mut rules) = (roots, Vec::new());
+    let mut pace = Pace::default();
     while let Some(rule) = next.pop() {
         if !is_new(rule)? {
             continue;
         }
+        pace.steps(fold.body(rule).len());
         rules.push(rule);
         next.extend(fold.body(rule).iter().filter_map(|item| match item.target() {
             Target::Rule(inner) => Some(inner),

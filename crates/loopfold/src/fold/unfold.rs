@@ -6,6 +6,7 @@
 //! rule unfolded to before is copied.
 
 use super::{Fold, Item, Target};
+use crate::interrupt::Pace;
 use crate::{RuleId, Symbol};
 
 /// The events of a rule, from a position on. See [`Fold::unfold`].
@@ -21,6 +22,8 @@ pub struct Unfold<'a> {
     /// [`Unfold::fill`] is first used.
     unfolded_at: Vec<u64>,
     handed_out: u64,
+    /// Of the bodies that were begun.
+    pace: Pace,
 }
 
 #[derive(Clone, Debug)]
@@ -79,7 +82,7 @@ impl<'a> Unfold<'a> {
 
     fn nothing(fold: &'a Fold) -> Self {
         let (stack, unfolded_at) = (Vec::new(), Vec::new());
-        Self { fold, stack, symbol: None, remaining: 0, unfolded_at, handed_out: 0 }
+        Self { fold, stack, symbol: None, remaining: 0, unfolded_at, handed_out: 0, pace: Pace::default() }
     }
 
     /// Writes the next events to `out` and returns how many: all it has room for, or
@@ -125,6 +128,7 @@ impl<'a> Unfold<'a> {
         times: u64,
         page: &mut Page<'_, T, F>,
     ) {
+        self.pace.step();
         let copied = page.copy(self.unfolded_at[rule.index()], self.fold.length(rule), times);
         if copied < times {
             let (body, again) = (self.fold.body(rule), times - copied - 1);
@@ -134,6 +138,7 @@ impl<'a> Unfold<'a> {
 
     /// Continues where a body has been unfolded: with the next time, or behind the rule.
     fn end_body<T: Copy, F: Fn(Symbol) -> T>(&mut self, page: &mut Page<'_, T, F>) {
+        self.pace.step();
         let Some(level) = self.stack.last_mut() else { return };
         self.unfolded_at[level.rule.index()] = level.began;
         level.again -= page.copy(level.began, self.fold.length(level.rule), level.again);
@@ -256,6 +261,7 @@ impl Iterator for Unfold<'_> {
                     level.again -= 1;
                     level.next = 0;
                     level.began = NOWHERE;
+                    self.pace.step();
                 }
                 None => {
                     self.stack.pop();
@@ -268,6 +274,7 @@ impl Iterator for Unfold<'_> {
                             let body = self.fold.body(rule);
                             let again = item.times() - 1;
                             self.stack.push(Level { rule, body, next: 0, again, began: NOWHERE });
+                            self.pace.step();
                         }
                     }
                 }

@@ -5,13 +5,15 @@
 //! threads when there are several, so that reading and folding run in parallel, and so do
 //! streams. The result does not depend on the threads. Symbols are lost when a stream fails, so
 //! after a failure there is no fold: every call that would return one, or hand over more
-//! symbols, reports that failure again.
+//! symbols, reports that failure again. The threads end with the sink, and at an
+//! [interrupt](crate::interrupt) of the thread that made it or ends it.
 //!
 //! Memory: the grammars; up to a million symbols that wait to be handed over, and a few batches
 //! in flight; the alphabet; and times, if they are kept, as a trace keeps them.
 
 use super::{FoldedRoot, Folder, Online};
 use crate::fold::FoldBuilder;
+use crate::interrupt::{self, Interrupt};
 use crate::trace::{Event, Intake, Projection, Sink, TimesKept, Timing};
 use crate::{Error, Fold, Result, StreamId, Symbol};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -183,6 +185,7 @@ impl Folding {
     }
 
     fn hand_over(&mut self, stream: usize) -> Result<()> {
+        interrupt::poll();
         let symbols = &mut self.waiting[stream];
         self.waiting_in_all -= symbols.len();
         match &mut self.executor {
@@ -310,14 +313,27 @@ enum Message {
     Extend(usize, Vec<Symbol>),
     /// Asks for the rules so far of every stream.
     Ask(Sender<Result<Vec<(Fold, FoldedRoot)>>>),
+    /// Asks for the rules of every stream, which ends here, and for the end of the thread.
+    Finish(Interrupt),
 }
 
 /// A thread that folds. It ends at the first failure, so that the sender learns of it at once
-/// and not when everything was read.
+/// and not when everything was read; and with the value.
 struct Worker {
-    messages: SyncSender<Message>,
-    thread: JoinHandle<Result<Vec<(Fold, FoldedRoot)>>>,
+    /// Both are there until the thread is joined.
+    messages: Option<SyncSender<Message>>,
+    thread: Option<JoinHandle<Result<Vec<(Fold, FoldedRoot)>>>>,
     failure: Arc<OnceLock<Error>>,
+}
+
+impl Drop for Worker {
+    /// Nobody wants the rules any more: the thread ends with the messages that it has.
+    fn drop(&mut self) {
+        self.messages = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
 }
 
 impl Worker {
@@ -325,11 +341,23 @@ impl Worker {
         let (messages, inbox) = sync_channel(LAG);
         let grammars = Grammars::default();
         let failure = Arc::clone(&grammars.failure);
-        Self { messages, thread: std::thread::spawn(move || work(inbox, grammars)), failure }
+        let interrupt = interrupt::current();
+        let thread = std::thread::spawn(move || interrupt.enter(|| work(inbox, grammars)));
+        Self { messages: Some(messages), thread: Some(thread), failure }
     }
 
     fn send(&self, message: Message) -> Result<()> {
-        self.messages.send(message).map_err(|_| self.stopped())
+        let sent = self.messages.as_ref().is_some_and(|messages| messages.send(message).is_ok());
+        if sent { Ok(()) } else { Err(self.stopped()) }
+    }
+
+    /// What the thread returns, once it has ended.
+    fn joined(mut self) -> Result<Vec<(Fold, FoldedRoot)>> {
+        self.messages = None;
+        match self.thread.take() {
+            Some(thread) => interrupt::joined(thread.join()),
+            None => Err(self.stopped()),
+        }
     }
 
     /// Why the thread has ended.
@@ -348,9 +376,10 @@ fn work(inbox: Receiver<Message>, mut grammars: Grammars) -> Result<Vec<(Fold, F
                 // The receiver may have been dropped.
                 let _ = answer.send(grammars.so_far());
             }
+            Message::Finish(interrupt) => return interrupt.enter(|| grammars.finish()),
         }
     }
-    grammars.finish()
+    Ok(Vec::new())
 }
 
 fn ask_all(workers: &[Worker]) -> Result<Vec<(Fold, FoldedRoot)>> {
@@ -369,13 +398,11 @@ fn ask_all(workers: &[Worker]) -> Result<Vec<(Fold, FoldedRoot)>> {
 }
 
 fn finish_all(workers: Vec<Worker>) -> Result<Vec<(Fold, FoldedRoot)>> {
-    let (messages, threads): (Vec<_>, Vec<_>) =
-        workers.into_iter().map(|worker| (worker.messages, worker.thread)).unzip();
-    drop(messages);
-    let join = |thread: JoinHandle<Result<_>>| {
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    };
-    let parts = threads.into_iter().map(join).collect::<Result<Vec<_>>>()?;
+    for worker in &workers {
+        // One that has stopped says why when it is joined.
+        let _ = worker.send(Message::Finish(interrupt::current()));
+    }
+    let parts = workers.into_iter().map(Worker::joined).collect::<Result<Vec<_>>>()?;
     Ok(in_order(parts))
 }
 

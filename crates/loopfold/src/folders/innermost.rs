@@ -21,6 +21,7 @@ use super::rotations::KnownBodies;
 use super::select::{Selection, Stretch};
 use super::{Folder, MinTimes, Settings, Ties};
 use crate::fold::{FoldBuilder, Item};
+use crate::interrupt;
 use crate::repeats::{Runs, common_prefix, common_suffix};
 use crate::{Error, Result, RuleId, Symbol};
 use hashbrown::HashTable;
@@ -114,6 +115,7 @@ impl<'a> Reduction<'a> {
 
     fn run(mut self) -> Result<Self> {
         while let Some((body, found)) = self.next_length() {
+            interrupt::poll();
             if !found.is_empty() {
                 self.reduce(body, found)?;
             }

@@ -17,6 +17,7 @@
 
 use super::{Folder, MinTimes, Settings};
 use crate::fold::{FoldBuilder, Item};
+use crate::interrupt;
 use crate::repeats::{Run, Runs};
 use crate::{Error, Result, RuleId, Symbol};
 
@@ -108,6 +109,7 @@ impl Table {
     fn fill(&mut self, slots: usize) {
         let mut best_beginning = vec![u16::MAX; slots];
         for start in (0..self.length).rev() {
+            interrupt::poll();
             best_beginning.fill(u16::MAX);
             let row = self.row(start);
             for end in start + 1..=self.length {

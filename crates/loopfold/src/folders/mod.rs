@@ -312,3 +312,53 @@ fn first_equal_streams(streams: &[Stream]) -> Vec<usize> {
     };
     streams.iter().enumerate().map(first).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::ErrorKind;
+    use crate::interrupt::counted::polls;
+    use crate::trace::Sink as _;
+    use loopfold_testing::streams::FAMILIES;
+
+    /// Every folder polls at least once in so many symbols that it reads or rules that it makes.
+    #[test]
+    fn folders_can_be_interrupted() {
+        for folder in all(crate::archive::coded_size) {
+            let length = if folder.name() == "minimum" { 2_000 } else { 60_000 };
+            for family in FAMILIES {
+                let stream: Vec<Symbol> = family.make(length).into_iter().map(Symbol::from_raw).collect();
+                let fold = || fold_stream(&stream, &*folder, 1);
+                let (count, whole) = polls(None, fold);
+                let whole = whole.unwrap();
+                assert!(count >= 3, "{} {}: {count}", folder.name(), family.name);
+                for at in [1, 2, count / 2, count] {
+                    let (_, ended) = polls(Some(at), fold);
+                    assert_eq!(ended.unwrap_err().kind(), ErrorKind::Interrupted, "{}", folder.name());
+                }
+                assert_eq!(polls(None, fold).1.unwrap(), whole, "{}", folder.name());
+            }
+        }
+    }
+
+    #[test]
+    fn threads_of_folding_end_with_it() {
+        for at in [1, 5, 20] {
+            let (_, ended) = polls(Some(at), || {
+                let mut folding =
+                    Folding::with(Box::new(Auto), Default::default(), crate::trace::TimesKept::None, 3)?;
+                let streams = ["a", "b", "c", "d"].map(|name| folding.stream(name));
+                let symbols = [0, 1].map(|number| folding.intern(&crate::trace::Event::integer(number)));
+                let [zero, one] = [symbols[0].clone()?, symbols[1].clone()?];
+                for round in 0..100_000 {
+                    let stream = streams[round % 4].clone()?;
+                    folding.push_symbols(stream, &[zero, one, if round % 7 == 0 { one } else { zero }])?;
+                }
+                folding.finish()
+            });
+            assert_eq!(ended.unwrap_err().kind(), ErrorKind::Interrupted);
+        }
+    }
+}

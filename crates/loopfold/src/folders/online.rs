@@ -2,6 +2,7 @@
 
 use super::Folder;
 use crate::fold::{Fold, FoldBuilder, FoldedStream};
+use crate::interrupt::blocks;
 use crate::{Result, RuleId, Symbol};
 
 /// A stream that is being folded one symbol at a time. It holds a grammar of what came so far,
@@ -12,7 +13,7 @@ pub trait Online: Send {
 
     /// Appends many symbols.
     fn extend(&mut self, symbols: &[Symbol]) -> Result<()> {
-        symbols.iter().try_for_each(|&symbol| self.push(symbol))
+        blocks(symbols).flatten().try_for_each(|&symbol| self.push(symbol))
     }
 
     /// How many symbols came so far.

@@ -22,6 +22,7 @@ use super::nest::{Loop, rules_of};
 use super::select::{Selection, Stretch};
 use super::{FoldedRoot, Folder, MinTimes, Settings, Ties};
 use crate::fold::FoldBuilder;
+use crate::interrupt::{Pace, blocks};
 use crate::repeats::{Entry, Run, Runs};
 use crate::{Result, RuleId, Symbol};
 
@@ -104,6 +105,7 @@ fn loops_of(length: usize, runs: Runs, settings: Settings) -> Vec<Loop> {
         runs,
         classes: Default::default(),
         short: [const { Vec::new() }; SHORT],
+        pace: Pace::default(),
     };
     sweep.sort_into_classes();
     for class in (0..CLASSES).rev() {
@@ -126,6 +128,7 @@ struct Sweep {
     runs: Runs,
     classes: [Class; CLASSES],
     short: [Vec<Stretch>; SHORT],
+    pace: Pace,
 }
 
 /// The runs with periods from one power of two to the next.
@@ -215,6 +218,7 @@ impl Sweep {
 
     /// Takes what it can of the stretches with one period.
     fn take_period(&mut self, period: u32, stretches: &mut [Stretch]) {
+        self.pace.steps(stretches.len());
         // Each scan reports the runs of one period from right to left, so this merges.
         stretches.sort_by_key(|stretch| stretch.start);
         let min_times = self.settings.min_times.get();
@@ -235,7 +239,7 @@ impl Sweep {
     /// The parts of the stretches in live intervals that are at least `least` long.
     fn clip(&self, stretches: &[Stretch], least: usize) -> Vec<Stretch> {
         let mut parts = Vec::new();
-        for stretch in stretches {
+        for stretch in blocks(stretches).flatten() {
             let (start, end) = (stretch.start as usize, stretch.end as usize);
             let mut left = self.intervals.start_of(start);
             loop {
@@ -286,6 +290,7 @@ impl Sweep {
     fn put_live_copies(&mut self, class: usize) {
         let mut todo = std::mem::take(&mut self.classes[class].copies);
         while let Some(at) = todo.pop() {
+            self.pace.step();
             let Entry::Copies { from, step, times } = self.runs.entry(at.scan as usize, at.entry as usize)
             else {
                 continue;

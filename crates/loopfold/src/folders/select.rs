@@ -1,6 +1,7 @@
 //! Chooses among overlapping repeats of one period.
 
 use super::Ties;
+use crate::interrupt::Pace;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -30,7 +31,9 @@ impl Selection {
     /// long enough. Near-linear in the stretches.
     pub(super) fn choose(&self, stretches: &mut [Stretch], mut take: impl FnMut(Stretch) -> Stretch) {
         let overlap = |left: &Stretch, right: &Stretch| right.start < left.end;
+        let mut pace = Pace::default();
         for cluster in stretches.chunk_by_mut(overlap) {
+            pace.step();
             match (cluster, self.ties) {
                 ([only], _) => {
                     take(self.whole(*only));

@@ -38,6 +38,7 @@
 //! each period that was ever extended far.
 
 use super::{common_prefix, common_suffix};
+use crate::interrupt;
 
 /// A maximal repetition: `start..end` has the shortest period `period`, is at least two
 /// periods long, and cannot be extended.
@@ -206,9 +207,10 @@ impl Runs {
 /// Both scans at once: neither needs anything of the other.
 fn side_by_side(scan: &(dyn Fn(bool) -> Vec<Stored> + Sync)) -> [Vec<Stored>; 2] {
     std::thread::scope(|scope| {
-        let reversed = scope.spawn(|| scan(true));
+        let interrupt = interrupt::current();
+        let reversed = scope.spawn(move || interrupt.enter(|| scan(true)));
         let first = scan(false);
-        [first, reversed.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))]
+        [first, interrupt::joined(reversed.join())]
     })
 }
 
@@ -225,6 +227,8 @@ struct Link {
 /// How many symbols are packed into a number, and the bits of each.
 const PACKED: usize = 4;
 const PACKED_BITS: usize = 64 / PACKED;
+/// Symbols between two polls.
+const BLOCK: usize = 1 << 14;
 /// Symbols from here on do not fit.
 const MOST_PACKED: u32 = (1 << PACKED_BITS) - 1;
 
@@ -306,24 +310,28 @@ impl<'a, const SHORT: usize, const WORTHWHILE: usize> Scan<'a, SHORT, WORTHWHILE
         let mut position = self.stream.len();
         let mut first = 0;
         while position > 0 {
-            position -= 1;
-            if IS_PACKED {
-                first = packed::<REVERSED>(self.stream[position], first);
-            }
-            let square = self.step::<REVERSED, IS_PACKED>(position, first);
-            if self.jumps.last().is_some_and(|jump| position <= jump.target)
-                && let Some(landed) = self.jump(position)
-            {
-                position = landed;
+            interrupt::poll();
+            let block_end = position.saturating_sub(BLOCK);
+            while position > block_end {
+                position -= 1;
                 if IS_PACKED {
-                    first = self.first::<REVERSED>(position);
-                    let front = self.chain.len() - 1;
-                    self.chain[front].first = first;
+                    first = packed::<REVERSED>(self.stream[position], first);
                 }
-                continue;
-            }
-            if let Some(square) = square {
-                self.plan_jump(position, square);
+                let square = self.step::<REVERSED, IS_PACKED>(position, first);
+                if self.jumps.last().is_some_and(|jump| position <= jump.target)
+                    && let Some(landed) = self.jump(position)
+                {
+                    position = landed;
+                    if IS_PACKED {
+                        first = self.first::<REVERSED>(position);
+                        let front = self.chain.len() - 1;
+                        self.chain[front].first = first;
+                    }
+                    continue;
+                }
+                if let Some(square) = square {
+                    self.plan_jump(position, square);
+                }
             }
         }
     }

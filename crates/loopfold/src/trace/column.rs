@@ -10,6 +10,7 @@
 //! values in a chunk as well, which is shorter; what is pushed then opens that chunk again.
 
 use super::spill::{Content, Spill};
+use crate::interrupt;
 use crate::{Error, Result};
 use std::sync::Arc;
 
@@ -418,6 +419,7 @@ impl<T: Cell> ColumnReader<'_, T> {
 
     fn load(&mut self, chunk: usize) -> Result<()> {
         if self.loaded != chunk {
+            interrupt::poll();
             let is_next = self.loaded.checked_add(1) == Some(chunk);
             self.before = self.values.last().filter(|_| is_next).map(|&value| (chunk * CHUNK - 1, value));
             self.loaded = usize::MAX;

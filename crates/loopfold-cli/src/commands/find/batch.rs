@@ -11,6 +11,7 @@ use crate::Outcome;
 use crate::args::FindArgs;
 use crate::show;
 use anyhow::{Context as _, Result, bail};
+use loopfold::interrupt;
 use loopfold::questions::path::PathQuery;
 use loopfold::questions::query::Query;
 use loopfold::trace::TimesKept;
@@ -158,16 +159,17 @@ fn answer_all(
         while let index = next.fetch_add(1, Ordering::Relaxed)
             && let (Some(line), Some(slot)) = (lines.get(index), answers.get(index))
         {
+            interrupt::poll();
             let _ = slot.set(batch.answer(line).map_err(|error| format!("{error:#}")));
         }
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = arguments.folder.threads.unwrap_or(cores).clamp(1, lines.len().max(1));
+    let interrupt = interrupt::current();
     std::thread::scope(|scope| {
-        (1..threads).for_each(|_| {
-            scope.spawn(work);
-        });
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| interrupt.enter(work))).collect();
         work();
+        others.into_iter().for_each(|other| interrupt::joined(other.join()));
     });
     let missing = || Err("this query was not answered".to_string());
     Ok(answers.into_iter().map(|slot| slot.into_inner().unwrap_or_else(missing)).collect())

@@ -19,6 +19,7 @@ use crate::fold::reach::below_marked;
 use crate::fold::{Canonical, FoldBuilder, Grammar, Item, Target};
 use crate::folders::repair::{Bodies, Sequences};
 use crate::folders::{Choice, FoldedRoot, Folder, Repair};
+use crate::interrupt::Pace;
 use crate::{Error, Fold, Result, RuleId};
 
 /// The most events of streams that are unfolded.
@@ -183,8 +184,10 @@ impl<'a> Resolved<'a> {
     fn write(&self, rule: RuleId, sequences: &mut Sequences) -> Result<()> {
         let mut run: Option<(u32, u64)> = None;
         let mut open = vec![(self.fold.body(rule), 0, 1)];
+        let mut pace = Pace::default();
         while let Some((body, next, times)) = open.last_mut() {
             let Some(item) = body.get(*next) else {
+                pace.steps(body.len());
                 (*next, *times) = (0, *times - 1);
                 if *times == 0 {
                     open.pop();

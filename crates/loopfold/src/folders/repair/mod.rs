@@ -29,6 +29,7 @@ mod sequence;
 
 use super::{FoldedRoot, Folder};
 use crate::fold::FoldBuilder;
+use crate::interrupt::Pace;
 use crate::{Result, RuleId, Symbol};
 use kinds::{Kinds, SymbolKinds};
 use neighbours::Neighbours;
@@ -67,8 +68,10 @@ fn fold(streams: &[&[Symbol]], builder: &mut FoldBuilder) -> Result<Vec<RuleId>>
     // Alphabets are rarely larger than streams; where they are, most of their symbols would take
     // memory for nothing.
     let mut sequences = Sequences::new(last.map_or(0, |last| last.index() + 1).min(events));
+    let mut pace = Pace::default();
     for stream in streams {
         for run in stream.chunk_by(|left, right| left == right) {
+            pace.steps(run.len());
             sequences.push(run[0].raw(), run.len() as u32)?;
         }
         sequences.end();
@@ -112,7 +115,8 @@ impl Sequences {
         let Self { of_symbols, kinds, sequence } = self;
         drop(of_symbols);
         let (pairs, neighbours) = (Pairs::default(), Neighbours::default());
-        let (sequence, kinds) = Replacing { kinds, sequence, pairs, neighbours }.run()?;
+        let replacing = Replacing { kinds, sequence, pairs, neighbours, pace: Pace::default() };
+        let (sequence, kinds) = replacing.run()?;
         rules::add(sequence, &kinds, roots, bodies, builder)
     }
 }
@@ -123,6 +127,7 @@ struct Replacing {
     sequence: Sequence,
     pairs: Pairs,
     neighbours: Neighbours,
+    pace: Pace,
 }
 
 impl Replacing {
@@ -144,6 +149,7 @@ impl Replacing {
         self.neighbours.begin(once);
         let mut places = self.pairs.positions(pair).iter().map(|&at| at as usize).peekable();
         while let Some(at) = places.next() {
+            self.pace.step();
             let mut after = self.sequence.take_pair(at);
             let mut times = 1;
             while places.next_if_eq(&after).is_some() {

@@ -12,6 +12,7 @@
 use super::by_left::{ByLeft, Member};
 use super::neighbours::{Group, Neighbours};
 use super::sequence::Sequence;
+use crate::interrupt;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
@@ -60,6 +61,7 @@ impl Pairs {
         let mut numbers = vec![NONE; kinds];
         let mut members: Vec<Member> = Vec::new();
         for (left, list) in by_left.lists() {
+            interrupt::poll();
             // The positions that are kept go where members were, never past this list.
             members.clear();
             members.extend_from_slice(&self.positions.as_chunks().0[list]);
@@ -123,6 +125,7 @@ impl Pairs {
     /// The most frequent pair.
     pub(super) fn most_frequent(&mut self, sequence: &Sequence) -> Option<Pair> {
         while let Some(next) = self.claims.pop() {
+            interrupt::poll();
             let (claimed, number) = ((next >> 32) as u32, next as u32 as usize);
             let count = self.count_again(number, sequence);
             if count == claimed {

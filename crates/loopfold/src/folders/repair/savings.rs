@@ -12,6 +12,7 @@
 
 use super::kinds::{Kinds, Repeated};
 use super::sequence::{END, Sequence};
+use crate::interrupt;
 
 /// For each rule whether it is written in place. The sequence has no holes.
 pub(super) fn written_in_place(sequence: &Sequence, kinds: &Kinds) -> Vec<bool> {
@@ -54,6 +55,7 @@ impl Uses {
             items: 0,
             rules: 0,
         };
+        interrupt::poll();
         for &kind in sequence.cells().iter().filter(|&&kind| kind != END) {
             uses.add(kind, 1, kinds, in_place);
         }

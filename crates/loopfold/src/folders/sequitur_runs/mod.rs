@@ -55,6 +55,7 @@ mod tests;
 
 use super::{FoldedRoot, Folder, Online};
 use crate::fold::{Fold, FoldBuilder};
+use crate::interrupt::blocks;
 use crate::{Error, Result, RuleId, Symbol};
 use cursor::{Cursor, Mode};
 use grammar::{Grammar, Node, Part};
@@ -151,6 +152,19 @@ impl Folding {
             self.events += repeats as u64;
         }
         &rest[repeats..]
+    }
+
+    /// Takes some symbols; the grammar does not depend on how a stream is divided.
+    fn extend_block(&mut self, symbols: &[Symbol]) -> Result<()> {
+        let mut rest = symbols;
+        loop {
+            let predicted = self.cursor.follow(&mut self.grammar, rest, self.most_times);
+            self.events += predicted as u64;
+            let Some((&symbol, behind)) = rest[predicted..].split_first() else { return Ok(()) };
+            self.push_unpredicted(Part::symbol(symbol).ok_or_else(too_many_symbols)?)?;
+            self.events += 1;
+            rest = self.take_repeats(symbol, behind);
+        }
     }
 
     fn replay(&mut self) {
@@ -361,15 +375,7 @@ impl Online for Folding {
     }
 
     fn extend(&mut self, symbols: &[Symbol]) -> Result<()> {
-        let mut rest = symbols;
-        loop {
-            let predicted = self.cursor.follow(&mut self.grammar, rest, self.most_times);
-            self.events += predicted as u64;
-            let Some((&symbol, behind)) = rest[predicted..].split_first() else { return Ok(()) };
-            self.push_unpredicted(Part::symbol(symbol).ok_or_else(too_many_symbols)?)?;
-            self.events += 1;
-            rest = self.take_repeats(symbol, behind);
-        }
+        blocks(symbols).try_for_each(|block| self.extend_block(block))
     }
 
     fn events(&self) -> u64 {

@@ -29,6 +29,7 @@ pub use costs::{EventCosts, Limit};
 pub use related::related;
 
 use crate::fold::Fold;
+use crate::interrupt;
 use crate::{Error, Result, StreamId, Symbol};
 use best::{Best, Candidate};
 use search::{Search, Wanted};
@@ -222,9 +223,10 @@ fn index<'a>(items: &'a Items<'a>, config: &Config) -> Result<(SuccessorIndex<'a
         return Ok((SuccessorIndex::new(items), windows()?));
     }
     std::thread::scope(|scope| {
-        let successors = scope.spawn(|| SuccessorIndex::new(items));
+        let interrupt = interrupt::current();
+        let successors = scope.spawn(move || interrupt.enter(|| SuccessorIndex::new(items)));
         let windows = windows();
-        let successors = successors.join().map_err(|_| Error::invalid("a thread panicked"))?;
+        let successors = interrupt::joined(successors.join());
         Ok((successors, windows?))
     })
 }

@@ -21,6 +21,7 @@ use super::successors::SuccessorIndex;
 use super::upper_bound::UpperBound;
 use super::windows::Windows;
 use crate::fold::Grammar;
+use crate::interrupt;
 use crate::parallel::parallel_map;
 use crate::{Result, RuleId};
 use std::ops::Range;
@@ -224,6 +225,7 @@ impl<'a> Search<'a> {
     /// Examines what continues from open subpaths, until there are none.
     fn continue_all(&mut self, wanted: &Wanted, best: &mut Best) -> Result<()> {
         while let Some(subpath) = self.open.pop() {
+            interrupt::poll();
             self.events.truncate(subpath.length - 1);
             self.events.push(subpath.symbol);
             self.ends.forget(subpath.mark);

@@ -10,6 +10,7 @@
 //! word, and O(p) for each word and each stretch; 4 bytes an event.
 
 use crate::Symbol;
+use crate::interrupt::{self, Pace};
 use hashbrown::HashMap;
 
 /// Consecutive windows that are rotations of a word. Positions take 32 bits, as texts are shorter.
@@ -191,7 +192,10 @@ impl Rotations {
     /// Finds the stretches of words with this sum. Returns `false` if that would take too long.
     fn with_sum(&self, text: &Text<'_>, sum: u32, found: &mut [Vec<Stretch>]) -> bool {
         let (mut from, mut in_vain) = (0, 0);
+        interrupt::poll();
+        let mut pace = Pace::default();
         while let Some(start) = text.next_window(from, self.period, sum) {
+            pace.steps(self.period);
             let window = &text.events[start..start + self.period];
             let end = self.end_of_stretch(text.events, start);
             match self.find(hash(window), window) {
@@ -215,9 +219,11 @@ impl Rotations {
     /// Finds the stretches of all words by looking up every window.
     fn roll_over(&self, text: &[Symbol], found: &mut [Vec<Stretch>]) {
         let mut next = 0;
+        let mut pace = Pace::default();
         while next + self.period <= text.len() {
             let (mut start, mut its_hash) = (next, hash(&text[next..next + self.period]));
             let place = loop {
+                pace.step();
                 let end = start + self.period;
                 if let Some(place) = self.find(its_hash, &text[start..end]) {
                     break place;

@@ -12,6 +12,7 @@
 //! but about ten times that of the n-gram detector; memory 8 bytes an event and 16 a repeat.
 
 use super::suffixes::Suffixes;
+use crate::interrupt::Pace;
 use crate::{Result, Symbol};
 
 /// A maximal repeat.
@@ -126,7 +127,9 @@ fn maximal(stream: &[Symbol], suffixes: &Suffixes) -> Vec<Repeat> {
         repeats.push(Repeat { length, is_supermaximal, first: first as u32, last: last as u32 });
     };
     let mut open: Vec<Interval> = Vec::new();
+    let mut pace = Pace::default();
     for next in 1..=starts.len() {
+        pace.step();
         let last = next - 1;
         let shared = suffixes.shared.get(next).copied().unwrap_or(0);
         let start = starts[last];

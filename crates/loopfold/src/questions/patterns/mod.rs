@@ -28,6 +28,7 @@ pub use loop_collapsed::{CollapsedLoop, FoldStream, LoopCollapsed};
 pub(in crate::questions) use loop_collapsed::{Located, LoopInstance, Piece};
 pub use ngram::{NgramPattern, Ngrams};
 
+use crate::interrupt::Pace;
 use crate::{Result, Symbol};
 use covered::{CoveredIntervals, apart};
 use hashbrown::HashMap;
@@ -227,7 +228,9 @@ impl Patterns {
             let mut candidates = found.candidates(class.collapsed, config.method)?;
             candidates
                 .sort_by_key(|candidate| (Reverse(candidate.length), candidate.starts.first().copied()));
+            let mut pace = Pace::default();
             for candidate in candidates {
+                pace.steps(candidate.starts.len());
                 let Some(settled) = class.settle(candidate) else { continue };
                 let symbols = class.symbols(settled.places[0].start, settled.length);
                 let pattern = class.pattern(index, settled);

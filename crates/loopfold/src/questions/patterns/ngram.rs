@@ -32,6 +32,7 @@
 //! once. Memory: 4 bytes an event for the stream itself, and about 50 for each place where the
 //! pointer stood.
 
+use crate::interrupt::Pace;
 use crate::{Error, Result, Symbol};
 use hashbrown::HashMap;
 
@@ -180,7 +181,9 @@ fn child_key(node: u32, next: Symbol) -> u64 {
 impl Detector {
     /// Continues until more events are needed; to the end if no more will come.
     fn run(&mut self, stream: &[Symbol], finished: bool) {
+        let mut pace = Pace::default();
         while let Some(next) = self.step(stream, finished) {
+            pace.step();
             self.step = next;
         }
     }

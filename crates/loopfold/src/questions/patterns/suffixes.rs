@@ -5,6 +5,7 @@
 //! of Kasai et al. Both are linear; the recursion halves the stream each time. Memory: 8 bytes
 //! an event, and during construction about 24.
 
+use crate::interrupt::{Pace, blocks};
 use crate::{Error, Result, Symbol};
 
 /// All suffixes of a stream in their order.
@@ -109,7 +110,9 @@ impl<'a> Sorting<'a> {
         let mut places = self.falling.clone();
         let last = length - 1;
         put(&mut sorted, &mut places[self.stream[last] as usize], last as u32);
+        let mut pace = Pace::default();
         for rank in 0..length {
+            pace.step();
             let Some(before) = self.before(sorted[rank]).filter(|&before| !self.rises[before]) else {
                 continue;
             };
@@ -117,6 +120,7 @@ impl<'a> Sorting<'a> {
         }
         let mut places = self.falling.clone();
         for rank in (0..length).rev() {
+            pace.step();
             let Some(before) = self.before(sorted[rank]).filter(|&before| self.rises[before]) else {
                 continue;
             };
@@ -176,7 +180,7 @@ fn shared(stream: &[u32], starts: &[u32]) -> Vec<u32> {
     starts.iter().zip(0..).for_each(|(&start, rank)| rank_of[start as usize] = rank);
     let mut shared = vec![0; starts.len()];
     let mut common = 0usize;
-    for (start, &rank) in rank_of.iter().enumerate() {
+    for (start, &rank) in blocks(&rank_of).flatten().enumerate() {
         let Some(before) = rank.checked_sub(1) else {
             common = 0;
             continue;

@@ -40,6 +40,7 @@ pub use search::{
     search_similar,
 };
 
+use crate::interrupt::Pace;
 use crate::{Error, Result, Symbol};
 use distance::Distances;
 use letters::{Letter, Letters};
@@ -251,7 +252,9 @@ impl<'a> Search<'a> {
         if let Some(ngrams) = ngrams {
             ngrams.votes(between, starts, k, &mut self.votes);
         }
+        let mut pace = Pace::default();
         for start in 0..starts.min(between.len()) {
+            pace.step();
             if ngrams.is_some() && i64::from(self.votes[start]) < threshold {
                 continue;
             }

@@ -20,6 +20,7 @@ use super::slab::Slab;
 use super::tally::{Tally, Wait};
 use super::walk::{Seen, Site, Walk};
 use super::{BackwardTimes, Class, LeftOut, Question};
+use crate::interrupt::Pace;
 use crate::mpi::{Channel, CommId, Group};
 use crate::{Error, Result, StreamId, Symbol};
 use hashbrown::{HashMap, HashSet};
@@ -240,9 +241,11 @@ impl<'a> Replay<'a> {
         for source in 0..self.streams.len() + others {
             queue.extend(self.advance(source)?.map(|at| Reverse((at, source))));
         }
+        let mut pace = Pace::default();
         while let Some(Reverse((_, source))) = queue.pop() {
             // As long as it is the first, it need not be put back.
             loop {
+                pace.step();
                 self.step(source)?;
                 let Some(at) = self.advance(source)? else { break };
                 if queue.peek().is_some_and(|&Reverse((first, _))| first < at) {

@@ -34,6 +34,7 @@ mod grow;
 
 use super::channels::{ChannelTable, End, LoopSummary, Side};
 use super::processes::Processes;
+use crate::interrupt;
 use crate::questions::patterns::{LoopCollapsed, LoopInstance, Piece};
 use content::Content;
 use grow::{Growing, Marks};
@@ -237,6 +238,7 @@ impl Search<'_, '_> {
         while let Some(run) =
             seeds.pop(self.table, |stream, found| self.marks.is_taken(stream, found, &taken))
         {
+            interrupt::poll();
             if self.table.streams[run.stream as usize].of_loop(run.found).is_empty() {
                 continue;
             }
