@@ -156,29 +156,53 @@ impl Batch {
     }
 }
 
-/// The stream format of Arrow.
-pub(super) struct ArrowStream {
+/// Encodes batches into memory, from which they are taken to be written.
+pub(super) trait Encoder {
+    fn encode(&mut self, batch: &RecordBatch) -> Result<()>;
+
+    /// Encodes what comes after all batches.
+    fn finish(&mut self) -> Result<()>;
+
+    /// What is encoded and was not taken yet.
+    fn encoded(&mut self) -> &mut Vec<u8>;
+}
+
+/// Tables in a format of batches.
+pub(super) struct Columns<E> {
     batch: Batch,
-    /// Writes to memory, which is emptied after each batch.
-    writer: StreamWriter<Vec<u8>>,
+    encoder: E,
 }
 
-impl ArrowStream {
-    pub(super) fn new(table: &Table) -> Result<Self> {
+impl Columns<ArrowStream> {
+    pub(super) fn arrow(table: &Table) -> Result<Self> {
         let batch = Batch::new(table);
-        let writer = StreamWriter::try_new(Vec::new(), &batch.schema).map_err(Error::other)?;
-        Ok(Self { batch, writer })
-    }
-
-    fn write(&mut self, out: &mut dyn Write, batch: Option<RecordBatch>) -> Result<()> {
-        if let Some(batch) = batch {
-            self.writer.write(&batch).map_err(Error::other)?;
-        }
-        out.write_all(&std::mem::take(self.writer.get_mut()))
+        let encoder = StreamWriter::try_new(Vec::new(), &batch.schema).map_err(Error::other)?;
+        Ok(Self { batch, encoder })
     }
 }
 
-impl RowFormat for ArrowStream {
+impl Columns<Parquet> {
+    pub(super) fn parquet(table: &Table) -> Result<Self> {
+        let batch = Batch::new(table);
+        // Every reader has Snappy.
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_created_by(concat!("loopfold version ", env!("CARGO_PKG_VERSION")).to_string())
+            .build();
+        let schema = Arc::clone(&batch.schema);
+        let encoder = ArrowWriter::try_new(Vec::new(), schema, Some(properties)).map_err(Error::other)?;
+        Ok(Self { batch, encoder })
+    }
+}
+
+impl<E: Encoder> Columns<E> {
+    fn write(&mut self, out: &mut dyn Write, batch: Option<RecordBatch>) -> Result<()> {
+        batch.map_or(Ok(()), |batch| self.encoder.encode(&batch))?;
+        out.write_all(&std::mem::take(self.encoder.encoded()))
+    }
+}
+
+impl<E: Encoder> RowFormat for Columns<E> {
     fn begin(&mut self, out: &mut dyn Write) -> Result<()> {
         self.write(out, None)
     }
@@ -193,58 +217,47 @@ impl RowFormat for ArrowStream {
     fn end(&mut self, out: &mut dyn Write) -> Result<()> {
         let rest = self.batch.take()?;
         self.write(out, rest)?;
-        self.writer.finish().map_err(Error::other)?;
+        self.encoder.finish()?;
         self.write(out, None)
     }
 }
 
-/// A file of Parquet, compressed by Snappy, which every reader has.
-pub(super) struct Parquet {
-    batch: Batch,
-    /// Writes to memory, which is emptied after each row group.
-    writer: ArrowWriter<Vec<u8>>,
-}
+/// The stream format of Arrow.
+type ArrowStream = StreamWriter<Vec<u8>>;
 
-impl Parquet {
-    pub(super) fn new(table: &Table) -> Result<Self> {
-        let batch = Batch::new(table);
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::SNAPPY)
-            .set_created_by(concat!("loopfold version ", env!("CARGO_PKG_VERSION")).to_string())
-            .build();
-        let schema = Arc::clone(&batch.schema);
-        let writer = ArrowWriter::try_new(Vec::new(), schema, Some(properties)).map_err(Error::other)?;
-        Ok(Self { batch, writer })
+impl Encoder for ArrowStream {
+    fn encode(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.write(batch).map_err(Error::other)
     }
 
-    fn write(&mut self, out: &mut dyn Write, batch: Option<RecordBatch>) -> Result<()> {
-        if let Some(batch) = batch {
-            self.writer.write(&batch).map_err(Error::other)?;
-            if self.writer.memory_size() > GROUP_BYTES {
-                self.writer.flush().map_err(Error::other)?;
-            }
+    fn finish(&mut self) -> Result<()> {
+        Self::finish(self).map_err(Error::other)
+    }
+
+    fn encoded(&mut self) -> &mut Vec<u8> {
+        self.get_mut()
+    }
+}
+
+/// A file of Parquet.
+type Parquet = ArrowWriter<Vec<u8>>;
+
+impl Encoder for Parquet {
+    fn encode(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.write(batch).map_err(Error::other)?;
+        if self.memory_size() > GROUP_BYTES {
+            self.flush().map_err(Error::other)?;
         }
-        out.write_all(&std::mem::take(self.writer.inner_mut()))
-    }
-}
-
-impl RowFormat for Parquet {
-    fn begin(&mut self, _: &mut dyn Write) -> Result<()> {
         Ok(())
     }
 
-    fn row(&mut self, out: &mut dyn Write, cells: &[Cell]) -> Result<()> {
-        match self.batch.push(cells)? {
-            None => Ok(()),
-            full => self.write(out, full),
-        }
+    fn finish(&mut self) -> Result<()> {
+        Self::finish(self).map_err(Error::other)?;
+        // Its own buffer is behind the memory.
+        self.sync()
     }
 
-    fn end(&mut self, out: &mut dyn Write) -> Result<()> {
-        let rest = self.batch.take()?;
-        self.write(out, rest)?;
-        self.writer.finish().map_err(Error::other)?;
-        self.writer.sync()?;
-        self.write(out, None)
+    fn encoded(&mut self) -> &mut Vec<u8> {
+        self.inner_mut()
     }
 }

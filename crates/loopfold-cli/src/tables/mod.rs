@@ -61,9 +61,9 @@ fn of_format(table: &Table, format: TableFormat) -> Result<Box<dyn RowFormat>> {
         TableFormat::Csv => Box::new(text::Csv::new(table)),
         TableFormat::Json => Box::new(text::JsonLines::new(table)),
         #[cfg(feature = "arrow")]
-        TableFormat::Arrow => Box::new(columns::ArrowStream::new(table)?),
+        TableFormat::Arrow => Box::new(columns::Columns::arrow(table)?),
         #[cfg(feature = "arrow")]
-        TableFormat::Parquet => Box::new(columns::Parquet::new(table)?),
+        TableFormat::Parquet => Box::new(columns::Columns::parquet(table)?),
     })
 }
 

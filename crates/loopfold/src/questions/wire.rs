@@ -1,7 +1,10 @@
-//! The bytes that processes exchange: numbers as varints, and readers that own what they read.
+//! The bytes that processes exchange: as `bytes` writes and reads them, in readers that own them.
 
-use crate::bytes::{put_number, put_wide};
+use crate::bytes::{Bytes, put_number, put_wide};
 use crate::{Error, Result};
+
+/// What is read, in messages of errors.
+const PLACE: &str = "message of another process";
 
 /// Appends a number that may be negative.
 pub(in crate::questions) fn put_signed(out: &mut Vec<u8>, number: i128) {
@@ -26,33 +29,31 @@ impl Reader {
     }
 
     pub(in crate::questions) fn damaged(what: &str) -> Error {
-        Error::damaged("message of another process", format_args!("{what} makes no sense"))
+        Error::damaged(PLACE, format_args!("{what} makes no sense"))
     }
 
     pub(in crate::questions) fn is_empty(&self) -> bool {
         self.at == self.bytes.len()
     }
 
+    #[inline]
+    fn take<T>(&mut self, take: impl FnOnce(&mut Bytes<'_>) -> Result<T>) -> Result<T> {
+        let mut left = Bytes::new(&self.bytes[self.at..], PLACE);
+        let taken = take(&mut left)?;
+        self.at = self.bytes.len() - left.rest().len();
+        Ok(taken)
+    }
+
     pub(in crate::questions) fn byte(&mut self) -> Result<u8> {
-        let byte = *self.bytes.get(self.at).ok_or_else(|| Self::damaged("its end"))?;
-        self.at += 1;
-        Ok(byte)
+        self.take(|bytes| bytes.byte())
     }
 
     pub(in crate::questions) fn wide(&mut self) -> Result<u128> {
-        let mut number = 0u128;
-        for shift in (0..128).step_by(7) {
-            let byte = self.byte()?;
-            number |= u128::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(number);
-            }
-        }
-        Err(Self::damaged("a number"))
+        self.take(|bytes| bytes.wide())
     }
 
     pub(in crate::questions) fn number(&mut self) -> Result<u64> {
-        u64::try_from(self.wide()?).map_err(|_| Self::damaged("a number"))
+        self.take(|bytes| bytes.number())
     }
 
     pub(in crate::questions) fn small(&mut self) -> Result<u32> {
@@ -77,12 +78,7 @@ impl Reader {
     }
 
     pub(in crate::questions) fn text(&mut self) -> Result<Vec<u8>> {
-        let length = usize::try_from(self.number()?).unwrap_or(usize::MAX);
-        let end = self.at.checked_add(length).filter(|&end| end <= self.bytes.len());
-        let end = end.ok_or_else(|| Self::damaged("a length"))?;
-        let text = self.bytes[self.at..end].to_vec();
-        self.at = end;
-        Ok(text)
+        self.take(|bytes| Ok(bytes.text()?.to_vec()))
     }
 
     pub(in crate::questions) fn list<T>(

@@ -217,7 +217,6 @@ struct Partial {
 
 /// Reads the partial results of one process on one communicator.
 struct PartialReader {
-    process: usize,
     size: usize,
     reader: Reader,
     operation: Operation,
@@ -232,10 +231,10 @@ struct AnswerWriter {
 }
 
 impl PartialReader {
-    fn new(process: usize, size: usize, bytes: Vec<u8>) -> Self {
+    fn new(size: usize, bytes: Vec<u8>) -> Self {
         let operation = Operation { shape: Shape::Other, root: None };
         let (reader, answer) = (Reader::new(bytes), AnswerWriter::default());
-        Self { process, size, reader, operation, enter: 0, answer }
+        Self { size, reader, operation, enter: 0, answer }
     }
 
     fn next(&mut self) -> Result<Option<Partial>> {
@@ -312,7 +311,7 @@ pub(super) fn join_partials(
             });
             let readers = &mut groups[number].2;
             order[process].push((number, readers.len()));
-            readers.push(PartialReader::new(process, size, reader.text()?));
+            readers.push(PartialReader::new(size, reader.text()?));
         }
     }
     let mut joined = Joined::default();
@@ -320,11 +319,9 @@ pub(super) fn join_partials(
         join_group(resolver, (*stream, *comm), readers, &mut joined)?;
     }
     let mut answers = vec![Vec::new(); processes];
-    for (process, order) in order.iter().enumerate() {
-        for &(number, place) in order {
-            let reader = &groups[number].2[place];
-            debug_assert_eq!(reader.process, process);
-            put_text(&mut answers[process], &reader.answer.bytes);
+    for (answer, order) in answers.iter_mut().zip(order) {
+        for (number, place) in order {
+            put_text(answer, &groups[number].2[place].answer.bytes);
         }
     }
     Ok((answers, joined))
