@@ -32,10 +32,7 @@ const MODULES: &[Layer] = &[
     ("fold", &["error", "ids", "interrupt", "trace"]),
     ("mpi", &["bytes", "error", "fold", "ids", "trace"]),
     ("folders", &["error", "fold", "ids", "interrupt", "parallel", "repeats", "trace"]),
-    (
-        "questions",
-        &["bytes", "error", "fold", "ids", "interrupt", "mpi", "packed", "parallel", "trace"],
-    ),
+    ("questions", &["bytes", "error", "fold", "ids", "interrupt", "mpi", "packed", "parallel", "trace"]),
     ("archive", &["bytes", "error", "fold", "ids", "interrupt", "mpi", "packed", "trace"]),
     ("export", &["error", "fold", "ids", "trace"]),
     ("sections", &["archive", "error", "fold", "questions"]),

@@ -312,17 +312,20 @@ enum Message {
     Open(Box<dyn Online>),
     Extend(usize, Vec<Symbol>),
     /// Asks for the rules so far of every stream.
-    Ask(Sender<Result<Vec<(Fold, FoldedRoot)>>>),
+    Ask(Sender<Folds>),
     /// Asks for the rules of every stream, which ends here, and for the end of the thread.
     Finish(Interrupt),
 }
+
+/// The rules of the streams of a thread.
+type Folds = Result<Vec<(Fold, FoldedRoot)>>;
 
 /// A thread that folds. It ends at the first failure, so that the sender learns of it at once
 /// and not when everything was read; and with the value.
 struct Worker {
     /// Both are there until the thread is joined.
     messages: Option<SyncSender<Message>>,
-    thread: Option<JoinHandle<Result<Vec<(Fold, FoldedRoot)>>>>,
+    thread: Option<JoinHandle<Folds>>,
     failure: Arc<OnceLock<Error>>,
 }
 
@@ -352,7 +355,7 @@ impl Worker {
     }
 
     /// What the thread returns, once it has ended.
-    fn joined(mut self) -> Result<Vec<(Fold, FoldedRoot)>> {
+    fn joined(mut self) -> Folds {
         self.messages = None;
         match self.thread.take() {
             Some(thread) => interrupt::joined(thread.join()),
@@ -367,7 +370,7 @@ impl Worker {
 }
 
 /// The loop of a worker thread.
-fn work(inbox: Receiver<Message>, mut grammars: Grammars) -> Result<Vec<(Fold, FoldedRoot)>> {
+fn work(inbox: Receiver<Message>, mut grammars: Grammars) -> Folds {
     for message in inbox {
         match message {
             Message::Open(online) => grammars.streams.push(online),
