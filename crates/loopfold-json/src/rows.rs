@@ -182,12 +182,39 @@ impl Rows {
         }
     }
 
-    /// A string that is formatted already.
-    pub(crate) fn formatted(&mut self, json: &[u8]) -> Result<()> {
-        let Some(node) = self.place() else { return Ok(()) };
-        match serde_json::from_slice::<String>(json) {
-            Ok(text) => self.take(node, Value::Text(&text)),
-            Err(_) => Ok(()),
+    /// A value that is formatted already.
+    pub(crate) fn formatted(&mut self, out: &mut dyn Write, json: &[u8]) -> Result<()> {
+        if self.place().is_none() {
+            return Ok(());
+        }
+        self.parsed(out, &serde_json::from_slice(json)?)
+    }
+
+    /// A value that was parsed. Those that other writers format are not deep.
+    fn parsed(&mut self, out: &mut dyn Write, value: &serde_json::Value) -> Result<()> {
+        use serde_json::Value as Parsed;
+        match value {
+            Parsed::Null => self.value(Value::Null),
+            Parsed::Bool(value) => self.value(Value::Bool(*value)),
+            Parsed::String(text) => self.value(Value::Text(text)),
+            Parsed::Number(number) => self.value(match (number.as_u64(), number.as_i64()) {
+                (Some(number), _) => Value::Unsigned(number),
+                (_, Some(number)) => Value::Signed(number),
+                _ => number.as_f64().map_or(Value::Null, Value::Float),
+            }),
+            Parsed::Array(values) => {
+                self.begin(false);
+                values.iter().try_for_each(|value| self.parsed(out, value))?;
+                self.end(out)
+            }
+            Parsed::Object(fields) => {
+                self.begin(true);
+                for (key, value) in fields {
+                    self.key(key);
+                    self.parsed(out, value)?;
+                }
+                self.end(out)
+            }
         }
     }
 

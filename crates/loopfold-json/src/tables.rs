@@ -93,13 +93,17 @@ pub struct Table {
     pub columns: Vec<Column>,
 }
 
-/// The commands with tables; `streams` is `stats --streams`, `segments` what `export` writes.
-pub const COMMANDS: [&str; 11] = [
+/// The commands with tables; `streams` is `stats --streams`, `before` and `queries` are options of `find`,
+/// `segments` is what `export` writes.
+pub const COMMANDS: [&str; 14] = [
     "loops",
     "iterations",
     "stats",
     "streams",
     "find",
+    "before",
+    "queries",
+    "context",
     "similar",
     "hot",
     "patterns",
@@ -116,6 +120,9 @@ pub fn tables(command: &str) -> Vec<Table> {
         "stats" => vec![counts(), durations(), metrics(), stream_list()],
         "streams" => vec![streams()],
         "find" => vec![places(), found_streams()],
+        "before" => vec![ordered_streams()],
+        "queries" => vec![queries()],
+        "context" => vec![neighbours()],
         "similar" => vec![matches(), occurrences()],
         "hot" => vec![subpaths()],
         "patterns" => vec![patterns(), matrix(), unmatched()],
@@ -292,6 +299,69 @@ fn found_streams() -> Table {
         inner("first_start_ns", "first.start_ns", Kind::Signed, "when that one begins"),
     ];
     whole("streams", "a stream (`--per-stream`)", "streams", columns)
+}
+
+fn ordered_streams() -> Table {
+    let columns = vec![
+        STREAM,
+        own("count", Kind::Unsigned, "how often the query occurs in the stream"),
+        own("others", Kind::Unsigned, "how often the other query does"),
+        own("before_count", Kind::Unsigned, "how many of the query end before some of the other begins"),
+        inner(
+            "first_start",
+            "first.start",
+            Kind::Unsigned,
+            "the position at which the first of those begins",
+        ),
+        inner("first_end", "first.end", Kind::Unsigned, "the position at which it ends"),
+        inner("first_start_ns", "first.start_ns", Kind::Signed, "when it begins"),
+        inner(
+            "next_start",
+            "first.next.start",
+            Kind::Unsigned,
+            "the position at which the other then begins",
+        ),
+        inner("next_end", "first.next.end", Kind::Unsigned, "the position at which that ends"),
+        inner("next_start_ns", "first.next.start_ns", Kind::Signed, "when that begins"),
+        inner(
+            "earlier_start",
+            "earlier.start",
+            Kind::Unsigned,
+            "the position of an occurrence of the other before the first of the query",
+        ),
+        inner("earlier_end", "earlier.end", Kind::Unsigned, "the position at which that ends"),
+        inner("earlier_start_ns", "earlier.start_ns", Kind::Signed, "when that begins"),
+    ];
+    whole("streams", "a stream (`find --before`)", "streams", columns)
+}
+
+fn queries() -> Table {
+    let columns = vec![
+        own("line", Kind::Unsigned, "the line of the query, from 1"),
+        own("query", Kind::Text, "the query"),
+        own("count", Kind::Unsigned, "how often it occurs"),
+        own("streams", Kind::Unsigned, "in how many streams"),
+        inner("first_stream", "first.stream", Kind::Text, "the stream of the first place"),
+        inner("first_start", "first.start", Kind::Unsigned, "the position of its first event"),
+        inner("first_end", "first.end", Kind::Unsigned, "the position of its last event"),
+        inner("first_start_ns", "first.start_ns", Kind::Signed, "when it begins"),
+        inner("first_depth", "first.depth", Kind::Unsigned, "paths: how many calls are open"),
+        own("function", Kind::Text, "paths: the function, if there is one"),
+        own("scheme", Kind::Text, "how it was searched for"),
+        own("error", Kind::Text, "why there is no answer"),
+    ];
+    whole("queries", "a query of the file (`find --queries`)", "queries", columns)
+}
+
+fn neighbours() -> Table {
+    let columns = vec![
+        own("side", Kind::Text, "`after` or `before` the query"),
+        own("distance", Kind::Unsigned, "how far from the query it is; 1 is next to it"),
+        own("event", Kind::Text, "the event; null is the end of the stream, or its start"),
+        own("events", Kind::Texts, "the events from the one next to the query to this one"),
+        own("count", Kind::Unsigned, "how many occurrences of the query have these"),
+    ];
+    limited("neighbours", "an event that far after or before the query, given those between", columns)
 }
 
 fn matches() -> Table {

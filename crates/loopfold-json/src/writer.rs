@@ -130,7 +130,7 @@ impl<W: Write> JsonWriter<W> {
     /// A value that has been formatted by another writer.
     pub fn formatted(&mut self, json: &[u8]) -> Result<()> {
         if let Some(rows) = &mut self.rows {
-            return rows.formatted(json);
+            return rows.formatted(&mut self.out, json);
         }
         self.before_value()?;
         self.out.write_all(json)

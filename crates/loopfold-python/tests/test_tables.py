@@ -38,8 +38,19 @@ def test_names_of_tables() -> None:
         answer.table("x")
     with pytest.raises(ValueError, match="all=True"):
         loopfold.fold([1]).find("1").table()
-    with pytest.raises(ValueError, match="context has no table"):
-        loopfold.fold([1, 2]).context("1").table()
+    with pytest.raises(ValueError, match="per_stream=True to get the streams"):
+        loopfold.fold([1, 2]).find("1", before="2").table()
+    with pytest.raises(ValueError, match="skeleton has no table"):
+        loopfold.Answer("skeleton", {}).table()
+
+
+def test_a_wrong_query_is_a_row(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.warns(loopfold.Note, match="line 2: "):
+        answers = loopfold.fold(["a", "b"]).find_many(["a", "/[/"])
+    assert answers.table().column("count") == [1, None]
+    assert answers.table().column("error")[0] is None
+    assert "regular expression" in answers.table().column("error")[1]
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.filterwarnings("ignore::loopfold.Note")
@@ -73,6 +84,9 @@ def test_tables_are_those_of_the_command(command: str, tmp_path: pathlib.Path) -
     reading = {"event": "name", "start": "start_ns", "duration": "dur_ns", "metric": "pages"}
     options = [word for name, value in reading.items() for word in (f"--{name}", value)]
     fold = loopfold.open(trace, **reading)
+    texts = ["a", "b c", "d", "/[ab]/ c"]
+    queries = tmp_path / "queries"
+    queries.write_text("\n".join(texts) + "\n")
     stats = ["counts", "durations", "metrics", "stream_list"]
     asked = [
         (["loops"], fold.loops(), ["classes"]),
@@ -83,21 +97,26 @@ def test_tables_are_those_of_the_command(command: str, tmp_path: pathlib.Path) -
         (["stats", "--streams"], fold.streams(), ["stream_list"]),
         (["find", "--all"], fold.find("a b", all=True), ["all"]),
         (["find", "--per-stream"], fold.find("a b", per_stream=True), ["streams"]),
+        (["find", "--before", "c"], fold.find("a b", before="c", per_stream=True), ["streams"]),
+        (["context", "--depth", "5"], fold.context("a b", depth=5), ["neighbours"]),
+        (["context", "--top", "1"], fold.context("a b", top=1), ["neighbours"]),
+        (["find", "--queries", str(queries)], fold.find_many(texts), ["queries"]),
         (["patterns"], fold.patterns(), ["patterns", "matrix", "unmatched"]),
         (["cat", "--times"], fold.window(times=True), ["events"]),
     ]
     written = tmp_path / "x.parquet"
     for arguments, answer, names in asked:
-        query = ["a b"] if arguments[0] == "find" else []
+        query = ["a b"] if arguments[0] in ("find", "context") and "--queries" not in arguments else []
         for name in names:
             table = ["--table", "parquet", "--rows", name, "-o", str(written)]
             subprocess.run([command, *arguments, *options, *table, "--", str(trace), *query], capture_output=True)
             expected = pq.read_table(written)
-            found = pa.table(answer.table(name))
+            is_list = isinstance(answer, loopfold.Answers)
+            found = pa.table(answer.table() if is_list else answer.table(name))
             assert found.schema.equals(expected.schema), (arguments, name)
             assert found.to_pylist() == expected.to_pylist(), (arguments, name)
         # The default table is the one that the answer has.
-        assert pa.table(answer.table()).equals(pa.table(answer.table(names[0]))), arguments
+        assert isinstance(answer, loopfold.Answers) or pa.table(answer.table()).equals(pa.table(answer.table(names[0]))), arguments
 
 
 def test_segments_are_those_of_the_command(command: str, tmp_path: pathlib.Path) -> None:

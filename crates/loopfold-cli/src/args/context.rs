@@ -1,7 +1,7 @@
 //! The arguments of `context`.
 
 use super::reading::with_query;
-use super::shared::{Hex, Json, SHOWING, Top};
+use super::shared::{Form, Hex, SHOWING, Top};
 use super::{FolderArgs, ReadArgs};
 use clap::Args;
 
@@ -13,7 +13,8 @@ const EVENT_HELP: [&str; 2] = [
 #[derive(Args, Debug)]
 #[command(override_usage = "loopfold context [OPTIONS] <INPUT>... <EVENT>")]
 #[command(mut_arg("inputs", |inputs| with_query(inputs, "EVENT", EVENT_HELP)))]
-#[command(mut_arg("top", Top::of_text("of the events that can follow, the most frequent first", "5")))]
+#[command(mut_arg("rows", Form::of(&["context"])))]
+#[command(mut_arg("top", Top::of_data("of the events that can follow, the most frequent first", "5")))]
 pub(crate) struct ContextArgs {
     /// Show this many events on either side
     #[arg(long, value_name = "N", default_value_t = 3, help_heading = SHOWING)]
@@ -23,7 +24,7 @@ pub(crate) struct ContextArgs {
     #[command(flatten)]
     pub(crate) hex: Hex,
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) form: Form,
     #[command(flatten)]
     pub(crate) folder: FolderArgs,
     #[command(flatten)]

@@ -33,18 +33,18 @@ otherwise. Quote an event whose name ends in a colon.";
 #[command(after_long_help = PATH_HELP)]
 #[command(mut_arg("inputs", |inputs| with_query(inputs, "QUERY", QUERY_HELP)))]
 #[command(mut_arg("top", Top::of_rows("places or streams", "1000000")))]
-#[command(mut_arg("rows", Form::of(&["find"])))]
+#[command(mut_arg("rows", Form::of(&["find", "before", "queries"])))]
 pub(crate) struct FindArgs {
     /// Find whether and when it first happens before this other query
-    #[arg(long, value_name = "QUERY", conflicts_with = "table", help_heading = FINDING)]
+    #[arg(long, value_name = "QUERY", help_heading = FINDING)]
     pub(crate) before: Option<String>,
-    /// Find all queries of a file, one a line, and print a line of JSON for each
+    /// Find all queries of a file, one a line, and print a line of JSON, or a row of a table, for each
     ///
     /// - is standard input. Empty lines and those that begin with # are ignored.
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["FindShown", "before", "table"],
+        conflicts_with_all = ["FindShown", "before"],
         help_heading = FINDING
     )]
     pub(crate) queries: Option<PathBuf>,

@@ -4,6 +4,7 @@
 use clap::builder::{ArgPredicate, PossibleValuesParser};
 use clap::{Arg, Args, ValueEnum};
 use loopfold_json::tables::tables;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// The heading of options that choose what is shown, and how.
@@ -98,7 +99,8 @@ impl Form {
         let names = commands.iter().flat_map(|command| tables(command)).map(|table| table.name);
         let mut names: Vec<&str> = names.collect();
         let default = names.first().copied().unwrap_or_default();
-        names.dedup();
+        let mut known = HashSet::new();
+        names.retain(|name| known.insert(*name));
         move |rows| {
             rows.help(format!("Print these rows of the answer [default: {default}]"))
                 .value_parser(PossibleValuesParser::new(names))
@@ -161,15 +163,6 @@ impl Top {
             top.help(format!("Show this many {what}; 0 shows all, the default with --json and --table"))
                 .default_value(default)
                 .default_value_ifs([("json", "true".into(), "0"), ("table", ArgPredicate::IsPresent, "0")])
-        }
-    }
-
-    /// The same where `--json` prints all by default.
-    pub(super) fn of_text(what: &'static str, default: &'static str) -> impl FnOnce(Arg) -> Arg {
-        move |top| {
-            top.help(format!("Show this many {what}; 0 shows all, which is the default with --json"))
-                .default_value(default)
-                .default_value_if("json", "true", "0")
         }
     }
 }

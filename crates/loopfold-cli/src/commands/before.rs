@@ -1,9 +1,9 @@
 //! `loopfold find A --before B`: whether and when A happens before B.
 
 use super::find::{limit, note_more, outcome};
-use crate::Outcome;
 use crate::args::FindArgs;
 use crate::show::{self, Clock};
+use crate::{Outcome, tables};
 use anyhow::{Result, bail};
 use loopfold::Fold;
 use loopfold::questions::before::{Order, OrderTotal};
@@ -24,8 +24,8 @@ pub(super) fn run(
     let total = OrderTotal::of(&orders)?;
     if arguments.form.is_data() {
         let queries = (text, arguments.before.as_deref().unwrap_or_default());
-        let per_stream = arguments.shown.per_stream;
-        show::print_json_line(|out| {
+        let per_stream = arguments.shown.per_stream || arguments.form.table_format().is_some();
+        tables::print_answer(&arguments.form, "before", "streams", |out| {
             Ok(loopfold_json::before::before(out, fold, queries, &orders, &total, per_stream)?)
         })?;
         return Ok(outcome(total.first.is_some()));

@@ -2,13 +2,13 @@
 
 use crate::args::ContextArgs;
 use crate::show::{self, Labels};
-use crate::{Outcome, input};
+use crate::{Outcome, input, tables};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use loopfold::questions::context::{Context, ContextNode, ContextTree, Neighbour};
 use loopfold::questions::query::Query;
 use loopfold::trace::TimesKept;
-use loopfold_json::context::{Shown, context as json_context};
+use loopfold_json::context::{Shown, context as json_context, neighbours};
 use std::io::{BufWriter, Write};
 
 const HEAD: Style = AnsiColor::Cyan.on_default().bold();
@@ -21,10 +21,17 @@ pub(super) fn run(arguments: &ContextArgs) -> Result<Outcome> {
     let context = fold.context(&query, arguments.depth)?;
     show::notes(&notes);
     show::notes(&query.unknown_events(fold.alphabet()));
-    if arguments.json.on {
+    if arguments.form.is_data() {
         let top = arguments.top.most();
-        show::print_json_line(|out| {
-            Ok(json_context(out, &fold, &text, arguments.depth, &context, |nodes| chosen(nodes, top))?)
+        let is_table = arguments.form.table_format().is_some();
+        tables::print_answer(&arguments.form, "context", "neighbours", |out| {
+            match is_table {
+                true => neighbours(out, &fold, &context, |nodes| chosen(nodes, top))?,
+                false => {
+                    json_context(out, &fold, &text, arguments.depth, &context, |nodes| chosen(nodes, top))?
+                }
+            }
+            Ok(())
         })?;
     } else {
         let mut out = BufWriter::new(show::stdout());

@@ -6,7 +6,7 @@ use loopfold::archive;
 use loopfold::folders::{Auto, fold_trace};
 use loopfold_json::tables::{From, Table, table};
 use loopfold_testing::{Rng, waits};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// A question, the command whose tables it has, and the table.
 type Question<'a> = (Vec<&'a str>, &'a str, &'a str);
@@ -53,7 +53,12 @@ fn messages(folder: &Folder) -> String {
 }
 
 /// Questions on a trace, with all its tables.
-fn questions<'a>(input: &[&'a str], query: &'a str, has_messages: bool) -> Vec<Question<'a>> {
+fn questions<'a>(
+    input: &[&'a str],
+    query: &'a str,
+    queries: &'a str,
+    has_messages: bool,
+) -> Vec<Question<'a>> {
     let ask = |command: &[&'a str]| [&command[..1], input, &command[1..]].concat();
     let find = |more: &[&'a str]| [&["find"], input, &[query], more].concat();
     let mut all = vec![
@@ -68,10 +73,19 @@ fn questions<'a>(input: &[&'a str], query: &'a str, has_messages: bool) -> Vec<Q
         (find(&["--all"]), "find", "all"),
         (find(&["--all", "--top", "7"]), "find", "all"),
         (find(&["--per-stream"]), "find", "streams"),
+        (ask(&["find", "--queries", queries]), "queries", "queries"),
         ([&["similar"], input, &[query, "--all-events"]].concat(), "similar", "matches"),
     ];
     for name in ["counts", "durations", "metrics", "stream_list"] {
         all.push((ask(&["stats"]), "stats", name));
+    }
+    // A path is no event.
+    if !query.contains(':') {
+        let other = query.split(' ').next_back().unwrap();
+        all.push((find(&["--before", other, "--per-stream"]), "before", "streams"));
+        let context = |more: &[&'a str]| [&["context"], input, &[query], more].concat();
+        all.push((context(&["--depth", "4"]), "context", "neighbours"));
+        all.push((context(&["--top", "1"]), "context", "neighbours"));
     }
     if has_messages {
         for name in ["places", "calls", "pairs", "ranks", "iterations", "classes"] {
@@ -90,18 +104,25 @@ fn each(check: impl Fn(&Folder, &Question<'_>)) {
     let (timed, calls, messages) = (timed(&folder), calls(&folder), messages(&folder));
     let timed: Vec<&str> = [&[timed.as_str()], &TIMED[..]].concat();
     let lu = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/lu.txt.zst");
+    let queries =
+        folder.file("queries", "# Some are wrong.\nload\n\nf: 1 2\n*: g\n/[/\nN K I\nMPI_Irecv MPI_*\n");
     let asked = [
-        questions(&timed, "load /b/", false),
-        questions(&[&calls], "f: 1 2", false),
-        questions(&[lu], "N K I", false),
-        questions(&[&messages], "MPI_Irecv MPI_Irecv", true),
+        questions(&timed, "load /b/", &queries, false),
+        questions(&[&calls], "f: 1 2", &queries, false),
+        questions(&[lu], "N K I", &queries, false),
+        questions(&[&messages], "MPI_Irecv MPI_Irecv", &queries, true),
     ];
     asked.iter().flatten().for_each(|question| check(&folder, question));
 }
 
 fn asked((arguments, _, rows): &Question<'_>, format: &str) -> Run {
     let run = run(&[&arguments[..], &["--table", format, "--rows", rows]].concat());
-    assert!(matches!(run.code, Some(0 | 1)), "{arguments:?}: {}", run.err);
+    // A query of a file may be wrong.
+    assert!(
+        matches!(run.code, Some(0 | 1)) || arguments.contains(&"--queries"),
+        "{arguments:?}: {}",
+        run.err
+    );
     run
 }
 
@@ -153,6 +174,35 @@ fn rows_of(table: &Table, answer: &Value) -> Vec<Value> {
     found.iter().map(row).collect()
 }
 
+/// The answer that has the rows: of many queries their lines, and of trees the nodes.
+fn answer_of(command: &str, json: &Run) -> Value {
+    fn add(side: &str, nodes: &Value, path: &[Value], rows: &mut Vec<Value>) {
+        for node in nodes.as_array().into_iter().flatten().filter(|node| node["others"].is_null()) {
+            let path: Vec<Value> =
+                path.iter().chain([&node["event"]]).filter(|event| !event.is_null()).cloned().collect();
+            let distance = path.len() + usize::from(node["event"].is_null());
+            let (event, count) = (&node["event"], &node["count"]);
+            rows.push(json!({
+                "side": side, "distance": distance, "event": event, "events": path, "count": count,
+            }));
+            add(side, &node["next"], &path, rows);
+        }
+    }
+    match command {
+        _ if json.out.is_empty() => Value::Null,
+        "queries" => {
+            let lines = json.text();
+            json!({ "queries": lines.lines().map(|line| line.parse().unwrap()).collect::<Vec<Value>>() })
+        }
+        "context" => {
+            let (answer, mut rows) = (json.json(), Vec::new());
+            ["after", "before"].into_iter().for_each(|side| add(side, &answer[side], &[], &mut rows));
+            json!({ "neighbours": rows })
+        }
+        _ => json.json(),
+    }
+}
+
 #[test]
 fn rows_are_those_of_the_json() {
     let rows = std::cell::Cell::new(0);
@@ -161,12 +211,15 @@ fn rows_are_those_of_the_json() {
         let json = run(&[&arguments[..], &["--json"]].concat());
         let text = asked(question, "json");
         assert_eq!(text.code, json.code, "{arguments:?}");
-        let answer = if json.out.is_empty() { Value::Null } else { json.json() };
+        let answer = answer_of(command, &json);
         let table = table(command, Some(name)).unwrap();
         let lines: Vec<Value> = text.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines, rows_of(&table, &answer), "{arguments:?} {name}");
         rows.set(rows.get() + lines.len());
-        let left_out = answer["left_out"].as_u64().filter(|_| table.is_limited).unwrap_or(0);
+        let left_out = match *command {
+            "context" => u64::from(json.text().contains("others")),
+            _ => answer["left_out"].as_u64().filter(|_| table.is_limited).unwrap_or(0),
+        };
         assert_eq!(left_out > 0, text.err.contains("left out"), "{arguments:?}: {}", text.err);
     });
     assert!(rows.get() > 40_000);
@@ -200,6 +253,7 @@ fn no_rows_are_a_table_without_rows() {
     for (arguments, head) in [
         (&["find", &trace, "x"][..], "stream,start,end,start_ns,depth,function,stack,stack_depth\n"),
         (&["patterns", &trace, "--rows", "matrix"], "from,to,messages,bytes\n"),
+        (&["context", &trace, "x"], "side,distance,event,events,count\n"),
         (&["stats", &trace, "--rows", "durations"], "event,known,total_ns,mean_ns,self_ns,share\n"),
     ] {
         assert_eq!(run(&[arguments, &["--table", "csv"]].concat()).text(), head);
@@ -229,7 +283,12 @@ fn bad_use_is_one_line() {
     fails(&["iterations", &trace, "--table", "csv", "--rows", "slow"], "--rows slow needs --slow K");
     fails(&["hot", &trace, "--table", "csv", "-o", &trace], "is one of the inputs");
     fails(&["hot", &trace, "--table", "csv", "-o", &folder.at("no/x.csv")], "does not exist");
-    fails(&["context", &trace, "a", "--table", "csv"], "unexpected argument");
+    fails(&["skeleton", &trace, "--table", "csv"], "unexpected argument");
+    fails(
+        &["find", &trace, "a", "--before", "b", "--table", "csv", "--rows", "all"],
+        "--rows all: there are no",
+    );
+    fails(&["find", &trace, "a", "--table", "csv", "--rows", "queries"], "--rows queries: there are no");
 }
 
 /// A table goes to a file, which is replaced when the new one is complete.

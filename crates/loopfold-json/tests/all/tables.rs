@@ -11,6 +11,8 @@ fn listed() -> String {
     for command in COMMANDS {
         let name = match command {
             "streams" => "stats --streams",
+            "before" => "find --before",
+            "queries" => "find --queries",
             "segments" => "export --to weights, parquet",
             other => other,
         };

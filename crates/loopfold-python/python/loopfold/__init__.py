@@ -12,7 +12,7 @@ Every question of the command `loopfold` is a method, with the same options: `--
 dictionary.
 """
 
-from ._answer import Answer, Note, Table
+from ._answer import Answer, Answers, Note, Table
 from ._fold import Fold, fold, merge, open, verify
 from ._native import VERSION as __version__
 from ._native import Error
@@ -23,6 +23,7 @@ from ._trace import trace
 
 __all__ = [
     "Answer",
+    "Answers",
     "Error",
     "Fold",
     "Note",

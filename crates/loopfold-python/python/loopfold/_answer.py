@@ -139,9 +139,14 @@ class Answer(Dict[str, Any]):
         self.found = found
 
     @property
+    def _kind(self) -> str:
+        """Which tables it has: those of its command, or of an option."""
+        return "before" if self.command == "find" and "before" in self else self.command
+
+    @property
     def tables(self) -> List[str]:
         """The names of its tables; the first is the default."""
-        return list(_TABLES.get(self.command, {}))
+        return list(_TABLES.get(self._kind, {}))
 
     def table(self, name: Optional[str] = None) -> Table:
         """Its rows as an Arrow table.
@@ -150,7 +155,7 @@ class Answer(Dict[str, Any]):
         events  count  cost  share  streams  stream_counts
         a b     4      8.0   1.0    main     4
         """
-        tables = _TABLES.get(self.command)
+        tables = _TABLES.get(self._kind)
         if not tables:
             raise ValueError(f"the answer of {self.command} has no table")
         name = name or next((name for name, table in tables.items() if self._has(table)), next(iter(tables)))
@@ -158,18 +163,61 @@ class Answer(Dict[str, Any]):
             raise ValueError(f"no table is called {name!r}; there are {', '.join(tables)}")
         if self.command == "cat":
             rows = [row for stream in self["streams"] for row in _events(stream)]
+        elif self.command == "context":
+            rows = [row for side in ("after", "before") for row in _neighbours(side, self[side])]
+        elif self._kind == "before" and not self._has(tables[name]):
+            raise ValueError("ask with per_stream=True to get the streams as a table")
         elif self.command == "find" and not self._has(tables[name]):
             raise ValueError("ask with all=True to get the places as a table, or with per_stream=True")
         else:
             place = tables[name].rows.split(".")
             rows = [tables[name].row(around) for around in _visit(dict(self), place, "", {})]
-        return Table(columns_of(self.command, name), rows)
+        return Table(columns_of(self._kind, name), rows)
 
     def _has(self, table: _Definition) -> bool:
         """Whether the answer has such rows, or none of them."""
         around, _, last = table.rows.rpartition(".")
         objects = _visit(dict(self), around.split(".") if around else [], "", {})
         return any(last in found[around] for found in objects)
+
+
+class Answers(List[Answer]):
+    """The answers to many queries; `table()` has a row for each.
+
+    >>> loopfold.fold("a b a b c".split()).find_many(["a b", "c"]).table().column("count")
+    [2, 1]
+    """
+
+    def table(self) -> Table:
+        """A row for each query, as an Arrow table."""
+        rows = [row for row in _visit({"queries": [dict(answer) for answer in self]}, ["queries"], "", {})]
+        definition = _TABLES["queries"]["queries"]
+        return Table(columns_of("queries", "queries"), [definition.row(around) for around in rows])
+
+
+def _neighbours(side: str, nearest: List[Row]) -> Iterator[Row]:
+    """The nodes of a tree, each with the events on the way to it."""
+    open_lists: List[Iterator[Row]] = [iter(nearest)]
+    events: List[str] = []
+    while open_lists:
+        node = next(open_lists[-1], None)
+        if node is None:
+            open_lists.pop()
+            if events:
+                events.pop()
+        elif "others" not in node:
+            event = node["event"]
+            distance = len(open_lists)
+            if event is not None:
+                events.append(event)
+                open_lists.append(iter(node.get("next", [])))
+            yield {
+                "side": side,
+                "distance": distance,
+                "event": event,
+                "events": list(events),
+                "count": node["count"],
+            }
 
 
 def _events(stream: Row) -> List[Row]:

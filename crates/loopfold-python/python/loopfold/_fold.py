@@ -10,7 +10,7 @@ import warnings
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 
 from . import _html, _native, _progress
-from ._answer import Answer, Note
+from ._answer import Answer, Answers, Note
 from ._segments import Predictor, Sample, Segments
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -130,7 +130,7 @@ class Fold:
         """
         return self._ask("find", options, [query])
 
-    def find_many(self, queries: Sequence[str], **options: Option) -> List[Answer]:
+    def find_many(self, queries: Sequence[str], **options: Option) -> Answers:
         """The answers to many queries, in their order."""
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "queries")
@@ -138,7 +138,7 @@ class Fold:
                 file.writelines(query.replace("\n", " ") + "\n" for query in queries)
             output, notes, found = self._output("find", {**options, "queries": path, "json": True})
         _note(notes)
-        return [Answer("find", answer, found) for answer in _json_lines(output)]
+        return Answers(Answer("find", answer, found) for answer in _json_lines(output))
 
     def context(self, event: str, **options: Option) -> Answer:
         """The events before and after an event, with counts."""

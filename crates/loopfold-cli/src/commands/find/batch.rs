@@ -9,7 +9,9 @@ use super::scheme::Searcher;
 use super::stored::Stored;
 use crate::Outcome;
 use crate::args::FindArgs;
-use crate::show;
+use crate::call;
+use crate::show::{self, JsonOut};
+use crate::tables;
 use anyhow::{Context as _, Result, bail};
 use loopfold::interrupt;
 use loopfold::questions::path::PathQuery;
@@ -48,33 +50,69 @@ pub(super) fn run(arguments: &FindArgs, file: &Path) -> Result<Outcome> {
         if has_paths { Stored::of(archive, &arguments.read, &fold) } else { Default::default() };
     show::notes(&notes);
     let answers = answer_all(arguments, &fold, stored, &lines)?;
-    let (mut bad, mut found) = (false, false);
-    show::print_json(|out| {
-        for (line, answer) in lines.iter().zip(answers) {
-            match answer {
-                Ok(answer) => {
-                    let place = |note: &String| format!("{name}, line {}: {note}", line.number);
-                    show::notes(&answer.notes.iter().map(place).collect::<Vec<_>>());
-                    found |= answer.is_found;
-                    out.formatted(&answer.json)?;
-                }
-                Err(message) => {
-                    bad = true;
-                    let style = anstyle::AnsiColor::Red.on_default().bold();
-                    let place = show::plain(&format!("{name}, line {}: {message}", line.number));
-                    anstream::eprintln!("{style}error:{style:#} {place}");
-                    error_of_many(out, &line.text, &message, line.number)?;
-                }
+    let mut seen = Seen::default();
+    if arguments.form.table_format().is_some() {
+        tables::print_answer(&arguments.form, "queries", "queries", |out| {
+            out.begin_object()?;
+            out.key("queries")?;
+            out.begin_array()?;
+            for (line, answer) in lines.iter().zip(answers) {
+                seen.write(out, &name, line, answer)?;
             }
-            out.end_line()?;
-        }
-        Ok(())
-    })?;
-    Ok(match (bad, found) {
-        (true, _) => Outcome::Failed,
-        (false, true) => Outcome::Done,
-        (false, false) => Outcome::Nothing,
+            out.end()?;
+            Ok(out.end()?)
+        })?;
+    } else {
+        show::print_json(|out| {
+            for (line, answer) in lines.iter().zip(answers) {
+                seen.write(out, &name, line, answer)?;
+                out.end_line()?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(match seen {
+        Seen { bad: true, .. } => Outcome::Failed,
+        Seen { found: true, .. } => Outcome::Done,
+        _ => Outcome::Nothing,
     })
+}
+
+/// Whether some query was wrong, and whether something was found.
+#[derive(Default)]
+struct Seen {
+    bad: bool,
+    found: bool,
+}
+
+impl Seen {
+    /// Writes an answer, with its notes or its error beside it.
+    fn write(
+        &mut self,
+        out: &mut JsonOut<'_>,
+        name: &str,
+        line: &Line,
+        answer: Result<Answer, String>,
+    ) -> Result<()> {
+        let place = |note: &String| format!("{name}, line {}: {note}", line.number);
+        match answer {
+            Ok(answer) => {
+                show::notes(&answer.notes.iter().map(place).collect::<Vec<_>>());
+                self.found |= answer.is_found;
+                Ok(out.formatted(&answer.json)?)
+            }
+            Err(message) => {
+                self.bad = true;
+                if call::is_one() {
+                    show::notes(&[place(&message)]);
+                } else {
+                    let style = anstyle::AnsiColor::Red.on_default().bold();
+                    anstream::eprintln!("{style}error:{style:#} {}", show::plain(&place(&message)));
+                }
+                Ok(error_of_many(out, &line.text, &message, line.number)?)
+            }
+        }
+    }
 }
 
 fn read(file: &Path) -> Result<Vec<u8>> {
