@@ -54,12 +54,14 @@ pub(crate) fn fold_events(
             }
             let mut intake = Intake::new(own, &name, threads)?;
             intake.take(&column, &shared)?;
+            shared.begin("folding", None);
             intake.finish()
         })?
     } else {
         let mut intake = Intake::new(own, &name, threads)?;
         intake.iterate(events)?;
         let progress = Arc::new(Progress::default());
+        progress.begin("folding", None);
         work::run(py, report, &progress, move || intake.finish())?
     };
     Ok(Native::of_fold(fold))
@@ -290,7 +292,11 @@ impl Intake {
     }
 
     fn take(&mut self, column: &Column, progress: &Progress) -> PyResult<()> {
-        progress.begin("folding", Some(column.length()));
+        let phase = match &self.sink {
+            SinkOf::Folding(_) => "folding",
+            SinkOf::Collector(..) => "reading",
+        };
+        progress.begin(phase, Some(column.length()));
         match column {
             Column::Array(dtype, block) => {
                 self.describe(dtype.0)?;
