@@ -15,7 +15,7 @@
 //! destructor does not poll; and whoever starts a thread joins it, also when it is unwound.
 //!
 //! Cost: a poll reads two words, in about a nanosecond, and loops over events poll once in a
-//! few thousand of them ([`Pace`], [`blocks`]). Work that is compiled to abort at a panic
+//! few thousand of them (`Pace`, `blocks`). Work that is compiled to abort at a panic
 //! cannot be interrupted: the process would end.
 
 use crate::{Error, Result};

@@ -17,6 +17,7 @@ mod builder;
 mod canonical;
 pub mod cursor;
 mod grammar;
+mod meanings;
 pub mod measure;
 mod part;
 pub mod rank;

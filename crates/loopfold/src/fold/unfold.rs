@@ -105,13 +105,16 @@ impl<'a> Unfold<'a> {
                 continue;
             }
             let Some(level) = self.stack.last_mut() else { break };
+            level.next += page.push_all(&level.body[level.next..]);
+            if page.filled == room {
+                break;
+            }
             let Some(item) = level.body.get(level.next) else {
                 self.end_body(&mut page);
                 continue;
             };
             level.next += 1;
             match item.target() {
-                Target::Symbol(symbol) if item.times() == 1 => page.push(symbol),
                 Target::Symbol(symbol) => self.symbol = Some((symbol, item.times())),
                 Target::Rule(rule) => self.begin_rule(rule, item.times(), &mut page),
             }
@@ -198,9 +201,19 @@ impl<T: Copy, F: Fn(Symbol) -> T> Page<'_, T, F> {
         self.first + self.filled as u64
     }
 
-    fn push(&mut self, symbol: Symbol) {
-        self.out[self.filled] = (self.value)(symbol);
-        self.filled += 1;
+    /// Writes the events with which some items begin, those that do not repeat, while there is room;
+    /// returns how many. In a loop of its own, since they are most of what has no loops.
+    fn push_all(&mut self, items: &[Item]) -> usize {
+        let mut written = 0;
+        for (out, item) in self.out[self.filled..].iter_mut().zip(items) {
+            match item.target() {
+                Target::Symbol(symbol) if item.times() == 1 => *out = (self.value)(symbol),
+                _ => break,
+            }
+            written += 1;
+        }
+        self.filled += written;
+        written
     }
 
     /// Writes a symbol up to `times` times; returns how often there was room for it.
