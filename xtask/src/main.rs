@@ -52,7 +52,8 @@ usage: cargo xtask CHORE
                             archives; without --quick the last takes minutes
   bench skeleton [--quick] [--program NAME]
                             what skeletons of the MPI examples predict, on two cores and on one, and
-                            the size of logical traces; NAME is the beginning of an example's name
+                            the size of logical traces; NAME is the beginning of an example's name,
+                            or `logical` for the sizes alone
   bench nodes [--quick]     loopfold-mpi in 1 to 8 processes: time, traffic, memory; 4,096 ranks
   bench near [--quick]      loops with exceptions: speed, known loops, random streams
   bench threads [--large] [--quick] [--only FAMILY]

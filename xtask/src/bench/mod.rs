@@ -128,6 +128,12 @@ fn all(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
+/// The middle of some measurements; of an even number, the mean of the two.
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2])
+}
+
 /// Says on standard error what is being done, since tables appear only when complete.
 fn progress(what: impl std::fmt::Display) {
     eprintln!("measuring {what} …");

@@ -14,7 +14,7 @@ mod sizes;
 
 pub(super) use paths::run as run_paths;
 
-use super::{Settings, progress};
+use super::{Settings, median, progress};
 use crate::recording::Programs;
 use crate::table::{Column, Table};
 use anyhow::{Context as _, Result};
@@ -110,11 +110,6 @@ fn ratio_and_bound(logarithms: &[f64]) -> (f64, f64) {
     let deviation = (count * (count + 1.0) * (2.0 * count + 1.0) / 24.0).sqrt();
     let below = (means.len() as f64 / 2.0 - 1.645 * deviation).floor().max(0.0) as usize;
     (median(&mut means).exp(), means[means.len() - 1 - below].exp())
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2])
 }
 
 fn memory(programs: &Programs, quick: bool) -> Result<()> {

@@ -5,7 +5,7 @@
 //! with a fiftieth of its iterations are executed in turns without a recorder, on two cores and on
 //! one; of several executions the median counts. Times are those between `MPI_Init` and `MPI_Finalize`.
 
-use super::{Settings, progress};
+use super::{Settings, median, progress};
 use crate::recording::Programs;
 use crate::table::{Column, Table};
 use anyhow::{Context as _, Result, ensure};
@@ -16,6 +16,9 @@ use loopfold_testing::spmd::{self, Bytes, NOBODY, Phase};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
+
+/// What `--program` calls the sizes of logical traces.
+const LOGICAL: &str = "logical";
 
 const TIMER: &str = "xtask/src/bench/skeleton/timer.c";
 
@@ -55,23 +58,23 @@ const CASES: &[Case] = &[
     Case {
         source: "multigrid.c",
         processes: 2,
-        arguments: &["1500000"],
-        first: &["30000"],
+        arguments: &["3000000"],
+        first: &["60000"],
         is_regular: true,
     },
     Case {
         source: "conjugate.f90",
         processes: 4,
-        arguments: &["2000", "100"],
-        first: &["40", "100"],
+        arguments: &["10000", "100"],
+        first: &["200", "100"],
         is_regular: true,
     },
     Case { source: "allpairs.c", processes: 4, arguments: &["200000"], first: &["4000"], is_regular: true },
     Case {
         source: "weather.c",
         processes: 4,
-        arguments: &["20000", "35"],
-        first: &["400", "35"],
+        arguments: &["100000", "35"],
+        first: &["2000", "35"],
         is_regular: true,
     },
     Case {
@@ -84,16 +87,19 @@ const CASES: &[Case] = &[
     Case {
         source: "adaptive.c",
         processes: 4,
-        arguments: &["6", "240000", "40000", "160000"],
-        first: &["6", "4800", "800", "3200"],
+        arguments: &["6", "1200000", "200000", "800000"],
+        first: &["6", "24000", "4000", "16000"],
         is_regular: false,
     },
-    Case { source: "workers.c", processes: 4, arguments: &["50000"], first: &["1000"], is_regular: false },
+    Case { source: "workers.c", processes: 4, arguments: &["1000000"], first: &["20000"], is_regular: false },
 ];
 
 pub(super) fn run(settings: &Settings) -> Result<()> {
-    if settings.program.is_none() {
+    if settings.program.as_deref().is_none_or(|only| only == LOGICAL) {
         sizes(settings.quick)?;
+    }
+    if settings.program.as_deref() == Some(LOGICAL) {
+        return Ok(());
     }
     let programs = Programs::new()?;
     let timer = preloaded(&programs)?;
@@ -152,7 +158,7 @@ fn predict(programs: &Programs, timer: &Path, case: &Case, quick: bool, table: &
             predicted.extend([50.0 * measure(&skeleton, &[])?, 50.0 * measure(&skeleton, &[])?]);
             first.push(50.0 * measure(&program, case.first)?);
         }
-        let [took, predicted, first] = [took, predicted, first].map(median);
+        let [took, predicted, first] = [took, predicted, first].map(|mut values| median(&mut values));
         let percent = |predicted: f64| 100.0 * (predicted / took - 1.0);
         let limit = if case.is_regular { 10.0 } else { 20.0 };
         table.row([
@@ -168,11 +174,6 @@ fn predict(programs: &Programs, timer: &Path, case: &Case, quick: bool, table: &
         ]);
     }
     Ok(())
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// Executes a program on some cores; returns its time between `MPI_Init` and `MPI_Finalize`.

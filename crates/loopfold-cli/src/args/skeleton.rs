@@ -35,9 +35,10 @@ pub(crate) struct SkeletonArgs {
     /// Touch this much memory while computing, such as 64M
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) touch_memory: Option<u64>,
-    /// How to replay messages that were received from anyone
-    #[arg(long, value_enum, value_name = "HOW", default_value = "recorded")]
-    pub(crate) wildcards: WildcardsName,
+    /// How to replay messages that were received from anyone [default: as recorded; with a --scale below 1, open
+    /// where their order does not repeat]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub(crate) wildcards: Option<WildcardsName>,
     /// Write it for another number of processes than was recorded
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(crate) ranks: Option<u32>,
@@ -66,7 +67,7 @@ pub(crate) struct SkeletonArgs {
 pub(crate) enum WildcardsName {
     /// From the process that was recorded, in the recorded order
     Recorded,
-    /// From anyone again
+    /// From anyone again, with replies to whoever sent
     Open,
 }
 

@@ -119,9 +119,13 @@ impl Runs {
         Self::with_tuning::<48, 8>(stream)
     }
 
-    /// The same, the two scans side by side if there are two threads.
+    /// The same, the two scans side by side if there are two threads and enough to do for them.
     pub(crate) fn on_threads(stream: &[u32], threads: usize) -> Self {
-        if threads < 2 { Self::of(stream) } else { Self::by_scans::<48, 8>(stream, side_by_side) }
+        if threads < 2 || stream.len() < SHORTEST_SHARED {
+            Self::of(stream)
+        } else {
+            Self::by_scans::<48, 8>(stream, side_by_side)
+        }
     }
 
     /// `SHORT` symbols are compared before the memory of periodic stretches is asked;
@@ -203,6 +207,9 @@ impl Runs {
         self.scans[scan] = Vec::new();
     }
 }
+
+/// Shorter streams are done before a second thread has begun to work.
+const SHORTEST_SHARED: usize = 1 << 17;
 
 /// Both scans at once: neither needs anything of the other.
 fn side_by_side(scan: &(dyn Fn(bool) -> Vec<Stored> + Sync)) -> [Vec<Stored>; 2] {
@@ -607,7 +614,7 @@ mod tests {
         let mut rng = Rng::new(13);
         for _ in 0..200 {
             let stream = streams::small(&mut rng, 600);
-            let [one, two] = [1, 2].map(|threads| Runs::on_threads(&stream, threads));
+            let (one, two) = (Runs::of(&stream), Runs::by_scans::<48, 8>(&stream, side_by_side));
             assert_eq!(format!("{one:?}"), format!("{two:?}"), "{stream:?}");
         }
     }

@@ -5,7 +5,8 @@
 //! sizes are expressions of the rank, what only some processes do is a branch. Computation between
 //! calls becomes calibrated busy work of the mean recorded length. A scale below 1 leaves
 //! iterations out, of loops that communicate with each other together, such that all that is sent
-//! is received (`scale`), and shortens the computation by what remains. The result is executed by
+//! is received (`scale`), and shortens the computation by what remains. Where a process receives
+//! from anyone, in an order that does not repeat, that can be left open (`farm`). The result is executed by
 //! the rules of MPI before it is written (`simulate`): a skeleton that would wait for ever is not
 //! written.
 //!
@@ -13,6 +14,7 @@
 //! else.
 
 mod c;
+mod farm;
 mod operations;
 mod program;
 mod ranks;
@@ -20,7 +22,10 @@ mod scale;
 mod simulate;
 mod timing;
 
+pub use farm::{OpenReceives, with_open_receives};
+
 use crate::questions::logical::LogicalTrace;
+use crate::questions::patterns::FoldStream;
 use crate::{Error, Fold, Result};
 use operations::{Members, Operations};
 use program::Program;
@@ -28,12 +33,11 @@ use scale::Scaled;
 use timing::Timing;
 
 /// How messages that were received from anyone are replayed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wildcards {
     /// From the process that was recorded.
-    #[default]
     Recorded,
-    /// From anyone again.
+    /// From anyone again; replies go to whoever sent, see [`with_open_receives`].
     Open,
 }
 
@@ -85,7 +89,7 @@ pub struct Config {
     scale: Scale,
     noise: bool,
     touched: u64,
-    wildcards: Wildcards,
+    wildcards: Option<Wildcards>,
     ranks: Option<usize>,
     title: String,
 }
@@ -103,7 +107,7 @@ impl Config {
             scale: Scale::ONE,
             noise: false,
             touched: 0,
-            wildcards: Wildcards::Recorded,
+            wildcards: None,
             ranks: None,
             title: String::new(),
         }
@@ -127,9 +131,10 @@ impl Config {
         Self { touched, ..self }
     }
 
-    /// How messages that were received from anyone are replayed.
+    /// How messages that were received from anyone are replayed. Without this: as recorded, unless
+    /// the scale is below 1 and the order in which they came does not repeat.
     #[must_use]
-    pub fn wildcards(self, wildcards: Wildcards) -> Self {
+    pub fn wildcards(self, wildcards: Option<Wildcards>) -> Self {
         Self { wildcards, ..self }
     }
 
@@ -192,9 +197,46 @@ struct Shared {
     members: Members,
 }
 
+/// Why receives are open where nobody asked for that.
+const OPENED: &str =
+    "what was received from anyone is received from anyone again, since its order does not repeat";
+
 impl Skeleton {
+    /// The skeleton of a recording. Streams that have to be are folded anew by `fold_stream`.
+    pub fn of(fold: &Fold, fold_stream: FoldStream<'_>, config: &Config) -> Result<Self> {
+        let of_with = |fold: &Fold, wildcards: Wildcards, notes: Vec<String>| {
+            let logical = LogicalTrace::of(fold, fold_stream)?;
+            // What is written is what was recorded.
+            logical.verify(fold)?;
+            Self::of_logical(fold, &logical, &config.clone().wildcards(Some(wildcards)), notes)
+        };
+        let of = |fold: &Fold, wildcards: Wildcards| of_with(fold, wildcards, Vec::new());
+        let is_open = match config.wildcards {
+            // How often each of other processes would ask is not known.
+            _ if config.ranks.is_some() => false,
+            Some(wildcards) => wildcards == Wildcards::Open,
+            None => config.scale != Scale::ONE,
+        };
+        let open = if is_open { with_open_receives(fold, fold_stream)? } else { None };
+        match (config.wildcards, open) {
+            (Some(Wildcards::Open), Some(open)) => {
+                of(&open.fold, Wildcards::Open).or_else(|_| of(fold, Wildcards::Open))
+            }
+            (None, Some(open)) if open.is_simpler => {
+                let open = of_with(&open.fold, Wildcards::Open, vec![OPENED.to_string()]);
+                open.or_else(|_| of(fold, Wildcards::Recorded))
+            }
+            (wildcards, _) => of(fold, wildcards.unwrap_or(Wildcards::Recorded)),
+        }
+    }
+
     /// The skeleton of a recording, from its logical trace.
-    pub fn of(fold: &Fold, logical: &LogicalTrace, config: &Config) -> Result<Self> {
+    fn of_logical(
+        fold: &Fold,
+        logical: &LogicalTrace,
+        config: &Config,
+        mut notes: Vec<String>,
+    ) -> Result<Self> {
         let part = logical.parts.iter().find(|part| part.name.is_empty());
         let part = part.ok_or_else(|| Error::invalid("there are no processes"))?;
         let streams: Vec<usize> = part.streams.iter().map(|id| id.index()).collect();
@@ -204,7 +246,7 @@ impl Skeleton {
         }
         let whole = Program::of(part, &logical.places, &streams);
         let timing = Timing::of(fold, &part.streams, &whole)?;
-        let mut notes: Vec<String> = threads(logical);
+        notes.extend(threads(logical));
         let members = Members::of(fold, &part.streams);
         let is_other = config.ranks.filter(|&ranks| ranks != streams.len());
         let (program, members) = match is_other {
@@ -251,7 +293,8 @@ impl Skeleton {
         })
     }
 
-    /// The calls of a process, in order: what the text executes, wildcards as recorded.
+    /// The calls of a process, in order: what the text executes. Where wildcards are open, the rank
+    /// of a sender may be `anyone`, and that of a receiver `sender`: of the last message from anyone.
     pub fn calls_of(&self, process: usize) -> impl Iterator<Item = ReplayedCall> {
         self.program.walk(process).map(move |(_, event)| {
             let at = self.program.places.at(process, event.comm.as_deref());

@@ -1,6 +1,7 @@
 //! What each call does for each process: the messages it sends and receives, the collective
 //! operation it takes part in, and what it waits for.
 
+use super::farm::{ANYONE, SENDER};
 use super::program::{Node, Program};
 use crate::mpi::Communicators;
 use crate::questions::logical::{LogicalEvent, LogicalField, Place, Token};
@@ -69,6 +70,8 @@ pub(super) struct Operation {
     pub(super) receives: Vec<ChannelId>,
     /// The members with which it takes part in an operation.
     pub(super) collective: Option<ChannelId>,
+    /// The mailbox to whose last sender it sends.
+    pub(super) reply: Option<ChannelId>,
     pub(super) kind: OperationKind,
 }
 
@@ -87,6 +90,12 @@ pub(super) enum OperationKind {
     WaitingFor(Vec<usize>),
     /// It waits until a message could be received.
     Probing(ChannelId),
+    /// It waits until a message is in a mailbox, and remembers the sender.
+    ProbingAnyone(ChannelId),
+    /// The same, and takes the message.
+    TakingFromAnyone(ChannelId),
+    /// It takes the message that was probed last.
+    TakingProbed,
 }
 
 /// The operations of all nodes and processes.
@@ -96,15 +105,29 @@ pub(super) struct Operations {
     by_node: Vec<Vec<Option<Operation>>>,
     /// The processes of collective operations; empty for messages.
     pub(super) members: Vec<Vec<u32>>,
-    /// The ends of messages.
-    pub(super) ends: Vec<(u32, u32)>,
+    /// For messages to a process that receives from anyone: its mailbox, and the channel back.
+    pub(super) farms: HashMap<ChannelId, Farm>,
+    /// For each mailbox, how many replies there are to a message.
+    pub(super) replies: HashMap<ChannelId, u64>,
+}
+
+/// Where a message to a process that receives from anyone goes, and replies to it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Farm {
+    /// All messages that the process receives from anyone, as a channel of their own.
+    pub(super) mailbox: ChannelId,
+    pub(super) back: ChannelId,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Channel {
     Message { comm: usize, from: u32, to: u32, tag: i64 },
     Collective { comm: usize },
+    Mailbox { comm: usize, of: u32 },
 }
+
+/// Tags do not distinguish messages of a process that receives from anyone.
+const NO_TAG: i64 = i64::MIN;
 
 /// Numbers channels and communicators.
 struct Numbering<'a> {
@@ -126,6 +149,7 @@ impl Operations {
         };
         let executions: Vec<Vec<u64>> =
             (0..program.processes).map(|process| program.executions(process)).collect();
+        numbering.mailboxes(program, &executions);
         for (id, node) in program.nodes.iter().enumerate() {
             let mut of_node = Vec::new();
             if let Node::Call(event) = node {
@@ -140,7 +164,30 @@ impl Operations {
             }
             numbering.operations.by_node.push(of_node);
         }
+        numbering.farms();
+        numbering.operations.count_replies(&executions);
         Ok(numbering.operations)
+    }
+
+    fn count_replies(&mut self, executions: &[Vec<u64>]) {
+        let mut counts: HashMap<ChannelId, (u64, u64)> = HashMap::new();
+        for (id, of_node) in self.by_node.iter().enumerate() {
+            for (process, operation) in of_node.iter().enumerate() {
+                let Some(operation) = operation else { continue };
+                let times = executions[process][id];
+                if let Some(mailbox) = operation.reply {
+                    counts.entry(mailbox).or_default().0 += times;
+                }
+                // What is probed is taken by another call.
+                if let OperationKind::TakingFromAnyone(mailbox) | OperationKind::ProbingAnyone(mailbox) =
+                    operation.kind
+                {
+                    counts.entry(mailbox).or_default().1 += times;
+                }
+            }
+        }
+        self.replies =
+            counts.into_iter().map(|(mailbox, (replies, taken))| (mailbox, replies / taken.max(1))).collect();
     }
 
     /// What a call does for a process.
@@ -155,6 +202,41 @@ impl Operations {
 }
 
 impl Numbering<'_> {
+    /// Numbers the mailboxes first, since tags of messages to them do not matter.
+    fn mailboxes(&mut self, program: &Program, executions: &[Vec<u64>]) {
+        for (id, node) in program.nodes.iter().enumerate() {
+            let Node::Call(event) = node else { continue };
+            let source = event.field("src").or(event.field("from")).and_then(|field| field.values.first());
+            let Some(source) = source else { continue };
+            let comm = event.comm.as_deref().unwrap_or(crate::mpi::WORLD);
+            for (process, executions) in executions.iter().enumerate() {
+                let is_open = || is_word(&source.value(program.places.at(process, Some(comm))), ANYONE);
+                if executions[id] > 0 && is_open() {
+                    self.mailbox(process, comm);
+                }
+            }
+        }
+    }
+
+    fn mailbox(&mut self, process: usize, comm: &str) -> ChannelId {
+        let comm = self.group(process, comm);
+        self.channel(Channel::Mailbox { comm, of: process as u32 }, Vec::new())
+    }
+
+    /// The mailboxes of all channels that lead to one, and the channels back.
+    fn farms(&mut self) {
+        let channels: Vec<(Channel, ChannelId)> =
+            self.channels.iter().map(|(channel, &id)| (channel.clone(), id)).collect();
+        for (channel, id) in channels {
+            let Channel::Message { comm, from, to, tag: NO_TAG } = channel else { continue };
+            if let Some(&mailbox) = self.channels.get(&Channel::Mailbox { comm, of: to }) {
+                let back = Channel::Message { comm, from: to, to: from, tag: NO_TAG };
+                let back = self.channel(back, Vec::new());
+                self.operations.farms.insert(id, Farm { mailbox, back });
+            }
+        }
+    }
+
     fn operation(
         &mut self,
         event: &LogicalEvent,
@@ -190,13 +272,34 @@ impl Numbering<'_> {
             return Ok(Some(operation));
         }
         if let [from, ..] = &values("from")[..] {
+            if is_word(from, ANYONE) {
+                operation.kind = OperationKind::ProbingAnyone(self.mailbox(process, comm));
+                return Ok(Some(operation));
+            }
             let tags = values("tag");
             let tag = tags.first();
             let channel = self.message(process, comm, from, tag, false, at.comm)?;
             operation.kind = channel.map_or(OperationKind::Blocking, OperationKind::Probing);
             return Ok(channel.map(|_| operation));
         }
-        let (dests, sources) = (values("dest"), values("src"));
+        let (mut dests, sources) = (values("dest"), values("src"));
+        match &sources[..] {
+            [source] if is_word(source, ANYONE) => {
+                operation.kind = OperationKind::TakingFromAnyone(self.mailbox(process, comm));
+                return Ok(Some(operation));
+            }
+            [source] if is_word(source, SENDER) => {
+                operation.kind = OperationKind::TakingProbed;
+                return Ok(Some(operation));
+            }
+            _ => {}
+        }
+        if let [dest] = &dests[..]
+            && is_word(dest, SENDER)
+        {
+            operation.reply = Some(self.mailbox(process, comm));
+            dests.clear();
+        }
         let tags = values("tag");
         let receive_tags = if dests.is_empty() { Vec::new() } else { values("recvtag") };
         let nth = |values: &[Token], nth: usize| values.get(nth).or(values.first()).cloned();
@@ -218,7 +321,8 @@ impl Numbering<'_> {
         let nobody = dests.len() + sources.len() - operation.sends.len() - operation.receives.len();
         let is_posting = operation.kind == OperationKind::Posting;
         operation.sends.extend(std::iter::repeat_n(NOBODY, if is_posting { nobody } else { 0 }));
-        let is_message = !operation.sends.is_empty() || !operation.receives.is_empty();
+        let is_message =
+            !operation.sends.is_empty() || !operation.receives.is_empty() || operation.reply.is_some();
         Ok(is_message.then_some(operation))
     }
 
@@ -233,12 +337,11 @@ impl Numbering<'_> {
         *self.groups.entry((comm.to_string(), members)).or_insert(next)
     }
 
-    fn channel(&mut self, channel: Channel, members: Vec<u32>, ends: (u32, u32)) -> ChannelId {
+    fn channel(&mut self, channel: Channel, members: Vec<u32>) -> ChannelId {
         let next = self.channels.len();
         let id = *self.channels.entry(channel).or_insert(next);
         if id == next {
             self.operations.members.push(members);
-            self.operations.ends.push(ends);
         }
         id
     }
@@ -250,7 +353,7 @@ impl Numbering<'_> {
             None if comm == SELF => return None,
             None => (0..self.processes as u32).collect(),
         };
-        Some(self.channel(Channel::Collective { comm: group }, members, (0, 0)))
+        Some(self.channel(Channel::Collective { comm: group }, members))
     }
 
     /// The channel of a message. Returns `None` if it is with nobody.
@@ -285,8 +388,14 @@ impl Numbering<'_> {
         let own = process as u32;
         let (from, to) = if is_send { (own, peer) } else { (peer, own) };
         let comm = self.group(process, comm);
-        Ok(Some(self.channel(Channel::Message { comm, from, to, tag }, Vec::new(), (from, to))))
+        let is_open = |of: u32| self.channels.contains_key(&Channel::Mailbox { comm, of });
+        let tag = if is_open(from) || is_open(to) { NO_TAG } else { tag };
+        Ok(Some(self.channel(Channel::Message { comm, from, to, tag }, Vec::new())))
     }
+}
+
+fn is_word(token: &Token, expected: &[u8]) -> bool {
+    matches!(token, Token::Word(word) if **word == *expected)
 }
 
 /// A request of a message with nobody.

@@ -8,6 +8,10 @@
 //! many iterations are left out that together they are balanced. What then is balanced on no
 //! account stays as it is, and its inner loops are tried.
 //!
+//! Task farms (`farm`) are shortened by process: a worker's iteration is balanced but for the
+//! messages in the mailbox of the master, whoever they are from. So every worker keeps its share of
+//! the tasks, and the master as many iterations as they have together.
+//!
 //! Loops are tried from the outside, those that span most time first. A loop of fewer iterations
 //! than the scale asks for keeps one, and what remains of the scale goes to its inner loops. What
 //! remains then shortens the computation, see [`Scaled::work_factor`].
@@ -17,7 +21,7 @@
 //! result is executed by the rules of MPI ([`super::simulate`]) under the semantics that the whole
 //! program is safe under, and loops are left whole, the last ones first, until it ends.
 
-use super::operations::Operations;
+use super::operations::{NOBODY, OperationKind, Operations};
 use super::program::{Node, NodeId, Program};
 use super::simulate::{Ended, Sends, execute};
 use super::timing::Timing;
@@ -28,8 +32,8 @@ use hashbrown::HashMap;
 #[derive(Clone, Debug)]
 pub(super) struct Shortened {
     pub(super) node: NodeId,
-    /// Iterations that are left out, of each execution of the loop.
-    pub(super) left_out: u64,
+    /// Iterations that are left out, of each execution of the loop: for every process.
+    pub(super) left_out: Vec<u64>,
 }
 
 /// A program with fewer iterations.
@@ -125,8 +129,8 @@ impl Whole {
 impl Program {
     /// Leaves iterations of a loop out.
     fn shorten(&mut self, one: &Shortened) {
-        for count in &mut self.counts[one.node] {
-            *count = count.saturating_sub(one.left_out).max(u64::from(*count > 0));
+        for (count, left_out) in self.counts[one.node].iter_mut().zip(&one.left_out) {
+            *count = count.saturating_sub(*left_out).max(u64::from(*count > 0));
         }
     }
 }
@@ -172,6 +176,12 @@ impl Scaling<'_> {
             if taken.contains(&node) {
                 continue;
             }
+            if let Some(farm) = self.farm(node, loops, &taken, scale) {
+                taken.extend(farm.iter().map(|one| one.node));
+                farm.iter().for_each(|one| self.program.shorten(one));
+                self.groups.push(farm);
+                continue;
+            }
             let group = self.group(node, loops, &taken, &balances);
             let group = group.filter(|group| self.fewest(group) > 1);
             let Some(group) = group else {
@@ -207,8 +217,11 @@ impl Scaling<'_> {
         let most = self.program.counts[first].iter().max().copied().unwrap_or(0);
         let wanted = ((most as f64 * scale).round() as u64).max(1);
         let left_out = ((most - wanted.min(most)) / step).min(self.fewest(group) - 1);
-        let shortened: Vec<Shortened> =
-            group.iter().map(|&(node, step)| Shortened { node, left_out: left_out * step }).collect();
+        let processes = self.program.processes;
+        let shortened: Vec<Shortened> = group
+            .iter()
+            .map(|&(node, step)| Shortened { node, left_out: vec![left_out * step; processes] })
+            .collect();
         shortened.iter().for_each(|one| self.program.shorten(one));
         if left_out > 0 {
             self.groups.push(shortened);
@@ -289,27 +302,7 @@ impl Scaling<'_> {
         let mut balance = Balance::new();
         let mut collectives: HashMap<usize, HashMap<u32, i128>> = HashMap::new();
         for process in 0..self.program.processes {
-            let executions = self.program.executions(process);
-            let count = self.program.counts[node][process];
-            if executions[node] == 0 || count == 0 {
-                continue;
-            }
-            let mut waiting: Vec<NodeId> = self.program.body(node).to_vec();
-            while let Some(inner) = waiting.pop() {
-                waiting.extend(self.program.body(inner));
-                let Some(operation) = self.operations.get(inner, process) else { continue };
-                // What one iteration of the loop has, in all of its executions.
-                let times = i128::from(executions[inner] / count);
-                for &channel in &operation.sends {
-                    *balance.entry((channel, u32::MAX)).or_insert(0) += times;
-                }
-                for &channel in &operation.receives {
-                    *balance.entry((channel, u32::MAX)).or_insert(0) -= times;
-                }
-                if let Some(channel) = operation.collective {
-                    *collectives.entry(channel).or_default().entry(process as u32).or_insert(0) += times;
-                }
-            }
+            self.add_balance(node, process, &mut balance, &mut collectives);
         }
         for (channel, counts) in collectives {
             let of = |member: &u32| counts.get(member).copied().unwrap_or(0);
@@ -317,9 +310,121 @@ impl Scaling<'_> {
                 balance.insert((channel, two[0]), of(&two[0]) - of(&two[1]));
             }
         }
-        balance.retain(|&(channel, _), more| *more != 0 && channel != super::operations::NOBODY);
+        balance.retain(|&(channel, _), more| *more != 0 && channel != NOBODY);
         balance
     }
+
+    /// Adds what one process has in one iteration of a loop, in all executions of the loop.
+    fn add_balance(
+        &self,
+        node: NodeId,
+        process: usize,
+        balance: &mut Balance,
+        collectives: &mut HashMap<usize, HashMap<u32, i128>>,
+    ) {
+        let executions = self.program.executions(process);
+        let count = self.program.counts[node][process];
+        if executions[node] == 0 || count == 0 {
+            return;
+        }
+        let mut add = |channel: usize, more: i128| *balance.entry((channel, u32::MAX)).or_insert(0) += more;
+        let mut waiting: Vec<NodeId> = self.program.body(node).to_vec();
+        while let Some(inner) = waiting.pop() {
+            waiting.extend(self.program.body(inner));
+            let Some(operation) = self.operations.get(inner, process) else { continue };
+            let times = i128::from(executions[inner] / count);
+            for channel in &operation.sends {
+                match self.operations.farms.get(channel) {
+                    None => add(*channel, times),
+                    // Whoever it is from, it is in the mailbox, and has its replies.
+                    Some(farm) => {
+                        let replies = self.operations.replies.get(&farm.mailbox).copied().unwrap_or(0);
+                        add(farm.mailbox, times);
+                        add(farm.back, times * i128::from(replies));
+                    }
+                }
+            }
+            operation.receives.iter().for_each(|&channel| add(channel, -times));
+            if let OperationKind::TakingFromAnyone(mailbox) | OperationKind::ProbingAnyone(mailbox) =
+                operation.kind
+            {
+                add(mailbox, -times);
+            }
+            if let Some(channel) = operation.collective {
+                *collectives.entry(channel).or_default().entry(process as u32).or_insert(0) += times;
+            }
+        }
+    }
+
+    /// The loops of a task farm, the first of them this one, and what is left out of each. Returns
+    /// `None` if it is none, or cannot be shortened.
+    fn farm(&self, node: NodeId, loops: &[NodeId], taken: &[NodeId], scale: f64) -> Option<Vec<Shortened>> {
+        if self.operations.farms.is_empty() {
+            return None;
+        }
+        let mailbox = self.mailbox(node)?;
+        let others = loops.iter().filter(|&&other| other != node && !taken.contains(&other));
+        let members: Vec<NodeId> = std::iter::once(node)
+            .chain(others.copied().filter(|&other| self.mailbox(other) == Some(mailbox)))
+            .collect();
+        let mut left_out: Vec<Vec<u64>> = Vec::new();
+        let mut more: Vec<Vec<i128>> = Vec::new();
+        for &member in &members {
+            let counts = &self.program.counts[member];
+            let kept = |&count: &u64| ((count as f64 * scale).round() as u64).clamp(count.min(1), count);
+            left_out.push(counts.iter().map(|count| count - kept(count)).collect());
+            more.push((0..counts.len()).map(|process| self.own_balance(member, process, mailbox)).collect());
+        }
+        even_out(&mut left_out, &more)?;
+        let is_shorter = left_out.iter().flatten().any(|&left_out| left_out > 0);
+        let shortened = members.into_iter().zip(left_out);
+        is_shorter.then(|| shortened.map(|(node, left_out)| Shortened { node, left_out }).collect())
+    }
+
+    /// The mailbox that is all to which an iteration of a loop is not balanced for any process by
+    /// itself. Returns `None` if there is no such mailbox.
+    fn mailbox(&self, node: NodeId) -> Option<usize> {
+        let mut found = None;
+        for process in 0..self.program.processes {
+            let (mut balance, mut collectives) = (Balance::new(), HashMap::new());
+            self.add_balance(node, process, &mut balance, &mut collectives);
+            balance.retain(|&(channel, _), more| *more != 0 && channel != NOBODY);
+            if !collectives.is_empty() {
+                return None;
+            }
+            for (channel, _) in balance.into_keys() {
+                let is_mailbox = self.operations.replies.contains_key(&channel);
+                if !is_mailbox || *found.get_or_insert(channel) != channel {
+                    return None;
+                }
+            }
+        }
+        found
+    }
+
+    /// How many more messages one iteration of a process puts into a mailbox than it takes out.
+    fn own_balance(&self, node: NodeId, process: usize, mailbox: usize) -> i128 {
+        let (mut balance, mut collectives) = (Balance::new(), HashMap::new());
+        self.add_balance(node, process, &mut balance, &mut collectives);
+        balance.get(&(mailbox, u32::MAX)).copied().unwrap_or(0)
+    }
+}
+
+/// Leaves fewer iterations out, of one loop and process, such that as many messages are left out
+/// as receives. Returns `None` if that cannot be.
+fn even_out(left_out: &mut [Vec<u64>], more: &[Vec<i128>]) -> Option<()> {
+    let both = left_out.iter().flatten().zip(more.iter().flatten());
+    let sum = both.fold(0i128, |sum, (&count, more)| sum + i128::from(count) * more);
+    let candidates = left_out.iter_mut().flatten().zip(more.iter().flatten());
+    let fits = |count: u64, more: i128| {
+        more.signum() == sum.signum() && sum % more == 0 && i128::from(count) >= sum / more
+    };
+    if sum != 0 {
+        let (count, more) =
+            candidates.filter(|(count, more)| fits(**count, **more)).max_by_key(|(count, _)| **count)?;
+        *count -= u64::try_from(sum / more).ok()?;
+    }
+    Some(())
 }
 
 fn greatest_divisor(mut one: u128, mut other: u128) -> u128 {

@@ -4,10 +4,14 @@
 //! receive is complete when as many sends were posted, a send under strict semantics when as many
 //! receives were. A process that has to wait is run again when the other side of one of its
 //! channels moves. O(calls).
+//!
+//! Where processes receive from anyone (`farm`), what they receive depends on who is fast. Such a
+//! program is executed twice: the message that came first is received, and the one that came last.
 
 use super::operations::{NOBODY, Operation, OperationKind, Operations};
 use super::program::{Program, Walk};
 use hashbrown::HashMap;
+use std::collections::VecDeque;
 
 /// When a send is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +20,13 @@ pub(super) enum Sends {
     Strict,
     /// At once.
     Buffered,
+}
+
+/// Which message is received from anyone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    First,
+    Last,
 }
 
 /// How an execution ended.
@@ -46,19 +57,26 @@ struct Process<'a> {
     walk: Walk<'a>,
     pending: Vec<Vec<Need>>,
     needs: Vec<Need>,
+    /// The mailbox in which a message has to be, and whether it is taken.
+    mailbox: Option<(usize, bool)>,
+    /// The channel of the last message from a mailbox.
+    sender: Option<usize>,
     is_ended: bool,
 }
 
 struct Execution<'a> {
     operations: &'a Operations,
     sends: Sends,
+    order: Order,
+    /// The channels of the messages in each mailbox, as they came.
+    arrived: HashMap<usize, VecDeque<usize>>,
     /// Sends and receives posted on each channel.
     posted: Vec<[u64; 2]>,
     /// For each collective channel and process, how many operations it has begun.
     begun: HashMap<(usize, usize), u64>,
     /// How many processes have begun each of the operations that are not complete, and how many
     /// are complete.
-    complete: Vec<(u64, std::collections::VecDeque<usize>)>,
+    complete: Vec<(u64, VecDeque<usize>)>,
     /// Processes that wait for a channel.
     waiting: Vec<Vec<usize>>,
     ready: Vec<usize>,
@@ -71,10 +89,29 @@ pub(super) fn execute(
     operations: &Operations,
     sends: Sends,
 ) -> std::result::Result<Ended, String> {
+    let first = execute_in(Order::First, program, operations, sends)?;
+    if operations.farms.is_empty() {
+        return Ok(first);
+    }
+    let last = execute_in(Order::Last, program, operations, sends)?;
+    Ok(Ended {
+        most_pending: first.most_pending.max(last.most_pending),
+        unmatched: first.unmatched.max(last.unmatched),
+    })
+}
+
+fn execute_in(
+    order: Order,
+    program: &Program,
+    operations: &Operations,
+    sends: Sends,
+) -> std::result::Result<Ended, String> {
     let channels = operations.channels();
     let mut execution = Execution {
         operations,
         sends,
+        order,
+        arrived: HashMap::new(),
         posted: vec![[0, 0]; channels],
         begun: HashMap::new(),
         complete: vec![Default::default(); channels],
@@ -86,6 +123,8 @@ pub(super) fn execute(
         walk: program.walk(process),
         pending: Vec::new(),
         needs: Vec::new(),
+        mailbox: None,
+        sender: None,
         is_ended: false,
     };
     let mut processes: Vec<Process<'_>> = (0..program.processes).map(process).collect();
@@ -109,6 +148,16 @@ impl Execution<'_> {
             if let Some(need) = process.needs.first() {
                 self.waiting[need.channel].push(number);
                 return;
+            }
+            if let Some((mailbox, is_taken)) = process.mailbox {
+                let Some(channel) = self.message_in(mailbox) else {
+                    self.waiting[mailbox].push(number);
+                    return;
+                };
+                (process.mailbox, process.sender) = (None, Some(channel));
+                if is_taken {
+                    self.take(channel);
+                }
             }
             let Some((node, _)) = process.walk.next() else {
                 process.is_ended = true;
@@ -135,6 +184,11 @@ impl Execution<'_> {
         needs.extend(operation.receives.iter().map(|&channel| self.post(channel, Side::Receive)));
         needs.extend(operation.sends.iter().map(|&channel| self.post(channel, Side::Send)));
         needs.extend(operation.collective.map(|channel| self.take_part(channel, number)));
+        if let Some(farm) =
+            operation.reply.and(process.sender).and_then(|sender| self.operations.farms.get(&sender))
+        {
+            needs.push(self.post(farm.back, Side::Send));
+        }
         match &operation.kind {
             OperationKind::Blocking => process.needs = needs,
             OperationKind::Posting => process.pending.extend(needs.into_iter().map(|need| vec![need])),
@@ -157,13 +211,45 @@ impl Execution<'_> {
                 let nth = self.posted[*channel][1];
                 process.needs = vec![Need { channel: *channel, side: Side::Receive, nth }];
             }
+            OperationKind::ProbingAnyone(mailbox) => process.mailbox = Some((*mailbox, false)),
+            OperationKind::TakingFromAnyone(mailbox) => process.mailbox = Some((*mailbox, true)),
+            OperationKind::TakingProbed => {
+                if let Some(channel) = process.sender {
+                    self.take(channel);
+                }
+            }
         }
         self.ended.most_pending = self.ended.most_pending.max(process.pending.len());
+    }
+
+    /// The channel of the message that is received next.
+    fn message_in(&self, mailbox: usize) -> Option<usize> {
+        let arrived = self.arrived.get(&mailbox)?;
+        match self.order {
+            Order::First => arrived.front().copied(),
+            Order::Last => arrived.back().copied(),
+        }
+    }
+
+    /// Takes a message of a channel out of its mailbox.
+    fn take(&mut self, channel: usize) {
+        let Some(farm) = self.operations.farms.get(&channel) else { return };
+        let Some(arrived) = self.arrived.get_mut(&farm.mailbox) else { return };
+        let place = match self.order {
+            Order::First => arrived.iter().position(|&one| one == channel),
+            Order::Last => arrived.iter().rposition(|&one| one == channel),
+        };
+        arrived.remove(place.unwrap_or(arrived.len()));
+        self.post(channel, Side::Receive);
     }
 
     fn post(&mut self, channel: usize, side: Side) -> Need {
         if channel == NOBODY {
             return Need { channel, side, nth: 0 };
+        }
+        if let Some(farm) = self.operations.farms.get(&channel).filter(|_| side == Side::Send) {
+            self.arrived.entry(farm.mailbox).or_default().push_back(channel);
+            self.ready.append(&mut self.waiting[farm.mailbox]);
         }
         let place = usize::from(side == Side::Receive);
         let nth = self.posted[channel][place];

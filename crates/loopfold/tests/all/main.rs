@@ -38,6 +38,7 @@ mod segments;
 mod selection;
 mod similar;
 mod skeleton;
+mod skeleton_farm;
 mod statistics;
 mod sums;
 mod support;

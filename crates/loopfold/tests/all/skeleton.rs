@@ -5,7 +5,7 @@ use crate::support::outermost;
 use crate::support::spmd::fold;
 use loopfold::Fold;
 use loopfold::folders::{Outermost, fold_trace};
-use loopfold::questions::logical::{LogicalTrace, Token};
+use loopfold::questions::logical::Token;
 use loopfold::skeleton::{Config, ReplayedCall, Scale, Skeleton};
 use loopfold::trace::{Collector, Event, Field, OFF_CPU, Role, Sink as _, Timing, Value};
 use loopfold_testing::Rng;
@@ -16,9 +16,7 @@ fn calls(program: &[Phase], size: i64) -> Vec<Vec<SpmdCall>> {
 }
 
 fn skeleton_of(fold: &Fold, config: &Config) -> loopfold::Result<Skeleton> {
-    let logical = LogicalTrace::of(fold, &outermost).unwrap();
-    logical.verify(fold).unwrap();
-    Skeleton::of(fold, &logical, config)
+    Skeleton::of(fold, &outermost, config)
 }
 
 fn scale(below: u64) -> Config {

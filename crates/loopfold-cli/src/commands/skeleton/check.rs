@@ -112,8 +112,7 @@ fn record(launcher: &str, program: &[OsString], archive: &Path) -> Result<Record
 
 /// How long a recorded program took between `MPI_Init` and `MPI_Finalize`.
 fn time_of(Recorded(fold, _): &Recorded) -> Result<f64> {
-    let logical = LogicalTrace::of(fold, &folding::outermost)?;
-    Ok(Skeleton::of(fold, &logical, &Config::new())?.recorded_seconds)
+    Ok(Skeleton::of(fold, &folding::outermost, &Config::new())?.recorded_seconds)
 }
 
 /// What a skeleton says that it took: without what it does before it begins.

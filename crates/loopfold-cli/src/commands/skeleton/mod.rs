@@ -8,7 +8,6 @@ use crate::{Outcome, folding, input, save, show};
 use anyhow::{Context as _, Result, bail};
 use loopfold::Fold;
 use loopfold::mpi::Calls;
-use loopfold::questions::logical::LogicalTrace;
 use loopfold::skeleton::{Config, Skeleton};
 use loopfold::trace::TimesKept;
 use std::path::Path;
@@ -50,16 +49,13 @@ fn read(arguments: &SkeletonArgs) -> Result<(Fold, Vec<String>)> {
 }
 
 fn skeleton(arguments: &SkeletonArgs, fold: &Fold) -> Result<Skeleton> {
-    let logical = LogicalTrace::of(fold, &folding::outermost)?;
-    // What is written is what was recorded.
-    logical.verify(fold)?;
     let title = arguments.read.inputs.first().map(|input| input.display().to_string());
     let config = Config::new()
         .scale(arguments.scale)
         .noise(arguments.noise)
         .touched(arguments.touch_memory.unwrap_or(0))
-        .wildcards(arguments.wildcards.into())
+        .wildcards(arguments.wildcards.map(Into::into))
         .ranks(arguments.ranks.map(|ranks| ranks as usize))
         .title(title.unwrap_or_default());
-    Skeleton::of(fold, &logical, &config).context("no skeleton")
+    Skeleton::of(fold, &folding::outermost, &config).context("no skeleton")
 }

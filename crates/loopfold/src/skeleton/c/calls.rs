@@ -2,7 +2,7 @@
 
 use super::super::Wildcards;
 use super::super::program::{NodeId, Program};
-use super::expressions::{comm_name, expression, tag};
+use super::expressions::{LAST, comm_name, expression, tag};
 use super::persistent::Persistent;
 use crate::mpi::WORLD;
 use crate::questions::logical::{Expression, LogicalEvent, Token};
@@ -20,6 +20,9 @@ pub(super) enum Replay {
     /// Not at all: it says nothing that matters.
     Nothing,
 }
+
+/// The size of the buffers, in the C program.
+pub(super) const LARGEST: &str = "LARGEST";
 
 /// What is needed to write calls.
 pub(super) struct Calls<'a> {
@@ -144,14 +147,27 @@ impl Call<'_> {
     }
 
     fn receive(&self, name: &str, more: &str) -> String {
-        let (bytes, source, tag) = (self.bytes(), self.source("src"), self.tag("tag"));
+        let (bytes, source, tag) = (self.room(), self.source("src"), self.tag("tag"));
         format!("{name}(in, {bytes}, MPI_BYTE, {source}, {tag}, {}{more});", self.handle())
+    }
+
+    /// The most bytes that a receive can have. Which message comes is open where wildcards are.
+    fn room(&self) -> String {
+        match self.calls.wildcards {
+            Wildcards::Recorded => self.bytes(),
+            Wildcards::Open => LARGEST.to_string(),
+        }
+    }
+
+    /// The status, which is kept for those that reply to the sender.
+    fn status(&self, key: &str) -> String {
+        let is_from_anyone = self.value(key).is_some_and(|source| source.contains("MPI_ANY_SOURCE"));
+        if is_from_anyone { format!("&{LAST}") } else { "MPI_STATUS_IGNORE".to_string() }
     }
 
     fn other(&self) -> Replay {
         let name = self.name;
         let handle = self.handle();
-        const STATUS: &str = ", MPI_STATUS_IGNORE";
         const REQUEST: &str = ", request()";
         match name {
             "MPI_Init" | "MPI_Init_thread" | "MPI_Finalize" => Replay::Nothing,
@@ -159,10 +175,11 @@ impl Call<'_> {
             "MPI_Rsend" => Replay::Instead(self.send("MPI_Send", ""), "its receive may be late"),
             "MPI_Isend" | "MPI_Ibsend" | "MPI_Issend" => Replay::Call(self.send(name, REQUEST)),
             "MPI_Irsend" => Replay::Instead(self.send("MPI_Isend", REQUEST), "its receive may be late"),
-            "MPI_Recv" => Replay::Call(self.receive(name, STATUS)),
+            "MPI_Recv" => Replay::Call(self.receive(name, &format!(", {}", self.status("src")))),
             "MPI_Irecv" => Replay::Call(self.receive(name, REQUEST)),
             "MPI_Mrecv" => {
-                Replay::Instead(self.receive("MPI_Recv", STATUS), "the matched message is not known")
+                let call = self.receive("MPI_Recv", ", MPI_STATUS_IGNORE");
+                Replay::Instead(call, "the matched message is not known")
             }
             "MPI_Imrecv" => {
                 Replay::Instead(self.receive("MPI_Irecv", REQUEST), "the matched message is not known")
@@ -202,7 +219,7 @@ impl Call<'_> {
 
     fn probe(&self) -> Replay {
         let (source, tag) = (self.source("from"), self.tag("tag"));
-        let call = format!("MPI_Probe({source}, {tag}, {}, MPI_STATUS_IGNORE);", self.handle());
+        let call = format!("MPI_Probe({source}, {tag}, {}, {});", self.handle(), self.status("from"));
         match self.name {
             "MPI_Probe" => Replay::Call(call),
             _ => Replay::Instead(call, "so that its message is there"),

@@ -1,5 +1,6 @@
 //! Expressions and guards as C.
 
+use super::super::farm::{ANYONE, SENDER};
 use crate::questions::logical::{Bound, Condition, Expression, Guard, Relation, Term, Token};
 
 /// What the C program calls a communicator.
@@ -15,12 +16,19 @@ pub(super) fn comm_name(comm: &str) -> String {
     }
 }
 
+/// The status of the last message from anyone, in the C program.
+pub(super) const LAST: &str = "last";
+
 /// What is written for a word in place of a rank or a tag.
 fn word(token: &Token, is_tag: bool) -> String {
     match token {
         Token::Number(number) => number.to_string(),
         Token::Word(word) if **word == *b"any" => {
             if is_tag { "MPI_ANY_TAG" } else { "MPI_ANY_SOURCE" }.to_string()
+        }
+        Token::Word(word) if **word == *ANYONE => "MPI_ANY_SOURCE".to_string(),
+        Token::Word(word) if **word == *SENDER => {
+            format!("{LAST}.{}", if is_tag { "MPI_TAG" } else { "MPI_SOURCE" })
         }
         Token::Word(_) => "MPI_PROC_NULL".to_string(),
     }

@@ -12,8 +12,8 @@ use super::scale::Scaled;
 use super::timing::Timing;
 use super::{Config, Shared};
 use crate::questions::logical::{At, Expression, LogicalEvent};
-use calls::{Calls, Replay};
-use expressions::{comm_name, expression, guard};
+use calls::{Calls, LARGEST, Replay};
+use expressions::{LAST, comm_name, expression, guard};
 use hashbrown::{HashMap, HashSet};
 use persistent::Persistent;
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ impl<'a> Writer<'a> {
             .collect();
         let calls = Calls {
             program,
-            wildcards: config.wildcards,
+            wildcards: config.wildcards.unwrap_or(super::Wildcards::Recorded),
             persistent: Persistent::of(program),
             created: created(program),
             same_bytes: same_bytes(program),
@@ -317,6 +317,15 @@ impl<'a> Writer<'a> {
         );
         if self.config.touched > 0 {
             let _ = writeln!(text, "#define TOUCHED ((size_t){})", self.config.touched.max(64));
+        }
+        if replayed.contains(LARGEST) {
+            let _ = writeln!(text, "#define {LARGEST} {}", self.largest.clamp(1, i32::MAX.into()));
+        }
+        if replayed.contains(&format!("&{LAST})")) {
+            let _ = writeln!(
+                text,
+                "/* Of the message that was last received from anyone. */\nstatic MPI_Status {LAST};"
+            );
         }
         text.push_str("static int rank, size;\n/* What is in messages does not matter, so all have the same buffers. */\nstatic char *out, *in;\n");
         parts.iter().for_each(|part| text.push_str(part));
