@@ -70,11 +70,13 @@ def figure_6b(longest: int, repeats: int = 15) -> Series:
     threads = sorted({1, 2, *(2**n for n in range(2, 9) if 2**n <= (os.cpu_count() or 1))})
     series: Series = {}
     for name, events in kinds.items():
-        # The median, as what is short may be disturbed.
-        alone = float(np.median([seconds(events) for _ in range(repeats)]))
-        series[name] = [
-            (count, [alone / seconds(events, count) for _ in range(repeats)]) for count in threads
-        ]
+        # In turns, as the speed of a machine changes while it is measured.
+        times: Dict[int, List[float]] = {count: [] for count in threads}
+        for _ in range(repeats):
+            for count in threads:
+                times[count].append(seconds(events, count))
+        alone = float(np.median(times[1]))
+        series[name] = [(count, [alone / time for time in times[count]]) for count in threads]
     return series
 
 

@@ -21,6 +21,9 @@ struct Measured {
     predicted: f64,
 }
 
+/// Shorter skeletons do not say much, in seconds.
+const SHORTEST: f64 = 0.1;
+
 pub(super) fn run(arguments: &SkeletonArgs, fold: &Fold, written: &Skeleton) -> Result<Outcome> {
     let folder = tempfile::tempdir()?;
     let source = match &arguments.output {
@@ -36,6 +39,11 @@ pub(super) fn run(arguments: &SkeletonArgs, fold: &Fold, written: &Skeleton) -> 
     let program = time_of(&recorded_program)?;
     let skeleton = skeleton_time(&recorded_skeleton)?;
     let measured = Measured { program, skeleton, predicted: skeleton / arguments.scale.value() };
+    if skeleton < SHORTEST {
+        show::notes(&[format!(
+            "a skeleton of less than {SHORTEST} s predicts little, since processes have hardly begun to run side by side; choose a larger --scale, or record a longer execution"
+        )]);
+    }
     if arguments.json.on {
         show::print_json_line(|out| -> Result<()> {
             let checked = loopfold_json::skeleton::Checked {

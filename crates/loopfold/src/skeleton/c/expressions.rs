@@ -66,6 +66,7 @@ fn written(expression: &Expression, comm: &str, is_tag: bool) -> String {
         Expression::Transposed => format!("transposed(&{comm})"),
         Expression::Linear { term, factor, offset } => match factor {
             1 => format!("{}{}", self::term(*term), added(*offset)),
+            -1 => format!("{offset} - {}", self::term(*term)),
             _ => format!("{factor} * {}{}", self::term(*term), added(*offset)),
         },
         Expression::Quotient(divisor) => format!("rank / {divisor}"),
