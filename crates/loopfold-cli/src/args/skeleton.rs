@@ -35,8 +35,8 @@ pub(crate) struct SkeletonArgs {
     /// Touch this much memory while computing, such as 64M
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) touch_memory: Option<u64>,
-    /// How to replay messages that were received from anyone [default: as recorded; with a --scale below 1, open
-    /// where their order does not repeat]
+    /// How to replay messages that were received from anyone [default: as recorded, or open where only that
+    /// makes it as short as --scale]
     #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) wildcards: Option<WildcardsName>,
     /// Write it for another number of processes than was recorded

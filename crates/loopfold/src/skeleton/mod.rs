@@ -132,7 +132,7 @@ impl Config {
     }
 
     /// How messages that were received from anyone are replayed. Without this: as recorded, unless
-    /// the scale is below 1 and the order in which they came does not repeat.
+    /// the order in which they came does not repeat, so that only open ones can be shortened.
     #[must_use]
     pub fn wildcards(self, wildcards: Option<Wildcards>) -> Self {
         Self { wildcards, ..self }
@@ -222,12 +222,27 @@ impl Skeleton {
             (Some(Wildcards::Open), Some(open)) => {
                 of(&open.fold, Wildcards::Open).or_else(|_| of(fold, Wildcards::Open))
             }
-            (None, Some(open)) if open.is_simpler => {
-                let open = of_with(&open.fold, Wildcards::Open, vec![OPENED.to_string()]);
-                open.or_else(|_| of(fold, Wildcards::Recorded))
+            (None, Some(open)) => {
+                let opened = || of_with(&open.fold, Wildcards::Open, vec![OPENED.to_string()]);
+                let recorded = || of(fold, Wildcards::Recorded);
+                // Every message of an order that does not repeat would be written.
+                if open.is_simpler {
+                    return opened().or_else(|_| recorded());
+                }
+                let recorded = recorded()?;
+                if !recorded.is_too_long(config.scale) {
+                    return Ok(recorded);
+                }
+                Ok(opened().ok().filter(|open| open.calls.1 < recorded.calls.1 / 2).unwrap_or(recorded))
             }
             (wildcards, _) => of(fold, wildcards.unwrap_or(Wildcards::Recorded)),
         }
+    }
+
+    /// Whether it has many more calls than the scale asks for.
+    fn is_too_long(&self, scale: Scale) -> bool {
+        let (whole, here) = self.calls;
+        here as f64 > 2.0 * scale.value() * whole as f64
     }
 
     /// The skeleton of a recording, from its logical trace.

@@ -57,6 +57,12 @@ impl Farm {
     /// The events of an execution in which the workers ask in an order by chance; the master is
     /// rank 0. Without replies, workers send as many results as they happen to.
     fn execution(&self, rng: &mut Rng) -> Vec<Vec<Recorded>> {
+        // Some are faster than others.
+        self.execution_by(|working| rng.below(working).min(rng.below(working)))
+    }
+
+    /// The same in an order by choice among those that work.
+    fn execution_by(&self, mut choose: impl FnMut(usize) -> usize) -> Vec<Vec<Recorded>> {
         let mut streams = vec![Vec::new(); self.workers + 1];
         let mut working: Vec<usize> = (1..=self.workers).collect();
         if self.has_barriers {
@@ -64,8 +70,7 @@ impl Farm {
         }
         let mut left = self.tasks;
         while !working.is_empty() {
-            // Some are faster than others.
-            let place = rng.below(working.len()).min(rng.below(working.len()));
+            let place = choose(working.len());
             let worker = working[place];
             streams[worker].push(Recorded::send(0, RESULT));
             if self.is_probed {
@@ -280,6 +285,29 @@ fn every_worker_keeps_its_share() {
         assert!((left - count / 10.0).abs() <= 1.5, "worker {worker}: {left} of {count}");
     }
     assert!(skeleton.notes.iter().any(|note| note.contains("from anyone again")), "{:?}", skeleton.notes);
+}
+
+/// One worker after the other has a few dozen tasks in a row, as when processes share a core: that
+/// is written with few loops, none of which has a counterpart of as many iterations.
+#[test]
+fn workers_may_take_turns() {
+    let (farm, _) = usual();
+    let mut rng = Rng::new(3);
+    let (mut chosen, mut left) = (0, 0);
+    let streams = farm.execution_by(|working| {
+        if left == 0 {
+            (chosen, left) = (rng.below(working), rng.between(20, 60));
+        }
+        left -= 1;
+        chosen.min(working - 1)
+    });
+    let skeleton = Skeleton::of(&fold(&streams), &outermost, &config(10)).unwrap();
+    let (whole, here) = skeleton.calls;
+    assert!(here < whole / 5, "{here} of {whole}");
+    let calls = calls(&skeleton);
+    for _ in 0..5 {
+        execute(&calls, &mut rng).unwrap();
+    }
 }
 
 /// Whether a skeleton at 1/10 of these streams has most of their calls: in the recorded order,
