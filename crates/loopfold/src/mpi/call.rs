@@ -76,6 +76,12 @@ impl Calls {
         &self.comms[comm.0 as usize]
     }
 
+    /// The communicator of an event, if some event with communication has it.
+    pub(crate) fn comm_of(&self, meaning: &Meaning<'_>) -> Option<CommId> {
+        let name = comm_name(meaning);
+        self.comms().find(|(_, known)| *known == name).map(|(comm, _)| comm)
+    }
+
     /// All communicators that events name.
     pub fn comms(&self) -> impl ExactSizeIterator<Item = (CommId, &str)> {
         self.comms.iter().enumerate().map(|(index, name)| (CommId(index as u32), name.as_str()))
@@ -91,7 +97,7 @@ struct Comms {
 
 impl Comms {
     fn number(&mut self, meaning: &Meaning<'_>) -> CommId {
-        let name = meaning.field("comm").map_or_else(|| WORLD.to_string(), text_of);
+        let name = comm_name(meaning);
         let next = self.names.len() as u32;
         CommId(*self.numbers.entry_ref(&name).or_insert_with(|| {
             self.names.push(name.clone());
@@ -102,6 +108,10 @@ impl Comms {
 
 /// The communicator of all processes, and that of events which name none.
 pub(crate) const WORLD: &str = "0";
+
+fn comm_name(meaning: &Meaning<'_>) -> String {
+    meaning.field("comm").map_or_else(|| WORLD.to_string(), text_of)
+}
 
 /// A field's value as text.
 pub(super) fn text_of(value: Value<'_>) -> String {

@@ -20,9 +20,9 @@
 //!
 //! Cost: O(items) to find such processes, O(events) of their streams to rewrite them.
 
-use crate::fold::reach::{below, below_marked};
-use crate::fold::{Fold, FoldBuilder, FoldedStream, Target};
-use crate::mpi::{Communicators, WORLD};
+use crate::fold::reach::{UsesBelow, rule_uses};
+use crate::fold::{Fold, FoldBuilder, FoldedStream, Grammar as _};
+use crate::mpi::{Call, Calls, CommId, Communicators, Message, Peer};
 use crate::questions::patterns::FoldStream;
 use crate::trace::{Alphabet, Event, Field, Meaning, Name, Value};
 use crate::{Result, RuleId, Symbol};
@@ -34,8 +34,8 @@ pub(super) const ANYONE: &[u8] = b"anyone";
 /// In place of a rank or a tag: that of the message that was received or probed from anyone last.
 pub(super) const SENDER: &[u8] = b"sender";
 
-/// In place of a tag.
-const ANY: &[u8] = b"any";
+/// In place of a tag, or of a sender that is not known.
+pub(super) const ANY: &[u8] = b"any";
 
 /// Longer streams are not rewritten.
 const MOST_EVENTS: u64 = 1 << 26;
@@ -54,6 +54,9 @@ pub struct OpenReceives {
 /// have such receives folded anew. Returns `None` if there are none.
 pub fn with_open_receives(fold: &Fold, fold_stream: FoldStream<'_>) -> Result<Option<OpenReceives>> {
     let ends = Ends::of(fold);
+    if ends.is_empty() {
+        return Ok(None);
+    }
     let farms = Farms::of(fold, &ends)?;
     if farms.replies.is_empty() {
         return Ok(None);
@@ -62,7 +65,7 @@ pub fn with_open_receives(fold: &Fold, fold_stream: FoldStream<'_>) -> Result<Op
     let rules = builder.append_rules(fold, Ok)?;
     let mut rewriter = Rewriter { fold, ends: &ends, farms: &farms, known: HashMap::new() };
     for (number, stream) in fold.streams().iter().enumerate() {
-        let root = match farms.concerns(number) && fold.length(stream.root()) <= MOST_EVENTS {
+        let root = match farms.concerned[number] {
             false => rules[stream.root().index()],
             true => {
                 let symbols = rewriter.stream(number, stream.root(), builder.alphabet_mut())?;
@@ -78,100 +81,95 @@ pub fn with_open_receives(fold: &Fold, fold_stream: FoldStream<'_>) -> Result<Op
 
 /// The items of all rules of which streams are made.
 fn items_used(fold: &Fold) -> Result<usize> {
-    let mut is_known = vec![false; fold.rules().len()];
-    let roots = fold.streams().iter().map(FoldedStream::root).collect();
-    let used = below_marked(fold, roots, |rule| Ok(!std::mem::replace(&mut is_known[rule.index()], true)))?;
-    Ok(used.into_iter().map(|rule| fold.body(rule).len()).sum())
+    let uses = rule_uses(fold)?;
+    let used = fold.rule_bodies().zip(uses).filter(|(_, uses)| *uses > 0);
+    Ok(used.map(|(body, _)| body.len()).sum())
 }
 
-/// What an event communicates, as far as farms are concerned.
+/// What an event is to a farm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// Nothing.
+    /// It does not communicate.
     Nothing,
     /// A blocking receive or a probe from anyone, whose message came from this rank.
-    FromAnyone { comm: u32, source: i64, is_any_tag: bool, is_probe: bool },
-    /// Another receive.
-    From { comm: u32, source: i64, is_any_tag: bool, is_blocking: bool },
+    FromAnyone { comm: CommId, source: u32, is_probe: bool },
+    /// Another blocking receive or probe.
+    From { comm: CommId, source: u32 },
     /// A message to one rank.
-    To { comm: u32, dest: i64, tag: i64 },
+    To { comm: CommId, dest: u32 },
     /// Something else.
     Other,
 }
 
-/// What all symbols communicate.
+/// What all symbols are to a farm.
 struct Ends {
+    calls: Calls,
     by_symbol: Vec<End>,
-    comms: Vec<String>,
+    /// Whether a receive takes any tag.
+    takes_any_tag: Vec<bool>,
     /// The ranks and communicators of the streams.
     places: Communicators,
 }
 
 /// A process and one of its communicators.
-type Place = (u32, u32);
+type Place = (u32, CommId);
 
 impl Ends {
     fn of(fold: &Fold) -> Self {
         let alphabet = fold.alphabet();
-        let mut comms: Vec<String> = Vec::new();
-        let mut numbers: HashMap<String, u32> = HashMap::new();
-        let mut number = |comm: String| {
-            *numbers.entry(comm).or_insert_with_key(|comm| {
-                comms.push(comm.clone());
-                comms.len() as u32 - 1
-            })
-        };
-        let by_symbol = alphabet.symbols().map(|symbol| end(&alphabet.meaning(symbol), &mut number));
-        Self { by_symbol: by_symbol.collect(), comms, places: Communicators::of(fold) }
+        let calls = Calls::of(alphabet);
+        let (mut by_symbol, mut takes_any_tag) = (Vec::new(), Vec::new());
+        for symbol in alphabet.symbols() {
+            let meaning = alphabet.meaning(symbol);
+            by_symbol.push(end(&meaning, calls.get(symbol), &calls));
+            takes_any_tag.push(is_any(&meaning, b"tag"));
+        }
+        Self { calls, by_symbol, takes_any_tag, places: Communicators::of(fold) }
     }
 
-    fn get(&self, symbol: Symbol) -> &End {
-        &self.by_symbol[symbol.index()]
+    fn get(&self, symbol: Symbol) -> End {
+        self.by_symbol[symbol.index()]
+    }
+
+    /// Whether nothing is received from anyone.
+    fn is_empty(&self) -> bool {
+        !self.by_symbol.iter().any(|end| matches!(end, End::FromAnyone { .. }))
     }
 
     /// The process that has a rank in a communicator of a stream.
-    fn process(&self, stream: usize, comm: u32, rank: i64) -> Option<u32> {
-        self.places.world_rank(stream, &self.comms[comm as usize], u32::try_from(rank).ok()?)
+    fn process(&self, stream: usize, comm: CommId, rank: u32) -> Option<u32> {
+        self.places.world_rank(stream, self.calls.comm(comm), rank)
     }
 }
 
-fn end(meaning: &Meaning<'_>, number: &mut impl FnMut(String) -> u32) -> End {
-    let Name::Text(name) = meaning.name else { return End::Nothing };
-    let rank = |key: &str| match meaning.field(key) {
-        Some(Value::Integer(rank)) => Some(rank),
-        _ => None,
-    };
-    let has = |key: &str| meaning.field(key).is_some();
-    let any = |what: &[u8]| match meaning.field("any") {
+/// Whether the source or the tag of a receive was a wildcard.
+fn is_any(meaning: &Meaning<'_>, what: &[u8]) -> bool {
+    match meaning.field("any") {
         Some(Value::Text(text)) => text.split(|&byte| byte == b',').any(|one| one == what),
         _ => false,
-    };
-    let mut comm = || number(meaning.field("comm").map_or_else(|| WORLD.to_string(), text));
-    let source = rank("src").or(rank("from")).filter(|&source| source >= 0);
-    match (rank("dest").filter(|&dest| dest >= 0), source) {
-        (Some(dest), None) if !has("src") && !has("from") => {
-            End::To { comm: comm(), dest, tag: rank("tag").unwrap_or(0) }
-        }
-        (None, Some(source)) if !has("dest") => {
-            let (comm, is_any_tag, is_probe) = (comm(), any(b"tag"), name == b"MPI_Probe");
-            let is_blocking = name == b"MPI_Recv" || is_probe;
-            match is_blocking && any(b"src") {
-                true => End::FromAnyone { comm, source, is_any_tag, is_probe },
-                false => End::From { comm, source, is_any_tag, is_blocking },
-            }
-        }
-        (None, None) if !has("dest") && !has("src") && !has("from") && !has("root") => match meaning.role {
-            crate::trace::Role::Collective => End::Other,
-            _ => End::Nothing,
-        },
-        _ => End::Other,
     }
 }
 
-fn text(value: Value<'_>) -> String {
-    match value {
-        Value::Integer(number) => number.to_string(),
-        Value::Text(text) => String::from_utf8_lossy(text).into_owned(),
+fn end(meaning: &Meaning<'_>, call: Option<&Call>, calls: &Calls) -> End {
+    let from = |comm: CommId, source: u32, is_probe: bool| match is_any(meaning, b"src") {
+        true => End::FromAnyone { comm, source, is_probe },
+        false => End::From { comm, source },
+    };
+    let Some(call) = call else {
+        let is_probe = meaning.name == Name::Text(b"MPI_Probe");
+        return match (meaning.field("from"), calls.comm_of(meaning)) {
+            (Some(Value::Integer(source)), Some(comm)) if is_probe => {
+                u32::try_from(source).map_or(End::Nothing, |source| from(comm, source, true))
+            }
+            _ => End::Nothing,
+        };
+    };
+    match (&call.sends[..], &call.receives[..]) {
+        ([Message { peer: Peer::Rank(dest), .. }], []) => End::To { comm: call.comm, dest: *dest },
+        ([], [Message { peer: Peer::Rank(source), .. }]) if meaning.name == Name::Text(b"MPI_Recv") => {
+            from(call.comm, *source, false)
+        }
+        _ => End::Other,
     }
 }
 
@@ -190,44 +188,44 @@ struct Traffic {
 }
 
 impl Traffic {
-    fn of(fold: &Fold, ends: &Ends) -> Result<Self> {
+    fn of(ends: &Ends, symbols: &[Vec<Symbol>]) -> Self {
         let mut traffic = Self::default();
-        for (stream, folded) in fold.streams().iter().enumerate() {
-            for symbol in symbols(fold, folded.root())? {
-                traffic.add(ends, stream, ends.get(symbol));
-            }
+        for (stream, symbols) in symbols.iter().enumerate() {
+            symbols.iter().for_each(|&symbol| traffic.add(ends, stream, symbol));
         }
-        Ok(traffic)
+        traffic
     }
 
-    fn add(&mut self, ends: &Ends, stream: usize, end: &End) {
+    fn add(&mut self, ends: &Ends, stream: usize, symbol: Symbol) {
         let own = ends.places.rank(stream);
-        match *end {
-            End::Nothing | End::Other => {}
-            End::FromAnyone { comm, source, is_any_tag, .. } => {
+        let takes_any_tag = ends.takes_any_tag[symbol.index()];
+        match ends.get(symbol) {
+            End::FromAnyone { comm, .. } => {
                 let always = self.open.entry((own, comm)).or_insert(true);
-                *always &= is_any_tag;
-                self.receive(ends.process(stream, comm, source), comm, is_any_tag);
+                *always &= takes_any_tag;
             }
-            End::From { comm, source, is_any_tag, is_blocking } => {
-                // A blocking one may be of a message that was probed.
-                if !is_blocking {
-                    self.closed.insert((own, comm));
-                }
-                self.receive(ends.process(stream, comm, source), comm, is_any_tag);
-            }
-            End::To { comm, dest, tag } => {
-                self.sent_by.entry((own, comm)).or_default().insert(tag);
-                if let Some(dest) = ends.process(stream, comm, dest) {
-                    self.sent_to.entry((dest, comm)).or_default().insert(tag);
-                }
+            // It may be of a message that was probed.
+            End::From { .. } => {}
+            _ => {
+                let receives = ends.calls.get(symbol).filter(|call| !call.receives.is_empty());
+                self.closed.extend(receives.map(|call| (own, call.comm)));
             }
         }
-    }
-
-    fn receive(&mut self, source: Option<u32>, comm: u32, is_any_tag: bool) {
-        if let Some(source) = source.filter(|_| !is_any_tag) {
-            self.received_by_tag.insert((source, comm));
+        let Some(call) = ends.calls.get(symbol) else { return };
+        let peer = |message: &Message| match message.peer {
+            Peer::Rank(rank) => ends.process(stream, call.comm, rank),
+            Peer::Any => None,
+        };
+        for message in &call.sends {
+            let tag = message.tag.unwrap_or(0);
+            self.sent_by.entry((own, call.comm)).or_default().insert(tag);
+            if let Some(dest) = peer(message) {
+                self.sent_to.entry((dest, call.comm)).or_default().insert(tag);
+            }
+        }
+        if !takes_any_tag {
+            let sources = call.receives.iter().filter_map(peer);
+            self.received_by_tag.extend(sources.map(|source| (source, call.comm)));
         }
     }
 
@@ -242,19 +240,6 @@ impl Traffic {
     }
 }
 
-/// The symbols of a rule.
-fn symbols(fold: &Fold, root: RuleId) -> Result<HashSet<Symbol>> {
-    let mut all = HashSet::new();
-    for rule in below(fold, root, |_| Ok(true))? {
-        for item in fold.body(rule) {
-            if let Target::Symbol(symbol) = item.target() {
-                all.insert(symbol);
-            }
-        }
-    }
-    Ok(all)
-}
-
 /// The processes whose receives are left open.
 struct Farms {
     /// For each process and communicator the number of replies.
@@ -265,34 +250,48 @@ struct Farms {
 
 impl Farms {
     fn of(fold: &Fold, ends: &Ends) -> Result<Self> {
-        let traffic = Traffic::of(fold, ends)?;
-        let mut replies = HashMap::new();
+        let mut uses = UsesBelow::new(fold);
+        let mut symbols: Vec<Vec<Symbol>> = Vec::new();
+        for stream in fold.streams() {
+            uses.count(stream.root())?;
+            let counts = uses.symbol_counts()?;
+            symbols.push(fold.alphabet().symbols().filter(|symbol| counts[symbol.index()] > 0).collect());
+        }
+        let traffic = Traffic::of(ends, &symbols);
+        let mut farms = Self { replies: HashMap::new(), concerned: Vec::new() };
         for (stream, folded) in fold.streams().iter().enumerate() {
             let own = ends.places.rank(stream);
-            let is_open = |comm: u32| traffic.can_be_open((own, comm));
-            let has_any = (0..ends.comms.len() as u32).any(is_open);
+            let is_open = |comm: CommId| traffic.can_be_open((own, comm));
+            let has_any = ends.calls.comms().any(|(comm, _)| is_open(comm));
             if has_any && fold.length(folded.root()) <= MOST_EVENTS {
-                let of_stream =
-                    replies_of(fold.unfold(folded.root()).map(|symbol| ends.get(symbol)), &is_open);
-                replies.extend(of_stream.into_iter().map(|(comm, least)| ((own, comm), least)));
+                let events = fold.unfold(folded.root()).map(|symbol| ends.get(symbol));
+                let of_stream = replies_of(events, &is_open);
+                farms.replies.extend(of_stream.into_iter().map(|(comm, least)| ((own, comm), least)));
             }
         }
-        let is_concerned = |(stream, folded): (usize, &FoldedStream)| -> Result<bool> {
-            let all = symbols(fold, folded.root())?;
-            Ok(all.into_iter().any(|symbol| match *ends.get(symbol) {
-                End::FromAnyone { comm, .. } => replies.contains_key(&(ends.places.rank(stream), comm)),
-                End::From { comm, source, is_any_tag: true, .. } => ends
-                    .process(stream, comm, source)
-                    .is_some_and(|source| replies.contains_key(&(source, comm))),
-                _ => false,
-            }))
+        let is_concerned = |(stream, folded): (usize, &FoldedStream)| {
+            let is_rewritten = |&symbol: &Symbol| match ends.get(symbol) {
+                End::FromAnyone { comm, .. } => farms.replies(ends.places.rank(stream), comm).is_some(),
+                _ => farms.answers_with_any_tag(ends, stream, symbol),
+            };
+            fold.length(folded.root()) <= MOST_EVENTS && symbols[stream].iter().any(is_rewritten)
         };
-        let concerned: Result<Vec<bool>> = fold.streams().iter().enumerate().map(is_concerned).collect();
-        Ok(Self { concerned: concerned?, replies })
+        farms.concerned = fold.streams().iter().enumerate().map(is_concerned).collect();
+        Ok(farms)
     }
 
-    fn concerns(&self, stream: usize) -> bool {
-        self.concerned[stream]
+    /// How many replies a process sends, if its receives are open.
+    fn replies(&self, process: u32, comm: CommId) -> Option<u64> {
+        self.replies.get(&(process, comm)).copied()
+    }
+
+    /// Whether a symbol receives any tag from a process whose receives are open: replies come in
+    /// another order, with other tags.
+    fn answers_with_any_tag(&self, ends: &Ends, stream: usize, symbol: Symbol) -> bool {
+        let End::From { comm, source } = ends.get(symbol) else { return false };
+        let source = ends.process(stream, comm, source);
+        ends.takes_any_tag[symbol.index()]
+            && source.is_some_and(|source| self.replies(source, comm).is_some())
     }
 }
 
@@ -301,11 +300,11 @@ impl Farms {
 struct Follower {
     /// The sender of the last message from anyone, with its communicator, while nobody else was
     /// communicated with; whether it was only probed, and the replies so far.
-    last: Option<(u32, i64, bool, u64)>,
+    last: Option<(CommId, u32, bool, u64)>,
 }
 
-/// What an event is to a farm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// What an event is in its stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     FromAnyone,
     FromProbed,
@@ -315,20 +314,20 @@ enum Part {
 }
 
 impl Follower {
-    fn next(&mut self, end: &End) -> Part {
-        match (*end, &mut self.last) {
+    fn next(&mut self, end: End) -> Part {
+        match (end, &mut self.last) {
             (End::Nothing, _) => Part::Else,
             (End::FromAnyone { comm, source, is_probe, .. }, last) => {
                 *last = Some((comm, source, is_probe, 0));
                 Part::FromAnyone
             }
-            (End::From { comm, source, is_blocking: true, .. }, Some((known, sender, probed @ true, _)))
+            (End::From { comm, source }, Some((known, sender, probed @ true, _)))
                 if (comm, source) == (*known, *sender) =>
             {
                 *probed = false;
                 Part::FromProbed
             }
-            (End::To { comm, dest, .. }, Some((known, sender, false, replies)))
+            (End::To { comm, dest }, Some((known, sender, false, replies)))
                 if (comm, dest) == (*known, *sender) =>
             {
                 *replies += 1;
@@ -343,12 +342,12 @@ impl Follower {
 }
 
 /// For each communicator on which all receives are open, the least number of replies.
-fn replies_of<'a>(ends: impl Iterator<Item = &'a End>, is_open: &impl Fn(u32) -> bool) -> HashMap<u32, u64> {
-    let mut least: HashMap<u32, u64> = HashMap::new();
-    let mut closed: HashSet<u32> = HashSet::new();
+fn replies_of(ends: impl Iterator<Item = End>, is_open: &impl Fn(CommId) -> bool) -> HashMap<CommId, u64> {
+    let mut least: HashMap<CommId, u64> = HashMap::new();
+    let mut closed: HashSet<CommId> = HashSet::new();
     let mut follower = Follower::default();
-    let mut count: Option<(u32, u64)> = None;
-    let mut note = |count: Option<(u32, u64)>| {
+    let mut count: Option<(CommId, u64)> = None;
+    let mut note = |count: Option<(CommId, u64)>| {
         if let Some((comm, replies)) = count {
             least.entry(comm).and_modify(|least| *least = replies.min(*least)).or_insert(replies);
         }
@@ -356,14 +355,14 @@ fn replies_of<'a>(ends: impl Iterator<Item = &'a End>, is_open: &impl Fn(u32) ->
     for end in ends {
         let is_probed = follower.last.is_some_and(|(_, _, is_probed, _)| is_probed);
         match (follower.next(end), end) {
-            (Part::FromAnyone, &End::FromAnyone { comm, .. }) => {
+            (Part::FromAnyone, End::FromAnyone { comm, .. }) => {
                 // What was only probed is still there.
                 closed.extend(count.filter(|_| is_probed).map(|(comm, _)| comm));
                 note(count.take());
                 count = Some((comm, 0));
             }
             (Part::Reply(nth), _) => count = count.map(|(comm, _)| (comm, nth + 1)),
-            (Part::Else, &End::From { comm, .. }) => drop(closed.insert(comm)),
+            (Part::Else, End::From { comm, .. }) => drop(closed.insert(comm)),
             (Part::Else, End::To { .. } | End::Other) if is_probed => {
                 closed.extend(count.map(|(comm, _)| comm));
             }
@@ -397,10 +396,8 @@ impl Rewriter<'_> {
         let mut follower = Follower::default();
         let mut symbols = Vec::with_capacity(self.fold.length(root) as usize);
         for symbol in self.fold.unfold(root) {
-            let end = self.ends.get(symbol);
-            let part = follower.next(end);
-            let how = self.how(stream, own, end, part);
-            symbols.push(match how {
+            let part = follower.next(self.ends.get(symbol));
+            symbols.push(match self.how(stream, own, symbol, part) {
                 None => symbol,
                 Some(how) => self.rewritten(symbol, how, alphabet)?,
             });
@@ -408,20 +405,15 @@ impl Rewriter<'_> {
         Ok(symbols)
     }
 
-    fn how(&self, stream: usize, own: u32, end: &End, part: Part) -> Option<How> {
-        let replies = |comm: u32| self.farms.replies.get(&(own, comm)).copied();
-        match (part, *end) {
-            (Part::FromAnyone, End::FromAnyone { comm, .. }) if replies(comm).is_some() => Some(How::Open),
+    fn how(&self, stream: usize, own: u32, symbol: Symbol, part: Part) -> Option<How> {
+        let replies = |comm: CommId| self.farms.replies(own, comm);
+        match (part, self.ends.get(symbol)) {
+            (Part::FromAnyone, End::FromAnyone { comm, .. }) => replies(comm).map(|_| How::Open),
             (Part::FromProbed, End::From { comm, .. }) if replies(comm).is_some() => Some(How::FromSender),
             (Part::Reply(nth), End::To { comm, .. }) => {
                 replies(comm).is_some_and(|replies| nth < replies).then_some(How::Reply)
             }
-            // Replies come in another order, with other tags.
-            (_, End::From { comm, source, is_any_tag: true, .. }) => {
-                let source = self.ends.process(stream, comm, source)?;
-                self.farms.replies.contains_key(&(source, comm)).then_some(How::AnyTag)
-            }
-            _ => None,
+            _ => self.farms.answers_with_any_tag(self.ends, stream, symbol).then_some(How::AnyTag),
         }
     }
 
@@ -430,14 +422,11 @@ impl Rewriter<'_> {
             return Ok(known);
         }
         let meaning = self.fold.alphabet().meaning(symbol);
-        let is_any_tag = match *self.ends.get(symbol) {
-            End::FromAnyone { is_any_tag, .. } | End::From { is_any_tag, .. } => is_any_tag,
-            _ => false,
-        };
+        let takes_any_tag = self.ends.takes_any_tag[symbol.index()];
         let field = |field: &Field<'_>| match (how, field.key) {
             (How::Open, "src" | "from") => Some(ANYONE),
             (How::FromSender, "src" | "tag") | (How::Reply, "dest") => Some(SENDER),
-            (How::Open | How::AnyTag, "tag") if is_any_tag => Some(ANY),
+            (How::Open | How::AnyTag, "tag") if takes_any_tag => Some(ANY),
             _ => None,
         };
         // How long a message is depends on who sends it.

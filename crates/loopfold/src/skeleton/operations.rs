@@ -98,6 +98,16 @@ pub(super) enum OperationKind {
     TakingProbed,
 }
 
+impl OperationKind {
+    /// The mailbox of which it takes a message: at once, or after probing it.
+    pub(super) fn mailbox(&self) -> Option<ChannelId> {
+        match *self {
+            Self::TakingFromAnyone(mailbox) | Self::ProbingAnyone(mailbox) => Some(mailbox),
+            _ => None,
+        }
+    }
+}
+
 /// The operations of all nodes and processes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Operations {
@@ -178,10 +188,7 @@ impl Operations {
                 if let Some(mailbox) = operation.reply {
                     counts.entry(mailbox).or_default().0 += times;
                 }
-                // What is probed is taken by another call.
-                if let OperationKind::TakingFromAnyone(mailbox) | OperationKind::ProbingAnyone(mailbox) =
-                    operation.kind
-                {
+                if let Some(mailbox) = operation.kind.mailbox() {
                     counts.entry(mailbox).or_default().1 += times;
                 }
             }
@@ -210,7 +217,7 @@ impl Numbering<'_> {
             let Some(source) = source else { continue };
             let comm = event.comm.as_deref().unwrap_or(crate::mpi::WORLD);
             for (process, executions) in executions.iter().enumerate() {
-                let is_open = || is_word(&source.value(program.places.at(process, Some(comm))), ANYONE);
+                let is_open = || source.value(program.places.at(process, Some(comm))).is_word(ANYONE);
                 if executions[id] > 0 && is_open() {
                     self.mailbox(process, comm);
                 }
@@ -272,7 +279,7 @@ impl Numbering<'_> {
             return Ok(Some(operation));
         }
         if let [from, ..] = &values("from")[..] {
-            if is_word(from, ANYONE) {
+            if from.is_word(ANYONE) {
                 operation.kind = OperationKind::ProbingAnyone(self.mailbox(process, comm));
                 return Ok(Some(operation));
             }
@@ -284,18 +291,18 @@ impl Numbering<'_> {
         }
         let (mut dests, sources) = (values("dest"), values("src"));
         match &sources[..] {
-            [source] if is_word(source, ANYONE) => {
+            [source] if source.is_word(ANYONE) => {
                 operation.kind = OperationKind::TakingFromAnyone(self.mailbox(process, comm));
                 return Ok(Some(operation));
             }
-            [source] if is_word(source, SENDER) => {
+            [source] if source.is_word(SENDER) => {
                 operation.kind = OperationKind::TakingProbed;
                 return Ok(Some(operation));
             }
             _ => {}
         }
         if let [dest] = &dests[..]
-            && is_word(dest, SENDER)
+            && dest.is_word(SENDER)
         {
             operation.reply = Some(self.mailbox(process, comm));
             dests.clear();
@@ -392,10 +399,6 @@ impl Numbering<'_> {
         let tag = if is_open(from) || is_open(to) { NO_TAG } else { tag };
         Ok(Some(self.channel(Channel::Message { comm, from, to, tag }, Vec::new())))
     }
-}
-
-fn is_word(token: &Token, expected: &[u8]) -> bool {
-    matches!(token, Token::Word(word) if **word == *expected)
 }
 
 /// A request of a message with nobody.

@@ -21,7 +21,7 @@
 //! result is executed by the rules of MPI ([`super::simulate`]) under the semantics that the whole
 //! program is safe under, and loops are left whole, the last ones first, until it ends.
 
-use super::operations::{NOBODY, OperationKind, Operations};
+use super::operations::{NOBODY, Operations};
 use super::program::{Node, NodeId, Program};
 use super::simulate::{Ended, Sends, execute};
 use super::timing::Timing;
@@ -345,9 +345,7 @@ impl Scaling<'_> {
                 }
             }
             operation.receives.iter().for_each(|&channel| add(channel, -times));
-            if let OperationKind::TakingFromAnyone(mailbox) | OperationKind::ProbingAnyone(mailbox) =
-                operation.kind
-            {
+            if let Some(mailbox) = operation.kind.mailbox() {
                 add(mailbox, -times);
             }
             if let Some(channel) = operation.collective {
@@ -362,19 +360,20 @@ impl Scaling<'_> {
         if self.operations.farms.is_empty() {
             return None;
         }
-        let mailbox = self.mailbox(node)?;
-        let others = loops.iter().filter(|&&other| other != node && !taken.contains(&other));
-        let members: Vec<NodeId> = std::iter::once(node)
-            .chain(others.copied().filter(|&other| self.mailbox(other) == Some(mailbox)))
-            .collect();
-        let mut left_out: Vec<Vec<u64>> = Vec::new();
-        let mut more: Vec<Vec<i128>> = Vec::new();
-        for &member in &members {
-            let counts = &self.program.counts[member];
-            let kept = |&count: &u64| ((count as f64 * scale).round() as u64).clamp(count.min(1), count);
-            left_out.push(counts.iter().map(|count| count - kept(count)).collect());
-            more.push((0..counts.len()).map(|process| self.own_balance(member, process, mailbox)).collect());
+        let (mailbox, own) = self.mailbox(node)?;
+        let (mut members, mut more) = (vec![node], vec![own]);
+        for &other in loops.iter().filter(|&&other| other != node && !taken.contains(&other)) {
+            if let Some((_, own)) = self.mailbox(other).filter(|(found, _)| *found == mailbox) {
+                members.push(other);
+                more.push(own);
+            }
         }
+        let kept = |&count: &u64| ((count as f64 * scale).round() as u64).clamp(count.min(1), count);
+        let left_out_of = |&node: &NodeId| {
+            let counts = self.program.counts[node].iter();
+            counts.map(|count| count - kept(count)).collect::<Vec<u64>>()
+        };
+        let mut left_out: Vec<Vec<u64>> = members.iter().map(left_out_of).collect();
         even_out(&mut left_out, &more)?;
         let is_shorter = left_out.iter().flatten().any(|&left_out| left_out > 0);
         let shortened = members.into_iter().zip(left_out);
@@ -382,31 +381,27 @@ impl Scaling<'_> {
     }
 
     /// The mailbox that is all to which an iteration of a loop is not balanced for any process by
-    /// itself. Returns `None` if there is no such mailbox.
-    fn mailbox(&self, node: NodeId) -> Option<usize> {
-        let mut found = None;
+    /// itself, and how many more messages each process puts into it than it takes out. Returns
+    /// `None` if there is no such mailbox.
+    fn mailbox(&self, node: NodeId) -> Option<(usize, Vec<i128>)> {
+        let (mut found, mut of_processes) = (None, Vec::new());
         for process in 0..self.program.processes {
             let (mut balance, mut collectives) = (Balance::new(), HashMap::new());
             self.add_balance(node, process, &mut balance, &mut collectives);
             balance.retain(|&(channel, _), more| *more != 0 && channel != NOBODY);
-            if !collectives.is_empty() {
+            if !collectives.is_empty() || balance.len() > 1 {
                 return None;
             }
-            for (channel, _) in balance.into_keys() {
+            let own = balance.into_iter().next();
+            if let Some(((channel, _), _)) = own {
                 let is_mailbox = self.operations.replies.contains_key(&channel);
                 if !is_mailbox || *found.get_or_insert(channel) != channel {
                     return None;
                 }
             }
+            of_processes.push(own.map_or(0, |(_, more)| more));
         }
-        found
-    }
-
-    /// How many more messages one iteration of a process puts into a mailbox than it takes out.
-    fn own_balance(&self, node: NodeId, process: usize, mailbox: usize) -> i128 {
-        let (mut balance, mut collectives) = (Balance::new(), HashMap::new());
-        self.add_balance(node, process, &mut balance, &mut collectives);
-        balance.get(&(mailbox, u32::MAX)).copied().unwrap_or(0)
+        found.map(|mailbox| (mailbox, of_processes))
     }
 }
 

@@ -4,7 +4,7 @@ use crate::support::outermost;
 use loopfold::Fold;
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::questions::logical::Token;
-use loopfold::skeleton::{Config, Scale, Skeleton, Wildcards};
+use loopfold::skeleton::{Config, Scale, Skeleton, Wildcards, with_open_receives};
 use loopfold::trace::{Collector, Event, Field, Role, Sink as _, Value};
 use loopfold_testing::Rng;
 
@@ -334,6 +334,11 @@ fn what_depends_on_the_order_stays_as_recorded() {
     without[0].pop();
     without[last].pop();
     assert!(stays_whole(&without));
+    // A receive that is posted, so that it is not known when its message comes.
+    let mut posted = streams.clone();
+    posted[0][0].name = "MPI_Irecv";
+    assert!(with_open_receives(&fold(&streams), &outermost).unwrap().is_some());
+    assert!(with_open_receives(&fold(&posted), &outermost).unwrap().is_none());
     // A receive from a certain worker among the others.
     let mut certain = streams;
     let place = certain[0].len() - 2;

@@ -24,7 +24,12 @@ impl Token {
 
     /// Whether it says that there is no process.
     pub fn is_none(&self) -> bool {
-        matches!(self, Token::Word(word) if **word == *Token::NONE)
+        self.is_word(Token::NONE)
+    }
+
+    /// Whether it is this word.
+    pub fn is_word(&self, expected: &[u8]) -> bool {
+        matches!(self, Token::Word(word) if **word == *expected)
     }
 }
 

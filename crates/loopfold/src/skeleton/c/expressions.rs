@@ -1,6 +1,6 @@
 //! Expressions and guards as C.
 
-use super::super::farm::{ANYONE, SENDER};
+use super::super::farm::{ANY, ANYONE, SENDER};
 use crate::questions::logical::{Bound, Condition, Expression, Guard, Relation, Term, Token};
 
 /// What the C program calls a communicator.
@@ -23,11 +23,9 @@ pub(super) const LAST: &str = "last";
 fn word(token: &Token, is_tag: bool) -> String {
     match token {
         Token::Number(number) => number.to_string(),
-        Token::Word(word) if **word == *b"any" => {
-            if is_tag { "MPI_ANY_TAG" } else { "MPI_ANY_SOURCE" }.to_string()
-        }
-        Token::Word(word) if **word == *ANYONE => "MPI_ANY_SOURCE".to_string(),
-        Token::Word(word) if **word == *SENDER => {
+        word if word.is_word(ANY) && is_tag => "MPI_ANY_TAG".to_string(),
+        word if word.is_word(ANY) || word.is_word(ANYONE) => "MPI_ANY_SOURCE".to_string(),
+        word if word.is_word(SENDER) => {
             format!("{LAST}.{}", if is_tag { "MPI_TAG" } else { "MPI_SOURCE" })
         }
         Token::Word(_) => "MPI_PROC_NULL".to_string(),
