@@ -6,13 +6,11 @@ use std::io::{Result, Write};
 
 /// What was measured, in seconds between `MPI_Init` and `MPI_Finalize`.
 #[derive(Clone, Copy, Debug)]
-pub struct Checked {
-    /// The program.
-    pub program: f64,
-    /// The skeleton.
-    pub skeleton: f64,
-    /// What the skeleton predicts for the program.
-    pub predicted: f64,
+pub struct Checked<'a> {
+    /// Executions of the program.
+    pub programs: &'a [f64],
+    /// Executions of the skeleton.
+    pub skeletons: &'a [f64],
 }
 
 /// Writes what a skeleton is.
@@ -27,15 +25,20 @@ pub fn checked<W: Write>(
     out: &mut JsonWriter<W>,
     skeleton: &Skeleton,
     scale: Scale,
-    checked: &Checked,
+    checked: &Checked<'_>,
 ) -> Result<()> {
     out.begin_object()?;
     fields(out, skeleton, scale)?;
     out.key("check")?;
     out.begin_object()?;
-    out.field("program", checked.program)?;
-    out.field("skeleton", checked.skeleton)?;
-    out.field("predicted", checked.predicted)?;
+    let fastest = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
+    out.field("program", fastest(checked.programs))?;
+    out.field("skeleton", fastest(checked.skeletons))?;
+    out.field("predicted", fastest(checked.skeletons) / scale.value())?;
+    for (key, times) in [("programs", checked.programs), ("skeletons", checked.skeletons)] {
+        out.key(key)?;
+        out.array(times.iter().copied())?;
+    }
     out.end()?;
     out.end()
 }

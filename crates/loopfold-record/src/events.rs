@@ -23,7 +23,8 @@ mod tests;
 use crate::kind::Kinds;
 use crate::kind::{ANY_SOURCE, ANY_TAG, Kind, Slot};
 use crate::layout::{
-    ANY, CANCELLED, COMMUNICATOR, CONTINUED, ENTER, LEAVE, MARK, NOBODY, OFF_CPU, Word, length_of, words_of,
+    ANY, CANCELLED, COMMUNICATOR, CONTINUED, ENTER, LEAVE, MARK, NOBODY, OFF_CPU, RECORDING, Word, length_of,
+    words_of,
 };
 use crate::paths::Shared;
 use crate::sites::Sites;
@@ -45,8 +46,16 @@ pub(crate) struct Timed {
     pub(crate) duration: i64,
     /// The use of a lane of paths that has a mark for it, or 0.
     pub(crate) paths: u32,
-    /// Nanoseconds since the event before in which the thread did not run, as far as is known.
+    pub(crate) between: Between,
+}
+
+/// What is known of the time between an event and the one before, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Between {
+    /// In which the thread did not run.
     pub(crate) off_cpu: u64,
+    /// What recording the event before took, if that was measured.
+    pub(crate) recording: Option<u64>,
 }
 
 /// When an event was, and where among the paths of its thread.
@@ -55,13 +64,13 @@ struct Moment {
     start: i64,
     duration: i64,
     paths: u32,
-    off_cpu: u64,
+    between: Between,
 }
 
 impl Moment {
     fn of(self, symbol: Symbol) -> Timed {
-        let Self { start, duration, paths, off_cpu } = self;
-        Timed { symbol, start, duration, paths, off_cpu }
+        let Self { start, duration, paths, between } = self;
+        Timed { symbol, start, duration, paths, between }
     }
 }
 
@@ -259,9 +268,11 @@ impl Decoder {
             (Some(_), [site, payload @ ..]) => (Some(*site as u64), payload),
             (_, payload) => (None, payload),
         };
+        let time = || payload.first().map_or(0, |&time| time.max(0) as u64);
         match call {
             CONTINUED => self.lanes[lane].continued.extend_from_slice(payload),
-            OFF_CPU => self.lanes[lane].off_cpu += payload.first().map_or(0, |&time| time.max(0) as u64),
+            OFF_CPU => self.lanes[lane].between.off_cpu += time(),
+            RECORDING => self.lanes[lane].between.recording = Some(time()),
             _ => return self.whole_record(lane, call, record, site, payload),
         }
         Ok(())
@@ -278,8 +289,11 @@ impl Decoder {
     ) -> Result<()> {
         let paths = (record[0] as u64 >> 32) as u32;
         // A communicator is no event.
-        let off_cpu = if call == COMMUNICATOR { 0 } else { std::mem::take(&mut self.lanes[lane].off_cpu) };
-        let at = Moment { start: record[1], duration: record[2], paths, off_cpu };
+        let between = match call {
+            COMMUNICATOR => Between::default(),
+            _ => std::mem::take(&mut self.lanes[lane].between),
+        };
+        let at = Moment { start: record[1], duration: record[2], paths, between };
         let joined;
         let payload = if self.lanes[lane].continued.is_empty() {
             payload

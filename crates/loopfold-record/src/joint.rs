@@ -149,6 +149,7 @@ impl Lane {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::events::Between;
     use loopfold::fold::{FoldBuilder, FoldedStream};
     use loopfold::trace::{Alphabet, Event};
     use loopfold_testing::Rng;
@@ -168,7 +169,7 @@ mod tests {
     }
 
     fn call(symbol: Symbol, paths: u32) -> Timed {
-        Timed { symbol, start: 5, duration: 1, paths, off_cpu: 0 }
+        Timed { symbol, start: 5, duration: 1, paths, between: Between::default() }
     }
 
     /// The events of each stream, and of its segment.

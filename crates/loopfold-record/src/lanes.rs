@@ -25,7 +25,7 @@
 //! A process with a single thread has nothing to merge, and does not come here.
 
 use crate::Result;
-use crate::layout::{COMMUNICATOR, CONTINUED, OFF_CPU, length_of};
+use crate::layout::{COMMUNICATOR, CONTINUED, OFF_CPU, RECORDING, length_of};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -62,7 +62,7 @@ impl Lane {
             from += record.len();
             let call = record[0] as u64 & 0xffff;
             let (start, duration) = (record[1], record[2]);
-            if matches!(call, CONTINUED | OFF_CPU) || call == COMMUNICATOR && start == 0 {
+            if matches!(call, CONTINUED | OFF_CPU | RECORDING) || call == COMMUNICATOR && start == 0 {
                 continue;
             }
             self.latest = self.latest.max(start.saturating_add(duration.max(0)));

@@ -38,6 +38,7 @@ pub(crate) const ENTER: u64 = 0xfffd;
 pub(crate) const LEAVE: u64 = 0xfffc;
 pub(crate) const MARK: u64 = 0xfffb;
 pub(crate) const OFF_CPU: u64 = 0xfffa;
+pub(crate) const RECORDING: u64 = 0xfff9;
 
 /// A peer or tag that is a wildcard, a peer that is nobody, and the root between groups.
 pub(crate) const ANY: i64 = -1;

@@ -8,11 +8,11 @@
 //! Memory is O(distinct content) and a segment of times: 16 to 24 bytes an event before they are
 //! compressed, in chunks of 32,768.
 
-use crate::events::Timed;
+use crate::events::{Between, Timed};
 use crate::{Error, Result};
 use loopfold::Symbol;
 use loopfold::folders::{Folder as _, Online, SequiturRuns};
-use loopfold::trace::{Column, OFF_CPU, Times};
+use loopfold::trace::{Column, OFF_CPU, RECORDING, Times};
 
 /// A stream.
 pub(crate) struct Stream {
@@ -50,23 +50,65 @@ fn grammar() -> Result<Box<dyn Online>> {
     SequiturRuns.online().ok_or_else(|| Error::new("no online folder"))
 }
 
+/// A metric that few events have: empty as long as none has it.
+#[derive(Clone, Debug)]
+struct Metric {
+    name: &'static str,
+    column: Column<f64>,
+    /// What the others have.
+    usual: f64,
+}
+
+impl Metric {
+    fn new(name: &'static str, usual: f64) -> Self {
+        Self { name, column: Column::default(), usual }
+    }
+
+    /// Appends the value of an event behind so many.
+    fn push(&mut self, value: Option<u64>, events: u64) -> Result<()> {
+        if value.is_some() && self.column.is_empty() {
+            self.column.append_repeated(self.usual, events)?;
+        }
+        if value.is_some() || !self.column.is_empty() {
+            self.column.push(value.map_or(self.usual, |value| value as f64));
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, count: u64) -> Result<()> {
+        if !self.column.is_empty() {
+            self.column.append_repeated(self.usual, count)?;
+        }
+        Ok(())
+    }
+}
+
 /// What is measured of the events of a segment.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Columns {
     starts: Column<i64>,
     durations: Column<i64>,
-    /// Empty as long as it would have only zeros.
-    off_cpu: Column<f64>,
+    off_cpu: Metric,
+    recording: Metric,
+}
+
+impl Default for Columns {
+    fn default() -> Self {
+        Self {
+            starts: Column::default(),
+            durations: Column::default(),
+            off_cpu: Metric::new(OFF_CPU, 0.0),
+            recording: Metric::new(RECORDING, f64::NAN),
+        }
+    }
 }
 
 impl Columns {
     fn push(&mut self, event: &Timed) -> Result<()> {
-        if event.off_cpu > 0 && self.off_cpu.is_empty() {
-            self.off_cpu.append_repeated(0.0, self.starts.len() as u64)?;
-        }
-        if event.off_cpu > 0 || !self.off_cpu.is_empty() {
-            self.off_cpu.push(event.off_cpu as f64);
-        }
+        let events = self.starts.len() as u64;
+        let Between { off_cpu, recording } = event.between;
+        self.off_cpu.push((off_cpu > 0).then_some(off_cpu), events)?;
+        self.recording.push(recording, events)?;
         self.starts.push(event.start);
         self.durations.push(event.duration.max(Times::UNKNOWN_DURATION));
         Ok(())
@@ -76,16 +118,14 @@ impl Columns {
     fn fill(&mut self, count: u64) -> Result<()> {
         self.starts.append_repeated(Times::UNKNOWN_START, count)?;
         self.durations.append_repeated(Times::UNKNOWN_DURATION, count)?;
-        if !self.off_cpu.is_empty() {
-            self.off_cpu.append_repeated(0.0, count)?;
-        }
-        Ok(())
+        self.off_cpu.fill(count)?;
+        self.recording.fill(count)
     }
 
     fn times(self) -> Times {
         let filled = |column: Column<i64>| (!column.is_empty()).then_some(column);
-        let has_metric = !self.off_cpu.is_empty();
-        let metrics = if has_metric { vec![(OFF_CPU.to_string(), self.off_cpu)] } else { Vec::new() };
+        let metrics = [self.off_cpu, self.recording].into_iter().filter(|metric| !metric.column.is_empty());
+        let metrics = metrics.map(|metric| (metric.name.to_string(), metric.column)).collect();
         Times { starts: filled(self.starts), durations: filled(self.durations), metrics }
     }
 }

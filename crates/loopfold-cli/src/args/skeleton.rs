@@ -48,6 +48,12 @@ pub(crate) struct SkeletonArgs {
     /// --check: the command that starts processes, such as 'mpirun -n 4'
     #[arg(long, value_name = "COMMAND")]
     pub(crate) launcher: Option<String>,
+    /// --check: run both this many times, in turns, and compare the fastest of each
+    ///
+    /// Where processes are not bound to cores, or share them, which of them run side by side is
+    /// decided by chance for a whole execution, and may change its time by a third.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
     /// --check: the compiler of the skeleton
     #[arg(long, value_name = "COMMAND", default_value = "mpicc -O2")]
     pub(crate) compiler: String,

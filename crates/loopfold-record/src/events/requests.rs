@@ -14,7 +14,7 @@
 //! A request is known by its handle while it is pending. MPI may give the same handle to several
 //! that complete at once; the oldest of them is completed first.
 
-use super::{ANY_SOURCE, ANY_TAG, Decoder, Kind, Moment, Slot, Timed, received};
+use super::{ANY_SOURCE, ANY_TAG, Between, Decoder, Kind, Moment, Slot, Timed, received};
 use crate::kind::DONE_NONE;
 use crate::layout::{ANY, CANCELLED};
 use hashbrown::HashMap;
@@ -41,8 +41,8 @@ pub(super) struct Lane {
     old: u64,
     pub(super) regions: Vec<usize>,
     pub(super) continued: Vec<i64>,
-    /// What the thread was off the CPU since the last event.
-    pub(super) off_cpu: u64,
+    /// What is known of the time since the last event.
+    pub(super) between: Between,
     /// Events that wait for nothing.
     pub(super) ready: Vec<Timed>,
 }

@@ -165,16 +165,18 @@ fn a_number_that_is_used_again_has_the_new_members() {
 }
 
 #[test]
-fn time_off_the_cpu_belongs_to_the_next_event_of_the_thread() {
+fn what_is_between_calls_belongs_to_the_next_event_of_the_thread() {
     let mut process = Process::new();
     process.write(0, OFF_CPU, &[70_000]);
+    process.write(0, RECORDING, &[120]);
     process.communicator(0, &[3, 1, 4, 0]);
     process.call(1, "MPI_Barrier", &[0]);
     process.call(0, "MPI_Barrier", &[0]);
     process.call(0, "MPI_Barrier", &[0]);
     process.decoder.release_ready().unwrap();
-    let mut off_cpu =
-        |lane| process.decoder.ready(lane).iter().map(|event| event.off_cpu).collect::<Vec<_>>();
-    assert_eq!(off_cpu(0), [70_000, 0]);
-    assert_eq!(off_cpu(1), [0]);
+    let mut between =
+        |lane| process.decoder.ready(lane).iter().map(|event| event.between).collect::<Vec<_>>();
+    let none = Between::default();
+    assert_eq!(between(0), [Between { off_cpu: 70_000, recording: Some(120) }, none]);
+    assert_eq!(between(1), [none]);
 }

@@ -171,7 +171,7 @@ static void lf_announce(MPI_Comm comm, int64_t number, int with_members)
     words[1] = rank;
     words[2] = size;
     words[3] = with_members && !is_inter && lf_size > 0 ? lf_world_ranks(comm, size, words + 4) : 0;
-    lf_put(LF_COMMUNICATOR, 0, 0, NULL, words, (size_t)(4 + words[3]));
+    lf_put_communicator(words, (size_t)(4 + words[3]));
     free(words);
 }
 

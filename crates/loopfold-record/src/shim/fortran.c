@@ -176,9 +176,9 @@ static void lf_f_completed_despite(struct lf_requests *all, int result, int coun
         LF_OWN_ERROR;                                                                                    \
         struct lf_requests all;                                                                          \
         const int many = (int)(COUNT);                                                                   \
+        const uint64_t start = lf_start();                                                               \
         MPI_Fint *const known = lf_f_before(&all, many, REQUESTS, STATUSES);                             \
         void *const received = known ? known : STATUSES;                                                 \
-        const uint64_t start = lf_start();                                                                 \
         original PASSED;                                                                                 \
         const uint64_t end = lf_now();                                                                   \
         if (known && *error == MPI_SUCCESS) {                                                            \

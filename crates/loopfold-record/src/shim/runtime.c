@@ -53,7 +53,7 @@ enum {
     LF_PIECE = 4096,
 };
 
-enum { LF_CONTINUED = 0xffff, LF_COMMUNICATOR = 0xfffe, LF_ENTER = 0xfffd, LF_LEAVE = 0xfffc, LF_MARK = 0xfffb, LF_OFF_CPU = 0xfffa };
+enum { LF_CONTINUED = 0xffff, LF_COMMUNICATOR = 0xfffe, LF_ENTER = 0xfffd, LF_LEAVE = 0xfffc, LF_MARK = 0xfffb, LF_OFF_CPU = 0xfffa, LF_RECORDING = 0xfff9 };
 
 struct lf_shared_lane {
     _Atomic uint64_t head;
@@ -66,10 +66,17 @@ struct lf_lane {
     struct lf_shared_lane *shared;
     int64_t *words;
     uint64_t head, tail;
-    /* When the last call ended; when the CPU time of the thread was read, and what it was then. */
+    /* Whoever writes beyond this has to look whether there is room. */
+    uint64_t look_at;
+    /* When the last call ended, or returned if that is known; when the CPU time of the thread was read,
+     * and what it was then. */
     uint64_t ended, read_at, cpu_time;
     /* Off the CPU since the last call, in nanoseconds. */
     int64_t off_cpu;
+    /* How long recording the last call took, or -1 if that was not measured; how many calls it is
+     * until the next is. */
+    int64_t recording;
+    uint32_t until_measured, random;
 };
 
 /* Silent is a process that records nothing, or no longer, but takes part in what all processes do
@@ -245,6 +252,8 @@ static struct lf_lane *lf_new_lane(void)
         lf_lane_is_given[number] = lf_lane_was_given[number] = 1;
         lf_lanes[number].read_at = 0;
         lf_lanes[number].off_cpu = 0;
+        lf_lanes[number].recording = -1;
+        lf_lanes[number].until_measured = 1;
         lf_lanes[number].shared = (struct lf_shared_lane *)lf_memory + number;
         lf_lanes[number].words = (int64_t *)(lf_memory + LF_DATA) + (size_t)number * LF_WORDS;
         if (atomic_load(count) < (uint64_t)number + 1)
@@ -277,6 +286,23 @@ static void lf_wait_for_room(struct lf_lane *lane, unsigned words)
     }
 }
 
+/* Where the reader is, is in memory that it writes: looking takes long, so it is done once in a
+ * while as long as half of the ring is full, and not at all before. */
+static __attribute__((noinline)) void lf_look_for_room(struct lf_lane *lane, unsigned length)
+{
+    const uint64_t behind = lane->head + length;
+    lane->until_measured = 1;
+    lane->tail = atomic_load_explicit(&lane->shared->tail, memory_order_acquire);
+    lane->look_at = lane->tail + LF_WORDS / 2;
+    if (behind <= lane->look_at)
+        return;
+    lf_wake();
+    if (behind - lane->tail > LF_WORDS)
+        lf_wait_for_room(lane, length);
+    const uint64_t full = lane->tail + LF_WORDS, soon = behind + LF_WORDS / 16;
+    lane->look_at = soon < full ? soon : full;
+}
+
 static void lf_write(unsigned call, uint64_t start, uint64_t duration, const void *site, const int64_t *words, unsigned count)
 {
     if (__builtin_expect(atomic_load_explicit(&lf_state, memory_order_relaxed) != LF_ON, 0))
@@ -285,16 +311,11 @@ static void lf_write(unsigned call, uint64_t start, uint64_t duration, const voi
     if (!lane)
         return;
     const unsigned length = 3 + (unsigned)lf_with_sites + count;
-    if (__builtin_expect(lane->head + length - lane->tail > LF_WORDS / 2, 0)) {
-        lane->tail = atomic_load_explicit(&lane->shared->tail, memory_order_acquire);
-        if (lane->head + length - lane->tail > LF_WORDS / 2 && (lane->head >> 13) != ((lane->head + length) >> 13))
-            lf_wake();
-        if (lane->head + length - lane->tail > LF_WORDS)
-            lf_wait_for_room(lane, length);
-    }
+    if (__builtin_expect(lane->head + length > lane->look_at, 0))
+        lf_look_for_room(lane, length);
     /* The mark comes before the record: a record that is there has its mark, and nothing is behind a
      * mark without a record. */
-    const int is_event = call != LF_CONTINUED && call != LF_COMMUNICATOR && call != LF_OFF_CPU;
+    const int is_event = call != LF_CONTINUED && call != LF_COMMUNICATOR && call != LF_OFF_CPU && call != LF_RECORDING;
     const uint64_t marked = is_event && lf_mark_paths ? lf_mark_paths() : 0;
     uint64_t head = lane->head;
     int64_t *const ring = lane->words;
@@ -345,25 +366,66 @@ static inline uint64_t lf_start(void)
     return now;
 }
 
-static void lf_put(unsigned call, uint64_t start, uint64_t end, const void *site, const int64_t *words, size_t count)
+/* ---- what recording takes ----
+ *
+ * A recorded call returns later than it ends, and what lies between is no computation of the program.
+ * It is measured for one call in sixteen on average, in no order that a loop of the program could
+ * have, too, and for those that are known to take longer than others. */
+
+static __attribute__((noinline)) void lf_measure_recording(struct lf_lane *lane, uint64_t end)
 {
-    struct lf_lane *const lane = lf_mine;
-    if (lane) {
-        if (__builtin_expect(lane->off_cpu > 0, 0) && call != LF_COMMUNICATOR) {
-            lf_write(LF_OFF_CPU, 0, 0, NULL, &lane->off_cpu, 1);
-            lane->off_cpu = 0;
-        }
-        if (call != LF_COMMUNICATOR)
-            lane->ended = end;
-        if (end - start > LF_LONG)
-            lf_off_cpu_until(lane, end);
+    const uint64_t now = lf_now();
+    lane->recording = (int64_t)(now - end);
+    lane->ended = now;
+    if (now - end > LF_LONG)
+        lf_off_cpu_until(lane, now);
+    lane->random = lane->random * 1664525u + 1013904223u;
+    lane->until_measured = 1 + (lane->random >> 27);
+}
+
+/* What is known of the time since the last call. */
+static inline void lf_put_time_between(struct lf_lane *lane)
+{
+    if (__builtin_expect(lane->off_cpu > 0, 0)) {
+        lf_write(LF_OFF_CPU, 0, 0, NULL, &lane->off_cpu, 1);
+        lane->off_cpu = 0;
     }
+    if (__builtin_expect(lane->recording >= 0, 0)) {
+        lf_write(LF_RECORDING, 0, 0, NULL, &lane->recording, 1);
+        lane->recording = -1;
+    }
+}
+
+static void lf_put_words(unsigned call, uint64_t start, uint64_t end, const void *site, const int64_t *words, size_t count)
+{
     while (count > LF_PIECE) {
         lf_write(LF_CONTINUED, 0, 0, NULL, words, LF_PIECE);
         words += LF_PIECE;
         count -= LF_PIECE;
     }
     lf_write(call, start, end - start, site, words, (unsigned)count);
+}
+
+/* A communicator, before the call that makes it or uses it first. */
+static void lf_put_communicator(const int64_t *words, size_t count)
+{
+    lf_put_words(LF_COMMUNICATOR, 0, 0, NULL, words, count);
+    if (lf_mine)
+        lf_mine->until_measured = 1;
+}
+
+static void lf_put(unsigned call, uint64_t start, uint64_t end, const void *site, const int64_t *words, size_t count)
+{
+    struct lf_lane *const lane = lf_mine;
+    if (lane) {
+        lf_put_time_between(lane);
+        lane->ended = end;
+        if (end - start > LF_LONG)
+            lf_off_cpu_until(lane, end);
+    }
+    lf_put_words(call, start, end, site, words, count);
+    if (lane && __builtin_expect(--lane->until_measured == 0, 0))
+        lf_measure_recording(lane, end);
 }
 
 /* Enters a wrapper, unless the thread is inside of one. An error handler may have left that one by a

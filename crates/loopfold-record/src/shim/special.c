@@ -7,7 +7,7 @@
         if (atomic_load(&lf_state) != LF_OFF || !lf_enter())    \
             return PMPI;                                        \
         const int takes_part = lf_prepare();                    \
-        const uint64_t start = lf_start();                        \
+        const uint64_t start = lf_start();                      \
         const int result = PMPI;                                \
         if (takes_part && result == MPI_SUCCESS)                \
             lf_started(CALL, start, LF_SITE);                   \
@@ -157,7 +157,8 @@ static inline void lf_record(struct lf_requests *all, unsigned call, uint64_t st
 }
 
 /* The requests as they are before the call. Returns whether there is room for them; if there is
- * not, which ones complete is not recorded. */
+ * not, which ones complete is not recorded. This is a part of the call, not of what comes before: it may
+ * wait until stores of the last call have reached other cores, as the call itself would. */
 static int lf_before(struct lf_requests *all, int count, const MPI_Request requests[])
 {
     if (!lf_take(all, count) || !requests) {
@@ -174,9 +175,9 @@ LF_EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
     if (!lf_begin())
         return PMPI_Wait(request, status);
     struct lf_requests all;
+    const uint64_t start = lf_start();
     const int is_known = lf_before(&all, 1, request);
     MPI_Status *const received = status == MPI_STATUS_IGNORE ? all.statuses : status;
-    const uint64_t start = lf_start();
     const int result = PMPI_Wait(request, received);
     const uint64_t end = lf_now();
     if (is_known && result == MPI_SUCCESS)
@@ -192,9 +193,9 @@ LF_EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
     if (!lf_begin())
         return PMPI_Test(request, flag, status);
     struct lf_requests all;
+    const uint64_t start = lf_start();
     const int is_known = lf_before(&all, 1, request);
     MPI_Status *const received = status == MPI_STATUS_IGNORE ? all.statuses : status;
-    const uint64_t start = lf_start();
     const int result = PMPI_Test(request, flag, received);
     const uint64_t end = lf_now();
     if (is_known && result == MPI_SUCCESS && *flag)
@@ -213,9 +214,9 @@ LF_EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
         struct lf_requests all;                                                                                \
         if (!lf_begin())                                                                                       \
             return PMPI_##NAME PLAIN;                                                                          \
+        const uint64_t start = lf_start();                                                                     \
         const int is_known = lf_before(&all, count, requests);                                                 \
         MPI_Status *const received = is_known && STATUSES == IGNORED ? all.statuses : STATUSES;                \
-        const uint64_t start = lf_start();                                                                       \
         const int result = PMPI_##NAME PASSED;                                                                 \
         const uint64_t end = lf_now();                                                                         \
         if (is_known && result == MPI_SUCCESS) {                                                               \

@@ -1,15 +1,17 @@
 //! How long processes compute before each call, and how long calls take.
 //!
 //! What a process computes before a call is the time since the last call ended, without the time in
-//! which it did not run (the metric [`OFF_CPU`], if the recorder has measured it) and without what
-//! recording a call takes. Where nothing is computed, that is all there is: so it is the
-//! least median of the gaps before a call, if that is at most [`MOST_OVERHEAD`].
+//! which it did not run and without what recording that call took. Recorders measure both: the one
+//! always (the metric [`OFF_CPU`]), the other for some calls (the metric [`RECORDING`]); for the
+//! others it is the mean of those before calls at the same place of the program. What is left where
+//! nothing is computed is what reading the clock takes, or all of recording if nothing was measured:
+//! the least median of the gaps before a call, if that is at most [`MOST_OVERHEAD`].
 //!
 //! One walk over the events of every stream with its times, in step with the walk over the
 //! program: O(events), O(nodes × processes) memory.
 
 use super::program::{Node, Program};
-use crate::trace::{OFF_CPU, Times};
+use crate::trace::{OFF_CPU, RECORDING, Times};
 use crate::{Fold, Result, StreamId};
 
 /// The times of a node for one process, in nanoseconds.
@@ -38,8 +40,12 @@ pub(super) struct Timing {
 /// Recording a call takes no longer, in nanoseconds.
 const MOST_OVERHEAD: f64 = 500.0;
 
-/// What it takes where the program computes before every call, so that it cannot be seen.
+/// What it takes where it was not measured and the program computes before every call, so that it
+/// cannot be seen.
 const USUAL_OVERHEAD: f64 = 150.0;
+
+/// What is longer than so many medians is not usual.
+const FAR: f64 = 16.0;
 
 /// Samples kept of each node in a process; every second one is dropped when there are more.
 const MOST_SAMPLES: usize = 512;
@@ -47,23 +53,29 @@ const MOST_SAMPLES: usize = 512;
 /// Fewer do not show what is usual.
 const FEWEST_SAMPLES: usize = 8;
 
-/// Gaps of a node in one process, evenly spread over all.
-#[derive(Clone, Debug, Default)]
-struct Samples {
-    values: Vec<f64>,
-    /// Gaps since the last one that was kept, and how many are between two that are.
+/// Some of many values, evenly spread over all.
+#[derive(Clone, Debug)]
+struct Samples<T> {
+    values: Vec<T>,
+    /// Values since the last one that was kept, and how many are between two that are.
     since: u32,
     left_out: u32,
 }
 
-impl Samples {
-    fn add(&mut self, gap: f64) {
+impl<T> Default for Samples<T> {
+    fn default() -> Self {
+        Self { values: Vec::new(), since: 0, left_out: 0 }
+    }
+}
+
+impl<T> Samples<T> {
+    fn add(&mut self, value: T) {
         if self.since < self.left_out {
             self.since += 1;
             return;
         }
         self.since = 0;
-        self.values.push(gap);
+        self.values.push(value);
         if self.values.len() > MOST_SAMPLES {
             let mut is_kept = false;
             self.values.retain(|_| {
@@ -73,12 +85,49 @@ impl Samples {
             self.left_out = 2 * self.left_out + 1;
         }
     }
+}
 
-    /// Returns `None` if there are too few to say.
-    fn median(&self) -> Option<f64> {
-        let mut sorted = self.values.clone();
-        sorted.sort_by(f64::total_cmp);
-        (sorted.len() >= FEWEST_SAMPLES).then(|| sorted[sorted.len() / 2])
+/// Returns `None` if there are too few to say.
+fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    (sorted.len() >= FEWEST_SAMPLES).then(|| sorted[sorted.len() / 2])
+}
+
+/// The mean of what is not far above the median. Calls that take long to record are measured more
+/// often than others, so they would count too much.
+fn usual(values: &[f64]) -> Option<f64> {
+    let most = FAR * median(values)?;
+    let near: Vec<f64> = values.iter().copied().filter(|&value| value <= most).collect();
+    Some(near.iter().sum::<f64>() / near.len() as f64)
+}
+
+/// The gaps before a node in one process.
+#[derive(Clone, Debug, Default)]
+struct Gaps {
+    /// Gaps, each with what recording the call before took; not a number if that was not measured.
+    samples: Samples<(f64, f64)>,
+    recording: Samples<f64>,
+    not_measured: u64,
+}
+
+impl Gaps {
+    /// Returns the gap, without what recording took if that is known.
+    fn add(&mut self, gap: f64, recording: f64) -> f64 {
+        self.samples.add((gap, recording));
+        if recording.is_nan() {
+            self.not_measured += 1;
+            return gap;
+        }
+        self.recording.add(recording);
+        (gap - recording).max(0.0)
+    }
+
+    /// The samples without what recording takes where it was not measured, too.
+    fn without_recording(&self, usual: f64) -> Vec<f64> {
+        let without =
+            |&(gap, recording): &(f64, f64)| gap - if recording.is_nan() { usual } else { recording };
+        self.samples.values.iter().map(without).collect()
     }
 }
 
@@ -103,9 +152,10 @@ impl Timing {
         let Some(starts) = &times.starts else { return Ok(()) };
         let mut starts = starts.reader();
         let mut durations = times.durations.as_ref().map(|durations| durations.reader());
-        let off_cpu = times.metrics.iter().find(|(name, _)| name == OFF_CPU);
-        let mut off_cpu = off_cpu.map(|(_, column)| column.reader());
-        let mut samples = vec![Samples::default(); program.nodes.len()];
+        let metric = |wanted: &str| times.metrics.iter().find(|(name, _)| name == wanted);
+        let mut off_cpu = metric(OFF_CPU).map(|(_, column)| column.reader());
+        let mut recording = metric(RECORDING).map(|(_, column)| column.reader());
+        let mut gaps = vec![Gaps::default(); program.nodes.len()];
         let (mut before, mut first): (Option<i64>, Option<i64>) = (None, None);
         let mut last = 0;
         for (event, (id, _)) in program.walk(process).enumerate() {
@@ -115,38 +165,44 @@ impl Timing {
             }
             let duration = durations.as_mut().map_or(Ok(0), |durations| durations.get(event))?.max(0);
             let away = off_cpu.as_mut().map_or(Ok(0.0), |column| column.get(event))?;
-            let since = before.map(|before| start.saturating_sub(before) as f64);
-            // An unknown metric is not a number, which is no maximum either.
-            let gap = since.map_or(0.0, |since| (since - away.max(0.0)).max(0.0));
+            let recorded = recording.as_mut().map_or(Ok(f64::NAN), |column| column.get(event))?;
             let node = &mut self.nodes[id][process];
-            node.count += 1;
-            node.gaps += gap;
-            node.inside += duration as f64;
-            if since.is_some() {
-                samples[id].add(gap);
+            if let Some(before) = before {
+                // An unknown metric is not a number, which is no maximum either.
+                let gap = (start.saturating_sub(before) as f64 - away.max(0.0)).max(0.0);
+                node.gaps += gaps[id].add(gap, recorded);
             }
+            node.count += 1;
+            node.inside += duration as f64;
             last = start;
             before = Some(start.saturating_add(duration));
             first = first.or(before);
         }
-        self.subtract_overhead(process, &samples);
-        let share = (4 * MOST_SAMPLES / program.processes.max(1)).max(1);
-        for (all, own) in self.samples.iter_mut().zip(samples) {
-            let step = own.values.len().div_ceil(share).max(1);
-            all.extend(own.values.into_iter().step_by(step));
-        }
+        self.subtract_recording(process, &gaps);
         self.total = self.total.max(first.map_or(0.0, |first| last.saturating_sub(first) as f64));
         Ok(())
     }
 
-    /// Takes what recording costs out of all gaps of a process.
-    fn subtract_overhead(&mut self, process: usize, samples: &[Samples]) {
-        let medians = samples.iter().filter_map(Samples::median);
-        let least = medians.fold(f64::INFINITY, f64::min);
-        let overhead = if least <= MOST_OVERHEAD { least } else { USUAL_OVERHEAD };
-        for node in &mut self.nodes {
-            let NodeTimes { count, gaps, .. } = &mut node[process];
-            *gaps = (*gaps - overhead * *count as f64).max(0.0);
+    /// Takes what recording costs out of all gaps of a process, and keeps some of them.
+    fn subtract_recording(&mut self, process: usize, gaps: &[Gaps]) {
+        let all: Vec<f64> = gaps.iter().flat_map(|gaps| gaps.recording.values.iter().copied()).collect();
+        let of_all = usual(&all);
+        let usual_of = |gaps: &Gaps| usual(&gaps.recording.values).or(of_all).unwrap_or(0.0);
+        let left: Vec<Vec<f64>> = gaps.iter().map(|gaps| gaps.without_recording(usual_of(gaps))).collect();
+        let least = left.iter().filter_map(|left| median(left)).fold(f64::INFINITY, f64::min);
+        let rest = match of_all {
+            _ if least <= MOST_OVERHEAD => least.max(0.0),
+            Some(_) => 0.0,
+            None => USUAL_OVERHEAD,
+        };
+        let kept = (4 * MOST_SAMPLES / self.nodes.first().map_or(1, Vec::len).max(1)).max(1);
+        for (id, (gaps, left)) in gaps.iter().zip(left).enumerate() {
+            let node = &mut self.nodes[id][process];
+            let overhead = usual_of(gaps) * gaps.not_measured as f64 + rest * node.count as f64;
+            node.gaps = (node.gaps - overhead).max(0.0);
+            let step = left.len().div_ceil(kept).max(1);
+            let left = left.into_iter().step_by(step).map(|gap| (gap - rest).max(0.0));
+            self.samples[id].extend(left);
         }
     }
 

@@ -44,6 +44,10 @@ impl Timing<'_> {
 /// run because others had its core.
 pub const OFF_CPU: &str = "off-cpu";
 
+/// A metric: nanoseconds before the event, since the one before it ended, in which the recorder wrote
+/// that one. Recorders measure it for some events only: for the others it is not a number.
+pub const RECORDING: &str = "recording";
+
 /// The name of an event. Text is any bytes; traces do not promise UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Name<'a> {

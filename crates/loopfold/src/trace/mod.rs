@@ -21,7 +21,7 @@ pub use alphabet::{Alphabet, Meaning, is_harmless};
 pub use collector::{Collector, STREAM_LIMIT};
 pub(crate) use column::{CHUNK, Cell, Chunk, Sum};
 pub use column::{Column, ColumnReader};
-pub use event::{Event, Field, Name, OFF_CPU, Role, Timing, Value};
+pub use event::{Event, Field, Name, OFF_CPU, RECORDING, Role, Timing, Value};
 pub use filter::EventFilter;
 pub use glob::Glob;
 pub(crate) use intake::Intake;

@@ -7,7 +7,7 @@ use loopfold::Fold;
 use loopfold::folders::{Outermost, fold_trace};
 use loopfold::questions::logical::Token;
 use loopfold::skeleton::{Config, ReplayedCall, Scale, Skeleton};
-use loopfold::trace::{Collector, Event, Field, OFF_CPU, Role, Sink as _, Timing, Value};
+use loopfold::trace::{Collector, Event, Field, OFF_CPU, RECORDING, Role, Sink as _, Timing, Value};
 use loopfold_testing::Rng;
 use loopfold_testing::spmd::{self, Bytes, NOBODY, Phase, SpmdCall};
 
@@ -211,4 +211,45 @@ fn computation_is_the_time_in_which_the_process_ran() {
     let text = skeleton_of(&fold, &scale(1)).unwrap().text;
     // Less what recording takes.
     assert!(text.contains("work(19"), "{text}");
+}
+
+/// Processes that compute 5 us before each barrier and nothing before each broadcast. Recording the call
+/// before takes 400 and 900 ns, which is measured of one call in five, and once 2 ms, which is
+/// measured always; reading the clock takes 20 ns.
+#[test]
+fn what_recording_takes_is_not_computed() {
+    let mut collector = Collector::default();
+    for rank in 0..2 {
+        let stream = collector.stream(&format!("rank {rank}")).unwrap();
+        let init = collector.intern(&Event::named("MPI_Init")).unwrap();
+        let fields = [Field { key: "comm", value: Value::Integer(0) }];
+        let barrier = Event { role: Role::Collective, fields: &fields, ..Event::named("MPI_Barrier") };
+        let barrier = collector.intern(&barrier).unwrap();
+        let fields = [
+            Field { key: "root", value: Value::Integer(0) },
+            Field { key: "bytes", value: Value::Integer(8) },
+            Field { key: "comm", value: Value::Integer(0) },
+        ];
+        let broadcast = Event { role: Role::Collective, fields: &fields, ..Event::named("MPI_Bcast") };
+        let broadcast = collector.intern(&broadcast).unwrap();
+        let mut now = 0;
+        let mut push = |symbol, recording: i64, computed: i64, is_measured: bool| {
+            now += recording + 20 + computed;
+            let metrics = [(RECORDING, recording as f64)];
+            let metrics = if is_measured { &metrics[..] } else { &[] };
+            let timing = Timing { start: Some(now), duration: Some(1_000), metrics };
+            now += 1_000;
+            collector.push(stream, symbol, timing).unwrap();
+        };
+        push(init, 0, 0, false);
+        for nth in 0..100 {
+            push(barrier, if nth == 33 { 2_000_000 } else { 400 }, 5_000, nth % 5 == 0 || nth == 33);
+            push(broadcast, 900, 0, nth % 5 == 2);
+        }
+    }
+    let fold = fold_trace(collector.finish().unwrap(), &Outermost::default(), 1).unwrap();
+    let text = skeleton_of(&fold, &scale(1)).unwrap().text;
+    let work: Vec<&str> =
+        text.lines().map(str::trim).filter(|line| line.starts_with("work(") && *line != "work(0);").collect();
+    assert_eq!(work, ["work(5000);"], "{text}");
 }

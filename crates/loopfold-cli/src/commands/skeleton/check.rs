@@ -14,11 +14,15 @@ use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What was measured, in seconds between `MPI_Init` and `MPI_Finalize`.
+/// What was measured, in seconds between `MPI_Init` and `MPI_Finalize`: every execution.
+#[derive(Default)]
 struct Measured {
-    program: f64,
-    skeleton: f64,
-    predicted: f64,
+    programs: Vec<f64>,
+    skeletons: Vec<f64>,
+}
+
+fn fastest(times: &[f64]) -> f64 {
+    times.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
 /// Shorter skeletons do not say much, in seconds.
@@ -34,12 +38,18 @@ pub(super) fn run(arguments: &SkeletonArgs, fold: &Fold, written: &Skeleton) -> 
     let compiled = folder.path().join("skeleton");
     compile(&arguments.compiler, &source, &compiled)?;
     let (launcher, program) = (arguments.launcher.as_deref().unwrap_or_default(), &arguments.program);
-    let recorded_program = record(launcher, program, &folder.path().join("program.fold"))?;
-    let recorded_skeleton = record(launcher, &[compiled.into()], &folder.path().join("skeleton.fold"))?;
-    let program = time_of(&recorded_program)?;
-    let skeleton = skeleton_time(&recorded_skeleton)?;
-    let measured = Measured { program, skeleton, predicted: skeleton / arguments.scale.value() };
-    if skeleton < SHORTEST {
+    let archive = folder.path().join("execution.fold");
+    let compiled = [compiled.into()];
+    let mut measured = Measured::default();
+    let recorded_skeleton = loop {
+        measured.programs.push(time_of(&record(launcher, program, &archive)?)?);
+        let recorded = record(launcher, &compiled, &archive)?;
+        measured.skeletons.push(skeleton_time(&recorded)?);
+        if measured.programs.len() >= arguments.repeat as usize {
+            break recorded;
+        }
+    };
+    if fastest(&measured.skeletons) < SHORTEST {
         show::notes(&[format!(
             "a skeleton of less than {SHORTEST} s predicts little, since processes have hardly begun to run side by side; choose a larger --scale, or record a longer execution"
         )]);
@@ -47,9 +57,8 @@ pub(super) fn run(arguments: &SkeletonArgs, fold: &Fold, written: &Skeleton) -> 
     if arguments.json.on {
         show::print_json_line(|out| -> Result<()> {
             let checked = loopfold_json::skeleton::Checked {
-                program: measured.program,
-                skeleton: measured.skeleton,
-                predicted: measured.predicted,
+                programs: &measured.programs,
+                skeletons: &measured.skeletons,
             };
             Ok(loopfold_json::skeleton::checked(out, written, arguments.scale, &checked)?)
         })?;
@@ -73,12 +82,28 @@ fn print(
     written: &Skeleton,
     measured: &Measured,
 ) -> Result<()> {
+    let (program, skeleton) = (fastest(&measured.programs), fastest(&measured.skeletons));
+    let predicted = skeleton / arguments.scale.value();
+    let error = (predicted - program) / program;
     let seconds = |seconds: f64| format!("{seconds:.6} s");
-    let error = (measured.predicted - measured.program) / measured.program;
+    let slowest = |times: &[f64]| match times {
+        [_] => String::new(),
+        _ => format!(
+            ", the fastest of {}; the slowest took {}",
+            times.len(),
+            seconds(times.iter().copied().fold(0.0, f64::max))
+        ),
+    };
     writeln!(out, "recorded        {}", seconds(written.recorded_seconds))?;
-    writeln!(out, "program         {}", seconds(measured.program))?;
-    writeln!(out, "skeleton        {} at scale {}", seconds(measured.skeleton), arguments.scale)?;
-    writeln!(out, "predicted       {} ({:+.1} %)", seconds(measured.predicted), 100.0 * error)?;
+    writeln!(out, "program         {}{}", seconds(program), slowest(&measured.programs))?;
+    writeln!(
+        out,
+        "skeleton        {} at scale {}{}",
+        seconds(skeleton),
+        arguments.scale,
+        slowest(&measured.skeletons)
+    )?;
+    writeln!(out, "predicted       {} ({:+.1} %)", seconds(predicted), 100.0 * error)?;
     let (whole, here) = written.calls;
     writeln!(out, "calls           {} of {}", show::count(here), show::count(whole))?;
     Ok(())

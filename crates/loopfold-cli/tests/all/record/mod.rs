@@ -1,6 +1,7 @@
 //! Recording MPI programs: the examples of the repository, compiled with the MPIs that are
 //! installed and recorded by the command.
 
+mod between;
 mod clocks;
 mod crashes;
 mod deaths;

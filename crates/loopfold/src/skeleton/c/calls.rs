@@ -44,9 +44,9 @@ impl Calls<'_> {
     pub(super) fn replay(&self, id: NodeId, event: &LogicalEvent) -> Replay {
         let Some(name) = event.text() else { return Replay::LeftOut("it is no call of MPI") };
         match event.role {
-            Role::Enter => return region("loopfold_enter_region", name),
-            Role::Leave => return region("loopfold_leave_region", name),
-            _ if !name.starts_with("MPI_") => return region("loopfold_mark_place", name),
+            Role::Enter => return region("enter_region", name),
+            Role::Leave => return region("leave_region", name),
+            _ if !name.starts_with("MPI_") => return region("mark_place", name),
             _ => {}
         }
         let call = Call { calls: self, event, name, id };
@@ -62,7 +62,7 @@ impl Calls<'_> {
     }
 }
 
-fn region(what: &str, name: &str) -> Replay {
+fn region(function: &str, name: &str) -> Replay {
     let escaped: String = name
         .bytes()
         .map(|byte| match byte {
@@ -71,7 +71,7 @@ fn region(what: &str, name: &str) -> Replay {
             other => format!("\\{other:03o}"),
         })
         .collect();
-    Replay::Call(format!("region(\"{what}\", \"{escaped}\");"))
+    Replay::Call(format!("{function}(\"{escaped}\");"))
 }
 
 struct Call<'a> {
@@ -356,8 +356,8 @@ impl Call<'_> {
                 let (sides, periods) = (numbers("dims"), numbers("periods"));
                 let (dims, sides, periods) = (sides.len(), sides.join(", "), periods.join(", "));
                 Replay::Call(format!(
-                    "grid(&{place}, {dims}, (const int[]){{{sides}}}, (const int[]){{{periods}}});\n\
-                     MPI_Cart_create({handle}, {dims}, {place}.sides, {place}.periods, 0, &{place}.comm);\n{enter}"
+                    "MPI_Cart_create({handle}, {dims}, (const int[]){{{sides}}}, (const int[]){{{periods}}}, 0, &{place}.comm);\n\
+                     {enter}\ngrid(&{place}, {dims}, (const int[]){{{sides}}}, (const int[]){{{periods}}});"
                 ))
             }
             name if super::super::operations::creates(name) => self.split_as_recorded(&place, &enter),

@@ -303,7 +303,7 @@ impl<'a> Writer<'a> {
             }
         }
         parts.reverse();
-        let has_regions = replayed.contains("region(");
+        let has_regions = has_regions(replayed);
         let mut text = String::from("#define _GNU_SOURCE\n");
         if has_regions {
             text.push_str("#include <dlfcn.h>\n");
@@ -403,6 +403,9 @@ impl<'a> Writer<'a> {
                 "    static char attached[1 << 24];\n    PMPI_Buffer_attach(attached, sizeof attached);"
             );
         }
+        if has_regions(replayed) {
+            text.push_str("    find_regions();\n");
+        }
         text.push_str("    calibrate();\n    work(0);\n    connect();\n    PMPI_Barrier(MPI_COMM_WORLD);\n    const double start = PMPI_Wtime();\n    replay();\n");
         text.push_str("    double own = PMPI_Wtime() - start, longest = 0;\n    PMPI_Reduce(&own, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);\n");
         let _ = writeln!(
@@ -435,6 +438,10 @@ impl<'a> Writer<'a> {
         }
         notes
     }
+}
+
+fn has_regions(replayed: &str) -> bool {
+    ["_region(\"", "mark_place(\""].iter().any(|call| replayed.contains(call))
 }
 
 /// Lines of code, indented.

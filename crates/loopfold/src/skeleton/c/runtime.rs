@@ -15,7 +15,7 @@ pub(super) const PARTS: &[Part] = &[
 /* A communicator: the process in it, and its grid if it has one. */
 struct place {
     MPI_Comm comm;
-    int rank, size, dims, sides[8], periods[8];
+    int rank, size, dims, sides[8], periods[8], coordinates[8];
 };
 static struct place world;
 ",
@@ -37,26 +37,25 @@ static void enter(struct place *at)
     Part {
         needed_by: &["grid("],
         text: "
-/* The sides of a grid of processes; the last one varies fastest. */
+/* A grid of processes, and where the process is in it; the last coordinate varies fastest. */
 static void grid(struct place *at, int dims, const int *sides, const int *periods)
 {
     at->dims = dims;
-    for (int dimension = 0; dimension < dims; dimension++) {
+    for (int dimension = dims - 1, before = at->rank; dimension >= 0; dimension--) {
         at->sides[dimension] = sides[dimension];
         at->periods[dimension] = periods[dimension];
+        at->coordinates[dimension] = before % sides[dimension];
+        before /= sides[dimension];
     }
 }
 ",
     },
     Part {
-        needed_by: &["coordinate(", "step("],
+        needed_by: &["coordinate("],
         text: "
 static int coordinate(const struct place *at, int dimension)
 {
-    int below = 1;
-    for (int more = dimension + 1; more < at->dims; more++)
-        below *= at->sides[more];
-    return at->rank / below % at->sides[dimension];
+    return at->coordinates[dimension];
 }
 ",
     },
@@ -69,11 +68,12 @@ static int step(const struct place *at, const int *steps)
     int peer = 0;
     for (int dimension = 0; dimension < at->dims; dimension++) {
         const int side = at->sides[dimension];
-        int to = coordinate(at, dimension) + steps[dimension];
-        if (at->periods[dimension])
+        int to = at->coordinates[dimension] + steps[dimension];
+        if (to < 0 || to >= side) {
+            if (!at->periods[dimension])
+                return MPI_PROC_NULL;
             to = (to % side + side) % side;
-        if (to < 0 || to >= side)
-            return MPI_PROC_NULL;
+        }
         peer = peer * side + to;
     }
     return peer;
@@ -85,7 +85,8 @@ static int step(const struct place *at, const int *steps)
         text: "
 static int ring(const struct place *at, int distance)
 {
-    return ((at->rank + distance) % at->size + at->size) % at->size;
+    const int peer = (at->rank + distance) % at->size;
+    return peer < 0 ? peer + at->size : peer;
 }
 ",
     },
@@ -323,14 +324,25 @@ static void noisy_work(const float *lengths)
 }
 ";
 
-/// Regions and marks, if the skeleton is recorded.
+/// Regions and marks, if the skeleton is recorded. They are looked up once, as that takes longer than
+/// many a call.
 pub(super) const REGIONS: &str = "
 /* Regions of the program, for `loopfold record`. */
-static void region(const char *what, const char *name)
+static void not_recorded(const char *name)
 {
-    void (*function)(const char *) = NULL;
-    *(void **)&function = dlsym(NULL, what);
-    if (function)
-        function(name);
+    (void)name;
+}
+static void (*enter_region)(const char *) = not_recorded, (*leave_region)(const char *) = not_recorded,
+            (*mark_place)(const char *) = not_recorded;
+
+static void find_regions(void)
+{
+    void *enter = dlsym(NULL, \"loopfold_enter_region\"), *leave = dlsym(NULL, \"loopfold_leave_region\"),
+         *mark = dlsym(NULL, \"loopfold_mark_place\");
+    if (enter && leave && mark) {
+        *(void **)&enter_region = enter;
+        *(void **)&leave_region = leave;
+        *(void **)&mark_place = mark;
+    }
 }
 ";
