@@ -1,9 +1,9 @@
-//! A parallel map: applies a function to every item of a slice, on several threads.
+//! Parallel maps: apply a function to every item, on several threads.
 //!
-//! Threads take the next item from one shared counter, so items of unequal size balance.
+//! In [`parallel_map`], threads take the next item from one shared counter, so items of unequal size balance.
 //! Results come in the order of the items, so they are the same on one thread or many. Cost:
 //! one spawn for each thread but the first, and one uncontended lock per item. An interrupt of
-//! the caller ends all threads.
+//! the caller ends all threads. [`side_by_side`] is for few items of about equal size, a thread each.
 
 use crate::interrupt;
 use crate::{Error, Result};
@@ -39,4 +39,21 @@ pub(crate) fn parallel_map<T: Sync, R: Send>(
         result.unwrap_or_else(|| Err(Error::invalid("a stream was not processed")))
     };
     results.into_iter().map(result).collect()
+}
+
+/// Maps all items, each on a thread of its own, the first one on this.
+pub(crate) fn side_by_side<T: Send, R: Send>(
+    items: impl IntoIterator<Item = T>,
+    map: impl Fn(T) -> R + Sync,
+) -> Vec<R> {
+    let mut items = items.into_iter();
+    let Some(first) = items.next() else { return Vec::new() };
+    let (interrupt, map) = (&interrupt::current(), &map);
+    std::thread::scope(|scope| {
+        let spawn = |item| scope.spawn(move || interrupt.enter(|| map(item)));
+        let others: Vec<_> = items.map(spawn).collect();
+        let mut results = vec![map(first)];
+        results.extend(others.into_iter().map(|other| interrupt::joined(other.join())));
+        results
+    })
 }

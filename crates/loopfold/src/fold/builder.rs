@@ -12,6 +12,15 @@ use crate::{Error, Result, RuleId, Symbol};
 use hashbrown::{HashMap, HashSet, HashTable};
 use std::hash::BuildHasher;
 
+/// One more than the largest symbol in a body, or 0.
+fn symbols_of(body: &[Item]) -> u32 {
+    let symbols = body.iter().filter_map(|item| match item.target() {
+        Target::Symbol(symbol) => Some(symbol.raw() + 1),
+        Target::Rule(_) => None,
+    });
+    symbols.max().unwrap_or(0)
+}
+
 /// Collects rules and streams into a [`Fold`].
 #[derive(Default)]
 pub struct FoldBuilder {
@@ -22,6 +31,9 @@ pub struct FoldBuilder {
     /// Whether there are streams with sums that are not in the sums of the rules.
     lacks_rule_sums: bool,
     index: HashTable<u32>,
+    /// The last rule, if it is in no index yet: a long one takes long to hash, and mostly is a root that
+    /// no other rule follows.
+    not_indexed: Option<RuleId>,
     hasher: foldhash::fast::RandomState,
     /// Of the items of all rules.
     pace: Pace,
@@ -43,12 +55,15 @@ impl FoldBuilder {
     /// The rule with this body: a new one, or the one that is there already.
     pub fn rule(&mut self, body: &[Item]) -> Result<RuleId> {
         self.pace.steps(body.len());
+        if let Some(rule) = self.not_indexed.take() {
+            self.index_rule(rule, self.hasher.hash_one(self.rules.body(rule)));
+        }
         let hash = self.hasher.hash_one(body);
         if let Some(&found) = self.index.find(hash, |&rule| self.rules.body(RuleId::from_raw(rule)) == body) {
             return Ok(RuleId::from_raw(found));
         }
         let length = self.length_of(body)?;
-        let rule = self.next_rule(body)?;
+        let rule = self.next_rule(symbols_of(body))?;
         self.rules.items.extend_from_slice(body);
         self.rules.close(length);
         self.index_rule(rule, hash);
@@ -62,24 +77,51 @@ impl FoldBuilder {
             return self.rule(&body);
         }
         let length = self.length_of(&body)?;
-        let rule = self.next_rule(&body)?;
+        let rule = self.next_rule(symbols_of(&body))?;
         // No rule that is here already is that long, so none can be equal to it.
-        let hash = self.hasher.hash_one(&body[..]);
         body.reserve_exact(self.rules.items.len());
         body.splice(..0, self.rules.items.drain(..));
         self.rules.items = body;
-        self.rules.close(length);
-        self.index_rule(rule, hash);
+        self.close_long(rule, length);
         Ok(rule)
     }
 
-    /// The number of a new rule with this body, whose symbols are known from now on.
-    fn next_rule(&mut self, body: &[Item]) -> Result<RuleId> {
-        let largest = body.iter().filter_map(|item| match item.target() {
-            Target::Symbol(symbol) => Some(symbol.raw() + 1),
-            Target::Rule(_) => None,
-        });
-        self.rules.symbols = largest.fold(self.rules.symbols, u32::max);
+    /// The rule whose body `write` writes in place of so many items, for roots that are about as long
+    /// as their stream: nothing of it is copied or read again. It unfolds to `length` events; `write`
+    /// returns one more than the largest symbol among the items.
+    pub(crate) fn written_rule(
+        &mut self,
+        items: usize,
+        length: u64,
+        write: impl FnOnce(&mut [Item]) -> u32,
+    ) -> Result<RuleId> {
+        let before = self.rules.items.len();
+        if items <= before {
+            let mut body = bytemuck::zeroed_vec(items);
+            write(&mut body);
+            return self.rule(&body);
+        }
+        // Memory that is zero already, so that whoever writes it is the first to touch it.
+        let mut all = bytemuck::zeroed_vec(before + items);
+        all[..before].copy_from_slice(&self.rules.items);
+        let symbols = write(&mut all[before..]);
+        let rule = self.next_rule(symbols)?;
+        self.rules.items = all;
+        self.close_long(rule, length);
+        Ok(rule)
+    }
+
+    /// Ends a rule that is longer than all others.
+    fn close_long(&mut self, rule: RuleId, length: u64) {
+        if let Some(before) = self.not_indexed.replace(rule) {
+            self.index_rule(before, self.hasher.hash_one(self.rules.body(before)));
+        }
+        self.rules.close(length);
+    }
+
+    /// The number of a new rule with symbols below this, which are known from now on.
+    fn next_rule(&mut self, symbols: u32) -> Result<RuleId> {
+        self.rules.symbols = self.rules.symbols.max(symbols);
         let symbols = self.alphabet.len().max(self.rules.symbols as usize);
         let rules = self.rules.len();
         if symbols + rules + 1 >= Item::MOST_SLOTS {

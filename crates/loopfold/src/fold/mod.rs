@@ -54,7 +54,7 @@ pub enum Target {
 ///
 /// Three words of 32 bits: folds of traces with little structure are as long as the
 /// trace, and padding the count to 64 bits would cost them a third more.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, bytemuck::Zeroable)]
 pub struct Item {
     target: u32,
     times_low: u32,

@@ -14,17 +14,23 @@
 //! inside a longer run is examined only when that run's class is done, and then only where it
 //! is not dead: in a loop nest nearly all copies are never looked at.
 //!
-//! Cost: about linear, dominated by finding the runs, whose two scans run side by side on two
-//! threads; 12 bytes for each run that is examined and 12 for each loop found.
+//! On several threads, the two scans for runs are done side by side. Then the stream is cut where no
+//! run reaches across: a loop lies in a run, so nothing on one side depends on the other, and each
+//! part has a thread. Where runs reach across everything, as in a long loop, little is left to do.
+//!
+//! Cost: about linear, dominated by finding the runs; 12 bytes for each run that is examined and 12 for
+//! each loop found.
 
 use super::boundaries::Intervals;
-use super::nest::{Loop, rules_of};
+use super::nest::{Loop, Part, rules_of};
 use super::select::{Selection, Stretch};
 use super::{FoldedRoot, Folder, MinTimes, Settings, Ties};
 use crate::fold::FoldBuilder;
 use crate::interrupt::{Pace, blocks};
-use crate::repeats::{Entry, Run, Runs};
+use crate::parallel::side_by_side;
+use crate::repeats::{Entry, Run, Runs, SHORTEST_SHARED};
 use crate::{Result, RuleId, Symbol};
+use std::ops::Range;
 
 /// Takes the longest loop body first.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,26 +99,49 @@ impl Folder for Halving {
 fn fold(stream: &[Symbol], settings: Settings, threads: usize, builder: &mut FoldBuilder) -> Result<RuleId> {
     super::check_length(stream)?;
     let runs = Runs::on_threads(bytemuck::TransparentWrapper::peel_slice(stream), threads);
-    rules_of(stream, loops_of(stream.len(), runs, settings), builder)
+    let parts = if stream.len() < SHORTEST_SHARED { 1 } else { threads.clamp(1, MOST_PARTS) };
+    rules_of(stream, parts_of(stream.len(), runs, settings, parts), builder)
 }
 
-/// The loops of a stream of this length with these runs, in no particular order.
-fn loops_of(length: usize, runs: Runs, settings: Settings) -> Vec<Loop> {
+/// The parts of a stream of this length with these runs, at most so many, and their loops, in no
+/// particular order.
+fn parts_of(length: usize, mut runs: Runs, settings: Settings, parts: usize) -> Vec<Part> {
+    let mut bounds = vec![0];
+    bounds.extend(runs.cuts(length, parts));
+    bounds.push(length);
+    let ranges: Vec<Range<usize>> = bounds.windows(2).map(|pair| pair[0]..pair[1]).collect();
+    let sorted: Vec<Sorted> =
+        side_by_side(&ranges, |range| Sorted::of(&runs, range.clone(), ranges.len() == 1));
+    for scan in 0..2 {
+        if !sorted.iter().any(|sorted| sorted.has_copies[scan]) {
+            runs.forget(scan);
+        }
+    }
+    let work: Vec<(Range<usize>, Sorted)> = ranges.into_iter().zip(sorted).collect();
+    side_by_side(work, |(range, sorted)| {
+        let loops = loops_of(length, &runs, sorted, settings);
+        Part { range, loops }
+    })
+}
+
+/// The loops of a part of a stream of this length, in no particular order.
+fn loops_of(length: usize, runs: &Runs, sorted: Sorted, settings: Settings) -> Vec<Loop> {
     let mut sweep = Sweep {
         intervals: Intervals::new(length),
         loops: Vec::new(),
         settings,
         runs,
-        classes: Default::default(),
-        short: [const { Vec::new() }; SHORT],
+        sorted,
         pace: Pace::default(),
     };
-    sweep.sort_into_classes();
     for class in (0..CLASSES).rev() {
         sweep.take_class(class);
     }
     sweep.loops
 }
+
+/// A stream is divided into no more parts.
+const MOST_PARTS: usize = 16;
 
 /// Periods fit 31 bits.
 const CLASSES: usize = 32;
@@ -121,14 +150,21 @@ const CLASSES: usize = 32;
 /// they need no sorting by period.
 const SHORT: usize = 64;
 
-struct Sweep {
+struct Sweep<'a> {
     intervals: Intervals,
     loops: Vec<Loop>,
     settings: Settings,
-    runs: Runs,
+    runs: &'a Runs,
+    sorted: Sorted,
+    pace: Pace,
+}
+
+/// Runs by their periods.
+struct Sorted {
     classes: [Class; CLASSES],
     short: [Vec<Stretch>; SHORT],
-    pace: Pace,
+    /// Whether there are copies of what each scan found.
+    has_copies: [bool; 2],
 }
 
 /// The runs with periods from one power of two to the next.
@@ -150,35 +186,43 @@ fn class_of(period: u32) -> usize {
     31 - period.leading_zeros() as usize
 }
 
-impl Sweep {
-    fn sort_into_classes(&mut self) {
-        self.reserve();
+impl Sorted {
+    /// The runs in a part that no run reaches out of.
+    fn of(runs: &Runs, range: Range<usize>, is_whole: bool) -> Self {
+        let mut sorted = Self {
+            classes: Default::default(),
+            short: [const { Vec::new() }; SHORT],
+            has_copies: [false; 2],
+        };
+        let is_here = |scan, index| is_whole || range.contains(&runs.place(scan, index));
+        sorted.reserve(runs, is_here);
         for scan in 0..2 {
-            let mut any_copies = false;
-            for index in 0..self.runs.entries(scan) {
-                match self.runs.entry(scan, index) {
-                    Entry::Run(run) => self.put(run),
+            for index in 0..runs.entries(scan) {
+                if !is_here(scan, index) {
+                    continue;
+                }
+                match runs.entry(scan, index) {
+                    Entry::Run(run) => sorted.put(run),
                     Entry::Copies { step, .. } => {
-                        any_copies = true;
+                        sorted.has_copies[scan] = true;
                         let copies = CopiesAt { scan: scan as u32, entry: index as u32, distance: 0 };
-                        self.classes[class_of(step)].copies.push(copies);
+                        sorted.classes[class_of(step)].copies.push(copies);
                     }
                 }
             }
-            if !any_copies {
-                self.runs.forget(scan);
-            }
         }
+        sorted
     }
 
     /// Makes room for exactly as many runs as there are: growing step by step would
     /// take twice the memory where memory matters, in streams with many runs.
-    fn reserve(&mut self) {
+    fn reserve(&mut self, runs: &Runs, is_here: impl Fn(usize, usize) -> bool) {
         let mut short = [0usize; SHORT];
         for scan in 0..2 {
-            for index in 0..self.runs.entries(scan) {
-                if let Entry::Run(run) = self.runs.entry(scan, index)
+            for index in 0..runs.entries(scan) {
+                if let Entry::Run(run) = runs.entry(scan, index)
                     && (run.period as usize) < SHORT
+                    && is_here(scan, index)
                 {
                     short[run.period as usize] += 1;
                 }
@@ -195,16 +239,18 @@ impl Sweep {
             None => self.classes[class_of(run.period)].runs.push(run),
         }
     }
+}
 
+impl Sweep<'_> {
     fn take_class(&mut self, class: usize) {
         self.put_copies_within(class);
         if 1 << class < SHORT {
             for period in (1 << class..2 << class).rev() {
-                let mut stretches = std::mem::take(&mut self.short[period]);
+                let mut stretches = std::mem::take(&mut self.sorted.short[period]);
                 self.take_period(period as u32, &mut stretches);
             }
         } else {
-            let mut runs = std::mem::take(&mut self.classes[class].runs);
+            let mut runs = std::mem::take(&mut self.sorted.classes[class].runs);
             runs.sort_unstable_by_key(|run| u64::from(u32::MAX - run.period) << 32 | u64::from(run.start));
             let mut stretches = Vec::new();
             for group in runs.chunk_by(|left, right| left.period == right.period) {
@@ -260,7 +306,7 @@ impl Sweep {
     /// Puts the runs of this class that are copied by copies of this class: rare, since
     /// they are hardly shorter than the run that they lie in.
     fn put_copies_within(&mut self, class: usize) {
-        for copies in self.classes[class].copies.clone() {
+        for copies in self.sorted.classes[class].copies.clone() {
             self.put_copies_of_class(copies, class);
         }
     }
@@ -272,7 +318,7 @@ impl Sweep {
         for index in from..at.entry {
             match self.runs.entry(at.scan as usize, index as usize) {
                 Entry::Run(run) if class_of(run.period) == class => {
-                    (1..=times).for_each(|copy| self.put(run.moved(at.distance + copy * step)));
+                    (1..=times).for_each(|copy| self.sorted.put(run.moved(at.distance + copy * step)));
                 }
                 Entry::Copies { step: inner, .. } if class_of(inner) == class => {
                     for copy in 1..=times {
@@ -288,7 +334,7 @@ impl Sweep {
     /// When a class is done, puts what its copies copy of lower classes, except where
     /// that is dead.
     fn put_live_copies(&mut self, class: usize) {
-        let mut todo = std::mem::take(&mut self.classes[class].copies);
+        let mut todo = std::mem::take(&mut self.sorted.classes[class].copies);
         while let Some(at) = todo.pop() {
             self.pace.step();
             let Entry::Copies { from, step, times } = self.runs.entry(at.scan as usize, at.entry as usize)
@@ -308,14 +354,14 @@ impl Sweep {
                         Entry::Run(run) if class_of(run.period) < class => {
                             let run = run.moved(distance);
                             if self.is_live(run) {
-                                self.put(run);
+                                self.sorted.put(run);
                             }
                         }
                         Entry::Run(_) => {}
                         Entry::Copies { step: inner, .. } => {
                             let copies = CopiesAt { entry: index, distance, ..at };
                             match class_of(inner) {
-                                lower if lower < class => self.classes[lower].copies.push(copies),
+                                lower if lower < class => self.sorted.classes[lower].copies.push(copies),
                                 _ => todo.push(copies),
                             }
                         }
@@ -364,6 +410,8 @@ impl Sweep {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
     use loopfold_testing::{Rng, streams};
 
@@ -376,7 +424,7 @@ mod tests {
             let ties = if rng.one_in(2) { Ties::Left } else { Ties::Iterations };
             let settings = Settings { ties, ..Settings::default() };
             let loops = |runs| {
-                let mut loops = loops_of(stream.len(), runs, settings);
+                let [Part { mut loops, .. }] = parts_of(stream.len(), runs, settings, 1).try_into().unwrap();
                 loops.sort_unstable_by_key(|found| (found.start, found.body));
                 loops
             };
@@ -384,5 +432,36 @@ mod tests {
             assert_eq!(loops(Runs::with_tuning::<1, 1>(&stream)), one_by_one, "{stream:?}");
             assert_eq!(loops(Runs::of(&stream)), one_by_one, "{stream:?}");
         }
+    }
+
+    #[test]
+    fn parts_give_the_same_rules_as_the_whole() {
+        let mut rng = Rng::new(32);
+        let mut divided = 0;
+        for round in 0..10_000 {
+            let numbers = streams::small(&mut rng, if round % 100 == 0 { 2000 } else { 120 });
+            let stream: Vec<Symbol> = numbers.iter().copied().map(Symbol::from_raw).collect();
+            let settings = Settings::default();
+            let fold = |parts| {
+                let parts = parts_of(stream.len(), Runs::of(&numbers), settings, parts);
+                let bounds: Vec<usize> = parts.iter().map(|part| part.range.start).collect();
+                let mut builder = FoldBuilder::default();
+                let root = rules_of(&stream, parts, &mut builder).unwrap();
+                (bounds, root, builder.finish())
+            };
+            let (_, root, whole) = fold(1);
+            let all = Runs::of(&numbers).expand();
+            for most in [2, 3, 7] {
+                let (bounds, own_root, parts) = fold(most);
+                assert_eq!((own_root, &parts), (root, &whole), "{most}: {numbers:?}");
+                assert!(parts.unfold(own_root).eq(stream.iter().copied()), "{most}: {numbers:?}");
+                for &bound in &bounds {
+                    let reaches = |run: &Run| (run.start as usize) < bound && bound < run.end as usize;
+                    assert!(!all.iter().any(reaches), "{bound}: {numbers:?}");
+                }
+                divided += usize::from(bounds.len() > 1);
+            }
+        }
+        assert!(divided > 1_000, "{divided}");
     }
 }

@@ -9,5 +9,5 @@ mod extend;
 mod runs;
 
 pub(crate) use extend::{common_prefix, common_suffix};
-pub(crate) use runs::Entry;
+pub(crate) use runs::{Entry, SHORTEST_SHARED};
 pub use runs::{Run, Runs};

@@ -38,7 +38,7 @@
 //! each period that was ever extended far.
 
 use super::{common_prefix, common_suffix};
-use crate::interrupt;
+use crate::interrupt::{self, blocks};
 
 /// A maximal repetition: `start..end` has the shortest period `period`, is at least two
 /// periods long, and cannot be extended.
@@ -139,11 +139,7 @@ impl Runs {
         both: impl Fn(&(dyn Fn(bool) -> Vec<Stored> + Sync)) -> [Vec<Stored>; 2],
     ) -> Self {
         assert!(stream.len() < u32::MAX as usize, "streams are limited to 2^32 - 2 symbols");
-        // No symbol is larger than all of their bits together, which are found faster.
-        let bits = stream.iter().fold(0, |bits, &symbol| bits | symbol);
-        // What is decided by packed symbols is not seen as a repetition, so it must be too short.
-        let is_packed = WORTHWHILE >= PACKED && bits < MOST_PACKED;
-        Self { scans: both(&|reversed| Scan::<SHORT, WORTHWHILE>::new(stream).run(reversed, is_packed)) }
+        Self { scans: both(&|reversed| entries_of::<SHORT, WORTHWHILE>(stream, reversed)) }
     }
 
     /// The runs one by one, in order.
@@ -194,6 +190,30 @@ impl Runs {
         }
     }
 
+    /// Positions that no run reaches across, at most one near each end of `parts` equal parts of a
+    /// stream of this length, but for the last. What is found within one run lies within it, so the
+    /// runs that are written down tell.
+    pub(crate) fn cuts(&self, length: usize, parts: usize) -> Vec<usize> {
+        let reach = (length / (4 * parts)).min(MOST_REACH);
+        let ends = (1..parts).map(|part| length * part / parts);
+        let mut windows: Vec<Window> = ends.map(|end| Window::new(end - reach, end + reach)).collect();
+        for scan in self.scans.iter().flat_map(|scan| blocks(scan)).flatten() {
+            if let Entry::Run(run) = Entry::from(*scan) {
+                windows.iter_mut().for_each(|window| window.cover(run));
+            }
+        }
+        windows.iter().filter_map(Window::cut).collect()
+    }
+
+    /// Where what is found with an entry lies, or begins.
+    pub(crate) fn place(&self, scan: usize, index: usize) -> usize {
+        match self.entry(scan, index) {
+            Entry::Run(run) => run.start as usize,
+            // What is copied first is always a run.
+            Entry::Copies { from, .. } => self.scans[scan][from as usize].0[0] as usize,
+        }
+    }
+
     pub(crate) fn entries(&self, scan: usize) -> usize {
         self.scans[scan].len()
     }
@@ -208,8 +228,45 @@ impl Runs {
     }
 }
 
+/// How far from where it should be a position is looked for that no run reaches across.
+const MOST_REACH: usize = 1 << 16;
+
+/// Positions, and how many runs reach across each.
+struct Window {
+    from: usize,
+    to: usize,
+    /// How many begin to reach across, less those that end to.
+    changes: Vec<i32>,
+}
+
+impl Window {
+    fn new(from: usize, to: usize) -> Self {
+        Self { from, to, changes: vec![0; to - from + 1] }
+    }
+
+    #[inline(always)]
+    fn cover(&mut self, run: Run) {
+        let (first, behind) = (run.start as usize + 1, run.end as usize);
+        if first < self.to && behind > self.from {
+            self.changes[first.max(self.from) - self.from] += 1;
+            self.changes[behind.min(self.to) - self.from] -= 1;
+        }
+    }
+
+    /// The position in the middle, or the nearest one further right or left, that none reaches across.
+    fn cut(&self) -> Option<usize> {
+        let mut across = 0;
+        let free = (self.from..self.to).zip(&self.changes).filter(|&(_, change)| {
+            across += change;
+            across == 0
+        });
+        let middle = usize::midpoint(self.from, self.to);
+        free.map(|(position, _)| position).min_by_key(|position| position.abs_diff(middle))
+    }
+}
+
 /// Shorter streams are done before a second thread has begun to work.
-const SHORTEST_SHARED: usize = 1 << 17;
+pub(crate) const SHORTEST_SHARED: usize = 1 << 17;
 
 /// Both scans at once: neither needs anything of the other.
 fn side_by_side(scan: &(dyn Fn(bool) -> Vec<Stored> + Sync)) -> [Vec<Stored>; 2] {
@@ -229,6 +286,22 @@ struct Link {
     shared: u32,
     /// The first symbols of the suffix, if they are packed.
     first: u64,
+}
+
+/// What one scan finds.
+fn entries_of<const SHORT: usize, const WORTHWHILE: usize>(stream: &[u32], reversed: bool) -> Vec<Stored> {
+    // What is decided by packed symbols is not seen as a repetition, so it must be too short.
+    let may_be_packed = WORTHWHILE >= PACKED && some_of(stream).all(|&symbol| symbol < MOST_PACKED);
+    let packed =
+        if may_be_packed { Scan::<SHORT, WORTHWHILE>::new(stream).run(reversed, true) } else { None };
+    let found = packed.or_else(|| Scan::<SHORT, WORTHWHILE>::new(stream).run(reversed, false));
+    found.unwrap_or_default()
+}
+
+/// Some symbols from all over the stream: mostly they tell whether all fit. Whether they really do is
+/// found out by scanning, since looking at all of them takes as long as a scan that jumps.
+fn some_of(stream: &[u32]) -> impl Iterator<Item = &u32> {
+    stream.iter().step_by(stream.len() / 1024 + 1)
 }
 
 /// How many symbols are packed into a number, and the bits of each.
@@ -302,18 +375,20 @@ impl<'a, const SHORT: usize, const WORTHWHILE: usize> Scan<'a, SHORT, WORTHWHILE
         }
     }
 
-    fn run(mut self, reversed: bool, is_packed: bool) -> Vec<Stored> {
-        match (reversed, is_packed) {
+    /// Returns `None` if a symbol is too large to be packed.
+    fn run(mut self, reversed: bool, is_packed: bool) -> Option<Vec<Stored>> {
+        let fits = match (reversed, is_packed) {
             (false, false) => self.scan::<false, false>(),
             (false, true) => self.scan::<false, true>(),
             (true, false) => self.scan::<true, false>(),
             (true, true) => self.scan::<true, true>(),
-        }
+        };
         self.entries.shrink_to_fit();
-        self.entries
+        fits.then_some(self.entries)
     }
 
-    fn scan<const REVERSED: bool, const IS_PACKED: bool>(&mut self) {
+    /// Scans up to the first symbol that is too large to be packed; returns whether there is none.
+    fn scan<const REVERSED: bool, const IS_PACKED: bool>(&mut self) -> bool {
         let mut position = self.stream.len();
         let mut first = 0;
         while position > 0 {
@@ -322,6 +397,10 @@ impl<'a, const SHORT: usize, const WORTHWHILE: usize> Scan<'a, SHORT, WORTHWHILE
             while position > block_end {
                 position -= 1;
                 if IS_PACKED {
+                    // What is jumped over repeats what was not.
+                    if self.stream[position] >= MOST_PACKED {
+                        return false;
+                    }
                     first = packed::<REVERSED>(self.stream[position], first);
                 }
                 let square = self.step::<REVERSED, IS_PACKED>(position, first);
@@ -341,6 +420,7 @@ impl<'a, const SHORT: usize, const WORTHWHILE: usize> Scan<'a, SHORT, WORTHWHILE
                 }
             }
         }
+        true
     }
 
     /// Puts a position in front of the chain, and reports a run if its root is here.
@@ -651,5 +731,23 @@ mod tests {
         let runs = Runs::of(&stream);
         assert!(runs.scans.iter().map(Vec::len).sum::<usize>() < 100);
         assert!(runs.expand().len() > 500);
+    }
+
+    /// A symbol that is too large to be packed, met late or never by the first look at some.
+    #[test]
+    fn large_symbols_are_like_others() {
+        let mut rng = Rng::new(14);
+        for round in 0..300 {
+            let small = streams::small(&mut rng, if round % 3 == 0 { 6_000 } else { 60 });
+            let most = small.iter().copied().max().unwrap_or(0);
+            let large: Vec<u32> =
+                small.iter().map(|&symbol| if symbol == most { 1 << 20 } else { symbol }).collect();
+            assert_eq!(Runs::of(&large).expand(), Runs::of(&small).expand(), "{small:?}");
+        }
+        let mut rare: Vec<u32> = (0..100_000).map(|_| rng.below(50) as u32).collect();
+        let (mut once, at) = (rare.clone(), 50_001);
+        (rare[at], once[at]) = (1 << 20, 50);
+        assert!(some_of(&rare).all(|&symbol| symbol < MOST_PACKED));
+        assert_eq!(Runs::of(&rare).expand(), Runs::of(&once).expand());
     }
 }

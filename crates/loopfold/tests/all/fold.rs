@@ -272,3 +272,21 @@ fn filling_pages_copies_repeats_of_any_length() {
         assert_eq!(last.fill(&mut page), 0);
     }
 }
+
+#[test]
+fn long_roots_are_found_again() {
+    let (alphabet, symbols) = symbols(&[0, 1, 2]);
+    let body =
+        |length: usize| -> Vec<Item> { (0..length).map(|at| Item::once(symbols[at * at % 7 % 3])).collect() };
+    let mut builder = FoldBuilder::new(alphabet);
+    let roots: Vec<RuleId> = [10, 30, 90, 20].map(|length| builder.root_rule(body(length)).unwrap()).to_vec();
+    let again: Vec<RuleId> = [10, 30, 90, 20].map(|length| builder.rule(&body(length)).unwrap()).to_vec();
+    assert_eq!(roots, again);
+    assert_eq!(builder.root_rule(body(90)).unwrap(), roots[2]);
+    assert_eq!(builder.root_rule(body(500)).unwrap(), builder.rule(&body(500)).unwrap());
+    let fold = builder.finish();
+    for (root, length) in roots.iter().zip([10, 30, 90, 20]) {
+        assert_eq!(fold.body(*root), body(length));
+        assert_eq!(fold.length(*root), length as u64);
+    }
+}
