@@ -28,7 +28,7 @@ const MODULES: &[Layer] = &[
     ("packed", &["bytes", "error"]),
     ("parallel", &["error", "interrupt"]),
     ("trace", &["bytes", "error", "ids", "interrupt"]),
-    ("repeats", &["error", "ids", "interrupt"]),
+    ("repeats", &["error", "ids", "interrupt", "parallel"]),
     ("fold", &["error", "ids", "interrupt", "trace"]),
     ("mpi", &["bytes", "error", "fold", "ids", "trace"]),
     ("folders", &["error", "fold", "ids", "interrupt", "parallel", "repeats", "trace"]),

@@ -13,6 +13,27 @@ pub struct Checked<'a> {
     pub skeletons: &'a [f64],
 }
 
+impl Checked<'_> {
+    /// The fastest execution of the program.
+    pub fn program(&self) -> f64 {
+        fastest(self.programs)
+    }
+
+    /// The fastest execution of the skeleton.
+    pub fn skeleton(&self) -> f64 {
+        fastest(self.skeletons)
+    }
+
+    /// What the skeleton predicts for the program.
+    pub fn predicted(&self, scale: Scale) -> f64 {
+        self.skeleton() / scale.value()
+    }
+}
+
+fn fastest(times: &[f64]) -> f64 {
+    times.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
 /// Writes what a skeleton is.
 pub fn skeleton<W: Write>(out: &mut JsonWriter<W>, skeleton: &Skeleton, scale: Scale) -> Result<()> {
     out.begin_object()?;
@@ -31,10 +52,9 @@ pub fn checked<W: Write>(
     fields(out, skeleton, scale)?;
     out.key("check")?;
     out.begin_object()?;
-    let fastest = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
-    out.field("program", fastest(checked.programs))?;
-    out.field("skeleton", fastest(checked.skeletons))?;
-    out.field("predicted", fastest(checked.skeletons) / scale.value())?;
+    out.field("program", checked.program())?;
+    out.field("skeleton", checked.skeleton())?;
+    out.field("predicted", checked.predicted(scale))?;
     for (key, times) in [("programs", checked.programs), ("skeletons", checked.skeletons)] {
         out.key(key)?;
         out.array(times.iter().copied())?;

@@ -8,8 +8,7 @@
 //! On two cores processes are bound to them, one after the other: which of them share a core would
 //! else be decided by chance for a whole execution, and changes its time by up to 40 %. On one core,
 //! the order in which more than two processes take turns does the same and cannot be chosen. Medians
-//! count, of enough executions that most of them are alike; beside them are the fastest, in which the
-//! system has done the same.
+//! count, of several executions; beside them are the fastest, in which the system interfered least.
 
 use super::{Settings, median, progress};
 use crate::recording::Programs;

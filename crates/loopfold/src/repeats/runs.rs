@@ -39,6 +39,7 @@
 
 use super::{common_prefix, common_suffix};
 use crate::interrupt::{self, blocks};
+use crate::parallel::side_by_side;
 
 /// A maximal repetition: `start..end` has the shortest period `period`, is at least two
 /// periods long, and cannot be extended.
@@ -124,7 +125,7 @@ impl Runs {
         if threads < 2 || stream.len() < SHORTEST_SHARED {
             Self::of(stream)
         } else {
-            Self::by_scans::<48, 8>(stream, side_by_side)
+            Self::by_scans::<48, 8>(stream, both_at_once)
         }
     }
 
@@ -191,8 +192,8 @@ impl Runs {
     }
 
     /// Positions that no run reaches across, at most one near each end of `parts` equal parts of a
-    /// stream of this length, but for the last. What is found within one run lies within it, so the
-    /// runs that are written down tell.
+    /// stream of this length, but for the last. Copies lie within a run,
+    /// so looking at the runs that are written down suffices.
     pub(crate) fn cuts(&self, length: usize, parts: usize) -> Vec<usize> {
         let reach = (length / (4 * parts)).min(MOST_REACH);
         let ends = (1..parts).map(|part| length * part / parts);
@@ -269,13 +270,9 @@ impl Window {
 pub(crate) const SHORTEST_SHARED: usize = 1 << 17;
 
 /// Both scans at once: neither needs anything of the other.
-fn side_by_side(scan: &(dyn Fn(bool) -> Vec<Stored> + Sync)) -> [Vec<Stored>; 2] {
-    std::thread::scope(|scope| {
-        let interrupt = interrupt::current();
-        let reversed = scope.spawn(move || interrupt.enter(|| scan(true)));
-        let first = scan(false);
-        [first, interrupt::joined(reversed.join())]
-    })
+fn both_at_once(scan: &(dyn Fn(bool) -> Vec<Stored> + Sync)) -> [Vec<Stored>; 2] {
+    let mut found = side_by_side([false, true], scan).into_iter();
+    [(); 2].map(|()| found.next().unwrap_or_default())
 }
 
 /// A link of the chain: a position whose suffix is larger than those of all links
@@ -298,7 +295,7 @@ fn entries_of<const SHORT: usize, const WORTHWHILE: usize>(stream: &[u32], rever
     found.unwrap_or_default()
 }
 
-/// Some symbols from all over the stream: mostly they tell whether all fit. Whether they really do is
+/// Some symbols from all over the stream: if one does not fit, all need not be tried. Whether all do is
 /// found out by scanning, since looking at all of them takes as long as a scan that jumps.
 fn some_of(stream: &[u32]) -> impl Iterator<Item = &u32> {
     stream.iter().step_by(stream.len() / 1024 + 1)
@@ -694,7 +691,7 @@ mod tests {
         let mut rng = Rng::new(13);
         for _ in 0..200 {
             let stream = streams::small(&mut rng, 600);
-            let (one, two) = (Runs::of(&stream), Runs::by_scans::<48, 8>(&stream, side_by_side));
+            let (one, two) = (Runs::of(&stream), Runs::by_scans::<48, 8>(&stream, both_at_once));
             assert_eq!(format!("{one:?}"), format!("{two:?}"), "{stream:?}");
         }
     }

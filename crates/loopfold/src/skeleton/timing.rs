@@ -187,18 +187,21 @@ impl Timing {
     fn subtract_recording(&mut self, process: usize, gaps: &[Gaps]) {
         let all: Vec<f64> = gaps.iter().flat_map(|gaps| gaps.recording.values.iter().copied()).collect();
         let of_all = usual(&all);
-        let usual_of = |gaps: &Gaps| usual(&gaps.recording.values).or(of_all).unwrap_or(0.0);
-        let left: Vec<Vec<f64>> = gaps.iter().map(|gaps| gaps.without_recording(usual_of(gaps))).collect();
-        let least = left.iter().filter_map(|left| median(left)).fold(f64::INFINITY, f64::min);
+        let without = |gaps: &Gaps| {
+            let usual = usual(&gaps.recording.values).or(of_all).unwrap_or(0.0);
+            (usual, gaps.without_recording(usual))
+        };
+        let left: Vec<(f64, Vec<f64>)> = gaps.iter().map(without).collect();
+        let least = left.iter().filter_map(|(_, left)| median(left)).fold(f64::INFINITY, f64::min);
         let rest = match of_all {
             _ if least <= MOST_OVERHEAD => least.max(0.0),
             Some(_) => 0.0,
             None => USUAL_OVERHEAD,
         };
         let kept = (4 * MOST_SAMPLES / self.nodes.first().map_or(1, Vec::len).max(1)).max(1);
-        for (id, (gaps, left)) in gaps.iter().zip(left).enumerate() {
+        for (id, (gaps, (usual, left))) in gaps.iter().zip(left).enumerate() {
             let node = &mut self.nodes[id][process];
-            let overhead = usual_of(gaps) * gaps.not_measured as f64 + rest * node.count as f64;
+            let overhead = usual * gaps.not_measured as f64 + rest * node.count as f64;
             node.gaps = (node.gaps - overhead).max(0.0);
             let step = left.len().div_ceil(kept).max(1);
             let left = left.into_iter().step_by(step).map(|gap| (gap - rest).max(0.0));

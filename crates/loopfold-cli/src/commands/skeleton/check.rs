@@ -8,22 +8,12 @@ use loopfold::Fold;
 use loopfold::archive::ReadConfig;
 use loopfold::questions::logical::LogicalTrace;
 use loopfold::skeleton::{Config, Skeleton};
+use loopfold_json::skeleton::Checked;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// What was measured, in seconds between `MPI_Init` and `MPI_Finalize`: every execution.
-#[derive(Default)]
-struct Measured {
-    programs: Vec<f64>,
-    skeletons: Vec<f64>,
-}
-
-fn fastest(times: &[f64]) -> f64 {
-    times.iter().copied().fold(f64::INFINITY, f64::min)
-}
 
 /// Shorter skeletons do not say much, in seconds.
 const SHORTEST: f64 = 0.1;
@@ -40,32 +30,29 @@ pub(super) fn run(arguments: &SkeletonArgs, fold: &Fold, written: &Skeleton) -> 
     let (launcher, program) = (arguments.launcher.as_deref().unwrap_or_default(), &arguments.program);
     let archive = folder.path().join("execution.fold");
     let compiled = [compiled.into()];
-    let mut measured = Measured::default();
+    let (mut programs, mut skeletons) = (Vec::new(), Vec::new());
     let recorded_skeleton = loop {
-        measured.programs.push(time_of(&record(launcher, program, &archive)?)?);
+        programs.push(time_of(&record(launcher, program, &archive)?)?);
         let recorded = record(launcher, &compiled, &archive)?;
-        measured.skeletons.push(skeleton_time(&recorded)?);
-        if measured.programs.len() >= arguments.repeat as usize {
+        skeletons.push(skeleton_time(&recorded)?);
+        if programs.len() >= arguments.repeat as usize {
             break recorded;
         }
     };
-    if fastest(&measured.skeletons) < SHORTEST {
+    let checked = Checked { programs: &programs, skeletons: &skeletons };
+    if checked.skeleton() < SHORTEST {
         show::notes(&[format!(
             "a skeleton of less than {SHORTEST} s predicts little, since processes have hardly begun to run side by side; choose a larger --scale, or record a longer execution"
         )]);
     }
     if arguments.json.on {
         show::print_json_line(|out| -> Result<()> {
-            let checked = loopfold_json::skeleton::Checked {
-                programs: &measured.programs,
-                skeletons: &measured.skeletons,
-            };
             Ok(loopfold_json::skeleton::checked(out, written, arguments.scale, &checked)?)
         })?;
         return Ok(Outcome::Done);
     }
     let mut out = show::stdout();
-    print(&mut out, arguments, written, &measured)?;
+    print(&mut out, arguments, written, &checked)?;
     writeln!(out, "\nThe recorded program:\n{}", LogicalTrace::of(fold, &folding::outermost)?)?;
     writeln!(
         out,
@@ -80,10 +67,9 @@ fn print(
     out: &mut impl Write,
     arguments: &SkeletonArgs,
     written: &Skeleton,
-    measured: &Measured,
+    checked: &Checked<'_>,
 ) -> Result<()> {
-    let (program, skeleton) = (fastest(&measured.programs), fastest(&measured.skeletons));
-    let predicted = skeleton / arguments.scale.value();
+    let (program, predicted) = (checked.program(), checked.predicted(arguments.scale));
     let error = (predicted - program) / program;
     let seconds = |seconds: f64| format!("{seconds:.6} s");
     let slowest = |times: &[f64]| match times {
@@ -95,13 +81,13 @@ fn print(
         ),
     };
     writeln!(out, "recorded        {}", seconds(written.recorded_seconds))?;
-    writeln!(out, "program         {}{}", seconds(program), slowest(&measured.programs))?;
+    writeln!(out, "program         {}{}", seconds(program), slowest(checked.programs))?;
     writeln!(
         out,
         "skeleton        {} at scale {}{}",
-        seconds(skeleton),
+        seconds(checked.skeleton()),
         arguments.scale,
-        slowest(&measured.skeletons)
+        slowest(checked.skeletons)
     )?;
     writeln!(out, "predicted       {} ({:+.1} %)", seconds(predicted), 100.0 * error)?;
     let (whole, here) = written.calls;
