@@ -1,0 +1,268 @@
+//! An open directory, through which all files in it are reached.
+//!
+//! A path is looked up anew at every use, and whoever may write to one of its directories may put a
+//! link in its place meanwhile; a descriptor stays what it was. Names are single components, and
+//! no link is followed.
+
+use crate::temporary::Temporary;
+use crate::{Error, Result};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A directory that is open.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    handle: Arc<OwnedFd>,
+    path: PathBuf,
+}
+
+/// Which file it is, by whatever name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    /// The file at a path, behind links.
+    pub fn of(path: &Path) -> Option<Self> {
+        rustix::fs::stat(path).ok().map(|about| Self::from(&about))
+    }
+
+    /// The file of a descriptor.
+    pub fn of_open(file: impl AsFd) -> Option<Self> {
+        rustix::fs::fstat(file).ok().map(|about| Self::from(&about))
+    }
+}
+
+impl From<&Stat> for FileId {
+    // The types of the fields differ between systems.
+    #[allow(clippy::unnecessary_cast)]
+    fn from(about: &Stat) -> Self {
+        Self { device: about.st_dev as u64, inode: about.st_ino as u64 }
+    }
+}
+
+/// The type of a file, its permissions, and whether this user owns it.
+pub(crate) fn kind(about: &Stat) -> FileType {
+    FileType::from_raw_mode(about.st_mode)
+}
+
+pub(crate) fn mode(about: &Stat) -> Mode {
+    Mode::from_raw_mode(about.st_mode)
+}
+
+pub(crate) fn is_own(about: &Stat) -> bool {
+    about.st_uid == rustix::process::geteuid().as_raw()
+}
+
+/// The permissions of new files, of which the user's mask takes some away.
+pub(crate) const NEW_FILE: Mode = Mode::from_raw_mode(0o666);
+/// Those of files that are nobody else's business.
+pub(crate) const OWN_FILE: Mode = Mode::from_raw_mode(0o600);
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+impl Folder {
+    /// Opens a directory that the user named, behind links.
+    pub fn open(path: &Path) -> Result<Self> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let opened = rustix::fs::openat(CWD, path, DIRECTORY, Mode::empty());
+        let handle = opened.map_err(|error| Error::not_created(path, error))?;
+        Ok(Self { handle: Arc::new(handle), path: path.to_path_buf() })
+    }
+
+    /// Creates a directory that the user named, and those around it, unless it exists.
+    pub fn create_all(path: &Path) -> Result<Self> {
+        std::fs::create_dir_all(path).map_err(|error| Error::not_created(path, error))?;
+        Self::open(path)
+    }
+
+    /// Opens a directory in this one, unless it is a link.
+    pub(crate) fn folder(&self, name: &OsStr) -> rustix::io::Result<Self> {
+        let handle = rustix::fs::openat(&self.handle, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?;
+        Ok(Self { handle: Arc::new(handle), path: self.path_of(name) })
+    }
+
+    /// Its path, for messages and for other programs.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path of a file in it, for messages and for other programs.
+    pub fn path_of(&self, name: impl AsRef<Path>) -> PathBuf {
+        if self.path == Path::new(".") { name.as_ref().to_path_buf() } else { self.path.join(name) }
+    }
+
+    /// Creates a file, which must not exist, for reading and writing.
+    pub fn create(&self, name: &OsStr) -> Result<File> {
+        self.create_with(name, NEW_FILE).map_err(|error| match error {
+            Errno::EXIST => Error::taken(format_args!("{}: exists already", self.path_of(name).display())),
+            error => Error::at(&self.path_of(name), error),
+        })
+    }
+
+    pub(crate) fn create_with(&self, name: &OsStr, mode: Mode) -> rustix::io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(File::from(rustix::fs::openat(&self.handle, name, flags, mode)?))
+    }
+
+    /// A file without a name, which goes away when it is closed.
+    pub fn scratch(&self) -> Result<File> {
+        let temporary = Temporary::file(self, OWN_FILE);
+        let temporary = temporary.map_err(|error| Error::not_created(&self.path, error))?;
+        let file = temporary.as_file().map(File::try_clone).transpose();
+        let file = file.map_err(|error| Error::at(&self.path, error))?;
+        file.ok_or_else(|| Error::new("a file is no file"))
+    }
+
+    /// Opens a file for reading, unless it is a link.
+    pub fn read(&self, name: &OsStr) -> Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(&self.handle, name, flags, Mode::empty());
+        opened.map(File::from).map_err(|error| Error::at(&self.path_of(name), error))
+    }
+
+    /// Removes a file; it need not be there.
+    pub fn remove(&self, name: &OsStr) -> Result<()> {
+        match rustix::fs::unlinkat(&self.handle, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(Error::at(&self.path_of(name), error)),
+        }
+    }
+
+    /// Removes a directory if it is empty.
+    pub(crate) fn remove_folder(&self, name: &OsStr) -> rustix::io::Result<()> {
+        rustix::fs::unlinkat(&self.handle, name, AtFlags::REMOVEDIR)
+    }
+
+    /// Writes the names in it to the disk.
+    pub fn sync(&self) -> Result<()> {
+        match rustix::fs::fsync(&self.handle) {
+            // Some file systems cannot, and need not.
+            Ok(()) | Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
+            Err(error) => Err(Error::at(&self.path, error)),
+        }
+    }
+
+    pub(crate) fn create_folder(&self, name: &OsStr, mode: Mode) -> rustix::io::Result<()> {
+        rustix::fs::mkdirat(&self.handle, name, mode)
+    }
+
+    /// About a name, not about what a link points at.
+    pub(crate) fn about(&self, name: &OsStr) -> rustix::io::Result<Stat> {
+        rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// True if something has this name.
+    pub fn has(&self, name: &OsStr) -> bool {
+        self.about(name).is_ok()
+    }
+
+    /// False if it was removed since it was opened.
+    pub(crate) fn is_there(&self) -> bool {
+        self.about_itself().is_ok_and(|about| about.st_nlink > 0)
+    }
+
+    pub(crate) fn about_itself(&self) -> rustix::io::Result<Stat> {
+        rustix::fs::fstat(&self.handle)
+    }
+
+    /// Moves something that has no name here yet into another directory.
+    pub(crate) fn move_to(&self, from: &OsStr, folder: &Self, to: &OsStr) -> rustix::io::Result<()> {
+        rustix::fs::renameat(&self.handle, from, &folder.handle, to)
+    }
+
+    pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> rustix::io::Result<()> {
+        rustix::fs::renameat(&self.handle, from, &self.handle, to)
+    }
+
+    /// Renames, unless the new name is taken.
+    pub(crate) fn rename_new(&self, from: &OsStr, to: &OsStr) -> rustix::io::Result<()> {
+        match rustix::fs::renameat_with(&self.handle, from, &self.handle, to, RenameFlags::NOREPLACE) {
+            // File systems of a network do not have it.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => self.rename_unless_taken(from, to),
+            renamed => renamed,
+        }
+    }
+
+    /// The same in two steps: a file by a second name for it, and a directory after a look, as no
+    /// directory that has something in it is replaced.
+    fn rename_unless_taken(&self, from: &OsStr, to: &OsStr) -> rustix::io::Result<()> {
+        if kind(&self.about(from)?) == FileType::Directory {
+            return if self.has(to) { Err(Errno::EXIST) } else { self.rename(from, to) };
+        }
+        rustix::fs::linkat(&self.handle, from, &self.handle, to, AtFlags::empty())?;
+        rustix::fs::unlinkat(&self.handle, from, AtFlags::empty())
+    }
+
+    /// Writes all files in it to the disk, and their names.
+    pub(crate) fn sync_all(&self) -> Result<()> {
+        for name in self.names().map_err(|error| Error::at(&self.path, error))? {
+            let about = self.about(&name).map_err(|error| Error::at(&self.path_of(&name), error))?;
+            match kind(&about) {
+                FileType::Directory => {
+                    let inner = self.folder(&name).map_err(|error| Error::at(&self.path_of(&name), error))?;
+                    inner.sync_all()?;
+                }
+                FileType::RegularFile => {
+                    self.read(&name)?.sync_all().map_err(|error| Error::at(&self.path_of(&name), error))?;
+                }
+                _ => {}
+            }
+        }
+        self.sync()
+    }
+
+    /// Opens a file in it to test its lock, unless it is a link.
+    pub(crate) fn open_to_lock(&self, name: &OsStr) -> rustix::io::Result<File> {
+        let open = |access: OFlags| {
+            let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            rustix::fs::openat(&self.handle, name, flags, Mode::empty()).map(File::from)
+        };
+        // Locks of network file systems are for those who may write; directories are not written.
+        open(OFlags::RDWR).or_else(|error| match error {
+            Errno::ISDIR | Errno::ACCESS => open(OFlags::RDONLY),
+            error => Err(error),
+        })
+    }
+
+    /// All names in it.
+    pub(crate) fn names(&self) -> rustix::io::Result<Vec<std::ffi::OsString>> {
+        use std::os::unix::ffi::OsStrExt as _;
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.handle)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                names.push(OsStr::from_bytes(name).to_os_string());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Removes a directory with all that is in it, through no link.
+    pub(crate) fn remove_all(&self, name: &OsStr) -> rustix::io::Result<()> {
+        let inner = self.folder(name)?;
+        for inside in inner.names()? {
+            let is_folder = inner.about(&inside).is_ok_and(|about| kind(&about) == FileType::Directory);
+            if is_folder {
+                inner.remove_all(&inside)?;
+            } else {
+                rustix::fs::unlinkat(&inner.handle, &inside, AtFlags::empty())?;
+            }
+        }
+        self.remove_folder(name)
+    }
+}
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}

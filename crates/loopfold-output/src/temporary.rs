@@ -1,0 +1,287 @@
+//! Temporary files and folders: created exclusively under a name that cannot be guessed, and
+//! removed even if their process is killed.
+//!
+//! While a process lives it holds a lock on each of its temporaries, which the system releases with
+//! the process, however that ends. Whoever writes to a directory first removes the temporaries in it
+//! whose lock is free ([`sweep`]). Where locks do not work, the name says whose it is: the number of the
+//! process and a hash of the machine; those of processes that are gone are removed, and those of
+//! other machines stay.
+//!
+//! A signal ends the process in another thread, which removes what is registered ([`remove_all`]).
+//! Creating and renaming hold the same lock as that thread, so that nothing is left between two steps.
+//!
+//! Cost: a sweep lists the directory, and opens only files with such a name.
+
+use crate::folder::{Folder, is_own, kind};
+use rustix::fs::{FileType, FlockOperation, Mode, flock};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
+use std::os::fd::AsFd;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// How names of temporaries, and of locks, begin.
+pub(crate) const PREFIX: &str = ".loopfold-";
+const SUFFIX: &str = ".tmp";
+
+/// What has to go if the process ends.
+static REGISTERED: Mutex<Vec<Registered>> = Mutex::new(Vec::new());
+
+struct Registered {
+    folder: Folder,
+    name: OsString,
+    is_folder: bool,
+}
+
+impl Registered {
+    fn remove(&self) {
+        let _ = if self.is_folder {
+            self.folder.remove_all(&self.name).is_ok()
+        } else {
+            self.folder.remove(&self.name).is_ok()
+        };
+    }
+}
+
+fn registered() -> MutexGuard<'static, Vec<Registered>> {
+    REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes all temporaries of this process, which is about to end: whatever would create more waits
+/// for ever.
+pub(crate) fn remove_all() {
+    let all = registered();
+    all.iter().rev().for_each(Registered::remove);
+    std::mem::forget(all);
+}
+
+/// Does something that a signal must not interrupt half done, such as creating a file and
+/// registering it.
+pub(crate) fn uninterrupted<T>(work: impl FnOnce(&mut Registry<'_>) -> T) -> T {
+    work(&mut Registry(&mut registered()))
+}
+
+/// What is registered while nothing else changes it.
+pub(crate) struct Registry<'a>(&'a mut Vec<Registered>);
+
+impl Registry<'_> {
+    pub(crate) fn add(&mut self, folder: &Folder, name: &OsStr, is_folder: bool) {
+        self.0.push(Registered { folder: folder.clone(), name: name.to_os_string(), is_folder });
+    }
+
+    pub(crate) fn forget(&mut self, folder: &Folder, name: &OsStr) {
+        self.0.retain(|one| one.name != name || one.folder.path() != folder.path());
+    }
+}
+
+/// A temporary file, or folder, which goes away with this value.
+#[derive(Debug)]
+pub(crate) struct Temporary {
+    folder: Folder,
+    name: OsString,
+    /// Holds the lock; the file itself, or the folder.
+    handle: Handle,
+    is_there: bool,
+}
+
+#[derive(Debug)]
+enum Handle {
+    File(File),
+    Folder(Folder),
+}
+
+impl Temporary {
+    /// A new file.
+    pub(crate) fn file(folder: &Folder, mode: Mode) -> rustix::io::Result<Self> {
+        Self::create(folder, false, |name| folder.create_with(name, mode).map(Handle::File))
+    }
+
+    /// A new folder, whose permissions the user's mask restricts.
+    pub(crate) fn folder(folder: &Folder, mode: Mode) -> rustix::io::Result<Self> {
+        Self::create(folder, true, |name| {
+            folder.create_folder(name, mode)?;
+            folder.folder(name).map(Handle::Folder)
+        })
+    }
+
+    fn create(
+        folder: &Folder,
+        is_folder: bool,
+        create: impl Fn(&OsStr) -> rustix::io::Result<Handle>,
+    ) -> rustix::io::Result<Self> {
+        loop {
+            let name = new_name()?;
+            let handle = uninterrupted(|registry| {
+                let handle = create(&name)?;
+                registry.add(folder, &name, is_folder);
+                Ok(handle)
+            });
+            let handle = match handle {
+                Ok(handle) => handle,
+                // Taken for left behind even before it was opened.
+                Err(Errno::NOENT) if folder.is_there() => continue,
+                Err(Errno::EXIST) => continue,
+                Err(error) => return Err(error),
+            };
+            let temporary = Self { folder: folder.clone(), name, handle, is_there: true };
+            // Somebody may have looked at it before it was locked, and taken it for left behind.
+            if temporary.lock() {
+                return Ok(temporary);
+            }
+        }
+    }
+
+    /// False if it is being removed, or was.
+    fn lock(&self) -> bool {
+        let locked = match &self.handle {
+            Handle::File(file) => hold(file),
+            Handle::Folder(folder) => hold(folder),
+        };
+        locked != Hold::Taken && self.folder.has(&self.name)
+    }
+
+    pub(crate) fn as_file(&self) -> Option<&File> {
+        match &self.handle {
+            Handle::File(file) => Some(file),
+            Handle::Folder(_) => None,
+        }
+    }
+
+    pub(crate) fn as_folder(&self) -> Option<&Folder> {
+        match &self.handle {
+            Handle::Folder(folder) => Some(folder),
+            Handle::File(_) => None,
+        }
+    }
+
+    /// Gives it a name for good, in place of the file that has it.
+    pub(crate) fn replace(mut self, name: &OsStr) -> rustix::io::Result<()> {
+        self.rename(|folder, own| folder.rename(own, name))
+    }
+
+    /// The same, unless the name is taken.
+    pub(crate) fn persist_new(&mut self, name: &OsStr) -> rustix::io::Result<()> {
+        self.rename(|folder, own| folder.rename_new(own, name))
+    }
+
+    fn rename(
+        &mut self,
+        rename: impl FnOnce(&Folder, &OsStr) -> rustix::io::Result<()>,
+    ) -> rustix::io::Result<()> {
+        uninterrupted(|registry| {
+            rename(&self.folder, &self.name)?;
+            registry.forget(&self.folder, &self.name);
+            self.is_there = false;
+            Ok(())
+        })
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.is_there {
+            return;
+        }
+        let _ = match self.handle {
+            Handle::File(_) => self.folder.remove(&self.name).is_ok(),
+            Handle::Folder(_) => self.folder.remove_all(&self.name).is_ok(),
+        };
+        uninterrupted(|registry| registry.forget(&self.folder, &self.name));
+    }
+}
+
+/// What came of taking a lock that the system releases with the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hold {
+    Held,
+    /// Another process has it.
+    Taken,
+    /// Locks do not work here.
+    Unsupported,
+}
+
+/// Takes the lock of an open file, for as long as it is open.
+pub(crate) fn hold(file: impl AsFd) -> Hold {
+    lock(file, FlockOperation::NonBlockingLockExclusive)
+}
+
+/// The same together with others who only want to know whether it is held.
+pub(crate) fn shared(file: impl AsFd) -> Hold {
+    lock(file, FlockOperation::NonBlockingLockShared)
+}
+
+fn lock(file: impl AsFd, operation: FlockOperation) -> Hold {
+    match flock(file, operation) {
+        Ok(()) => Hold::Held,
+        Err(Errno::WOULDBLOCK | Errno::INTR) => Hold::Taken,
+        Err(_) => Hold::Unsupported,
+    }
+}
+
+fn new_name() -> rustix::io::Result<OsString> {
+    let random = getrandom::u64().map_err(|_| Errno::IO)?;
+    let (process, machine) = (std::process::id(), machine());
+    Ok(format!("{PREFIX}{random:016x}-{process}-{machine:016x}{SUFFIX}").into())
+}
+
+/// The process of a temporary, if it is of this machine; `None` for names of another form.
+fn owner(name: &OsStr) -> Option<Option<u32>> {
+    let rest = name.to_str()?.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
+    let mut parts = rest.split('-');
+    let (random, process, place) = (parts.next()?, parts.next()?, parts.next()?);
+    let is_hash = |text: &str| text.len() == 16 && u64::from_str_radix(text, 16).is_ok();
+    let process: u32 = process.parse().ok()?;
+    let is_name = is_hash(random) && is_hash(place) && parts.next().is_none();
+    is_name.then(|| (u64::from_str_radix(place, 16) == Ok(machine())).then_some(process))
+}
+
+/// A number for this machine since it was started, and for the processes that it sees: a process
+/// number means something only there.
+pub(crate) fn machine() -> u64 {
+    static MACHINE: OnceLock<u64> = OnceLock::new();
+    *MACHINE.get_or_init(|| {
+        let read = |path: &str| std::fs::read(path).unwrap_or_default();
+        let view = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        let host = rustix::system::uname().nodename().to_bytes().to_vec();
+        // Not secret, and the same in every process of this version.
+        BuildHasherDefault::<DefaultHasher>::default().hash_one((
+            host,
+            read("/proc/sys/kernel/random/boot_id"),
+            view,
+        ))
+    })
+}
+
+/// True if a process of this machine is gone for certain.
+pub(crate) fn is_gone(process: u32) -> bool {
+    let process = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw);
+    process.is_some_and(|process| rustix::process::test_kill_process(process) == Err(Errno::SRCH))
+}
+
+/// Removes what processes that are gone have left in a directory: temporaries, and locks that nobody
+/// holds. What cannot be removed stays.
+pub(crate) fn sweep(folder: &Folder) {
+    for name in folder.names().unwrap_or_default() {
+        if let Some(owner) = owner(&name) {
+            sweep_one(folder, &name, owner);
+        }
+    }
+}
+
+fn sweep_one(folder: &Folder, name: &OsStr, owner: Option<u32>) {
+    let Ok(about) = folder.about(name) else { return };
+    let is_folder = kind(&about) == FileType::Directory;
+    if !is_own(&about) || !(is_folder || kind(&about) == FileType::RegularFile) {
+        return;
+    }
+    let Ok(handle) = folder.open_to_lock(name) else { return };
+    let is_left = match hold(&handle) {
+        Hold::Held => true,
+        Hold::Taken => false,
+        Hold::Unsupported => owner.is_some_and(is_gone),
+    };
+    if is_left {
+        Registered { folder: folder.clone(), name: name.to_os_string(), is_folder }.remove();
+    }
+}
