@@ -21,10 +21,13 @@
 
 mod error;
 mod folder;
+mod lock;
 mod private;
 pub mod signals;
+mod target;
 mod temporary;
 
 pub use error::{Error, ErrorKind, Result};
 pub use folder::{FileId, Folder};
 pub use private::PrivateFolder;
+pub use target::Target;

@@ -263,7 +263,9 @@ pub(crate) fn is_gone(process: u32) -> bool {
 /// holds. What cannot be removed stays.
 pub(crate) fn sweep(folder: &Folder) {
     for name in folder.names().unwrap_or_default() {
-        if let Some(owner) = owner(&name) {
+        if crate::lock::is_lock(&name) {
+            crate::lock::remove_free(folder, &name);
+        } else if let Some(owner) = owner(&name) {
             sweep_one(folder, &name, owner);
         }
     }
