@@ -19,15 +19,19 @@
 #![forbid(unsafe_code)]
 #![cfg(unix)]
 
+mod data;
 mod error;
 mod folder;
 mod lock;
+mod output;
 mod private;
 pub mod signals;
 mod target;
 mod temporary;
 
+pub use data::{Claim, DataFolder, Job};
 pub use error::{Error, ErrorKind, Result};
 pub use folder::{FileId, Folder};
+pub use output::{Output, is_being_replaced, scratch};
 pub use private::PrivateFolder;
 pub use target::Target;

@@ -1,0 +1,224 @@
+//! What a command writes: claimed before anything is read, and written as a whole.
+//!
+//! Folding may take hours, so whether a file can be written, and whether somebody else is writing
+//! it, is known at the beginning. The lock is held until the output is dropped.
+
+use crate::data::check_no_data;
+use crate::folder::{NEW_FILE, OWN_FILE, mode};
+use crate::lock::Lock;
+use crate::private::PrivateFolder;
+use crate::target::{Target, open_special};
+use crate::temporary::{Temporary, sweep};
+use crate::{Error, FileId, Folder, Result};
+use rustix::fs::Mode;
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The files that outputs of this process will replace.
+static REPLACED: Mutex<Vec<FileId>> = Mutex::new(Vec::new());
+
+fn replaced() -> MutexGuard<'static, Vec<FileId>> {
+    REPLACED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// True if an output that is claimed will replace this file: it must not be an input, then.
+pub fn is_being_replaced(path: &Path) -> bool {
+    FileId::of(path).is_some_and(|file| replaced().contains(&file))
+}
+
+/// A file without a name among the temporary files of the system, which goes away when it is closed.
+pub fn scratch() -> Result<File> {
+    Folder::open(&std::env::temp_dir())?.scratch()
+}
+
+/// Something that is written.
+#[derive(Debug)]
+pub struct Output {
+    target: Target,
+    /// What was there when it was claimed.
+    existing: Option<FileId>,
+    _lock: Option<Lock>,
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        let mut all = replaced();
+        if let Some(at) = self.existing.and_then(|file| all.iter().position(|one| *one == file)) {
+            all.swap_remove(at);
+        }
+    }
+}
+
+impl Output {
+    /// Claims what a path of the user leads to. Fails if it cannot be written, or another job is
+    /// writing it. Removes what processes that were killed have left in the directory.
+    pub fn claim(path: &Path) -> Result<Self> {
+        let target = Target::named(path)?;
+        target.check_replaceable()?;
+        let lock = match &target {
+            Target::File { folder, name } => {
+                sweep(folder);
+                Some(Lock::take(folder, name)?)
+            }
+            _ => None,
+        };
+        let existing = target.existing();
+        replaced().extend(existing);
+        Ok(Self { target, existing, _lock: lock })
+    }
+
+    /// The same for a recording, which also fails if an earlier one has left its data beside the output.
+    pub fn claim_for_recording(path: &Path) -> Result<Self> {
+        let output = Self::claim(path)?;
+        check_no_data(&output.target)?;
+        Ok(output)
+    }
+
+    /// What a path leads to, if a recording could claim it now. Others can ask the same at once.
+    pub fn check_recording(path: &Path) -> Result<Target> {
+        let target = Target::named(path)?;
+        if let Target::File { folder, name } = &target {
+            Lock::check_free(folder, name)?;
+        }
+        check_no_data(&target)?;
+        Ok(target)
+    }
+
+    /// A file without a name on the same file system, which goes away when it is closed.
+    pub fn scratch(&self) -> Result<File> {
+        match &self.target {
+            Target::File { folder, .. } => folder.scratch(),
+            _ => scratch(),
+        }
+    }
+
+    /// Where it is written.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Writes what `write` writes, in place of what is there, and returns how many bytes that is.
+    /// If anything fails, what was there stays.
+    pub fn write<E: From<Error>>(
+        &self,
+        write: impl FnOnce(&mut dyn Write) -> std::result::Result<(), E>,
+    ) -> std::result::Result<u64, E> {
+        let at = |error: io::Error| E::from(Error::at(&self.target.path(), error));
+        match &self.target {
+            Target::Stdout => counted(io::stdout().lock(), write, at),
+            Target::Special(path) => counted(open_special(path)?, write, at),
+            Target::File { folder, name } => {
+                let existing = existing_mode(folder, name);
+                let temporary = written(folder, existing, write, at)?;
+                let (temporary, bytes) = temporary;
+                temporary.replace(name).map_err(|error| at(error.into()))?;
+                folder.sync()?;
+                Ok(bytes)
+            }
+        }
+    }
+
+    /// Writes beside the output, to the first of these names that nothing has. Returns the path and how
+    /// many bytes that is. Fails for what is no file.
+    pub fn write_beside<E: From<Error>>(
+        &self,
+        names: impl IntoIterator<Item = OsString>,
+        write: impl FnOnce(&mut dyn Write) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(PathBuf, u64), E> {
+        let Target::File { folder, .. } = &self.target else {
+            return Err(Error::new(format_args!("{}: is no file", self.target.path().display())).into());
+        };
+        let at = |error: io::Error| E::from(Error::at(&self.target.path(), error));
+        let (mut temporary, bytes) = written(folder, None, write, at)?;
+        for name in names {
+            match temporary.persist_new(&name) {
+                Ok(()) => {
+                    folder.sync()?;
+                    return Ok((folder.path_of(name), bytes));
+                }
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(Error::at(&folder.path_of(name), error).into()),
+            }
+        }
+        Err(Error::taken("there is no name left for it").into())
+    }
+
+    /// Lets another program, or a library, write a new file or folder, given its path. Nothing is there
+    /// until all of it is. Fails if the output exists.
+    pub fn write_new_by<E: From<Error>>(
+        &self,
+        write: impl FnOnce(&Path) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let Target::File { folder, name } = &self.target else {
+            return Err(Error::new(format_args!("{}: is no folder", self.target.path().display())).into());
+        };
+        let place = PrivateFolder::new_in(folder)?;
+        write(&place.path().join(name))?;
+        place.folder().sync_all()?;
+        if folder.has(name) {
+            let path = self.target.path();
+            return Err(Error::taken(format_args!("{}: exists already", path.display())).into());
+        }
+        place.folder().move_to(name, folder, name).map_err(|error| Error::at(&self.target.path(), error))?;
+        Ok(folder.sync()?)
+    }
+}
+
+/// The permissions of the file that is replaced.
+fn existing_mode(folder: &Folder, name: &OsStr) -> Option<Mode> {
+    folder.about(name).ok().map(|about| mode(&about))
+}
+
+/// A temporary file with what `write` writes, complete and synced, and its length.
+fn written<E: From<Error>>(
+    folder: &Folder,
+    mode: Option<Mode>,
+    write: impl FnOnce(&mut dyn Write) -> std::result::Result<(), E>,
+    at: impl Fn(io::Error) -> E,
+) -> std::result::Result<(Temporary, u64), E> {
+    // A file that others may not read is not readable for a moment, either.
+    let first = mode.map_or(NEW_FILE, |_| OWN_FILE);
+    let temporary =
+        Temporary::file(folder, first).map_err(|error| Error::not_created(folder.path(), error))?;
+    let mut bytes = 0;
+    if let Some(file) = temporary.as_file() {
+        bytes = counted(file, write, &at)?;
+        if let Some(mode) = mode {
+            rustix::fs::fchmod(file, mode).map_err(|error| at(error.into()))?;
+        }
+        file.sync_all().map_err(at)?;
+    }
+    Ok((temporary, bytes))
+}
+
+fn counted<E>(
+    output: impl Write,
+    write: impl FnOnce(&mut dyn Write) -> std::result::Result<(), E>,
+    at: impl Fn(io::Error) -> E,
+) -> std::result::Result<u64, E> {
+    let mut output = Counted { inner: BufWriter::new(output), bytes: 0 };
+    write(&mut output)?;
+    output.flush().map_err(at)?;
+    Ok(output.bytes)
+}
+
+struct Counted<W> {
+    inner: W,
+    bytes: u64,
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        let count = self.inner.write(buffer)?;
+        self.bytes += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
