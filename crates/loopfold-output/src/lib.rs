@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 #![cfg(unix)]
 
+mod cache;
 mod data;
 mod error;
 mod folder;
@@ -29,6 +30,7 @@ pub mod signals;
 mod target;
 mod temporary;
 
+pub use cache::Cache;
 pub use data::{Claim, DataFolder, Job};
 pub use error::{Error, ErrorKind, Result};
 pub use folder::{FileId, Folder};

@@ -1,0 +1,294 @@
+//! Files that are replaced, through links and beside what others have left.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+use loopfold_output::{Cache, DataFolder, Error, ErrorKind, Job, Output, PrivateFolder, Target};
+use std::ffi::OsString;
+use std::fs::{Permissions, create_dir, read, read_dir, read_to_string, write};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+fn put(output: &Output, text: &str) -> Result<u64, Error> {
+    output.write(|out| out.write_all(text.as_bytes()).map_err(|error| panic!("{error}")))
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let name = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+    let mut names: Vec<String> = read_dir(folder).unwrap().map(name).collect();
+    names.sort();
+    names
+}
+
+fn place() -> (TempDir, impl Fn(&str) -> PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_path_buf();
+    (folder, move |name| path.join(name))
+}
+
+#[test]
+fn a_file_is_replaced_as_a_whole() {
+    let (folder, at) = place();
+    write(at("x"), "old").unwrap();
+    std::fs::set_permissions(at("x"), Permissions::from_mode(0o640)).unwrap();
+    let output = Output::claim(&at("x")).unwrap();
+    let failed = output.write(|out| {
+        out.write_all(b"half").unwrap();
+        Err::<(), Error>(Output::claim(&at("no/where")).unwrap_err())
+    });
+    assert!(failed.unwrap_err().to_string().contains("does not exist; create it"));
+    assert_eq!(read_to_string(at("x")).unwrap(), "old");
+    assert_eq!(put(&output, "new").unwrap(), 3);
+    assert_eq!(read_to_string(at("x")).unwrap(), "new");
+    assert_eq!(at("x").metadata().unwrap().mode() & 0o777, 0o640);
+    drop(output);
+    assert_eq!(names(folder.path()), ["x"]);
+}
+
+#[test]
+fn links_are_followed_once() {
+    let (folder, at) = place();
+    create_dir(at("inner")).unwrap();
+    write(at("inner/x"), "old").unwrap();
+    symlink("inner/x", at("link")).unwrap();
+    symlink("link", at("further")).unwrap();
+    put(&Output::claim(&at("further")).unwrap(), "new").unwrap();
+    assert_eq!(read_to_string(at("inner/x")).unwrap(), "new");
+    assert!(at("link").is_symlink() && at("further").is_symlink());
+    // A link that leads nowhere yet.
+    symlink("inner/later", at("dangling")).unwrap();
+    put(&Output::claim(&at("dangling")).unwrap(), "there").unwrap();
+    assert!(at("dangling").is_symlink());
+    assert_eq!(read_to_string(at("inner/later")).unwrap(), "there");
+    assert_eq!(names(folder.path()), ["dangling", "further", "inner", "link"]);
+    symlink("circle", at("circle")).unwrap();
+    assert!(Output::claim(&at("circle")).unwrap_err().to_string().contains("too many links"));
+}
+
+#[test]
+fn a_link_that_comes_later_is_not_followed() {
+    let (_folder, at) = place();
+    write(at("victim"), "mine").unwrap();
+    let output = Output::claim(&at("x")).unwrap();
+    symlink("victim", at("x")).unwrap();
+    put(&output, "new").unwrap();
+    assert_eq!(
+        (read_to_string(at("victim")).unwrap(), read_to_string(at("x")).unwrap()),
+        ("mine".into(), "new".into())
+    );
+}
+
+#[test]
+fn devices_and_pipes_stay() {
+    let (folder, at) = place();
+    let null = Path::new("/dev/null");
+    let outputs = [(); 2].map(|()| Output::claim(null).unwrap());
+    outputs.iter().for_each(|output| _ = put(output, "gone").unwrap());
+    assert!(!null.metadata().unwrap().is_file());
+    let pipe = at("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || read(pipe).unwrap()
+    });
+    put(&Output::claim(&pipe).unwrap(), "through").unwrap();
+    assert_eq!(reader.join().unwrap(), b"through");
+    assert_eq!(names(folder.path()), ["pipe"]);
+    assert!(matches!(Target::named(Path::new("-")).unwrap(), Target::Stdout));
+    if cfg!(target_os = "linux") {
+        for name in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+            assert!(matches!(Target::named(Path::new(name)).unwrap(), Target::Stdout), "{name}");
+        }
+    }
+    assert!(Output::claim(folder.path()).unwrap_err().to_string().contains("is a directory"));
+}
+
+#[test]
+fn one_claim_at_a_time() {
+    let (_folder, at) = place();
+    symlink("x", at("link")).unwrap();
+    let first = Output::claim(&at("x")).unwrap();
+    for name in ["x", "link"] {
+        let second = Output::claim(&at(name)).unwrap_err();
+        assert_eq!(second.kind(), ErrorKind::Taken);
+        assert!(second.to_string().contains("is being written by process"), "{second}");
+    }
+    assert!(Output::check_recording(&at("x")).is_err());
+    drop(first);
+    Output::check_recording(&at("x")).unwrap();
+    Output::claim(&at("x")).unwrap();
+}
+
+/// Starts this test program once more, to be killed while it has temporaries.
+#[test]
+fn what_a_killed_process_has_left_is_removed() {
+    const PLACE: &str = "LOOPFOLD_OUTPUT_TEST_PLACE";
+    if let Some(place) = std::env::var_os(PLACE) {
+        let place = PathBuf::from(place);
+        let output = Output::claim(&place.join("x")).unwrap();
+        let private = PrivateFolder::new_in(&loopfold_output::Folder::open(&place).unwrap()).unwrap();
+        private.write("inside", b"x").unwrap();
+        let _ = output.write(|out| -> Result<(), Error> {
+            out.write_all(&[0; 1 << 16]).unwrap();
+            write(place.join("ready"), "").unwrap();
+            std::thread::sleep(std::time::Duration::from_secs(600));
+            Ok(())
+        });
+        return;
+    }
+    let (folder, at) = place();
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "what_a_killed_process_has_left_is_removed"])
+        .env(PLACE, folder.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while !at("ready").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    // What a living process has stays.
+    drop(Output::claim(&at("y")).unwrap());
+    assert_eq!(names(folder.path()).len(), 4, "{:?}", names(folder.path()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // What only looks like it is somebody else's.
+    write(at(".loopfold-notes.tmp"), "").unwrap();
+    put(&Output::claim(&at("x")).unwrap(), "new").unwrap();
+    assert_eq!(names(folder.path()), [".loopfold-notes.tmp", "ready", "x"]);
+}
+
+#[test]
+fn data_beside_an_output_are_never_replaced() {
+    let (folder, at) = place();
+    for (name, data) in [("x", "x.parts"), ("x", "x.spool"), ("x.partial.fold", "x.partial.fold")] {
+        write(at(data), "data").unwrap();
+        let error = Output::claim_for_recording(&at(name)).unwrap_err();
+        assert!(error.to_string().contains("is what an earlier recording has left"), "{error}");
+        assert!(Output::check_recording(&at(name)).is_err());
+        std::fs::remove_file(at(data)).unwrap();
+    }
+    let output = Output::claim(&at("x")).unwrap();
+    let names_of = || ["x.partial.fold", "x.2.partial.fold"].map(OsString::from);
+    for expected in ["x.partial.fold", "x.2.partial.fold"] {
+        let (path, _) = output.write_beside(names_of(), |_| Ok::<(), Error>(())).unwrap();
+        assert_eq!(path, at(expected));
+    }
+    output.write_beside(names_of(), |_| Ok::<(), Error>(())).unwrap_err();
+    drop(output);
+    assert_eq!(names(folder.path()), ["x.2.partial.fold", "x.partial.fold"]);
+}
+
+#[test]
+fn the_parts_belong_to_one_job() {
+    let (folder, at) = place();
+    let target = Target::named(&at("x")).unwrap();
+    let join = |job| DataFolder::join(&target, Job(job));
+    let first = join(1).unwrap();
+    let part = first.folder().create("rank-0.fold".as_ref());
+    part.unwrap();
+    join(1).unwrap();
+    assert_eq!(join(2).unwrap_err().kind(), ErrorKind::Taken);
+    first.remove_if_empty();
+    assert_eq!(names(&at("x.parts")), ["job", "rank-0.fold"]);
+    first.folder().remove("rank-0.fold".as_ref()).unwrap();
+    first.remove_if_empty();
+    assert_eq!(names(folder.path()), Vec::<String>::new());
+    // A planted link leads nowhere.
+    create_dir(at("elsewhere")).unwrap();
+    write(at("elsewhere/job"), format!("{:016x}\n", 3)).unwrap();
+    symlink("elsewhere", at("x.parts")).unwrap();
+    assert_eq!(join(3).unwrap_err().kind(), ErrorKind::Taken);
+    assert_eq!(names(&at("elsewhere")), ["job"]);
+}
+
+#[test]
+fn of_many_that_join_one_job_wins() {
+    for _ in 0..20 {
+        let (_folder, at) = place();
+        let target = Target::named(&at("x")).unwrap();
+        let start = std::sync::Barrier::new(8);
+        let joined: Vec<(u64, bool)> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8u64)
+                .map(|thread| {
+                    let (target, start) = (&target, &start);
+                    scope.spawn(move || {
+                        start.wait();
+                        (thread % 2, DataFolder::join(target, Job(thread % 2)).is_ok())
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let winner = joined.iter().find(|(_, won)| *won).unwrap().0;
+        assert!(joined.iter().all(|&(job, won)| won == (job == winner)), "{joined:?}");
+    }
+}
+
+#[test]
+fn beside_a_device_parts_are_among_temporary_files() {
+    let target = Target::named(Path::new("/dev/null")).unwrap();
+    let parts = DataFolder::join(&target, Job(0x7e57)).unwrap();
+    assert!(parts.folder().path().starts_with(std::env::temp_dir()));
+    assert_eq!(parts.folder().path().metadata().unwrap().mode() & 0o777, 0o700);
+    parts.remove_if_empty();
+    assert!(!parts.folder().path().exists());
+}
+
+#[test]
+fn what_others_write_is_there_as_a_whole() {
+    let (folder, at) = place();
+    let output = Output::claim(&at("archive")).unwrap();
+    let write_half = |path: &Path| {
+        create_dir(path).unwrap();
+        write(path.join("half"), "half").unwrap();
+    };
+    let failed = output.write_new_by(|path| {
+        write_half(path);
+        Err(Output::claim(&at("no/where")).unwrap_err())
+    });
+    failed.unwrap_err();
+    output.write_new_by(|path| Ok::<(), Error>(write_half(path))).unwrap();
+    let again = output.write_new_by(|path| Ok::<(), Error>(write_half(path)));
+    assert!(again.unwrap_err().to_string().contains("exists already"));
+    drop(output);
+    assert_eq!(names(folder.path()), ["archive"]);
+}
+
+/// Environment variables are those of the process: this runs in one of its own.
+#[test]
+fn a_cache_is_nobody_elses() {
+    const CASE: &str = "LOOPFOLD_OUTPUT_TEST_CASE";
+    if std::env::var_os(CASE).is_some() {
+        match Cache::open("mpi") {
+            Ok(cache) => println!("cache {}", cache.path().display()),
+            Err(error) => println!("error {error}"),
+        }
+        return;
+    }
+    let asked = |set: &[(&str, &Path)]| {
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "a_cache_is_nobody_elses", "--nocapture"]).env(CASE, "1");
+        command.env_remove("XDG_CACHE_HOME").env_remove("HOME").envs(set.iter().copied());
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let (_folder, at) = place();
+    let own = asked(&[("XDG_CACHE_HOME", &at("cache"))]);
+    assert!(own.contains(&format!("cache {}", at("cache/loopfold/mpi").display())), "{own}");
+    assert_eq!(at("cache/loopfold/mpi").metadata().unwrap().mode() & 0o777, 0o700);
+    for (path, mode) in [("cache/loopfold/mpi", 0o777), ("cache/loopfold", 0o770)] {
+        std::fs::set_permissions(at(path), Permissions::from_mode(mode)).unwrap();
+        let refused = asked(&[("XDG_CACHE_HOME", &at("cache"))]);
+        assert!(refused.contains("error") && refused.contains("others can write there"), "{refused}");
+        std::fs::set_permissions(at(path), Permissions::from_mode(0o700)).unwrap();
+    }
+    std::fs::set_permissions(at(""), Permissions::from_mode(0o777)).unwrap();
+    let open = asked(&[("XDG_CACHE_HOME", &at("cache"))]);
+    assert!(open.contains("others can write there"), "{open}");
+    // A planted link instead of the folder.
+    std::fs::set_permissions(at(""), Permissions::from_mode(0o700)).unwrap();
+    create_dir(at("planted")).unwrap();
+    create_dir(at("other")).unwrap();
+    symlink(at("planted"), at("other/loopfold")).unwrap();
+    let linked = asked(&[("XDG_CACHE_HOME", &at("other"))]);
+    assert!(linked.contains("error"), "{linked}");
+}
