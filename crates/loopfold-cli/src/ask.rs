@@ -8,11 +8,10 @@
 //! not read them again, in O(trace) memory for each way of reading that the questions need (with
 //! or without times; folded while reading, or as symbols). Archives are read for each question.
 
-use crate::args::{Arguments, Command};
+use crate::args::{self, Command, Parsed};
 use crate::call::{self, Call, Progress};
 use crate::input::Kept;
 use crate::{Outcome, commands, is_damage, save};
-use clap::Parser as _;
 use loopfold::Fold;
 use std::ffi::OsString;
 use std::fmt;
@@ -105,8 +104,8 @@ impl Asker {
 
     /// The fold that `cat` would print or `loops` would show, with the same arguments.
     pub fn fold(&self, arguments: &[OsString], progress: &Arc<Progress>) -> Result<Fold, Error> {
-        let command = parsed(arguments)?;
-        let (fold, _) = call::within(self.call(0, progress), || match command {
+        let parsed = parsed(arguments)?;
+        let (fold, _) = call::within(self.call(0, progress), || match parsed.command {
             Command::Cat(arguments) => commands::folded_to_print(&arguments),
             Command::Loops(arguments) => commands::folded_to_show(&arguments),
             _ => anyhow::bail!("only `cat` and `loops` give a fold"),
@@ -122,8 +121,8 @@ impl Asker {
         width: usize,
         progress: &Arc<Progress>,
     ) -> Result<Answer, Error> {
-        let command = parsed(arguments)?;
-        let (outcome, call) = call::within(self.call(width, progress), || commands::run(command));
+        let parsed = parsed(arguments)?;
+        let (outcome, call) = call::within(self.call(width, progress), || commands::run(parsed));
         let outcome = outcome.map_err(|error| Error::of_command(&error, progress))?;
         let found = outcome == Outcome::Done;
         Ok(Answer { output: call.output, notes: call.notes, found })
@@ -144,18 +143,19 @@ impl Asker {
 /// Writes a fold as an archive; what is at `output` is replaced when the archive is complete. Returns
 /// how many bytes it has.
 pub fn save_archive(fold: &Fold, output: &Path) -> Result<u64, Error> {
-    save::save(fold, output).map_err(|error| Error::of_command(&error, &Progress::default()))
+    save::save_at(fold, output).map_err(|error| Error::of_command(&error, &Progress::default()))
 }
 
-fn parsed(arguments: &[OsString]) -> Result<Command, Error> {
+fn parsed(arguments: &[OsString]) -> Result<Parsed, Error> {
     let program = std::iter::once(OsString::from("loopfold"));
     let arguments = program.chain(arguments.iter().cloned());
-    let parsed = Arguments::try_parse_from(arguments).map_err(|error| Error::of_arguments(&error))?;
-    answerable(parsed.command)
+    let parsed = args::parse("loopfold", arguments).map_err(|error| Error::of_arguments(&error))?;
+    check_answerable(&parsed.command)?;
+    Ok(parsed)
 }
 
 /// Refuses commands that run other programs or print help.
-fn answerable(command: Command) -> Result<Command, Error> {
+fn check_answerable(command: &Command) -> Result<(), Error> {
     let is_question = !matches!(
         command,
         Command::Record(_)
@@ -168,5 +168,5 @@ fn answerable(command: Command) -> Result<Command, Error> {
             | Command::Man { .. }
     );
     let message = "this command runs other programs or prints help; use it in a shell".to_string();
-    if is_question { Ok(command) } else { Err(Error { kind: ErrorKind::Arguments, message }) }
+    if is_question { Ok(()) } else { Err(Error { kind: ErrorKind::Arguments, message }) }
 }

@@ -1,50 +1,62 @@
-//! Handles Ctrl-C and similar signals while a trace is read, so that what came before is not lost.
+//! Handles Ctrl-C and similar signals.
 //!
-//! The first signal makes reading fail, even while it waits for a pipe, so that the
-//! command can save what it has. The second ends the program at once.
+//! While a trace is read into an archive, the first signal makes reading fail, even while it waits for a
+//! pipe, so that the command can save what it has. The second, and any signal at other times, ends the
+//! program, which removes its temporary files first. Signals that were ignored when the program was
+//! started stay ignored.
 
 use std::io::{self, Read};
 
 #[cfg(unix)]
-pub(crate) use signals::{Interruptible, catch, check, let_go, stdin};
+pub(crate) use signals::{Interruptible, catch, check, let_go, stdin, watch};
 
 #[cfg(unix)]
 mod signals {
     use super::{Read, io};
     use crate::call;
+    use loopfold_output::signals::{self, Response};
     use rustix::event::{PollFd, PollFlags, poll};
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use std::fs::File;
+    use std::io::Write as _;
     use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
+    use std::sync::OnceLock;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::sync::{Arc, OnceLock};
 
     struct Caught {
         /// Becomes readable when a signal was caught.
         wake: UnixStream,
+        signalled: UnixStream,
         /// Whether the next signal ends the program.
-        ends: Arc<AtomicBool>,
+        ends: AtomicBool,
     }
 
     static CAUGHT: OnceLock<Caught> = OnceLock::new();
 
-    /// Catches the signals that ask a program to end.
-    pub(crate) fn catch() -> io::Result<()> {
+    /// From now on, signals that end the program leave no temporary files.
+    pub(crate) fn watch() -> io::Result<()> {
         // Signals belong to the program that calls a library.
         if call::is_one() {
             return Ok(());
         }
-        let (wake, signalled) = UnixStream::pair()?;
-        let ends = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // In this order: the flag is checked before it is set.
-            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&ends))?;
-            signal_hook::flag::register(signal, Arc::clone(&ends))?;
-            signal_hook::low_level::pipe::register(signal, signalled.try_clone()?)?;
+        signals::watch(|_| match CAUGHT.get() {
+            Some(caught) if !caught.ends.swap(true, Ordering::SeqCst) => {
+                // Readable from now on; it can only fail if it is already.
+                let _ = (&caught.signalled).write(b"s");
+                Response::Continue
+            }
+            _ => Response::End,
+        })
+    }
+
+    /// Catches the first of the signals that ask a program to end.
+    pub(crate) fn catch() -> io::Result<()> {
+        if call::is_one() {
+            return Ok(());
         }
-        CAUGHT.get_or_init(|| Caught { wake, ends });
-        Ok(())
+        let (wake, signalled) = UnixStream::pair()?;
+        CAUGHT.get_or_init(|| Caught { wake, signalled, ends: AtomicBool::new(false) });
+        watch()
     }
 
     /// Reading is over: from here on the first signal ends the program.
@@ -124,7 +136,7 @@ mod signals {
 }
 
 #[cfg(not(unix))]
-pub(crate) use elsewhere::{Interruptible, catch, check, let_go, stdin};
+pub(crate) use elsewhere::{Interruptible, catch, check, let_go, stdin, watch};
 
 /// Where there are no such signals, nothing is caught.
 #[cfg(not(unix))]
@@ -133,6 +145,10 @@ mod elsewhere {
     use std::fs::File;
 
     pub(crate) fn catch() -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(crate) fn watch() -> io::Result<()> {
         Ok(())
     }
 

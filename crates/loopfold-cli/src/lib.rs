@@ -25,7 +25,6 @@ pub use ask::{Answer, Asker, Error, ErrorKind, save_archive};
 pub use call::Progress;
 pub use folding::folder_called;
 
-use clap::Parser;
 use std::process::ExitCode;
 
 /// How a command ended: 0 found or done, 1 nothing found or a check failed, 2 an error.
@@ -52,7 +51,8 @@ impl Outcome {
 
 /// Runs the command with the arguments of this process.
 pub fn main() -> ExitCode {
-    let outcome = commands::compile().unwrap_or_else(|| commands::run(args::Arguments::parse().command));
+    let parsed = || args::parse("loopfold", std::env::args_os()).unwrap_or_else(|error| error.exit());
+    let outcome = commands::compile().unwrap_or_else(|| commands::run(parsed()));
     match outcome {
         Ok(outcome) => ExitCode::from(outcome.status()),
         // The reader of our output closed the pipe.
@@ -67,7 +67,7 @@ pub fn main() -> ExitCode {
 fn print_error(error: &anyhow::Error) {
     show::error(error);
     if is_damage(error) && !format!("{error:#}").contains("--lenient") {
-        anstream::eprintln!("       --lenient reads what can be read");
+        show::remark("       --lenient reads what can be read");
     }
 }
 

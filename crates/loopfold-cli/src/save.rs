@@ -1,182 +1,116 @@
-//! Writes a file so that the old one is untouched until the new one is complete.
-//!
-//! The new file is written beside the old one and renamed. Whether that is possible is known
-//! before anything is read: folding may take hours.
+//! Writes the answers of commands: archives, tables and exports, to the output that was claimed, or
+//! to standard output.
 
-use crate::args::ReadArgs;
-use crate::nodes;
-use anyhow::{Context as _, Result, anyhow, bail};
+use crate::args::OutputPath;
+use crate::{nodes, show};
+use anyhow::{Context as _, Result};
 use loopfold::Fold;
 use loopfold::archive::WriteConfig;
-use std::fs::{File, Permissions};
-use std::io::{self, BufWriter, ErrorKind, Write};
+use loopfold_output::Output;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
-/// Refuses to write over a trace that is an input, since the archive would replace it, and where
-/// nothing can be written.
-pub(crate) fn check_output(output: &Path, inputs: &ReadArgs) -> Result<()> {
-    check_directory(output).with_context(|| output.display().to_string())?;
-    let Ok(target) = output.canonicalize() else { return Ok(()) };
-    let is_archive = |path: &Path| {
-        let mut head = [0; 64];
-        let read = File::open(path).and_then(|mut file| io::Read::read(&mut file, &mut head));
-        read.is_ok_and(|length| loopfold::archive::looks_like(&head[..length]))
-    };
-    if is_input(&target, inputs) && !is_archive(&target) {
-        bail!("{}: is one of the inputs, which the archive would replace", output.display());
-    }
-    Ok(())
+/// True if a file is an archive.
+pub(crate) fn is_archive(path: &Path) -> bool {
+    let mut head = [0; 64];
+    let read = File::open(path).and_then(|mut file| file.read(&mut head));
+    read.is_ok_and(|length| loopfold::archive::looks_like(&head[..length]))
 }
 
-/// Refuses to write over any input, since an export is not an archive, and where nothing can be
-/// written.
-pub(crate) fn check_export(output: &Path, inputs: &ReadArgs) -> Result<()> {
-    check_directory(output).with_context(|| output.display().to_string())?;
-    if output.canonicalize().is_ok_and(|target| is_input(&target, inputs)) {
-        bail!("{}: is one of the inputs, which the export would replace", output.display());
-    }
-    Ok(())
-}
-
-/// Refuses an output where nothing can be written.
-pub(crate) fn check_file(output: &Path) -> Result<()> {
-    check_directory(output).with_context(|| output.display().to_string())
-}
-
-/// Fails if no file can be created beside the output.
-fn check_directory(output: &Path) -> Result<()> {
-    match std::fs::metadata(output) {
-        Ok(about) if about.is_dir() => bail!("is a directory; name the file to write in it"),
-        // A pipe or a device is written to as it is.
-        Ok(about) if !about.is_file() => Ok(()),
-        _ if output.as_os_str() == "-" => Ok(()),
-        _ => create_beside(&followed(output), None).map(drop),
-    }
-}
-
-/// What a link points at, or the path itself.
-fn followed(output: &Path) -> PathBuf {
-    output.canonicalize().unwrap_or_else(|_| output.to_path_buf())
-}
-
-fn is_input(target: &Path, inputs: &ReadArgs) -> bool {
-    let is_target = |input: &PathBuf| input.canonicalize().is_ok_and(|input| input == target);
-    target.is_file() && inputs.inputs.iter().any(is_target)
-}
-
-/// Writes an archive and returns how many bytes it has; `-` is standard output.
-pub(crate) fn save(fold: &Fold, output: &Path) -> Result<u64> {
-    save_with(output, |out| Ok(loopfold::archive::write(fold, out)?))
+/// Writes an archive and returns how many bytes it has.
+pub(crate) fn save(fold: &Fold, output: &OutputPath) -> Result<u64> {
+    save_with(Some(output), |out| Ok(loopfold::archive::write(fold, out)?))
 }
 
 /// The same, with what else the archive is to hold.
-pub(crate) fn save_fold(fold: &Fold, output: &Path, options: &WriteConfig<'_>) -> Result<u64> {
-    save_with(output, |out| Ok(loopfold::archive::write_with(fold, out, options)?))
+pub(crate) fn save_fold(fold: &Fold, output: &OutputPath, options: &WriteConfig<'_>) -> Result<u64> {
+    save_with(Some(output), |out| Ok(loopfold::archive::write_with(fold, out, options)?))
 }
 
 /// How many bytes the archive of a fold would have.
 pub(crate) fn archive_bytes(fold: &Fold, options: &WriteConfig<'_>) -> Result<u64> {
-    let count = || counted(io::sink(), |out| Ok(loopfold::archive::write_with(fold, out, options)?));
-    nodes::with_lengths_only(count)
+    let mut count = Count(0);
+    nodes::with_lengths_only(|| loopfold::archive::write_with(fold, &mut count, options))?;
+    Ok(count.0)
 }
 
-/// Writes what `write` writes and returns how many bytes that is; `-` is standard output.
-pub(crate) fn save_with(output: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<u64> {
-    let name = || output.display().to_string();
-    if output.as_os_str() == "-" {
-        return counted(crate::show::raw_stdout(), write).context("standard output");
-    }
-    let target = followed(output);
-    match std::fs::metadata(&target) {
-        // A pipe or a device cannot be replaced, only written to.
-        Ok(about) if !about.is_file() => {
-            let file = File::options().write(true).open(&target).with_context(name)?;
-            counted(file, write).with_context(name)
-        }
-        about => replace(write, &target, about.ok().map(|about| about.permissions())).with_context(name),
-    }
-}
-
-/// Writes beside the file and renames. Whatever goes wrong before the end, a full disk
-/// or a kill, leaves what was there.
-fn replace(
+/// Writes what `write` writes and returns how many bytes that is; without an output, to standard
+/// output.
+pub(crate) fn save_with(
+    output: Option<&OutputPath>,
     write: impl FnOnce(&mut dyn Write) -> Result<()>,
-    target: &Path,
-    permissions: Option<Permissions>,
 ) -> Result<u64> {
-    let mut file = create_beside(target, permissions.clone())?;
-    let bytes = counted(file.as_file_mut(), write)?;
-    file.as_file().sync_all()?;
-    if let Some(permissions) = permissions {
-        file.as_file().set_permissions(permissions)?;
+    match output.filter(|output| !output.is_stdout()) {
+        Some(output) => write_to(output.claimed()?, output.path(), write),
+        None => print(write).context("standard output"),
     }
-    file.persist(target).map_err(|error| error.error)?;
-    Ok(bytes)
 }
 
-/// A new file in the directory of `target`, which goes away unless it is renamed.
-fn create_beside(target: &Path, permissions: Option<Permissions>) -> Result<NamedTempFile> {
-    let directory = match target.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
+/// Writes a fold as an archive for a library, which claims it only now.
+pub(crate) fn save_at(fold: &Fold, path: &Path) -> Result<u64> {
+    let output = Output::claim(path).with_context(|| path.display().to_string())?;
+    write_to(&output, path, |out| Ok(loopfold::archive::write(fold, out)?))
+}
+
+fn write_to(output: &Output, path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<u64> {
+    output.write(write).with_context(|| path.display().to_string())
+}
+
+/// Standard output is that of the call, if this is one.
+fn print(write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<u64> {
+    let mut out = Counted { inner: io::BufWriter::new(show::raw_stdout()), count: Count(0) };
+    write(&mut out)?;
+    out.flush()?;
+    Ok(out.count.0)
+}
+
+/// Writes what came before reading ended early, beside the archive that was asked for: `x.partial.fold`
+/// for `x.fold`, or `x.2.partial.fold` if that is there. Returns where that is, and how many bytes.
+/// `None` for what is no file.
+pub(crate) fn save_partial(fold: &Fold, output: &OutputPath) -> Option<Result<(PathBuf, u64)>> {
+    let claimed = match output.claimed() {
+        Ok(claimed) => claimed,
+        Err(error) => return Some(Err(error)),
     };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".loopfold-").suffix(".tmp");
-    #[cfg(unix)]
-    {
-        // As the file that it replaces, or as any new file: the user's mask decides.
-        use std::os::unix::fs::PermissionsExt as _;
-        builder.permissions(permissions.unwrap_or_else(|| Permissions::from_mode(0o666)));
-    }
-    builder.tempfile_in(directory).map_err(|error| not_created(directory, error))
+    let loopfold_output::Target::File { name, .. } = claimed.target() else { return None };
+    let stem = Path::new(name);
+    let stem =
+        if stem.extension().is_some_and(|it| it == "fold") { stem.with_extension("") } else { stem.into() };
+    let named = |suffix: String| -> OsString {
+        let mut name = stem.clone().into_os_string();
+        name.push(suffix);
+        name
+    };
+    let first = std::iter::once(named(".partial.fold".to_string()));
+    let names = first.chain((2..1000).map(|number: u32| named(format!(".{number}.partial.fold"))));
+    Some(claimed.write_beside(names, |out| -> Result<()> { Ok(loopfold::archive::write(fold, out)?) }))
 }
 
-/// Why no file can be created in a directory, and what would help.
-fn not_created(directory: &Path, error: io::Error) -> anyhow::Error {
-    for part in directory.ancestors().collect::<Vec<_>>().into_iter().rev() {
-        let name = part.display();
-        match std::fs::metadata(part) {
-            Err(error) if error.kind() == ErrorKind::NotFound && !part.as_os_str().is_empty() => {
-                return anyhow!("the directory {name} does not exist; create it, or name another one");
-            }
-            Ok(about) if !about.is_dir() => return anyhow!("{name} is not a directory; name another one"),
-            _ => {}
-        }
-    }
-    let name = directory.display();
-    match error.kind() {
-        ErrorKind::PermissionDenied => {
-            anyhow!("no permission to create a file in the directory {name}; name another one")
-        }
-        _ => anyhow::Error::new(without_path(error)).context(format!("no file can be created in {name}")),
-    }
-}
+/// Counts bytes, and keeps none.
+struct Count(u64);
 
-fn counted(output: impl Write, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<u64> {
-    let mut output = Counted { inner: BufWriter::new(output), bytes: 0 };
-    write(&mut output)?;
-    output.flush()?;
-    Ok(output.bytes)
-}
+impl Write for Count {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.0 += buffer.len() as u64;
+        Ok(buffer.len())
+    }
 
-/// The error without the name of the temporary file, which means nothing to users.
-fn without_path(error: io::Error) -> io::Error {
-    let cause = error.get_ref().and_then(|inner| inner.source()).and_then(|source| source.downcast_ref());
-    let code = cause.and_then(io::Error::raw_os_error).or(error.raw_os_error());
-    code.map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 struct Counted<W> {
     inner: W,
-    bytes: u64,
+    count: Count,
 }
 
 impl<W: Write> Write for Counted<W> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        let count = self.inner.write(buffer)?;
-        self.bytes += count as u64;
-        Ok(count)
+        let written = self.inner.write(buffer)?;
+        self.count.write(&buffer[..written])
     }
 
     fn flush(&mut self) -> io::Result<()> {

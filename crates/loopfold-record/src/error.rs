@@ -30,6 +30,12 @@ impl From<loopfold::Error> for Error {
     }
 }
 
+impl From<loopfold_output::Error> for Error {
+    fn from(error: loopfold_output::Error) -> Self {
+        Self::new(error)
+    }
+}
+
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
         Self::new(error)

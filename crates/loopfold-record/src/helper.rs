@@ -8,7 +8,7 @@
 //! | line | is answered |
 //! | --- | --- |
 //! | `?` | `ok`, when it is ready |
-//! | `I rank size pid base offset time` | `ok`, when the file of the rank is there; else why not |
+//! | `I rank pid base offset time job` | `ok` and the folder, when the file of the rank is there; `taken` and why if the output is that of another job; else why not |
 //! | `P` | where the program sends its paths, or why it does not |
 //! | `w`, without an end | nothing: there are many records |
 //! | `S` | `ok`, when all is written |
@@ -19,7 +19,7 @@
 //! | `D`, `K` | `ok`; the file of the rank is removed, or kept |
 
 use crate::lanes::Lanes;
-use crate::parts::{PartFile, folder_of, remove_others, spilling};
+use crate::parts::{PartFile, spilling};
 use crate::paths::{Extent, RankPaths};
 use crate::recorder::{Clocks, Process, Recorder};
 use crate::ring::Rings;
@@ -32,6 +32,7 @@ use loopfold::questions::path::PathBlocks;
 use loopfold::questions::rule_sums::summarize;
 use loopfold::sections;
 use loopfold::trace::Spill;
+use loopfold_output::{DataFolder, ErrorKind, Job, Output, Target};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::fs::File;
@@ -82,6 +83,7 @@ pub fn run(is_detached: bool, write_other: WriteOther<'_>) -> Result<()> {
         merged: None,
         spill: None,
         process: None,
+        output: None,
         write_other,
     };
     helper.serve().inspect_err(|error| {
@@ -154,6 +156,8 @@ struct Helper<'a> {
     /// Where the times of merged ranks are.
     spill: Option<Arc<Spill>>,
     process: Option<OwnedFd>,
+    /// The archive, in the process of rank 0.
+    output: Option<Output>,
     write_other: WriteOther<'a>,
 }
 
@@ -336,7 +340,7 @@ impl Helper<'_> {
         let outcome = match command {
             "?" => Ok(()),
             "P" => return self.listen().map(|()| false),
-            "I" => self.introduce(rest),
+            "I" => return self.introduce(rest).map(|()| false),
             "S" => self.write_all(),
             "O" => self.end(rest),
             "X" => return self.export().map(|()| false),
@@ -360,25 +364,47 @@ impl Helper<'_> {
     }
 
     fn introduce(&mut self, text: &str) -> Result<()> {
+        let answer = match self.begin(text) {
+            Ok(folder) => format!("ok {}\n", folder.display()),
+            Err(error) => answer_line(&error),
+        };
+        Ok(self.socket.write_all(answer.as_bytes())?)
+    }
+
+    /// Begins the file of the rank, and returns the folder that it is in. Rank 0 also claims the archive.
+    fn begin(&mut self, text: &str) -> Result<PathBuf> {
         let numbers: Vec<i64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        let [rank, size, pid, base, offset, time] = numbers[..] else {
+        let [rank, pid, base, offset, time, job] = numbers[..] else {
             return Err(Error::new("an introduction of another form"));
         };
         let clocks = Clocks { offset, time };
-        let process = Process { rank: rank as u32, size: size as u32, pid: pid as u32, base, clocks };
+        let process = Process { rank: rank as u32, pid: pid as u32, base, clocks };
         self.process = Pid::from_raw(pid as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        let folder = folder_of(&self.settings.output);
-        // Without clocks, processes have not agreed on a time.
-        let execution = (time != 0).then_some(base);
-        let file = PartFile::create(&folder, process.rank, execution)?;
-        if process.rank == 0 {
-            remove_others(&folder, process.size);
-        }
+        let file = self.part(process.rank, Job(job as u64))?;
+        let folder = file.folder().to_path_buf();
         self.recorder.introduce(process, self.settings.with_sites);
         // The first segment comes early, so that there soon is something to look at.
         let interval = self.settings.interval.min(Duration::from_secs(1));
         self.recording = Some(Recording { file, written: Instant::now(), interval });
-        Ok(())
+        Ok(folder)
+    }
+
+    /// The file of a rank.
+    fn part(&mut self, rank: u32, job: Job) -> Result<PartFile> {
+        let explain = |error: loopfold_output::Error| match error.kind() {
+            ErrorKind::Taken => Error::new(format_args!("taken {error}")),
+            _ => Error::new(error),
+        };
+        let output = &self.settings.output;
+        let folder = if rank == 0 {
+            let claimed = Output::claim_for_recording(output).map_err(explain)?;
+            let folder = DataFolder::join(claimed.target(), job).map_err(explain)?;
+            self.output = Some(claimed);
+            folder
+        } else {
+            DataFolder::join(&Target::named(output)?, job).map_err(explain)?
+        };
+        PartFile::create(folder, rank)
     }
 
     /// Says where the program sends its paths.
@@ -473,29 +499,17 @@ impl Helper<'_> {
 
     fn write_archive(&mut self) -> Result<()> {
         let Merged { mut fold, peers, blocks } = self.merged()?;
-        let output = self.settings.output.clone();
+        let output = self.output.as_ref().ok_or_else(nothing_recorded)?;
         if !matches!(self.settings.to.as_str(), "" | "fold") {
-            let written = (self.write_other)(&peers.absolute(&fold)?, &self.settings.to, &output);
-            return written.map_err(|error| Error::at(&output, error));
+            let fold = peers.absolute(&fold)?;
+            let write = |path: &Path| (self.write_other)(&fold, &self.settings.to, path).map_err(Error::new);
+            return output.write_new_by(write);
         }
         if self.settings.times == "summary" {
             fold = summarize(fold)?;
         }
-        let folder =
-            output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".loopfold-").suffix(".tmp");
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        let failed = |error: std::io::Error| Error::at(&output, error);
-        let mut file = builder.tempfile_in(folder).map_err(failed)?;
         let config = sections::with_blocks(WriteConfig::new(), &blocks);
-        archive::write_relative(&fold, &peers, BufWriter::new(&mut file), &config)
-            .map_err(|error| Error::at(&output, error))?;
-        file.as_file().sync_all().map_err(failed)?;
-        file.persist(&output).map_err(|error| failed(error.error))?;
+        output.write(|out| -> Result<()> { Ok(archive::write_relative(&fold, &peers, out, &config)?) })?;
         Ok(())
     }
 

@@ -7,6 +7,7 @@
 use crate::paths::{CYCLES, SOCKET};
 use crate::shim::Mpi;
 use crate::{Error, Result, folder_of, variables};
+use loopfold_output::{Output, Target};
 use object::elf;
 use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _};
 use std::ffi::OsString;
@@ -76,18 +77,8 @@ impl Launch {
             Some(mpicc) => Mpi::of_compiler(mpicc, needed)?,
             None => Mpi::of_program(needed)?,
         };
+        let output = self.resolved()?;
         let library = mpi.library()?;
-        let output = std::path::absolute(&self.output).map_err(|error| Error::at(&self.output, error))?;
-        let folder = output.parent().unwrap_or(Path::new("/"));
-        if !folder.is_dir() {
-            return Err(Error::at(folder, "this folder does not exist; create it, or name another output"));
-        }
-        if output.is_dir() && self.to == "fold" {
-            return Err(Error::at(&output, "it is a folder; name the archive to write in it"));
-        }
-        if output.exists() && self.to != "fold" {
-            return Err(Error::at(&output, "it exists already; name a folder that does not"));
-        }
         let mut preload = library.clone().into_os_string();
         if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
             preload.push(":");
@@ -105,6 +96,22 @@ impl Launch {
         variables
             .extend(self.segment_seconds.map(|seconds| (variables::SEGMENT, seconds.to_string().into())));
         Ok(variables)
+    }
+
+    /// What the output leads to, as every process finds it.
+    fn resolved(&self) -> Result<PathBuf> {
+        if self.to != "fold" && self.output.exists() {
+            return Err(Error::at(&self.output, "it exists already; name a folder that does not"));
+        }
+        match Output::check_recording(&self.output)? {
+            Target::Stdout => {
+                Err(Error::new("standard output is that of the program; name a file with --output"))
+            }
+            target => {
+                let path = target.path();
+                std::path::absolute(&path).map_err(|error| Error::at(&path, error))
+            }
+        }
     }
 
     /// Where the parts of the recording are until it ends.

@@ -4,9 +4,8 @@
 //! were merged, the folder is removed. Until then, and if the program never gets there, it can be
 //! read: every event up to the last segment of each rank.
 //!
-//! Beside the file of a rank is the number of its execution, on which all ranks agree. A rank that
-//! could not write its file may leave that of an earlier execution in its place; such files are
-//! ignored: the execution is that of the file which was written last.
+//! The folder belongs to one execution, on whose number all ranks agree: what an earlier one has left
+//! is never written to.
 
 use crate::{Error, Result};
 use loopfold::Fold;
@@ -16,6 +15,8 @@ use loopfold::mpi::RelativePeers;
 use loopfold::questions::path::PathBlocks;
 use loopfold::sections;
 use loopfold::trace::Spill;
+use loopfold_output::DataFolder;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, Write as _};
 use std::path::{Path, PathBuf};
@@ -26,41 +27,38 @@ const HEAD: usize = 8;
 
 /// The folder of the recording that is to become this archive.
 pub fn folder_of(output: &Path) -> PathBuf {
-    let mut name = output.as_os_str().to_os_string();
-    name.push(".parts");
-    PathBuf::from(name)
+    DataFolder::path_for(output)
 }
 
-fn file_of(folder: &Path, rank: u32) -> PathBuf {
-    folder.join(format!("rank-{rank}.fold"))
-}
-
-/// Where the number of the execution is.
-fn execution_of(part: &Path) -> PathBuf {
-    part.with_extension("execution")
+fn file_of(rank: u32) -> OsString {
+    format!("rank-{rank}.fold").into()
 }
 
 /// The file of a rank, which grows segment by segment.
 #[derive(Debug)]
 pub(crate) struct PartFile {
-    path: PathBuf,
+    folder: DataFolder,
+    name: OsString,
     file: File,
     /// Up to here all segments are complete.
     length: u64,
 }
 
 impl PartFile {
-    /// Begins the file of a rank; what an earlier recording left there is removed.
-    pub(crate) fn create(folder: &Path, rank: u32, execution: Option<i64>) -> Result<Self> {
-        std::fs::create_dir_all(folder).map_err(|error| Error::at(folder, error))?;
-        let path = file_of(folder, rank);
-        let file = File::create(&path).map_err(|error| Error::at(&path, error))?;
-        let _ = std::fs::remove_file(execution_of(&path));
-        if let Some(execution) = execution {
-            // Without it, the file counts as one of any execution.
-            let _ = std::fs::write(execution_of(&path), execution.to_string());
-        }
-        Ok(Self { path, file, length: 0 })
+    /// Begins the file of a rank.
+    pub(crate) fn create(folder: DataFolder, rank: u32) -> Result<Self> {
+        let name = file_of(rank);
+        let file = folder.folder().create(&name)?;
+        Ok(Self { folder, name, file, length: 0 })
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.folder().path_of(&self.name)
+    }
+
+    /// The folder that it is in.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.folder().path()
     }
 
     /// Appends a segment, with the blocks of its paths if there are new ones. If that fails, the file ends with the segment before.
@@ -96,7 +94,7 @@ impl PartFile {
             // What was written of it must not hide segments that follow later.
             let _ = self.file.set_len(self.length);
             let _ = std::io::Seek::seek(&mut self.file, std::io::SeekFrom::Start(self.length));
-            return Err(Error::at(&self.path, error));
+            return Err(Error::at(&self.path(), error));
         }
         self.length += bytes.len() as u64;
         Ok(())
@@ -104,7 +102,7 @@ impl PartFile {
 
     /// All segments as a fold with the streams of this rank; its times are in the spill.
     pub(crate) fn read(&self, spill: Option<&Arc<Spill>>) -> Result<Fold> {
-        let file = File::open(&self.path).map_err(|error| Error::at(&self.path, error))?;
+        let file = self.folder.folder().read(&self.name)?;
         let mut archive = spilling(Archive::open(BufReader::new(file))?, spill);
         let (fold, _) = archive.read(&ReadConfig::new().lenient(true))?;
         Ok(fold)
@@ -112,16 +110,13 @@ impl PartFile {
 
     /// A file without a name in the same folder.
     pub(crate) fn scratch(&self) -> Result<File> {
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        tempfile::tempfile_in(folder).map_err(|error| Error::at(folder, error))
+        Ok(self.folder.folder().scratch()?)
     }
 
     /// Removes the file, and the folder if it was the last one.
     pub(crate) fn remove(&self) {
-        remove_part(&self.path);
-        if let Some(folder) = self.path.parent() {
-            let _ = std::fs::remove_dir(folder);
-        }
+        let _ = self.folder.folder().remove(&self.name);
+        self.folder.remove_if_empty();
     }
 }
 
@@ -141,37 +136,6 @@ fn archive_head() -> Result<Vec<u8>> {
 
 fn end_mark() -> Result<Vec<u8>> {
     Ok(SegmentWriter::new(Vec::new())?.finish()?.split_off(HEAD))
-}
-
-/// Removes the files of ranks that this recording does not have.
-pub(crate) fn remove_others(folder: &Path, size: u32) {
-    for (rank, path) in files(folder) {
-        if rank >= size {
-            remove_part(&path);
-        }
-    }
-}
-
-fn remove_part(path: &Path) {
-    let _ = std::fs::remove_file(path);
-    let _ = std::fs::remove_file(execution_of(path));
-}
-
-/// The files of the last execution, by rank.
-fn files_of_last(folder: &Path) -> Vec<PathBuf> {
-    let number = |path: &Path| std::fs::read_to_string(execution_of(path)).ok();
-    let written = |path: &Path| path.metadata().and_then(|about| about.modified()).ok();
-    let all: Vec<(PathBuf, Option<String>)> = files(folder)
-        .into_iter()
-        .map(|(_, path)| {
-            let number = number(&path);
-            (path, number)
-        })
-        .collect();
-    let numbered = all.iter().filter(|(_, number)| number.is_some());
-    let last = numbered.max_by_key(|(path, _)| written(path)).and_then(|(_, number)| number.clone());
-    let is_of_last = |(_, number): &(PathBuf, Option<String>)| number.is_none() || *number == last;
-    all.into_iter().filter(is_of_last).map(|(path, _)| path).collect()
 }
 
 /// The files of a recording, by rank.
@@ -215,7 +179,7 @@ pub fn read(folder: &Path, times: bool) -> Result<Parts> {
     let mut builder = FoldBuilder::default();
     let (mut ranks, mut complete, mut unreadable, mut bytes) = (0, 0, Vec::new(), 0);
     let (mut streams, mut blocks) = (0, PathBlocks::default());
-    for path in files_of_last(folder) {
+    for (_, path) in files(folder) {
         let file = File::open(&path).map_err(|error| Error::at(&path, error))?;
         let length = file.metadata().map_or(0, |about| about.len());
         ranks += 1;
@@ -246,43 +210,4 @@ pub fn read(folder: &Path, times: bool) -> Result<Parts> {
         return Err(Error::at(path, why));
     }
     Ok(Parts { fold: builder.finish(), blocks, ranks, complete, unreadable, bytes })
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn files_of_earlier_executions_are_ignored() {
-        let folder = tempfile::tempdir().unwrap();
-        let create = |rank, execution| PartFile::create(folder.path(), rank, execution).unwrap();
-        let names = || -> Vec<String> {
-            let name = |path: PathBuf| path.file_stem().unwrap().to_str().unwrap().to_string();
-            files_of_last(folder.path()).into_iter().map(name).collect()
-        };
-        for rank in 0..3 {
-            create(rank, Some(7)).finish().unwrap();
-        }
-        assert_eq!(names(), ["rank-0", "rank-1", "rank-2"]);
-        // Times of files may be coarse.
-        let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
-        for rank in 0..3 {
-            File::options()
-                .write(true)
-                .open(file_of(folder.path(), rank))
-                .unwrap()
-                .set_modified(old)
-                .unwrap();
-        }
-        create(0, Some(8)).finish().unwrap();
-        assert_eq!(names(), ["rank-0"]);
-        // Of any execution.
-        create(2, None).finish().unwrap();
-        assert_eq!(names(), ["rank-0", "rank-2"]);
-        assert_eq!(read(folder.path(), true).unwrap().ranks, 2);
-        remove_others(folder.path(), 1);
-        create(0, Some(9)).remove();
-        assert!(!folder.path().exists());
-    }
 }

@@ -31,7 +31,6 @@ const MOST_WAITING: usize = 1 << 25;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Process {
     pub(crate) rank: u32,
-    pub(crate) size: u32,
     pub(crate) pid: u32,
     /// The time that is 0.
     pub(crate) base: i64,

@@ -1,10 +1,9 @@
 //! The arguments of `export`.
 
-use super::{FolderArgs, ReadArgs};
+use super::{FolderArgs, OutputPath, ReadArgs};
 use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Args, ValueEnum};
-use std::path::PathBuf;
 
 /// `--to` is the form here, so that `--from` would have no counterpart.
 #[derive(Args, Debug)]
@@ -12,7 +11,7 @@ use std::path::PathBuf;
 pub(crate) struct ExportArgs {
     /// Write to this file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    pub(crate) output: Option<OutputPath>,
     /// dot: draw at most this many nodes and edges
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) limit: usize,

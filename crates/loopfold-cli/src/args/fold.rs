@@ -1,16 +1,15 @@
 //! The arguments of `fold`.
 
 use super::shared::Json;
-use super::{FolderArgs, ReadArgs};
+use super::{FolderArgs, OutputPath, ReadArgs};
 use clap::{Args, ValueEnum};
 use loopfold::questions::path::ChunkSize;
-use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct FoldArgs {
     /// Write this archive
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: PathBuf,
+    pub(crate) output: OutputPath,
     /// Make the smallest archive, which takes several times longer: the same as --folder smallest
     #[arg(long, conflicts_with = "folder")]
     pub(crate) smallest: bool,

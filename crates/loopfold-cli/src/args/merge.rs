@@ -1,15 +1,14 @@
 //! The arguments of `merge`.
 
 use super::shared::Json;
-use super::{FolderArgs, ReadArgs};
+use super::{FolderArgs, OutputPath, ReadArgs};
 use clap::Args;
-use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct MergeArgs {
     /// Write this archive
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: PathBuf,
+    pub(crate) output: OutputPath,
     #[command(flatten)]
     pub(crate) json: Json,
     #[command(flatten)]

@@ -13,6 +13,7 @@ mod hot;
 mod iterations;
 mod loops;
 mod merge;
+mod output;
 mod patterns;
 mod reading;
 mod record;
@@ -36,6 +37,7 @@ pub(crate) use hot::{HotArgs, HotMethod};
 pub(crate) use iterations::IterationsArgs;
 pub(crate) use loops::LoopsArgs;
 pub(crate) use merge::MergeArgs;
+pub(crate) use output::{OutputPath, Outputs};
 pub(crate) use patterns::{KindName, PatternsArgs, PatternsMethod, RankName};
 pub(crate) use reading::{PeersName, ReadArgs};
 pub(crate) use record::{RecordArgs, RecordName};
@@ -47,7 +49,8 @@ pub(crate) use stats::StatsArgs;
 pub(crate) use verify::VerifyArgs;
 pub(crate) use waits::WaitsArgs;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Folds the repetition in execution traces and shows their loop nests.
@@ -61,6 +64,24 @@ use std::path::PathBuf;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// A command with what it will write.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    pub(crate) command: Command,
+    pub(crate) outputs: Outputs,
+}
+
+/// Parses arguments, of which the first is the name of the program.
+pub(crate) fn parse(
+    program: &'static str,
+    arguments: impl IntoIterator<Item = OsString>,
+) -> Result<Parsed, clap::Error> {
+    let parser = Arguments::command().name(program).bin_name(program);
+    let matches = parser.try_get_matches_from(arguments)?;
+    let outputs = Outputs::of(&matches);
+    Ok(Parsed { command: Arguments::from_arg_matches(&matches)?.command, outputs })
 }
 
 #[derive(Subcommand, Debug)]
@@ -133,7 +154,6 @@ pub(crate) enum Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     #[test]
     fn the_arguments_are_consistent() {

@@ -1,11 +1,11 @@
 //! Options that many commands have: each is defined here, once, and flattened into the arguments
 //! of a command.
 
+use super::OutputPath;
 use clap::builder::{ArgPredicate, PossibleValuesParser};
 use clap::{Arg, Args, ValueEnum};
 use loopfold_json::tables::tables;
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
 
 /// The heading of options that choose what is shown, and how.
 pub(super) const SHOWING: &str = "Showing";
@@ -38,7 +38,7 @@ pub(crate) struct Form {
     rows: Option<String>,
     /// Write the table to this file [default: standard output]
     #[arg(short, long, value_name = "FILE", requires = "table", help_heading = TABLES)]
-    output: Option<PathBuf>,
+    output: Option<OutputPath>,
 }
 
 /// The formats of tables.
@@ -84,9 +84,9 @@ impl Form {
         self.rows.as_deref()
     }
 
-    /// Where the table is written; `-` is standard output.
-    pub(crate) fn output(&self) -> &Path {
-        self.output.as_deref().unwrap_or(Path::new("-"))
+    /// Where the table is written, if not to standard output.
+    pub(crate) fn output(&self) -> Option<&OutputPath> {
+        self.output.as_ref()
     }
 
     /// The same in the format of an older option.

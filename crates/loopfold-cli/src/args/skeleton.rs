@@ -1,11 +1,10 @@
 //! The arguments of `skeleton`.
 
 use super::shared::Json;
-use super::{FolderArgs, ReadArgs};
+use super::{FolderArgs, OutputPath, ReadArgs};
 use clap::{Args, ValueEnum};
 use loopfold::skeleton::{Scale, Wildcards};
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 const SKELETON_HELP: &str = "\
 The skeleton communicates as the recorded program does: loops as loops, peers as expressions of the rank or of the \
@@ -25,7 +24,7 @@ and the nests: loopfold skeleton run.fold --scale 1/50 --check --launcher 'mpiru
 pub(crate) struct SkeletonArgs {
     /// Write the C program to this file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    pub(crate) output: Option<OutputPath>,
     /// How much shorter it is than the program, such as 1/50
     #[arg(long, value_name = "FRACTION", default_value = "1")]
     pub(crate) scale: Scale,

@@ -8,11 +8,9 @@ use anyhow::{Result, anyhow};
 use loopfold::Fold;
 use loopfold::export::{dot, grammar};
 use loopfold::trace::TimesKept;
-use std::path::Path;
 
 pub(super) fn run(arguments: &ExportArgs) -> Result<Outcome> {
-    let output = arguments.output.as_deref().unwrap_or(Path::new("-"));
-    save::check_export(output, &arguments.read)?;
+    let output = arguments.output.as_ref();
     let (form, read) = arguments.split_form()?;
     if let Some(what) = form.binary() {
         tables::check_terminal(what, output)?;

@@ -1,6 +1,6 @@
 //! `loopfold fold`: traces into an archive.
 
-use crate::args::{FoldArgs, FolderArgs, FolderName, TimesName};
+use crate::args::{FoldArgs, FolderArgs, FolderName, OutputPath, TimesName};
 use crate::input::Loaded;
 use crate::{Outcome, input, interrupt, save, show};
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -10,10 +10,8 @@ use loopfold::questions::rule_sums::summarize;
 use loopfold::sections;
 use loopfold::trace::TimesKept;
 use loopfold_json::archives;
-use std::path::{Path, PathBuf};
 
 pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
-    save::check_output(&arguments.output, &arguments.read)?;
     interrupt::catch().context("cannot catch signals")?;
     let times = match arguments.times {
         TimesName::All | TimesName::Summary => TimesKept::All,
@@ -86,13 +84,13 @@ fn fold(loaded: Loaded, arguments: &FoldArgs) -> Result<(Fold, Vec<String>)> {
 
 /// Reading ended early: saves what came before beside the archive that was asked for,
 /// and returns the error to print.
-fn save_partial(fold: &Fold, output: &Path, error: &anyhow::Error) -> anyhow::Error {
+fn save_partial(fold: &Fold, output: &OutputPath, error: &anyhow::Error) -> anyhow::Error {
     let kept = show::events(fold.events());
-    let Some(partial) = partial_name(output) else {
+    let Some(saved) = save::save_partial(fold, output) else {
         return anyhow!("{error:#}; the {kept} before that are lost");
     };
-    match save::save(fold, &partial) {
-        Ok(bytes) => {
+    match saved {
+        Ok((partial, bytes)) => {
             let (partial, bytes) = (partial.display(), show::bytes(bytes));
             anyhow!("{error:#}; the {kept} before that are in {partial} ({bytes})")
         }
@@ -100,35 +98,19 @@ fn save_partial(fold: &Fold, output: &Path, error: &anyhow::Error) -> anyhow::Er
     }
 }
 
-/// `x.partial.fold` for `x.fold`. Returns `None` for what is no file.
-fn partial_name(output: &Path) -> Option<PathBuf> {
-    let is_file = std::fs::metadata(output).map_or(true, |about| about.is_file());
-    if output.as_os_str() == "-" || !is_file {
-        return None;
-    }
-    let stem = if output.extension().is_some_and(|extension| extension == "fold") {
-        output.with_extension("")
-    } else {
-        output.to_path_buf()
-    };
-    let mut name = stem.into_os_string();
-    name.push(".partial.fold");
-    Some(PathBuf::from(name))
-}
-
 fn report(fold: &Fold, arguments: &FoldArgs, bytes: u64) -> Result<()> {
     let events = fold.events();
     if arguments.json.on {
-        let (name, folder) = (arguments.output.to_string_lossy(), super::stats::folder_names(fold));
+        let (name, folder) = (arguments.output.path().to_string_lossy(), super::stats::folder_names(fold));
         show::print_json_line(|out| Ok(archives::folded(out, fold, &name, &folder, bytes)?))?;
     } else {
-        anstream::eprintln!(
+        show::remark(&format!(
             "{}: {} of {} in {}",
-            show::plain(&arguments.output.to_string_lossy()),
+            show::plain(&arguments.output.path().to_string_lossy()),
             show::events(events),
             show::plural(fold.streams().len() as u64, "stream"),
             show::bytes(bytes)
-        );
+        ));
     }
     Ok(())
 }

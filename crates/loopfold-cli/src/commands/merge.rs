@@ -10,7 +10,6 @@ use loopfold::trace::TimesKept;
 use loopfold_json::archives;
 
 pub(super) fn run(arguments: &MergeArgs) -> Result<Outcome> {
-    save::check_output(&arguments.output, &arguments.read)?;
     let folder = arguments.folder.or(FolderName::Auto);
     let mut loaded = input::load_for(&arguments.read, TimesKept::All, &folder)?;
     loaded.join_parts()?;
@@ -24,12 +23,12 @@ pub(super) fn run(arguments: &MergeArgs) -> Result<Outcome> {
     let bytes = save::save_fold(&fold, &arguments.output, &config)?;
     show::notes(&notes);
     if arguments.json.on {
-        let name = arguments.output.to_string_lossy();
+        let name = arguments.output.path().to_string_lossy();
         show::print_json_line(|out| Ok(archives::merged(out, &fold, &name, bytes)?))?;
     } else {
         let streams = show::plural(fold.streams().len() as u64, "stream");
-        let name = show::plain(&arguments.output.to_string_lossy());
-        anstream::eprintln!("{name}: {streams} in {}", show::bytes(bytes));
+        let name = show::plain(&arguments.output.path().to_string_lossy());
+        show::remark(&format!("{name}: {streams} in {}", show::bytes(bytes)));
     }
     Ok(Outcome::Done)
 }

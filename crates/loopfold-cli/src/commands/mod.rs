@@ -28,16 +28,17 @@ pub(crate) use compile::run as compile;
 pub(crate) use loops::{fold as folded_to_show, shown_nest};
 
 use crate::Outcome;
-use crate::args::{Command, Form, ReadArgs};
-use crate::{formats, save, show, tables};
+use crate::args::{Command, Parsed};
+use crate::{formats, interrupt, show};
 use anyhow::Result;
 use std::io::Write as _;
 
 /// Runs a command.
-pub(crate) fn run(command: Command) -> Result<Outcome> {
-    if let Some((form, read)) = table_of(&command) {
-        check_table(form, read)?;
+pub(crate) fn run(Parsed { command, outputs }: Parsed) -> Result<Outcome> {
+    if !outputs.is_empty() {
+        interrupt::watch()?;
     }
+    outputs.claim()?;
     match command {
         Command::Loops(arguments) => loops::run(&arguments),
         Command::Iterations(arguments) => iterations::run(&arguments),
@@ -62,31 +63,6 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { directory } => manual::pages(&directory),
     }
-}
-
-/// How a command with tables answers, and its inputs.
-fn table_of(command: &Command) -> Option<(&Form, &ReadArgs)> {
-    match command {
-        Command::Loops(it) => Some((&it.form, &it.read)),
-        Command::Iterations(it) => Some((&it.form, &it.read)),
-        Command::Stats(it) => Some((&it.form, &it.read)),
-        Command::Cat(it) => Some((&it.form, &it.read)),
-        Command::Find(it) => Some((&it.form, &it.read)),
-        Command::Similar(it) => Some((&it.form, &it.read)),
-        Command::Hot(it) => Some((&it.form, &it.read)),
-        Command::Patterns(it) => Some((&it.form, &it.read)),
-        Command::Waits(it) => Some((&it.form, &it.read)),
-        _ => None,
-    }
-}
-
-/// Refuses a table that could not be written, before anything is read.
-fn check_table(form: &Form, read: &ReadArgs) -> Result<()> {
-    let Some(format) = form.table_format() else { return Ok(()) };
-    if !format.is_text() {
-        tables::check_terminal(&format!("--table {}", format.name()), form.output())?;
-    }
-    save::check_export(form.output(), read)
 }
 
 fn list_formats() -> Result<Outcome> {

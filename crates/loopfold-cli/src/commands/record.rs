@@ -3,11 +3,12 @@
 
 use crate::Outcome;
 use crate::args::{RecordArgs, RecordName, TimesName};
-use crate::{save, show};
+use crate::show;
 use anyhow::{Result, bail};
 use loopfold::Fold;
 use loopfold::questions::path::PathIndex;
 use loopfold::sections;
+use loopfold_output::Output;
 use loopfold_record::{Counter, Launch, PathLaunch, Recorded};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::io::Write as _;
@@ -58,7 +59,6 @@ fn record_paths(arguments: &RecordArgs) -> Result<Outcome> {
     if arguments.to != RecordName::Fold || arguments.callsites || arguments.print_env {
         bail!("--to, --callsites and --print-env are for MPI programs, with --mpi");
     }
-    save::check_file(output)?;
     let mut launch = PathLaunch::new(output);
     launch.spool = arguments.spool;
     launch.cycles = arguments.cycles;
@@ -66,7 +66,7 @@ fn record_paths(arguments: &RecordArgs) -> Result<Outcome> {
     let run = launch.run(&arguments.program)?;
     let mut problems = run.problems;
     let saved = match &run.recorded {
-        Some(recorded) => save_paths(recorded, output),
+        Some(recorded) => save_paths(recorded, &run.output),
         None => {
             problems.extend(problems.is_empty().then(|| not_instrumented(arguments)));
             Ok(())
@@ -75,11 +75,11 @@ fn record_paths(arguments: &RecordArgs) -> Result<Outcome> {
     let is_saved = saved.is_ok() && run.recorded.is_some();
     if let Some(spool) = &run.spool {
         if saved.is_ok() {
-            let _ = std::fs::remove_file(spool);
+            let _ = spool.remove();
         } else {
             problems.push(format!(
                 "what was recorded is in {}: `loopfold merge` makes an archive of it",
-                spool.display()
+                spool.path().display()
             ));
         }
     }
@@ -106,10 +106,10 @@ fn end_like(status: ExitStatus, is_saved: bool) -> Outcome {
     }
 }
 
-fn save_paths(recorded: &Recorded, output: &Path) -> Result<()> {
+fn save_paths(recorded: &Recorded, output: &Output) -> Result<()> {
     let config =
         sections::with_blocks(sections::write_config(Some(PathIndex::RANGES), None), &recorded.blocks);
-    save::save_fold(&recorded.fold, output, &config)?;
+    output.write(|out| -> Result<()> { Ok(loopfold::archive::write_with(&recorded.fold, out, &config)?) })?;
     Ok(())
 }
 

@@ -252,7 +252,11 @@ impl Reader<'_> {
         if let Some(given) = &self.options.names {
             return names::read(given);
         }
-        match path.and_then(names::beside).as_deref().map(names::read) {
+        let beside = path.and_then(names::beside);
+        if let Some(beside) = beside.as_deref().filter(|beside| loopfold_output::is_being_replaced(beside)) {
+            bail!("{}: has the names of functions for {base}, so it cannot be the output", beside.display());
+        }
+        match beside.as_deref().map(names::read) {
             None => Ok(FunctionNames::default()),
             Some(Ok(names)) => Ok(names),
             Some(Err(error)) => {

@@ -28,10 +28,10 @@ pub(crate) use serve::{serve, with_lengths_only};
 pub(crate) use share::{OwnTimes, Remarks, Share};
 pub(crate) use sums::{SharedTimes, TimeSums};
 
-use crate::args::{Arguments, Command, ReadArgs};
+use crate::args::{self, Command, Parsed, ReadArgs};
 use crate::{Outcome, commands, show};
 use anyhow::{Result, anyhow, bail};
-use clap::{CommandFactory as _, FromArgMatches as _};
+use loopfold_output::Output;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -136,10 +136,9 @@ pub fn run(exchange: Box<dyn Exchange>) -> Ended {
     let nodes =
         Nodes { exchange, asking: Mutex::new(()), sent: AtomicU64::new(0), received: AtomicU64::new(0) };
     let nodes = NODES.get_or_init(|| nodes);
-    let parsed = Arguments::command().name("loopfold-mpi").bin_name("loopfold-mpi").try_get_matches();
     // The same in all processes: one of them says so.
-    match parsed.and_then(|matches| Arguments::from_arg_matches(&matches)) {
-        Ok(arguments) => run_command(nodes, arguments.command),
+    match args::parse("loopfold-mpi", std::env::args_os()) {
+        Ok(parsed) => run_command(nodes, parsed),
         Err(error) => {
             if nodes.rank() == 0 {
                 let _ = error.print();
@@ -149,9 +148,9 @@ pub fn run(exchange: Box<dyn Exchange>) -> Ended {
     }
 }
 
-fn run_command(nodes: &'static Nodes, command: Command) -> Ended {
-    let outcome = match reading(&command) {
-        Ok(arguments) => agree::agree(nodes, &arguments).and_then(|()| commands::run(command)),
+fn run_command(nodes: &'static Nodes, parsed: Parsed) -> Ended {
+    let outcome = match reading(&parsed.command) {
+        Ok(arguments) => agree::agree(nodes, &arguments).and_then(|()| commands::run(parsed)),
         Err(error) => {
             if nodes.rank() == 0 {
                 show::error(&error);
@@ -250,7 +249,8 @@ fn report(usages: &[Usage]) -> Result<()> {
         )
     };
     let lines: String = usages.iter().enumerate().map(line).collect();
-    std::fs::write(&path, lines).map_err(|error| anyhow!("{}: {error}", path.display()))
+    Output::claim(&path)?.write(|out| -> Result<()> { Ok(out.write_all(lines.as_bytes())?) })?;
+    Ok(())
 }
 
 fn peak_memory() -> u64 {

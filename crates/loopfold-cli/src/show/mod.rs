@@ -96,7 +96,7 @@ pub(crate) fn notes(notes: &[String]) {
     }
     let style = anstyle::AnsiColor::Yellow.on_default();
     for note in notes {
-        anstream::eprintln!("{style}note:{style:#} {}", plain(note));
+        remark(&format!("{style}note:{style:#} {}", plain(note)));
     }
 }
 
@@ -105,7 +105,12 @@ pub(crate) fn error(error: &anyhow::Error) {
     let style = anstyle::AnsiColor::Red.on_default().bold();
     // Messages may have several lines, such as those about regular expressions.
     let message: Vec<String> = format!("{error:#}").lines().map(plain).collect();
-    anstream::eprintln!("{style}error:{style:#} {}", message.join("\n       "));
+    remark(&format!("{style}error:{style:#} {}", message.join("\n       ")));
+}
+
+/// Prints a line on standard error. Nobody can be notified if that fails, and what was done is done.
+pub(crate) fn remark(line: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{line}");
 }
 
 /// Prints how many rows of a table are not shown.

@@ -98,8 +98,8 @@ impl Work<'_> {
                 continue;
             }
             let number = self.archives.len();
-            let file = self.tools.temporary(&format!("{number}-{}-{}", members.len(), safe(&name)));
-            std::fs::write(&file, data).map_err(|error| Error::at(&file, error))?;
+            let file = format!("{number}-{}-{}", members.len(), safe(&name));
+            let file = self.tools.folder.write(file, data)?;
             if is_bitcode(data) {
                 any = true;
                 let object = file.with_extension("loopfold.o");

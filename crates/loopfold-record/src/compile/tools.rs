@@ -1,6 +1,8 @@
 //! Finds the programs that compiling needs, and runs them.
 
 use crate::{Error, Result};
+use loopfold_output::PrivateFolder;
+use loopfold_output::signals::{self, Response};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,13 +17,13 @@ pub(super) struct Tools {
     /// The compiler pass.
     pub(super) pass: PathBuf,
     /// Temporary files, which are removed with this value.
-    pub(super) folder: tempfile::TempDir,
+    pub(super) folder: PrivateFolder,
 }
 
 impl Tools {
     pub(super) fn find() -> Result<Self> {
-        let folder = tempfile::Builder::new().prefix("loopfold-").tempdir()?;
-        Ok(Self { pass: find_pass()?, folder })
+        signals::watch(|_| Response::End)?;
+        Ok(Self { pass: find_pass()?, folder: PrivateFolder::new()? })
     }
 
     /// A path in the temporary folder.
@@ -31,9 +33,7 @@ impl Tools {
 
     /// Writes the run-time library to a file, to be linked.
     pub(super) fn runtime(&self) -> Result<PathBuf> {
-        let path = self.temporary("loopfold-runtime.o");
-        std::fs::write(&path, crate::runtime_object()).map_err(|error| Error::at(&path, error))?;
-        Ok(path)
+        Ok(self.folder.write("loopfold-runtime.o", crate::runtime_object())?)
     }
 }
 

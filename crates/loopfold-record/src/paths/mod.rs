@@ -26,12 +26,13 @@ pub(crate) use events::{Decoded, Shared};
 pub use folding::Recorded;
 pub(crate) use folding::{INSTRUCTIONS, LaneName};
 pub(crate) use rank::{Extent, RankPaths};
-pub use spool::{Spooled, is_spool, read_spool, spool_of};
+pub use spool::{Spooled, is_spool, read_spool};
 
 use crate::{Error, Result};
 use folding::Folding;
 use live::{Followers, Listener, Session, Target};
 use loopfold::trace::Spill;
+use loopfold_output::{Claim, Output, signals};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::SignalsInfo;
@@ -83,7 +84,9 @@ pub struct PathRun {
     /// What was not recorded, and why.
     pub problems: Vec<String>,
     /// The spool, which is not needed any more when the archive is written.
-    pub spool: Option<PathBuf>,
+    pub spool: Option<Claim>,
+    /// The archive, which nobody else writes until this is dropped.
+    pub output: Output,
 }
 
 impl PathLaunch {
@@ -98,7 +101,9 @@ impl PathLaunch {
     pub fn run(&self, program: &[OsString]) -> Result<PathRun> {
         let [name, arguments @ ..] = program else { return Err(Error::new("there is no program to record")) };
         let path = crate::launch::find(Path::new(name))?;
-        let session = Arc::new(Session::new(self.target()?, self.counter));
+        let output = Output::claim_for_recording(&self.output)?;
+        let scratch = self.is_measured().then(|| output.scratch().ok()).flatten().map(Spill::new);
+        let session = Arc::new(Session::new(self.target(&output, scratch.clone())?, self.counter));
         let (address, socket) = address::listen()?;
         let (control, controlled) = UnixStream::pair()?;
         let forwarding = Forwarding::begin(control.try_clone()?)?;
@@ -127,30 +132,24 @@ impl PathLaunch {
         let problems = std::mem::take(&mut *session.problems());
         let (recorded, spool) = match &session.target {
             Target::Fold(folding) => (folding.finish()?, None),
-            Target::Spool(spool) => (spool.finish(self.spill())?, Some(spool.path().to_path_buf())),
+            Target::Spool(spool) => (spool.finish(scratch)?, Some(spool.claim().clone())),
         };
-        Ok(PathRun { recorded: (processes > 0).then_some(recorded), status, problems, spool })
+        Ok(PathRun { recorded: (processes > 0).then_some(recorded), status, problems, spool, output })
     }
 
-    fn target(&self) -> Result<Target> {
+    /// Where tokens go; cycles are kept in `spill` until they are summed, or without it in memory.
+    fn target(&self, output: &Output, spill: Option<Arc<Spill>>) -> Result<Target> {
         if self.spool {
-            return Ok(Target::Spool(Arc::new(Spool::create(spool_of(&self.output), self.cycles)?)));
+            let spool = Spool::create(Claim::spool(output.target())?, self.cycles)?;
+            return Ok(Target::Spool(Arc::new(spool)));
         }
         let metric = self.counter.map(Counter::metric).or(self.cycles.then_some(folding::CYCLES));
-        Ok(Target::Fold(Folding::new(metric, self.spill())))
+        Ok(Target::Fold(Folding::new(metric, spill)))
     }
 
     /// Whether something is measured for every path.
     fn is_measured(&self) -> bool {
         self.cycles || self.counter.is_some()
-    }
-
-    /// Where cycles are kept until they are summed; without it they are in memory.
-    fn spill(&self) -> Option<Arc<Spill>> {
-        let folder = self.output.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let file =
-            self.is_measured().then(|| tempfile::tempfile_in(folder.unwrap_or(Path::new("."))).ok())?;
-        file.map(Spill::new)
     }
 }
 
@@ -164,8 +163,8 @@ struct Forwarding {
 
 impl Forwarding {
     fn begin(control: UnixStream) -> Result<Self> {
-        let mut signals =
-            SignalsInfo::<WithOrigin>::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2])?;
+        let passed = signals::not_ignored(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]);
+        let mut signals = SignalsInfo::<WithOrigin>::new(passed)?;
         let handle = signals.handle();
         let (child, has_ended): (Arc<std::sync::atomic::AtomicI32>, Arc<AtomicBool>) = Default::default();
         let (to, is_over) = (Arc::clone(&child), Arc::clone(&has_ended));

@@ -10,6 +10,7 @@ use super::process::Process;
 use crate::{Error, Result};
 use hashbrown::HashMap;
 use loopfold::trace::Spill;
+use loopfold_output::Claim;
 use loopfold_paths::Module;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -37,13 +38,6 @@ mod kind {
     pub(super) const END: u8 = b'E';
 }
 
-/// The spool of the recording that is to become this archive.
-pub fn spool_of(output: &Path) -> PathBuf {
-    let mut name = output.as_os_str().to_os_string();
-    name.push(".spool");
-    PathBuf::from(name)
-}
-
 /// True if a file with this beginning is a spool.
 pub fn is_spool(head: &[u8]) -> bool {
     head.starts_with(&MAGIC)
@@ -52,6 +46,7 @@ pub fn is_spool(head: &[u8]) -> bool {
 /// A spool that is written.
 #[derive(Debug)]
 pub(super) struct Spool {
+    claim: Claim,
     path: PathBuf,
     file: Mutex<Written>,
     lanes: AtomicU32,
@@ -66,12 +61,13 @@ struct Written {
 }
 
 impl Spool {
-    pub(super) fn create(path: PathBuf, is_timed: bool) -> Result<Self> {
+    pub(super) fn create(claim: Claim, is_timed: bool) -> Result<Self> {
+        let path = claim.path();
         let failed = |error: io::Error| Error::at(&path, error);
-        let mut file = File::create(&path).map_err(failed)?;
+        let mut file = claim.create()?;
         file.write_all(&MAGIC).map_err(failed)?;
         let written = Mutex::new(Written { file, length: MAGIC.len() as u64 });
-        Ok(Self { file: written, lanes: AtomicU32::new(0), is_timed, path })
+        Ok(Self { file: written, lanes: AtomicU32::new(0), is_timed, path, claim })
     }
 
     fn record(&self, kind: u8, numbers: [u32; 4], content: &[u8]) -> Result<()> {
@@ -116,9 +112,9 @@ impl Spool {
         Ok(read_with(&self.path, spill)?.recorded)
     }
 
-    /// Removes the file, once the archive is there.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    /// The file, which is not needed any more once the archive is there.
+    pub(super) fn claim(&self) -> &Claim {
+        &self.claim
     }
 }
 
@@ -172,7 +168,7 @@ pub struct Spooled {
 
 /// Folds a spool that a recorder has left.
 pub fn read_spool(path: &Path) -> Result<Spooled> {
-    let spill = tempfile::tempfile().ok().map(Spill::new);
+    let spill = loopfold_output::scratch().ok().map(Spill::new);
     read_with(path, spill)
 }
 

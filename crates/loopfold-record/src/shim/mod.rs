@@ -20,7 +20,7 @@
 mod generate;
 
 use crate::{Error, Result};
-use std::fs::File;
+use loopfold_output::{Cache, PrivateFolder};
 use std::hash::{Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -125,11 +125,12 @@ impl Mpi {
 
     /// The library, from the cache or compiled.
     pub fn library(&self) -> Result<PathBuf> {
-        let cache = cache_folder()?;
+        let folder = Cache::open("mpi")?;
+        let cache = folder.path();
         // The variable that names what is preloaded separates by these.
         if cache.to_string_lossy().contains([' ', ':']) {
             return Err(Error::at(
-                &cache,
+                cache,
                 "a library in a folder with a space or a colon in its name cannot be preloaded; set XDG_CACHE_HOME to another folder",
             ));
         }
@@ -139,13 +140,10 @@ impl Mpi {
         if is_good() {
             return Ok(quick);
         }
-        std::fs::create_dir_all(&cache).map_err(|error| Error::at(&cache, error))?;
-        let lock = File::create(cache.join("lock")).map_err(|error| Error::at(&cache, error))?;
-        // Where locks do not work, several compile the same.
-        let _ = lock.lock();
+        let _lock = folder.lock()?;
         if !is_good() {
-            self.compile(&cache, &quick)?;
-            let _ = std::fs::remove_file(&mark);
+            folder.build(&quick, |place| self.compile(place))?;
+            folder.remove(&mark)?;
         }
         Ok(quick)
     }
@@ -169,24 +167,18 @@ impl Mpi {
         hasher.finish()
     }
 
-    fn compile(&self, cache: &Path, library: &Path) -> Result<()> {
-        let folder = tempfile::Builder::new()
-            .prefix("build-")
-            .tempdir_in(cache)
-            .map_err(|error| Error::at(cache, error))?;
-        let [head, source, built] =
-            ["head.c", "recorder.c", "recorder.so"].map(|name| folder.path().join(name));
-        let write =
-            |path: &Path, text: &str| std::fs::write(path, text).map_err(|error| Error::at(path, error));
-        write(&head, "#include <mpi.h>\n")?;
+    /// Compiles the library in a folder and returns its path.
+    fn compile(&self, place: &PrivateFolder) -> Result<PathBuf> {
+        let head = place.write("head.c", b"#include <mpi.h>\n")?;
         let header = self.run(&["-E".as_ref(), head.as_os_str()])?;
-        write(&source, &generate::source(&header))?;
+        let source = place.write("recorder.c", generate::source(&header).as_bytes())?;
+        let built = place.path().join("recorder.so");
         let options =
             ["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-w", "-o"];
         let mut arguments: Vec<&std::ffi::OsStr> = options.iter().map(std::ffi::OsStr::new).collect();
         arguments.extend([built.as_os_str(), source.as_os_str()]);
         self.run(&arguments)?;
-        std::fs::rename(&built, library).map_err(|error| Error::at(library, error))
+        Ok(built)
     }
 
     /// Runs the wrapper and returns what it prints.
@@ -224,16 +216,6 @@ fn is_of(mpicc: &Path, flavour: &Flavour) -> bool {
 fn on_path(program: impl AsRef<Path>) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(program.as_ref())).find(|file| file.is_file())
-}
-
-/// The user's cache.
-fn cache_folder() -> Result<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let base = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
-    let base = base.unwrap_or_else(|| {
-        std::env::temp_dir().join(format!("cache-{}", rustix::process::getuid().as_raw()))
-    });
-    Ok(base.join("loopfold"))
 }
 
 #[cfg(test)]

@@ -86,19 +86,64 @@ static uint64_t lf_skew_clock(uint64_t start)
     return start + (uint64_t)lf_skew;
 }
 
-/* Introduces the process to the helper, with the time that is 0, and how far its clock was behind and
- * when. */
-static int lf_introduce(int size, int64_t base, int64_t offset, int64_t measured)
+/* A number that no other job has. */
+static int64_t lf_new_job(void)
 {
-    char answer[600] = "";
-    if (!lf_is_ready)
-        return 0;
-    if (lf_ask(answer, sizeof answer, "I %d %d %d %lld %lld %lld\n", lf_rank, size, (int)getpid(), (long long)base, (long long)offset, (long long)measured) == 0 && strcmp(answer, "ok") == 0)
-        return 1;
-    lf_complain("rank %d is not recorded: %s", lf_rank, *answer ? answer : "the process that folds has ended");
-    lf_hang_up();
-    return 0;
+    int64_t job = 0;
+    if (getrandom(&job, sizeof job, GRND_NONBLOCK) != sizeof job)
+        job = (int64_t)(lf_now() * 0x9e3779b97f4a7c15u) ^ getpid();
+    return job & INT64_MAX;
 }
+
+/* Where the events of this process are until all are merged. */
+static char lf_folder[4200];
+
+enum lf_begun {
+    LF_NOT_RECORDED,
+    LF_RECORDED,
+    /* The output is that of another job. */
+    LF_TAKEN
+};
+
+/* Introduces the process to the helper, with the time that is 0, how far its clock was behind and
+ * when, and its job. */
+static enum lf_begun lf_introduce(int64_t base, int64_t offset, int64_t measured, int64_t job)
+{
+    char *const answer = lf_folder;
+    if (!lf_is_ready)
+        return LF_NOT_RECORDED;
+    if (lf_ask(answer, sizeof lf_folder, "I %d %d %lld %lld %lld %lld\n", lf_rank, (int)getpid(), (long long)base, (long long)offset, (long long)measured, (long long)job) == 0 && strncmp(answer, "ok ", 3) == 0) {
+        memmove(answer, answer + 3, strlen(answer + 3) + 1);
+        return LF_RECORDED;
+    }
+    const int is_taken = strncmp(answer, "taken ", 6) == 0;
+    lf_complain("rank %d is not recorded: %s", lf_rank, is_taken ? answer + 6 : *answer ? answer : "the process that folds has ended");
+    *answer = 0;
+    lf_hang_up();
+    return is_taken ? LF_TAKEN : LF_NOT_RECORDED;
+}
+
+/* Begins recording in all processes: rank 0 first, which claims the output for the job. */
+static enum lf_begun lf_begin_recording(int64_t base, int64_t offset, int64_t measured)
+{
+    enum lf_begun begun = LF_NOT_RECORDED;
+    int64_t job[2] = {0, 0};
+    if (lf_rank == 0) {
+        job[0] = lf_new_job();
+        begun = lf_introduce(base, offset, measured, job[0]);
+        job[1] = begun;
+    }
+    PMPI_Bcast(job, 2, MPI_INT64_T, 0, lf_comm_own);
+    if (lf_rank == 0)
+        return begun;
+    if (job[1] != LF_TAKEN)
+        return lf_introduce(base, offset, measured, job[0]);
+    lf_hang_up();
+    return LF_TAKEN;
+}
+
+/* Set if the output is that of another job, so that this one has none. */
+static int lf_is_taken;
 
 /* All processes take part in this, also those that cannot be recorded. */
 static void lf_started(unsigned call, uint64_t start, const void *site)
@@ -120,7 +165,9 @@ static void lf_started(unsigned call, uint64_t start, const void *site)
     PMPI_Allreduce(&own, &base, 1, MPI_INT64_T, MPI_MIN, lf_comm_own);
     lf_keep(MPI_COMM_WORLD, 0, 0);
     lf_keep(MPI_COMM_SELF, 1, 0);
-    atomic_store(&lf_state, lf_introduce(lf_size, base, offset, measured) ? LF_ON : LF_SILENT);
+    const enum lf_begun begun = lf_begin_recording(base, offset, measured);
+    lf_is_taken = begun == LF_TAKEN;
+    atomic_store(&lf_state, begun == LF_RECORDED ? LF_ON : LF_SILENT);
     lf_announce(MPI_COMM_WORLD, 0, 0);
     lf_announce(MPI_COMM_SELF, 1, 1);
     lf_put(call, start, lf_now(), site, NULL, 0);
@@ -167,6 +214,17 @@ static int lf_receive_up(int from, int is_complete, char *answer, size_t room)
     return is_passed && lf_receive_line(answer, room) == 0 && strcmp(answer, "ok") == 0;
 }
 
+/* Says why there is no archive, and where the events are. */
+static void lf_complain_of_merge(const char *answer)
+{
+    struct stat about;
+    const char *why = strcmp(answer, "ok") ? answer : "";
+    if (!*lf_folder)
+        snprintf(lf_folder, sizeof lf_folder, "%s.parts", getenv("LOOPFOLD_RECORD"));
+    const int is_there = stat(lf_folder, &about) == 0;
+    lf_complain("the ranks cannot be merged%s%s%s%s", *why ? ": " : "", why, is_there ? "; what was recorded is in the folder " : "", is_there ? lf_folder : "");
+}
+
 /* Merges all ranks over a binomial tree; rank 0 writes the archive. */
 static void lf_merge(void)
 {
@@ -189,8 +247,8 @@ static void lf_merge(void)
     } else if (is_complete) {
         is_written = lf_ask(answer, sizeof answer, "F\n") == 0 && strcmp(answer, "ok") == 0;
     }
-    if (lf_rank == 0 && !is_written)
-        lf_complain("the ranks cannot be merged%s%s; what was recorded is in the folder %s.parts", *answer && strcmp(answer, "ok") ? ": " : "", strcmp(answer, "ok") ? answer : "", getenv("LOOPFOLD_RECORD"));
+    if (lf_rank == 0 && !is_written && !lf_is_taken)
+        lf_complain_of_merge(answer);
     PMPI_Bcast(&is_written, 1, MPI_INT, 0, lf_comm_own);
     lf_ask(answer, sizeof answer, is_written ? "D\n" : "K\n");
     PMPI_Comm_free(&lf_comm_own);
@@ -216,7 +274,7 @@ static void lf_mark_as_stale(void)
         return;
     memcpy(mark, own, length - 3);
     strcpy(mark + length - 3, ".stale");
-    const int file = open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    const int file = open(mark, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file >= 0)
         close(file);
 }

@@ -106,8 +106,7 @@ impl Seen {
                 if call::is_one() {
                     show::notes(&[place(&message)]);
                 } else {
-                    let style = anstyle::AnsiColor::Red.on_default().bold();
-                    anstream::eprintln!("{style}error:{style:#} {}", show::plain(&place(&message)));
+                    show::error(&anyhow::anyhow!(place(&message)));
                 }
                 Ok(error_of_many(out, &line.text, &message, line.number)?)
             }

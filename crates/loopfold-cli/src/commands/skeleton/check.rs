@@ -2,13 +2,14 @@
 //! skeleton predicts beside what the program took, and the nest of both.
 
 use super::SkeletonArgs;
-use crate::{Outcome, folding, show};
+use crate::{Outcome, folding, interrupt, save, show};
 use anyhow::{Context as _, Result, bail, ensure};
 use loopfold::Fold;
 use loopfold::archive::ReadConfig;
 use loopfold::questions::logical::LogicalTrace;
 use loopfold::skeleton::{Config, Skeleton};
 use loopfold_json::skeleton::Checked;
+use loopfold_output::PrivateFolder;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{BufReader, Write};
@@ -19,12 +20,12 @@ use std::process::Command;
 const SHORTEST: f64 = 0.1;
 
 pub(super) fn run(arguments: &SkeletonArgs, fold: &Fold, written: &Skeleton) -> Result<Outcome> {
-    let folder = tempfile::tempdir()?;
-    let source = match &arguments.output {
-        Some(path) => path.clone(),
-        None => folder.path().join("skeleton.c"),
-    };
-    std::fs::write(&source, &written.text).with_context(|| source.display().to_string())?;
+    interrupt::watch()?;
+    let folder = PrivateFolder::new()?;
+    let source = folder.write("skeleton.c", written.text.as_bytes())?;
+    if let Some(output) = &arguments.output {
+        save::save_with(Some(output), |out| Ok(out.write_all(written.text.as_bytes())?))?;
+    }
     let compiled = folder.path().join("skeleton");
     compile(&arguments.compiler, &source, &compiled)?;
     let (launcher, program) = (arguments.launcher.as_deref().unwrap_or_default(), &arguments.program);

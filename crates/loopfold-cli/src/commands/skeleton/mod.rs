@@ -10,11 +10,8 @@ use loopfold::Fold;
 use loopfold::mpi::Calls;
 use loopfold::skeleton::{Config, Skeleton};
 use loopfold::trace::TimesKept;
-use std::path::Path;
 
 pub(super) fn run(arguments: &SkeletonArgs) -> Result<Outcome> {
-    let output = arguments.output.as_deref().unwrap_or(Path::new("-"));
-    save::check_export(output, &arguments.read)?;
     let (fold, notes) = read(arguments)?;
     show::notes(&notes);
     let skeleton = skeleton(arguments, &fold)?;
@@ -27,7 +24,7 @@ pub(super) fn run(arguments: &SkeletonArgs) -> Result<Outcome> {
             "--json describes the skeleton on standard output, so --output has to name a file for the program"
         );
     }
-    save::save_with(output, |out| Ok(out.write_all(skeleton.text.as_bytes())?))?;
+    save::save_with(arguments.output.as_ref(), |out| Ok(out.write_all(skeleton.text.as_bytes())?))?;
     if arguments.json.on {
         show::print_json_line(|out| -> Result<()> {
             Ok(loopfold_json::skeleton::skeleton(out, &skeleton, arguments.scale)?)
