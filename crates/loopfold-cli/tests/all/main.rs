@@ -19,6 +19,7 @@ mod iterations;
 mod json;
 mod mpi;
 mod options;
+mod outputs;
 mod parts;
 mod paths;
 mod patterns;

@@ -89,7 +89,7 @@ fn a_recorder_for_another_mpi_is_rebuilt() {
     let folder = tempfile::tempdir().unwrap();
     assert!(run(folder.path()).status.success());
     let library = || {
-        let entries = std::fs::read_dir(own.path().join("loopfold")).unwrap().flatten();
+        let entries = std::fs::read_dir(own.path().join("loopfold/mpi")).unwrap().flatten();
         entries.map(|entry| entry.path()).find(|path| path.extension().is_some_and(|it| it == "so"))
     };
     let built = library().unwrap();

@@ -14,6 +14,7 @@ mod logger;
 mod mixed;
 mod more_calls;
 mod otf2;
+mod shared_places;
 mod sizes;
 mod skeleton;
 mod unusual;

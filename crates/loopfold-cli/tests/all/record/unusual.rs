@@ -127,12 +127,11 @@ fn the_surroundings_are_those_of_the_program() {
 #[test]
 fn a_rank_that_cannot_be_recorded() {
     let missing = "test \"$OMPI_COMM_WORLD_RANK$PMI_RANK\" = 1 && export LOOPFOLD_RECORD_HELPER=/nonexistent; exec \"$0\" \"$@\"";
-    let occupied =
-        |folder: &Path| std::fs::create_dir_all(folder.join("run.fold.parts/rank-1.fold/x")).unwrap();
+    let elsewhere = "test \"$OMPI_COMM_WORLD_RANK$PMI_RANK\" = 1 && export LOOPFOLD_RECORD=/nonexistent/run.fold; exec \"$0\" \"$@\"";
     for mpi in BOTH {
         let outcomes = [
             record_in_shell(mpi, 3, missing, "duplicate", |_| {}),
-            record_in_shell(mpi, 3, "exec \"$0\" \"$@\"", "duplicate", occupied),
+            record_in_shell(mpi, 3, elsewhere, "duplicate", |_| {}),
         ];
         for recording in outcomes {
             let said = recording.messages();
@@ -156,8 +155,10 @@ fn copy_library(mpicc: &str, to: &Path) {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut words = text.split(['=', '\'', '"', ' ', '\n', ';']);
     let library = Path::new(words.find(|word| word.ends_with(".so")).unwrap());
-    std::fs::create_dir(to.join("loopfold")).unwrap();
-    std::fs::copy(library, to.join("loopfold").join(library.file_name().unwrap())).unwrap();
+    use std::os::unix::fs::DirBuilderExt as _;
+    let place = to.join("loopfold/mpi");
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&place).unwrap();
+    std::fs::copy(library, place.join(library.file_name().unwrap())).unwrap();
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn a_program_ends_well_without_its_recorder() {
         printed.read_to_string(&mut rest).unwrap();
         assert_eq!(rest, "the end\n", "{pid:?}");
         recorder.wait().unwrap();
-        let spool = loopfold_record::spool_of(&folder.path().join("run.fold"));
+        let spool = folder.path().join("run.fold.spool");
         if round % 2 == 1 && spool.exists() {
             let read = loopfold_record::read_spool(&spool).unwrap();
             is_prefix(&super::streams_of(&read.recorded.fold), &record(&["wander", "6", "50000"]).streams());

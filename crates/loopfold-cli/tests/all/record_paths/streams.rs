@@ -221,7 +221,7 @@ fn a_spool_of_any_length_is_read() {
     // As a recorder that is killed leaves it: cut anywhere.
     let folder = tempfile::tempdir().unwrap();
     let archive = folder.path().join("run.fold");
-    let spool = loopfold_record::spool_of(&archive);
+    let spool = archive.with_extension("fold.spool");
     let mut command = record_command(&folder, &["--spool"], &programs().join("emitters"), &["wander"]);
     // The archive cannot be written, so the spool stays.
     std::fs::create_dir(folder.path().join("kept")).unwrap();
