@@ -241,14 +241,15 @@ fn what_others_write_is_there_as_a_whole() {
     let write_half = |path: &Path| {
         create_dir(path).unwrap();
         write(path.join("half"), "half").unwrap();
+        Ok::<(), Error>(())
     };
     let failed = output.write_new_by(|path| {
-        write_half(path);
+        write_half(path)?;
         Err(Output::claim(&at("no/where")).unwrap_err())
     });
     failed.unwrap_err();
-    output.write_new_by(|path| Ok::<(), Error>(write_half(path))).unwrap();
-    let again = output.write_new_by(|path| Ok::<(), Error>(write_half(path)));
+    output.write_new_by(write_half).unwrap();
+    let again = output.write_new_by(write_half);
     assert!(again.unwrap_err().to_string().contains("exists already"));
     drop(output);
     assert_eq!(names(folder.path()), ["archive"]);

@@ -2,8 +2,8 @@
 
 use crate::args::{FoldArgs, FolderArgs, FolderName, OutputPath, TimesName};
 use crate::input::Loaded;
-use crate::{Outcome, input, interrupt, save, show};
-use anyhow::{Context as _, Result, anyhow, bail};
+use crate::{Outcome, input, save, show};
+use anyhow::{Result, anyhow, bail};
 use loopfold::Fold;
 use loopfold::questions::path::PathIndex;
 use loopfold::questions::rule_sums::summarize;
@@ -12,7 +12,6 @@ use loopfold::trace::TimesKept;
 use loopfold_json::archives;
 
 pub(super) fn run(arguments: &FoldArgs) -> Result<Outcome> {
-    interrupt::catch().context("cannot catch signals")?;
     let times = match arguments.times {
         TimesName::All | TimesName::Summary => TimesKept::All,
         TimesName::None => TimesKept::None,

@@ -28,16 +28,14 @@ pub(crate) use compile::run as compile;
 pub(crate) use loops::{fold as folded_to_show, shown_nest};
 
 use crate::Outcome;
-use crate::args::{Command, Parsed};
+use crate::args::{Command, Outputs, Parsed};
 use crate::{formats, interrupt, show};
-use anyhow::Result;
-use std::io::Write as _;
+use anyhow::{Context as _, Result};
+use std::io::{self, Write as _};
 
 /// Runs a command.
 pub(crate) fn run(Parsed { command, outputs }: Parsed) -> Result<Outcome> {
-    if !outputs.is_empty() {
-        interrupt::watch()?;
-    }
+    watch(&command, &outputs).context("cannot catch signals")?;
     outputs.claim()?;
     match command {
         Command::Loops(arguments) => loops::run(&arguments),
@@ -62,6 +60,15 @@ pub(crate) fn run(Parsed { command, outputs }: Parsed) -> Result<Outcome> {
         Command::Help { topic } => help::run(topic.as_deref()),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { directory } => manual::pages(&directory),
+    }
+}
+
+/// Before there is anything that a signal could leave behind.
+fn watch(command: &Command, outputs: &Outputs) -> io::Result<()> {
+    match command {
+        Command::Fold(_) => interrupt::catch(),
+        _ if outputs.is_empty() => Ok(()),
+        _ => interrupt::watch(),
     }
 }
 

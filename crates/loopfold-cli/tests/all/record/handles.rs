@@ -134,10 +134,12 @@ fn an_answer_that_is_long_is_printed() {
     (0..4).for_each(|_| long.push("x".repeat(200)));
     std::fs::create_dir_all(&long).unwrap();
     let archive = long.join("run.fold");
-    // The folder of the parts cannot be made.
+    // The folder of the parts cannot be made, which the launcher does not see.
     std::fs::write(long.join("run.fold.parts"), "").unwrap();
-    let mut command = record_command(Mpi::OpenMpi, 1, &[], &archive, &[]);
-    let output = command.arg(program(Mpi::OpenMpi, "ring.c", &[])).arg("1").output().unwrap();
+    let elsewhere = format!("export LOOPFOLD_RECORD='{}'; exec \"$0\" \"$@\"", archive.display());
+    let mut command = record_command(Mpi::OpenMpi, 1, &[], &folder.path().join("run.fold"), &[]);
+    let command = command.args(["sh", "-c", &elsewhere]).arg(program(Mpi::OpenMpi, "ring.c", &[]));
+    let output = command.arg("1").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("rank 0 is not recorded: /"), "{said}");
     assert!(!said.contains("has ended"), "{said}");
