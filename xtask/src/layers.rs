@@ -4,11 +4,13 @@
 //! `mod` lines; in each file, comments, texts and what is only for tests are left out, and every
 //! path is resolved that begins with `crate`, `self`, `super` or the name of a crate. A name that
 //! the root exports again counts as the module that it comes from. A path that cannot be resolved
-//! is an error, so that none is missed. Takes a fraction of a second.
+//! is an error, so that none is missed. Takes a fraction of a second. Which crates write files is
+//! checked in the same pass (`writing`).
 //!
 //! The tables here are the only ones: `ARCHITECTURE.md` shows them, and must show the same.
 
 mod tokens;
+mod writing;
 
 use anyhow::{Context as _, Result, ensure};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,10 +47,21 @@ const CRATES: &[Layer] = &[
     ("loopfold-sources", &["loopfold"]),
     ("loopfold-otf2", &["loopfold", "loopfold-sources"]),
     ("loopfold-json", &["loopfold"]),
+    ("loopfold-output", &[]),
     ("loopfold-paths", &[]),
     ("loopfold-pass", &["loopfold-paths"]),
-    ("loopfold-record", &["loopfold", "loopfold-paths", "loopfold-sources"]),
-    ("loopfold-cli", &["loopfold", "loopfold-json", "loopfold-otf2", "loopfold-record", "loopfold-sources"]),
+    ("loopfold-record", &["loopfold", "loopfold-output", "loopfold-paths", "loopfold-sources"]),
+    (
+        "loopfold-cli",
+        &[
+            "loopfold",
+            "loopfold-json",
+            "loopfold-otf2",
+            "loopfold-output",
+            "loopfold-record",
+            "loopfold-sources",
+        ],
+    ),
     ("loopfold-mpi", &["loopfold-cli"]),
     ("loopfold-python", &["loopfold", "loopfold-cli", "loopfold-json"]),
     ("loopfold-capi", &["loopfold", "loopfold-cli"]),
@@ -118,6 +131,9 @@ impl Crate {
                     wrong.push(format!("{}: {name} may not use {used}", place(line)));
                 }
             }
+            for (line, what) in writes(name, &file.tokens) {
+                wrong.push(format!("{}: {what} writes a file; loopfold-output does that", place(line)));
+            }
             // The root joins them all.
             let (Some(modules), Some(own)) = (modules, file.module.first()) else { continue };
             ensure!(
@@ -140,6 +156,16 @@ impl Crate {
         wrong.dedup();
         Ok(wrong)
     }
+}
+
+/// Where a file of a crate writes files by itself, and what it calls or imports for that.
+fn writes(name: &str, tokens: &[Token]) -> Vec<(usize, String)> {
+    let mut places = writing::places(name, tokens);
+    let imported = paths(tokens).into_iter().filter(|path| path.is_import && writing::imported(&path.names));
+    if !writing::is_exempt(name) {
+        places.extend(imported.map(|path| (path.line, path.names.join("::"))));
+    }
+    places
 }
 
 fn may_use(layers: &[Layer], user: &str, used: &str) -> bool {
