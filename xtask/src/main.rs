@@ -3,6 +3,7 @@
 //! * `build`, `install`: the command and the compiler pass, side by side.
 //! * `test`: everything that must hold before a change is taken.
 //! * `bench`: time, memory and sizes, beside other tools and the papers' procedures.
+//! * `faults`: what is left of files when commands are killed, or write the same one.
 //! * `papers`: reproduces the papers' tables and figures.
 //! * `generate`: the files in the repository that are made by a program.
 
@@ -10,6 +11,7 @@ mod arguments;
 mod bench;
 mod build;
 mod clock;
+mod faults;
 mod generate;
 mod layers;
 mod papers;
@@ -59,6 +61,9 @@ usage: cargo xtask CHORE
   bench threads [--large] [--quick] [--only FAMILY]
                             one stream of 10^7 symbols on one thread and on two; --large takes 10^8,
                             --quick 10^6
+  faults [--kills N] [--pairs N]
+                            kills commands at random moments (1,000 times), and starts recordings in
+                            pairs on one output (20); needs Open MPI
   papers [--traces DIR]     the papers' tables and figures, beside the published values; figure 9 of
                             whole program paths also for the traces under DIR; with --recorded those
                             of MPI traces also from recordings, which needs Open MPI, and with --paths
@@ -88,6 +93,7 @@ fn run(mut arguments: Arguments) -> Result<()> {
         Some(bench::mpi::CHILD) => bench::mpi::child(arguments),
         Some(bench::waits::CHILD) => bench::waits::child(arguments),
         Some(bench::near::CHILD) => bench::near::child(arguments),
+        Some("faults") => faults::run(arguments),
         Some("papers") => papers::run(arguments),
         Some("generate") => generate::run(arguments),
         Some("help" | "--help" | "-h") | None => {

@@ -24,6 +24,11 @@ impl Programs {
         Ok(Self { folder: tempfile::tempdir()?, command })
     }
 
+    /// The command.
+    pub(crate) fn command(&self) -> &Path {
+        &self.command
+    }
+
     /// Compiles a program for Open MPI, from a path in the repository.
     pub(crate) fn compile(&self, source: &str) -> Result<PathBuf> {
         let source = crate::root().join(source);
