@@ -7,6 +7,9 @@
 //! process gets a range, unless the largest share would be more than an eighth larger than if the
 //! largest goes first, to the process that has least so far (longest processing time first), which is
 //! never more than a third worse than the best distribution.
+//!
+//! Cost: O(items · log items) time and O(items) memory for each input, whatever the number of processes:
+//! only those that have something are stored. So a trace can be divided into any number of parts.
 
 use crate::args::ReadArgs;
 use crate::formats;
@@ -17,6 +20,7 @@ use loopfold::trace::{Event, Projection, Sink, Timing};
 use loopfold::{StreamId, Symbol, archive};
 use loopfold_sources::Input;
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::fs::File;
 use std::path::Path;
 
@@ -38,7 +42,7 @@ pub(crate) struct Plan {
     /// For each input the process that reads it, where one does.
     owners: Vec<usize>,
     /// How much each process has so far.
-    loads: Vec<u64>,
+    loads: Loads,
     rank: usize,
 }
 
@@ -50,7 +54,7 @@ impl Plan {
         });
         let kinds = kinds.collect::<Result<Vec<Kind>>>()?;
         let sizes: Vec<u64> = kinds.iter().map(|kind| kind.bytes()).collect();
-        let mut loads = vec![0; size];
+        let mut loads = Loads::of(size);
         let owners = assign(&sizes, &mut loads);
         let of_kind = |(kind, owner)| if matches!(kind, &Kind::File(_)) { owner } else { 0 };
         let owners = kinds.iter().zip(owners).map(of_kind).collect();
@@ -116,32 +120,60 @@ fn kind_of(input: &Path, format: Option<&str>) -> Result<Kind> {
     Ok(if is_otf2 { Kind::Locations } else { Kind::File(bytes) })
 }
 
+/// How much each process has so far. Those that have nothing take no memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Loads {
+    processes: usize,
+    /// For each process that has something, how much; never 0.
+    busy: BTreeMap<usize, u64>,
+}
+
+impl Loads {
+    /// Those of processes that have nothing yet.
+    pub(super) fn of(processes: usize) -> Self {
+        Self { processes, busy: BTreeMap::new() }
+    }
+
+    fn add(&mut self, process: usize, work: u64) -> u64 {
+        let load = self.busy.entry(process).or_insert(0);
+        *load = load.saturating_add(work);
+        *load
+    }
+
+    fn most(&self) -> u64 {
+        self.busy.values().copied().max().unwrap_or(0)
+    }
+}
+
 /// The owner of each of these, and what all have then.
-pub(super) fn assign(sizes: &[u64], loads: &mut [u64]) -> Vec<usize> {
-    let mut shared = loads.to_vec();
+pub(super) fn assign(sizes: &[u64], loads: &mut Loads) -> Vec<usize> {
+    let mut shared = loads.clone();
     let owners = largest_first(sizes, &mut shared);
-    let mut of_ranges = loads.to_vec();
+    let mut of_ranges = loads.clone();
     let ranges = in_ranges(sizes, &mut of_ranges);
-    let most = |loads: &[u64]| loads.iter().copied().max().unwrap_or(0);
-    let are_ranges = most(&of_ranges) <= most(&shared).saturating_add(most(&shared) / 8);
-    loads.copy_from_slice(if are_ranges { &of_ranges } else { &shared });
+    let are_ranges = of_ranges.most() <= shared.most().saturating_add(shared.most() / 8);
+    *loads = if are_ranges { of_ranges } else { shared };
     if are_ranges { ranges } else { owners }
 }
 
-fn largest_first(sizes: &[u64], loads: &mut [u64]) -> Vec<usize> {
+fn largest_first(sizes: &[u64], loads: &mut Loads) -> Vec<usize> {
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     order.sort_by_key(|&index| (Reverse(sizes[index]), index));
     let mut owners = vec![0; sizes.len()];
+    let busy: Vec<usize> = loads.busy.keys().copied().collect();
+    let mut idle = (0..loads.processes).filter(|process| busy.binary_search(process).is_err());
+    let mut least: BinaryHeap<_> = loads.busy.iter().map(|(&owner, &load)| Reverse((load, owner))).collect();
     for index in order {
-        let least = (0..loads.len()).min_by_key(|&owner| (loads[owner], owner)).unwrap_or(0);
-        loads[least] = loads[least].saturating_add(work(sizes[index]));
-        owners[index] = least;
+        // One that has nothing comes before all that have something.
+        let owner = idle.next().or_else(|| least.pop().map(|Reverse((_, owner))| owner)).unwrap_or(0);
+        least.push(Reverse((loads.add(owner, work(sizes[index])), owner)));
+        owners[index] = owner;
     }
     owners
 }
 
 /// To the process whose part of the whole the middle of each is in.
-fn in_ranges(sizes: &[u64], loads: &mut [u64]) -> Vec<usize> {
+fn in_ranges(sizes: &[u64], loads: &mut Loads) -> Vec<usize> {
     let total: u128 = sizes.iter().map(|&size| u128::from(work(size))).sum();
     let mut before = 0u128;
     let owner = |&size: &u64| {
@@ -149,11 +181,26 @@ fn in_ranges(sizes: &[u64], loads: &mut [u64]) -> Vec<usize> {
         let middle = 2 * before + u128::from(work);
         before += u128::from(work);
         // Below the number of processes, as the middle is below twice the total.
-        let owner = (middle * loads.len() as u128 / (2 * total)) as usize;
-        loads[owner] = loads[owner].saturating_add(work);
+        let owner = scaled(loads.processes, middle, 2 * total);
+        loads.add(owner, work);
         owner
     };
     sizes.iter().map(owner).collect()
+}
+
+/// `number * part / whole`, rounded down, for a part that is less than the whole.
+fn scaled(number: usize, part: u128, whole: u128) -> usize {
+    if let Some(product) = part.checked_mul(number as u128) {
+        return (product / whole) as usize;
+    }
+    // Long multiplication and division, a bit of the number after the other.
+    let (mut quotient, mut rest) = (0usize, 0u128);
+    for bit in (0..usize::BITS).rev() {
+        rest = 2 * rest + if number >> bit & 1 == 1 { part } else { 0 };
+        quotient = 2 * quotient + (rest / whole) as usize;
+        rest %= whole;
+    }
+    quotient
 }
 
 /// What has no size is still something to do.
@@ -246,28 +293,98 @@ impl Sink for OwnStreams {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use loopfold_testing::Rng;
+
+    fn having(loads: &[u64]) -> Loads {
+        let busy = loads.iter().copied().enumerate().filter(|&(_, load)| load > 0).collect();
+        Loads { processes: loads.len(), busy }
+    }
 
     #[test]
     fn neighbours_stay_together_where_they_are_equal() {
-        let mut loads = vec![0; 3];
+        let mut loads = Loads::of(3);
         assert_eq!(assign(&[7; 8], &mut loads), [0, 0, 0, 1, 1, 2, 2, 2]);
-        assert_eq!(loads, [21, 14, 21]);
-        let mut loads = vec![0; 4];
-        assert_eq!(assign(&[0, 0], &mut loads), [1, 3]);
+        assert_eq!(loads, having(&[21, 14, 21]));
+        assert_eq!(assign(&[0, 0], &mut Loads::of(4)), [1, 3]);
     }
 
     #[test]
     fn the_largest_goes_to_the_one_that_has_least() {
-        let mut loads = vec![0; 3];
+        let mut loads = Loads::of(3);
         assert_eq!(assign(&[5, 9, 4, 4, 3, 0], &mut loads), [1, 0, 2, 2, 1, 1]);
-        assert_eq!(loads, [9, 9, 8]);
+        assert_eq!(loads, having(&[9, 9, 8]));
         assert_eq!(assign(&[1, 1], &mut loads), [0, 2]);
         assert_eq!(assign(&[], &mut loads), [0usize; 0]);
     }
 
     #[test]
     fn no_size_is_too_large() {
-        let mut loads = vec![0; 2];
-        assert_eq!(assign(&[u64::MAX, u64::MAX, 1], &mut loads), [0, 1, 1]);
+        assert_eq!(assign(&[u64::MAX, u64::MAX, 1], &mut Loads::of(2)), [0, 1, 1]);
+    }
+
+    #[test]
+    fn any_number_of_processes_takes_the_memory_of_those_that_have_something() {
+        for processes in [99_999_999_999, usize::MAX] {
+            let mut loads = Loads::of(processes);
+            let quarter = processes as u128 / 4;
+            let expected = [quarter, processes as u128 * 3 / 4].map(|owner| owner as usize);
+            assert_eq!(assign(&[u64::MAX / 4; 2], &mut loads), expected);
+            assert_eq!(assign(&[u64::MAX / 4; 2], &mut loads), [0, 1]);
+            assert_eq!(loads.busy.len(), 4);
+        }
+    }
+
+    #[test]
+    fn parts_are_scaled_exactly() {
+        let mut rng = Rng::new(1);
+        for _ in 0..1000 {
+            let (number, whole) = (rng.below(1000), 1 + rng.below(1000));
+            let (part, whole) = (rng.below(whole) as u128, whole as u128);
+            // What does not fit in 128 bits as a product.
+            assert_eq!(scaled(number, part, whole) as u128, number as u128 * part / whole);
+            // A product that does not fit in 128 bits.
+            let expected = ((number as u128) << 50) * part / whole;
+            assert_eq!(scaled(number << 50, part << 80, whole << 80) as u128, expected);
+        }
+    }
+
+    /// The same by the definition, with an entry for each process.
+    fn by_definition(sizes: &[u64], loads: &mut [u64]) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..sizes.len()).collect();
+        order.sort_by_key(|&index| (Reverse(sizes[index]), index));
+        let (mut shared, mut owners) = (loads.to_vec(), vec![0; sizes.len()]);
+        for index in order {
+            let least = (0..shared.len()).min_by_key(|&owner| (shared[owner], owner)).unwrap();
+            shared[least] += work(sizes[index]);
+            owners[index] = least;
+        }
+        let total: u64 = sizes.iter().map(|&size| work(size)).sum();
+        let (mut of_ranges, mut ranges, mut before) = (loads.to_vec(), Vec::new(), 0);
+        for &size in sizes {
+            let middle = 2 * before + work(size);
+            before += work(size);
+            let owner = middle as usize * loads.len() / (2 * total as usize);
+            of_ranges[owner] += work(size);
+            ranges.push(owner);
+        }
+        let most = |loads: &[u64]| loads.iter().copied().max().unwrap();
+        let are_ranges = most(&of_ranges) <= most(&shared) + most(&shared) / 8;
+        loads.copy_from_slice(if are_ranges { &of_ranges } else { &shared });
+        if are_ranges { ranges } else { owners }
+    }
+
+    #[test]
+    fn plans_are_those_of_the_definition() {
+        let mut rng = Rng::new(2);
+        for _ in 0..2000 {
+            let processes = 1 + rng.below(12);
+            let (mut loads, mut expected) = (Loads::of(processes), vec![0; processes]);
+            for _ in 0..3 {
+                let most = 1 + rng.below(50);
+                let sizes: Vec<u64> = (0..rng.below(20)).map(|_| rng.below(most) as u64).collect();
+                assert_eq!(assign(&sizes, &mut loads), by_definition(&sizes, &mut expected));
+                assert_eq!(loads, having(&expected));
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! fold with a stream for each. A process holds one unfolded stream a thread, as one process alone does.
 
 use super::Nodes;
-use super::plan::assign;
+use super::plan::{Loads, assign};
 use super::serve::refold_request;
 use super::wire::Received;
 use crate::args::FolderArgs;
@@ -35,7 +35,7 @@ pub(crate) fn refold(
     distinct.sort_unstable();
     distinct.dedup();
     let lengths: Vec<u64> = distinct.iter().map(|&root| fold.length(root)).collect();
-    let owners = assign(&lengths, &mut vec![0; nodes.size()]);
+    let owners = assign(&lengths, &mut Loads::of(nodes.size()));
     let of = |rank: usize| -> Vec<RuleId> {
         let owned = distinct.iter().zip(&owners).filter(|&(_, &owner)| owner == rank);
         owned.map(|(&root, _)| root).collect()
