@@ -62,10 +62,32 @@ fn list(directory: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).collect()
 }
 
+/// The file of an archive with its definitions, and the files of its locations in the order of their
+/// names, whether or not they are there.
+///
+/// ```
+/// let archive = tempfile::tempdir()?;
+/// let anchor = archive.path().join("traces.otf2");
+/// std::fs::create_dir(archive.path().join("traces"))?;
+/// for location in ["1.evt", "0.evt"] {
+///     std::fs::write(archive.path().join("traces").join(location), "")?;
+/// }
+/// let (definitions, locations) = loopfold_otf2::files_of(&anchor);
+/// assert_eq!(definitions, archive.path().join("traces.def"));
+/// assert_eq!(locations, ["0.evt", "1.evt"].map(|name| archive.path().join("traces").join(name)));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn files_of(anchor: &Path) -> (PathBuf, Vec<PathBuf>) {
+    let mut locations = list(&anchor.with_extension(""));
+    locations.sort();
+    (anchor.with_extension("def"), locations)
+}
+
 /// The bytes of all files of an archive.
 pub(crate) fn bytes_of(anchor: &Path) -> u64 {
-    let parts = [anchor.to_path_buf(), anchor.with_extension("def"), anchor.with_extension("marker")];
-    let files = parts.into_iter().chain(list(&anchor.with_extension("")));
+    let (definitions, locations) = files_of(anchor);
+    let parts = [anchor.to_path_buf(), definitions, anchor.with_extension("marker")];
+    let files = parts.into_iter().chain(locations);
     files
         .filter_map(|file| file.metadata().ok())
         .filter(|about| about.is_file())

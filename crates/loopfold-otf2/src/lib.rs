@@ -19,7 +19,7 @@ mod reader;
 mod records;
 mod writer;
 
-pub use anchor::anchor_in;
+pub use anchor::{anchor_in, files_of};
 pub use export::write;
 
 use calls::Wanted;
