@@ -88,6 +88,7 @@ impl Loaded {
             trace: self.trace.clone(),
             folded: self.folded.clone(),
             folds: self.folds.clone(),
+            fold_names: self.fold_names.clone(),
             notes: self.notes.clone(),
             formats: self.formats.clone(),
             archive_bytes: self.archive_bytes,

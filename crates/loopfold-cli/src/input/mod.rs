@@ -56,6 +56,8 @@ pub(crate) struct Loaded {
     folded: Option<Fold>,
     /// The archives.
     pub(crate) folds: Vec<Fold>,
+    /// For each archive its path, where this process reads all inputs.
+    fold_names: Vec<String>,
     /// Notes for the user, on standard error.
     pub(crate) notes: Vec<String>,
     /// The names of the formats that were read.
@@ -226,6 +228,8 @@ fn read_all(
             reader.cut(error, keep_what_came && is_lost)?;
             break;
         }
+        let folds = reader.loaded.folds.len();
+        reader.loaded.fold_names.resize(folds, path.display().to_string());
     }
     interrupt::let_go();
     // A signal that came after the last read, while its bytes were still being parsed.

@@ -22,7 +22,7 @@ mod sums;
 mod waits;
 mod wire;
 
-pub(crate) use plan::{OwnStreams, Plan};
+pub(crate) use plan::{Kind, OwnStreams, Plan};
 pub(crate) use refold::{Refolded, refold};
 pub(crate) use serve::{serve, with_lengths_only};
 pub(crate) use share::{OwnTimes, Remarks, Share};

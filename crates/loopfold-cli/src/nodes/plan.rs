@@ -61,6 +61,11 @@ impl Plan {
         Ok(Self { kinds, owners, loads, rank })
     }
 
+    /// What each input is.
+    pub(crate) fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
     /// Whether all inputs are folds already.
     pub(crate) fn is_folded(&self) -> bool {
         self.kinds.iter().all(|&kind| kind == Kind::Folded)
