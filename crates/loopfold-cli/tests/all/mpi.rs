@@ -73,7 +73,7 @@ fn an_archive_is_no_pipe_and_no_folder_without_an_anchor() {
 }
 
 /// An archive that the OTF2 library wrote. Returns `None` without the library.
-fn otf2_archive(folder: &Folder, kind: &str) -> Option<String> {
+pub(super) fn otf2_archive(folder: &Folder, kind: &str) -> Option<String> {
     let archive = folder.at(kind);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../loopfold-otf2/tests/archive.py");
     let written = Command::new("/usr/bin/python3").arg(script).args([kind, &archive]).output();
