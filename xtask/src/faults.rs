@@ -195,10 +195,10 @@ fn kills_table(scenarios: &[Scenario], found: &BTreeMap<(usize, usize), Found>) 
     table
 }
 
-/// Two recordings of different length onto one output, started together.
+/// Two recordings of different length onto one output, started together; long enough to meet.
 fn start_pairs(programs: &Programs, pairs: usize) -> Result<()> {
     let ring = programs.compile("examples/mpi/ring.c")?;
-    let rounds = ["2000", "5000"];
+    let rounds = ["60000", "100000"];
     let mut alone = Vec::new();
     for rounds in rounds {
         programs.run(2, &ring, &[rounds], Some(&[]))?;
