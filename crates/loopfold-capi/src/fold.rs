@@ -23,7 +23,7 @@ impl FoldHandle {
         let printable = |text: &str| CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default();
         let alphabet = fold.alphabet();
         let symbols = alphabet.symbols().map(|symbol| printable(&alphabet.label(symbol))).collect();
-        let streams = fold.streams().iter().map(|stream| printable(stream.name())).collect();
+        let streams = fold.streams().iter().map(|stream| printable(stream.name().raw())).collect();
         let fold = Arc::new(fold);
         let asker = Asker::of_fold(Arc::clone(&fold));
         Box::into_raw(Box::new(Self { fold, asker, streams, symbols }))

@@ -8,7 +8,7 @@ use crate::input::BYTES_NOTE;
 use crate::{show, streams};
 use anyhow::{Context as _, Result, bail};
 use loopfold::Fold;
-use loopfold::fold::{FoldedStream, StreamPart};
+use loopfold::fold::StreamPart;
 use loopfold::questions::classes::by_weight;
 use loopfold::questions::clock::EventClock;
 use loopfold::questions::iterations::WantedLoop;
@@ -208,7 +208,7 @@ fn with_loops(fold: &Fold) -> Result<Option<Fold>> {
     let chosen = FolderArgs::default();
     let folder = folder(&chosen)?;
     let wanted = folder.describe();
-    if fold.streams().iter().map(FoldedStream::folder).all(|made| made == wanted) {
+    if fold.streams().iter().all(|stream| stream.folder().raw() == wanted) {
         return Ok(None);
     }
     refold(fold, &*folder, threads(&chosen))

@@ -38,7 +38,7 @@ pub(crate) fn chosen(fold: &Fold, selectors: &[String]) -> Result<Vec<bool>> {
 /// An exact name or title comes first: a stream may be called `7` or `a[1]`.
 fn selected_by(streams: &[FoldedStream], selector: &str) -> Vec<usize> {
     let those = |fits: &dyn Fn(&str) -> bool| -> Vec<usize> {
-        let fits = |&index: &usize| fits(streams[index].name()) || fits(streams[index].title());
+        let fits = |&index: &usize| fits(streams[index].name().raw()) || fits(streams[index].title().raw());
         (0..streams.len()).filter(fits).collect()
     };
     let exact = those(&|name| name == selector);
@@ -61,8 +61,9 @@ fn why_none(streams: &[FoldedStream], selector: &str) -> String {
     if number(selector).is_some() {
         return format!("no stream has this name, and numbers are less than {}", streams.len());
     }
-    let contains =
-        |stream: &FoldedStream| stream.name().contains(selector) || stream.title().contains(selector);
+    let contains = |stream: &FoldedStream| {
+        [stream.name(), stream.title()].iter().any(|name| name.raw().contains(selector))
+    };
     match streams.iter().filter(|stream| contains(stream)).count() {
         count if count == 0 || selector.is_empty() => "no stream has this name".to_string(),
         count => format!("no stream has this name ('*{selector}*' would select {count})"),
@@ -70,7 +71,8 @@ fn why_none(streams: &[FoldedStream], selector: &str) -> String {
 }
 
 fn listed(streams: &[FoldedStream]) -> String {
-    let names: Vec<&str> = streams.iter().take(MOST_LISTED).map(FoldedStream::title).collect();
+    let names: Vec<String> =
+        streams.iter().take(MOST_LISTED).map(|stream| stream.title().terminal().to_string()).collect();
     let more = match streams.len() - names.len() {
         0 => String::new(),
         more => format!(" and {more} more (`loopfold stats --streams` lists all)"),

@@ -9,6 +9,7 @@ use crate::keys::distinct;
 use crate::labels::cut_field;
 use crate::{JsonWriter, Labels, nest, rounded};
 use loopfold::Fold;
+use loopfold::emit::Text;
 use loopfold::mpi::{Direction, Topology};
 use loopfold::questions::communication::{
     CommunicationPattern, Description, Disagreement, Part, Processes, TracePatterns, Unmatched,
@@ -68,7 +69,7 @@ pub struct ProcessEntry<'a> {
     /// Its share in all events.
     pub share: f64,
     /// The titles of the streams that have it.
-    pub processes: Vec<&'a str>,
+    pub processes: Vec<Text<'a>>,
 }
 
 /// Writes patterns, those of several processes first.
@@ -294,7 +295,7 @@ impl PatternWriter<'_, '_> {
     }
 
     fn name(&self, part: Part) -> &str {
-        self.fold.stream(part.stream).name()
+        self.fold.stream(part.stream).name().raw()
     }
 
     /// The parts whose streams have names of their own.

@@ -12,6 +12,7 @@
 //! takes those that are columns of a table.
 
 use crate::rows::Rows;
+use loopfold::emit::Text;
 use serde_json::ser::{CompactFormatter, Formatter as _};
 use std::borrow::Cow;
 use std::io::{Result, Write};
@@ -237,6 +238,8 @@ scalars! {
     str: self => Value::Text(self),
     String: self => Value::Text(self),
     Cow<'_, str>: self => Value::Text(self),
+    // A string is one whatever is in it.
+    Text<'_>: self => Value::Text(self.raw()),
 }
 
 impl Scalar for Value<'_> {

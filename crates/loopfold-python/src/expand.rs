@@ -6,6 +6,7 @@
 use crate::errors;
 use crate::events::{DTYPE_NOTE, default_threads, with_integer};
 use crate::interned::Integer;
+use loopfold::emit::Text;
 use loopfold::fold::FoldedStream;
 use loopfold::trace::{Name, Role};
 use loopfold::{Fold, Symbol};
@@ -69,9 +70,9 @@ fn negative(text: &[u8]) -> Option<i128> {
 /// The type that the integers had.
 fn own_dtype(stream: &FoldedStream, values: &[i128]) -> String {
     if let Some(noted) = stream.note(DTYPE_NOTE) {
-        return noted.to_string();
+        return noted.raw().to_string();
     }
-    let of_format = match stream.note("format") {
+    let of_format = match stream.note("format").map(Text::raw) {
         Some("u8" | "bytes") => Some("uint8"),
         Some("u16") => Some("uint16"),
         Some("u32") => Some("uint32"),

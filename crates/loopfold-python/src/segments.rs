@@ -72,7 +72,7 @@ pub(crate) fn sample<'py>(
 /// What symbols and streams stand for.
 fn describe(columns: &Bound<'_, PyDict>, fold: &Fold) -> PyResult<()> {
     let labels: Vec<String> = fold.alphabet().symbols().map(|symbol| fold.alphabet().label(symbol)).collect();
-    let streams: Vec<&str> = fold.streams().iter().map(|stream| stream.name()).collect();
+    let streams: Vec<&str> = fold.streams().iter().map(|stream| stream.name().raw()).collect();
     columns.set_item("labels", labels)?;
     columns.set_item("streams", streams)?;
     columns.set_item("events", fold.events())

@@ -242,7 +242,7 @@ impl Recorder {
         let mut stored = if self.with_times { file.read(spill)? } else { Fold::default() };
         let mut all = HashMap::new();
         for (name, _) in self.streams() {
-            let place = stored.stream_ids().find(|&id| stored.stream(id).name() == name);
+            let place = stored.stream_ids().find(|&id| stored.stream(id).name().raw() == name);
             let times = place.map(|place| stored.take_times(place)).unwrap_or_default();
             all.insert(name, self.corrected(times)?);
         }

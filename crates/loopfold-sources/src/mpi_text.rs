@@ -12,7 +12,8 @@
 use crate::line_reader::{Verdict, fit_of_lines};
 use crate::lines::{LONGEST_LINE, each_line, note_ending};
 use crate::{Context, Description, Fit, Result, Source, mpi_role};
-use loopfold::trace::{Event, Field, Timing, Value, is_harmless};
+use loopfold::emit::is_harmless;
+use loopfold::trace::{Event, Field, Timing, Value};
 use loopfold::{StreamId, Symbol};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

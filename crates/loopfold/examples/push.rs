@@ -44,7 +44,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let fold = folding.finish()?;
     for stream in fold.streams() {
-        println!("{}: {} (by {})", stream.name(), fold.nest_text(stream.root()), stream.folder());
+        println!(
+            "{}: {} (by {})",
+            stream.name().terminal(),
+            fold.nest_text(stream.root()),
+            stream.folder().terminal()
+        );
     }
     archive::write(&fold, File::create(&path)?)?;
     println!("written to {path}");

@@ -42,7 +42,7 @@
 //! let found = fold.find(&Query::parse("write read", fold.alphabet())?)?;
 //! assert_eq!(found.count()?, 2);
 //! let place = found.first().expect("it occurs");
-//! assert_eq!((fold.stream(place.stream).name(), place.range()), ("main", 2..4));
+//! assert_eq!((fold.stream(place.stream).name().raw(), place.range()), ("main", 2..4));
 //! # Ok::<(), loopfold::Error>(())
 //! ```
 //!
@@ -90,6 +90,7 @@ macro_rules! opaque_debug {
 #[cfg(feature = "archive")]
 pub mod archive;
 mod bytes;
+pub mod emit;
 mod error;
 pub mod export;
 pub mod fold;

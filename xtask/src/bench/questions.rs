@@ -173,7 +173,7 @@ fn on_threads(table: &mut Table, subject: &Subject) -> Result<()> {
         Ok(fastest)
     };
     let (one, two) = (elapsed(1)?, elapsed(2)?);
-    let folder = subject.fold.streams().first().map_or("", |stream| stream.folder());
+    let folder = subject.fold.streams().first().map_or("", |stream| stream.folder().raw());
     table.row([subject.name.clone(), folder.to_string(), short(one), short(two), short(one / two)]);
     Ok(())
 }
@@ -278,7 +278,7 @@ fn ask_all(table: &mut Table, subject: &Subject) -> Result<()> {
     let wanted = events as f64 / items.max(1) as f64 / 4.0;
     let (unfolded, unfold_time) = best(|| subject.unfolded());
     let unfolded = unfolded?;
-    let folder = subject.fold.streams().first().map_or("", |stream| stream.folder());
+    let folder = subject.fold.streams().first().map_or("", |stream| stream.folder().raw());
     let milliseconds = |time: Duration| short(1e3 * time.as_secs_f64());
     for question in QUESTIONS {
         let (answer, fold_time) = best(|| (question.of_fold)(subject));

@@ -5,6 +5,7 @@ use crate::args::{CatArgs, FolderArgs, FolderName, ReadArgs};
 use crate::show::calls::{self, Style};
 use crate::{Outcome, input, names, tables};
 use anyhow::{Result, bail};
+use loopfold::emit::Text;
 use loopfold::fold::FoldedStream;
 use loopfold::trace::{ColumnReader, Meaning, Name, Role, Times, TimesKept};
 use loopfold::{Fold, Symbol};
@@ -34,7 +35,7 @@ pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
         let mut forms = Forms::new(&fold, arguments.hex.on);
         for (index, stream) in fold.streams().iter().enumerate() {
             if let Some(id) = threads.as_ref().and_then(|threads| threads[index]) {
-                writeln!(out, "thread {id}")?;
+                writeln!(out, "thread {}", id.raw())?;
             }
             print_stream(&mut out, arguments, &fold, stream, prefixed, &mut forms)?;
         }
@@ -125,7 +126,7 @@ fn print_stream(
     forms: &mut Forms<'_>,
 ) -> Result<()> {
     let window = fold.unfold(stream.root());
-    let format = stream.note("format");
+    let format = stream.note("format").map(Text::raw);
     forms.set_style(Style::of(stream));
     if format == Some("bytes") && !prefixed && !arguments.times {
         let mut any = false;
@@ -133,7 +134,7 @@ fn print_stream(
             any = true;
             out.write_all(forms.of(symbol))?;
         }
-        if any && stream.note("final-newline") == Some("yes") {
+        if any && stream.has_note("final-newline", "yes") {
             out.write_all(b"\n")?;
         }
         return Ok(());
@@ -146,7 +147,7 @@ fn print_stream(
         }
         first = false;
         if prefixed {
-            write!(out, "{}\t", stream.title())?;
+            write!(out, "{}\t", stream.title().raw())?;
         }
         if let Some(clock) = &mut clock {
             let (start, duration) = clock.at(position)?;
@@ -154,7 +155,7 @@ fn print_stream(
         }
         out.write_all(forms.of(symbol))?;
     }
-    let unfinished = stream.note("final-newline") == Some("no") && !prefixed;
+    let unfinished = stream.has_note("final-newline", "no") && !prefixed;
     if !first && !unfinished {
         out.write_all(b"\n")?;
     }
@@ -190,14 +191,14 @@ impl<'a> Clock<'a> {
 }
 
 fn print_all_raw(out: &mut impl Write, arguments: &CatArgs, fold: &Fold) -> Result<()> {
-    let is_tokens = |stream: &FoldedStream| stream.note("format") == Some("calls-binary");
+    let is_tokens = |stream: &FoldedStream| stream.has_note("format", "calls-binary");
     if fold.streams().iter().any(is_tokens) {
         let threads = calls::threads(fold).filter(|_| fold.streams().iter().all(is_tokens));
         let Some(threads) = threads else { bail!("--raw: these are not the threads of one trace of calls") };
         return print_tokens(out, arguments, fold, &threads);
     }
     for stream in fold.streams() {
-        print_raw(out, fold.unfold(stream.root()), fold, stream.note("format"))?;
+        print_raw(out, fold.unfold(stream.root()), fold, stream.note("format").map(Text::raw))?;
     }
     Ok(())
 }
@@ -208,7 +209,7 @@ fn print_tokens(
     out: &mut impl Write,
     arguments: &CatArgs,
     fold: &Fold,
-    threads: &[Option<&str>],
+    threads: &[Option<Text<'_>>],
 ) -> Result<()> {
     let functions = function_names(arguments)?;
     let alphabet = fold.alphabet();

@@ -105,7 +105,7 @@ fn report(fold: &Fold, arguments: &FoldArgs, bytes: u64) -> Result<()> {
     } else {
         show::remark(&format!(
             "{}: {} of {} in {}",
-            show::plain(&arguments.output.path().to_string_lossy()),
+            show::plain(arguments.output.path().as_os_str().as_encoded_bytes()),
             show::events(events),
             show::plural(fold.streams().len() as u64, "stream"),
             show::bytes(bytes)

@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &MergeArgs) -> Result<Outcome> {
         show::print_json_line(|out| Ok(archives::merged(out, &fold, &name, bytes)?))?;
     } else {
         let streams = show::plural(fold.streams().len() as u64, "stream");
-        let name = show::plain(&arguments.output.path().to_string_lossy());
+        let name = show::plain(arguments.output.path().as_os_str().as_encoded_bytes());
         show::remark(&format!("{name}: {streams} in {}", show::bytes(bytes)));
     }
     Ok(Outcome::Done)

@@ -82,7 +82,8 @@ impl Sizes {
     /// `stored` are the bytes of the archive if there is one; if not, these are the options
     /// of the one that `fold` would write.
     fn of(fold: &Fold, stored: Option<u64>, options: &WriteConfig<'_>, time: Option<u64>) -> Result<Self> {
-        let noted = fold.streams().iter().filter_map(|stream| stream.note(input::BYTES_NOTE)?.parse().ok());
+        let noted =
+            fold.streams().iter().filter_map(|stream| stream.note(input::BYTES_NOTE)?.raw().parse().ok());
         let trace = noted.reduce(u64::saturating_add);
         let archive = stored.map_or_else(|| save::archive_bytes(fold, options), Ok)?;
         Ok(Self { time, trace, archive, index: 0, chunks: 0 })
@@ -115,9 +116,9 @@ fn shown_sums(sums: loopfold::Result<EventSums>) -> Result<EventSums> {
     }
 }
 
-/// The folders that made a fold, each once.
+/// The folders that made a fold, each once, as an archive says.
 pub(super) fn folder_names(fold: &Fold) -> String {
-    let mut names: Vec<&str> = fold.streams().iter().map(|stream| stream.folder()).collect();
+    let mut names: Vec<&str> = fold.streams().iter().map(|stream| stream.folder().raw()).collect();
     names.sort_unstable();
     names.dedup();
     names.join(", ")
@@ -261,7 +262,7 @@ impl Printer<'_> {
         line("rules", &rules, &format!("{} per distinct event", ratio(rules_per_event(statistics))))?;
         line("items", &show::count(statistics.items as u64), "")?;
         line("depth", &statistics.depth.to_string(), "")?;
-        line("folder", &show::plain(&folder_names(fold)), "")?;
+        line("folder", &show::plain(folder_names(fold)), "")?;
         Ok(())
     }
 }
@@ -279,9 +280,10 @@ fn print_notes(out: &mut impl Write, stream: &FoldedStream, several_folders: boo
         let text = show::shorten(&format!("{}: {}", show::plain(key), show::plain(value)), room);
         writeln!(out, "{:>24}{text}", "")
     };
+    let folder = stream.folder().raw();
     match stream.note(WHY_NOTE) {
-        Some(why) => line("folder", &format!("{}, {why}", stream.folder()))?,
-        None if several_folders => line("folder", stream.folder())?,
+        Some(why) => line("folder", &[folder, why.raw()].join(", "))?,
+        None if several_folders => line("folder", folder)?,
         None => {}
     }
     for (key, value) in stream.notes() {

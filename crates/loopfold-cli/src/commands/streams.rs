@@ -36,7 +36,7 @@ fn print(fold: &Fold, listed: &[StreamId]) -> Result<()> {
         let stream = fold.stream(number);
         let (name, title) = (show::plain(stream.name()), show::plain(stream.title()));
         let title = if title == name { String::new() } else { format!(" ({title})") };
-        let format = show::plain(stream.note("format").unwrap_or("-"));
+        let format = stream.note("format").map_or("-".to_string(), show::plain);
         let number = number.index();
         let room = show::line_width().saturating_sub(24 + wide).max(20);
         let name = show::shorten(&(name + &title), room);

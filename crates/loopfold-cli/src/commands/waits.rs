@@ -321,7 +321,7 @@ fn clock_notes(fold: &Fold, waits: &Waits) -> Vec<String> {
         });
     }
     for backward in waits.backward.iter().take(3) {
-        let name = fold.stream(backward.stream).title();
+        let name = fold.stream(backward.stream).title().terminal();
         let count = show::plural(backward.count, "time");
         let first = show::count(fold.whole_position(backward.stream, backward.first));
         notes.push(format!("{name}: starts decrease {count}, first at event {first}"));

@@ -29,7 +29,7 @@ pub(super) fn write_tensors(fold: &Fold, out: &mut dyn Write) -> Result<()> {
     let segments = fold.segments()?;
     let tensors = tensors(&segments);
     let labels: Vec<String> = fold.alphabet().symbols().map(|symbol| fold.alphabet().label(symbol)).collect();
-    let streams: Vec<&str> = fold.streams().iter().map(|stream| stream.name()).collect();
+    let streams: Vec<&str> = fold.streams().iter().map(|stream| stream.name().raw()).collect();
     let mut header = Map::new();
     let metadata = json!({"labels": json!(labels).to_string(), "streams": json!(streams).to_string()});
     header.insert("__metadata__".to_string(), metadata);

@@ -480,11 +480,11 @@ impl Loaded {
             *folded = again;
         }
         for (number, fold) in self.folds.iter_mut().enumerate() {
-            if !changed && fold.streams().iter().all(|stream| stream.folder() == wanted) {
+            if !changed && fold.streams().iter().all(|stream| stream.folder().raw() == wanted) {
                 continue;
             }
             if !changed && chosen.folder.is_none() && fold.rule_sums().is_some() {
-                let by = fold.streams().first().map_or("its folder", |stream| stream.folder());
+                let by = folder_of(fold);
                 self.notes.push(format!(
                     "the archive has sums of times for its own loops only; so these are the loops that {by} found \
                      (--folder {wanted} shows others, without times)"
@@ -495,7 +495,7 @@ impl Loaded {
                 Some(folded) => *fold = folded,
                 None => self.notes.push(format!(
                     "the archive unfolds to more than fits in memory, so these are the loops that {} found",
-                    fold.streams().first().map_or("its folder", |stream| stream.folder())
+                    folder_of(fold)
                 )),
             }
         }
@@ -550,6 +550,11 @@ fn left_out(notes: &[(String, String)]) -> Option<u64> {
 }
 
 /// Joins folds; a stream whose name is taken gets a number.
+/// The folder that made a fold, for messages.
+fn folder_of(fold: &Fold) -> String {
+    fold.streams().first().map_or("its folder".to_string(), |stream| stream.folder().terminal().to_string())
+}
+
 fn join(mut folds: Vec<Fold>) -> Result<Fold> {
     if folds.len() == 1
         && let Some(only) = folds.pop()

@@ -231,7 +231,7 @@ fn unfolded(mut fold: Fold) -> Trace {
         let stream = fold.stream(id);
         let is_kept = |note: &&(String, String)| note.0 != "why";
         Stream {
-            name: stream.name().to_string(),
+            name: stream.name().raw().to_string(),
             notes: stream.notes().iter().filter(is_kept).cloned().collect(),
             symbols: fold.unfold(stream.root()).collect(),
             times,

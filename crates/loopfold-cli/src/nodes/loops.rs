@@ -93,7 +93,8 @@ fn asked<'a>(
         times.starts.is_some() || times.durations.is_some()
     };
     let place = |(among, &stream): (u64, &StreamId)| {
-        let &(owner, own) = known.get(fold.stream(stream).name()).context("a stream that nobody has read")?;
+        let &(owner, own) =
+            known.get(fold.stream(stream).name().raw()).context("a stream that nobody has read")?;
         Ok(Place { stream, among, owner, own })
     };
     let places = (0..).zip(streams.iter().filter(has_times)).map(place).collect::<Result<_>>()?;

@@ -84,14 +84,15 @@ fn fold_roots(fold: &Fold, roots: &[RuleId], folder: &dyn Folder, threads: usize
 /// The streams of a fold with the rules that were made for each of its roots.
 fn with_roots(fold: &Fold, made: &Fold) -> Result<Fold> {
     let by_root: HashMap<&str, &FoldedStream> =
-        made.streams().iter().map(|stream| (stream.name(), stream)).collect();
+        made.streams().iter().map(|stream| (stream.name().raw(), stream)).collect();
     let mut builder = FoldBuilder::new(made.alphabet().clone());
     let renamed = builder.append_rules(made, Ok)?;
     for stream in fold.streams() {
         let root = stream.root().index().to_string();
         let folded = *by_root.get(root.as_str()).context("a stream was not folded again")?;
         let notes = stream.notes().iter().filter(|(key, _)| key != WHY).chain(folded.notes());
-        let again = FoldedStream::new(stream.name(), folded.folder(), renamed[folded.root().index()]);
+        let again =
+            FoldedStream::new(stream.name().raw(), folded.folder().raw(), renamed[folded.root().index()]);
         builder.stream(again.with_notes(notes.cloned().collect()).with_times(stream.times().clone()));
     }
     Ok(builder.finish())

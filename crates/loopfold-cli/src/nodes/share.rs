@@ -214,7 +214,7 @@ impl Share {
             fold.set_times(id, Times::from_outline(&stream.outline, store)?)?;
         }
         let owners = streams.iter().map(|stream| stream.owner as usize).collect();
-        let names = fold.streams().iter().map(|stream| stream.name().to_string()).collect();
+        let names = fold.streams().iter().map(|stream| stream.name().raw().to_string()).collect();
         let times = SharedTimes { nodes, owners, names, own: Arc::new(own), is_as_read: false };
         Ok((fold, remarks, times))
     }
@@ -228,7 +228,7 @@ fn check_names(fold: &Fold) -> Result<()> {
             bail!(
                 "the stream {} is in several inputs, which one process must read: run `loopfold` instead of \
                  `loopfold-mpi`",
-                stream.title()
+                stream.title().terminal()
             );
         }
     }

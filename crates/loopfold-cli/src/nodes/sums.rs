@@ -10,7 +10,7 @@ use super::share::OwnTimes;
 use super::wire::{Message, Received};
 use anyhow::{Context as _, Result};
 use loopfold::archive::{self, ReadConfig};
-use loopfold::fold::{DurationSum, FoldedStream, MetricSum, StreamSums};
+use loopfold::fold::{DurationSum, MetricSum, StreamSums};
 use loopfold::questions::rule_sums::summarize;
 use loopfold::questions::self_time::SelfSums;
 use loopfold::questions::sums::EventSums;
@@ -74,7 +74,7 @@ pub(super) fn answer(own: &OwnTimes) -> Result<Vec<u8>> {
 impl SharedTimes {
     /// Whether a fold has these streams, in this order.
     pub(super) fn has_all_of(&self, fold: &Fold) -> bool {
-        let names = fold.streams().iter().map(FoldedStream::name);
+        let names = fold.streams().iter().map(|stream| stream.name().raw());
         self.names.iter().map(String::as_str).eq(names)
     }
 

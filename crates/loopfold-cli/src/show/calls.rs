@@ -3,6 +3,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use loopfold::Fold;
+use loopfold::emit::Text;
 use loopfold::fold::FoldedStream;
 use loopfold::trace::{Meaning, Name, Role};
 use loopfold_sources::FunctionNames;
@@ -22,7 +23,7 @@ pub(crate) enum Style {
 impl Style {
     /// How a stream was written when it was read.
     pub(crate) fn of(stream: &FoldedStream) -> Self {
-        match stream.note("format") {
+        match stream.note("format").map(Text::raw) {
             Some("calls" | "calls-binary") => Style::Calls,
             Some("finstrument") => Style::Finstrument,
             _ => Style::Labels,
@@ -52,8 +53,8 @@ impl Style {
 
 /// The names of the threads of control flow; `None` for the stream of the input, which comes
 /// first. Returns `None` if the streams are not the threads of one such trace.
-pub(crate) fn threads(fold: &Fold) -> Option<Vec<Option<&str>>> {
-    let id = |(index, stream): (usize, &'_ FoldedStream)| match stream.name().strip_prefix("thread ") {
+pub(crate) fn threads<'f>(fold: &'f Fold) -> Option<Vec<Option<Text<'f>>>> {
+    let id = |(index, stream): (usize, &'_ FoldedStream)| match stream.name().raw().strip_prefix("thread ") {
         _ if Style::of(stream) != Style::Calls => None,
         None if index > 0 => None,
         // Text that a line cannot hold as it is.
@@ -63,13 +64,16 @@ pub(crate) fn threads(fold: &Fold) -> Option<Vec<Option<&str>>> {
     };
     let named: Vec<bool> = fold.streams().iter().enumerate().map(id).collect::<Option<_>>()?;
     let ids = fold.streams().iter().zip(named);
-    Some(ids.map(|(stream, named)| stream.name().strip_prefix("thread ").filter(|_| named)).collect())
+    let id = |(stream, named): (&'f FoldedStream, bool)| {
+        stream.name().raw().strip_prefix("thread ").filter(|_| named).map(Text::new)
+    };
+    Some(ids.map(id).collect())
 }
 
 /// The token that switches to a thread.
-pub(crate) fn thread_token(id: &str) -> Result<u32> {
-    let number = id.parse().ok().filter(|&number: &u32| number < NUMBERS - 1);
-    let number = number.with_context(|| format!("--raw: {id} is not the number of a thread"))?;
+pub(crate) fn thread_token(id: Text<'_>) -> Result<u32> {
+    let number = id.raw().parse().ok().filter(|&number: &u32| number < NUMBERS - 1);
+    let number = number.with_context(|| format!("--raw: {} is not the number of a thread", id.terminal()))?;
     Ok(THREAD | number)
 }
 

@@ -1,7 +1,8 @@
 //! The labels of events on a terminal.
 
 use super::names::shorten_names;
-use loopfold::trace::{Alphabet, is_harmless};
+use loopfold::emit::Terminal;
+use loopfold::trace::Alphabet;
 use loopfold::{Fold, Symbol};
 use std::collections::HashMap;
 
@@ -54,17 +55,9 @@ impl Names {
     }
 }
 
-/// Text that cannot drive a terminal: messages and titles may quote what an input says.
-pub(crate) fn plain(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for character in text.chars() {
-        if is_harmless(character) {
-            plain.push(character);
-        } else {
-            plain.extend(character.escape_default());
-        }
-    }
-    plain
+/// The form of text for a terminal, to be shortened and aligned. Messages, too, may quote what an input says.
+pub(crate) fn plain(text: impl AsRef<[u8]>) -> String {
+    Terminal::of(&text).to_string()
 }
 
 /// At most `width` characters, what is in the middle replaced by `…`: long names often have the same beginning,

@@ -91,7 +91,7 @@ impl Beside {
 
 /// Prints notes, on standard error.
 pub(crate) fn notes(notes: &[String]) {
-    if call::with(|call| call.notes.extend(notes.iter().map(|note| plain(note)))).is_some() {
+    if call::with(|call| call.notes.extend(notes.iter().map(plain))).is_some() {
         return;
     }
     let style = anstyle::AnsiColor::Yellow.on_default();

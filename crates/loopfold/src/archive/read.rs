@@ -305,7 +305,7 @@ impl<R: Read + Seek> Archive<R> {
         let mut values = 0;
         for stream in fold.streams() {
             values += check_columns(stream.times())
-                .map_err(|error| error.within(format_args!("stream {}", stream.name())))?;
+                .map_err(|error| error.within(format_args!("stream {}", stream.name().terminal())))?;
         }
         Ok(Verified {
             segments: report.segments,

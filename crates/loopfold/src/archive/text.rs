@@ -50,8 +50,8 @@ pub(super) fn write_streams(streams: &[FoldedStream]) -> Result<Vec<u8>> {
     let mut words = CommonWords::default();
     let mut rows = Vec::new();
     for stream in streams {
-        put_text(&mut rows, stream.name().as_bytes());
-        words.put(&mut rows, stream.folder());
+        put_text(&mut rows, stream.name().raw().as_bytes());
+        words.put(&mut rows, stream.folder().raw());
         put_number(&mut rows, stream.notes().len() as u64);
         for (key, value) in stream.notes() {
             words.put(&mut rows, key);

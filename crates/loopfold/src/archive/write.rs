@@ -199,7 +199,7 @@ fn check_times(fold: &Fold) -> Result<()> {
         if stream.times().lengths().any(|length| length as u64 != events) {
             return Err(Error::invalid(format_args!(
                 "stream {}: it does not have as many times as events",
-                stream.name()
+                stream.name().terminal()
             )));
         }
     }

@@ -9,8 +9,8 @@
 //! picture is unreadable, so there is a limit.
 
 use super::{event_name, rule_name};
+use crate::emit::{DotString, Text};
 use crate::fold::{Target, rule_uses, symbol_counts};
-use crate::trace::is_harmless;
 use crate::{Error, Fold, Result, RuleId};
 use hashbrown::HashMap;
 use std::io::Write;
@@ -59,7 +59,7 @@ fn write_rules(fold: &Fold, output: &mut impl Write) -> Result<()> {
     for rule in fold.rules().rev() {
         let name = rule_name(rule);
         let (streams, border) = match streams.get(&rule) {
-            Some(names) => (format!("\\n{}", escaped(names)), ", peripheries=2"),
+            Some(names) => (format!("\\n{names}"), ", peripheries=2"),
             None => (String::new(), ""),
         };
         writeln!(output, "  {name} [label=\"{name}{streams}{}\"{border}]", uses.label(rule.index()))?;
@@ -70,7 +70,8 @@ fn write_rules(fold: &Fold, output: &mut impl Write) -> Result<()> {
 fn write_events(fold: &Fold, output: &mut impl Write) -> Result<()> {
     let counts = Counts(symbol_counts(fold).ok());
     for symbol in fold.alphabet().symbols() {
-        let label = escaped(&shortened(&fold.alphabet().label(symbol)));
+        let label = fold.alphabet().label(symbol);
+        let label = DotString::of(&label, LONGEST_NAME);
         let count = counts.label(symbol.index());
         writeln!(output, "  {} [label=\"{label}{count}\", shape=ellipse]", event_name(symbol))?;
     }
@@ -103,50 +104,18 @@ impl Counts {
     }
 }
 
-/// The names of the streams that unfold from each rule, the first few of them.
+/// The names of the streams that unfold from each rule, the first few of them, as they are written.
 fn stream_names(fold: &Fold) -> HashMap<RuleId, String> {
-    let mut streams: HashMap<RuleId, Vec<&str>> = HashMap::new();
+    let mut streams: HashMap<RuleId, Vec<Text<'_>>> = HashMap::new();
     for stream in fold.streams() {
         streams.entry(stream.root()).or_default().push(stream.title());
     }
-    let join = |titles: Vec<&str>| {
-        let named = titles.iter().take(MOST_NAMES).map(|title| shortened(&plain(title)));
+    let join = |titles: Vec<Text<'_>>| {
+        let named =
+            titles.iter().take(MOST_NAMES).map(|title| DotString::of(title, LONGEST_NAME).to_string());
         let more = titles.len().saturating_sub(MOST_NAMES);
         let more = (more > 0).then(|| format!("and {more} more"));
         named.chain(more).collect::<Vec<String>>().join(", ")
     };
     streams.into_iter().map(|(root, titles)| (root, join(titles))).collect()
-}
-
-/// Text that cannot drive a terminal, as labels of events are already.
-fn plain(text: &str) -> String {
-    let mut plain = String::new();
-    for character in text.chars() {
-        match is_harmless(character) {
-            true => plain.push(character),
-            false => plain.extend(character.escape_default()),
-        }
-    }
-    plain
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(LONGEST_NAME) {
-        None => text.to_string(),
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
-}
-
-/// Text within the quotes of a label. Graphviz takes backslashes for escapes and `&` for
-/// the beginning of an HTML entity.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => escaped.extend(['\\', character]),
-            '&' => escaped.push_str("&amp;"),
-            _ => escaped.push(character),
-        }
-    }
-    escaped
 }

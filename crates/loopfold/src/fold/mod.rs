@@ -37,6 +37,7 @@ pub(crate) use sums::Additive;
 pub use sums::{DurationSum, IterationSpread, MetricSpread, MetricSum, RuleSums, Spread, StreamSums};
 pub use unfold::Unfold;
 
+use crate::emit::Text;
 use crate::trace::{Alphabet, Times};
 use crate::{Result, RuleId, StreamId, Symbol};
 use std::sync::OnceLock;
@@ -138,28 +139,33 @@ impl FoldedStream {
     }
 
     /// The name that the source gives the stream.
-    pub fn name(&self) -> &str {
-        &self.name
+    pub fn name(&self) -> Text<'_> {
+        Text::new(&self.name)
     }
 
     /// The name to show: the source's title when it gave one.
-    pub fn title(&self) -> &str {
-        self.note("title").unwrap_or(&self.name)
+    pub fn title(&self) -> Text<'_> {
+        self.note("title").unwrap_or(self.name())
     }
 
     /// The note of the source with this key.
-    pub fn note(&self, key: &str) -> Option<&str> {
-        self.notes.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+    pub fn note(&self, key: &str) -> Option<Text<'_>> {
+        self.notes.iter().find(|(known, _)| known == key).map(|(_, value)| Text::new(value))
     }
 
-    /// All notes of the source.
+    /// Whether the source has noted this.
+    pub fn has_note(&self, key: &str, value: &str) -> bool {
+        self.note(key).is_some_and(|noted| noted == value)
+    }
+
+    /// All notes of the source, to be stored.
     pub fn notes(&self) -> &[(String, String)] {
         &self.notes
     }
 
     /// The folder that made the rules.
-    pub fn folder(&self) -> &str {
-        &self.folder
+    pub fn folder(&self) -> Text<'_> {
+        Text::new(&self.folder)
     }
 
     /// The rule that unfolds to the stream.

@@ -43,12 +43,12 @@ impl FoldedStream {
     /// The position of its first event in the whole stream: 0 unless it is a part of one. What
     /// questions call positions are offsets from it.
     pub fn first_position(&self) -> u64 {
-        self.note(FIRST_EVENT).and_then(|first| first.parse().ok()).unwrap_or(0)
+        self.note(FIRST_EVENT).and_then(|first| first.raw().parse().ok()).unwrap_or(0)
     }
 
     /// When the first event of the whole trace began, if this is a part of a stream.
     pub fn clock_zero(&self) -> Option<i64> {
-        self.note(CLOCK_ZERO).and_then(|zero| zero.parse().ok())
+        self.note(CLOCK_ZERO).and_then(|zero| zero.raw().parse().ok())
     }
 
     fn set_note(&mut self, key: &str, value: String) {
@@ -143,7 +143,7 @@ impl StreamPart {
     fn name(&self, stream: &FoldedStream, clock_zero: Option<i64>) -> FoldedStream {
         let mut stream = stream.clone();
         if let Some(number) = self.number {
-            let title = format!("{} part {number}", stream.title());
+            let title = format!("{} part {number}", stream.title().raw());
             stream.name = format!("{} part {number}", stream.name);
             if stream.note("title").is_some() {
                 stream.set_note("title", title);

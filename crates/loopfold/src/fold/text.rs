@@ -8,7 +8,7 @@ use crate::RuleId;
 impl std::fmt::Display for Fold {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for stream in self.streams() {
-            writeln!(f, "{}: {}", stream.name(), self.nest_text(stream.root()))?;
+            writeln!(f, "{}: {}", stream.name().terminal(), self.nest_text(stream.root()))?;
         }
         Ok(())
     }

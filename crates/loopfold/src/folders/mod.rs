@@ -268,7 +268,7 @@ pub fn refold(fold: &Fold, folder: &dyn Folder, threads: usize) -> Result<Fold> 
         made.insert(root, append(&mut builder, folded?)?);
     }
     for stream in fold.streams() {
-        let folded = made[&stream.root()].stream(stream.name(), folder, stream.notes());
+        let folded = made[&stream.root()].stream(stream.name().raw(), folder, stream.notes());
         builder.stream(FoldedStream { times: stream.times.clone(), sums: stream.sums.clone(), ..folded });
     }
     Ok(builder.finish())

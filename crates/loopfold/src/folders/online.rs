@@ -71,7 +71,8 @@ const WHY: &str = "why";
 impl FoldedRoot {
     /// That of a stream of a fold.
     pub(super) fn of_stream(stream: &FoldedStream) -> Self {
-        let choice = stream.note(WHY).and_then(|why| super::auto::choice_of(stream.folder(), why));
+        let choice =
+            stream.note(WHY).and_then(|why| super::auto::choice_of(stream.folder().raw(), why.raw()));
         Self { root: stream.root(), choice }
     }
 

@@ -44,7 +44,7 @@ pub fn finish_parts(mut fold: Fold, folder: &dyn Folder) -> Result<Fold> {
     let mut builder = FoldBuilder::new(fold.alphabet().clone());
     let renamed = builder.append_rules(&rules, Ok)?;
     for ((stream, folded), times) in fold.streams().iter().zip(roots).zip(times) {
-        let folded = folded.renamed(&renamed).stream(stream.name(), folder, stream.notes());
+        let folded = folded.renamed(&renamed).stream(stream.name().raw(), folder, stream.notes());
         builder.stream(folded.with_times(times));
     }
     Ok(builder.finish().into_canonical())
@@ -63,7 +63,8 @@ pub fn with_streams_by<K: Ord>(mut fold: Fold, mut number: impl FnMut(&FoldedStr
     let renamed = builder.append_rules(&fold, Ok)?;
     for (stream, times) in order.into_iter().zip(times) {
         let stream = fold.stream(stream);
-        let moved = FoldedStream::new(stream.name(), stream.folder(), renamed[stream.root().index()]);
+        let moved =
+            FoldedStream::new(stream.name().raw(), stream.folder().raw(), renamed[stream.root().index()]);
         builder.stream(moved.with_notes(stream.notes().to_vec()).with_times(times));
     }
     Ok(builder.finish())

@@ -90,7 +90,7 @@ impl Communicators {
 
     /// From a fold: its streams, and the calls that create communicators.
     pub fn of(fold: &Fold) -> Self {
-        let mut result = Self::new(fold.streams().iter().map(|stream| (stream.name(), stream.notes())));
+        let mut result = Self::new(fold.streams().iter().map(|stream| (stream.name().raw(), stream.notes())));
         let made = survey::creations(&Trace::default(), std::slice::from_ref(fold));
         result.learn(&made.by_stream);
         result

@@ -30,7 +30,7 @@ use std::sync::Arc;
 /// Positions and times stay what they are; loops around calls that create communicators are
 /// written out. The questions on communication need such a fold.
 pub fn with_unique_communicators(fold: Fold) -> Result<(Fold, Vec<String>)> {
-    let streams = fold.streams().iter().map(|stream| (stream.name(), stream.notes()));
+    let streams = fold.streams().iter().map(|stream| (stream.name().raw(), stream.notes()));
     let mut communicators = Communicators::new(streams);
     let creations = survey::creations(&Trace::default(), std::slice::from_ref(&fold));
     let labels = communicators.learn(&creations.by_stream);

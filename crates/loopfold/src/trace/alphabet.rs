@@ -9,6 +9,7 @@
 
 use super::event::{Event, Field, Name, Role, Value};
 use crate::bytes::{Bytes, put_number, put_text};
+use crate::emit::Terminal;
 use crate::{Error, Result, Symbol};
 use hashbrown::HashTable;
 use std::fmt;
@@ -239,48 +240,21 @@ impl fmt::Display for Meaning<'_> {
             f.write_str("enter ")?;
         }
         match self.name {
-            Name::Text(text) => write_escaped(f, text)?,
+            Name::Text(text) => write!(f, "{}", Terminal::of(text))?,
             Name::Integer(number) if f.alternate() => write!(f, "{number:#x}")?,
             Name::Integer(number) => write!(f, "{number}")?,
         }
         for field in self.fields.iter().filter(|field| !self.repeats_name(field)) {
             f.write_str(" ")?;
-            write_escaped(f, field.key.as_bytes())?;
+            write!(f, "{}", Terminal::of(field.key))?;
             f.write_str("=")?;
             match field.value {
                 Value::Integer(number) => write!(f, "{number}")?,
-                Value::Text(text) => write_escaped(f, text)?,
+                Value::Text(text) => write!(f, "{}", Terminal::of(text))?,
             }
         }
         Ok(())
     }
-}
-
-/// Writes text that is safe in a terminal: control characters and bytes that are not UTF-8
-/// appear as escapes.
-fn write_escaped(f: &mut fmt::Formatter<'_>, text: &[u8]) -> fmt::Result {
-    for chunk in text.utf8_chunks() {
-        for character in chunk.valid().chars() {
-            if is_harmless(character) {
-                fmt::Write::write_char(f, character)?;
-            } else {
-                write!(f, "{}", character.escape_default())?;
-            }
-        }
-        for byte in chunk.invalid() {
-            write!(f, "\\x{byte:02x}")?;
-        }
-    }
-    Ok(())
-}
-
-/// Whether a character of a name may be printed: control characters act on a terminal; the bidirectional and invisible format
-/// characters make a name read as something it is not.
-pub fn is_harmless(character: char) -> bool {
-    let invisible = matches!(character,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
-    !character.is_control() && !invisible
 }
 
 const ROLE_BITS: u8 = 0x0f;

@@ -17,7 +17,7 @@ mod projection;
 mod spill;
 
 pub(crate) use alphabet::is_bare_integer;
-pub use alphabet::{Alphabet, Meaning, is_harmless};
+pub use alphabet::{Alphabet, Meaning};
 pub use collector::{Collector, STREAM_LIMIT};
 pub(crate) use column::{CHUNK, Cell, Chunk, Sum};
 pub use column::{Column, ColumnReader};

@@ -16,9 +16,10 @@
 //! Cost: what a glob or a regular expression costs on the name of an event; the printed text of
 //! an event is made only if its name does not decide.
 
-use super::alphabet::{Meaning, is_harmless};
+use super::alphabet::Meaning;
 use super::event::{Name, Role, Value};
 use super::glob::{Glob, is_glob};
+use crate::emit::is_harmless;
 use crate::{Error, Result};
 use std::borrow::Cow;
 

@@ -99,7 +99,8 @@ fn with_random_times(fold: Fold, random: &mut Rng) -> Fold {
                 times.metrics.push(("flops".into(), real(events, |index| index / 3.0)));
             }
         }
-        let copy = FoldedStream::new(stream.name(), stream.folder(), renamed[stream.root().index()]);
+        let copy =
+            FoldedStream::new(stream.name().raw(), stream.folder().raw(), renamed[stream.root().index()]);
         builder.stream(copy.with_notes(stream.notes().to_vec()).with_times(times));
     }
     builder.finish()
@@ -439,13 +440,13 @@ fn segments_are_joined_stream_by_stream() {
     let second = part(&["b", "c"], &["main", "late"], 100);
     let third = part(&["a", "b"], &["main", "early"], 200);
     let fold = read(&segments(&[&first, &second, &third, &third]), &ALL).unwrap();
-    let names: Vec<&str> = fold.streams().iter().map(FoldedStream::name).collect();
+    let names: Vec<&str> = fold.streams().iter().map(|stream| stream.name().raw()).collect();
     assert_eq!(names, ["main", "early", "late"]);
     let nest = |index: usize| fold.nest_text(fold.streams()[index].root());
     assert_eq!(nest(0), "(a b)^3 a (b c)^3 b ((a b)^3 a)^2");
     assert_eq!(nest(1), "((a b)^3 a)^3");
     assert_eq!(nest(2), "(b c)^3 b");
-    assert_eq!(fold.streams()[0].note("start"), Some("200"));
+    assert!(fold.streams()[0].has_note("start", "200"));
     let starts = fold.streams()[0].times().starts.as_ref().unwrap().values().unwrap();
     let expected = [0, 100, 200, 200].into_iter().flat_map(|start| start..start + 7);
     assert_eq!(starts, expected.collect::<Vec<i64>>());

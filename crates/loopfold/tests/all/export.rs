@@ -2,12 +2,11 @@
 //! as the same fold, whatever the names, and refused when it makes no sense.
 
 use crate::support::export::{check_round_trip, graph, text};
+use loopfold::emit::is_harmless;
 use loopfold::export::{dot, grammar};
 use loopfold::fold::{FoldBuilder, FoldedStream, Item, Target};
 use loopfold::folders::{self, Folder, Innermost, Outermost, fold_trace};
-use loopfold::trace::{
-    Alphabet, Collector, Column, Event, Field, Name, Role, Sink as _, Times, Value, is_harmless,
-};
+use loopfold::trace::{Alphabet, Collector, Column, Event, Field, Name, Role, Sink as _, Times, Value};
 use loopfold::{Fold, RuleId, Symbol};
 use loopfold_testing::{Rng, streams};
 use std::collections::HashMap;
@@ -387,7 +386,7 @@ fn people_may_write_as_they_like() {
     let fold = grammar::read(text.as_bytes()).unwrap();
     assert_eq!(unfolded(&fold), "1212131214");
     assert_eq!((fold.rules().len(), fold.alphabet().len()), (3, 4));
-    assert_eq!((fold.streams()[0].name(), fold.streams()[0].folder()), ("x", "by hand"));
+    assert_eq!((fold.streams()[0].name().raw(), fold.streams()[0].folder().raw()), ("x", "by hand"));
 }
 
 /// The statements after the first line of a grammar give this error.
@@ -488,7 +487,7 @@ fn damage_leaves_the_streams_before_it() {
             "{error}"
         );
         seen[part.streams().len()] = true;
-        let names: Vec<&str> = part.streams().iter().map(FoldedStream::name).collect();
+        let names: Vec<_> = part.streams().iter().map(FoldedStream::name).collect();
         assert_eq!(part, fold.with_streams(|id| names.contains(&fold.stream(id).name())).canonical());
     }
     assert_eq!(seen, [true; 5]);

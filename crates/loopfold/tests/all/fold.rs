@@ -217,7 +217,7 @@ fn streams_get_names_of_their_own() {
         builder.stream(FoldedStream::new(name, "x", root));
     }
     let fold = builder.with_unique_stream_names().finish();
-    let names: Vec<&str> = fold.streams().iter().map(FoldedStream::name).collect();
+    let names: Vec<&str> = fold.streams().iter().map(|stream| stream.name().raw()).collect();
     assert_eq!(names, ["a", "a (2)", "a (2) (2)", "a (3)"]);
 }
 

@@ -75,7 +75,7 @@ fn chosen_streams_keep_the_sums_of_their_loops() {
     for (chosen, scope, total) in
         [("x", Scope::OtherStreams, 108), ("z", Scope::Own, 54), ("xy", Scope::Own, 108)]
     {
-        let some = fold.with_streams(|id| chosen.contains(fold.stream(id).name())).canonical();
+        let some = fold.with_streams(|id| chosen.contains(fold.stream(id).name().raw())).canonical();
         let class = &some.classes().unwrap()[0];
         let times = summed_times(&some, class, 100).unwrap().unwrap();
         assert_eq!((times.loops[0].scope, times.loops[0].times.total), (scope, total), "{chosen}");

@@ -178,7 +178,8 @@ fn a_file_of_version_2_is_read_for_ever() {
     // The program that wrote the file kept no self times.
     let described = |stream: &FoldedStream| {
         let sums = stream.sums().map(|sums| StreamSums { self_times: None, ..sums.clone() });
-        let about = (stream.name().to_string(), stream.folder().to_string(), stream.notes().to_vec());
+        let about =
+            (stream.name().raw().to_string(), stream.folder().raw().to_string(), stream.notes().to_vec());
         (about, stream.root(), stream.times().clone(), sums)
     };
     assert!(fold.streams().iter().map(described).eq(now.streams().iter().map(described)));

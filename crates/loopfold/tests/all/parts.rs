@@ -36,7 +36,7 @@ fn folding(folder: Box<dyn Folder>, streams: &[(usize, &Vec<u32>)]) -> Folding {
 }
 
 fn number(stream: &loopfold::fold::FoldedStream) -> usize {
-    stream.name()["rank ".len()..].parse().unwrap()
+    stream.name().raw()["rank ".len()..].parse().unwrap()
 }
 
 fn stored(fold: &Fold) -> Fold {

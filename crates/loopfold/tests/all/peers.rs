@@ -97,7 +97,7 @@ fn labels_of(trace: &Trace, folds: &[Fold]) -> Labels {
     let in_folds = folds.iter().flat_map(|fold| fold.streams().iter().map(move |stream| (fold, stream)));
     let in_folds = in_folds.map(|(fold, stream)| {
         let labels = fold.unfold(stream.root()).map(|symbol| label(fold.alphabet(), symbol));
-        (stream.name().to_string(), labels.collect())
+        (stream.name().raw().to_string(), labels.collect())
     });
     in_trace.chain(in_folds).collect()
 }

@@ -108,7 +108,7 @@ fn fold(trace: Trace) -> Fold {
 /// The events of all streams, as text.
 fn unfolded(fold: &Fold) -> Vec<(String, Vec<String>)> {
     let labels = |root| fold.unfold(root).map(|symbol| fold.alphabet().label(symbol)).collect();
-    fold.streams().iter().map(|stream| (stream.name().to_string(), labels(stream.root()))).collect()
+    fold.streams().iter().map(|stream| (stream.name().raw().to_string(), labels(stream.root()))).collect()
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::show::{self, Labels};
 use crate::{Outcome, input, tables};
 use anyhow::{Result, bail};
 use describe::describe;
+use loopfold::emit::Text;
 use loopfold::questions::classes::by_weight;
 use loopfold::questions::clock::EventClock;
 use loopfold::questions::iterations::{
@@ -225,7 +226,7 @@ impl Shown<'_> {
         start.map(|start| start - self.origin.map_or(0, i128::from))
     }
 
-    fn title(&self, stream: StreamId) -> &str {
+    fn title(&self, stream: StreamId) -> Text<'_> {
         self.fold.stream(stream).title()
     }
 

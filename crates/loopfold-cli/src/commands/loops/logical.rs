@@ -56,12 +56,12 @@ fn heading(logical: &LogicalTrace, events: Option<u64>) -> String {
 fn print(out: &mut impl Write, nodes: &[LogicalNode], indent: usize, depth: usize) -> Result<()> {
     for node in nodes {
         match node {
-            LogicalNode::Event(event) => writeln!(out, "{:indent$}{}", "", show::plain(&event.to_string()))?,
+            LogicalNode::Event(event) => writeln!(out, "{:indent$}{}", "", show::plain(event.to_string()))?,
             LogicalNode::Loop { times, body } => {
-                let times = show::plain(&times.to_string());
+                let times = show::plain(times.to_string());
                 match &body[..] {
                     [LogicalNode::Event(event)] => {
-                        writeln!(out, "{:indent$}{times} × {}", "", show::plain(&event.to_string()))?;
+                        writeln!(out, "{:indent$}{times} × {}", "", show::plain(event.to_string()))?;
                     }
                     _ if depth == 0 => writeln!(out, "{:indent$}{times} × …", "")?,
                     _ => {

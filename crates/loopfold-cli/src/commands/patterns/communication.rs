@@ -4,6 +4,7 @@
 use crate::show;
 use anyhow::Result;
 use loopfold::Fold;
+use loopfold::emit::Text;
 use loopfold::mpi::Grid;
 use loopfold::questions::communication::{
     CommunicationPattern, Description, Part, Partners, Processes, TracePatterns, Unmatched,
@@ -56,7 +57,7 @@ impl<'a> Communication<'a> {
         self.found.communication.len()
     }
 
-    fn title(&self, stream: StreamId) -> &'a str {
+    fn title(&self, stream: StreamId) -> Text<'a> {
         self.fold.stream(stream).title()
     }
 
@@ -166,7 +167,9 @@ impl Communication<'_> {
 
     /// What a pattern is: the events of each process.
     fn key(&self, pattern: &CommunicationPattern) -> String {
-        let part = |&part: &Part| format!("{}: {}\n", self.title(part.stream), self.words(part).join(" "));
+        let part = |&part: &Part| {
+            format!("{}: {}\n", self.title(part.stream).terminal(), self.words(part).join(" "))
+        };
         pattern.parts().iter().map(part).collect()
     }
 

@@ -195,7 +195,7 @@ pub(super) fn default_config() -> patterns::Config {
 pub(super) fn stored_note(fold: &Fold, streams: &Processes<'_>) -> Option<String> {
     let &first = streams.stored().first()?;
     let count = show::plural(streams.stored().len() as u64, "stream");
-    let by = fold.streams()[first].folder();
+    let by = fold.streams()[first].folder().terminal();
     Some(format!(
         "{count} would unfold to more than fits in memory; so what counts as one repetition there are the loops that \
          {by} found"

@@ -4,6 +4,7 @@ use crate::args::PatternsArgs;
 use crate::show::{self, Labels};
 use anyhow::Result;
 use loopfold::Fold;
+use loopfold::emit::Text;
 use loopfold::questions::communication::Processes;
 use loopfold::questions::nest::Nest;
 use loopfold::questions::patterns::{Pattern, Patterns};
@@ -64,7 +65,7 @@ impl<'a> ProcessPatterns<'a> {
         }
     }
 
-    fn titles(&self, pattern: &Pattern) -> Vec<&'a str> {
+    fn titles(&self, pattern: &Pattern) -> Vec<Text<'a>> {
         let mut streams: Vec<usize> = self.patterns.streams_of(pattern).map(|(stream, _)| stream).collect();
         streams.sort_unstable();
         streams.into_iter().map(|stream| self.fold.streams()[stream].title()).collect()

@@ -33,7 +33,7 @@ pub(super) struct PartNote<'a> {
 impl<'a> PartNote<'a> {
     /// That of a stream, if it has one.
     pub(super) fn of(stream: &'a FoldedStream) -> Option<Self> {
-        let (part, rest) = stream.note(PART)?.split_once(' ')?;
+        let (part, rest) = stream.note(PART)?.raw().split_once(' ')?;
         let (part, count) = part.split_once('/')?;
         let (part, count): (usize, usize) = (part.parse().ok()?, count.parse().ok()?);
         let (place, folder) = match rest.strip_prefix(NOWHERE) {
@@ -45,7 +45,7 @@ impl<'a> PartNote<'a> {
             }
         };
         let fingerprint = match stream.note(PART_OF) {
-            Some(text) => Some(parse_fingerprint(text)?),
+            Some(text) => Some(parse_fingerprint(text.raw())?),
             None => None,
         };
         (1..=count).contains(&part).then_some(Self { part, count, place, folder, fingerprint })
@@ -79,7 +79,8 @@ pub(super) fn with_notes<'a>(
         let is_other = |(key, _): &&(String, String)| ![PART, PART_OF].contains(&key.as_str());
         let mut notes: Vec<_> = stream.notes().iter().filter(is_other).cloned().collect();
         notes.extend(note(stream).iter().flat_map(PartNote::texts));
-        let noted = FoldedStream::new(stream.name(), stream.folder(), rules[stream.root().index()]);
+        let noted =
+            FoldedStream::new(stream.name().raw(), stream.folder().raw(), rules[stream.root().index()]);
         builder.stream(noted.with_notes(notes).with_times(times));
     }
     Ok(builder.finish())

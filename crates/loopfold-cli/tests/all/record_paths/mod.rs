@@ -108,7 +108,7 @@ fn streams_of(fold: &Fold) -> Streams {
     let labels: Vec<String> = fold.alphabet().symbols().map(|symbol| fold.alphabet().label(symbol)).collect();
     let events =
         |root: loopfold::RuleId| fold.unfold(root).map(|symbol| labels[symbol.index()].clone()).collect();
-    fold.streams().iter().map(|stream| (stream.name().to_string(), events(stream.root()))).collect()
+    fold.streams().iter().map(|stream| (stream.name().raw().to_string(), events(stream.root()))).collect()
 }
 
 /// The command that records a program with these options.

@@ -1,6 +1,6 @@
 //! Quoted names: any bytes as text that is safe in a terminal and an editor.
 
-use crate::trace::is_harmless;
+use crate::emit::is_harmless;
 use std::fmt::Write as _;
 
 pub(super) const QUOTE: u8 = b'\'';

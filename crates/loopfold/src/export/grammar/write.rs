@@ -137,13 +137,13 @@ impl<W: Write> Writer<'_, W> {
     fn stream(&mut self, stream: &FoldedStream) -> Result<()> {
         self.line.clear();
         self.line.push_str("stream ");
-        quote::put(&mut self.line, stream.name().as_bytes());
+        quote::put(&mut self.line, stream.name().raw().as_bytes());
         self.line.push_str(" -> ");
         self.line.push_str(&rule_name(stream.root()));
         self.line.push('\n');
         self.line.push_str(INDENT);
         self.line.push_str("folder ");
-        quote::put(&mut self.line, stream.folder().as_bytes());
+        quote::put(&mut self.line, stream.folder().raw().as_bytes());
         for (key, value) in stream.notes() {
             self.line.push('\n');
             self.line.push_str(INDENT);

@@ -17,6 +17,7 @@ pub(super) mod survey;
 pub(super) mod symbols;
 
 use super::{Communicators, Grid};
+use crate::emit::Terminal;
 use crate::trace::Trace;
 use crate::{Error, Fold, Result};
 pub(crate) use grids::Grids;
@@ -174,7 +175,8 @@ struct Place<'a> {
 impl Places {
     fn find(peers: Peers, trace: &Trace, folds: &[Fold]) -> Result<(Self, PeerRewrite)> {
         let in_trace = trace.streams.iter().map(|stream| (stream.name.as_str(), &stream.notes[..]));
-        let in_folds = folds.iter().flat_map(Fold::streams).map(|stream| (stream.name(), stream.notes()));
+        let in_folds =
+            folds.iter().flat_map(Fold::streams).map(|stream| (stream.name().raw(), stream.notes()));
         let streams: Vec<(&str, &[(String, String)])> = in_trace.chain(in_folds).collect();
         let is_done =
             streams.iter().map(|(name, notes)| is_done(peers, name, notes)).collect::<Result<_>>()?;
@@ -227,7 +229,7 @@ fn is_done(peers: Peers, name: &str, notes: &[(String, String)]) -> Result<bool>
         noted if noted == peers => Ok(true),
         noted => Err(Error::invalid(format_args!(
             "the peers of {} are {} already; only the trace that it was made of can be rewritten otherwise",
-            name.escape_debug(),
+            Terminal::of(name),
             noted.name()
         ))),
     }

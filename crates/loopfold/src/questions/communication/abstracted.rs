@@ -76,7 +76,7 @@ pub fn abstracted(
         let (items, loops) = Walk::new(trace.shown(), runs, &mut name).whole()?;
         let root = folded(items, loops, budget, fold_stream, &mut naming.builder)?;
         // No folder of its own: loops may be those of the trace.
-        let stream = FoldedStream::new(stream.name(), "", root).with_notes(stream.notes().to_vec());
+        let stream = FoldedStream::new(stream.name().raw(), "", root).with_notes(stream.notes().to_vec());
         naming.builder.stream(stream);
     }
     let Naming { builder, names, .. } = naming;

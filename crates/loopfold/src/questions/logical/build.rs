@@ -34,7 +34,7 @@ pub(super) fn build(fold: &Fold, fold_stream: FoldStream<'_>) -> Result<LogicalT
 fn threads(fold: &Fold) -> BTreeMap<String, Vec<StreamId>> {
     let mut threads: BTreeMap<String, Vec<StreamId>> = BTreeMap::new();
     for id in fold.stream_ids() {
-        let name = fold.stream(id).name();
+        let name = fold.stream(id).name().raw();
         let thread = crate::mpi::rank_of(name).and_then(|_| name.splitn(3, ' ').nth(2)).unwrap_or("");
         threads.entry(thread.to_string()).or_default().push(id);
     }
@@ -60,8 +60,8 @@ impl Builder<'_> {
         if let Some(twice) = streams.windows(2).find(|two| rank(&two[0]) == rank(&two[1])) {
             return Err(Error::invalid(format_args!(
                 "the streams {} and {} are the same process; a logical trace is of one execution",
-                self.fold.stream(twice[0]).name().escape_debug(),
-                self.fold.stream(twice[1]).name().escape_debug()
+                self.fold.stream(twice[0]).name().terminal(),
+                self.fold.stream(twice[1]).name().terminal()
             )));
         }
         let mut classes: Vec<(RuleId, Vec<StreamId>)> = Vec::new();

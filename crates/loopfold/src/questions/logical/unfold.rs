@@ -1,6 +1,7 @@
 //! From a logical trace back to the streams, and the check that it is the same.
 
 use super::{LogicalEvent, LogicalField, LogicalNode, LogicalPart, LogicalTrace, Places, Token};
+use crate::emit::Terminal;
 use crate::fold::{Fold, FoldBuilder, FoldedStream, Item, Target};
 use crate::trace::{Alphabet, Event, Field, Value};
 use crate::{Error, Result, RuleId, StreamId, Symbol};
@@ -161,7 +162,7 @@ impl LogicalTrace {
 fn wrong(fold: &Fold, id: StreamId) -> Error {
     Error::invalid(format_args!(
         "the logical trace does not give {} back; please report this",
-        fold.stream(id).name().escape_debug()
+        fold.stream(id).name().terminal()
     ))
 }
 
@@ -246,7 +247,7 @@ impl fmt::Display for LogicalTrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for part in &self.parts {
             if !part.name.is_empty() {
-                writeln!(f, "{}:", part.name.escape_debug())?;
+                writeln!(f, "{}:", Terminal::of(&part.name))?;
             }
             write_nodes(f, &part.nodes, 0)?;
         }

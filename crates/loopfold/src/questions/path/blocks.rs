@@ -208,7 +208,7 @@ fn replaced(fold: &Fold, mut builder: FoldBuilder, bodies: &[Vec<Symbol>]) -> Re
     }
     for stream in fold.streams() {
         let root = rules[stream.root().index()];
-        let replaced = FoldedStream::new(stream.name(), stream.folder(), root);
+        let replaced = FoldedStream::new(stream.name().raw(), stream.folder().raw(), root);
         builder.stream(replaced.with_notes(stream.notes().to_vec()));
     }
     Ok(builder.finish())

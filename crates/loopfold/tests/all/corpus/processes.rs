@@ -177,7 +177,7 @@ pub(super) fn waits(Folded { fold, .. }: &Folded<'_>) {
     let waits = waits.unwrap();
     let places = waits.places.iter().map(|place| place.sum.count).sum::<u64>();
     assert_eq!(waits.all().count, places);
-    let are_ranks = fold.streams().iter().all(|stream| stream.name().starts_with("rank "));
+    let are_ranks = fold.streams().iter().all(|stream| stream.name().raw().starts_with("rank "));
     if timed == fold.streams().len() && are_ranks {
         compare(fold);
     }

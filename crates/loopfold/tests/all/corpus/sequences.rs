@@ -20,7 +20,7 @@ pub(super) fn unfolding(Folded { trace, streams, fold, .. }: &Folded<'_>) {
     assert_eq!(unfolded(fold), *streams);
     assert_eq!(fold.events(), Some(trace.events()));
     for (folded, stream) in fold.streams().iter().zip(&trace.streams) {
-        assert_eq!((folded.name(), folded.times()), (stream.name.as_str(), &stream.times));
+        assert_eq!((folded.name().raw(), folded.times()), (stream.name.as_str(), &stream.times));
     }
     for symbol in trace.alphabet.symbols() {
         assert_eq!(fold.alphabet().meaning(symbol).event(), trace.alphabet.meaning(symbol).event());

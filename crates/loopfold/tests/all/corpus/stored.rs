@@ -5,12 +5,13 @@ use crate::support::archive::{read_back, written};
 use crate::support::export::{check_round_trip, graph};
 use crate::support::unfolded;
 use loopfold::archive::{self, Archive};
+use loopfold::emit::is_harmless;
 use loopfold::export::grammar;
 use loopfold::folders::fold_trace;
 use loopfold::questions::path::ChunkSize;
 use loopfold::questions::rule_sums::{rule_sums, summarize};
 use loopfold::sections;
-use loopfold::trace::{Times, is_harmless};
+use loopfold::trace::Times;
 use std::io::Cursor;
 
 pub(super) fn archives(Folded { fold, .. }: &Folded<'_>) {
@@ -73,7 +74,7 @@ pub(super) fn written_grammars(Unfolded { case, trace, .. }: &Unfolded<'_>) {
     let fold = grammar::read(case.grammar().as_bytes()).unwrap();
     assert_eq!(fold.streams().len(), trace.streams.len());
     for (folded, stream) in fold.streams().iter().zip(&trace.streams) {
-        assert_eq!(folded.name(), stream.name);
+        assert_eq!(folded.name().raw(), stream.name);
         let symbols: Vec<_> = fold.unfold(folded.root()).collect();
         assert_eq!(symbols.len(), stream.symbols.len());
         for (&read, &pushed) in symbols.iter().zip(&stream.symbols) {

@@ -1,8 +1,8 @@
 //! Folds as text.
 
 use loopfold::Fold;
+use loopfold::emit::is_harmless;
 use loopfold::export::{dot, grammar};
-use loopfold::trace::is_harmless;
 
 /// The graph of a fold.
 pub fn graph(fold: &Fold) -> String {

@@ -50,6 +50,10 @@ pub fn unfolded(logical: &LogicalTrace, fold: &Fold) -> Vec<Vec<Symbol>> {
 pub fn check(logical: &LogicalTrace, fold: &Fold) {
     logical.verify(fold).unwrap();
     for (symbols, stream) in unfolded(logical, fold).iter().zip(fold.streams()) {
-        assert!(fold.unfold(stream.root()).eq(symbols.iter().copied()), "{}\n{logical}", stream.name());
+        assert!(
+            fold.unfold(stream.root()).eq(symbols.iter().copied()),
+            "{}\n{logical}",
+            stream.name().terminal()
+        );
     }
 }

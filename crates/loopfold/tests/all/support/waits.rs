@@ -205,7 +205,7 @@ fn visited(fold: &Fold, numbers: &Numbers) -> Vec<Visited> {
                 Role::Leave => drop(functions.pop()),
                 _ => {}
             }
-            let rank = folded.name().strip_prefix("rank ").unwrap().parse().unwrap();
+            let rank = folded.name().raw().strip_prefix("rank ").unwrap().parse().unwrap();
             let leave = enter.map(|enter| enter + duration.max(0));
             let has_duration = duration >= 0;
             let parts = Vec::new();
@@ -264,7 +264,9 @@ pub fn waits(fold: &Fold, numbers: &Numbers) -> Oracle {
         events.iter().map(|event| event.rank).collect::<BTreeSet<_>>().into_iter().collect();
     let members = |stream: usize, comm: &str| -> Vec<u32> {
         let note = fold.streams()[stream].note(&format!("comm {comm}"));
-        note.map_or(everyone.clone(), |note| note.split(',').map(|rank| rank.parse().unwrap()).collect())
+        note.map_or(everyone.clone(), |note| {
+            note.raw().split(',').map(|rank| rank.parse().unwrap()).collect()
+        })
     };
     let order = merged(&events);
     let mut ends: Vec<End> = Vec::new();
@@ -471,7 +473,7 @@ pub fn compare_focused(fold: &Fold, focus: &Focus, numbers: &Numbers) {
     };
     let is_chosen = |stream: usize| focus.streams.as_ref().is_none_or(|chosen| chosen[stream]);
     let rank_of = |stream: usize| -> u32 {
-        fold.streams()[stream].name().strip_prefix("rank ").unwrap().parse().unwrap()
+        fold.streams()[stream].name().raw().strip_prefix("rank ").unwrap().parse().unwrap()
     };
     let chosen_ranks: BTreeSet<u32> =
         (0..fold.streams().len()).filter(|&stream| is_chosen(stream)).map(rank_of).collect();

@@ -7,6 +7,7 @@ pub(super) mod functions;
 mod syntax;
 
 use super::summary::gaps::Automaton;
+use crate::emit::Terminal;
 use crate::questions::query::Query;
 use crate::{Error, Result, Symbol};
 use functions::{Function, Functions, Step};
@@ -40,7 +41,7 @@ impl PathQuery {
         if blocks.iter().flatten().any(|block| known.binary_search(block).is_err()) {
             return Err(Error::invalid(format_args!(
                 "a block of the path is none of {}",
-                String::from_utf8_lossy(function.name()).escape_debug()
+                Terminal::of(function.name())
             )));
         }
         let (steps, pattern) = (functions.steps_of(function), Query::new(blocks)?);

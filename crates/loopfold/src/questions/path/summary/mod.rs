@@ -31,6 +31,7 @@ mod store;
 use super::PathQuery;
 use super::brackets::{Brackets, HasBlock};
 use super::functions::Step;
+use crate::emit::Terminal;
 use crate::fold::Measure;
 use crate::fold::measure::power;
 use crate::{Error, Result, Symbol};
@@ -331,7 +332,7 @@ impl<S: FrameState> PathMonoid<S> {
             symbols.insert(symbol, summary);
         }
         let run = size_of::<Run<SummaryOf<S>>>() / size_of::<u64>() + blocks.most_heap_words();
-        let function = String::from_utf8_lossy(query.function()).escape_debug().to_string();
+        let function = Terminal::of(query.function()).to_string();
         Self { blocks, symbols, most_runs: MOST_WORDS / run, function }
     }
 
