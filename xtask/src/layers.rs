@@ -39,7 +39,7 @@ const MODULES: &[Layer] = &[
     ("archive", &["bytes", "error", "fold", "ids", "interrupt", "mpi", "packed", "trace"]),
     ("export", &["emit", "error", "fold", "ids", "trace"]),
     ("sections", &["archive", "error", "fold", "questions"]),
-    ("skeleton", &["error", "fold", "ids", "mpi", "questions", "trace"]),
+    ("skeleton", &["emit", "error", "fold", "ids", "mpi", "questions", "trace"]),
 ];
 
 /// The crates. Tests may use `loopfold-testing` too.

@@ -48,7 +48,7 @@ pub use globs::Globs;
 pub use guess::{by_name, guess};
 pub use input::{Compression, Input};
 pub use mask::Mask;
-pub use mpi::{MpiArgument, MpiCall, mpi_calls, mpi_role};
+pub use mpi::{MpiArgument, MpiCall, mpi_call_name, mpi_calls, mpi_role};
 pub use options::{Options, SourceOption, Takes};
 pub use symbols::{Addresses, SymbolNames};
 

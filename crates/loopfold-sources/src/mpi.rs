@@ -191,6 +191,13 @@ fn nonblocking(name: &str) -> String {
     format!("MPI_I{}", name["MPI_".len()..].to_ascii_lowercase())
 }
 
+/// The name of a call of the table, as C has it.
+pub fn mpi_call_name(name: &str) -> Option<&'static str> {
+    let lower = name.to_ascii_lowercase();
+    let &index = TABLE.by_name.get(lower.strip_prefix("mpi_")?)?;
+    Some(TABLE.calls[index].name.as_str()).filter(|known| *known == name)
+}
+
 /// What kind of event an MPI call is: a send, a receive, a collective operation on data,
 /// or something else. Names as C, Fortran and the profiling interface have them.
 ///

@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | a terminal, a message | [`Terminal`] |
 //! | a string of DOT | [`DotString`] |
+//! | C: a string, an identifier, a comment | the types of `emit::c` |
 //! | JSON | `JsonWriter` of `loopfold-json`, which escapes what it is given |
 //! | CSV | the writer of `loopfold-cli`, which quotes what it is given |
 //! | a grammar | its quoted names, which are read again as the same bytes |
@@ -16,6 +17,11 @@
 //!
 //! Invariant: what a form writes is harmless ([`is_harmless`]) and stays what it is in that place: one
 //! string, one identifier, one comment. Cost: O(length), no memory.
+
+#[cfg(feature = "mpi")]
+pub(crate) mod c;
+#[cfg(feature = "mpi")]
+pub(crate) use c::code;
 
 use std::fmt;
 

@@ -92,6 +92,8 @@ pub struct Config {
     wildcards: Option<Wildcards>,
     ranks: Option<usize>,
     title: String,
+    /// The name of a call of MPI that is known.
+    call_names: fn(&str) -> Option<&'static str>,
 }
 
 impl Default for Config {
@@ -110,6 +112,7 @@ impl Config {
             wildcards: None,
             ranks: None,
             title: String::new(),
+            call_names: |_| None,
         }
     }
 
@@ -148,6 +151,12 @@ impl Config {
     #[must_use]
     pub fn title(self, title: impl Into<String>) -> Self {
         Self { title: title.into(), ..self }
+    }
+
+    /// The names of calls of MPI that comments may show: a comment has no text of the trace.
+    #[must_use]
+    pub fn call_names(self, known: fn(&str) -> Option<&'static str>) -> Self {
+        Self { call_names: known, ..self }
     }
 }
 
@@ -295,7 +304,7 @@ impl Skeleton {
             );
         }
         let writer = c::Writer::new(config, &whole, &scaled, &shared);
-        let written = writer.write(&heading(config, &shared.timing, program.processes, &notes));
+        let written = writer.write(&heading(config, &shared.timing, program.processes, &notes))?;
         notes.extend(written.notes);
         Ok(Self {
             text: written.text,

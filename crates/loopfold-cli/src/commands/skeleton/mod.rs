@@ -53,6 +53,7 @@ fn skeleton(arguments: &SkeletonArgs, fold: &Fold) -> Result<Skeleton> {
         .touched(arguments.touch_memory.unwrap_or(0))
         .wildcards(arguments.wildcards.map(Into::into))
         .ranks(arguments.ranks.map(|ranks| ranks as usize))
-        .title(title.unwrap_or_default());
+        .title(title.unwrap_or_default())
+        .call_names(loopfold_sources::mpi_call_name);
     Skeleton::of(fold, &folding::outermost, &config).context("no skeleton")
 }

@@ -4,17 +4,21 @@ use super::super::Wildcards;
 use super::super::program::{NodeId, Program};
 use super::expressions::{LAST, comm_name, expression, tag};
 use super::persistent::Persistent;
-use crate::mpi::WORLD;
+use super::words;
+use crate::emit::c::{Code, CodePart, Literal};
+use crate::emit::code;
+use crate::mpi::{Grid, WORLD};
 use crate::questions::logical::{Expression, LogicalEvent, Token};
 use crate::trace::Role;
 use hashbrown::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// How an event is replayed.
 pub(super) enum Replay {
     /// By this statement.
-    Call(String),
+    Call(Code),
     /// By another call than the recorded one, with the reason.
-    Instead(String, &'static str),
+    Instead(Code, &'static str),
     /// Not at all, with the reason.
     LeftOut(&'static str),
     /// Not at all: it says nothing that matters.
@@ -62,17 +66,19 @@ impl Calls<'_> {
     }
 }
 
-fn region(function: &str, name: &str) -> Replay {
-    let escaped: String = name
-        .bytes()
-        .map(|byte| match byte {
-            b'"' | b'\\' => format!("\\{}", byte as char),
-            b' '..=b'~' if byte != b'?' => (byte as char).to_string(),
-            other => format!("\\{other:03o}"),
-        })
-        .collect();
-    Replay::Call(format!("{function}(\"{escaped}\");"))
+fn region(function: &'static str, name: &str) -> Replay {
+    Replay::Call(code!("{}({});", function, Literal(name.as_bytes())))
 }
+
+/// The name among these that is equal.
+fn one_of(names: &[&'static str], name: &str) -> Option<&'static str> {
+    names.iter().copied().find(|known| *known == name)
+}
+
+const SENDS: [&str; 3] = ["MPI_Send", "MPI_Bsend", "MPI_Ssend"];
+const POSTED_SENDS: [&str; 3] = ["MPI_Isend", "MPI_Ibsend", "MPI_Issend"];
+const INITS: [&str; 5] =
+    ["MPI_Recv_init", "MPI_Send_init", "MPI_Ssend_init", "MPI_Bsend_init", "MPI_Rsend_init"];
 
 struct Call<'a> {
     calls: &'a Calls<'a>,
@@ -87,24 +93,25 @@ impl Call<'_> {
     }
 
     /// The communicator as an argument.
-    fn handle(&self) -> String {
-        format!("{}.comm", comm_name(self.comm()))
+    fn handle(&self) -> Code {
+        code!("{}.comm", comm_name(self.comm()))
     }
 
     fn values(&self, key: &str) -> Vec<Expression> {
         self.event.field(key).map_or_else(Vec::new, |field| field.values.clone())
     }
 
-    fn value(&self, key: &str) -> Option<String> {
+    fn value(&self, key: &str) -> Option<Code> {
         self.values(key).first().map(|value| expression(value, self.comm()))
     }
 
+    /// The first value as it was recorded, to be compared and looked up.
     fn text_of(&self, key: &str) -> Option<String> {
         self.values(key).first().map(ToString::to_string)
     }
 
-    fn bytes(&self) -> String {
-        self.value("bytes").unwrap_or_else(|| "0".to_string())
+    fn bytes(&self) -> Code {
+        self.value("bytes").unwrap_or_else(|| code!("0"))
     }
 
     /// Whether a wildcard was used, and is to be used again.
@@ -114,69 +121,72 @@ impl Call<'_> {
         is && self.calls.wildcards == Wildcards::Open
     }
 
-    fn source(&self, key: &str) -> String {
-        let source = self.value(key).unwrap_or_else(|| "MPI_PROC_NULL".to_string());
-        if self.is_open("src") { "MPI_ANY_SOURCE".to_string() } else { source }
+    fn source(&self, key: &str) -> Code {
+        let source = self.value(key).unwrap_or_else(|| code!("MPI_PROC_NULL"));
+        if self.is_open("src") { code!("MPI_ANY_SOURCE") } else { source }
     }
 
-    fn tag(&self, key: &str) -> String {
+    fn tag(&self, key: &str) -> Code {
         let value = self.values(key);
-        let value = value.first().map_or_else(|| "0".to_string(), |value| tag(value, self.comm()));
+        let value = value.first().map_or_else(|| code!("0"), |value| tag(value, self.comm()));
         if self.is_open("tag") && (key == "recvtag" || self.event.field("dest").is_none()) {
-            return "MPI_ANY_TAG".to_string();
+            return code!("MPI_ANY_TAG");
         }
         value
     }
 
     /// The tag of what is received in a call that sends, too.
-    fn receive_tag(&self) -> String {
+    fn receive_tag(&self) -> Code {
         self.tag(if self.event.field("recvtag").is_some() { "recvtag" } else { "tag" })
     }
 
-    fn receive_bytes(&self) -> String {
+    fn receive_bytes(&self) -> Code {
         self.value("recvbytes").unwrap_or_else(|| self.bytes())
     }
 
-    fn dest(&self) -> String {
-        self.value("dest").unwrap_or_else(|| "MPI_PROC_NULL".to_string())
+    fn dest(&self) -> Code {
+        self.value("dest").unwrap_or_else(|| code!("MPI_PROC_NULL"))
     }
 
-    fn send(&self, name: &str, more: &str) -> String {
+    fn send(&self, name: &'static str, more: &'static str) -> Code {
         let (bytes, dest, tag) = (self.bytes(), self.dest(), self.tag("tag"));
-        format!("{name}(out, {bytes}, MPI_BYTE, {dest}, {tag}, {}{more});", self.handle())
+        code!("{}(out, {}, MPI_BYTE, {}, {}, {}{});", name, bytes, dest, tag, self.handle(), more)
     }
 
-    fn receive(&self, name: &str, more: &str) -> String {
+    fn receive(&self, name: &'static str, more: impl CodePart) -> Code {
         let (bytes, source, tag) = (self.room(), self.source("src"), self.tag("tag"));
-        format!("{name}(in, {bytes}, MPI_BYTE, {source}, {tag}, {}{more});", self.handle())
+        code!("{}(in, {}, MPI_BYTE, {}, {}, {}{});", name, bytes, source, tag, self.handle(), more)
     }
 
     /// The most bytes that a receive can have. Which message comes is open where wildcards are.
-    fn room(&self) -> String {
+    fn room(&self) -> Code {
         match self.calls.wildcards {
             Wildcards::Recorded => self.bytes(),
-            Wildcards::Open => LARGEST.to_string(),
+            Wildcards::Open => code!("{}", LARGEST),
         }
     }
 
     /// The status, which is kept for those that reply to the sender.
-    fn status(&self, key: &str) -> String {
-        let is_from_anyone = self.value(key).is_some_and(|source| source.contains("MPI_ANY_SOURCE"));
-        if is_from_anyone { format!("&{LAST}") } else { "MPI_STATUS_IGNORE".to_string() }
+    fn status(&self, key: &str) -> Code {
+        let is_from_anyone = self.value(key).is_some_and(|source| source.as_str().contains("MPI_ANY_SOURCE"));
+        if is_from_anyone { code!("&{}", LAST) } else { code!("MPI_STATUS_IGNORE") }
     }
 
     fn other(&self) -> Replay {
-        let name = self.name;
-        let handle = self.handle();
         const REQUEST: &str = ", request()";
-        match name {
+        let handle = self.handle();
+        if let Some(name) = one_of(&SENDS, self.name) {
+            return Replay::Call(self.send(name, ""));
+        }
+        if let Some(name) = one_of(&POSTED_SENDS, self.name) {
+            return Replay::Call(self.send(name, REQUEST));
+        }
+        match self.name {
             "MPI_Init" | "MPI_Init_thread" | "MPI_Finalize" => Replay::Nothing,
-            "MPI_Send" | "MPI_Bsend" | "MPI_Ssend" => Replay::Call(self.send(name, "")),
             "MPI_Rsend" => Replay::Instead(self.send("MPI_Send", ""), "its receive may be late"),
-            "MPI_Isend" | "MPI_Ibsend" | "MPI_Issend" => Replay::Call(self.send(name, REQUEST)),
             "MPI_Irsend" => Replay::Instead(self.send("MPI_Isend", REQUEST), "its receive may be late"),
-            "MPI_Recv" => Replay::Call(self.receive(name, &format!(", {}", self.status("src")))),
-            "MPI_Irecv" => Replay::Call(self.receive(name, REQUEST)),
+            "MPI_Recv" => Replay::Call(self.receive("MPI_Recv", code!(", {}", self.status("src")))),
+            "MPI_Irecv" => Replay::Call(self.receive("MPI_Irecv", REQUEST)),
             "MPI_Mrecv" => {
                 let call = self.receive("MPI_Recv", ", MPI_STATUS_IGNORE");
                 Replay::Instead(call, "the matched message is not known")
@@ -184,22 +194,24 @@ impl Call<'_> {
             "MPI_Imrecv" => {
                 Replay::Instead(self.receive("MPI_Irecv", REQUEST), "the matched message is not known")
             }
-            "MPI_Sendrecv" => Replay::Call(format!(
-                "MPI_Sendrecv(out, {}, MPI_BYTE, {}, {}, in, {}, MPI_BYTE, {}, {}, {handle}, MPI_STATUS_IGNORE);",
+            "MPI_Sendrecv" => Replay::Call(code!(
+                "MPI_Sendrecv(out, {}, MPI_BYTE, {}, {}, in, {}, MPI_BYTE, {}, {}, {}, MPI_STATUS_IGNORE);",
                 self.bytes(),
                 self.dest(),
                 self.tag("tag"),
                 self.receive_bytes(),
                 self.source("src"),
-                self.receive_tag()
+                self.receive_tag(),
+                handle
             )),
-            "MPI_Sendrecv_replace" => Replay::Call(format!(
-                "MPI_Sendrecv_replace(in, {}, MPI_BYTE, {}, {}, {}, {}, {handle}, MPI_STATUS_IGNORE);",
+            "MPI_Sendrecv_replace" => Replay::Call(code!(
+                "MPI_Sendrecv_replace(in, {}, MPI_BYTE, {}, {}, {}, {}, {}, MPI_STATUS_IGNORE);",
                 self.bytes(),
                 self.dest(),
                 self.tag("tag"),
                 self.source("src"),
-                self.receive_tag()
+                self.receive_tag(),
+                handle
             )),
             "MPI_Probe" | "MPI_Mprobe" => self.probe(),
             "MPI_Iprobe" | "MPI_Improbe" => match self.text_of("flag").as_deref() {
@@ -209,17 +221,17 @@ impl Call<'_> {
             "MPI_Start" | "MPI_Startall" => self.start(),
             "MPI_Request_free" => match self.calls.persistent.len() {
                 0 => Replay::LeftOut("which request is freed is not known"),
-                _ => Replay::Call("free_persistent();".to_string()),
+                _ => Replay::Call(code!("free_persistent();")),
             },
-            _ if name.ends_with("_init") => self.init(),
-            _ if self.event.field("n").is_some() || name.starts_with("MPI_Wait") => self.wait(),
+            name if name.ends_with("_init") => self.init(),
+            name if self.event.field("n").is_some() || name.starts_with("MPI_Wait") => self.wait(),
             _ => self.local(),
         }
     }
 
     fn probe(&self) -> Replay {
         let (source, tag) = (self.source("from"), self.tag("tag"));
-        let call = format!("MPI_Probe({source}, {tag}, {}, {});", self.handle(), self.status("from"));
+        let call = code!("MPI_Probe({}, {}, {}, {});", source, tag, self.handle(), self.status("from"));
         match self.name {
             "MPI_Probe" => Replay::Call(call),
             _ => Replay::Instead(call, "so that its message is there"),
@@ -229,26 +241,27 @@ impl Call<'_> {
     /// Calls that complete requests.
     fn wait(&self) -> Replay {
         let all_or_one = if self.name == "MPI_Wait" { "1" } else { "MOST_PENDING" };
-        let count = self.value("n").unwrap_or_else(|| all_or_one.to_string());
+        let count = self.value("n").unwrap_or_else(|| code!("{}", all_or_one));
         let is_none = self.text_of("n").as_deref() == Some("0");
         let places = self.values("done");
         let first = match &places[..] {
-            [] => format!("oldest({count})"),
+            [] => code!("oldest({})", count),
             [Expression::Same(none)] if none.is_none() => {
                 return Replay::LeftOut("another thread has the request");
             }
             _ => {
-                let places: Vec<String> = places.iter().map(|place| expression(place, WORLD)).collect();
-                format!("chosen({}, (const int[]){{{}}})", places.len(), places.join(", "))
+                let all = Code::joined(places.iter().map(|place| expression(place, WORLD)), ", ");
+                code!("chosen({}, (const int[]){{{}}})", places.len(), all)
             }
         };
-        let all = |call: &str| format!("{{\n\tconst int count = {first};\n\t{call}\n\tcompleted(count);\n}}");
+        let all = |call: &'static str| {
+            code!("{{\n\tconst int count = {};\n\t{}\n\tcompleted(count);\n}}", first, call)
+        };
         match self.name {
             "MPI_Waitall" => Replay::Call(all("MPI_Waitall(count, pending, MPI_STATUSES_IGNORE);")),
-            "MPI_Wait" if is_none => Replay::Call(
-                "{\n\tMPI_Request none = MPI_REQUEST_NULL;\n\tMPI_Wait(&none, MPI_STATUS_IGNORE);\n}"
-                    .to_string(),
-            ),
+            "MPI_Wait" if is_none => Replay::Call(code!(
+                "{{\n\tMPI_Request none = MPI_REQUEST_NULL;\n\tMPI_Wait(&none, MPI_STATUS_IGNORE);\n}}"
+            )),
             "MPI_Wait" => Replay::Call(all("if (count > 0)\n\t\tMPI_Wait(pending, MPI_STATUS_IGNORE);")),
             "MPI_Waitany" => {
                 let call = "int which;\n\tMPI_Waitany(count, pending, &which, MPI_STATUS_IGNORE);";
@@ -267,19 +280,19 @@ impl Call<'_> {
             return Replay::LeftOut("it is never started");
         };
         let (buffer, key) = if self.name == "MPI_Recv_init" { ("in", "src") } else { ("out", "dest") };
-        let peer = if key == "src" && self.is_open("src") { "MPI_ANY_SOURCE".to_string() } else { peer };
-        if !matches!(
-            self.name,
-            "MPI_Recv_init" | "MPI_Send_init" | "MPI_Ssend_init" | "MPI_Bsend_init" | "MPI_Rsend_init"
-        ) {
+        let peer = if key == "src" && self.is_open("src") { code!("MPI_ANY_SOURCE") } else { peer };
+        let Some(name) = one_of(&INITS, self.name) else {
             return Replay::LeftOut("persistent collective and partitioned operations are not replayed");
-        }
-        Replay::Call(format!(
-            "{}({buffer}, {}, MPI_BYTE, {peer}, {}, {}, &persistent[{place}]);",
-            self.name,
+        };
+        Replay::Call(code!(
+            "{}({}, {}, MPI_BYTE, {}, {}, {}, &persistent[{}]);",
+            name,
+            buffer,
             self.bytes(),
+            peer,
             self.tag("tag"),
-            self.handle()
+            self.handle(),
+            place
         ))
     }
 
@@ -287,77 +300,77 @@ impl Call<'_> {
         let Some(places) = self.calls.persistent.start(self.id) else {
             return Replay::LeftOut("its requests are not known");
         };
-        let mut text = String::from("{\n\tMPI_Request *const first = &pending[pending_count];\n");
-        for place in places {
-            text.push_str(&format!("\t*request() = persistent[{place}];\n"));
+        let mut all = code!("{{\n\tMPI_Request *const first = &pending[pending_count];\n");
+        for &place in places {
+            all.push(code!("\t*request() = persistent[{}];\n", place));
         }
-        text.push_str(&match self.name {
-            "MPI_Start" => "\tMPI_Start(first);\n}".to_string(),
-            _ => format!("\tMPI_Startall({}, first);\n}}", places.len()),
+        all.push(match self.name {
+            "MPI_Start" => code!("\tMPI_Start(first);\n}}"),
+            _ => code!("\tMPI_Startall({}, first);\n}}", places.len()),
         });
-        Replay::Call(text)
+        Replay::Call(all)
     }
 
     /// Calls that are not about messages.
     fn local(&self) -> Replay {
         let (handle, place) = (self.handle(), comm_name(self.comm()));
-        let call = |text: String| Replay::Call(text);
-        match self.name {
-            "MPI_Comm_rank" => call(format!("{{\n\tint value;\n\tMPI_Comm_rank({handle}, &value);\n}}")),
-            "MPI_Comm_size" => call(format!("{{\n\tint value;\n\tMPI_Comm_size({handle}, &value);\n}}")),
+        Replay::Call(match self.name {
+            "MPI_Comm_rank" => code!("{{\n\tint value;\n\tMPI_Comm_rank({}, &value);\n}}", handle),
+            "MPI_Comm_size" => code!("{{\n\tint value;\n\tMPI_Comm_size({}, &value);\n}}", handle),
             "MPI_Dims_create" => {
-                call("{\n\tint sides[2] = {0, 0};\n\tMPI_Dims_create(size, 2, sides);\n}".to_string())
+                code!("{{\n\tint sides[2] = {{0, 0}};\n\tMPI_Dims_create(size, 2, sides);\n}}")
             }
-            "MPI_Cart_shift" => call(format!(
-                "{{\n\tint source, dest;\n\tMPI_Cart_shift({handle}, 0, 1, &source, &dest);\n}}"
-            )),
-            "MPI_Cart_coords" => call(format!(
-                "{{\n\tint places[8];\n\tMPI_Cart_coords({handle}, {place}.rank, 8, places);\n}}"
-            )),
-            "MPI_Cart_rank" => call(format!(
-                "{{\n\tint places[8] = {{0}}, value;\n\tMPI_Cart_rank({handle}, places, &value);\n}}"
-            )),
-            "MPI_Cart_get" => call(format!(
-                "{{\n\tint sides[8], periods[8], places[8];\n\tMPI_Cart_get({handle}, 8, sides, periods, places);\n}}"
-            )),
-            "MPI_Comm_free" => call(format!("MPI_Comm_free(&{handle});")),
-            _ => self.creation(),
-        }
+            "MPI_Cart_shift" => {
+                code!("{{\n\tint source, dest;\n\tMPI_Cart_shift({}, 0, 1, &source, &dest);\n}}", handle)
+            }
+            "MPI_Cart_coords" => {
+                code!("{{\n\tint places[8];\n\tMPI_Cart_coords({}, {}.rank, 8, places);\n}}", handle, place)
+            }
+            "MPI_Cart_rank" => {
+                code!("{{\n\tint places[8] = {{0}}, value;\n\tMPI_Cart_rank({}, places, &value);\n}}", handle)
+            }
+            "MPI_Cart_get" => code!(
+                "{{\n\tint sides[8], periods[8], places[8];\n\tMPI_Cart_get({}, 8, sides, periods, places);\n}}",
+                handle
+            ),
+            "MPI_Comm_free" => code!("MPI_Comm_free(&{});", handle),
+            _ => return self.creation(),
+        })
     }
 
     fn creation(&self) -> Replay {
         let handle = self.handle();
         let made = self.text_of("newcomm");
-        let place = made.as_deref().map_or_else(|| "nothing".to_string(), comm_name);
-        let enter =
-            format!("enter(&{place});{}", made.as_deref().map_or_else(String::new, |made| self.grids(made)));
+        let place = made.as_deref().map_or_else(|| code!("nothing"), comm_name);
+        let grids = made.as_deref().map_or_else(Code::new, |made| self.grids(made));
+        let enter = code!("enter(&{});{}", place, grids);
         match self.name {
             "MPI_Comm_split" => {
-                let color = self.value("color").unwrap_or_else(|| "0".to_string());
-                let key = self.value("key").unwrap_or_else(|| "0".to_string());
-                match made {
-                    Some(_) => Replay::Call(format!(
-                        "MPI_Comm_split({handle}, {color}, {key}, &{place}.comm);\n{enter}"
-                    )),
-                    None => Replay::Call(format!(
-                        "{{\n\tMPI_Comm none;\n\tMPI_Comm_split({handle}, MPI_UNDEFINED, 0, &none);\n}}"
-                    )),
-                }
+                let color = self.value("color").unwrap_or_else(|| code!("0"));
+                let key = self.value("key").unwrap_or_else(|| code!("0"));
+                Replay::Call(match made {
+                    Some(_) => {
+                        code!("MPI_Comm_split({}, {}, {}, &{}.comm);\n{}", handle, color, key, place, enter)
+                    }
+                    None => split_into_nothing(&handle),
+                })
             }
             "MPI_Comm_dup" | "MPI_Comm_dup_with_info" if made.is_some() => {
-                Replay::Call(format!("MPI_Comm_dup({handle}, &{place}.comm);\n{enter}"))
+                Replay::Call(code!("MPI_Comm_dup({}, &{}.comm);\n{}", handle, place, enter))
             }
             "MPI_Cart_create" if made.is_some() => {
-                let numbers = |key: &str| {
-                    self.text_of(key).map_or_else(Vec::new, |text| {
-                        text.split('x').map(ToString::to_string).collect::<Vec<String>>()
-                    })
-                };
+                let numbers =
+                    |key: &str| self.text_of(key).and_then(|text| words::numbers(&text)).unwrap_or_default();
                 let (sides, periods) = (numbers("dims"), numbers("periods"));
-                let (dims, sides, periods) = (sides.len(), sides.join(", "), periods.join(", "));
-                Replay::Call(format!(
-                    "MPI_Cart_create({handle}, {dims}, (const int[]){{{sides}}}, (const int[]){{{periods}}}, 0, &{place}.comm);\n\
-                     {enter}\ngrid(&{place}, {dims}, (const int[]){{{sides}}}, (const int[]){{{periods}}});"
+                let grid = grid_arguments(sides.iter(), periods.iter());
+                Replay::Call(code!(
+                    "MPI_Cart_create({}, {}, 0, &{}.comm);\n{}\ngrid(&{}, {});",
+                    handle,
+                    grid,
+                    place,
+                    enter,
+                    place,
+                    grid
                 ))
             }
             name if super::super::operations::creates(name) => self.split_as_recorded(&place, &enter),
@@ -366,12 +379,13 @@ impl Call<'_> {
     }
 
     /// The grids of communicators that were not created as such: those that messages show.
-    fn grids(&self, made: &str) -> String {
+    fn grids(&self, made: &str) -> Code {
+        let mut all = Code::new();
         if self.name == "MPI_Cart_create" {
-            return String::new();
+            return all;
         }
         let program = self.calls.program;
-        let mut known: Vec<(i64, std::sync::Arc<crate::mpi::Grid>)> = Vec::new();
+        let mut known: Vec<(i64, Arc<Grid>)> = Vec::new();
         for process in 0..program.processes {
             let place = program.places.at(process, Some(made)).comm;
             if let Some(grid) =
@@ -381,105 +395,105 @@ impl Call<'_> {
             }
         }
         let place = comm_name(made);
-        let mut text = String::new();
         for (size, grid) in known {
-            let sides: Vec<String> = grid.sides.iter().map(ToString::to_string).collect();
-            let periods: Vec<String> = grid.periodic.iter().map(|&is| u8::from(is).to_string()).collect();
-            let (dims, sides, periods) = (sides.len(), sides.join(", "), periods.join(", "));
-            text.push_str(&format!(
-                "\nif ({place}.size == {size})\n\tgrid(&{place}, {dims}, (const int[]){{{sides}}}, (const int[]){{{periods}}});"
+            all.push(code!(
+                "\nif ({}.size == {})\n\tgrid(&{}, {});",
+                place,
+                size,
+                place,
+                arguments_of(&grid)
             ));
         }
-        text
+        all
     }
 
     /// A split that gives the members that another call gave.
-    fn split_as_recorded(&self, place: &str, enter: &str) -> Replay {
+    fn split_as_recorded(&self, place: &Code, enter: &Code) -> Replay {
         let handle = self.handle();
         let Some(known) = self.text_of("newcomm").and_then(|made| self.calls.split_as.get(&made)) else {
-            return Replay::Instead(
-                format!("{{\n\tMPI_Comm none;\n\tMPI_Comm_split({handle}, MPI_UNDEFINED, 0, &none);\n}}"),
-                "this process gets no communicator",
-            );
+            return Replay::Instead(split_into_nothing(&handle), "this process gets no communicator");
         };
-        let list = |values: &mut dyn Iterator<Item = i64>| {
-            values.map(|value| value.to_string()).collect::<Vec<_>>().join(", ")
-        };
-        let colors = list(&mut known.iter().map(|&(color, _)| color));
-        let keys = list(&mut known.iter().map(|&(_, key)| key));
+        let colors = Code::joined(known.iter().map(|&(color, _)| color), ", ");
+        let keys = Code::joined(known.iter().map(|&(_, key)| key), ", ");
         Replay::Instead(
-            format!(
-                "{{\n\tstatic const int colors[] = {{{colors}}}, keys[] = {{{keys}}};\n\
-                 \tMPI_Comm_split({handle}, colors[rank], keys[rank], &{place}.comm);\n}}\n{enter}"
+            code!(
+                "{{\n\tstatic const int colors[] = {{{}}}, keys[] = {{{}}};\n\
+                 \tMPI_Comm_split({}, colors[rank], keys[rank], &{}.comm);\n}}\n{}",
+                colors,
+                keys,
+                handle,
+                place,
+                enter
             ),
             "with the members that were recorded",
         )
     }
 
     fn collective(&self) -> Replay {
-        let name = self.event.field("of").and_then(|_| self.text_of("of"));
-        let (base, is_posting) = match &name {
-            // A persistent operation that is started.
+        // A persistent operation that is started.
+        let started = self.event.field("of").and_then(|_| self.text_of("of"));
+        let (name, is_posting) = match &started {
             Some(of) => (of.trim_start_matches("MPI_").to_string(), true),
             None => match self.name.strip_prefix("MPI_I") {
                 Some(rest) => (capital(rest), true),
                 None => (self.name.trim_start_matches("MPI_").to_string(), false),
             },
         };
-        let handle = self.handle();
-        let comm = comm_name(self.comm());
-        let bytes = self.bytes();
+        let Some(collective) = Collective::ALL.iter().find(|known| known.name == name) else {
+            return Replay::LeftOut("it is not replayed");
+        };
         let root = match self.values("root").first() {
             Some(Expression::Same(Token::Word(_))) => {
                 return Replay::LeftOut("intercommunicators are not replayed");
             }
             Some(root) => expression(root, self.comm()),
-            None => "0".to_string(),
+            None => code!("0"),
         };
-        let (count, kind) = self.elements();
-        let op = self.operation();
-        let mut before = String::new();
-        let same = i32::from(self.is_same_for_all(&base));
-        let arguments = match base.as_str() {
-            "Barrier" => String::new(),
-            "Bcast" => format!("out, {bytes}, MPI_BYTE, {root}, "),
-            "Gather" => format!("out, {bytes}, MPI_BYTE, in, {bytes}, MPI_BYTE, {root}, "),
-            "Scatter" => format!("out, {bytes}, MPI_BYTE, in, {bytes}, MPI_BYTE, {root}, "),
-            "Allgather" | "Alltoall" | "Neighbor_allgather" | "Neighbor_alltoall" => {
-                format!("out, {bytes}, MPI_BYTE, in, {bytes}, MPI_BYTE, ")
-            }
-            "Gatherv" | "Allgatherv" => {
-                before = format!("counts({bytes}, &{comm}, {same});\n");
-                let root = if base == "Gatherv" { format!("{root}, ") } else { String::new() };
-                format!("out, {bytes}, MPI_BYTE, in, receive_counts, receive_places, MPI_BYTE, {root}")
-            }
-            "Scatterv" => {
-                before = format!("counts({bytes}, &{comm}, {same});\n");
-                format!("out, receive_counts, receive_places, MPI_BYTE, in, {bytes}, MPI_BYTE, {root}, ")
-            }
-            "Alltoallv" | "Alltoallw" => {
-                before = format!("shares({bytes}, &{comm}, {same});\n");
-                "out, send_counts, send_places, MPI_BYTE, in, receive_counts, receive_places, MPI_BYTE, "
-                    .to_string()
-            }
-            "Reduce" => format!("out, in, {count}, {kind}, {op}, {root}, "),
-            "Allreduce" | "Scan" | "Exscan" | "Reduce_scatter_block" => {
-                format!("out, in, {count}, {kind}, {op}, ")
-            }
-            "Reduce_scatter" => {
-                before = format!("shares({count}, &{comm}, 1);\n");
-                format!("out, in, send_counts, {kind}, {op}, ")
-            }
-            _ => return Replay::LeftOut("it is not replayed"),
-        };
-        let base = if base == "Alltoallw" { "Alltoallv".to_string() } else { base };
+        let (before, arguments) = self.arguments(collective.name, &root);
+        let handle = self.handle();
         let call = match is_posting {
-            true => format!("{before}MPI_I{}({arguments}{handle}, request());", base.to_lowercase()),
-            false => format!("{before}MPI_{base}({arguments}{handle});"),
+            true => code!("{}{}({}{}, request());", before, collective.posting, arguments, handle),
+            false => code!("{}{}({}{});", before, collective.blocking, arguments, handle),
         };
-        match name {
+        match started {
             Some(_) => Replay::Instead(call, "persistent operations are started as nonblocking ones"),
             None => Replay::Call(call),
+        }
+    }
+
+    /// What is called before a collective operation, and its arguments before the communicator.
+    fn arguments(&self, base: &'static str, root: &Code) -> (Code, Code) {
+        let (bytes, comm) = (self.bytes(), comm_name(self.comm()));
+        let (count, kind) = self.elements();
+        let op = self.operation();
+        let same = i32::from(self.is_same_for_all(base));
+        let counts = || code!("counts({}, &{}, {});\n", bytes, comm, same);
+        let own_and_all = || code!("out, {}, MPI_BYTE, in, {}, MPI_BYTE, ", bytes, bytes);
+        let in_parts = || code!("out, {}, MPI_BYTE, in, receive_counts, receive_places, MPI_BYTE, ", bytes);
+        let reduced = || code!("out, in, {}, {}, {}, ", count, kind, op);
+        match base {
+            "Barrier" => (Code::new(), Code::new()),
+            "Bcast" => (Code::new(), code!("out, {}, MPI_BYTE, {}, ", bytes, root)),
+            "Gather" | "Scatter" => (Code::new(), code!("{}{}, ", own_and_all(), root)),
+            "Gatherv" => (counts(), code!("{}{}, ", in_parts(), root)),
+            "Allgatherv" => (counts(), in_parts()),
+            "Scatterv" => (
+                counts(),
+                code!("out, receive_counts, receive_places, MPI_BYTE, in, {}, MPI_BYTE, {}, ", bytes, root),
+            ),
+            "Alltoallv" | "Alltoallw" => (
+                code!("shares({}, &{}, {});\n", bytes, comm, same),
+                code!(
+                    "out, send_counts, send_places, MPI_BYTE, in, receive_counts, receive_places, MPI_BYTE, "
+                ),
+            ),
+            "Reduce" => (Code::new(), code!("{}{}, ", reduced(), root)),
+            "Reduce_scatter" => (
+                code!("shares({}, &{}, 1);\n", count, comm),
+                code!("out, in, send_counts, {}, {}, ", kind, op),
+            ),
+            "Allreduce" | "Scan" | "Exscan" | "Reduce_scatter_block" => (Code::new(), reduced()),
+            _ => (Code::new(), own_and_all()),
         }
     }
 
@@ -490,7 +504,7 @@ impl Call<'_> {
     }
 
     /// How many elements of which type a reduction has.
-    fn elements(&self) -> (String, &'static str) {
+    fn elements(&self) -> (Code, &'static str) {
         let values = self.values("bytes");
         let places = &self.calls.program.places;
         let comm = self.event.comm.as_deref();
@@ -523,18 +537,74 @@ impl Call<'_> {
         }
     }
 
-    fn operation(&self) -> String {
-        match self.text_of("op").as_deref() {
-            None | Some("user") => "MPI_SUM".to_string(),
-            Some(op) => format!("MPI_{op}"),
-        }
+    fn operation(&self) -> &'static str {
+        self.text_of("op").and_then(|op| words::operation(&op)).unwrap_or("MPI_SUM")
     }
 }
 
-fn divided(bytes: &str, size: i64) -> String {
-    match bytes.parse::<i64>() {
-        Ok(bytes) => (bytes / size).to_string(),
-        Err(_) => format!("({bytes}) / {size}"),
+/// A collective operation: its name in the standard without the prefix, and the calls that replay it.
+#[derive(Clone, Copy)]
+struct Collective {
+    name: &'static str,
+    blocking: &'static str,
+    posting: &'static str,
+}
+
+macro_rules! collectives {
+    ($($name:literal $blocking:literal $posting:literal,)+) => {
+        &[$(Collective { name: $name, blocking: $blocking, posting: $posting },)+]
+    };
+}
+
+impl Collective {
+    const ALL: &[Self] = collectives! {
+        "Barrier" "MPI_Barrier" "MPI_Ibarrier",
+        "Bcast" "MPI_Bcast" "MPI_Ibcast",
+        "Gather" "MPI_Gather" "MPI_Igather",
+        "Gatherv" "MPI_Gatherv" "MPI_Igatherv",
+        "Scatter" "MPI_Scatter" "MPI_Iscatter",
+        "Scatterv" "MPI_Scatterv" "MPI_Iscatterv",
+        "Allgather" "MPI_Allgather" "MPI_Iallgather",
+        "Allgatherv" "MPI_Allgatherv" "MPI_Iallgatherv",
+        "Alltoall" "MPI_Alltoall" "MPI_Ialltoall",
+        "Alltoallv" "MPI_Alltoallv" "MPI_Ialltoallv",
+        // The types of each are not known.
+        "Alltoallw" "MPI_Alltoallv" "MPI_Ialltoallv",
+        "Neighbor_allgather" "MPI_Neighbor_allgather" "MPI_Ineighbor_allgather",
+        "Neighbor_alltoall" "MPI_Neighbor_alltoall" "MPI_Ineighbor_alltoall",
+        "Reduce" "MPI_Reduce" "MPI_Ireduce",
+        "Allreduce" "MPI_Allreduce" "MPI_Iallreduce",
+        "Scan" "MPI_Scan" "MPI_Iscan",
+        "Exscan" "MPI_Exscan" "MPI_Iexscan",
+        "Reduce_scatter" "MPI_Reduce_scatter" "MPI_Ireduce_scatter",
+        "Reduce_scatter_block" "MPI_Reduce_scatter_block" "MPI_Ireduce_scatter_block",
+    };
+}
+
+/// A split after which the process is in no new communicator.
+fn split_into_nothing(handle: &Code) -> Code {
+    code!("{{\n\tMPI_Comm none;\n\tMPI_Comm_split({}, MPI_UNDEFINED, 0, &none);\n}}", handle)
+}
+
+/// A grid as arguments: how many dimensions, their lengths, and which of them are periodic.
+fn grid_arguments(
+    sides: impl ExactSizeIterator<Item: CodePart>,
+    periods: impl Iterator<Item: CodePart>,
+) -> Code {
+    let dims = sides.len();
+    let (sides, periods) = (Code::joined(sides, ", "), Code::joined(periods, ", "));
+    code!("{}, (const int[]){{{}}}, (const int[]){{{}}}", dims, sides, periods)
+}
+
+/// The same of a grid that is known.
+pub(super) fn arguments_of(grid: &Grid) -> Code {
+    grid_arguments(grid.sides.iter(), grid.periodic.iter().map(|&is| u8::from(is)))
+}
+
+fn divided(bytes: &Code, size: i64) -> Code {
+    match bytes.as_str().parse::<i64>() {
+        Ok(bytes) => code!("{}", bytes / size),
+        Err(_) => code!("({}) / {}", bytes, size),
     }
 }
 

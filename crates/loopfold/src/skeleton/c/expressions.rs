@@ -1,133 +1,135 @@
 //! Expressions and guards as C.
 
 use super::super::farm::{ANY, ANYONE, SENDER};
+use crate::emit::c::{Code, Identifier};
+use crate::emit::code;
 use crate::questions::logical::{Bound, Condition, Expression, Guard, Relation, Term, Token};
 
 /// What the C program calls a communicator.
-pub(super) fn comm_name(comm: &str) -> String {
+pub(super) fn comm_name(comm: &str) -> Code {
     match comm {
-        "0" => "world".to_string(),
-        "1" => "self".to_string(),
-        _ => {
-            let letters =
-                comm.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' });
-            format!("comm_{}", letters.collect::<String>())
-        }
+        "0" => code!("world"),
+        "1" => code!("self"),
+        _ => code!("{}", Identifier::new("comm", comm)),
     }
 }
 
 /// The status of the last message from anyone, in the C program.
 pub(super) const LAST: &str = "last";
 
-/// What is written for a word in place of a rank or a tag.
-fn word(token: &Token, is_tag: bool) -> String {
+/// A number as C. Of what no `int` holds, such as the bytes of a message of 3 GiB, the nearest is written.
+fn number(number: i64) -> i64 {
+    number.clamp(i32::MIN.into(), i32::MAX.into())
+}
+
+/// What is written for a word in place of a rank or a tag; `Words` has checked that it is one of these.
+fn word(token: &Token, is_tag: bool) -> Code {
     match token {
-        Token::Number(number) => number.to_string(),
-        word if word.is_word(ANY) && is_tag => "MPI_ANY_TAG".to_string(),
-        word if word.is_word(ANY) || word.is_word(ANYONE) => "MPI_ANY_SOURCE".to_string(),
-        word if word.is_word(SENDER) => {
-            format!("{LAST}.{}", if is_tag { "MPI_TAG" } else { "MPI_SOURCE" })
-        }
-        Token::Word(_) => "MPI_PROC_NULL".to_string(),
+        Token::Number(value) => code!("{}", number(*value)),
+        word if word.is_word(ANY) && is_tag => code!("MPI_ANY_TAG"),
+        word if word.is_word(ANY) || word.is_word(ANYONE) => code!("MPI_ANY_SOURCE"),
+        word if word.is_word(SENDER) => code!("{}.{}", LAST, if is_tag { "MPI_TAG" } else { "MPI_SOURCE" }),
+        Token::Word(_) => code!("MPI_PROC_NULL"),
     }
 }
 
 /// An expression as C; ranks are those of a communicator.
-pub(super) fn expression(expression: &Expression, comm: &str) -> String {
+pub(super) fn expression(expression: &Expression, comm: &str) -> Code {
     written(expression, &comm_name(comm), false)
 }
 
 /// The same for tags.
-pub(super) fn tag(expression: &Expression, comm: &str) -> String {
+pub(super) fn tag(expression: &Expression, comm: &str) -> Code {
     written(expression, &comm_name(comm), true)
 }
 
-fn added(number: i64) -> String {
+fn added(number: i64) -> Code {
     match number {
-        0 => String::new(),
-        1.. => format!(" + {number}"),
-        _ => format!(" - {}", number.unsigned_abs()),
+        0 => Code::new(),
+        1.. => code!(" + {}", number),
+        _ => code!(" - {}", number.unsigned_abs()),
     }
 }
 
-fn written(expression: &Expression, comm: &str, is_tag: bool) -> String {
+fn written(expression: &Expression, comm: &Code, is_tag: bool) -> Code {
     match expression {
         Expression::Same(token) => word(token, is_tag),
-        Expression::Offset(distance) => format!("{comm}.rank{}", added(*distance)),
-        Expression::Ring(distance) => format!("ring(&{comm}, {distance})"),
-        Expression::Line(distance) => format!("line(&{comm}, {distance})"),
+        Expression::Offset(distance) => code!("{}.rank{}", comm, added(*distance)),
+        Expression::Ring(distance) => code!("ring(&{}, {})", comm, number(*distance)),
+        Expression::Line(distance) => code!("line(&{}, {})", comm, number(*distance)),
         Expression::Step(steps) => {
-            let steps: Vec<String> = steps.iter().map(ToString::to_string).collect();
-            format!("step(&{comm}, (const int[]){{{}}})", steps.join(", "))
+            let steps = Code::joined(steps.iter().map(|&step| number(step)), ", ");
+            code!("step(&{}, (const int[]){{{}}})", comm, steps)
         }
-        Expression::Xor(bits) => format!("({comm}.rank ^ {bits})"),
-        Expression::Transposed => format!("transposed(&{comm})"),
+        Expression::Xor(bits) => code!("({}.rank ^ {})", comm, bits),
+        Expression::Transposed => code!("transposed(&{})", comm),
         Expression::Linear { term, factor, offset } => match factor {
-            1 => format!("{}{}", self::term(*term), added(*offset)),
-            -1 => format!("{offset} - {}", self::term(*term)),
-            _ => format!("{factor} * {}{}", self::term(*term), added(*offset)),
+            1 => code!("{}{}", self::term(*term), added(*offset)),
+            -1 => code!("{} - {}", offset, self::term(*term)),
+            _ => code!("{} * {}{}", factor, self::term(*term), added(*offset)),
         },
-        Expression::Quotient(divisor) => format!("rank / {divisor}"),
+        Expression::Quotient(divisor) => code!("rank / {}", divisor),
         Expression::Cases(cases, otherwise) => {
             let case = |(guard, value): &(Guard, Expression)| {
-                format!("{} ? {} : ", in_brackets(&self::guard(guard)), written(value, comm, is_tag))
+                code!("{} ? {} : ", in_brackets(self::guard(guard)), written(value, comm, is_tag))
             };
-            let cases: String = cases.iter().map(case).collect();
-            format!("({cases}{})", written(otherwise, comm, is_tag))
+            let cases = Code::joined(cases.iter().map(case), "");
+            code!("({}{})", cases, written(otherwise, comm, is_tag))
         }
     }
 }
 
-fn in_brackets(text: &str) -> String {
-    if text.contains("||") || text.contains("&&") { format!("({text})") } else { text.to_string() }
+fn in_brackets(code: Code) -> Code {
+    let has_operators = code.as_str().contains("||") || code.as_str().contains("&&");
+    if has_operators { code!("({})", code) } else { code }
 }
 
-fn term(term: Term) -> String {
+fn term(term: Term) -> Code {
     match term {
-        Term::Rank => "rank".to_string(),
-        Term::Coordinate(dimension) => format!("coordinate(&world, {dimension})"),
-        Term::Remainder(divisor) => format!("(rank % {divisor})"),
+        Term::Rank => code!("rank"),
+        Term::Coordinate(dimension) => code!("coordinate(&world, {})", dimension),
+        Term::Remainder(divisor) => code!("(rank % {})", divisor),
     }
 }
 
-fn extent(term: Term) -> String {
+fn extent(term: Term) -> Code {
     match term {
-        Term::Rank => "size".to_string(),
-        Term::Coordinate(dimension) => format!("world.sides[{dimension}]"),
-        Term::Remainder(divisor) => divisor.to_string(),
+        Term::Rank => code!("size"),
+        Term::Coordinate(dimension) => code!("world.sides[{}]", dimension),
+        Term::Remainder(divisor) => code!("{}", divisor),
     }
 }
 
-fn condition(Condition { term: of, relation, bound }: &Condition) -> String {
+fn condition(Condition { term: of, relation, bound }: &Condition) -> Code {
     let bound = match bound {
-        Bound::Start(number) => number.to_string(),
+        Bound::Start(number) => code!("{}", number),
         Bound::End(0) => extent(*of),
-        Bound::End(back) => format!("{} - {back}", extent(*of)),
+        Bound::End(back) => code!("{} - {}", extent(*of), back),
     };
     let term = self::term(*of);
     match relation {
-        Relation::Equal => format!("{term} == {bound}"),
-        Relation::Different => format!("{term} != {bound}"),
-        Relation::Less => format!("{term} < {bound}"),
-        Relation::AtLeast => format!("{term} >= {bound}"),
-        Relation::Edge => format!("({term} == 0 || {term} == {} - 1)", extent(*of)),
-        Relation::Inner => format!("({term} > 0 && {term} < {} - 1)", extent(*of)),
+        Relation::Equal => code!("{} == {}", term, bound),
+        Relation::Different => code!("{} != {}", term, bound),
+        Relation::Less => code!("{} < {}", term, bound),
+        Relation::AtLeast => code!("{} >= {}", term, bound),
+        Relation::Edge => code!("({} == 0 || {} == {} - 1)", term, term, extent(*of)),
+        Relation::Inner => code!("({} > 0 && {} < {} - 1)", term, term, extent(*of)),
     }
 }
 
 /// A guard as C.
-pub(super) fn guard(guard: &Guard) -> String {
-    let all = |conditions: &[Condition]| conditions.iter().map(condition).collect::<Vec<_>>().join(" && ");
+pub(super) fn guard(guard: &Guard) -> Code {
+    let all = |conditions: &[Condition]| Code::joined(conditions.iter().map(condition), " && ");
     match guard {
-        Guard::All(conditions) if conditions.is_empty() => "1".to_string(),
+        Guard::All(conditions) if conditions.is_empty() => code!("1"),
         Guard::All(conditions) => all(conditions),
-        Guard::NotAll(conditions) => format!("!({})", all(conditions)),
+        Guard::NotAll(conditions) => code!("!({})", all(conditions)),
         Guard::Ranks(ranges) => {
             let range = |&(first, last): &(i64, i64)| match last - first {
-                0 => format!("rank == {first}"),
-                _ => format!("(rank >= {first} && rank <= {last})"),
+                0 => code!("rank == {}", first),
+                _ => code!("(rank >= {} && rank <= {})", first, last),
             };
-            ranges.iter().map(range).collect::<Vec<_>>().join(" || ")
+            Code::joined(ranges.iter().map(range), " || ")
         }
     }
 }

@@ -5,24 +5,42 @@ mod calls;
 mod expressions;
 mod persistent;
 mod runtime;
+mod words;
 
 use super::operations::Members;
 use super::program::{Node, NodeId, Program};
 use super::scale::Scaled;
 use super::timing::Timing;
 use super::{Config, Shared};
+use crate::Result;
+use crate::emit::c::{Code, Comment};
+use crate::emit::{Terminal, code};
 use crate::questions::logical::{At, Expression, LogicalEvent};
-use calls::{Calls, LARGEST, Replay};
+use calls::{Calls, LARGEST, Replay, arguments_of};
 use expressions::{LAST, comm_name, expression, guard};
 use hashbrown::{HashMap, HashSet};
 use persistent::Persistent;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 /// What is written.
 pub(super) struct Written {
     pub(super) text: String,
     pub(super) notes: Vec<String>,
+}
+
+/// What becomes of a call that is not replayed as it was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Other {
+    LeftOut,
+    Replaced,
+}
+
+/// Calls of one name that are not replayed as they were recorded.
+struct OtherCalls {
+    /// The name, if it is known: comments have no other.
+    known: &'static str,
+    reason: &'static str,
+    count: u64,
 }
 
 /// Shorter computation than this is left out: calling costs as much.
@@ -43,13 +61,13 @@ pub(super) struct Writer<'a> {
     /// How often each process executes each node: in the whole program, and here.
     executions: Vec<(Vec<u64>, Vec<u64>)>,
     /// The functions so far, those that are called first.
-    functions: String,
+    functions: Code,
     /// Lengths of computation, by rank or by chance.
-    tables: String,
+    tables: Code,
     /// The number of each loop in the text.
     loops: usize,
-    instead: BTreeMap<String, (&'static str, u64)>,
-    left_out: BTreeMap<String, (&'static str, u64)>,
+    /// Calls that are not replayed as they were recorded, by how and by name.
+    others: BTreeMap<(Other, String), OtherCalls>,
     largest: i64,
 }
 
@@ -82,36 +100,39 @@ impl<'a> Writer<'a> {
             timing: &shared.timing,
             calls,
             executions,
-            functions: String::new(),
-            tables: String::new(),
+            functions: Code::new(),
+            tables: Code::new(),
             loops: 0,
-            instead: BTreeMap::new(),
-            left_out: BTreeMap::new(),
+            others: BTreeMap::new(),
             largest: 1,
         }
     }
 
-    /// The whole text.
-    pub(super) fn write(mut self, heading: &str) -> Written {
-        let mut body = String::new();
+    /// The whole text. Fails if something was recorded that C has no constant for.
+    pub(super) fn write(mut self, heading: &str) -> Result<Written> {
+        words::check(&self.scaled.program)?;
+        let mut body = Code::new();
         let top = self.scaled.program.top.clone();
         self.nodes(&top, 1, &mut body);
-        let run = format!(
-            "\n/* Everything between MPI_Init and MPI_Finalize. */\nstatic void replay(void)\n{{\n{body}}}\n"
+        let replayed = code!(
+            "{}\n/* Everything between MPI_Init and MPI_Finalize. */\nstatic void replay(void)\n{{\n{}}}\n",
+            self.functions,
+            body
         );
-        let replayed = format!("{}{run}", self.functions);
         let notes = self.notes();
-        let mut text = String::new();
-        let _ = writeln!(text, "{}", comment(&[heading.to_string(), notes.join("\n")].join("\n")));
-        text.push_str(&self.declarations(&replayed));
-        text.push_str(&self.tables);
-        text.push_str(&replayed);
-        text.push_str(&self.main(&replayed));
-        Written { text, notes }
+        let used = Used(replayed.without_texts());
+        let parts = [
+            self.comment(heading),
+            self.declarations(&used),
+            self.tables.clone(),
+            replayed,
+            self.main(&used),
+        ];
+        Ok(Written { text: Code::joined(parts, "").into_text(), notes })
     }
 
-    fn nodes(&mut self, nodes: &[NodeId], depth: usize, out: &mut String) {
-        let mut open: Option<String> = None;
+    fn nodes(&mut self, nodes: &[NodeId], depth: usize, out: &mut Code) {
+        let mut open: Option<Code> = None;
         for &id in nodes {
             match &self.scaled.program.nodes[id] {
                 Node::Call(event) => {
@@ -121,20 +142,19 @@ impl<'a> Writer<'a> {
                 }
                 Node::Branch { guard: condition, body } => {
                     let (condition, body) = (guard(condition), body.clone());
-                    let mut inner = String::new();
+                    let mut inner = Code::new();
                     self.nodes(&body, depth + 1, &mut inner);
                     if inner.is_empty() {
                         continue;
                     }
                     // One branch after the other is one if they have the same condition.
-                    if open.as_ref() == Some(&condition) && out.ends_with("}\n") {
-                        out.truncate(out.trim_end().len() - 1);
-                        out.truncate(out.trim_end_matches(' ').len());
+                    if open.as_ref() != Some(&condition) {
+                        out.push_lines(depth, &code!("if ({}) {{", condition));
                     } else {
-                        line(out, depth, &format!("if ({condition}) {{"));
+                        out.drop_line();
                     }
-                    out.push_str(&inner);
-                    line(out, depth, "}");
+                    out.push(inner);
+                    out.push_lines(depth, &code!("}}"));
                     open = Some(condition);
                 }
                 Node::Loop { body } => {
@@ -147,35 +167,35 @@ impl<'a> Writer<'a> {
     }
 
     /// A loop: a function, unless it is a single call.
-    fn repeated(&mut self, id: NodeId, body: &[NodeId], depth: usize, out: &mut String) {
+    fn repeated(&mut self, id: NodeId, body: &[NodeId], depth: usize, out: &mut Code) {
         let times = self.times(id);
         let comment = self.loop_comment(id);
         let is_simple = matches!(body, [only] if matches!(self.scaled.program.nodes[*only], Node::Call(_)));
         self.loops += 1;
-        let (name, mut inner) = (format!("loop_{}", self.loops), String::new());
-        let is_once = times == "1";
+        let (name, mut inner) = (code!("loop_{}", self.loops), Code::new());
+        let is_once = times.as_str() == "1";
         if is_simple {
             self.nodes(body, depth + usize::from(!is_once), &mut inner);
-            line(out, depth, &format!("/* {comment} */"));
+            out.push_lines(depth, &code!("/* {} */", comment));
             if is_once {
-                out.push_str(&inner);
+                out.push(inner);
                 return;
             }
-            line(out, depth, &format!("for (long nth = 0; nth < {times}; nth++) {{"));
-            out.push_str(&inner);
-            line(out, depth, "}");
+            out.push_lines(depth, &code!("for (long nth = 0; nth < {}; nth++) {{", times));
+            out.push(inner);
+            out.push_lines(depth, &code!("}}"));
             return;
         }
         self.nodes(body, if is_once { 1 } else { 2 }, &mut inner);
         if !is_once {
-            inner = format!("    for (long nth = 0; nth < {times}; nth++) {{\n{inner}    }}\n");
+            inner = code!("    for (long nth = 0; nth < {}; nth++) {{\n{}    }}\n", times, inner);
         }
-        let _ = write!(self.functions, "\n/* {comment} */\nstatic void {name}(void)\n{{\n{inner}}}\n");
-        line(out, depth, &format!("{name}();"));
+        self.functions.push(code!("\n/* {} */\nstatic void {}(void)\n{{\n{}}}\n", comment, name, inner));
+        out.push_lines(depth, &code!("{}();", name));
     }
 
     /// How often a loop iterates, as C.
-    fn times(&self, id: NodeId) -> String {
+    fn times(&self, id: NodeId) -> Code {
         let program = &self.scaled.program;
         let executed: Vec<usize> =
             (0..program.processes).filter(|&process| self.executions[process].1[id] > 0).collect();
@@ -185,27 +205,34 @@ impl<'a> Writer<'a> {
         expression(&Expression::of_numbers(&at, counts), crate::mpi::WORLD)
     }
 
-    fn loop_comment(&self, id: NodeId) -> String {
+    fn loop_comment(&self, id: NodeId) -> Code {
         let range = |counts: &mut dyn Iterator<Item = u64>| {
             let (least, most) =
                 counts.fold((u64::MAX, 0), |(least, most), count| (least.min(count), most.max(count)));
-            if least >= most { most.to_string() } else { format!("{least} to {most}") }
+            if least >= most { code!("{}", most) } else { code!("{} to {}", least, most) }
         };
         let program = &self.scaled.program;
         let executed = || (0..program.processes).filter(|&process| self.executions[process].1[id] > 0);
         let left = range(&mut executed().map(|process| program.counts[id][process]));
         let recorded = |process: usize| self.whole.counts[id][process % self.whole.processes];
         let whole = range(&mut executed().map(recorded));
-        let iterations = if left == "1" && left == whole { "iteration" } else { "iterations" };
-        let of = if left == whole { String::new() } else { format!(" of {whole}") };
+        let iterations = if left.as_str() == "1" && left == whole { "iteration" } else { "iterations" };
+        let of = if left == whole { Code::new() } else { code!(" of {}", whole) };
         match self.timing.is_known {
-            true => format!("{left}{of} {iterations}; {:.1} % of the time", 100.0 * self.timing.share(id)),
-            false => format!("{left}{of} {iterations}"),
+            true => {
+                code!("{}{} {}; {:.1} % of the time", left, of, iterations, 100.0 * self.timing.share(id))
+            }
+            false => code!("{}{} {}", left, of, iterations),
         }
     }
 
-    fn call(&mut self, id: NodeId, event: &LogicalEvent, depth: usize, out: &mut String) {
-        let name = event.text().unwrap_or("?").to_string();
+    /// The name of a call, if it is one of MPI that is known.
+    fn name_of(&self, event: &LogicalEvent) -> &'static str {
+        event.text().and_then(self.config.call_names).unwrap_or("a call")
+    }
+
+    fn call(&mut self, id: NodeId, event: &LogicalEvent, depth: usize, out: &mut Code) {
+        let name = self.name_of(event);
         let replay = self.calls.replay(id, event);
         if !matches!(replay, Replay::Nothing) {
             self.work(id, depth, out);
@@ -213,17 +240,23 @@ impl<'a> Writer<'a> {
         let executed: u64 = self.executions.iter().map(|(_, here)| here[id]).sum();
         match replay {
             Replay::Nothing => {}
-            Replay::Call(text) => line(out, depth, &text),
-            Replay::Instead(text, reason) => {
-                self.instead.entry(name.clone()).or_insert((reason, 0)).1 += executed;
-                line(out, depth, &format!("/* instead of {name}: {reason} */\n{text}"));
+            Replay::Call(call) => out.push_lines(depth, &call),
+            Replay::Instead(call, reason) => {
+                self.count_other(Other::Replaced, event, reason, executed);
+                out.push_lines(depth, &code!("/* instead of {}: {} */\n{}", name, reason, call));
             }
             Replay::LeftOut(reason) => {
-                self.left_out.entry(name).or_insert((reason, 0)).1 += executed;
-                line(out, depth, &format!("/* {} is left out: {reason} */", harmless(&event.to_string())));
+                self.count_other(Other::LeftOut, event, reason, executed);
+                out.push_lines(depth, &code!("/* {} is left out: {} */", name, reason));
             }
         }
         self.enlarge(event);
+    }
+
+    fn count_other(&mut self, how: Other, event: &LogicalEvent, reason: &'static str, executed: u64) {
+        let known = self.name_of(event);
+        let name = event.text().unwrap_or(known).to_string();
+        self.others.entry((how, name)).or_insert(OtherCalls { known, reason, count: 0 }).count += executed;
     }
 
     /// The buffer that a call needs.
@@ -243,7 +276,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Computation before a call.
-    fn work(&mut self, id: NodeId, depth: usize, out: &mut String) {
+    fn work(&mut self, id: NodeId, depth: usize, out: &mut Code) {
         let scale = self.config.scale.value();
         let factor = |process: usize| {
             let (whole, here) = &self.executions[process];
@@ -265,33 +298,88 @@ impl<'a> Writer<'a> {
             let parts = self.timing.quantiles(id, 16);
             let parts = parts.into_iter().map(|part| part * if gap > 0.0 { own / gap } else { 0.0 });
             self.table(id, parts);
-            line(out, depth, &format!("noisy_work(work_{id});"));
+            out.push_lines(depth, &code!("noisy_work(work_{});", id));
             return;
         }
         // Differences between processes are kept where they matter.
         let is_even = lengths.iter().all(|length| (length - mean).abs() <= 0.1 * mean);
         if is_even || self.timing.gap_share(id) < LEAST_UNEVEN {
-            line(out, depth, &format!("work({mean:.0});"));
+            out.push_lines(depth, &code!("work({:.0});", mean));
             return;
         }
         let mut by_rank = vec![0.0; self.executions.len()];
         executed.iter().zip(&lengths).for_each(|(&process, &length)| by_rank[process] = length);
         self.table(id, by_rank.into_iter());
-        line(out, depth, &format!("work(work_{id}[rank]);"));
+        out.push_lines(depth, &code!("work(work_{}[rank]);", id));
     }
 
     fn table(&mut self, id: NodeId, lengths: impl Iterator<Item = f64>) {
-        let lengths: Vec<String> = lengths.map(|length| format!("{length:.0}")).collect();
-        let _ = write!(self.tables, "static const float work_{id}[] = {{");
-        for (place, some) in lengths.chunks(16).enumerate() {
-            let _ = write!(self.tables, "{}{}", if place > 0 { ",\n    " } else { "" }, some.join(", "));
-        }
-        self.tables.push_str("};\n");
+        let lengths: Vec<Code> = lengths.map(|length| code!("{:.0}", length)).collect();
+        let rows = lengths.chunks(16).map(|some| Code::joined(some, ", "));
+        self.tables.push(code!(
+            "static const float work_{}[] = {{{}}};\n",
+            id,
+            Code::joined(rows, ",\n    ")
+        ));
     }
 
-    fn declarations(&self, replayed: &str) -> String {
+    fn declarations(&self, used: &Used) -> Code {
+        let mut code = code!("#define _GNU_SOURCE\n");
+        if used.has_regions() {
+            code.push("#include <dlfcn.h>\n");
+        }
+        code.push("#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <time.h>\n\n");
+        code.push(code!(
+            "enum {{ RANKS = {}, MOST_PENDING = {} }};\n",
+            self.executions.len(),
+            self.scaled.ended.most_pending.max(1)
+        ));
+        if self.config.touched > 0 {
+            code.push(code!("#define TOUCHED ((size_t){})\n", self.config.touched.max(64)));
+        }
+        if used.has(LARGEST) {
+            code.push(code!("#define {} {}\n", LARGEST, self.largest.clamp(1, i32::MAX.into())));
+        }
+        if used.has(code!("&{})", LAST).as_str()) {
+            code.push(code!(
+                "/* Of the message that was last received from anyone. */\nstatic MPI_Status {};\n",
+                LAST
+            ));
+        }
+        code.push("static int rank, size;\n/* What is in messages does not matter, so all have the same buffers. */\nstatic char *out, *in;\n");
+        self.parts(used).into_iter().for_each(|part| code.push(part));
+        let mut created: Vec<&String> = self.calls.created.iter().collect();
+        created.sort();
+        for comm in created {
+            code.push(code!("static struct place {};\n", comm_name(comm)));
+        }
+        let persistent = self.calls.persistent.len();
+        if persistent > 0 {
+            code.push(code!("static MPI_Request persistent[{}];\n", persistent));
+        }
+        if used.has("free_persistent(") {
+            code.push(code!(
+                "\nstatic void free_persistent(void)\n{{\n    static int next;\n    MPI_Request_free(&persistent[next++ % {}]);\n}}\n",
+                persistent
+            ));
+        }
+        code.push(if self.config.touched > 0 { runtime::WORK_IN_MEMORY } else { runtime::WORK });
+        code.push(runtime::CALIBRATE);
+        code.push(runtime::CONNECT);
+        if used.has("noisy_work(") {
+            code.push(runtime::NOISE);
+        }
+        if used.has_regions() {
+            code.push(runtime::REGIONS);
+        }
+        code.push("\n");
+        code
+    }
+
+    /// The parts of the program that something needs, each before those that need it.
+    fn parts(&self, used: &Used) -> Vec<&'static str> {
         let mut parts: Vec<&str> = Vec::new();
-        let mut used = replayed.to_string();
+        let mut used = used.0.clone();
         used.push_str("enter(&world); world");
         if self.grid().is_some() {
             used.push_str("grid(");
@@ -303,58 +391,7 @@ impl<'a> Writer<'a> {
             }
         }
         parts.reverse();
-        let has_regions = has_regions(replayed);
-        let mut text = String::from("#define _GNU_SOURCE\n");
-        if has_regions {
-            text.push_str("#include <dlfcn.h>\n");
-        }
-        text.push_str("#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <time.h>\n\n");
-        let _ = writeln!(
-            text,
-            "enum {{ RANKS = {}, MOST_PENDING = {} }};",
-            self.executions.len(),
-            self.scaled.ended.most_pending.max(1)
-        );
-        if self.config.touched > 0 {
-            let _ = writeln!(text, "#define TOUCHED ((size_t){})", self.config.touched.max(64));
-        }
-        if replayed.contains(LARGEST) {
-            let _ = writeln!(text, "#define {LARGEST} {}", self.largest.clamp(1, i32::MAX.into()));
-        }
-        if replayed.contains(&format!("&{LAST})")) {
-            let _ = writeln!(
-                text,
-                "/* Of the message that was last received from anyone. */\nstatic MPI_Status {LAST};"
-            );
-        }
-        text.push_str("static int rank, size;\n/* What is in messages does not matter, so all have the same buffers. */\nstatic char *out, *in;\n");
-        parts.iter().for_each(|part| text.push_str(part));
-        let mut created: Vec<&String> = self.calls.created.iter().collect();
-        created.sort();
-        for comm in created {
-            let _ = writeln!(text, "static struct place {};", comm_name(comm));
-        }
-        if self.calls.persistent.len() > 0 {
-            let _ = writeln!(text, "static MPI_Request persistent[{}];", self.calls.persistent.len());
-        }
-        if replayed.contains("free_persistent(") {
-            let _ = write!(
-                text,
-                "\nstatic void free_persistent(void)\n{{\n    static int next;\n    MPI_Request_free(&persistent[next++ % {}]);\n}}\n",
-                self.calls.persistent.len()
-            );
-        }
-        text.push_str(if self.config.touched > 0 { runtime::WORK_IN_MEMORY } else { runtime::WORK });
-        text.push_str(runtime::CALIBRATE);
-        text.push_str(runtime::CONNECT);
-        if replayed.contains("noisy_work(") {
-            text.push_str(runtime::NOISE);
-        }
-        if has_regions {
-            text.push_str(runtime::REGIONS);
-        }
-        text.push('\n');
-        text
+        parts
     }
 
     /// The grid of all processes.
@@ -363,107 +400,99 @@ impl<'a> Writer<'a> {
         (program.processes > 0).then(|| program.places.world(0).grid.clone()).flatten()
     }
 
-    fn main(&self, replayed: &str) -> String {
+    fn main(&self, used: &Used) -> Code {
         let buffer = self.largest.clamp(1, LARGEST_BUFFER);
-        let mut text = String::from(
-            "\nint main(int argc, char **argv)\n{\n    MPI_Init(&argc, &argv);\n    world.comm = MPI_COMM_WORLD;\n    enter(&world);\n",
+        let mut code = code!(
+            "\nint main(int argc, char **argv)\n{{\n    MPI_Init(&argc, &argv);\n    world.comm = MPI_COMM_WORLD;\n    enter(&world);\n"
         );
         if let Some(grid) = self.grid() {
-            let sides: Vec<String> = grid.sides.iter().map(ToString::to_string).collect();
-            let periods: Vec<String> = grid.periodic.iter().map(|&is| u8::from(is).to_string()).collect();
-            let _ = writeln!(
-                text,
-                "    grid(&world, {}, (const int[]){{{}}}, (const int[]){{{}}});",
-                sides.len(),
-                sides.join(", "),
-                periods.join(", ")
-            );
+            code.push(code!("    grid(&world, {});\n", arguments_of(&grid)));
         }
-        text.push_str(
+        code.push(
             "    rank = world.rank;\n    size = world.size;\n    if (size != RANKS) {\n        if (rank == 0)\n            \
              fprintf(stderr, \"this skeleton is for %d processes\\n\", RANKS);\n        MPI_Abort(MPI_COMM_WORLD, 2);\n    }\n",
         );
-        if replayed.contains("self.comm") {
-            text.push_str("    self.comm = MPI_COMM_SELF;\n    enter(&self);\n");
+        if used.has("self.comm") {
+            code.push("    self.comm = MPI_COMM_SELF;\n    enter(&self);\n");
         }
-        let _ = writeln!(text, "    out = malloc({buffer});\n    in = malloc({buffer});");
-        text.push_str("    if (!out || !in)\n        MPI_Abort(MPI_COMM_WORLD, 3);\n");
-        let _ = writeln!(text, "    memset(out, 0, {buffer});\n    memset(in, 0, {buffer});");
+        code.push(code!("    out = malloc({});\n    in = malloc({});\n", buffer, buffer));
+        code.push("    if (!out || !in)\n        MPI_Abort(MPI_COMM_WORLD, 3);\n");
+        code.push(code!("    memset(out, 0, {});\n    memset(in, 0, {});\n", buffer, buffer));
         if self.config.touched > 0 {
-            text.push_str(
+            code.push(
                 "    memory = calloc(TOUCHED, 1);\n    if (!memory)\n        MPI_Abort(MPI_COMM_WORLD, 3);\n",
             );
         }
-        if replayed.contains("noisy_work(") {
-            text.push_str("    noise_state = 12345ul + (unsigned long)rank;\n");
+        if used.has("noisy_work(") {
+            code.push("    noise_state = 12345ul + (unsigned long)rank;\n");
         }
-        if replayed.contains("MPI_Bsend") || replayed.contains("MPI_Ibsend") {
-            let _ = writeln!(
-                text,
-                "    static char attached[1 << 24];\n    PMPI_Buffer_attach(attached, sizeof attached);"
+        if used.has("MPI_Bsend") || used.has("MPI_Ibsend") {
+            code.push(
+                "    static char attached[1 << 24];\n    PMPI_Buffer_attach(attached, sizeof attached);\n",
             );
         }
-        if has_regions(replayed) {
-            text.push_str("    find_regions();\n");
+        if used.has_regions() {
+            code.push("    find_regions();\n");
         }
-        text.push_str("    calibrate();\n    work(0);\n    connect();\n    PMPI_Barrier(MPI_COMM_WORLD);\n    const double start = PMPI_Wtime();\n    replay();\n");
-        text.push_str("    double own = PMPI_Wtime() - start, longest = 0;\n    PMPI_Reduce(&own, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);\n");
-        let _ = writeln!(
-            text,
-            "    if (rank == 0)\n        printf(\"skeleton %.9f s, program %.9f s\\n\", longest, longest / {:?});",
+        code.push("    calibrate();\n    work(0);\n    connect();\n    PMPI_Barrier(MPI_COMM_WORLD);\n    const double start = PMPI_Wtime();\n    replay();\n");
+        code.push("    double own = PMPI_Wtime() - start, longest = 0;\n    PMPI_Reduce(&own, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);\n");
+        code.push(code!(
+            "    if (rank == 0)\n        printf(\"skeleton %.9f s, program %.9f s\\n\", longest, longest / {:?});\n",
             self.config.scale.value()
-        );
-        text.push_str("    MPI_Finalize();\n    return 0;\n}\n");
-        text
+        ));
+        code.push("    MPI_Finalize();\n    return 0;\n}\n");
+        code
     }
 
-    /// What is not replayed as it was recorded.
+    /// What is not replayed as it was recorded, for people.
     fn notes(&self) -> Vec<String> {
-        let times = |count: u64| if count == 1 { "once".to_string() } else { format!("{count} times") };
-        let mut notes: Vec<String> = self
-            .left_out
-            .iter()
-            .map(|(name, (reason, count))| {
-                format!("{} is left out, {}: {reason}", harmless(name), times(*count))
-            })
-            .collect();
-        notes.extend(self.instead.iter().map(|(name, (reason, count))| {
-            format!("{} is replaced, {}: {reason}", harmless(name), times(*count))
-        }));
-        if !self.timing.is_known {
-            notes.push("the times of calls are not known, so nothing is computed between them".to_string());
+        let others = self.others.iter().map(|((how, name), calls)| {
+            other_calls(*how, &Terminal::of(name).to_string(), calls.count, calls.reason)
+        });
+        others.chain(self.limits()).collect()
+    }
+
+    /// The comment at the top: the same, without names that are not known.
+    fn comment(&self, heading: &str) -> Code {
+        let mut others: BTreeMap<(Other, &str, &str), u64> = BTreeMap::new();
+        for ((how, _), calls) in &self.others {
+            *others.entry((*how, calls.known, calls.reason)).or_default() += calls.count;
         }
-        if self.largest > LARGEST_BUFFER {
-            notes.push("there are messages of more than 2 GiB, which do not fit the buffers".to_string());
-        }
-        notes
+        let others =
+            others.into_iter().map(|((how, name, reason), count)| other_calls(how, name, count, reason));
+        let heading = heading.trim_end().lines().map(str::to_string);
+        let lines: Vec<String> = heading.chain(others).chain(self.limits()).collect();
+        code!("/* {}\n */\n", Code::joined(lines.iter().map(|line| Comment(line)), "\n * "))
+    }
+
+    /// What a skeleton cannot say.
+    fn limits(&self) -> impl Iterator<Item = String> {
+        const NO_TIMES: &str = "the times of calls are not known, so nothing is computed between them";
+        const TOO_LARGE: &str = "there are messages of more than 2 GiB, which do not fit the buffers";
+        [(!self.timing.is_known, NO_TIMES), (self.largest > LARGEST_BUFFER, TOO_LARGE)]
+            .into_iter()
+            .filter(|(is_so, _)| *is_so)
+            .map(|(_, limit)| limit.to_string())
     }
 }
 
-fn has_regions(replayed: &str) -> bool {
-    ["_region(\"", "mark_place(\""].iter().any(|call| replayed.contains(call))
+fn other_calls(how: Other, name: &str, count: u64, reason: &str) -> String {
+    let times = if count == 1 { "once".to_string() } else { format!("{count} times") };
+    let how = if how == Other::LeftOut { "left out" } else { "replaced" };
+    format!("{name} is {how}, {times}: {reason}")
 }
 
-/// Lines of code, indented.
-fn line(out: &mut String, depth: usize, text: &str) {
-    for line in text.lines() {
-        let _ = writeln!(out, "{:indent$}{}", "", line.replace('\t', "    "), indent = 4 * depth);
+/// The code of what is replayed, without strings and comments: what it names has to be declared.
+struct Used(String);
+
+impl Used {
+    fn has(&self, name: &str) -> bool {
+        self.0.contains(name)
     }
-}
 
-/// Text that does not end a comment.
-fn harmless(text: &str) -> String {
-    text.chars()
-        .map(|letter| if letter.is_control() { ' ' } else { letter })
-        .collect::<String>()
-        .replace("*/", "* /")
-        .replace("/*", "/ *")
-}
-
-/// A comment of several lines.
-fn comment(text: &str) -> String {
-    let lines: Vec<String> = text.trim_end().lines().map(harmless).collect();
-    format!("/* {}\n */", lines.join("\n * "))
+    fn has_regions(&self) -> bool {
+        ["_region(\"", "mark_place(\""].iter().any(|call| self.has(call))
+    }
 }
 
 /// The communicators that calls create.

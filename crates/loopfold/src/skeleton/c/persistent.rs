@@ -6,6 +6,7 @@
 
 use super::super::program::{Node, NodeId, Program};
 use super::expressions::expression;
+use crate::emit::c::Code;
 use crate::mpi::WORLD;
 use crate::questions::logical::{Expression, LogicalEvent};
 use hashbrown::HashMap;
@@ -14,7 +15,7 @@ use hashbrown::HashMap;
 #[derive(Debug, Default)]
 pub(super) struct Persistent {
     /// The place of each request, and its peer, by the call that makes it.
-    inits: HashMap<NodeId, (usize, String)>,
+    inits: HashMap<NodeId, (usize, Code)>,
     /// The requests that a call starts.
     starts: HashMap<NodeId, Vec<usize>>,
     /// How many there are.
@@ -40,7 +41,7 @@ impl Persistent {
             made.entry(key(event, is_send, "tag", "bytes", 0)).or_default().push(nodes.len());
             nodes.push(id);
         }
-        let mut peers: Vec<Option<String>> = vec![None; nodes.len()];
+        let mut peers: Vec<Option<Code>> = vec![None; nodes.len()];
         let mut result = Self { count: nodes.len(), ..Self::default() };
         for (id, node) in program.nodes.iter().enumerate() {
             let Node::Call(event) = node else { continue };
@@ -62,7 +63,7 @@ impl Persistent {
     }
 
     /// The request that a call makes, and its peer.
-    pub(super) fn init(&self, node: NodeId) -> Option<(usize, String)> {
+    pub(super) fn init(&self, node: NodeId) -> Option<(usize, Code)> {
         self.inits.get(&node).cloned()
     }
 
@@ -93,7 +94,7 @@ fn key(event: &LogicalEvent, is_send: bool, tag: &str, bytes: &str, nth: usize) 
 fn assign(
     event: &LogicalEvent,
     made: &HashMap<Key, Vec<usize>>,
-    peers: &mut [Option<String>],
+    peers: &mut [Option<Code>],
 ) -> Option<Vec<usize>> {
     let values = |key: &str| event.field(key).map_or(&[][..], |field| &field.values);
     let (dests, sources) = (values("dest"), values("src"));
