@@ -1,7 +1,7 @@
 //! A writer of JSON text: objects, arrays, keys and scalars, one after the other.
 //!
 //! Numbers and strings are formatted by `serde_json`, so that the text is the same as that of
-//! its values. The writer keeps one byte for each array or object that is open and never
+//! its values; what would drive a terminal is escaped, too. The writer keeps one byte for each array or object that is open and never
 //! recurses: nests can be deeper than the stack of the program.
 //!
 //! Invariant: what has been written is the beginning of a JSON text. Builds with debug assertions
@@ -12,8 +12,9 @@
 //! takes those that are columns of a table.
 
 use crate::rows::Rows;
-use loopfold::emit::Text;
-use serde_json::ser::{CompactFormatter, Formatter as _};
+use loopfold::emit::{Text, is_harmless};
+use serde::Serialize as _;
+use serde_json::ser::{CompactFormatter, Formatter};
 use std::borrow::Cow;
 use std::io::{Result, Write};
 
@@ -177,7 +178,27 @@ impl<W: Write> JsonWriter<W> {
 
 fn string(out: &mut (impl Write + ?Sized), text: &str) -> Result<()> {
     // The only public access to serde_json's escapes.
-    Ok(serde_json::to_writer(out, text)?)
+    Ok(text.serialize(&mut serde_json::Serializer::with_formatter(out, Harmless))?)
+}
+
+/// Also escapes what JSON allows in a string, and a terminal does not only show.
+struct Harmless;
+
+impl Formatter for Harmless {
+    fn write_string_fragment<W: Write + ?Sized>(&mut self, out: &mut W, fragment: &str) -> Result<()> {
+        let mut rest = fragment;
+        // Nearly all names are ASCII.
+        let is_plain = fragment.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+        while let Some((at, character)) = rest.char_indices().find(|&(_, one)| !is_plain && !is_harmless(one))
+        {
+            out.write_all(&rest.as_bytes()[..at])?;
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                write!(out, "\\u{unit:04x}")?;
+            }
+            rest = &rest[at + character.len_utf8()..];
+        }
+        out.write_all(rest.as_bytes())
+    }
 }
 
 /// A value of JSON that is neither an object nor an array.
