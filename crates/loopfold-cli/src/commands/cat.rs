@@ -1,9 +1,10 @@
 //! `loopfold cat`: prints the events. They are written as they are unfolded, so memory does not
-//! depend on the length of the trace.
+//! depend on the length of the trace. Names are printed as they are, unless somebody looks: on a
+//! terminal they are escaped as everywhere else.
 
 use crate::args::{CatArgs, FolderArgs, FolderName, ReadArgs};
 use crate::show::calls::{self, Style};
-use crate::{Outcome, input, names, tables};
+use crate::{Outcome, input, names, show, tables};
 use anyhow::{Result, bail};
 use loopfold::emit::Text;
 use loopfold::fold::FoldedStream;
@@ -11,11 +12,12 @@ use loopfold::trace::{ColumnReader, Meaning, Name, Role, Times, TimesKept};
 use loopfold::{Fold, Symbol};
 use loopfold_json::cat as json;
 use loopfold_sources::FunctionNames;
+use std::borrow::Cow;
 use std::io::{BufWriter, Write};
 
 pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
     let (fold, notes) = fold_and_notes(arguments)?;
-    crate::show::notes(&notes);
+    show::notes(&notes);
     if arguments.form.is_data() {
         let is_table = arguments.form.table_format().is_some();
         tables::print_answer(&arguments.form, "cat", "events", |out| {
@@ -26,8 +28,9 @@ pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
         })?;
         return Ok(Outcome::Done);
     }
-    let mut out = BufWriter::with_capacity(1 << 18, crate::show::raw_stdout());
+    let mut out = BufWriter::with_capacity(1 << 18, show::raw_stdout());
     if arguments.raw {
+        tables::check_terminal("--raw", None)?;
         print_all_raw(&mut out, arguments, &fold)?;
     } else {
         let threads = calls::threads(&fold).filter(|_| !arguments.times);
@@ -35,7 +38,9 @@ pub(super) fn run(arguments: &CatArgs) -> Result<Outcome> {
         let mut forms = Forms::new(&fold, arguments.hex.on);
         for (index, stream) in fold.streams().iter().enumerate() {
             if let Some(id) = threads.as_ref().and_then(|threads| threads[index]) {
-                writeln!(out, "thread {}", id.raw())?;
+                out.write_all(b"thread ")?;
+                out.write_all(&forms.exact(id))?;
+                out.write_all(b"\n")?;
             }
             print_stream(&mut out, arguments, &fold, stream, prefixed, &mut forms)?;
         }
@@ -82,13 +87,24 @@ fn read_all(
 struct Forms<'a> {
     fold: &'a Fold,
     hex: bool,
+    /// Whether they are to be looked at, and not to be read by a program.
+    is_escaped: bool,
     style: Style,
     forms: Vec<Option<Box<[u8]>>>,
 }
 
 impl<'a> Forms<'a> {
     fn new(fold: &'a Fold, hex: bool) -> Self {
-        Self { fold, hex, style: Style::default(), forms: vec![None; fold.alphabet().len()] }
+        let is_escaped = show::is_on_terminal();
+        Self { fold, hex, is_escaped, style: Style::default(), forms: vec![None; fold.alphabet().len()] }
+    }
+
+    /// Text as it is, or escaped.
+    fn exact<'t>(&self, text: Text<'t>) -> Cow<'t, [u8]> {
+        match self.is_escaped {
+            true => Cow::Owned(show::plain(text).into_bytes()),
+            false => Cow::Borrowed(text.raw().as_bytes()),
+        }
     }
 
     /// From now on in this style.
@@ -100,10 +116,11 @@ impl<'a> Forms<'a> {
     }
 
     fn of(&mut self, symbol: Symbol) -> &[u8] {
-        let (fold, hex, style) = (self.fold, self.hex, self.style);
+        let &mut Self { fold, hex, is_escaped, style, .. } = self;
         self.forms[symbol.index()].get_or_insert_with(|| {
             let meaning = fold.alphabet().meaning(symbol);
-            style.line(&meaning, hex).map_or_else(|| written(&meaning, hex), Into::into)
+            let line = style.line(&meaning, hex).map_or_else(|| written(&meaning, hex), Into::into);
+            if is_escaped { show::plain(line).into_bytes().into() } else { line }
         })
     }
 }
@@ -129,6 +146,8 @@ fn print_stream(
     let format = stream.note("format").map(Text::raw);
     forms.set_style(Style::of(stream));
     if format == Some("bytes") && !prefixed && !arguments.times {
+        // A character may be several events: the terminal gets what they are together.
+        forms.is_escaped = false;
         let mut any = false;
         for symbol in window {
             any = true;
@@ -140,15 +159,14 @@ fn print_stream(
         return Ok(());
     }
     let mut clock = arguments.times.then(|| Clock::new(stream.times()));
+    let prefix = if prefixed { [&forms.exact(stream.title())[..], b"\t"].concat() } else { Vec::new() };
     let mut first = true;
     for (position, symbol) in (0..).zip(window) {
         if !first {
             out.write_all(b"\n")?;
         }
         first = false;
-        if prefixed {
-            write!(out, "{}\t", stream.title().raw())?;
-        }
+        out.write_all(&prefix)?;
         if let Some(clock) = &mut clock {
             let (start, duration) = clock.at(position)?;
             write!(out, "{start}\t{duration}\t")?;

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 
 pub(super) fn run(arguments: &RecordArgs) -> Result<Outcome> {
-    let mut out = std::io::stdout().lock();
+    let mut out = show::raw_stdout();
     if arguments.header {
         out.write_all(loopfold_record::HEADER.as_bytes())?;
         return Ok(Outcome::Done);

@@ -9,6 +9,7 @@ mod near;
 mod nest;
 mod numbers;
 mod places;
+mod screen;
 mod subpath;
 mod sums;
 
@@ -26,22 +27,33 @@ pub(crate) use sums::{Costs, metric_costs};
 
 use crate::call;
 use anyhow::Result;
-use std::io::Write;
+use screen::Screen;
+use std::io::{IsTerminal as _, Write};
 
 /// Where text for people is printed: standard output, with colours on a terminal.
 pub(crate) fn stdout() -> Box<dyn Write> {
     match call::is_one() {
-        true => Box::new(anstream::StripStream::new(Box::new(call::Output) as Box<dyn Write>)),
-        false => Box::new(anstream::stdout().lock()),
+        true => {
+            let unstyled = anstream::StripStream::new(Box::new(call::Output) as Box<dyn Write>);
+            Box::new(Screen::with_styles(unstyled))
+        }
+        false => Box::new(Screen::with_styles(anstream::stdout().lock())),
     }
 }
 
-/// Where bytes are printed as they are.
+/// Where bytes are printed as they are, unless a terminal would obey them.
 pub(crate) fn raw_stdout() -> Box<dyn Write> {
+    let stdout = || std::io::stdout().lock();
     match call::is_one() {
         true => Box::new(call::Output),
-        false => Box::new(std::io::stdout().lock()),
+        false if is_on_terminal() => Box::new(Screen::new(stdout())),
+        false => Box::new(stdout()),
     }
+}
+
+/// Whether standard output is shown to somebody.
+pub(crate) fn is_on_terminal() -> bool {
+    !call::is_one() && std::io::stdout().is_terminal()
 }
 
 /// The characters of a line: those of the terminal, or of `COLUMNS`, or 80.
@@ -110,7 +122,8 @@ pub(crate) fn error(error: &anyhow::Error) {
 
 /// Prints a line on standard error. Nobody can be notified if that fails, and what was done is done.
 pub(crate) fn remark(line: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{line}");
+    let mut screen = Screen::with_styles(anstream::stderr().lock());
+    let _ = writeln!(screen, "{line}").and_then(|()| screen.flush());
 }
 
 /// Prints how many rows of a table are not shown.

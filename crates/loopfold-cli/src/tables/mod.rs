@@ -10,11 +10,11 @@ mod text;
 
 use crate::args::{Form, OutputPath, TableFormat};
 use crate::show::{self, JsonOut};
-use crate::{call, save};
+use crate::save;
 use anyhow::{Context as _, Result, bail};
 use loopfold_json::tables::{self, Table};
 use loopfold_json::{JsonWriter, RowFormat, Rows};
-use std::io::{BufWriter, IsTerminal as _, Write};
+use std::io::{BufWriter, Write};
 
 /// Prints an answer: the rows of a table if `form` asks for them, of the one that is called `default`
 /// unless it names another; else one line of JSON.
@@ -68,7 +68,7 @@ fn of_format(table: &Table, format: TableFormat) -> Result<Box<dyn RowFormat>> {
 
 /// Refuses to print bytes that are no text on a terminal.
 pub(crate) fn check_terminal(what: &str, output: Option<&OutputPath>) -> Result<()> {
-    if output.is_none_or(OutputPath::is_stdout) && !call::is_one() && std::io::stdout().is_terminal() {
+    if output.is_none_or(OutputPath::is_stdout) && show::is_on_terminal() {
         bail!("{what} is not text: write it to a file with --output, or into a pipe");
     }
     Ok(())
