@@ -36,6 +36,11 @@ pub(crate) struct Form {
     /// Print these rows
     #[arg(long, value_name = "NAME", requires = "table", help_heading = TABLES)]
     rows: Option<String>,
+    /// --table csv: put an apostrophe before texts that a spreadsheet would execute
+    ///
+    /// These begin with =, +, - or @, after white space or not. Without the option, texts are exact.
+    #[arg(long, requires = "table", help_heading = TABLES)]
+    spreadsheet: bool,
     /// Write the table to this file [default: standard output]
     #[arg(short, long, value_name = "FILE", requires = "table", help_heading = TABLES)]
     output: Option<OutputPath>,
@@ -82,6 +87,11 @@ impl Form {
     /// The name of the rows, if they are chosen.
     pub(crate) fn rows(&self) -> Option<&str> {
         self.rows.as_deref()
+    }
+
+    /// Whether cells of comma-separated values must not be formulas.
+    pub(crate) fn is_for_spreadsheet(&self) -> bool {
+        self.spreadsheet
     }
 
     /// Where the table is written, if not to standard output.

@@ -9,8 +9,8 @@ mod columns;
 mod text;
 
 use crate::args::{Form, OutputPath, TableFormat};
-use crate::show::{self, JsonOut};
 use crate::save;
+use crate::show::{self, JsonOut};
 use anyhow::{Context as _, Result, bail};
 use loopfold_json::tables::{self, Table};
 use loopfold_json::{JsonWriter, RowFormat, Rows};
@@ -30,7 +30,7 @@ pub(crate) fn print_answer(
     let table = table.with_context(|| format!("--rows {name}: there are no such rows"))?;
     let mut left_out = 0;
     save::save_with(form.output(), |out| {
-        left_out = write_table(out, &table, format, write)?;
+        left_out = write_rows(out, &table, of_format(&table, format, form.is_for_spreadsheet())?, write)?;
         Ok(())
     })?;
     if left_out > 0 {
@@ -46,7 +46,16 @@ pub(crate) fn write_table(
     format: TableFormat,
     write: impl FnOnce(&mut JsonOut<'_>) -> Result<()>,
 ) -> Result<u64> {
-    let rows = Rows::new(table, of_format(table, format)?);
+    write_rows(out, table, of_format(table, format, false)?, write)
+}
+
+fn write_rows(
+    out: &mut dyn Write,
+    table: &Table,
+    format: Box<dyn RowFormat>,
+    write: impl FnOnce(&mut JsonOut<'_>) -> Result<()>,
+) -> Result<u64> {
+    let rows = Rows::new(table, format);
     let out: Box<dyn Write + '_> = Box::new(out);
     let mut out = JsonWriter::of_rows(BufWriter::new(out), rows)?;
     write(&mut out)?;
@@ -55,9 +64,10 @@ pub(crate) fn write_table(
     Ok(left_out)
 }
 
-fn of_format(table: &Table, format: TableFormat) -> Result<Box<dyn RowFormat>> {
+fn of_format(table: &Table, format: TableFormat, is_for_spreadsheet: bool) -> Result<Box<dyn RowFormat>> {
     Ok(match format {
-        TableFormat::Csv => Box::new(text::Csv::new(table)),
+        TableFormat::Csv => Box::new(text::Csv::new(table, is_for_spreadsheet)),
+        _ if is_for_spreadsheet => bail!("--spreadsheet is for --table csv"),
         TableFormat::Json => Box::new(text::JsonLines::new(table)),
         #[cfg(feature = "arrow")]
         TableFormat::Arrow => Box::new(columns::Columns::arrow(table)?),

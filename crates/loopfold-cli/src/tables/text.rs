@@ -2,24 +2,36 @@
 
 use loopfold_json::tables::Table;
 use loopfold_json::{Cell, JsonWriter, RowFormat, Value};
+use std::borrow::Cow;
 use std::io::{Error, Result, Write};
 
 /// Rows that are formatted before they are written.
 const BATCH: usize = 1 << 10;
 
+/// What spreadsheets execute begins with one of these; some of them know the wide forms, too.
+const FORMULAS: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+
+/// White space before a formula may be dropped, and what begins with some of it is one cell for some
+/// programs and the end of one for others.
+fn may_be_formula(text: &str) -> bool {
+    text.trim_start().starts_with(FORMULAS) || text.starts_with(['\t', '\r', '\n'])
+}
+
 /// Comma-separated values under a line with the names of the columns. A list is separated by blanks, and
-/// those of its texts that contain one are quoted, as queries of `find` are; null is empty.
+/// those of its texts that contain one are quoted, as queries of `find` are; null is empty. Texts are
+/// exact, unless they are for a spreadsheet, which takes some of them for formulas.
 pub(super) struct Csv {
     names: Vec<&'static str>,
+    is_for_spreadsheet: bool,
     /// What is not written yet.
     lines: csv::Writer<Vec<u8>>,
     rows: usize,
 }
 
 impl Csv {
-    pub(super) fn new(table: &Table) -> Self {
+    pub(super) fn new(table: &Table, is_for_spreadsheet: bool) -> Self {
         let names = table.columns.iter().map(|column| column.name).collect();
-        Self { names, lines: csv::Writer::from_writer(Vec::new()), rows: 0 }
+        Self { names, is_for_spreadsheet, lines: csv::Writer::from_writer(Vec::new()), rows: 0 }
     }
 
     fn write_lines(&mut self, out: &mut dyn Write) -> Result<()> {
@@ -37,11 +49,16 @@ impl RowFormat for Csv {
 
     fn row(&mut self, out: &mut dyn Write, cells: &[Cell]) -> Result<()> {
         for cell in cells {
-            match cell {
-                Cell::Null => self.lines.write_field(""),
-                Cell::Text(text) => self.lines.write_field(text),
-                cell => self.lines.write_field(text_of(cell)),
-            }?;
+            let text = match cell {
+                Cell::Text(text) => Cow::Borrowed(text.as_str()),
+                cell => Cow::Owned(text_of(cell)),
+            };
+            let is_text = matches!(cell, Cell::Text(_) | Cell::Texts(_));
+            if self.is_for_spreadsheet && is_text && may_be_formula(&text) {
+                self.lines.write_field(format!("'{text}"))?;
+            } else {
+                self.lines.write_field(&*text)?;
+            }
         }
         self.lines.write_record(None::<&[u8]>)?;
         self.rows += 1;
