@@ -3,8 +3,8 @@
 use crate::nest::{loop_time, part};
 use crate::{JsonWriter, Labels, nanoseconds};
 use loopfold::fold::FoldedStream;
-use loopfold::questions::iterations::{Grown, Iteration, LoopTimes, SlowIterations};
-use loopfold::questions::nest::Nest;
+use loopfold::questions::iterations::{Grown, Iteration, LoopPlace, LoopTimes, SlowIterations};
+use loopfold::questions::nest::{Nest, Node};
 use loopfold::{Fold, StreamId};
 use std::io::{Result, Write};
 use std::ops::Range;
@@ -16,6 +16,44 @@ pub struct Header {
     pub number: usize,
     /// Its node.
     pub node: usize,
+}
+
+/// Writes the loops of a class: those that are `listed`, of `found` in all.
+pub fn loops_of_class<W: Write>(
+    out: &mut JsonWriter<W>,
+    labels: &mut Labels<'_>,
+    fold: &Fold,
+    (nest, streams): (&Nest, &[StreamId]),
+    listed: &[LoopPlace],
+    found: usize,
+) -> Result<()> {
+    out.begin_object()?;
+    out.key("streams")?;
+    out.array(streams.iter().map(|&stream| fold.stream(stream).title()))?;
+    out.field("found", found)?;
+    out.key("loops")?;
+    out.begin_array()?;
+    for place in listed {
+        out.begin_object()?;
+        let (iterations, lengths, is_exact) = match nest.nodes[place.node] {
+            Node::Near { near, .. } => (nest.near[near].iterations, nest.near[near].lengths, false),
+            Node::Loop { times, length, .. } => ((times, times), (length, length), true),
+            // None of the nodes at which there are loops.
+            Node::Event(_) | Node::LeftOut(_) => ((0, 0), (0, 0), true),
+        };
+        out.field("loop", place.number)?;
+        out.field("depth", place.depth)?;
+        out.field("exact", is_exact)?;
+        out.field("least_iterations", iterations.0)?;
+        out.field("most_iterations", iterations.1)?;
+        out.field("length", lengths.0)?;
+        out.field("longest", lengths.1)?;
+        out.key("body")?;
+        part(out, labels, nest, nest.body(place.node), None)?;
+        out.end()?;
+    }
+    out.end()?;
+    out.end()
 }
 
 /// Begins the list of loops.

@@ -7,12 +7,12 @@ mod slow;
 
 use super::loops;
 use crate::args::{Form, IterationsArgs};
-use crate::show::{self, Labels};
+use crate::show::{self, JsonOut, Labels};
 use crate::{Outcome, input, tables};
 use anyhow::{Result, bail};
 use describe::describe;
 use loopfold::emit::Text;
-use loopfold::questions::classes::by_weight;
+use loopfold::questions::classes::{Class, by_weight};
 use loopfold::questions::clock::EventClock;
 use loopfold::questions::iterations::{
     Iteration, LoopPlace, LoopTimes, SlowConfig, SlowIteration, SlowIterations, WantedLoop, loop_places,
@@ -130,26 +130,60 @@ fn shown<'a>(
 
 /// Lists the loops of each class with their numbers.
 fn list(arguments: &IterationsArgs, fold: &Fold, labels: &Labels<'_>) -> Result<Outcome> {
-    let mut out = show::stdout();
     let exact = arguments.exact || arguments.folder.is_chosen();
-    let mut any = false;
-    for class in by_weight(fold.classes()?) {
+    let of_class = |class: Class| -> Result<ListedClass> {
         let nest = loops::shown_nest(fold, &class, exact)?;
-        let all = loop_places(&nest);
+        let places = loop_places(&nest);
+        Ok(ListedClass { nest, streams: class.streams, places })
+    };
+    let classes: Vec<ListedClass> =
+        by_weight(fold.classes()?).into_iter().map(of_class).collect::<Result<_>>()?;
+    let most = arguments.top.most();
+    if arguments.form.is_data() {
+        show::print_json_line(|out| -> Result<()> { list_data(out, fold, &classes, most) })?;
+    } else {
+        print_list(fold, labels, &classes, most)?;
+    }
+    let any = classes.iter().any(|class| !class.places.is_empty());
+    Ok(if any { Outcome::Done } else { Outcome::Nothing })
+}
+
+/// The loops of a class.
+struct ListedClass {
+    nest: Nest,
+    streams: Vec<StreamId>,
+    places: Vec<LoopPlace>,
+}
+
+fn list_data(out: &mut JsonOut<'_>, fold: &Fold, classes: &[ListedClass], most: usize) -> Result<()> {
+    out.begin_object()?;
+    out.key("classes")?;
+    out.begin_array()?;
+    let mut labels = loopfold_json::Labels::new(fold.alphabet());
+    for ListedClass { nest, streams, places } in classes {
+        let listed = listed(nest, places, most);
+        json::loops_of_class(out, &mut labels, fold, (nest, streams), &listed, places.len())?;
+    }
+    out.end()?;
+    labels.cut_field(out)?;
+    Ok(out.end()?)
+}
+
+fn print_list(fold: &Fold, labels: &Labels<'_>, classes: &[ListedClass], most: usize) -> Result<()> {
+    let mut out = show::stdout();
+    for ListedClass { nest, streams, places } in classes {
         let titles: Vec<String> =
-            class.streams.iter().take(20).map(|&stream| show::plain(fold.stream(stream).title())).collect();
+            streams.iter().take(20).map(|&stream| show::plain(fold.stream(stream).title())).collect();
         let width = show::line_width();
         writeln!(out, "{}", show::shorten(&titles.join(", "), width))?;
-        for chosen in listed(&nest, &all, arguments.top.most()) {
+        for chosen in listed(nest, places, most) {
             let pad = "  ".repeat(chosen.depth.min(10));
             let room = width.saturating_sub(8 + pad.len());
-            writeln!(out, "{:>6}  {pad}{}", chosen.number, describe(&nest, labels, &chosen, room))?;
+            writeln!(out, "{:>6}  {pad}{}", chosen.number, describe(nest, labels, &chosen, room))?;
         }
-        show::more(&mut out, all.len().saturating_sub(arguments.top.most()))?;
-        any |= !all.is_empty();
+        show::more(&mut out, places.len().saturating_sub(most))?;
     }
-    out.flush()?;
-    Ok(if any { Outcome::Done } else { Outcome::Nothing })
+    Ok(out.flush()?)
 }
 
 /// The loops that cover most, at most so many, in the order of the nest.
