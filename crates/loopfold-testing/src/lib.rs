@@ -8,6 +8,7 @@ pub mod corpus;
 pub mod elf;
 pub mod grammars;
 pub mod graphs;
+pub mod hostile;
 pub mod mpi;
 pub mod mpi_loops;
 pub mod names;

@@ -12,6 +12,7 @@ mod corpus;
 mod export;
 mod find;
 mod follow;
+mod hostile;
 mod hot;
 mod index;
 mod interrupted;

@@ -118,6 +118,37 @@ pub fn run_with_input(arguments: &[&str], input: &[u8]) -> Run {
     output.into()
 }
 
+/// Runs the command with standard output on a terminal, of which `out` has what is written to it.
+#[cfg(target_os = "linux")]
+pub fn run_on_terminal<S: AsRef<OsStr>>(arguments: &[S]) -> Run {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+    use std::io::Read as _;
+    let mut terminal =
+        std::fs::File::from(openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal"));
+    grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("a terminal");
+    let path = ptsname(&terminal, Vec::new()).expect("its name").into_string().expect("a path");
+    let shown = std::fs::File::options().read(true).write(true).open(path).expect("the other end");
+    // What is written arrives as it was written.
+    let mut settings = tcgetattr(&shown).expect("settings");
+    settings.make_raw();
+    tcsetattr(&shown, OptionalActions::Now, &settings).expect("settings");
+    let mut command = Command::new(binary());
+    command.args(arguments).env_remove("COLUMNS").env("TERM", "xterm").stdin(Stdio::null());
+    let child = command.stdout(shown).stderr(Stdio::piped()).spawn().expect("the command runs");
+    // Its end of the terminal has to be closed, for reading to end with the command.
+    drop(command);
+    let reader = std::thread::spawn(move || {
+        let mut out = Vec::new();
+        // The end is an error of input and output.
+        let _ = terminal.read_to_end(&mut out);
+        out
+    });
+    let output = child.wait_with_output().expect("the command ends");
+    let out = reader.join().expect("the reader ends");
+    Output { stdout: out, ..output }.into()
+}
+
 /// A shell script in which `$loopfold` is the command.
 pub fn shell(script: &str, directory: &Path) -> Run {
     Command::new("sh")
