@@ -4,11 +4,12 @@
 //! `mod` lines; in each file, comments, texts and what is only for tests are left out, and every
 //! path is resolved that begins with `crate`, `self`, `super` or the name of a crate. A name that
 //! the root exports again counts as the module that it comes from. A path that cannot be resolved
-//! is an error, so that none is missed. Takes a fraction of a second. Which crates write files is
-//! checked in the same pass (`writing`).
+//! is an error, so that none is missed. Takes a fraction of a second. Which crates write files, and what
+//! prints, is checked in the same pass (`writing`, `printing`).
 //!
 //! The tables here are the only ones: `ARCHITECTURE.md` shows them, and must show the same.
 
+mod printing;
 mod tokens;
 mod writing;
 
@@ -134,6 +135,9 @@ impl Crate {
             }
             for (line, what) in writes(name, &file.tokens) {
                 wrong.push(format!("{}: {what} writes a file; loopfold-output does that", place(line)));
+            }
+            for (line, what) in printing::places(name, &file.module, &file.tokens) {
+                wrong.push(format!("{}: {what} opens the terminal; loopfold-cli's show does that", place(line)));
             }
             // The root joins them all.
             let (Some(modules), Some(own)) = (modules, file.module.first()) else { continue };
