@@ -36,7 +36,10 @@ const MODULES: &[Layer] = &[
     ("fold", &["emit", "error", "ids", "interrupt", "trace"]),
     ("mpi", &["bytes", "emit", "error", "fold", "ids", "trace"]),
     ("folders", &["error", "fold", "ids", "interrupt", "parallel", "repeats", "trace"]),
-    ("questions", &["bytes", "emit", "error", "fold", "ids", "interrupt", "mpi", "packed", "parallel", "trace"]),
+    (
+        "questions",
+        &["bytes", "emit", "error", "fold", "ids", "interrupt", "mpi", "packed", "parallel", "trace"],
+    ),
     ("archive", &["bytes", "error", "fold", "ids", "interrupt", "mpi", "packed", "trace"]),
     ("export", &["emit", "error", "fold", "ids", "trace"]),
     ("sections", &["archive", "error", "fold", "questions"]),
@@ -137,7 +140,10 @@ impl Crate {
                 wrong.push(format!("{}: {what} writes a file; loopfold-output does that", place(line)));
             }
             for (line, what) in printing::places(name, &file.module, &file.tokens) {
-                wrong.push(format!("{}: {what} opens the terminal; loopfold-cli's show does that", place(line)));
+                wrong.push(format!(
+                    "{}: {what} opens the terminal; loopfold-cli's show does that",
+                    place(line)
+                ));
             }
             // The root joins them all.
             let (Some(modules), Some(own)) = (modules, file.module.first()) else { continue };

@@ -21,7 +21,8 @@ pub fn write(fold: &Fold, folder: &Path) -> Result<(), String> {
     let writer = Writer::create(folder)?;
     let (mut locations, mut end) = (Vec::new(), 0);
     for (index, stream) in fold.streams().iter().enumerate() {
-        let rank = rank_of(stream.name().raw()).ok_or_else(|| format!("{} is no rank", stream.name().terminal()))?;
+        let rank =
+            rank_of(stream.name().raw()).ok_or_else(|| format!("{} is no rank", stream.name().terminal()))?;
         let count = writer.location(index as u64, |put| export.stream(index, &mut end, put))?;
         locations.push((stream.name().raw().to_string(), rank, count));
     }
