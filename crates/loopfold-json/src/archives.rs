@@ -2,6 +2,7 @@
 
 use crate::JsonWriter;
 use loopfold::Fold;
+use loopfold::fold::RecordedStream;
 use std::io::{Result, Write};
 
 /// Writes which archive a fold was saved to, its `folder` being those that made it.
@@ -34,7 +35,7 @@ pub fn merged<W: Write>(out: &mut JsonWriter<W>, fold: &Fold, archive: &str, byt
 }
 
 /// What is in an archive or a grammar that is not damaged.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Intact {
     /// Segments of the archive; a grammar has none.
     pub segments: Option<usize>,
@@ -50,8 +51,62 @@ pub struct Intact {
     pub index_segments: u64,
     /// Chunks that have the events of the fold.
     pub chunks: u64,
+    /// Streams of recordings, if there are any.
+    pub recorded: Vec<RecordedStream>,
     /// The size of the file.
     pub bytes: u64,
+}
+
+/// The events of some streams of recordings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordedEvents {
+    /// How many the streams have.
+    pub recorded: u64,
+    /// How many there were.
+    pub produced: u64,
+    /// How many were not recorded.
+    pub missing: u64,
+}
+
+impl RecordedEvents {
+    /// Of one stream.
+    pub fn of(stream: &RecordedStream) -> Self {
+        let RecordedStream { recorded, counted, .. } = *stream;
+        Self { recorded, produced: counted.produced, missing: counted.missing }
+    }
+
+    /// Of all streams together. Returns `None` if there are none.
+    pub fn of_all(streams: &[RecordedStream]) -> Option<Self> {
+        streams.iter().map(Self::of).reduce(|sum, one| Self {
+            recorded: sum.recorded.saturating_add(one.recorded),
+            produced: sum.produced.saturating_add(one.produced),
+            missing: sum.missing.saturating_add(one.missing),
+        })
+    }
+
+    fn write<W: Write>(self, out: &mut JsonWriter<W>) -> Result<()> {
+        out.field("events", self.recorded)?;
+        out.field("produced", self.produced)?;
+        out.field("missing", self.missing)
+    }
+}
+
+/// Writes the counts of recordings, and the streams that lack events.
+fn recorded<W: Write>(out: &mut JsonWriter<W>, streams: &[RecordedStream]) -> Result<()> {
+    let Some(all) = RecordedEvents::of_all(streams) else { return out.field("recorded", None::<u64>) };
+    out.key("recorded")?;
+    out.begin_object()?;
+    all.write(out)?;
+    out.key("incomplete_streams")?;
+    out.begin_array()?;
+    for stream in streams.iter().filter(|stream| stream.counted.missing > 0) {
+        out.begin_object()?;
+        out.field("stream", &stream.name[..])?;
+        RecordedEvents::of(stream).write(out)?;
+        out.end()?;
+    }
+    out.end()?;
+    out.end()
 }
 
 /// Writes for each archive, by name, what is in it or how it is damaged.
@@ -76,6 +131,7 @@ pub fn verified<'a, W: Write>(
                 out.field("items", intact.items)?;
                 out.field("index_segments", intact.index_segments)?;
                 out.field("chunks", intact.chunks)?;
+                recorded(out, &intact.recorded)?;
                 out.field("bytes", intact.bytes)?;
             }
         }

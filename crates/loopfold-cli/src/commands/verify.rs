@@ -7,11 +7,12 @@ use anyhow::{Context as _, Result};
 use loopfold::Fold;
 use loopfold::archive::{self, SectionKind, Verified};
 use loopfold::export::grammar;
+use loopfold::fold::RecordedStream;
 use loopfold::sections;
-use loopfold_json::archives::{self, Intact};
+use loopfold_json::archives::{self, Intact, RecordedEvents};
 use loopfold_sources::Input;
 use std::fs::File;
-use std::io::{Cursor, Read, Write as _};
+use std::io::{Cursor, Read, Write};
 use std::path::Path;
 
 pub(super) fn run(arguments: &VerifyArgs) -> Result<Outcome> {
@@ -47,26 +48,54 @@ pub(super) fn run(arguments: &VerifyArgs) -> Result<Outcome> {
 fn of_archive(found: &Verified) -> Intact {
     let &Verified { segments, streams, events, rules, items, bytes, .. } = found;
     let (index_segments, chunks) = (found.parts_of(SectionKind::Index), found.parts_of(SectionKind::Chunks));
-    Intact { segments: Some(segments), streams, events, rules, items, index_segments, chunks, bytes }
+    let recorded = found.recorded.clone();
+    Intact {
+        segments: Some(segments),
+        streams,
+        events,
+        rules,
+        items,
+        index_segments,
+        chunks,
+        recorded,
+        bytes,
+    }
 }
 
 fn of_grammar(fold: &Fold, bytes: u64) -> Intact {
     let (streams, events) = (fold.streams().len(), fold.events());
     let (rules, items) = (fold.rules().len(), fold.items());
-    Intact { segments: None, streams, events, rules, items, index_segments: 0, chunks: 0, bytes }
+    let recorded = fold.recorded_streams();
+    Intact { segments: None, streams, events, rules, items, index_segments: 0, chunks: 0, recorded, bytes }
 }
 
 fn print(name: &str, verified: &Result<Intact, String>) -> Result<()> {
     let mut out = show::raw_stdout();
     match verified {
-        Ok(good) => writeln!(
-            out,
-            "{name}: good: {}, {}, {}",
-            show::plural(good.streams as u64, "stream"),
-            show::events(good.events),
-            show::bytes(good.bytes)
-        )?,
+        Ok(good) => {
+            let streams = show::plural(good.streams as u64, "stream");
+            let (events, bytes) = (show::events(good.events), show::bytes(good.bytes));
+            writeln!(out, "{name}: good: {streams}, {events}, {bytes}")?;
+            print_recorded(&mut out, &good.recorded)?;
+        }
         Err(reason) => writeln!(out, "{name}: bad: {}", show::plain(reason))?,
+    }
+    Ok(())
+}
+
+/// How many events of recordings there are of those that were counted, and which streams lack some.
+fn print_recorded(out: &mut impl Write, streams: &[RecordedStream]) -> Result<()> {
+    let Some(all) = RecordedEvents::of_all(streams) else { return Ok(()) };
+    let of = |events: RecordedEvents| {
+        format!("{} of {}", show::count(events.recorded), show::events(Some(events.produced)))
+    };
+    write!(out, "  recorded: {}", of(all))?;
+    if all.missing == 0 {
+        return Ok(writeln!(out)?);
+    }
+    writeln!(out, "; {} missing", show::count(all.missing))?;
+    for stream in streams.iter().filter(|stream| stream.counted.missing > 0) {
+        writeln!(out, "    {}: {}", show::plain(&stream.name), of(RecordedEvents::of(stream)))?;
     }
     Ok(())
 }

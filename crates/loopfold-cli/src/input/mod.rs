@@ -16,6 +16,7 @@ use crate::interrupt;
 use crate::nodes::{self, OwnStreams, Plan, SharedTimes};
 use crate::progress::Phase;
 use crate::selection::Selection;
+use crate::show;
 use anyhow::{Context as _, Result, anyhow, bail};
 use follow::SharedFolding;
 pub(crate) use follow::{Pace, follow};
@@ -390,9 +391,24 @@ impl Loaded {
         if left_out > 0 {
             self.notes.push(format!("{left_out} lines do not match --select and are left out"));
         }
+        self.note_what_was_not_recorded();
         let has_events = self.folded.as_ref().is_some_and(|fold| fold.events() != Some(0));
         if self.folds.is_empty() && self.trace.events() == 0 && !has_events {
             self.notes.push("there are no events".to_string());
+        }
+    }
+
+    /// Adds a note if recordings lack events that the program has counted.
+    fn note_what_was_not_recorded(&mut self) {
+        let counted = self.folds.iter().flat_map(|fold| {
+            fold.stream_ids().filter_map(|stream| fold.producer_count(stream)).collect::<Vec<_>>()
+        });
+        let (produced, missing) = counted.fold((0u64, 0u64), |(produced, missing), one| {
+            (produced.saturating_add(one.produced), missing.saturating_add(one.missing))
+        });
+        if missing > 0 {
+            let (missing, produced) = (show::count(missing), show::events(Some(produced)));
+            self.notes.push(format!("{missing} of {produced} were not recorded"));
         }
     }
 

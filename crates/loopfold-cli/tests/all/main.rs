@@ -25,6 +25,7 @@ mod parts;
 mod paths;
 mod patterns;
 mod peers;
+mod produced;
 mod record;
 #[cfg(target_os = "linux")]
 mod record_paths;

@@ -12,7 +12,7 @@ use super::section::{ReadSeek, SectionCheck, SectionReader};
 use super::window::Window;
 use super::{peers, rules, summary, text, times};
 use crate::bytes::read_at;
-use crate::fold::{FoldBuilder, FoldedStream};
+use crate::fold::{FoldBuilder, FoldedStream, RecordedStream};
 use crate::trace::{Column, Spill, Times};
 use crate::{Error, Fold, Result};
 use std::collections::BTreeMap;
@@ -116,6 +116,8 @@ pub struct Verified {
     /// For each kind of section that a [check](SectionCheck) was given for, how many parts that
     /// counted.
     pub sections: BTreeMap<SectionKind, u64>,
+    /// The streams of recordings, with what their producers have counted.
+    pub recorded: Vec<RecordedStream>,
     /// The size of the file.
     pub bytes: u64,
 }
@@ -317,6 +319,7 @@ impl<R: Read + Seek> Archive<R> {
             values,
             sums,
             sections,
+            recorded: fold.recorded_streams(),
             bytes: self.bytes,
         })
     }

@@ -15,7 +15,7 @@
 
 use super::cursor::Cursor;
 use super::without::push_joined;
-use super::{Fold, FoldBuilder, FoldedStream, Item, Target};
+use super::{Fold, FoldBuilder, FoldedStream, Item, ProducerCount, Target};
 use crate::{Error, Result, RuleId, StreamId};
 use std::ops::Range;
 
@@ -107,6 +107,7 @@ impl Fold {
                 _ => builder.rule(&body)?,
             };
             let mut cut = part.name(stream, clock_zero);
+            ProducerCount::remove(&mut cut.notes);
             cut.set_note(FIRST_EVENT, stream.first_position().saturating_add(range.start).to_string());
             if range.end < length {
                 cut.notes.retain(|(key, _)| key != FINAL_NEWLINE);

@@ -11,7 +11,7 @@
 //!
 //! Cost: O(items), and O(events) for streams that have times.
 
-use super::{Fold, FoldBuilder, FoldedStream, Item, StreamSums, Target};
+use super::{Fold, FoldBuilder, FoldedStream, Item, ProducerCount, StreamSums, Target};
 use crate::{Error, Result, RuleId, Symbol};
 
 impl Fold {
@@ -95,7 +95,9 @@ impl Fold {
             false => stream.times().kept(self.unfold(stream.root()).map(is_kept))?,
         };
         let sums = stream.sums().map(|sums| sums_without(sums, is_kept)).transpose()?;
-        Ok(FoldedStream { times, sums, ..stream.clone() })
+        let mut left = FoldedStream { times, sums, ..stream.clone() };
+        ProducerCount::remove(&mut left.notes);
+        Ok(left)
     }
 }
 

@@ -80,7 +80,7 @@ pub fn abstracted(
         naming.builder.stream(stream);
     }
     let Naming { builder, names, .. } = naming;
-    let fold = builder.finish();
+    let fold = builder.finish().without_producer_counts();
     let events = processes.shown().iter().fold(0u64, |sum, stream| sum.saturating_add(stream.length()));
     let mut left = symbol_counts(&fold)?;
     names.values().for_each(|(symbol, _)| left[symbol.index()] = 0);

@@ -211,7 +211,7 @@ fn replaced(fold: &Fold, mut builder: FoldBuilder, bodies: &[Vec<Symbol>]) -> Re
         let replaced = FoldedStream::new(stream.name().raw(), stream.folder().raw(), root);
         builder.stream(replaced.with_notes(stream.notes().to_vec()));
     }
-    Ok(builder.finish())
+    Ok(builder.finish().without_producer_counts())
 }
 
 /// The name of the section, for errors.
