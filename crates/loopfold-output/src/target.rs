@@ -9,6 +9,7 @@ use crate::{Error, Result};
 use rustix::fs::Mode;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
@@ -56,6 +57,11 @@ impl Target {
                 Err(Error::new(format_args!("{name}: is a directory; name the file to write in it")))
             }
             Ok(about) if is_special(&about) => Ok(Self::Special(path.to_path_buf())),
+            // As the system has it: there is no file of this name.
+            _ if is_name_of_directory(path) => {
+                let name = path.display();
+                Err(Error::new(format_args!("{name}: is the name of a directory; name the file to write")))
+            }
             _ => {
                 let name = path.file_name();
                 let name =
@@ -110,6 +116,12 @@ pub(crate) fn open_special(path: &Path) -> Result<File> {
 fn is_special(about: &Metadata) -> bool {
     let kind = about.file_type();
     kind.is_char_device() || kind.is_block_device() || kind.is_fifo() || kind.is_socket()
+}
+
+/// Whether a path can only name a directory: `x/`, `x/.`. Paths of Rust leave these endings out.
+fn is_name_of_directory(path: &Path) -> bool {
+    let path = path.as_os_str().as_bytes();
+    path.ends_with(b"/") || path.ends_with(b"/.")
 }
 
 /// The directory of a file that a path names.
