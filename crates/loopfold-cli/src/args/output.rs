@@ -7,8 +7,10 @@
 use crate::args::TableFormat;
 use crate::{nodes, save, tables};
 use anyhow::{Context as _, Result, bail};
-use clap::{ArgMatches, CommandFactory as _};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, CommandFactory as _};
 use loopfold_output::{FileId, Output, Target};
+use std::any::TypeId;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -44,7 +46,7 @@ impl OutputPath {
     }
 
     fn claim(&self, inputs: &[OsString], may_replace_archive: bool) -> Result<()> {
-        let output = Output::claim(&self.path).with_context(|| self.path.display().to_string())?;
+        let output = Output::claim(&self.path)?;
         let target = output.target();
         let is_input = target.existing().is_some_and(|file| inputs.iter().any(|it| reads(it, file, target)));
         if is_input && !(may_replace_archive && save::is_archive(&target.path())) {
@@ -79,10 +81,11 @@ impl Outputs {
             let id = argument.get_id().as_str();
             match matches.try_get_many::<OutputPath>(id) {
                 Ok(outputs) => found.outputs.extend(outputs.into_iter().flatten().cloned()),
-                Err(_) => {
+                Err(_) if may_name_file(argument, matches) => {
                     let words = matches.try_get_raw(id).ok().flatten();
                     found.words.extend(words.into_iter().flatten().map(OsStr::to_os_string));
                 }
+                Err(_) => {}
             }
         }
         let table = matches.try_get_one::<TableFormat>("table").ok().flatten().copied();
@@ -109,6 +112,20 @@ impl Outputs {
     pub(crate) fn is_empty(&self) -> bool {
         self.outputs.is_empty()
     }
+}
+
+/// Whether the user wrote this argument, and it takes more than numbers and known words.
+fn may_name_file(argument: &Arg, matches: &ArgMatches) -> bool {
+    let is_written = matches.value_source(argument.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let kind = argument.get_value_parser().type_id();
+    let numbers = [
+        TypeId::of::<u64>(),
+        TypeId::of::<u32>(),
+        TypeId::of::<usize>(),
+        TypeId::of::<i64>(),
+        TypeId::of::<f64>(),
+    ];
+    is_written && argument.get_possible_values().is_empty() && !numbers.iter().any(|number| kind == *number)
 }
 
 /// True if a word names a file that is read: itself, or one in its folder. Those that are read beside

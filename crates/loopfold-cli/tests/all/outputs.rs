@@ -90,6 +90,41 @@ fn files_that_are_read_otherwise_are_inputs_too() {
 }
 
 /// Issue: `-o /dev/null` replaced the device; a dangling link was replaced.
+/// A word of a command may be the name of a file that it does not read.
+#[test]
+fn numbers_known_words_and_defaults_are_no_inputs() {
+    let folder = Folder::new();
+    let trace = folder.file("t.txt", "a\nb\na\nb\n");
+    let archive = folder.at("u.fold");
+    run(&["fold", &trace, "-o", &archive]).ok();
+    for output in ["csv", "dot", "1000"] {
+        folder.file(output, "before");
+        let arguments: &[&str] = match output {
+            "csv" => &["stats", &archive, "--table", "csv", "-o", output],
+            _ => &["export", &archive, "--to", "dot", "-o", output],
+        };
+        let mut command = Command::new(binary());
+        let written = command.args(arguments).current_dir(folder.path()).output().unwrap();
+        assert!(written.status.success(), "{output}: {}", String::from_utf8_lossy(&written.stderr));
+        assert_ne!(std::fs::read_to_string(folder.at(output)).unwrap(), "before");
+    }
+}
+
+#[test]
+fn the_name_of_a_directory_is_no_file() {
+    let folder = Folder::new();
+    let trace = folder.file("t.txt", "a\nb\n");
+    let kept = folder.file("kept.txt", "kept");
+    for ending in ["/", "/.", "//"] {
+        for name in [&kept, &folder.at("new")] {
+            let output = format!("{name}{ending}");
+            run(&["fold", &trace, "-o", &output]).fails_with(&["directory"]);
+        }
+    }
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), "kept");
+    assert_eq!(names(folder.path()), ["kept.txt", "t.txt"]);
+}
+
 #[test]
 fn devices_pipes_and_links_are_written_to_and_stay() {
     let folder = Folder::new();
