@@ -109,8 +109,11 @@ fn kind_of(input: &Path, format: Option<&str>) -> Result<Kind> {
         let is_otf2 = formats::file_of_folder(input).is_some();
         return Ok(if is_otf2 { Kind::Locations } else { Kind::Folded });
     }
-    let file = File::open(input)?;
-    let bytes = file.metadata()?.len();
+    let about = std::fs::metadata(input)?;
+    if !about.is_file() {
+        bail!("a pipe or device cannot be read by several processes, nor twice; name a file");
+    }
+    let (file, bytes) = (File::open(input)?, about.len());
     if let Some(format) = format {
         return Ok(if format == "otf2" { Kind::Locations } else { Kind::File(bytes) });
     }

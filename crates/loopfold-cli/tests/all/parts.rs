@@ -84,6 +84,17 @@ fn parts_that_do_not_fit_are_errors() {
 }
 
 /// The archives of all parts of the inputs, called `NAME` and the number of the part.
+/// A pipe is read once: what it is was found out from its beginning, which a part then lacked.
+#[test]
+#[cfg(unix)]
+fn a_part_of_a_pipe_is_refused() {
+    let folder = Folder::new();
+    let pipe = folder.at("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    run(&["fold", &pipe, "--part", "1/1", "-o", &folder.at("p.fold")]).fails_with(&["pipe", "name a file"]);
+}
+
 fn parts_of(folder: &Folder, name: &str, inputs: &[String], count: usize, more: &[&str]) -> Vec<String> {
     let part = |number: usize| {
         let archive = folder.at(&format!("{name}{number}.fold"));
