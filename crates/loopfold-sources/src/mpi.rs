@@ -1,11 +1,12 @@
 //! The calls of MPI: what each does, and the role of each of its arguments. All sources of MPI
 //! traces and the recorder use this one table, so that their events are the same.
 //!
-//! The table is the text `mpi_calls.txt`, parsed once, in some tens of microseconds. Names are
+//! The table is the text `mpi_calls.txt`, parsed once, in some tens of microseconds; of the calls in
+//! `mpi_other_calls.txt` only the names are known. Names are
 //! looked up as C, Fortran and the profiling interface have them, in one hash each.
 
 use loopfold::trace::Role;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 /// A call of MPI.
@@ -191,11 +192,25 @@ fn nonblocking(name: &str) -> String {
     format!("MPI_I{}", name["MPI_".len()..].to_ascii_lowercase())
 }
 
-/// The name of a call of the table, as C has it.
+/// The names of calls that are not in the table.
+static OTHERS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    let lines = include_str!("mpi_other_calls.txt").lines();
+    lines.filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace).collect()
+});
+
+/// The name of a call of MPI, as C has it, whether or not it is recorded.
+///
+/// ```
+/// use loopfold_sources::mpi_call_name;
+/// assert_eq!(mpi_call_name("MPI_Send"), Some("MPI_Send"));
+/// assert_eq!(mpi_call_name("MPI_Wtime"), Some("MPI_Wtime"));
+/// assert_eq!(mpi_call_name("MPI_Send*/"), None);
+/// ```
 pub fn mpi_call_name(name: &str) -> Option<&'static str> {
     let lower = name.to_ascii_lowercase();
-    let &index = TABLE.by_name.get(lower.strip_prefix("mpi_")?)?;
-    Some(TABLE.calls[index].name.as_str()).filter(|known| *known == name)
+    let recorded =
+        TABLE.by_name.get(lower.strip_prefix("mpi_")?).map(|&index| TABLE.calls[index].name.as_str());
+    recorded.filter(|known| *known == name).or_else(|| OTHERS.get(name).copied())
 }
 
 /// What kind of event an MPI call is: a send, a receive, a collective operation on data,
