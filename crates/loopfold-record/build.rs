@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 fn main() {
-    println!("cargo::rerun-if-changed=src/paths/runtime.c");
+    println!("cargo::rerun-if-changed=src/paths/runtime");
     let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
     let object = folder.join("runtime.o");
     // Elsewhere no program can be recorded.
@@ -16,7 +16,7 @@ fn main() {
 
 fn compile(object: &Path) {
     let objects = cc::Build::new()
-        .file("src/paths/runtime.c")
+        .file("src/paths/runtime/runtime.c")
         .std("gnu11")
         .opt_level(2)
         .debug(false)

@@ -94,8 +94,9 @@ impl<'m, 'f> Inserter<'m, 'f> {
 
     fn insert_entry(&self, number: u32, saved: Option<Value<'m>>) {
         self.builder.before(self.firsts[0]);
-        let depth = self.runtime.enter(&self.builder, number);
+        self.runtime.enter(&self.builder, number);
         if let Some(saved) = saved {
+            let depth = self.runtime.depth(&self.builder);
             self.builder.store(depth, saved).set_volatile();
         }
     }

@@ -69,13 +69,18 @@ impl<'m> Runtime<'m> {
         builder.call(self.takes_token, self.emit, &[token]);
     }
 
-    /// Enters a function, given its number in the module. Returns the depth of calls in it.
-    pub(crate) fn enter(&self, builder: &Builder<'m>, function: u32) -> Value<'m> {
-        let depth = self.add_to_depth(builder, 1);
+    /// Enters a function, given its number in the module.
+    pub(crate) fn enter(&self, builder: &Builder<'m>, function: u32) {
+        self.add_to_depth(builder, 1);
         let id = builder.element(self.token, self.ids, self.number(function));
         let id = builder.load(self.token, id);
         self.emit(builder, builder.or(id, self.number(ENTER)));
-        depth
+    }
+
+    /// The depth of calls. It is that of all libraries of the program once a token was appended:
+    /// before, another library may have gone on counting.
+    pub(crate) fn depth(&self, builder: &Builder<'m>) -> Value<'m> {
+        builder.load(self.token, self.depth)
     }
 
     /// Leaves a function, at the end of a path if one is given.
@@ -96,11 +101,10 @@ impl<'m> Runtime<'m> {
         builder.call(self.takes_token, self.unwind, &[depth]);
     }
 
-    fn add_to_depth(&self, builder: &Builder<'m>, difference: u32) -> Value<'m> {
+    fn add_to_depth(&self, builder: &Builder<'m>, difference: u32) {
         let depth = builder.load(self.token, self.depth);
         let depth = builder.add(depth, self.number(difference));
         builder.store(depth, self.depth);
-        depth
     }
 
     /// Calls a function for a block, for tests.

@@ -37,7 +37,9 @@ pub use error::{Error, Result};
 pub use helper::{WriteOther, run as run_helper};
 pub use launch::{Launch, is_mpi_program};
 pub use parts::{Parts, folder_of, is_recording, read as read_parts};
-pub use paths::{Counter, PathLaunch, PathRun, Recorded, Spooled, is_spool, read_spool, runtime_object};
+pub use paths::{
+    Counter, Loss, PathLaunch, PathRun, Recorded, Spooled, is_spool, read_spool, runtime_object,
+};
 pub use shim::Mpi;
 
 /// The header for regions of the program: enter, leave and mark.

@@ -9,7 +9,7 @@ use loopfold::Fold;
 use loopfold::questions::path::PathIndex;
 use loopfold::sections;
 use loopfold_output::Output;
-use loopfold_record::{Counter, Launch, PathLaunch, Recorded};
+use loopfold_record::{Counter, Launch, Loss, PathLaunch, Recorded};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -65,16 +65,21 @@ fn record_paths(arguments: &RecordArgs) -> Result<Outcome> {
     launch.counter = arguments.counter.as_deref().map(Counter::named).transpose()?;
     let run = launch.run(&arguments.program)?;
     let mut problems = run.problems;
+    problems.extend(missing_events(&run.losses));
+    if run.is_stopped {
+        problems.push("the recording was stopped, and the program goes on without it".to_string());
+    }
     let saved = match &run.recorded {
         Some(recorded) => save_paths(recorded, &run.output),
+        None if run.is_left_in_spool => Ok(()),
         None => {
             problems.extend(problems.is_empty().then(|| not_instrumented(arguments)));
             Ok(())
         }
     };
-    let is_saved = saved.is_ok() && run.recorded.is_some();
+    let is_complete = saved.is_ok() && run.recorded.is_some() && run.losses.is_empty();
     if let Some(spool) = &run.spool {
-        if saved.is_ok() {
+        if saved.is_ok() && !run.is_left_in_spool {
             let _ = spool.remove();
         } else {
             problems.push(format!(
@@ -87,11 +92,30 @@ fn record_paths(arguments: &RecordArgs) -> Result<Outcome> {
     if let Err(error) = saved {
         show::error(&error);
     }
-    Ok(end_like(run.status, is_saved))
+    Ok(end_like(run.status, is_complete))
 }
 
-/// Ends as the program did; a program that ended well without being recorded is a failure.
-fn end_like(status: ExitStatus, is_saved: bool) -> Outcome {
+/// How many losses are described one by one.
+const LOSSES: usize = 5;
+
+/// What is missing, and where.
+fn missing_events(losses: &[Loss]) -> Vec<String> {
+    let described = losses.iter().take(LOSSES).map(|loss| {
+        let (of, missing) = (show::plain(&loss.of), show::count(loss.missing));
+        match loss.produced {
+            Some(produced) => format!("{of}: {missing} of {} events are missing", show::count(produced)),
+            None if loss.is_at_least => format!("{of}: at least {missing} events are missing"),
+            None => format!("{of}: {missing} events are missing"),
+        }
+    });
+    let rest = losses.get(LOSSES..).unwrap_or_default();
+    let in_rest = rest.iter().map(|loss| loss.missing).sum();
+    let summary = format!("{} more lack {} events", show::count(rest.len() as u64), show::count(in_rest));
+    described.chain((!rest.is_empty()).then_some(summary)).collect()
+}
+
+/// Ends as the program did; a program that ended well without being recorded whole is a failure.
+fn end_like(status: ExitStatus, is_complete: bool) -> Outcome {
     if let Some(signal) = status.signal() {
         // One core is enough.
         let none = Rlimit { current: Some(0), maximum: Some(0) };
@@ -100,7 +124,7 @@ fn end_like(status: ExitStatus, is_saved: bool) -> Outcome {
         return Outcome::Status((128 + signal) as u8);
     }
     match status.code() {
-        Some(0) if is_saved => Outcome::Done,
+        Some(0) if is_complete => Outcome::Done,
         Some(0) | None => Outcome::Failed,
         Some(code) => Outcome::Status(code as u8),
     }

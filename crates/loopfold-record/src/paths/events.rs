@@ -168,28 +168,28 @@ impl Decoder {
         Ok(())
     }
 
-    /// Decodes a chunk up to the first 0.
-    pub(super) fn chunk(&mut self, tokens: &[u32], out: &mut Decoded) -> Result<()> {
+    /// Decodes a chunk up to the first 0. Returns how many tokens it has.
+    pub(super) fn chunk(&mut self, tokens: &[u32], out: &mut Decoded) -> Result<u64> {
         if self.is_timed {
             return self.timed_chunk(tokens, out);
         }
         let mut rest = tokens;
         while let [word, behind @ ..] = rest {
-            rest = behind;
             let Some(token) = Token::of(*word) else {
                 if *word == 0 {
-                    return Ok(());
+                    break;
                 }
                 return Err(Error::new("the program was compiled by another version of loopfold"));
             };
             self.token(token, out)?;
+            rest = behind;
         }
-        Ok(())
+        Ok((tokens.len() - rest.len()) as u64)
     }
 
-    fn timed_chunk(&mut self, tokens: &[u32], out: &mut Decoded) -> Result<()> {
-        for &[word, ticks] in tokens.as_chunks().0 {
-            let Some(token) = Token::of(word) else { return Ok(()) };
+    fn timed_chunk(&mut self, tokens: &[u32], out: &mut Decoded) -> Result<u64> {
+        for (place, &[word, ticks]) in (0..).zip(tokens.as_chunks().0) {
+            let Some(token) = Token::of(word) else { return Ok(place) };
             self.token(token, out)?;
             // The time of a jump is that of the first frame that it leaves.
             if out.cycles.len() < out.symbols.len() {
@@ -197,7 +197,7 @@ impl Decoder {
                 out.cycles.resize(out.symbols.len(), 0.0);
             }
         }
-        Ok(())
+        Ok((tokens.len() / 2) as u64)
     }
 
     #[inline]

@@ -7,7 +7,7 @@ use super::events::{Decoded, Decoder, Shared};
 use super::process::Process;
 use crate::{Error, Result};
 use loopfold::Fold;
-use loopfold::fold::{FoldBuilder, FoldedStream};
+use loopfold::fold::{FoldBuilder, FoldedStream, ProducerCount};
 use loopfold::folders::{Folder as _, Online, SequiturRuns};
 use loopfold::questions::path::PathBlocks;
 use loopfold::questions::rule_sums::summarize;
@@ -30,7 +30,7 @@ pub(crate) struct LaneName {
 }
 
 impl LaneName {
-    fn text(self) -> String {
+    pub(super) fn text(self) -> String {
         let process = match self.process {
             0 => String::new(),
             number => format!("process {} ", number + 1),
@@ -127,10 +127,16 @@ impl Folding {
         Ok(lane)
     }
 
-    /// Ends a lane.
-    pub(super) fn end(&self, lane: FoldedLane) {
-        let stream = lane.finish();
+    /// Whether every event has ticks.
+    pub(super) fn is_timed(&self) -> bool {
+        self.metric.is_some()
+    }
+
+    /// Ends a lane of which so many events are missing. Returns how many were produced.
+    pub(super) fn end(&self, lane: FoldedLane, missing: u64) -> u64 {
+        let (stream, produced) = lane.finish(missing);
         self.streams.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
+        produced
     }
 
     /// All streams as a fold.
@@ -168,11 +174,17 @@ pub(super) struct FoldedLane {
 }
 
 impl FoldedLane {
-    /// Takes the tokens of a chunk.
-    pub(super) fn chunk(&mut self, tokens: &[u32]) -> Result<()> {
-        self.decoder.chunk(tokens, &mut self.decoded)?;
-        self.tokens += self.decoded.symbols.len() as u64;
-        self.push()
+    /// Takes the tokens of a chunk; returns how many it has.
+    pub(super) fn chunk(&mut self, tokens: &[u32]) -> Result<u64> {
+        let count = self.decoder.chunk(tokens, &mut self.decoded)?;
+        self.push()?;
+        self.tokens += count;
+        Ok(count)
+    }
+
+    /// How many tokens it has taken.
+    pub(super) fn tokens(&self) -> u64 {
+        self.tokens
     }
 
     fn push(&mut self) -> Result<()> {
@@ -182,8 +194,9 @@ impl FoldedLane {
         Ok(())
     }
 
-    fn finish(self) -> Stream {
+    fn finish(self, missing: u64) -> (Stream, u64) {
         let Self { name, program, decoder, grammar, cycles, tokens, .. } = self;
+        let produced = grammar.events() + missing;
         let mut notes = vec![("format".to_string(), "paths".to_string())];
         notes.extend((!program.is_empty()).then(|| ("program".to_string(), program)));
         for (key, count) in [
@@ -196,6 +209,7 @@ impl FoldedLane {
                 notes.push((key.to_string(), count.to_string()));
             }
         }
-        Stream { name, grammar, cycles, notes }
+        ProducerCount { produced, missing }.write(&mut notes);
+        (Stream { name, grammar, cycles, notes }, produced)
     }
 }

@@ -2,20 +2,23 @@
 //!
 //! It is read and written through its file, not mapped, as the rings of the MPI recorder are: there
 //! is no memory here that another process changes. A chunk costs one system call. What the numbers
-//! of a lane mean is described at the head of `runtime.c`.
+//! of a lane mean is described in `runtime/layout.h` and `runtime/lanes.h`.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-// The same numbers are in runtime.c.
+// The same numbers are in runtime/layout.h.
 const CHUNKS: u64 = 16;
 const CHUNK_BYTES: usize = 1 << 16;
 const LANES_AT: u64 = 4096;
 const DATA_AT: u64 = 1 << 18;
 const LANE: usize = 128;
 const MOST_LANES: usize = 1024;
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// Where this is in every version from 2 on.
+const THROWN_AT: u64 = 24;
+/// Where this is in every version.
 const STOP_AT: u64 = 64;
 /// Where what the recorder writes is in a lane.
 const TAIL_AT: u64 = 64;
@@ -36,18 +39,22 @@ pub(super) struct Lane {
     pub(super) level: u32,
     /// The mark in the parent's lane at which this process began, or 0.
     pub(super) mark: u32,
+    /// How many tokens the complete chunks have; all of its tokens once the use has ended.
+    pub(super) written: u64,
 }
 
 impl Lane {
     fn of(bytes: &[u8; LANE]) -> Self {
         let word = |at: usize| u32::from_ne_bytes(std::array::from_fn(|index| bytes[at + index]));
+        let long = |at: usize| u64::from_ne_bytes(std::array::from_fn(|index| bytes[at + index]));
         Self {
-            head: u64::from(word(0)) | u64::from(word(4)) << 32,
+            head: long(0),
             begun: word(8),
             ended: word(12),
             thread: word(16),
             level: word(20),
             mark: word(24),
+            written: long(32),
         }
     }
 }
@@ -59,19 +66,26 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Fails if it is of another version of the run-time library.
-    pub(super) fn new(file: File) -> io::Result<Self> {
-        let memory = Self { file };
-        match memory.word(0)? {
-            VERSION => Ok(memory),
-            _ => Err(io::Error::other("the program was compiled by another version of loopfold")),
-        }
+    pub(super) fn new(file: File) -> Self {
+        Self { file }
+    }
+
+    /// Whether it is of this version of the run-time library. Of others only the version, what was
+    /// thrown away, and [`Self::stop`] are known.
+    pub(super) fn is_understood(&self) -> bool {
+        self.word(0).is_ok_and(|version| version == VERSION)
     }
 
     fn word(&self, at: u64) -> io::Result<u32> {
         let mut bytes = [0; 4];
         self.file.read_exact_at(&mut bytes, at)?;
         Ok(u32::from_ne_bytes(bytes))
+    }
+
+    fn long(&self, at: u64) -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        self.file.read_exact_at(&mut bytes, at)?;
+        Ok(u64::from_ne_bytes(bytes))
     }
 
     /// All lanes that were ever used.
@@ -99,11 +113,19 @@ impl Memory {
         self.word(16)
     }
 
+    /// Whether a ring was given up, as it was not read for too long.
+    pub(super) fn gave_up(&self) -> io::Result<bool> {
+        Ok(self.word(20)? != 0)
+    }
+
+    /// How many tokens were thrown away, at least. 0 for version 1, which does not count them.
+    pub(super) fn thrown(&self) -> io::Result<u64> {
+        self.long(THROWN_AT)
+    }
+
     /// How many chunks of a lane were read so far.
     pub(super) fn tail(&self, lane: usize) -> io::Result<u64> {
-        let mut bytes = [0; 8];
-        self.file.read_exact_at(&mut bytes, lane_at(lane) + TAIL_AT)?;
-        Ok(u64::from_ne_bytes(bytes))
+        self.long(lane_at(lane) + TAIL_AT)
     }
 
     /// The words of a chunk. What was written of it ends with a 0, or with the chunk.

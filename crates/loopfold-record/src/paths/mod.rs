@@ -1,25 +1,29 @@
 //! Records the control flow of programs that `loopfold cc` compiled: which paths every thread
 //! executes, folded while the program runs.
 //!
-//! The run-time library (`runtime.c`) is linked into the program. It hands tokens over through
-//! shared memory (`memory`), and sends the descriptions of functions over a socket (`messages`).
-//! [`PathLaunch`] starts the program and follows its processes and threads (`live`, `process`);
-//! tokens are decoded to events (`tokens`, `functions`, `events`) and folded (`folding`), or kept in
-//! a file and folded afterwards (`spool`). The paths of an MPI program are read by the process that
-//! folds its calls (`rank`).
+//! The run-time library (`runtime/`) is linked into the program. It hands tokens over through shared
+//! memory (`memory`), and sends the descriptions of functions over a socket (`messages`).
+//! [`PathLaunch`] starts the program; one event loop follows its processes (`listener`, `process`),
+//! and a few threads (`workers`) read their lanes (`lane`). Tokens are decoded to events (`tokens`,
+//! `functions`, `events`) and folded (`folding`), or kept in a file and folded afterwards (`spool`);
+//! what is lost on the way is counted (`session`). The paths of an MPI program are read by the
+//! process that folds its calls (`rank`).
 
 mod address;
 mod counters;
 mod events;
 mod folding;
 mod functions;
-mod live;
+mod lane;
+mod listener;
 mod memory;
 mod messages;
 mod process;
 mod rank;
+mod session;
 mod spool;
 mod tokens;
+mod workers;
 
 pub use counters::Counter;
 pub(crate) use events::{Decoded, Shared};
@@ -30,10 +34,15 @@ pub use spool::{Spooled, is_spool, read_spool};
 
 use crate::{Error, Result};
 use folding::Folding;
-use live::{Followers, Listener, Session, Target};
+use listener::Listener;
 use loopfold::trace::Spill;
 use loopfold_output::{Claim, Output, signals};
-use rustix::process::{Pid, Signal, kill_process};
+use messages::Inbox;
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit, kill_process, pidfd_open, setrlimit,
+};
+pub use session::Loss;
+use session::{Session, Target};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
@@ -42,10 +51,11 @@ use spool::Spool;
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// The variable that names the socket, for the run-time library.
 pub(crate) const SOCKET: &str = "LOOPFOLD_PATHS";
@@ -77,12 +87,19 @@ pub struct PathLaunch {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PathRun {
-    /// What was recorded; `None` if no process was compiled with `loopfold cc`.
+    /// What was recorded; `None` if no process was compiled with `loopfold-cc`, or it is left in the
+    /// spool.
     pub recorded: Option<Recorded>,
-    /// How the program ended.
+    /// The recorder was told to end, so the spool was not folded.
+    pub is_left_in_spool: bool,
+    /// How the program ended. If the recording was stopped before, as if by the signal that did.
     pub status: ExitStatus,
+    /// The recording was stopped by a signal, and the program goes on without it.
+    pub is_stopped: bool,
     /// What was not recorded, and why.
     pub problems: Vec<String>,
+    /// What is known to be missing.
+    pub losses: Vec<Loss>,
     /// The spool, which is not needed any more when the archive is written.
     pub spool: Option<Claim>,
     /// The archive, which nobody else writes until this is dropped.
@@ -97,16 +114,18 @@ impl PathLaunch {
 
     /// Starts the program, records it until it and all recorded processes that it has started end,
     /// and folds what was recorded. The program has the standard streams of this process, and is
-    /// sent the signals that are sent to it.
+    /// sent the signals that are sent to it. If that was SIGTERM, SIGINT or SIGHUP, the recording
+    /// ends within a second, even if the program does not.
     pub fn run(&self, program: &[OsString]) -> Result<PathRun> {
         let [name, arguments @ ..] = program else { return Err(Error::new("there is no program to record")) };
         let path = crate::launch::find(Path::new(name))?;
         let output = Output::claim_for_recording(&self.output)?;
         let scratch = self.is_measured().then(|| output.scratch().ok()).flatten().map(Spill::new);
-        let session = Arc::new(Session::new(self.target(&output, scratch.clone())?, self.counter));
+        let session = Arc::new(Session::new(self.target(&output, scratch.clone())?, self.counter)?);
         let (address, socket) = address::listen()?;
+        let inbox = Inbox::new(socket)?;
         let (control, controlled) = UnixStream::pair()?;
-        let forwarding = Forwarding::begin(control.try_clone()?)?;
+        let forwarding = Forwarding::begin(control)?;
         let mut command = Command::new(name);
         command.args(arguments).env(SOCKET, &address).env_remove(CYCLES).env_remove(COUNTER);
         if self.is_measured() {
@@ -117,24 +136,26 @@ impl PathLaunch {
         }
         let mut child = command.spawn().map_err(|error| Error::at(&path, error))?;
         forwarding.to(child.id());
-        // The threads that fold yield to the program, which waits for them only if a ring is full.
-        let followed = Followers::default();
-        let listener = Listener { session: Arc::clone(&session), socket, control: controlled, followed };
-        let listening = std::thread::spawn(move || {
-            let _ = rustix::process::setpriority_process(None, 5);
-            listener.run()
-        });
-        let status = child.wait()?;
-        forwarding.ended();
-        (&control).write_all(b"e")?;
-        let processes = listening.join().map_err(|_| Error::new("the recorder has failed"))??;
+        allow_files();
+        let end = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).map_err(Error::new)?;
+        let listener = Listener::new(Arc::clone(&session), inbox, controlled, end)?;
+        let processes = listener.run()?;
+        let ended = child.try_wait()?;
+        let signal = forwarding.last_signal();
         drop(forwarding);
-        let problems = std::mem::take(&mut *session.problems());
+        let status = ended.unwrap_or_else(|| ExitStatus::from_raw(signal));
+        let is_stopped = ended.is_none();
         let (recorded, spool) = match &session.target {
-            Target::Fold(folding) => (folding.finish()?, None),
-            Target::Spool(spool) => (spool.finish(scratch)?, Some(spool.claim().clone())),
+            Target::Fold(folding) => (Some(folding.finish()?), None),
+            // Whoever sends such a signal does not wait until a spool is folded.
+            Target::Spool(spool) if signal != 0 => (spool.end().map(|()| None)?, Some(spool.claim().clone())),
+            Target::Spool(spool) => (Some(spool.finish(scratch)?), Some(spool.claim().clone())),
         };
-        Ok(PathRun { recorded: (processes > 0).then_some(recorded), status, problems, spool, output })
+        let is_left_in_spool = recorded.is_none() && processes > 0;
+        let recorded = recorded.filter(|_| processes > 0);
+        let problems = std::mem::take(&mut *session.problems());
+        let losses = std::mem::take(&mut *session.losses());
+        Ok(PathRun { recorded, is_left_in_spool, status, is_stopped, problems, losses, spool, output })
     }
 
     /// Where tokens go; cycles are kept in `spill` until they are summed, or without it in memory.
@@ -153,12 +174,20 @@ impl PathLaunch {
     }
 }
 
-/// Passes signals on that other processes send to this one. A terminal sends its signals to the
-/// program itself.
+/// Lets the recorder open as many files as it may: it has two for each process. The program has its
+/// own limits.
+fn allow_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+/// Passes signals on that other processes send to this one, and tells the listener of those that ask
+/// for the end. A terminal sends its signals to the program itself, which may go on.
 struct Forwarding {
     handle: signal_hook::iterator::Handle,
-    child: Arc<std::sync::atomic::AtomicI32>,
-    has_ended: Arc<AtomicBool>,
+    child: Arc<AtomicI32>,
+    /// The last signal that asked for the end, or 0.
+    last: Arc<AtomicI32>,
 }
 
 impl Forwarding {
@@ -166,30 +195,35 @@ impl Forwarding {
         let passed = signals::not_ignored(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]);
         let mut signals = SignalsInfo::<WithOrigin>::new(passed)?;
         let handle = signals.handle();
-        let (child, has_ended): (Arc<std::sync::atomic::AtomicI32>, Arc<AtomicBool>) = Default::default();
-        let (to, is_over) = (Arc::clone(&child), Arc::clone(&has_ended));
+        let (child, last): (Arc<AtomicI32>, Arc<AtomicI32>) = Default::default();
+        let (to, latest) = (Arc::clone(&child), Arc::clone(&last));
         std::thread::spawn(move || {
             for Origin { signal, cause, .. } in &mut signals {
-                if is_over.load(Ordering::Acquire) {
-                    // What still runs was left behind by the program; it goes on without being recorded.
-                    let _ = (&control).write_all(b"s");
-                } else if matches!(cause, Cause::Sent(_))
+                let is_sent = matches!(cause, Cause::Sent(_));
+                if is_sent
                     && let Some(pid) = Pid::from_raw(to.load(Ordering::Acquire))
                     && let Some(signal) = Signal::from_named_raw(signal)
                 {
+                    // Its number is not used again before it is waited for.
                     let _ = kill_process(pid, signal);
+                }
+                if [SIGHUP, SIGINT, SIGTERM].contains(&signal) {
+                    if is_sent {
+                        latest.store(signal, Ordering::Release);
+                    }
+                    let _ = (&control).write_all(&[u8::from(is_sent)]);
                 }
             }
         });
-        Ok(Self { handle, child, has_ended })
+        Ok(Self { handle, child, last })
     }
 
     fn to(&self, child: u32) {
         self.child.store(child as i32, Ordering::Release);
     }
 
-    fn ended(&self) {
-        self.has_ended.store(true, Ordering::Release);
+    fn last_signal(&self) -> i32 {
+        self.last.load(Ordering::Acquire)
     }
 }
 

@@ -1,18 +1,14 @@
 //! A recorded process: its functions, and what its children inherit.
 //!
-//! Lanes, the listener and the lanes of children meet here. Whoever needs what has not come yet
-//! waits for it: the module of a function is sent before the function runs, and the mark of a fork
-//! is written before the child begins, so both come, or the process is over.
+//! The listener, lanes, and the lanes of children meet here. The module of a function is sent before
+//! the function runs, and the mark of a fork is handed over before the child begins: so both are
+//! there when they are needed, or never come.
 
 use super::functions::{Known, Modules};
 use hashbrown::HashMap;
 use loopfold_paths::Module;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
-/// How long something is waited for before it is looked whether it can still come.
-const PATIENCE: Duration = Duration::from_millis(20);
 
 /// A process, or one of the programs that it was.
 #[derive(Debug, Default)]
@@ -23,8 +19,6 @@ pub(super) struct Process {
     pub(super) program: String,
     state: Mutex<State>,
     changed: Condvar,
-    /// No more modules come, and no more tokens than are there.
-    is_over: AtomicBool,
     /// All its lanes were read.
     is_read: AtomicBool,
 }
@@ -52,29 +46,20 @@ impl Process {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Acquire)
-    }
-
-    pub(super) fn set_over(&self) {
-        self.is_over.store(true, Ordering::Release);
-        self.changed.notify_all();
-    }
-
     pub(super) fn set_read(&self) {
+        // With the lock, so that nobody begins to wait in between.
+        let _state = self.state();
         self.is_read.store(true, Ordering::Release);
         self.changed.notify_all();
     }
 
     pub(super) fn register(&self, first: u32, module: Module) {
         self.state().modules.add(first, module);
-        self.changed.notify_all();
     }
 
-    /// The function with this number, once its module is there. Returns `None` if it never comes.
+    /// The function with this number. Returns `None` if its module is not there.
     pub(super) fn function(&self, number: u32) -> Option<Known> {
-        // Looked at first: what comes before the end is there after it.
-        self.wait_for(&self.is_over, |state| state.modules.get(number))
+        self.state().modules.get(number)
     }
 
     /// The lane has come to a fork with these functions open.
@@ -83,23 +68,24 @@ impl Process {
         self.changed.notify_all();
     }
 
-    /// The functions that were open at a fork, once its lane has come there.
-    pub(super) fn open_at(&self, mark: u32) -> Vec<u32> {
-        self.wait_for(&self.is_read, |state| state.forks.remove(&mark)).unwrap_or_default()
+    /// The functions that were open at a fork. Returns `None` if its lane may still come there.
+    pub(super) fn try_open_at(&self, mark: u32) -> Option<Vec<u32>> {
+        let mut state = self.state();
+        let open = state.forks.remove(&mark);
+        open.or_else(|| self.is_read.load(Ordering::Acquire).then(Vec::new))
     }
 
-    fn wait_for<T>(&self, end: &AtomicBool, mut find: impl FnMut(&mut State) -> Option<T>) -> Option<T> {
+    /// The same; waits until the lane comes there.
+    pub(super) fn open_at(&self, mark: u32) -> Vec<u32> {
         let mut state = self.state();
         loop {
-            let is_end = end.load(Ordering::Acquire);
-            if let Some(found) = find(&mut state) {
-                return Some(found);
+            if let Some(open) = state.forks.remove(&mark) {
+                return open;
             }
-            if is_end {
-                return None;
+            if self.is_read.load(Ordering::Acquire) {
+                return Vec::new();
             }
-            let waited = self.changed.wait_timeout(state, PATIENCE);
-            (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }

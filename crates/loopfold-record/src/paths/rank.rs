@@ -11,13 +11,12 @@ use super::address;
 use super::events::{Decoded, Decoder, Shared};
 use super::folding::LaneName;
 use super::memory::{Lane, Memory};
-use super::messages::{Message, next_messages};
+use super::messages::{Inbox, Library, Message};
 use super::process::Process;
 use crate::Result;
 use crate::joint::Joint;
 use loopfold_paths::Module;
 use std::io;
-use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 
 /// How many chunks of a lane are read before others get their turn: all of a ring, and the one that
@@ -38,7 +37,7 @@ pub(crate) enum Extent {
 
 /// What is read of the paths of a rank.
 pub(crate) struct RankPaths {
-    socket: UnixListener,
+    inbox: Inbox,
     address: String,
     shared: Arc<Shared>,
     sources: Vec<Source>,
@@ -46,7 +45,7 @@ pub(crate) struct RankPaths {
 
 /// A run-time library: libraries that hide theirs have more than one.
 struct Source {
-    pid: u32,
+    library: Library,
     memory: Memory,
     process: Arc<Process>,
     /// The present use of each lane.
@@ -70,8 +69,8 @@ struct Reading {
 impl RankPaths {
     pub(crate) fn listen(shared: &Arc<Shared>) -> Result<Self> {
         let (address, socket) = address::listen()?;
-        socket.set_nonblocking(true)?;
-        Ok(Self { socket, address, shared: Arc::clone(shared), sources: Vec::new() })
+        let inbox = Inbox::new(socket)?;
+        Ok(Self { inbox, address, shared: Arc::clone(shared), sources: Vec::new() })
     }
 
     /// Where the program sends its messages.
@@ -112,36 +111,32 @@ impl RankPaths {
     }
 
     fn accept_all(&mut self) {
-        while let Some(messages) = next_messages(&self.socket) {
-            messages.into_iter().for_each(|message| self.take(message));
+        for message in self.inbox.take_all() {
+            self.take(message);
         }
     }
 
     fn take(&mut self, message: Message) {
         match message {
-            Message::Hello { pid, parent, memory } => {
-                // Without memory there is nothing to record, nor anybody to stop.
-                let Ok(memory) = Memory::new(memory) else { return };
+            Message::Hello { library, parent, memory, .. } => {
+                let memory = Memory::new(memory);
                 match parent {
-                    None => self.begin(pid, memory),
-                    Some(_) => drop(memory.stop()),
+                    None if memory.is_understood() => self.begin(library, memory),
+                    _ => drop(memory.stop()),
                 }
             }
-            Message::Module { pid, first, description } => self.register(pid, first, &description),
+            Message::Module { library, first, description } => self.register(library, first, &description),
             Message::Failure { .. } | Message::NoCounter { .. } => {}
         }
     }
 
-    fn begin(&mut self, pid: u32, memory: Memory) {
-        let process = Process::new(self.sources.len(), String::new());
-        // A function whose module is not there never gets one: see `read`.
-        process.set_over();
-        let process = Arc::new(process);
-        self.sources.push(Source { pid, memory, process, usages: Vec::new(), lanes: Vec::new() });
+    fn begin(&mut self, library: Library, memory: Memory) {
+        let process = Arc::new(Process::new(self.sources.len(), String::new()));
+        self.sources.push(Source { library, memory, process, usages: Vec::new(), lanes: Vec::new() });
     }
 
-    fn register(&mut self, pid: u32, first: u32, description: &[u8]) {
-        let Some(source) = self.sources.iter().rfind(|source| source.pid == pid) else { return };
+    fn register(&mut self, library: Library, first: u32, description: &[u8]) {
+        let Some(source) = self.sources.iter().rfind(|source| source.library == library) else { return };
         if let Ok(module) = Module::decode(description) {
             // In the order of modules, not of first use, so that all ranks have the same names.
             module.functions().iter().for_each(|function| self.shared.see(function));

@@ -35,6 +35,8 @@ mod kind {
     pub(super) const LANE: u8 = b'L';
     /// Lane, number of tokens.
     pub(super) const CHUNK: u8 = b'C';
+    /// Lane; the number of tokens that its program has written follows.
+    pub(super) const LANE_END: u8 = b'W';
     pub(super) const END: u8 = b'E';
 }
 
@@ -96,6 +98,11 @@ impl Spool {
         self.record(kind::MODULE, numbers, &packed)
     }
 
+    /// Whether every token has ticks.
+    pub(super) fn is_timed(&self) -> bool {
+        self.is_timed
+    }
+
     /// Begins a lane.
     pub(super) fn lane(self: &Arc<Self>, name: LaneName, mark: u32) -> Result<SpooledLane> {
         let number = self.lanes.fetch_add(1, Ordering::Relaxed);
@@ -103,12 +110,17 @@ impl Spool {
         let rest = [mark.to_le_bytes(), name.usage.to_le_bytes()].concat();
         self.record(kind::LANE, numbers, &rest)?;
         let compressor = zstd::bulk::Compressor::new(LEVEL)?;
-        Ok(SpooledLane { spool: Arc::clone(self), number, compressor, bytes: Vec::new() })
+        Ok(SpooledLane { spool: Arc::clone(self), number, compressor, bytes: Vec::new(), tokens: 0 })
+    }
+
+    /// Nothing more comes.
+    pub(super) fn end(&self) -> Result<()> {
+        self.record(kind::END, [0; 4], &[])
     }
 
     /// Ends the spool and folds it.
     pub(super) fn finish(&self, spill: Option<Arc<Spill>>) -> Result<Recorded> {
-        self.record(kind::END, [0; 4], &[])?;
+        self.end()?;
         Ok(read_with(&self.path, spill)?.recorded)
     }
 
@@ -124,20 +136,36 @@ pub(super) struct SpooledLane {
     number: u32,
     compressor: zstd::bulk::Compressor<'static>,
     bytes: Vec<u8>,
+    tokens: u64,
 }
 
 impl SpooledLane {
-    pub(super) fn chunk(&mut self, tokens: &[u32]) -> Result<()> {
+    /// Writes a chunk; returns how many tokens it has.
+    pub(super) fn chunk(&mut self, tokens: &[u32]) -> Result<u64> {
         // Behind the last token there are zeros alone, except for ticks of 0.
-        let used = tokens.iter().rposition(|&token| token != 0).map_or(0, |last| (last + 2) & !1);
-        let used = &tokens[..used.min(tokens.len())];
-        if used.is_empty() {
-            return Ok(());
-        }
+        let last = tokens.iter().rposition(|&token| token != 0);
+        let Some(last) = last else { return Ok(0) };
+        let (words, count) = match self.spool.is_timed {
+            false => (last + 1, last + 1),
+            true => ((last + 2) & !1, last / 2 + 1),
+        };
+        let used = &tokens[..words.min(tokens.len())];
         self.bytes.clear();
         self.bytes.extend(used.iter().flat_map(|token| token.to_le_bytes()));
         let packed = self.compressor.compress(&self.bytes)?;
-        self.spool.record(kind::CHUNK, [self.number, used.len() as u32, 0, 0], &packed)
+        self.spool.record(kind::CHUNK, [self.number, used.len() as u32, 0, 0], &packed)?;
+        self.tokens += count as u64;
+        Ok(count as u64)
+    }
+
+    /// How many tokens were written.
+    pub(super) fn tokens(&self) -> u64 {
+        self.tokens
+    }
+
+    /// Ends the lane, for which the program has so many tokens.
+    pub(super) fn end(self, tokens: u64) -> Result<()> {
+        self.spool.record(kind::LANE_END, [self.number, 0, 0, 0], &tokens.to_le_bytes())
     }
 }
 
@@ -197,6 +225,8 @@ struct StoredLane {
     name: LaneName,
     mark: u32,
     chunks: Vec<StoredChunk>,
+    /// How many tokens the program has written; 0 if that is not known.
+    written: u64,
 }
 
 struct StoredChunk {
@@ -247,7 +277,7 @@ impl Contents {
                 let process = self.process(second)?.number;
                 let name = LaneName { process, thread: third, level: fourth, usage: number(4) };
                 self.places.insert(first, self.lanes.len());
-                self.lanes.push(StoredLane { name, mark: number(0), chunks: Vec::new() });
+                self.lanes.push(StoredLane { name, mark: number(0), chunks: Vec::new(), written: 0 });
                 Ok(())
             }
             kind::CHUNK => {
@@ -255,6 +285,12 @@ impl Contents {
                 let lane = &mut self.lanes[place];
                 let chunk = StoredChunk { offset: record.offset, length: record.length, tokens: second };
                 lane.chunks.push(chunk);
+                Ok(())
+            }
+            kind::LANE_END => {
+                let place = *self.places.get(&first).ok_or_else(damaged)?;
+                let written = content.try_into().map_err(|_| damaged())?;
+                self.lanes[place].written = u64::from_le_bytes(written);
                 Ok(())
             }
             kind::END => {
@@ -288,7 +324,6 @@ impl Contents {
     /// Folds all lanes, several at once. A lane may need what was open in its parent's when its
     /// process began; the parent's lanes are taken before.
     fn fold(&self, file: &File, folding: &Folding) -> Result<()> {
-        self.processes.iter().for_each(|process| process.set_over());
         let mut order: Vec<usize> = (0..self.lanes.len()).collect();
         order.sort_by_key(|&lane| self.lanes[lane].name);
         let left: Vec<AtomicUsize> = self.processes.iter().map(|_| AtomicUsize::new(0)).collect();
@@ -320,7 +355,8 @@ impl Contents {
         let mut lane = folding.lane(process, stored.name, &open)?;
         // What was folded before damage is kept.
         let folded = fold_chunks(file, stored, &mut lane);
-        folding.end(lane);
+        let missing = stored.written.saturating_sub(lane.tokens());
+        folding.end(lane, missing);
         folded
     }
 }

@@ -117,6 +117,68 @@ fn check_command(spool: &Path, expected: &Streams) {
 }
 
 #[test]
+fn a_recorder_that_does_not_read_is_given_up_and_what_is_missing_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["wander", "0", "2000000"];
+    let mut command = record_command(&folder, &[], &programs().join("impatient"), &arguments);
+    let mut recorder = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut printed = BufReader::new(recorder.stdout.take().unwrap());
+    printed.read_line(&mut String::new()).unwrap();
+    let pid = Pid::from_child(&recorder);
+    kill_process(pid, Signal::STOP).unwrap();
+    // The program goes on, although the recorder is there and reads nothing.
+    let mut last = String::new();
+    printed.read_line(&mut last).unwrap();
+    assert_eq!(last, "the end\n");
+    kill_process(pid, Signal::CONT).unwrap();
+    let output = recorder.wait_with_output().unwrap();
+    let recorded = Recording { folder, output };
+    let errors = recorded.errors();
+    assert_eq!(recorded.output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("process 1: at least") && errors.contains("are missing"), "{errors}");
+    let whole = record(&["wander", "0", "2000000"]).streams();
+    is_prefix(&recorded.streams(), &whole);
+}
+
+#[test]
+fn a_recorder_that_is_told_to_end_writes_what_there_is() {
+    for (signal, options) in [
+        (Signal::TERM, &[][..]),
+        (Signal::INT, &["--cycles"]),
+        (Signal::HUP, &[]),
+        (Signal::TERM, &["--spool"]),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = record_command(&folder, options, &programs().join("emitters"), &["stubborn"]);
+        let mut recorder = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut printed = BufReader::new(recorder.stdout.take().unwrap());
+        let mut line = String::new();
+        printed.read_line(&mut line).unwrap();
+        let program = Pid::from_raw(line.trim().parse().unwrap()).unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+        kill_process(Pid::from_child(&recorder), signal).unwrap();
+        let status = recorder.wait().unwrap();
+        // It did not wait for the program, which goes on.
+        kill_process(program, Signal::KILL).unwrap();
+        assert_eq!(status.signal(), Some(signal.as_raw()));
+        let streams = match options {
+            ["--spool"] => {
+                let read = loopfold_record::read_spool(&folder.path().join("run.fold.spool")).unwrap();
+                assert!(read.is_complete);
+                super::streams_of(&read.recorded.fold)
+            }
+            _ => {
+                let output = recorder.wait_with_output().unwrap();
+                Recording { folder, output }.streams()
+            }
+        };
+        let events = &streams["main"];
+        let whole = vec![work(3); events.len() / 5 + 1].concat();
+        assert!(events.len() > 100 && whole.starts_with(events), "{} events", events.len());
+    }
+}
+
+#[test]
 fn signals_and_statuses_are_those_of_the_program() {
     for signal in [6, 9, 11, 15] {
         let recorded = record(&["die", &signal.to_string()]);

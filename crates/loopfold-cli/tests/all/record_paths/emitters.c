@@ -143,7 +143,40 @@ static int processes(const char *program)
     return 0;
 }
 
+static int storm(int forks)
+{
+    enter(MAIN);
+    for (int number = 1; number <= forks; number++) {
+        if (fork() == 0) {
+            work(2);
+            _exit(0);
+        }
+        if (number % 50 == 0)
+            while (waitpid(-1, NULL, WNOHANG) > 0) {
+            }
+    }
+    while (wait(NULL) > 0) {
+    }
+    leave();
+    return 0;
+}
+
 /* ---- signals ---- */
+
+/* Goes on whatever it is asked to do, for a minute. */
+static int stubborn(void)
+{
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    alarm(60);
+    printf("%d\n", (int)getpid());
+    fflush(stdout);
+    for (;;) {
+        work(3);
+        usleep(50);
+    }
+}
 
 static sigjmp_buf before;
 static volatile sig_atomic_t signals, jumps;
@@ -236,6 +269,10 @@ int main(int count, char **arguments)
         return threads(number, atoi(arguments[3]));
     if (!strcmp(mode, "processes"))
         return processes(arguments[0]);
+    if (!strcmp(mode, "storm"))
+        return storm(number);
+    if (!strcmp(mode, "stubborn"))
+        return stubborn();
     if (!strcmp(mode, "raised"))
         return raised();
     if (!strcmp(mode, "interrupted"))

@@ -3,6 +3,7 @@
 
 mod deaths;
 mod failures;
+mod libraries;
 mod signals;
 mod streams;
 
@@ -51,9 +52,18 @@ fn programs() -> &'static Path {
         std::fs::write(folder.path().join("description.h"), header).unwrap();
         std::fs::write(folder.path().join("runtime.o"), loopfold_record::runtime_object()).unwrap();
         let export = "-Wl,--export-dynamic-symbol=loopfold_rt_*";
-        compile(folder.path(), "emitters.c", "emitters", &["-ldl", export]);
-        compile(folder.path(), "emitters.c", "static", &["-static"]);
-        compile(folder.path(), "plugin.c", "plugin.so", &["-shared", "-fPIC"]);
+        let runtime = folder.path().join("runtime.o");
+        let runtime = runtime.to_str().unwrap();
+        compile(folder.path(), "emitters.c", "emitters", &["-ldl", export, runtime]);
+        let source = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let source = source.join("../loopfold-record/src/paths/runtime/runtime.c");
+        let impatient = ["-ldl", "-DLF_MOST_SECONDS=1", source.to_str().unwrap()];
+        compile(folder.path(), "emitters.c", "impatient", &impatient);
+        compile(folder.path(), "emitters.c", "static", &["-static", runtime]);
+        compile(folder.path(), "plugin.c", "plugin.so", &["-shared", "-fPIC", runtime]);
+        libraries::compile_all(folder.path(), |source, program, options| {
+            compile(folder.path(), source, program, options);
+        });
         folder
     });
     folder.path()
@@ -63,7 +73,7 @@ fn compile(folder: &Path, source: &str, program: &str, options: &[&str]) {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/record_paths");
     let mut command = Command::new("cc");
     command.args(["-O2", "-w", "-pthread", "-I"]).arg(folder).arg(sources.join(source));
-    command.arg(folder.join("runtime.o")).arg("-o").arg(folder.join(program)).args(options);
+    command.arg("-o").arg(folder.join(program)).args(options);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

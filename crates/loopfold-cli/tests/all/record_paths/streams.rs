@@ -21,7 +21,7 @@ fn threads_come_and_go() {
         let mut found: Vec<Vec<String>> = streams.into_values().collect();
         found.sort_by_key(Vec::len);
         for (place, events) in (1..).zip(found) {
-            assert_eq!(events, [work(place), work(place)].concat());
+            assert!(events == [work(place), work(place)].concat(), "{place}: {} events", events.len());
         }
     }
 }
@@ -45,6 +45,18 @@ fn children_begin_with_the_frames_of_their_parents() {
             [enter("main"), path(0, "main", 0), enter("deep"), inner(1), leave("deep"), leave("main")];
         assert_eq!(streams["main"], whole);
     }
+}
+
+#[test]
+fn many_processes_are_followed_at_once() {
+    // A thread for each of them and each of their lanes did not get to the end.
+    let recorded = record(&["storm", "1600"]);
+    assert!(recorded.output.status.success(), "{}", recorded.errors());
+    let mut streams = recorded.streams();
+    assert_eq!(streams.remove("main").unwrap(), [enter("main"), leave("main")]);
+    assert_eq!(streams.len(), 1600);
+    let child = [&[enter("main")][..], &work(2)].concat();
+    assert!(streams.values().all(|events| *events == child));
 }
 
 #[test]
