@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::insert::Inserter;
 use crate::llvm::{Call, Linkage, Module, Value};
+use crate::older_clang;
 use crate::options::Options;
 use crate::runtime::{Runtime, replace_references};
 use crate::shape::Shape;
@@ -20,6 +21,7 @@ pub(crate) fn instrument(module: &Module<'_>, options: &Options) -> Result<loopf
     let chosen = chosen.filter_map(|function| Some((function, Shape::read(function)?)));
     let chosen: Vec<(Value<'_>, Shape<'_>)> = chosen.collect();
     replace_references(module);
+    older_clang::translate(module);
     forget_contradicted(module);
     let mut functions = Vec::new();
     if !chosen.is_empty() {

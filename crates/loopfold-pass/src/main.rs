@@ -13,6 +13,7 @@ mod error;
 mod insert;
 mod instrument;
 mod llvm;
+mod older_clang;
 mod options;
 mod output;
 mod runtime;

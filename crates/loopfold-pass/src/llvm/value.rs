@@ -4,7 +4,7 @@ use super::{Module, c_string, text_of};
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::*;
 use llvm_sys::prelude::*;
-use llvm_sys::{LLVMAttributeFunctionIndex, LLVMTailCallKind};
+use llvm_sys::{LLVMAttributeFunctionIndex, LLVMTailCallKind, LLVMUnnamedAddr};
 pub(crate) use llvm_sys::{LLVMLinkage as Linkage, LLVMOpcode as Opcode};
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -214,6 +214,62 @@ impl<'m> Value<'m> {
         unsafe { LLVMRemoveEnumAttributeAtIndex(self.0, LLVMAttributeFunctionIndex, attribute(name)) }
     }
 
+    /// The operands of metadata of a function; none if it has no metadata of this kind.
+    pub(crate) fn metadata(self, module: &Module<'_>, kind: &str) -> Vec<Value<'m>> {
+        let kind = metadata_kind(module, kind);
+        // SAFETY: the entries are a copy, which is freed; numbers are below their count. A node has
+        // as many operands as it says, all of them constants here.
+        unsafe {
+            let mut count = 0;
+            let entries = LLVMGlobalCopyAllMetadata(self.0, &mut count);
+            let found = (0..count as u32).find(|&at| LLVMValueMetadataEntriesGetKind(entries, at) == kind);
+            let node = found.map(|at| LLVMValueMetadataEntriesGetMetadata(entries, at));
+            LLVMDisposeValueMetadataEntries(entries);
+            let Some(node) = node else { return Vec::new() };
+            let node = LLVMMetadataAsValue(module.context(), node);
+            let mut operands = vec![std::ptr::null_mut(); LLVMGetMDNodeNumOperands(node) as usize];
+            LLVMGetMDNodeOperands(node, operands.as_mut_ptr());
+            operands.into_iter().filter_map(Value::checked).collect()
+        }
+    }
+
+    pub(crate) fn erase_metadata(self, module: &Module<'_>, kind: &str) {
+        unsafe { LLVMGlobalEraseMetadata(self.0, metadata_kind(module, kind)) }
+    }
+
+    /// Puts constants at the start of the code of a function.
+    pub(crate) fn set_prologue(self, module: &Module<'_>, constants: &[Value<'_>]) {
+        let mut constants: Vec<LLVMValueRef> = constants.iter().map(|value| value.0).collect();
+        // SAFETY: constants of the same context; 1 is for no padding.
+        unsafe {
+            let count = constants.len() as u32;
+            let all = LLVMConstStructInContext(module.context(), constants.as_mut_ptr(), count, 1);
+            LLVMSetPrologueData(self.0, all);
+        }
+    }
+
+    /// Whether a value is a function or a variable.
+    pub(crate) fn is_global(self) -> bool {
+        // SAFETY: the value is alive.
+        unsafe { !LLVMIsAGlobalValue(self.0).is_null() }
+    }
+
+    /// Lets the address of a global value matter: it stays a value of its own.
+    pub(crate) fn keep_address(self) {
+        // SAFETY: a global value.
+        unsafe { LLVMSetUnnamedAddress(self.0, LLVMUnnamedAddr::LLVMNoUnnamedAddr) }
+    }
+
+    /// The distance of a global value from another one as a constant of 32 bits.
+    pub(crate) fn distance_from(self, module: &'m Module<'_>, other: Value<'m>) -> Value<'m> {
+        let (wide, narrow) = (module.int(64).raw(), module.int(32).raw());
+        // SAFETY: addresses are constants of 64 bits on the machines that are known.
+        Value::of(unsafe {
+            let [to, from] = [self, other].map(|value| LLVMConstPtrToInt(value.0, wide));
+            LLVMConstTrunc(LLVMConstSub(to, from), narrow)
+        })
+    }
+
     /// The file and the line of a function, if the module has them.
     pub(crate) fn source(self) -> Option<(String, u32)> {
         // SAFETY: a function that is alive; texts of metadata live as long as the module.
@@ -383,6 +439,12 @@ impl<'m> Value<'m> {
             LLVMSetMetadata(self.0, kind, LLVMMetadataAsValue(context, node));
         }
     }
+}
+
+/// The number of a kind of metadata.
+fn metadata_kind(module: &Module<'_>, name: &str) -> u32 {
+    // SAFETY: the name is alive.
+    unsafe { LLVMGetMDKindIDInContext(module.context(), name.as_ptr().cast(), name.len() as u32) }
 }
 
 /// The number of an attribute.

@@ -107,3 +107,17 @@ fn code_is_as_position_independent_as_its_module() {
         assert_eq!(relocations.contains("GOTPCREL") && relocations.contains(" x"), expected, "{relocations}");
     }
 }
+
+#[test]
+fn types_of_functions_are_no_addresses_in_the_code() {
+    let workshop = Workshop::new();
+    let source = "int one(int x) { return x; } int (*volatile called)(int) = one; \
+                  int two(int x) { return called(x); }";
+    for level in ["-O0", "-O2"] {
+        let bitcode = compile(&workshop, source, &["-xc++", "-fPIC", "-fsanitize=undefined", level]);
+        let object = workshop.instrument(&bitcode, &[]);
+        let relocations = run(Command::new("objdump").args(["--reloc", "--section=.text"]).arg(object));
+        assert!(relocations.contains("loopfold_rt_cursor"), "{relocations}");
+        assert!(!relocations.contains("_64 ") && !relocations.contains("_ABS64"), "{relocations}");
+    }
+}
