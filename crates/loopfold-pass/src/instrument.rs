@@ -1,5 +1,6 @@
 //! Instruments a module: chooses functions, inserts code, describes and registers them.
 
+use crate::added::is_added;
 use crate::error::Result;
 use crate::insert::Inserter;
 use crate::llvm::{Call, Linkage, Module, Value};
@@ -66,6 +67,7 @@ fn can_be_instrumented(function: Value<'_>) -> bool {
         && function.linkage() != Linkage::LLVMAvailableExternallyLinkage
         && !name.starts_with("loopfold_rt")
         && !name.starts_with("llvm.")
+        && !is_added(&name)
         && !is_allocator_shim(&name)
         && !["naked", "noprofile", "presplitcoroutine"].iter().any(|name| function.has_attribute(name))
 }

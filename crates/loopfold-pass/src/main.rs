@@ -9,6 +9,7 @@
 //! compiling it without optimisation.
 #![deny(unsafe_code)]
 
+mod added;
 mod error;
 mod insert;
 mod instrument;

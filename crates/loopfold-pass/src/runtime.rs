@@ -14,8 +14,9 @@ const ENTER: u32 = 0x8000_0000;
 const LEAVE: u32 = 0xffff_ffff;
 /// Number of the calling convention that keeps the general registers.
 const PRESERVE_MOST: u32 = 14;
-/// Constructors of the implementation have priorities up to 100, those of programs follow.
-const PRIORITY: u32 = 1;
+/// Before the constructors of sanitizers, whose priorities are 0 to 2, of the implementation, which
+/// has those up to 100, and of programs.
+const PRIORITY: u32 = 0;
 
 /// Functions whose references are replaced, so that handlers of signals get a stream of their own.
 const REPLACED: &[(&str, &str)] = &[("sigaction", "loopfold_rt_sigaction"), ("signal", "loopfold_rt_signal")];

@@ -225,23 +225,23 @@ impl<'c> Module<'c> {
         Value::of(unsafe { LLVMConstStringInContext2(self.context(), text, bytes.len(), 1) })
     }
 
-    /// Calls a function when the program or library is loaded, before those of higher priority.
+    /// Calls a function when the program or library is loaded, before those of higher priority, and of
+    /// the same priority in the module.
     pub(crate) fn add_constructor(&self, priority: u32, function: Value<'_>) {
         const NAME: &CStr = c"llvm.global_ctors";
         // SAFETY: the list is an array of structures of three; it is replaced by a longer one.
         unsafe {
             let old = LLVMGetNamedGlobal(self.raw, NAME.as_ptr());
-            let mut entries: Vec<LLVMValueRef> = Vec::new();
+            let data = LLVMConstPointerNull(self.pointer().raw());
+            let mut entry = [self.number(priority).raw(), function.raw(), data];
+            let entry = LLVMConstStructInContext(self.context(), entry.as_mut_ptr(), 3, 0);
+            let mut entries: Vec<LLVMValueRef> = vec![entry];
             if !old.is_null() {
                 let list = LLVMGetInitializer(old);
                 let count = if list.is_null() { 0 } else { LLVMGetNumOperands(list).max(0) as u32 };
                 entries.extend((0..count).map(|at| LLVMGetOperand(list, at)));
                 LLVMDeleteGlobal(old);
             }
-            let data = LLVMConstPointerNull(self.pointer().raw());
-            let mut entry = [self.number(priority).raw(), function.raw(), data];
-            let entry = LLVMConstStructInContext(self.context(), entry.as_mut_ptr(), 3, 0);
-            entries.push(entry);
             let list = LLVMConstArray2(LLVMTypeOf(entry), entries.as_mut_ptr(), entries.len() as u64);
             let global = LLVMAddGlobal(self.raw, LLVMTypeOf(list), NAME.as_ptr());
             LLVMSetInitializer(global, list);
