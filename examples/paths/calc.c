@@ -1,7 +1,7 @@
 /* An interpreter to record: compiles a small language to code for a stack machine, and runs it.
  * `calc N` runs the program below with n = N; `calc N FILE` another one.
  *
- *     loopfold cc -g -O2 calc.c -o calc
+ *     loopfold-cc -g -O2 calc.c -o calc
  *     loopfold record -o calc.fold ./calc 2000
  *     loopfold loops calc.fold
  *

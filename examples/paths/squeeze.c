@@ -2,7 +2,7 @@
  * probabilities. `squeeze SIZE` makes SIZE bytes of text, compresses them, decompresses the result
  * and compares; `squeeze FILE` does so with a file.
  *
- *     loopfold cc -g -O2 squeeze.c -o squeeze
+ *     loopfold-cc -g -O2 squeeze.c -o squeeze
  *     loopfold record -o squeeze.fold ./squeeze 200000
  *     loopfold hot squeeze.fold --cost instructions
  */

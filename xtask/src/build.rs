@@ -1,8 +1,9 @@
-//! `cargo xtask build` and `install`: the command and the compiler pass, side by side; `install` also
-//! the library for C with its headers and what pkg-config says of it.
+//! `cargo xtask build` and `install`: the command and the compiler pass, side by side, with links
+//! under which the command is a compiler; `install` also the library for C with its headers and what
+//! pkg-config says of it.
 //!
-//! The command finds the pass beside itself. The pass needs the LLVM inside the Rust compiler, so
-//! it is not built by `cargo build`.
+//! The command finds the pass beside itself, also when it is started through a link. The pass needs
+//! the LLVM inside the Rust compiler, so it is not built by `cargo build`.
 
 use crate::Arguments;
 use anyhow::{Context as _, Result, bail, ensure};
@@ -18,7 +19,7 @@ const PACKAGE: &str = include_str!("../../crates/loopfold-capi/loopfold.pc.in");
 /// Names under which the command is a compiler, or a command of cargo.
 const LINKS: &[&str] = &["loopfold-cc", "loopfold-c++", "cargo-loopfold"];
 
-/// Builds both in release mode.
+/// Builds both in release mode, and links the command.
 pub(crate) fn run(arguments: Arguments) -> Result<()> {
     arguments.finish()?;
     let folder = build()?;
@@ -26,7 +27,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Builds both, and copies them to the folder `bin` of a prefix, with links for other names.
+/// Builds both, and copies them to the folder `bin` of a prefix, with the same links.
 pub(crate) fn install(mut arguments: Arguments) -> Result<()> {
     let prefix = arguments.option("--prefix")?;
     arguments.finish()?;
@@ -37,11 +38,7 @@ pub(crate) fn install(mut arguments: Arguments) -> Result<()> {
     for program in PROGRAMS {
         replace(&folder.join(program), &to.join(program))?;
     }
-    for link in LINKS {
-        let link = to.join(link);
-        let _ = std::fs::remove_file(&link);
-        std::os::unix::fs::symlink(PROGRAMS[0], &link).with_context(|| link.display().to_string())?;
-    }
+    link(&to)?;
     install_library(&folder, Path::new(&prefix))?;
     println!("{}", to.join(PROGRAMS[0]).display());
     Ok(())
@@ -67,6 +64,20 @@ fn install_library(folder: &Path, prefix: &Path) -> Result<()> {
     std::fs::write(&file, text).with_context(|| file.display().to_string())
 }
 
+/// Links the command of a folder under its other names.
+fn link(folder: &Path) -> Result<()> {
+    for name in LINKS {
+        let link = folder.join(name);
+        // A compiler that is in use is left alone.
+        if std::fs::read_link(&link).is_ok_and(|target| target == Path::new(PROGRAMS[0])) {
+            continue;
+        }
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(PROGRAMS[0], &link).with_context(|| link.display().to_string())?;
+    }
+    Ok(())
+}
+
 /// Copies a program, also over one that is running.
 fn replace(from: &Path, to: &Path) -> Result<()> {
     let new = to.with_extension("new");
@@ -74,7 +85,7 @@ fn replace(from: &Path, to: &Path) -> Result<()> {
     std::fs::rename(&new, to).with_context(|| to.display().to_string())
 }
 
-/// Builds both and returns their folder.
+/// Builds both, with links, and returns their folder.
 pub(crate) fn build() -> Result<PathBuf> {
     build_with(&[])
 }
@@ -88,5 +99,7 @@ fn build_with(more: &[&str]) -> Result<PathBuf> {
     ensure!(status.success(), "building failed");
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::root().join("target"), PathBuf::from);
-    Ok(target.join("release"))
+    let folder = target.join("release");
+    link(&folder)?;
+    Ok(folder)
 }

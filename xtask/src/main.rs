@@ -29,9 +29,9 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask CHORE
 
-  build                     loopfold and loopfold-pass in release mode, side by side
-  install --prefix DIR      both in DIR/bin, with links loopfold-cc, loopfold-c++ and cargo-loopfold,
-                            and the library for C in DIR/lib and DIR/include
+  build                     loopfold and loopfold-pass in release mode, side by side, with links
+                            loopfold-cc, loopfold-c++ and cargo-loopfold
+  install --prefix DIR      the same in DIR/bin, and the library for C in DIR/lib and DIR/include
   test [--quick]            formatting, layers, lints, documents, tests, the README's first command;
                             --quick leaves out the documents
   bench [loops] [--large] [--quick] [--only FAMILY] [--traces DIR]

@@ -237,7 +237,7 @@ const PACKAGES: &[Package] = &[
     Package { name: "mpich", needed_for: "recording under MPICH", is_there: || on_path("mpirun.mpich") },
     Package {
         name: "make",
-        needed_for: "building with `loopfold cc` in place of the compiler",
+        needed_for: "building with `loopfold-cc` in place of the compiler",
         is_there: || on_path("make"),
     },
     Package {

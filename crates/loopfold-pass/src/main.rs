@@ -2,7 +2,7 @@
 //! (Ball and Larus), and writes an object.
 //!
 //! A program of its own, since it is the only part that needs LLVM: that inside the Rust compiler,
-//! so no development package is necessary. `loopfold cc` calls it for each object. The algorithm is
+//! so no development package is necessary. `loopfold-cc` calls it for each object. The algorithm is
 //! in `instrument` and `insert`; numbers are computed by the crate `loopfold-paths`.
 //!
 //! Reads the bitcode of this and of earlier versions of LLVM. A module takes about as long as

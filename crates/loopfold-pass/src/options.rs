@@ -7,7 +7,7 @@ pub(crate) const USAGE: &str = "\
 usage: loopfold-pass [OPTIONS] INPUT -o OUTPUT
 
 Inserts code into LLVM bitcode that records the paths of its functions, and generates an object.
-`loopfold cc` calls it.
+`loopfold-cc` calls it.
 
   -o OUTPUT            the object to write
   --emit-bitcode       write bitcode instead of an object

@@ -8,9 +8,12 @@ use std::ffi::OsString;
 
 #[derive(Args, Debug)]
 #[command(after_help = "In place of the C or C++ compiler:\n  \
-                  make CC='loopfold cc' CXX='loopfold c++'\n  \
-                  CC='loopfold cc' ./configure\n  \
-                  CC='loopfold cc' CXX='loopfold c++' cmake …\n\n\
+                  make CC=loopfold-cc CXX=loopfold-c++\n  \
+                  CC=loopfold-cc CXX=loopfold-c++ ./configure\n  \
+                  CC=loopfold-cc CXX=loopfold-c++ cmake -B build\n  \
+                  CC=loopfold-cc CXX=loopfold-c++ meson setup build\n\n\
+                  loopfold-cc and loopfold-c++ are links to loopfold: the same as `loopfold cc` and `loopfold c++`, \
+                  but one word each, as many builds need. `cargo xtask build` puts them beside loopfold.\n\n\
                   Sources are compiled by clang (LOOPFOLD_CLANG, or clang, clang-19 to clang-14) and instrumented by \
                   loopfold-pass, which is beside loopfold (or LOOPFOLD_PASS). Assembler sources, -E, -S and questions to \
                   the compiler go to clang as they are. In an optimised program paths are those of optimised code.")]

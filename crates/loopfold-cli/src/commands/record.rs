@@ -1,4 +1,4 @@
-//! `loopfold record`: starts a program that was compiled with `loopfold cc` and records its paths;
+//! `loopfold record`: starts a program that was compiled with `loopfold-cc` and records its paths;
 //! or, with `--mpi`, becomes a program that is recorded, and the process that folds its events.
 
 use crate::Outcome;
@@ -141,8 +141,8 @@ fn save_paths(recorded: &Recorded, output: &Output) -> Result<()> {
 fn not_instrumented(arguments: &RecordArgs) -> String {
     let name = arguments.program.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     format!(
-        "{name}: nothing was recorded, as no process was compiled with `loopfold cc`: \
-         build the program with CC=\"loopfold cc\" and CXX=\"loopfold c++\", and record it again"
+        "{name}: nothing was recorded, as no process was compiled with `loopfold-cc`: \
+         build the program with CC=loopfold-cc and CXX=loopfold-c++, or `loopfold cargo`, and record it again"
     )
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on should say where")]
 
 mod bad_input;
+mod builds;
 mod calls;
 mod chunks;
 mod commands;

@@ -67,7 +67,7 @@ fn an_mpi_program_without_the_option_is_explained() {
     let output = record_alone(None, &[], &program(Mpi::OpenMpi, "ring.c", &[]));
     assert_eq!(output.status.code(), Some(2));
     assert!(line(&output).contains("add --mpi"), "{}", line(&output));
-    assert!(line(&record_alone(None, &[], Path::new("true"))).contains("compiled with `loopfold cc`"));
+    assert!(line(&record_alone(None, &[], Path::new("true"))).contains("compiled with `loopfold-cc`"));
 }
 
 #[test]

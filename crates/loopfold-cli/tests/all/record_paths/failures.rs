@@ -37,7 +37,7 @@ fn a_program_that_is_not_instrumented_gets_one_line() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), &output.stdout[..]), (Some(2), &b"hello\n"[..]), "{errors}");
     assert_eq!(errors.lines().count(), 1, "{errors}");
-    assert!(errors.contains("loopfold cc"), "{errors}");
+    assert!(errors.contains("CC=loopfold-cc and CXX=loopfold-c++"), "{errors}");
     assert!(!folder.path().join("run.fold").exists());
     let none =
         Command::new(loopfold()).args(["record", "-o", "x.fold", "/no/such/program"]).output().unwrap();
