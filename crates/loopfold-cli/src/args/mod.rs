@@ -110,7 +110,7 @@ pub(crate) enum Command {
     Waits(WaitsArgs),
     /// Write a short MPI program that communicates as the recorded one does
     Skeleton(SkeletonArgs),
-    /// Run an MPI program and fold its calls while it runs
+    /// Run a program and fold its paths, or its calls of MPI, while it runs
     Record(RecordArgs),
     /// Compile C so that `record` can record the paths of the program, in place of the compiler
     Cc(CompileArgs),

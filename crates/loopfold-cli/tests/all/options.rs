@@ -59,6 +59,20 @@ fn options_of_formats_are_in_long_help_only() {
 }
 
 #[test]
+fn help_of_record_is_about_paths_and_mpi() {
+    let help = run(&["record", "--help"]).ok().text();
+    for example in [
+        "loopfold-cc -O2 -o app app.c\n  loopfold record -o run.fold ./app\n",
+        "mpirun -n 16 loopfold record --mpi -o run.fold ./app\n",
+    ] {
+        assert!(help.contains(example), "{help}");
+    }
+    let place = |text: &str| help.find(text).unwrap();
+    let order = ["Options for paths:", "--spool", "Options for MPI programs:", "--callsites"].map(place);
+    assert!(order.is_sorted(), "{help}");
+}
+
+#[test]
 fn help_is_of_commands_and_of_formats() {
     let csv = run(&["help", "csv"]).ok().text();
     for part in ["a table", "Fields:", "--event <COLUMN>", "--time-unit", "Example:\n  loopfold "] {
