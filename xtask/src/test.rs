@@ -246,6 +246,11 @@ const PACKAGES: &[Package] = &[
         is_there: || (14..=19).any(|version| on_path(&format!("clang-{version}"))),
     },
     Package {
+        name: "libclang-rt-16-dev",
+        needed_for: "recording programs with sanitizers, coverage and profiling",
+        is_there: has_sanitizers,
+    },
+    Package {
         name: "python3-venv",
         needed_for: "the tests of the Python package",
         is_there: || {
@@ -296,6 +301,17 @@ fn has_libclang() -> bool {
         || ["/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"]
             .iter()
             .any(|folder| has(Path::new(folder)))
+}
+
+/// Whether the clang that recording uses can link what its sanitizers need.
+fn has_sanitizers() -> bool {
+    let clangs =
+        ["clang".to_string()].into_iter().chain((14..=19).rev().map(|version| format!("clang-{version}")));
+    let Some(clang) = clangs.into_iter().find(|clang| on_path(clang)) else { return false };
+    let library = format!("libclang_rt.asan-{}.a", std::env::consts::ARCH);
+    let output = Command::new(clang).arg(format!("-print-file-name={library}")).output();
+    // The name alone is printed if there is no such file.
+    output.is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_absolute())
 }
 
 fn apt_get(arguments: &[&str]) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Programs of the usual build systems, with `loopfold-cc` and `loopfold-c++` as compilers: configured,
 //! built, recorded, and compared with the calls that the programs count themselves.
 
+mod options;
 mod systems;
 
 use crate::compile::pass;
@@ -17,6 +18,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("shapes.h", include_str!("shapes.h")),
     ("shapes.c", include_str!("shapes.c")),
     ("app.c", include_str!("app.c")),
+    ("app.cpp", include_str!("app.cpp")),
 ];
 
 /// How often each function was called.
