@@ -251,6 +251,36 @@ const PACKAGES: &[Package] = &[
         is_there: has_sanitizers,
     },
     Package {
+        name: "autoconf",
+        needed_for: "building with autoconf and `loopfold-cc`",
+        is_there: || on_path("autoreconf"),
+    },
+    Package {
+        name: "automake",
+        needed_for: "building with automake and `loopfold-cc`",
+        is_there: || on_path("automake"),
+    },
+    Package {
+        name: "libtool",
+        needed_for: "building shared libraries with libtool and `loopfold-cc`",
+        is_there: || on_path("libtoolize"),
+    },
+    Package {
+        name: "cmake",
+        needed_for: "building with CMake and `loopfold-cc`",
+        is_there: || on_path("cmake"),
+    },
+    Package {
+        name: "meson",
+        needed_for: "building with meson and `loopfold-cc`",
+        is_there: || on_path("meson"),
+    },
+    Package {
+        name: "ninja-build",
+        needed_for: "building with meson and `loopfold-cc`",
+        is_there: || on_path("ninja"),
+    },
+    Package {
         name: "python3-venv",
         needed_for: "the tests of the Python package",
         is_there: || {
