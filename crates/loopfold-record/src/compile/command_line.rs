@@ -250,6 +250,16 @@ impl CommandLine {
         debug.into_iter().any(|option| !others.iter().any(|other| option.starts_with(other)))
     }
 
+    /// Whether programs count their blocks for gcov.
+    pub(super) fn has_coverage(&self) -> bool {
+        ["--coverage", "-coverage", "-fprofile-arcs", "-ftest-coverage"].iter().any(|option| self.has(option))
+    }
+
+    /// The folder under which these counts are written, with their whole paths.
+    pub(super) fn profile_folder(&self) -> &str {
+        self.options().filter_map(|option| option.strip_prefix("-fprofile-dir=")).last().unwrap_or_default()
+    }
+
     /// Whether a dependency file is written beside the object, without a name of its own.
     pub(super) fn dependencies(&self) -> Dependencies {
         let writes = |option: &str| matches!(option, "-MD" | "-MMD") || option.starts_with("-Wp,-M");

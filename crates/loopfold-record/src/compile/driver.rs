@@ -84,6 +84,9 @@ impl Job<'_> {
         if !self.line.says_debug() {
             command.arg("-gline-tables-only");
         }
+        if self.line.has_coverage() {
+            command.args(self.coverage_options(input, target)?);
+        }
         let bitcode = self.tools.temporary(&format!("{number}.bc"));
         let failed = status(command.arg("-emit-llvm").args(input.arguments()).arg("-o").arg(&bitcode))?;
         if failed != 0 {
@@ -91,6 +94,26 @@ impl Job<'_> {
         }
         let code = Code { level: self.line.level(), function_sections: self.line.function_sections() };
         self.selection.instrument(&self.tools, code, &bitcode, object)
+    }
+
+    /// Where coverage is written, which clang would derive from the name of the temporary bitcode: beside
+    /// the object, or in the current folder if that is temporary, too.
+    fn coverage_options(&self, input: &Input, target: &str) -> Result<Vec<OsString>> {
+        let name = match self.line.stage {
+            Stage::Objects => target.to_string(),
+            _ => object_name(&input.path),
+        };
+        let notes = std::path::absolute(name)?.with_extension("gcno");
+        let data = notes.with_extension("gcda");
+        let mut options: Vec<OsString> = Vec::new();
+        for (option, folder, path) in
+            [("-coverage-notes-file=", "", notes), ("-coverage-data-file=", self.line.profile_folder(), data)]
+        {
+            let mut option = OsString::from(format!("{option}{folder}"));
+            option.push(path);
+            options.extend(["-Xclang".into(), option]);
+        }
+        Ok(options)
     }
 
     /// Compiles all sources, and links them with the other inputs and the run-time library.

@@ -54,6 +54,17 @@ fn only_functions_of_the_program_are_recorded() {
 }
 
 #[test]
+fn coverage_is_beside_the_objects() {
+    let project = Project::new(&[]);
+    project.run("mkdir out; loopfold-cc --coverage -c app.c -o out/main.o");
+    project.run("loopfold-cc --coverage -fprofile-dir=$PWD/data out/main.o shapes.c -o app; ./app");
+    let data = format!("data{}", project.path("shapes.gcda").display());
+    for name in ["out/main.gcno", "out/main.gcda", "shapes.gcno", &data] {
+        assert!(project.path(name).is_file(), "{name}");
+    }
+}
+
+#[test]
 fn functions_have_names_before_any_constructor() {
     // The constructor is in the first object; what it calls, in the last.
     let first = "int half(int);\n__attribute__((constructor(1))) static void first(void) { half(2); }\n";
