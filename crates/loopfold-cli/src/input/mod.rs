@@ -408,7 +408,7 @@ impl Loaded {
         });
         if missing > 0 {
             let (missing, produced) = (show::count(missing), show::events(Some(produced)));
-            self.notes.push(format!("{missing} of {produced} were not recorded"));
+            self.notes.push(format!("{missing} of {produced} of the program are missing in the recording"));
         }
     }
 
