@@ -7,12 +7,12 @@
 //!
 //! | line | is answered |
 //! | --- | --- |
-//! | `?` | `ok`, when it is ready |
+//! | `?` | `ok` and the number of its process, when it is ready |
 //! | `I rank pid base offset time job` | `ok` and the folder, when the file of the rank is there; `taken` and why if the output is that of another job; else why not |
 //! | `P` | where the program sends its paths, or why it does not |
 //! | `w`, without an end | nothing: there are many records |
 //! | `S` | `ok`, when all is written |
-//! | `O offset time` | `ok`: the clocks at the end; nothing comes after it |
+//! | `O offset time` | `ok` and how many events were recorded: the clocks at the end; nothing comes after it |
 //! | `X` | a number of bytes, and the archive of this rank and those that were merged |
 //! | `M bytes`, and an archive | `ok`, when it is merged |
 //! | `F` | `ok`, when the archive is written; else why not |
@@ -51,6 +51,9 @@ const TICK: Duration = Duration::from_millis(200);
 const SHORT: Duration = Duration::from_micros(100);
 const LONG: Duration = Duration::from_millis(2);
 
+/// How long records are taken before anything else is looked at.
+const LONGEST_DRAIN: Duration = Duration::from_millis(50);
+
 /// The bytes of an answer, at most: the library has room for 600.
 const MOST_ANSWERED: usize = 500;
 
@@ -74,10 +77,12 @@ pub fn run(is_detached: bool, write_other: WriteOther<'_>) -> Result<()> {
         socket,
         input: Vec::new(),
         rings: Rings::new(memory),
+        words: Vec::new(),
         lanes: Lanes::default(),
         recorder: Recorder::new(settings.times != "none"),
         paths: None,
         pause: TICK,
+        is_behind: false,
         settings,
         recording: None,
         merged: None,
@@ -143,12 +148,16 @@ struct Helper<'a> {
     socket: UnixStream,
     input: Vec<u8>,
     rings: Rings,
+    /// The records of a single thread, to be used again.
+    words: Vec<i64>,
     lanes: Lanes,
     recorder: Recorder,
     /// The paths of the program, if they are recorded.
     paths: Option<RankPaths>,
     /// How long it waits for something to do.
     pause: Duration,
+    /// Whether there may be more records than it had time for.
+    is_behind: bool,
     settings: Settings,
     recording: Option<Recording>,
     /// The ranks below this one in the tree, and this one.
@@ -203,7 +212,7 @@ impl Helper<'_> {
     fn serve(&mut self) -> Result<()> {
         loop {
             let program = self.wait()?;
-            self.drain()?;
+            self.drain_for(LONGEST_DRAIN)?;
             self.read_paths()?;
             while let Some(line) = self.line() {
                 if self.answer(&line)? {
@@ -223,7 +232,8 @@ impl Helper<'_> {
         if let Some(process) = &self.process {
             waiting.push(PollFd::new(process, PollFlags::IN));
         }
-        let time = rustix::time::Timespec { tv_sec: 0, tv_nsec: self.pause.as_nanos() as i64 };
+        let pause = if self.is_behind { Duration::ZERO } else { self.pause };
+        let time = rustix::time::Timespec { tv_sec: 0, tv_nsec: pause.as_nanos() as i64 };
         if poll(&mut waiting, Some(&time)).is_err() {
             return Ok(Program::Runs);
         }
@@ -257,46 +267,56 @@ impl Helper<'_> {
         Some(String::from_utf8_lossy(&line[..end]).into_owned())
     }
 
-    /// Takes the records that are in the rings, in an order in which each follows what it depends
-    /// on: see [`Lanes`].
-    fn drain(&mut self) -> Result<()> {
-        let recorder = &mut self.recorder;
-        let mut words = Vec::new();
-        loop {
-            let first = self.rings.heads()?;
-            let second = self.rings.heads()?;
-            let has_one = second.len() <= 1 && self.lanes.is_empty();
-            if has_one {
-                words.clear();
-                if first.is_empty() || !self.rings.take(0, first[0], &mut words)? {
-                    return Ok(());
-                }
-                recorder.take(0, &words)?;
-            } else {
-                for (lane, &head) in first.iter().enumerate() {
-                    self.lanes.add(lane, |words| self.rings.take(lane, head, words))?;
-                }
-                if self.lanes.is_empty() {
-                    return Ok(());
-                }
-                let latest = self.lanes.latest();
-                for (lane, &head) in second.iter().enumerate() {
-                    self.lanes.add(lane, |words| self.rings.take(lane, head, words))?;
-                }
-                self.lanes.merge(latest, |lane, words| recorder.take(lane, words))?;
-            }
-            recorder.fold_ready()?;
+    /// Takes the records that are in the rings, until there are none, or for so long: a program may
+    /// write faster than they are folded.
+    fn drain_for(&mut self, most: Duration) -> Result<()> {
+        let begin = Instant::now();
+        self.is_behind = true;
+        while self.is_behind && begin.elapsed() < most {
+            self.is_behind = self.drain_once()?;
         }
+        Ok(())
+    }
+
+    /// Takes the records that are in the rings now, in an order in which each follows what it depends
+    /// on: see [`Lanes`]. False if there were none.
+    fn drain_once(&mut self) -> Result<bool> {
+        let (recorder, words) = (&mut self.recorder, &mut self.words);
+        let first = self.rings.heads()?;
+        let second = self.rings.heads()?;
+        let has_one = second.len() <= 1 && self.lanes.is_empty();
+        if has_one {
+            words.clear();
+            if first.is_empty() || !self.rings.take(0, first[0], words)? {
+                return Ok(false);
+            }
+            recorder.take(0, words)?;
+        } else {
+            for (lane, &head) in first.iter().enumerate() {
+                self.lanes.add(lane, |words| self.rings.take(lane, head, words))?;
+            }
+            if self.lanes.is_empty() {
+                return Ok(false);
+            }
+            let latest = self.lanes.latest();
+            for (lane, &head) in second.iter().enumerate() {
+                self.lanes.add(lane, |words| self.rings.take(lane, head, words))?;
+            }
+            self.lanes.merge(latest, |lane, words| recorder.take(lane, words))?;
+        }
+        recorder.fold_ready()?;
+        Ok(true)
     }
 
     /// Takes all records: no more come.
     fn drain_last(&mut self) -> Result<()> {
-        self.drain()?;
+        self.drain_for(Duration::MAX)?;
         let recorder = &mut self.recorder;
         self.lanes.finish(|lane, words| recorder.take(lane, words))?;
         recorder.flush()?;
         // Behind the records: each has its mark.
         self.read_written_paths(Extent::All)?;
+        self.recorder.set_counted(self.rings.counted()?);
         self.recorder.finish()
     }
 
@@ -324,43 +344,68 @@ impl Helper<'_> {
         let has_unwritten = || self.paths.is_some() || self.recorder.has_unwritten();
         let is_due = recording.written.elapsed() >= recording.interval && has_unwritten();
         if is_due || self.recorder.is_full() {
-            // A full disk may have room again later; until then events are kept.
-            let _ = self.read_written_paths(Extent::Settled);
-            let _ = self.recorder.fold_old();
-            let Some(recording) = &mut self.recording else { return };
-            recording.written = Instant::now();
-            recording.interval = self.settings.interval;
-            let _ = self.recorder.write_segment(&mut recording.file);
+            self.write_what_there_is();
         }
+    }
+
+    /// Writes a segment. A full disk may have room again later; until then events are kept.
+    fn write_what_there_is(&mut self) {
+        let _ = self.read_written_paths(Extent::Settled);
+        let _ = self.recorder.fold_old();
+        let Some(recording) = &mut self.recording else { return };
+        recording.written = Instant::now();
+        recording.interval = self.settings.interval;
+        let _ = self.write_segment();
+    }
+
+    /// Writes a segment with what the program has counted, and tells it how many events are saved.
+    fn write_segment(&mut self) -> Result<()> {
+        let Some(Recording { file, .. }) = &mut self.recording else { return Err(nothing_recorded()) };
+        let rings = &self.rings;
+        self.recorder.set_counted(rings.counted()?);
+        let outcome = self.recorder.write_segment(file, &|events| drop(rings.set_saved(events)));
+        rings.set_saved(self.recorder.saved())?;
+        outcome
     }
 
     /// Answers a line; true if it was the last.
     fn answer(&mut self, line: &str) -> Result<bool> {
         let (command, rest) = line.split_at_checked(1).unwrap_or((line, ""));
         let outcome = match command {
-            "?" => Ok(()),
+            "?" => return self.say(&format!("ok {}\n", std::process::id())).map(|()| false),
             "P" => return self.listen().map(|()| false),
             "I" => return self.introduce(rest).map(|()| false),
             "S" => self.write_all(),
-            "O" => self.end(rest),
+            "O" => return self.end(rest).map(|()| false),
             "X" => return self.export().map(|()| false),
             "M" => self.merge(rest),
             "F" => self.write_archive(),
             "D" | "K" => {
-                if let Some(Recording { file, .. }) = &mut self.recording {
-                    match command {
-                        "D" => file.remove(),
-                        _ => file.finish()?,
-                    }
-                }
-                self.socket.write_all(b"ok\n")?;
-                return Ok(true);
+                self.leave(command == "K")?;
+                return self.say("ok\n").map(|()| true);
             }
             _ => Err(Error::new("an unknown question")),
         };
         let text = outcome.map_or_else(|error| answer_line(&error), |()| "ok\n".to_string());
-        self.socket.write_all(text.as_bytes())?;
-        Ok(false)
+        self.say(&text).map(|()| false)
+    }
+
+    fn say(&mut self, text: &str) -> Result<()> {
+        Ok(self.socket.write_all(text.as_bytes())?)
+    }
+
+    /// Keeps the file of the rank or removes it. It is complete only if it has all events.
+    fn leave(&mut self, is_kept: bool) -> Result<()> {
+        let is_saved = self.recording.is_some() && is_kept && self.write_segment().is_ok();
+        let Some(Recording { file, .. }) = &mut self.recording else { return Ok(()) };
+        match is_kept {
+            true if is_saved => file.finish(),
+            true => Ok(()),
+            false => {
+                file.remove();
+                Ok(())
+            }
+        }
     }
 
     fn introduce(&mut self, text: &str) -> Result<()> {
@@ -368,7 +413,7 @@ impl Helper<'_> {
             Ok(folder) => format!("ok {}\n", folder.display()),
             Err(error) => answer_line(&error),
         };
-        Ok(self.socket.write_all(answer.as_bytes())?)
+        self.say(&answer)
     }
 
     /// Begins the file of the rank, and returns the folder that it is in. Rank 0 also claims the archive.
@@ -418,7 +463,7 @@ impl Helper<'_> {
             _ => Err(Error::new("only an archive has paths")),
         };
         let text = answer.map_or_else(|error| answer_line(&error), |address| format!("{address}\n"));
-        Ok(self.socket.write_all(text.as_bytes())?)
+        self.say(&text)
     }
 
     fn recording(&mut self) -> Result<&mut Recording> {
@@ -426,26 +471,33 @@ impl Helper<'_> {
     }
 
     fn write_all(&mut self) -> Result<()> {
-        self.drain()?;
+        self.drain_for(Duration::MAX)?;
         self.recorder.flush()?;
         self.read_written_paths(Extent::All)?;
-        let Some(Recording { file, .. }) = &mut self.recording else { return Err(nothing_recorded()) };
-        self.recorder.write_segment(file)
+        self.write_segment()
     }
 
-    /// No more events come.
+    /// No more events come: answers how many there are.
     fn end(&mut self, text: &str) -> Result<()> {
+        let text = match self.end_recording(text) {
+            Ok(()) => format!("ok {}\n", self.recorder.recorded()),
+            Err(error) => answer_line(&error),
+        };
+        self.say(&text)
+    }
+
+    fn end_recording(&mut self, text: &str) -> Result<()> {
         self.drain_last()?;
         let numbers: Vec<i64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         if let Some(paths) = &mut self.paths {
             paths.stop();
         }
-        let Some(Recording { file, .. }) = &mut self.recording else { return Err(nothing_recorded()) };
-        let recorder = &mut self.recorder;
         if let [offset, time] = numbers[..] {
-            recorder.set_clocks_at_end(Clocks { offset, time });
+            self.recorder.set_clocks_at_end(Clocks { offset, time });
         }
-        recorder.write_segment(file)?;
+        self.write_segment()?;
+        let (recorder, Recording { file, .. }) =
+            (&self.recorder, self.recording.as_ref().ok_or_else(nothing_recorded)?);
         // Without room for it, times are in memory.
         let spill = file.scratch().ok().map(Spill::new);
         let (fold, peers) = recorder.whole(file, spill.as_ref())?;
@@ -516,8 +568,9 @@ impl Helper<'_> {
     /// The program is gone: what is left is written, and the file is complete.
     fn close(&mut self) -> Result<()> {
         self.drain_last()?;
-        let Some(Recording { file, .. }) = &mut self.recording else { return Ok(()) };
-        self.recorder.write_segment(file)?;
-        file.finish()
+        match self.recording {
+            Some(_) => self.leave(true),
+            None => Ok(()),
+        }
     }
 }

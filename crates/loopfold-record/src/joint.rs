@@ -108,6 +108,12 @@ impl Joint {
         Ok(self.calls.drain().flat_map(|(_, calls)| calls).collect())
     }
 
+    /// The stream that has this use of a lane, with its name.
+    pub(crate) fn stream_of(&self, rank: u32, usage: u32) -> Option<(String, &Stream)> {
+        let lane = self.lanes.iter().find(|lane| lane.name.process == 0 && lane.name.usage == usage);
+        lane.map(|lane| (lane.name.of_rank(rank), &lane.stream))
+    }
+
     /// The streams with their names, in the order of threads.
     pub(crate) fn streams(&self, rank: u32) -> Vec<(String, &Stream)> {
         let mut lanes: Vec<&Lane> = self.lanes.iter().collect();

@@ -61,12 +61,14 @@ impl PartFile {
         self.folder.folder().path()
     }
 
-    /// Appends a segment, with the blocks of its paths if there are new ones. If that fails, the file ends with the segment before.
+    /// Appends a segment, with the blocks of its paths if there are new ones. If that fails, the file
+    /// ends with the segment before. `written` is called when it lies there, before it is on the disk.
     pub(crate) fn append(
         &mut self,
         fold: &Fold,
         peers: &RelativePeers,
         blocks: Option<&PathBlocks>,
+        written: &dyn Fn(),
     ) -> Result<()> {
         let mut writer = SegmentWriter::new(Vec::new())?;
         let config = WriteConfig::new();
@@ -75,22 +77,22 @@ impl PartFile {
         // The end is not a part of it yet.
         let mut bytes = writer.finish()?;
         bytes.truncate(bytes.len() - end_mark()?.len());
-        self.write(&bytes)
+        self.write(&bytes, written)
     }
 
     /// Marks the file as complete.
     pub(crate) fn finish(&mut self) -> Result<()> {
         let mark = end_mark()?;
         let bytes = SegmentWriter::new(Vec::new())?.finish()?;
-        self.write(if self.length == 0 { &bytes } else { &mark })
+        self.write(if self.length == 0 { &bytes } else { &mark }, &|| ())
     }
 
     /// Writes bytes that begin with the head of an archive, or an end.
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+    fn write(&mut self, bytes: &[u8], written: &dyn Fn()) -> Result<()> {
         let has_head = bytes.starts_with(&archive_head()?);
         let bytes = if has_head && self.length > 0 { &bytes[HEAD..] } else { bytes };
-        let written = self.file.write_all(bytes).and_then(|()| self.file.sync_data());
-        if let Err(error) = written {
+        let outcome = self.file.write_all(bytes).inspect(|()| written()).and_then(|()| self.file.sync_data());
+        if let Err(error) = outcome {
             // What was written of it must not hide segments that follow later.
             let _ = self.file.set_len(self.length);
             let _ = std::io::Seek::seek(&mut self.file, std::io::SeekFrom::Start(self.length));

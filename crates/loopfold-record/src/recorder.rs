@@ -3,18 +3,22 @@
 //! A thread is a [`Stream`]: of its calls alone, or, if its paths are recorded, too, of both in the
 //! order in which they happened ([`Joint`]). When a segment is written, the times in it are
 //! forgotten; at the end they are copied from the file to a spill, and from there to the archive.
+//!
+//! The program counts its events, too. What it has counted is noted of each stream with every
+//! segment; at the end, when nothing is on its way any more, what the stream lacks is noted as well.
 
 use crate::events::{Communicator, Decoder, Timed};
 use crate::joint::Joint;
 use crate::kind::comm_text;
 use crate::parts::PartFile;
 use crate::paths::{INSTRUCTIONS, Shared};
+use crate::ring::Counted;
 use crate::sites::Sites;
 use crate::stream::{Stream, Unwritten};
 use crate::{Error, Result};
 use hashbrown::HashMap;
 use loopfold::Fold;
-use loopfold::fold::{FoldBuilder, FoldedStream};
+use loopfold::fold::{FoldBuilder, FoldedStream, ProducerCount};
 use loopfold::folders::{Folder as _, Online, SequiturRuns};
 use loopfold::mpi::RelativePeers;
 use loopfold::trace::{Spill, Times};
@@ -61,7 +65,15 @@ pub(crate) struct Recorder {
     written_paths: usize,
     /// The clocks at the end, as they may drift.
     at_end: Option<Clocks>,
+    /// What the program has counted, and how many events of that the file knows of.
+    counted: Counted,
+    written_count: u64,
+    /// Whether all events are here that will ever be.
+    is_over: bool,
 }
+
+/// The thread of events whose threads could not be recorded: lanes have lower numbers.
+const OTHER_THREADS: usize = 128;
 
 /// A thread that calls MPI.
 #[derive(Default)]
@@ -70,6 +82,8 @@ struct Thread {
     own: Option<(String, Stream)>,
     /// Where its last call had one, or 0.
     paths: u32,
+    /// How many of its calls went there.
+    joint_calls: u64,
 }
 
 impl Recorder {
@@ -84,6 +98,9 @@ impl Recorder {
             with_times,
             written_paths: 0,
             at_end: None,
+            counted: Counted::default(),
+            written_count: 0,
+            is_over: false,
         }
     }
 
@@ -131,10 +148,11 @@ impl Recorder {
         let is_joint = |paths: u32, event: &Timed| paths | event.paths != 0;
         let mut rest = &*events;
         while let Some(first) = rest.first() {
-            let Thread { paths, .. } = &mut self.threads[lane];
+            let Thread { paths, joint_calls, .. } = &mut self.threads[lane];
             if is_joint(*paths, first) {
                 // Without a mark of its own it follows the others.
                 *paths = if first.paths > 0 { first.paths } else { *paths };
+                *joint_calls += 1;
                 self.joint.take_call(*paths, *first);
                 rest = &rest[1..];
             } else {
@@ -186,6 +204,62 @@ impl Recorder {
         self.unwritten() != Unwritten::default() || self.decoder.has_held() || self.joint.has_calls()
     }
 
+    /// How many events the streams have.
+    pub(crate) fn recorded(&self) -> u64 {
+        self.streams().iter().map(|(_, stream)| stream.count()).sum()
+    }
+
+    /// How many of them the file has.
+    pub(crate) fn saved(&self) -> u64 {
+        self.recorded() - self.unwritten().calls
+    }
+
+    /// What the program has counted, read behind its records.
+    pub(crate) fn set_counted(&mut self, counted: Counted) {
+        self.counted = counted;
+    }
+
+    /// Adds streams for threads of which nothing was recorded, so that it can be noted of them.
+    fn add_threads_without_events(&mut self) -> Result<()> {
+        let mut missed: Vec<usize> =
+            (0..self.counted.lanes.len()).filter(|&lane| self.counted.lanes[lane] > 0).collect();
+        missed.extend((self.counted.others > 0).then_some(OTHER_THREADS));
+        for lane in missed {
+            if self.threads.len() <= lane {
+                self.threads.resize_with(lane + 1, Thread::default);
+            }
+            if self.threads[lane].paths == 0 {
+                self.own(lane)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the program has counted of each stream, by name. What lies among paths was counted with
+    /// them; of these streams only what they lack is known.
+    fn counts(&self) -> HashMap<String, ProducerCount> {
+        let mut counts = HashMap::new();
+        for (lane, Thread { own, paths, joint_calls }) in self.threads.iter().enumerate() {
+            let counted = match lane {
+                OTHER_THREADS => self.counted.others,
+                _ => self.counted.lanes.get(lane).copied().unwrap_or(0),
+            };
+            let produced = counted.saturating_sub(*joint_calls);
+            if let Some((name, stream)) = own {
+                let produced = produced.max(stream.count());
+                let recorded = if self.is_over { stream.count() } else { produced };
+                counts.insert(name.clone(), ProducerCount::compared(produced, recorded));
+            } else if self.is_over
+                && produced > 0
+                && let Some((name, stream)) = self.joint.stream_of(self.process.rank, *paths)
+            {
+                let recorded = stream.whole.events();
+                counts.insert(name, ProducerCount::compared(recorded + produced, recorded));
+            }
+        }
+        counts
+    }
+
     /// Folds the events that have waited since the last segment for what they receive, too.
     pub(crate) fn fold_old(&mut self) -> Result<()> {
         self.decoder.release_old()?;
@@ -208,20 +282,26 @@ impl Recorder {
             self.threads.resize_with(self.threads.len().max(1), Thread::default);
             self.own(0)?.calls(&without_paths)?;
         }
-        Ok(())
+        self.is_over = true;
+        self.add_threads_without_events()
     }
 
-    /// Writes what came since the last segment. If that fails it is kept.
-    pub(crate) fn write_segment(&mut self, file: &mut PartFile) -> Result<()> {
-        if self.unwritten() == Unwritten::default() {
+    /// Writes what came since the last segment. If that fails it is kept. `written` is called with how
+    /// many events lie there, as soon as they do.
+    pub(crate) fn write_segment(&mut self, file: &mut PartFile, written: &dyn Fn(u64)) -> Result<()> {
+        let count = self.counted.lanes.iter().sum::<u64>() + self.counted.others;
+        let is_counted = !self.is_over || count == self.written_count;
+        if self.unwritten() == Unwritten::default() && is_counted {
             return Ok(());
         }
         let fold = self.fold(|_, stream| stream.segment())?;
         let shared = Arc::clone(&self.shared);
         let symbols = shared.symbols();
         let is_new = symbols.blocks.len() > self.written_paths;
-        file.append(&fold, &self.peers(), is_new.then_some(&symbols.blocks))?;
+        let recorded = self.recorded();
+        file.append(&fold, &self.peers(), is_new.then_some(&symbols.blocks), &|| written(recorded))?;
         self.written_paths = symbols.blocks.len();
+        self.written_count = count;
         let own = self.threads.iter_mut().filter_map(|thread| thread.own.as_mut());
         let own = own.map(|(_, stream)| stream);
         self.joint.streams_mut().chain(own).try_for_each(Stream::begin_segment)
@@ -257,12 +337,16 @@ impl Recorder {
     ) -> Result<Fold> {
         let symbols = self.shared.symbols();
         let mut builder = FoldBuilder::new(symbols.alphabet.clone());
-        let notes = self.notes();
+        let (notes, counts) = (self.notes(), self.counts());
         for (name, stream) in self.streams() {
             let (grammar, times) = part(&name, stream)?;
             let root = grammar.rules(&mut builder)?;
+            let mut notes = notes.clone();
+            if let Some(count) = counts.get(&name) {
+                count.write(&mut notes);
+            }
             let folded = FoldedStream::new(name, SequiturRuns.name(), root);
-            builder.stream(folded.with_notes(notes.clone()).with_times(times));
+            builder.stream(folded.with_notes(notes).with_times(times));
         }
         let fold = builder.finish();
         match symbols.blocks.is_empty() {

@@ -5,6 +5,10 @@
 //! process changes. A lane belongs to one writer; `head` is how many words it has written, `tail`
 //! how many were read. What lies between the two is complete records. A head that is just being
 //! written may be copied in two halves, so it is read until two readings agree.
+//!
+//! Beside the head a writer has the number of events that it has had, recorded or not; and there is
+//! one of events of threads without a lane. The helper writes how many events are in its file: so the
+//! program can say what is lost if the helper dies.
 
 use std::fs::File;
 use std::io;
@@ -15,9 +19,21 @@ const LANES: usize = 128;
 const WORDS: u64 = 1 << 17;
 const DATA: u64 = 1 << 16;
 const COUNT: u64 = 1 << 15;
-/// The bytes of a lane's head and tail, and where the tail is among them.
+const OTHERS: u64 = COUNT + 128;
+const SAVED: u64 = COUNT + 256;
+/// The bytes of a lane's head, events and tail, and where the last two are among them.
 const LANE: u64 = 128;
+const EVENTS: u64 = 8;
 const TAIL: u64 = 64;
+
+/// How many events the threads of a process have had, as they count them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counted {
+    /// By lane.
+    pub(crate) lanes: Vec<u64>,
+    /// Those of threads without a lane.
+    pub(crate) others: u64,
+}
 
 /// The rings of a process.
 #[derive(Debug)]
@@ -46,6 +62,18 @@ impl Rings {
         let count = self.number(COUNT)?.min(LANES as u64) as usize;
         self.tails.resize(count.max(self.tails.len()), 0);
         (0..self.tails.len()).map(|lane| self.number(lane as u64 * LANE)).collect()
+    }
+
+    /// What the threads have counted. Read behind their records, it is no less than these.
+    pub(crate) fn counted(&self) -> io::Result<Counted> {
+        let lanes = 0..self.tails.len() as u64;
+        let lanes = lanes.map(|lane| self.number(lane * LANE + EVENTS)).collect::<io::Result<_>>()?;
+        Ok(Counted { lanes, others: self.number(OTHERS)? })
+    }
+
+    /// Tells the program how many events are in the file.
+    pub(crate) fn set_saved(&self, events: u64) -> io::Result<()> {
+        self.memory.write_all_at(&events.to_ne_bytes(), SAVED)
     }
 
     /// Appends the words of a lane that were not taken yet, up to a head that was read, and returns
@@ -113,5 +141,8 @@ mod tests {
         let second = rings.heads().unwrap();
         assert!(rings.take(0, second[0], &mut words).unwrap());
         assert_eq!(words, [0, 1, 2, 3, 4]);
+        set(EVENTS, 9);
+        set(OTHERS, 2);
+        assert_eq!(rings.counted().unwrap(), Counted { lanes: vec![9], others: 2 });
     }
 }

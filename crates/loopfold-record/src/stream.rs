@@ -24,6 +24,8 @@ pub(crate) struct Stream {
     untimed: u64,
     symbols: Vec<Symbol>,
     unwritten: Unwritten,
+    /// How many calls it has.
+    calls: u64,
 }
 
 impl std::fmt::Debug for Stream {
@@ -140,6 +142,7 @@ impl Stream {
             untimed: 0,
             symbols: Vec::new(),
             unwritten: Unwritten::default(),
+            calls: 0,
         })
     }
 
@@ -155,6 +158,7 @@ impl Stream {
             events.iter().try_for_each(|event| self.columns.push(event))?;
         }
         self.unwritten.calls += events.len() as u64;
+        self.calls += events.len() as u64;
         Ok(())
     }
 
@@ -174,6 +178,11 @@ impl Stream {
             columns.fill(self.untimed)?;
         }
         Ok((&*self.segment, columns.times()))
+    }
+
+    /// How many calls it has, written or not.
+    pub(crate) fn count(&self) -> u64 {
+        self.calls
     }
 
     pub(crate) fn unwritten(&self) -> Unwritten {

@@ -12,8 +12,13 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 /// The fixed parts, before and behind the numbers of the calls.
-const BEFORE_CALLS: [&str; 4] =
-    [include_str!("runtime.c"), include_str!("comms.c"), include_str!("helper.c"), include_str!("start.c")];
+const BEFORE_CALLS: [&str; 5] = [
+    include_str!("runtime.c"),
+    include_str!("comms.c"),
+    include_str!("lost.c"),
+    include_str!("helper.c"),
+    include_str!("start.c"),
+];
 const BEHIND_CALLS: [&str; 2] = [include_str!("special.c"), include_str!("fortran.c")];
 
 /// What the generated source depends on, beside the header and the table of calls.

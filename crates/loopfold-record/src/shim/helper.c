@@ -126,7 +126,7 @@ static void lf_in_child(void)
 {
     if (lf_is_prepared)
         atomic_store(&lf_state, LF_OVER);
-    lf_is_ready = 0;
+    lf_is_ready = lf_is_counted = lf_are_missing = 0;
     lf_mark_paths = NULL;
     lf_hang_up();
 }
@@ -190,7 +190,7 @@ static int lf_start_helper(void)
     close(other);
     close(memory);
     char answer[64];
-    if (!failed && lf_ask(answer, sizeof answer, "?\n") == 0 && strcmp(answer, "ok") == 0)
+    if (!failed && lf_ask(answer, sizeof answer, "?\n") == 0 && sscanf(answer, "ok %d", &lf_helper) == 1)
         return 1;
     lf_complain("%s cannot be started, so nothing is recorded%s%s", helper ? helper : "the process that folds", failed ? ": " : "", failed ? strerror(failed) : "");
     lf_hang_up();

@@ -12,6 +12,7 @@
 //! | --- | --- |
 //! | `runtime.c` | records, lanes, arguments |
 //! | `comms.c` | numbers of communicators |
+//! | `lost.c` | what both ends have counted, and what is said if it differs |
 //! | `helper.c` | memory and the process that folds |
 //! | `start.c` | clocks, start, end, regions |
 //! | `special.c`, `fortran.c` | calls with code of their own |

@@ -8,7 +8,11 @@
  * A record is a header (call, length in words, the lane of paths that has a mark for it), start and
  * duration in nanoseconds, with LOOPFOLD_RECORD_SITES the return address, and what the table says.
  * One thread writes to a lane and the helper reads it: head and tail are the only words that both
- * look at. A full lane makes the program wait, so nothing is lost.
+ * look at. A full lane makes the program wait, so nothing is lost while the helper reads.
+ *
+ * Every event is counted before anything else is done with it, so that both ends can be compared
+ * (lost.c). Nothing here waits without limit: a helper that is dead is noticed at once, one that
+ * makes no progress after a minute; then events are dropped and counted.
  */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -49,6 +53,9 @@ enum {
     LF_WORDS = 1 << 17,
     LF_DATA = 1 << 16,
     LF_COUNT = 1 << 15,
+    /* Events of threads that have no lane; how many events the helper has saved. */
+    LF_OTHERS = LF_COUNT + 128,
+    LF_SAVED = LF_COUNT + 256,
     LF_MOST = 48,
     /* A longer record is written in pieces. */
     LF_PIECE = 4096,
@@ -58,7 +65,9 @@ enum { LF_CONTINUED = 0xffff, LF_COMMUNICATOR = 0xfffe, LF_ENTER = 0xfffd, LF_LE
 
 struct lf_shared_lane {
     _Atomic uint64_t head;
-    char room[56];
+    /* How many events the thread has had, whether or not they were recorded. */
+    _Atomic uint64_t events;
+    char room[48];
     _Atomic uint64_t tail;
     char more_room[56];
 };
@@ -66,7 +75,7 @@ struct lf_shared_lane {
 struct lf_lane {
     struct lf_shared_lane *shared;
     int64_t *words;
-    uint64_t head, tail;
+    uint64_t head, tail, events;
     /* Whoever writes beyond this has to look whether there is room. */
     uint64_t look_at;
     /* When the last call ended, or returned if that is known; when the CPU time of the thread was read,
@@ -87,6 +96,13 @@ enum { LF_OFF, LF_OVER, LF_SILENT, LF_ON };
 static _Atomic int lf_state = LF_OFF;
 static char *lf_memory;
 static int lf_socket = -1;
+/* The number of the helper's process, or 0; whether it was given up. */
+static int lf_helper;
+static _Atomic int lf_is_given_up;
+/* Whether events are recorded, or should have been: then they are counted. */
+static int lf_is_counted;
+/* Why events are not recorded. */
+static char lf_why[640];
 static int lf_rank, lf_size;
 static int lf_with_sites;
 /* Of the run-time library of `loopfold cc`, if the paths of the program are recorded, too: leaves a
@@ -127,15 +143,107 @@ static inline uint64_t lf_now(void)
     return time + (uint64_t)lf_skew;
 }
 
+/* ---- patience ----
+ *
+ * Whoever waits for the helper looks whether it makes progress: by what it sends and reads, or by the
+ * CPU time that it takes. Only time in which this process could run counts, so that nobody is given
+ * up after both were stopped. */
+
+enum { LF_LOOK = 100000000, LF_ASK_SYSTEM = 1000000000 };
+
+struct lf_patience {
+    uint64_t looked_at, waited, asked, progress;
+};
+
+/* Nanoseconds without progress after which the helper is given up; the tests wait less. */
+static uint64_t lf_most_patience(void)
+{
+    static uint64_t most;
+    if (most == 0) {
+        const char *seconds = getenv("LOOPFOLD_RECORD_PATIENCE");
+        const double wanted = seconds ? atof(seconds) : 0;
+        most = (uint64_t)((wanted > 0 ? wanted : 60) * 1e9);
+    }
+    return most;
+}
+
+/* The CPU time of the helper in ticks, or 0. */
+static uint64_t lf_helper_time(void)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", lf_helper);
+    const int file = lf_helper ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (file < 0)
+        return 0;
+    const ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    text[length < 0 ? 0 : length] = 0;
+    /* Behind the name, which may have anything in it: the 12th and 13th of what follows. */
+    const char *const end = strrchr(text, ')');
+    unsigned long long user = 0, system = 0;
+    if (!end || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &system) != 2)
+        return 0;
+    return user + system;
+}
+
+static uint64_t lf_monotonic(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Whether the helper has made no progress for too long. To be asked again and again while waiting. */
+static int lf_is_over(struct lf_patience *patience)
+{
+    const uint64_t now = lf_monotonic(), passed = patience->looked_at ? now - patience->looked_at : 0;
+    patience->looked_at = now;
+    patience->waited += passed < 2 * LF_LOOK ? passed : 2 * LF_LOOK;
+    if (patience->waited < lf_most_patience() && patience->waited - patience->asked < LF_ASK_SYSTEM)
+        return 0;
+    const uint64_t progress = lf_helper_time();
+    patience->asked = patience->waited;
+    if (progress == patience->progress)
+        return patience->waited >= lf_most_patience();
+    patience->progress = progress;
+    patience->waited = patience->asked = 0;
+    return 0;
+}
+
 /* ---- the helper ---- */
+
+/* Waits until the socket can be used; -1 if the helper was given up. That the helper is gone is
+ * noticed by whoever uses the socket. */
+static int lf_wait_for_socket(short use)
+{
+    struct lf_patience patience = {0, 0, 0, 0};
+    while (!atomic_load(&lf_is_given_up)) {
+        struct pollfd helper = {lf_socket, use, 0};
+        if (poll(&helper, 1, LF_LOOK / 1000000) > 0)
+            return 0;
+        if (lf_is_over(&patience))
+            atomic_store(&lf_is_given_up, 1);
+    }
+    return -1;
+}
+
+/* Whether a call on the socket can be made once more. */
+static int lf_can_try_again(short use)
+{
+    if (errno == EINTR)
+        return 1;
+    return (errno == EAGAIN || errno == EWOULDBLOCK) && lf_wait_for_socket(use) == 0;
+}
 
 /* All of it, or -1. */
 static int lf_send_all(const void *bytes, size_t length)
 {
     const char *next = bytes;
+    if (atomic_load(&lf_is_given_up))
+        return -1;
     while (length > 0) {
-        const ssize_t sent = send(lf_socket, next, length, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR)
+        const ssize_t sent = send(lf_socket, next, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && lf_can_try_again(POLLOUT))
             continue;
         if (sent <= 0)
             return -1;
@@ -149,8 +257,8 @@ static int lf_receive_all(void *bytes, size_t length)
 {
     char *next = bytes;
     while (length > 0) {
-        const ssize_t got = recv(lf_socket, next, length, 0);
-        if (got < 0 && errno == EINTR)
+        const ssize_t got = recv(lf_socket, next, length, MSG_DONTWAIT);
+        if (got < 0 && lf_can_try_again(POLLIN))
             continue;
         if (got <= 0)
             return -1;
@@ -185,8 +293,10 @@ static void lf_hang_up(void)
 static void lf_stop(const char *why)
 {
     int on = LF_ON;
-    if (atomic_compare_exchange_strong(&lf_state, &on, LF_SILENT))
-        lf_complain("rank %d: %s; the rest of this rank is not recorded", lf_rank, why);
+    if (!atomic_compare_exchange_strong(&lf_state, &on, LF_SILENT))
+        return;
+    snprintf(lf_why, sizeof lf_why, "%s", why);
+    lf_complain("rank %d: %s; the rest of this rank is not recorded", lf_rank, why);
 }
 
 /* The helper is gone; it may have left a line that says why. */
@@ -200,6 +310,8 @@ static void lf_stop_without_helper(void)
     text[strcspn(text, "\n")] = 0;
     lf_stop(text);
 }
+
+#define LF_NO_ANSWER "the process that folds makes no progress"
 
 static void lf_wake(void)
 {
@@ -271,8 +383,10 @@ static struct lf_lane *lf_new_lane(void)
     return &lf_lanes[number];
 }
 
+/* Waits until the helper has read what is in the way, or is given up. */
 static void lf_wait_for_room(struct lf_lane *lane, unsigned words)
 {
+    struct lf_patience patience = {0, 0, 0, 0};
     for (unsigned tries = 0; atomic_load(&lf_state) == LF_ON; tries++) {
         lane->tail = atomic_load_explicit(&lane->shared->tail, memory_order_acquire);
         if (lane->head + words - lane->tail <= LF_WORDS)
@@ -281,6 +395,10 @@ static void lf_wait_for_room(struct lf_lane *lane, unsigned words)
             struct pollfd helper = {lf_socket, POLLIN, 0};
             if (poll(&helper, 1, 0) > 0 && helper.revents & (POLLHUP | POLLERR))
                 return lf_stop_without_helper();
+            if (lf_is_over(&patience)) {
+                atomic_store(&lf_is_given_up, 1);
+                return lf_stop(LF_NO_ANSWER);
+            }
             lf_wake();
         }
         usleep(20);
@@ -304,19 +422,37 @@ static __attribute__((noinline)) void lf_look_for_room(struct lf_lane *lane, uns
     lane->look_at = soon < full ? soon : full;
 }
 
+/* Counts an event; without a lane among those of other threads. */
+static inline void lf_count_event(struct lf_lane *lane)
+{
+    if (lane)
+        atomic_store_explicit(&lane->shared->events, ++lane->events, memory_order_relaxed);
+    else
+        atomic_fetch_add((_Atomic uint64_t *)(lf_memory + LF_OTHERS), 1);
+}
+
 static void lf_write(unsigned call, uint64_t start, uint64_t duration, const void *site, const int64_t *words, unsigned count)
 {
-    if (__builtin_expect(atomic_load_explicit(&lf_state, memory_order_relaxed) != LF_ON, 0))
+    const int is_event = call != LF_CONTINUED && call != LF_COMMUNICATOR && call != LF_OFF_CPU && call != LF_RECORDING;
+    if (__builtin_expect(atomic_load_explicit(&lf_state, memory_order_relaxed) != LF_ON, 0)) {
+        if (is_event && lf_is_counted && atomic_load(&lf_state) == LF_SILENT)
+            lf_count_event(lf_mine);
         return;
+    }
     struct lf_lane *lane = lf_mine ? lf_mine : (lf_mine = lf_new_lane());
+    if (is_event)
+        lf_count_event(lane);
     if (!lane)
         return;
     const unsigned length = 3 + (unsigned)lf_with_sites + count;
-    if (__builtin_expect(lane->head + length > lane->look_at, 0))
+    if (__builtin_expect(lane->head + length > lane->look_at, 0)) {
         lf_look_for_room(lane, length);
+        /* What was not read yet must not be overwritten. */
+        if (atomic_load(&lf_state) != LF_ON)
+            return;
+    }
     /* The mark comes before the record: a record that is there has its mark, and nothing is behind a
      * mark without a record. */
-    const int is_event = call != LF_CONTINUED && call != LF_COMMUNICATOR && call != LF_OFF_CPU && call != LF_RECORDING;
     const uint64_t marked = is_event && lf_mark_paths ? lf_mark_paths() : 0;
     uint64_t head = lane->head;
     int64_t *const ring = lane->words;

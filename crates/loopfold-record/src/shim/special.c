@@ -329,7 +329,8 @@ static void lf_started_session(MPI_Session session, uint64_t start)
     }
     lf_comm_taken[0] = lf_comm_taken[1] = 1;
     atomic_store(&lf_comms_used, 2);
-    atomic_store(&lf_state, lf_introduce(size, (int64_t)start, 0, 0) ? LF_ON : LF_SILENT);
+    lf_is_counted = lf_introduce(size, (int64_t)start, 0, 0) == LF_RECORDED;
+    atomic_store(&lf_state, lf_is_counted ? LF_ON : LF_SILENT);
 }
 
 LF_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)

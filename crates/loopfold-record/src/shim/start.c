@@ -117,7 +117,7 @@ static enum lf_begun lf_introduce(int64_t base, int64_t offset, int64_t measured
         return LF_RECORDED;
     }
     const int is_taken = strncmp(answer, "taken ", 6) == 0;
-    lf_complain("rank %d is not recorded: %s", lf_rank, is_taken ? answer + 6 : *answer ? answer : "the process that folds has ended");
+    lf_complain("rank %d is not recorded: %s", lf_rank, is_taken ? answer + 6 : *answer ? answer : lf_no_answer());
     *answer = 0;
     lf_hang_up();
     return is_taken ? LF_TAKEN : LF_NOT_RECORDED;
@@ -167,6 +167,7 @@ static void lf_started(unsigned call, uint64_t start, const void *site)
     lf_keep(MPI_COMM_SELF, 1, 0);
     const enum lf_begun begun = lf_begin_recording(base, offset, measured);
     lf_is_taken = begun == LF_TAKEN;
+    lf_is_counted = begun == LF_RECORDED;
     atomic_store(&lf_state, begun == LF_RECORDED ? LF_ON : LF_SILENT);
     lf_announce(MPI_COMM_WORLD, 0, 0);
     lf_announce(MPI_COMM_SELF, 1, 1);
@@ -225,6 +226,21 @@ static void lf_complain_of_merge(const char *answer)
     lf_complain("the ranks cannot be merged%s%s%s%s", *why ? ": " : "", why, is_there ? "; what was recorded is in the folder " : "", is_there ? lf_folder : "");
 }
 
+/* No more events come. Returns whether the helper has all that were sent, or why not. */
+static int lf_end_events(int64_t offset, int64_t measured, char *answer, size_t room)
+{
+    unsigned long long recorded = 0;
+    if (lf_ask(answer, room, "O %lld %lld\n", (long long)offset, (long long)measured) < 0)
+        snprintf(answer, room, "%s", lf_no_answer());
+    const int is_complete = sscanf(answer, "ok %llu", &recorded) == 1;
+    if (is_complete) {
+        lf_recorded = recorded;
+        strcpy(answer, "ok");
+    } else
+        snprintf(lf_why, sizeof lf_why, "%s", answer);
+    return is_complete;
+}
+
 /* Merges all ranks over a binomial tree; rank 0 writes the archive. */
 static void lf_merge(void)
 {
@@ -233,8 +249,8 @@ static void lf_merge(void)
     atomic_store(&lf_state, LF_OVER);
     int64_t measured = 0;
     const int64_t offset = lf_clock_offset(&measured);
-    if (is_complete && (lf_ask(answer, sizeof answer, "O %lld %lld\n", (long long)offset, (long long)measured) < 0 || strcmp(answer, "ok") != 0))
-        is_complete = 0;
+    is_complete = is_complete && lf_end_events(offset, measured, answer, sizeof answer);
+    lf_compare();
     int step = 1;
     for (; step < lf_size && !(lf_rank & step); step *= 2) {
         if (lf_rank + step >= lf_size)
@@ -250,7 +266,8 @@ static void lf_merge(void)
     if (lf_rank == 0 && !is_written && !lf_is_taken)
         lf_complain_of_merge(answer);
     PMPI_Bcast(&is_written, 1, MPI_INT, 0, lf_comm_own);
-    lf_ask(answer, sizeof answer, is_written ? "D\n" : "K\n");
+    if (lf_socket >= 0)
+        lf_ask(answer, sizeof answer, is_written ? "D\n" : "K\n");
     PMPI_Comm_free(&lf_comm_own);
     lf_hang_up();
 }
@@ -296,8 +313,10 @@ static int lf_is_first(void)
 __attribute__((constructor)) static void lf_loaded(int argc, char **argv)
 {
     char *const version = lf_version;
-    if (!getenv("LOOPFOLD_RECORD") || lf_is_this_mpi(version))
+    if (!getenv("LOOPFOLD_RECORD"))
         return;
+    if (lf_is_this_mpi(version))
+        return lf_watch_exit();
     lf_is_other_mpi = 1;
     version[strcspn(version, "\n")] = 0;
     lf_mark_as_stale();

@@ -29,13 +29,18 @@ impl Execution {
     /// Starts the program, with hardly a time between segments. A file that cannot grow is an error
     /// of the call that writes, as on a full disk, and not a signal that kills.
     pub(super) fn start(mpi: Mpi, ranks: usize, pause: Duration) -> Self {
+        Self::start_with(mpi, ranks, pause, "0.05")
+    }
+
+    /// The same with these seconds between segments.
+    pub(super) fn start_with(mpi: Mpi, ranks: usize, pause: Duration, seconds: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for rank in 0..ranks {
             std::fs::write(folder.path().join(format!("control-{rank}")), [0; 16]).unwrap();
         }
         let ignoring = ["sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh"];
         let archive = folder.path().join("run.fold");
-        let mut command = record_command(mpi, ranks, &ignoring, &archive, &["--segment-seconds", "0.05"]);
+        let mut command = record_command(mpi, ranks, &ignoring, &archive, &["--segment-seconds", seconds]);
         command.env("FRAGILE_FOLDER", folder.path()).arg(program(mpi, "fragile.c", &[]));
         command.args(["", "1000000000", &pause.as_micros().to_string()]);
         command.stdout(Stdio::null()).stderr(Stdio::null());

@@ -11,6 +11,7 @@ mod fragile;
 mod handles;
 mod hardly;
 mod logger;
+mod lost;
 mod mixed;
 mod more_calls;
 mod otf2;
