@@ -5,6 +5,10 @@
 //! own, so that what kills the program does not kill it: when the socket is closed or the process
 //! is gone, it takes what is left in the rings, writes it and ends.
 //!
+//! A batch system that ends a job first asks all processes to end, and kills them some seconds later.
+//! So the helper does not end when it is asked to: it saves what there is at once, and from then on
+//! several times a second, until the program is gone.
+//!
 //! | line | is answered |
 //! | --- | --- |
 //! | `?` | `ok` and the number of its process, when it is ready |
@@ -35,6 +39,7 @@ use loopfold::trace::Spill;
 use loopfold_output::{DataFolder, ErrorKind, Job, Output, Target};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -54,6 +59,11 @@ const LONG: Duration = Duration::from_millis(2);
 /// How long records are taken before anything else is looked at.
 const LONGEST_DRAIN: Duration = Duration::from_millis(50);
 
+/// How often what there is is saved when the helper was asked to end, and for how long: a program that
+/// goes on beyond that was not meant to be killed soon.
+const HURRIED: Duration = Duration::from_millis(150);
+const HURRIED_FOR: Duration = Duration::from_secs(600);
+
 /// The bytes of an answer, at most: the library has room for 600.
 const MOST_ANSWERED: usize = 500;
 
@@ -71,6 +81,7 @@ pub fn run(is_detached: bool, write_other: WriteOther<'_>) -> Result<()> {
     // It yields to the program, which waits for it only if a ring is full.
     let _ = rustix::process::setpriority_process(None, 5);
     let settings = Settings::from_environment()?;
+    let requests = EndRequests::receive()?;
     let socket = UnixStream::from(own);
     report_panics(&socket);
     let mut helper = Helper {
@@ -90,6 +101,7 @@ pub fn run(is_detached: bool, write_other: WriteOther<'_>) -> Result<()> {
         process: None,
         output: None,
         write_other,
+        requests,
     };
     helper.serve().inspect_err(|error| {
         // Standard error leads nowhere; the library passes this line on.
@@ -168,6 +180,41 @@ struct Helper<'a> {
     /// The archive, in the process of rank 0.
     output: Option<Output>,
     write_other: WriteOther<'a>,
+    requests: EndRequests,
+}
+
+/// Signals by which the helper is asked to end. It does not, so it does not matter whether they were
+/// ignored before.
+struct EndRequests {
+    /// A byte for each.
+    received: UnixStream,
+    last: Option<Instant>,
+}
+
+impl EndRequests {
+    fn receive() -> Result<Self> {
+        let (received, sender) = UnixStream::pair()?;
+        received.set_nonblocking(true)?;
+        for signal in [SIGTERM, SIGINT, SIGHUP] {
+            signal_hook::low_level::pipe::register(signal, sender.try_clone()?)?;
+        }
+        Ok(Self { received, last: None })
+    }
+
+    /// Whether one has come since this was called last.
+    fn take(&mut self) -> bool {
+        let mut bytes = [0; 64];
+        let has_come = matches!((&self.received).read(&mut bytes), Ok(1..));
+        if has_come {
+            self.last = Some(Instant::now());
+        }
+        has_come
+    }
+
+    /// Whether the program may be killed soon.
+    fn is_hurried(&self) -> bool {
+        self.last.is_some_and(|last| last.elapsed() < HURRIED_FOR)
+    }
 }
 
 /// Where a rank is written to.
@@ -222,13 +269,19 @@ impl Helper<'_> {
             if program == Program::Gone {
                 return self.close();
             }
+            if self.requests.take() {
+                self.write_what_there_is();
+            }
             self.write_when_due();
         }
     }
 
     /// Waits for something to do, and reads what was sent.
     fn wait(&mut self) -> Result<Program> {
-        let mut waiting = vec![PollFd::new(&self.socket, PollFlags::IN)];
+        let mut waiting = vec![
+            PollFd::new(&self.socket, PollFlags::IN),
+            PollFd::new(&self.requests.received, PollFlags::IN),
+        ];
         if let Some(process) = &self.process {
             waiting.push(PollFd::new(process, PollFlags::IN));
         }
@@ -238,7 +291,7 @@ impl Helper<'_> {
             return Ok(Program::Runs);
         }
         let has_input = !waiting[0].revents().is_empty();
-        let is_gone = waiting.get(1).is_some_and(|process| !process.revents().is_empty());
+        let is_gone = waiting.get(2).is_some_and(|process| !process.revents().is_empty());
         if has_input {
             let mut bytes = [0; 4096];
             match self.socket.read(&mut bytes) {
@@ -342,7 +395,9 @@ impl Helper<'_> {
     fn write_when_due(&mut self) {
         let Some(recording) = &self.recording else { return };
         let has_unwritten = || self.paths.is_some() || self.recorder.has_unwritten();
-        let is_due = recording.written.elapsed() >= recording.interval && has_unwritten();
+        let interval =
+            if self.requests.is_hurried() { recording.interval.min(HURRIED) } else { recording.interval };
+        let is_due = recording.written.elapsed() >= interval && has_unwritten();
         if is_due || self.recorder.is_full() {
             self.write_what_there_is();
         }
