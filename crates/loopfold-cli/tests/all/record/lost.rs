@@ -55,7 +55,8 @@ fn all_processes_are_asked_to_end_together() {
         signal(&helpers, Signal::TERM);
         signal(&execution.processes(Kind::Program), Signal::TERM);
         execution.terminate();
-        assert!(!execution.end());
+        // What `mpirun` then ends with depends on it.
+        execution.end();
         let counts = check_archive(mpi, 2, &execution.parts());
         for (rank, &events) in counts.iter().enumerate() {
             assert!(events >= execution.returned(rank), "rank {rank}: {events}");
