@@ -205,20 +205,20 @@ impl Killed<'_> {
             return Ok(Outcome::Early);
         }
         self.check_prefixes(&parts, false)?;
-        let mut missing = false;
+        let mut missing = Vec::new();
         for rank in 0..RANKS {
-            missing |= self.is_missing(&parts.join(format!("rank-{rank}.fold")))?;
+            missing.extend(self.missing(&parts.join(format!("rank-{rank}.fold")))?);
         }
         let is_said =
             messages.lines().any(|line| line.starts_with("loopfold: ") && line.contains("recorded"));
-        match (missing, is_said) {
+        match (!missing.is_empty(), is_said) {
             (false, _) => Ok(Outcome::All),
             (true, true) => Ok(Outcome::Said),
             // Whoever could say it was killed.
             (true, false) if signal == Signal::KILL && victim == Victim::All => Ok(Outcome::Prefix),
             // Killed before it was introduced, the program has had no events.
             (true, false) if self.has_only_begun(&parts) => Ok(Outcome::Early),
-            (true, false) => anyhow::bail!("events are missing: {messages}"),
+            (true, false) => anyhow::bail!("{}: {messages}", missing.join("; ")),
         }
     }
 
@@ -226,13 +226,14 @@ impl Killed<'_> {
         (0..RANKS).any(|rank| !parts.join(format!("rank-{rank}.fold")).exists())
     }
 
-    /// Whether the file of a rank lacks events, or was not completed.
-    fn is_missing(&self, file: &Path) -> Result<bool> {
+    /// What the file of a rank lacks. Returns `None` if it is complete.
+    fn missing(&self, file: &Path) -> Result<Option<String>> {
         let output = Command::new(self.programs.command()).args(["verify", "--json"]).arg(file).output()?;
-        let Ok(found) = serde_json::from_slice::<Value>(&output.stdout) else { return Ok(true) };
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
         let found = &found["archives"][0];
         // One event may have been counted and not sent any more.
-        Ok(found["ok"] != true || found["recorded"]["missing"].as_u64().unwrap_or(0) > 1)
+        let is_complete = found["ok"] == true && found["recorded"]["missing"].as_u64().unwrap_or(0) <= 1;
+        Ok((!is_complete).then(|| found.to_string()))
     }
 
     /// Fails unless it can be read, and every rank has the first events, or all of them.
