@@ -262,8 +262,11 @@ impl Helper<'_> {
             self.drain_for(LONGEST_DRAIN)?;
             self.read_paths()?;
             while let Some(line) = self.line() {
-                if self.answer(&line)? {
-                    return Ok(());
+                match self.answer(&line) {
+                    Ok(false) => {}
+                    Ok(true) => return Ok(()),
+                    // The program may have been killed while it waited for the answer.
+                    Err(error) => return self.close().and(Err(error)),
                 }
             }
             if program == Program::Gone {
@@ -452,7 +455,7 @@ impl Helper<'_> {
     /// Keeps the file of the rank or removes it. It is complete only if it has all events.
     fn leave(&mut self, is_kept: bool) -> Result<()> {
         let is_saved = self.recording.is_some() && is_kept && self.write_segment().is_ok();
-        let Some(Recording { file, .. }) = &mut self.recording else { return Ok(()) };
+        let Some(Recording { mut file, .. }) = self.recording.take() else { return Ok(()) };
         match is_kept {
             true if is_saved => file.finish(),
             true => Ok(()),
