@@ -35,11 +35,9 @@ fn autoconf_automake_and_libtool_with_an_export_list() {
     assert_eq!(project.check("out/whole"), calls_of_app());
     // The script of libtool that starts the program, and the program itself.
     for program in ["out/app", "out/installed/bin/app"] {
-        let (printed, mut recorded) = project.record(program);
-        assert_eq!(printed, calls_of_app());
-        // The library has a run-time library of its own, as its list hides the symbols of that.
-        recorded.retain(|name, _| name == "main" || name == "one_round");
-        assert_eq!(recorded, [("main".to_string(), 1), ("one_round".to_string(), 500)].into());
+        // The library has a run-time library of its own, as its list hides the symbols of that; both
+        // append to one lane.
+        assert_eq!(project.check(program), calls_of_app());
     }
     let exported = project.run("nm --dynamic --defined-only --format=just-symbols out/.libs/libshapes.so");
     let names: Vec<&str> = exported.lines().filter(|name| !name.starts_with("loopfold_rt")).collect();
