@@ -538,18 +538,18 @@ impl Helper<'_> {
     /// No more events come: answers how many there are.
     fn end(&mut self, text: &str) -> Result<()> {
         let text = match self.end_recording(text) {
-            Ok(()) => format!("ok {}\n", self.recorder.recorded()),
+            // What is lost of paths is said together with the calls.
+            Ok(lost) => format!("ok {}\n", self.recorder.recorded().saturating_sub(lost)),
             Err(error) => answer_line(&error),
         };
         self.say(&text)
     }
 
-    fn end_recording(&mut self, text: &str) -> Result<()> {
+    /// Returns how many events of paths are lost.
+    fn end_recording(&mut self, text: &str) -> Result<u64> {
         self.drain_last()?;
         let numbers: Vec<i64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        if let Some(paths) = &mut self.paths {
-            paths.stop();
-        }
+        let lost = self.paths.as_mut().map_or(0, RankPaths::stop);
         if let [offset, time] = numbers[..] {
             self.recorder.set_clocks_at_end(Clocks { offset, time });
         }
@@ -561,7 +561,7 @@ impl Helper<'_> {
         let (fold, peers) = recorder.whole(file, spill.as_ref())?;
         let blocks = recorder.shared().symbols().blocks.clone();
         (self.merged, self.spill) = (Some(Merged { fold, peers, blocks }), spill);
-        Ok(())
+        Ok(lost)
     }
 
     fn merged(&mut self) -> Result<Merged> {

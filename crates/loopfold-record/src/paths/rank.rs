@@ -51,6 +51,8 @@ struct Source {
     /// The present use of each lane.
     usages: Vec<u32>,
     lanes: Vec<Reading>,
+    /// How many tokens were not read of lanes that have ended.
+    lost: u64,
 }
 
 /// A lane that is read.
@@ -61,6 +63,9 @@ struct Reading {
     tail: u64,
     offset: usize,
     is_ended: bool,
+    /// How many tokens were read, and how many were written as far as is known.
+    tokens: u64,
+    written: u64,
     decoder: Decoder,
     /// Its place among the streams.
     place: usize,
@@ -93,7 +98,9 @@ impl RankPaths {
                     // The modules of functions that occur were sent before.
                     self.accept_all();
                     let own = &mut self.sources[source].lanes[lane];
-                    own.is_ended |= own.decoder.chunk(&tokens[from..], &mut decoded).is_err();
+                    let read = own.decoder.chunk(&tokens[from..], &mut decoded);
+                    own.is_ended |= read.is_err();
+                    own.tokens += read.unwrap_or(0);
                     joint.take_paths(own.place, &mut decoded)?;
                     if own.is_ended || own.offset > 0 {
                         break;
@@ -104,10 +111,12 @@ impl RankPaths {
         Ok(found)
     }
 
-    /// Paths are wanted no longer.
-    pub(crate) fn stop(&mut self) {
+    /// Paths are wanted no longer. Returns how many tokens are known to be lost before that.
+    pub(crate) fn stop(&mut self) -> u64 {
         self.accept_all();
+        let lost = self.sources.iter().map(|source| source.lost + source.memory.thrown().unwrap_or(0)).sum();
         self.sources.iter().for_each(|source| drop(source.memory.stop()));
+        lost
     }
 
     fn accept_all(&mut self) {
@@ -132,7 +141,14 @@ impl RankPaths {
 
     fn begin(&mut self, library: Library, memory: Memory) {
         let process = Arc::new(Process::new(self.sources.len(), String::new()));
-        self.sources.push(Source { library, memory, process, usages: Vec::new(), lanes: Vec::new() });
+        self.sources.push(Source {
+            library,
+            memory,
+            process,
+            usages: Vec::new(),
+            lanes: Vec::new(),
+            lost: 0,
+        });
     }
 
     fn register(&mut self, library: Library, first: u32, description: &[u8]) {
@@ -159,9 +175,20 @@ impl Source {
             let place = joint.begin(LaneName { process: source, thread, level, usage })?;
             let decoder = Decoder::new(&self.process, shared, false);
             let tail = self.memory.tail(number).unwrap_or(0);
-            self.lanes.push(Reading { number, lane, tail, offset: 0, is_ended: false, decoder, place });
+            self.lanes.push(Reading {
+                number,
+                lane,
+                tail,
+                offset: 0,
+                is_ended: false,
+                tokens: 0,
+                written: 0,
+                decoder,
+                place,
+            });
         }
-        self.lanes.retain(|lane| !lane.is_ended);
+        let ended = self.lanes.extract_if(.., |lane| lane.is_ended);
+        self.lost += ended.map(|lane| lane.written.saturating_sub(lane.tokens)).sum::<u64>();
         Ok(())
     }
 }
@@ -187,6 +214,7 @@ impl Reading {
             return Ok(None);
         }
         let now = memory.lane(self.number)?;
+        self.written = now.written;
         let is_over = now.ended == self.lane.begun;
         let is_complete = self.tail < now.head;
         if !is_complete && !is_over && extent == Extent::Complete {
