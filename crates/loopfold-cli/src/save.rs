@@ -7,7 +7,6 @@ use anyhow::{Context as _, Result};
 use loopfold::Fold;
 use loopfold::archive::WriteConfig;
 use loopfold_output::Output;
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
@@ -74,17 +73,8 @@ pub(crate) fn save_partial(fold: &Fold, output: &OutputPath) -> Option<Result<(P
         Ok(claimed) => claimed,
         Err(error) => return Some(Err(error)),
     };
-    let loopfold_output::Target::File { name, .. } = claimed.target() else { return None };
-    let stem = Path::new(name);
-    let stem =
-        if stem.extension().is_some_and(|it| it == "fold") { stem.with_extension("") } else { stem.into() };
-    let named = |suffix: String| -> OsString {
-        let mut name = stem.clone().into_os_string();
-        name.push(suffix);
-        name
-    };
-    let first = std::iter::once(named(".partial.fold".to_string()));
-    let names = first.chain((2..1000).map(|number: u32| named(format!(".{number}.partial.fold"))));
+    let mut names = loopfold_output::partial_names(claimed.target()).peekable();
+    names.peek()?;
     Some(claimed.write_beside(names, |out| -> Result<()> { Ok(loopfold::archive::write(fold, out)?) }))
 }
 

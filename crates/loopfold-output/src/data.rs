@@ -31,6 +31,24 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job(pub u64);
 
+/// Where what came before the end is kept, if the output is a file: `x.partial.fold` for `x.fold`, or
+/// `x.2.partial.fold` if that is there, and so on.
+pub fn partial_names(target: &Target) -> impl Iterator<Item = OsString> + use<> {
+    let name = match target {
+        Target::File { name, .. } => Some(PathBuf::from(name)),
+        _ => None,
+    };
+    let stem = name.map(|name| match name.extension().is_some_and(|extension| extension == "fold") {
+        true => name.with_extension(""),
+        false => name,
+    });
+    let numbers = std::iter::once(String::new()).chain((2..1000).map(|number: u32| format!(".{number}")));
+    stem.into_iter().flat_map(move |stem| {
+        let numbers = numbers.clone();
+        numbers.map(move |number| with(stem.as_os_str(), &format!("{number}{PARTIAL}")))
+    })
+}
+
 /// What a claim covers: data beside an output.
 #[derive(Clone, Debug)]
 pub struct Claim {

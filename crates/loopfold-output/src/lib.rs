@@ -31,7 +31,7 @@ mod target;
 mod temporary;
 
 pub use cache::Cache;
-pub use data::{Claim, DataFolder, Job};
+pub use data::{Claim, DataFolder, Job, partial_names};
 pub use error::{Error, ErrorKind, Result};
 pub use folder::{FileId, Folder};
 pub use output::{Output, is_being_replaced, scratch};
