@@ -286,8 +286,11 @@ fn print_notes(out: &mut impl Write, stream: &FoldedStream, several_folders: boo
         None if several_folders => line("folder", folder)?,
         None => {}
     }
+    // Where nothing is missing, what was produced is the number of events.
+    let is_whole = stream.note("missing").is_none();
     for (key, value) in stream.notes() {
-        if !["title", "format", WHY_NOTE, input::BYTES_NOTE].contains(&key.as_str()) {
+        let is_shown = !(is_whole && key == "produced");
+        if is_shown && !["title", "format", WHY_NOTE, input::BYTES_NOTE].contains(&key.as_str()) {
             line(key, value)?;
         }
     }
