@@ -38,7 +38,7 @@ pub use helper::{WriteOther, run as run_helper};
 pub use launch::{Launch, is_mpi_program};
 pub use parts::{Parts, folder_of, is_recording, read as read_parts};
 pub use paths::{
-    Counter, Loss, PathLaunch, PathRun, Recorded, Spooled, is_spool, read_spool, runtime_object,
+    Counter, Loss, Partial, PathLaunch, PathRun, Recorded, Spooled, is_spool, read_spool, runtime_object,
 };
 pub use shim::Mpi;
 

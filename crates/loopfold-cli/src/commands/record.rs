@@ -6,8 +6,6 @@ use crate::args::{RecordArgs, RecordName, TimesName};
 use crate::show;
 use anyhow::{Result, bail};
 use loopfold::Fold;
-use loopfold::questions::path::PathIndex;
-use loopfold::sections;
 use loopfold_output::Output;
 use loopfold_record::{Counter, Launch, Loss, PathLaunch, Recorded};
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -88,6 +86,13 @@ fn record_paths(arguments: &RecordArgs) -> Result<Outcome> {
             ));
         }
     }
+    if let Some(partial) = run.partial {
+        if saved.is_ok() {
+            partial.remove();
+        } else {
+            problems.push(format!("what was recorded some time before is in {}", partial.path().display()));
+        }
+    }
     show::notes(&problems);
     if let Err(error) = saved {
         show::error(&error);
@@ -131,9 +136,7 @@ fn end_like(status: ExitStatus, is_complete: bool) -> Outcome {
 }
 
 fn save_paths(recorded: &Recorded, output: &Output) -> Result<()> {
-    let config =
-        sections::with_blocks(sections::write_config(Some(PathIndex::RANGES), None), &recorded.blocks);
-    output.write(|out| -> Result<()> { Ok(loopfold::archive::write_with(&recorded.fold, out, &config)?) })?;
+    output.write(|out| -> Result<()> { Ok(recorded.write(out)?) })?;
     Ok(())
 }
 

@@ -400,6 +400,11 @@ impl Loaded {
 
     /// Adds a note if recordings lack events that the program has counted.
     fn note_what_was_not_recorded(&mut self) {
+        if self.folds.iter().any(Fold::is_unfinished_recording) {
+            self.notes.push(
+                "this is a copy from a recording that was under way: what came later is missing".to_string(),
+            );
+        }
         let counted = self.folds.iter().flat_map(|fold| {
             fold.stream_ids().filter_map(|stream| fold.producer_count(stream)).collect::<Vec<_>>()
         });

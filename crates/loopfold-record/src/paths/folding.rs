@@ -13,7 +13,7 @@ use loopfold::questions::path::PathBlocks;
 use loopfold::questions::rule_sums::summarize;
 use loopfold::trace::{Column, Spill, Times};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The metric of what the paths of an archive cost.
 pub(crate) const INSTRUCTIONS: &str = "instructions";
@@ -73,7 +73,12 @@ pub(super) struct Folding {
     is_left_out: AtomicBool,
     spill: Option<Arc<Spill>>,
     streams: Mutex<Vec<Stream>>,
+    /// The lanes that copies are made of while they are folded.
+    live: Mutex<Vec<Weak<LiveLane>>>,
 }
+
+/// A lane that is folded while its program runs; `None` when it has ended.
+pub(super) type LiveLane = Mutex<Option<FoldedLane>>;
 
 /// A stream whose lane has ended.
 struct Stream {
@@ -103,7 +108,8 @@ impl Folding {
     /// With what is measured for every event, if something is; full chunks of it go to the spill.
     pub(super) fn new(metric: Option<&'static str>, spill: Option<Arc<Spill>>) -> Self {
         let is_left_out = AtomicBool::new(false);
-        Self { shared: Arc::default(), metric, is_left_out, spill, streams: Mutex::default() }
+        let (streams, live) = Default::default();
+        Self { shared: Arc::default(), metric, is_left_out, spill, streams, live }
     }
 
     /// What should be measured cannot be.
@@ -127,6 +133,22 @@ impl Folding {
         Ok(lane)
     }
 
+    /// The same, for [`Self::so_far`], too.
+    pub(super) fn live_lane(
+        &self,
+        process: &Arc<Process>,
+        name: LaneName,
+        open: &[u32],
+    ) -> Result<Arc<LiveLane>> {
+        let lane = Arc::new(Mutex::new(Some(self.lane(process, name, open)?)));
+        let mut live = locked(&self.live);
+        if live.len() == live.capacity() {
+            live.retain(|lane| lane.strong_count() > 0);
+        }
+        live.push(Arc::downgrade(&lane));
+        Ok(lane)
+    }
+
     /// Whether every event has ticks.
     pub(super) fn is_timed(&self) -> bool {
         self.metric.is_some()
@@ -135,13 +157,48 @@ impl Folding {
     /// Ends a lane of which so many events are missing. Returns how many were produced.
     pub(super) fn end(&self, lane: FoldedLane, missing: u64) -> u64 {
         let (stream, produced) = lane.finish(missing);
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
+        locked(&self.streams).push(stream);
         produced
+    }
+
+    /// The same for a live lane, which is either that or a stream whenever a copy is made.
+    pub(super) fn end_live(&self, lane: &LiveLane, missing: u64) -> u64 {
+        let mut streams = locked(&self.streams);
+        let Some(lane) = locked(lane).take() else { return missing };
+        let (stream, produced) = lane.finish(missing);
+        streams.push(stream);
+        produced
+    }
+
+    /// All that was folded so far, without what is measured: a copy, made while nothing is folded.
+    pub(super) fn so_far(&self) -> Result<Recorded> {
+        let streams = locked(&self.streams);
+        let live: Vec<_> = locked(&self.live).iter().filter_map(Weak::upgrade).collect();
+        let lanes: Vec<_> = live.iter().map(|lane| locked(lane)).collect();
+        let lanes = lanes.iter().filter_map(|lane| lane.as_ref());
+        // Whoever adds symbols has locked a lane.
+        let (alphabet, costs, blocks) = {
+            let symbols = self.shared.symbols();
+            (symbols.alphabet.clone(), symbols.costs(), symbols.blocks.clone())
+        };
+        let mut builder = FoldBuilder::new(alphabet);
+        let ended = streams.iter().map(|one| (one.name, &one.grammar, one.notes.clone()));
+        let mut all: Vec<_> =
+            ended.chain(lanes.map(|lane| (lane.name, &lane.grammar, lane.notes()))).collect();
+        all.sort_by_key(|(name, ..)| *name);
+        for (name, grammar, mut notes) in all {
+            let root = grammar.rules(&mut builder)?;
+            ProducerCount::write_unfinished(&mut notes);
+            builder.stream(FoldedStream::new(name.text(), SequiturRuns.name(), root).with_notes(notes));
+        }
+        drop(streams);
+        let fold = builder.with_unique_stream_names().finish();
+        Ok(Recorded { fold: fold.with_metric_of_events(INSTRUCTIONS, &costs)?, blocks })
     }
 
     /// All streams as a fold.
     pub(super) fn finish(&self) -> Result<Recorded> {
-        let mut streams = std::mem::take(&mut *self.streams.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut streams = std::mem::take(&mut *locked(&self.streams));
         streams.sort_by_key(|stream| stream.name);
         let mut symbols = std::mem::take(&mut *self.shared.symbols());
         let mut builder = FoldBuilder::new(std::mem::take(&mut symbols.alphabet));
@@ -160,6 +217,10 @@ impl Folding {
         let fold = fold.with_metric_of_events(INSTRUCTIONS, &symbols.costs())?;
         Ok(Recorded { fold, blocks: symbols.blocks })
     }
+}
+
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A lane that is being folded.
@@ -194,21 +255,26 @@ impl FoldedLane {
         Ok(())
     }
 
-    fn finish(self, missing: u64) -> (Stream, u64) {
-        let Self { name, program, decoder, grammar, cycles, tokens, .. } = self;
-        let produced = grammar.events() + missing;
+    fn notes(&self) -> Vec<(String, String)> {
         let mut notes = vec![("format".to_string(), "paths".to_string())];
-        notes.extend((!program.is_empty()).then(|| ("program".to_string(), program)));
+        notes.extend((!self.program.is_empty()).then(|| ("program".to_string(), self.program.clone())));
         for (key, count) in [
-            ("bytes", tokens * 4),
-            ("open-calls", decoder.depth() as u64),
-            ("unmatched-returns", decoder.unmatched_returns),
-            ("abandoned-calls", decoder.abandoned),
+            ("bytes", self.tokens * 4),
+            ("open-calls", self.decoder.depth() as u64),
+            ("unmatched-returns", self.decoder.unmatched_returns),
+            ("abandoned-calls", self.decoder.abandoned),
         ] {
             if count > 0 {
                 notes.push((key.to_string(), count.to_string()));
             }
         }
+        notes
+    }
+
+    fn finish(self, missing: u64) -> (Stream, u64) {
+        let mut notes = self.notes();
+        let Self { name, grammar, cycles, .. } = self;
+        let produced = grammar.events() + missing;
         ProducerCount { produced, missing }.write(&mut notes);
         (Stream { name, grammar, cycles, notes }, produced)
     }

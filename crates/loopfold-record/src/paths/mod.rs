@@ -6,8 +6,8 @@
 //! [`PathLaunch`] starts the program; one event loop follows its processes (`listener`, `process`),
 //! and a few threads (`workers`) read their lanes (`lane`). Tokens are decoded to events (`tokens`,
 //! `functions`, `events`) and folded (`folding`), or kept in a file and folded afterwards (`spool`);
-//! what is lost on the way is counted (`session`). The paths of an MPI program are read by the
-//! process that folds its calls (`rank`).
+//! what is lost on the way is counted (`session`), and copies are made now and then (`snapshot`). The
+//! paths of an MPI program are read by the process that folds its calls (`rank`).
 
 mod address;
 mod counters;
@@ -21,6 +21,7 @@ mod messages;
 mod process;
 mod rank;
 mod session;
+mod snapshot;
 mod spool;
 mod tokens;
 mod workers;
@@ -47,6 +48,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::{Cause, Origin};
+pub use snapshot::Partial;
+use snapshot::Snapshots;
 use spool::Spool;
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -102,6 +105,8 @@ pub struct PathRun {
     pub losses: Vec<Loss>,
     /// The spool, which is not needed any more when the archive is written.
     pub spool: Option<Claim>,
+    /// An early copy of what was recorded, which is not needed any more, either.
+    pub partial: Option<Partial>,
     /// The archive, which nobody else writes until this is dropped.
     pub output: Output,
 }
@@ -139,7 +144,9 @@ impl PathLaunch {
         allow_files();
         let end = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).map_err(Error::new)?;
         let listener = Listener::new(Arc::clone(&session), inbox, controlled, end)?;
+        let snapshots = Snapshots::begin(&session, &output);
         let processes = listener.run()?;
+        let partial = snapshots.end();
         let ended = child.try_wait()?;
         let signal = forwarding.last_signal();
         drop(forwarding);
@@ -155,7 +162,17 @@ impl PathLaunch {
         let recorded = recorded.filter(|_| processes > 0);
         let problems = std::mem::take(&mut *session.problems());
         let losses = std::mem::take(&mut *session.losses());
-        Ok(PathRun { recorded, is_left_in_spool, status, is_stopped, problems, losses, spool, output })
+        Ok(PathRun {
+            recorded,
+            is_left_in_spool,
+            status,
+            is_stopped,
+            problems,
+            losses,
+            spool,
+            partial,
+            output,
+        })
     }
 
     /// Where tokens go; cycles are kept in `spill` until they are summed, or without it in memory.

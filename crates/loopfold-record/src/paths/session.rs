@@ -5,7 +5,7 @@
 //! ([`Session::end`]) and when a process does ([`Session::end_process`]).
 
 use super::counters::Counter;
-use super::folding::{FoldedLane, Folding, LaneName};
+use super::folding::{Folding, LaneName, LiveLane, locked};
 use super::memory::{Lane, Memory};
 use super::process::Process;
 use super::spool::{Spool, SpooledLane};
@@ -147,7 +147,7 @@ impl Session {
         open: &[u32],
     ) -> Result<LaneTarget> {
         match &self.target {
-            Target::Fold(folding) => Ok(LaneTarget::Folded(Box::new(folding.lane(process, name, open)?))),
+            Target::Fold(folding) => Ok(LaneTarget::Folded(folding.live_lane(process, name, open)?)),
             Target::Spool(spool) => Ok(LaneTarget::Spooled(Box::new(spool.lane(name, mark)?))),
         }
     }
@@ -156,7 +156,7 @@ impl Session {
     pub(super) fn end(&self, name: LaneName, target: Option<LaneTarget>, tokens: u64) {
         let missing = tokens - target.as_ref().map_or(0, LaneTarget::tokens).min(tokens);
         let produced = match (&self.target, target) {
-            (Target::Fold(folding), Some(LaneTarget::Folded(lane))) => Some(folding.end(*lane, missing)),
+            (Target::Fold(folding), Some(LaneTarget::Folded(lane))) => Some(folding.end_live(&lane, missing)),
             (_, Some(LaneTarget::Spooled(lane))) => {
                 lane.end(tokens).unwrap_or_else(|error| self.fail(&error));
                 None
@@ -188,7 +188,7 @@ impl Session {
 
 /// Where the tokens of a lane go.
 pub(super) enum LaneTarget {
-    Folded(Box<FoldedLane>),
+    Folded(Arc<LiveLane>),
     Spooled(Box<SpooledLane>),
 }
 
@@ -196,7 +196,10 @@ impl LaneTarget {
     /// Takes a chunk up to its first 0; returns how many tokens it has.
     pub(super) fn chunk(&mut self, tokens: &[u32]) -> Result<u64> {
         match self {
-            Self::Folded(lane) => lane.chunk(tokens),
+            Self::Folded(lane) => match &mut *locked(lane) {
+                Some(lane) => lane.chunk(tokens),
+                None => Err(Error::new("a lane has ended before")),
+            },
             Self::Spooled(lane) => lane.chunk(tokens),
         }
     }
@@ -204,7 +207,7 @@ impl LaneTarget {
     /// How many it has taken.
     fn tokens(&self) -> u64 {
         match self {
-            Self::Folded(lane) => lane.tokens(),
+            Self::Folded(lane) => locked(lane).as_ref().map_or(0, |lane| lane.tokens()),
             Self::Spooled(lane) => lane.tokens(),
         }
     }

@@ -22,6 +22,9 @@ const PRODUCED: &str = "produced";
 /// The note of how many of them are not in the stream. Absent if there are none.
 const MISSING: &str = "missing";
 
+/// The note of a copy that was made while the recording was under way. Its value says nothing.
+const UNFINISHED: &str = "unfinished";
+
 /// The events of a stream as its producer has counted them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProducerCount {
@@ -53,6 +56,12 @@ impl ProducerCount {
         if self.missing > 0 {
             notes.push((MISSING.to_string(), self.missing.to_string()));
         }
+    }
+
+    /// Notes that the recording goes on, so that it is not known how many there will be.
+    pub fn write_unfinished(notes: &mut Vec<(String, String)>) {
+        Self::remove(notes);
+        notes.push((UNFINISHED.to_string(), "yes".to_string()));
     }
 
     /// Removes the count from the notes of a stream whose events change.
@@ -91,6 +100,11 @@ impl Fold {
     pub fn producer_count(&self, stream: StreamId) -> Option<ProducerCount> {
         let stream = self.stream(stream);
         stream.producer_count(self.length(stream.root()))
+    }
+
+    /// Whether streams are copies of a recording that was under way.
+    pub fn is_unfinished_recording(&self) -> bool {
+        self.streams().iter().any(|stream| stream.note(UNFINISHED).is_some())
     }
 
     /// The streams whose producers have counted, in order.

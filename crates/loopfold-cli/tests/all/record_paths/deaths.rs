@@ -179,6 +179,32 @@ fn a_recorder_that_is_told_to_end_writes_what_there_is() {
 }
 
 #[test]
+fn a_recorder_that_is_killed_leaves_a_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = record_command(&folder, &[], &programs().join("emitters"), &["stubborn"]);
+    let mut recorder = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(recorder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let program = Pid::from_raw(line.trim().parse().unwrap()).unwrap();
+    let copy = folder.path().join("run.partial.fold");
+    let begin = Instant::now();
+    while !copy.exists() && begin.elapsed() < Duration::from_secs(50) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    kill_process(program, Signal::KILL).unwrap();
+    let file = std::fs::File::open(&copy).unwrap();
+    let fold = archive::read(BufReader::new(file), &ReadConfig::new()).unwrap().0;
+    let events = &super::streams_of(&fold)["main"];
+    let whole = vec![work(3); events.len() / 5 + 1].concat();
+    assert!(events.len() > 100 && whole.starts_with(events), "{} events", events.len());
+    let read = Command::new(super::loopfold()).arg("stats").arg(&copy).output().unwrap();
+    let said = String::from_utf8_lossy(&read.stderr);
+    assert!(read.status.success() && said.contains("was under way"), "{said}");
+}
+
+#[test]
 fn signals_and_statuses_are_those_of_the_program() {
     for signal in [6, 9, 11, 15] {
         let recorded = record(&["die", &signal.to_string()]);
