@@ -1,8 +1,9 @@
-//! `cargo xtask faults`: kills commands and recordings (`recordings`) at random moments, and starts
-//! recordings in pairs on one output. Counts what is found afterwards, and fails if it is not what is
-//! promised: the old file or the new one, no debris after the next execution, nothing recorded that is
-//! lost without a word, and of two recordings one that is whole.
+//! `cargo xtask faults`: kills commands and recordings (`recordings` of MPI, `paths`) at random
+//! moments, and starts recordings in pairs on one output. Counts what is found afterwards, and fails if
+//! it is not what is promised: the old file or the new one, no debris after the next execution, nothing
+//! recorded that is lost without a word, and of two recordings one that is whole.
 
+mod paths;
 mod recordings;
 
 use crate::Arguments;
@@ -34,10 +35,12 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
     let kills = count(arguments.option("--kills")?, 1000)?;
     let pairs = count(arguments.option("--pairs")?, 20)?;
     let recordings = count(arguments.option("--recordings")?, 200)?;
+    let paths = count(arguments.option("--paths")?, 400)?;
     arguments.finish()?;
     let programs = Programs::new()?;
     kill_commands(programs.command(), kills)?;
     recordings::kill(&programs, recordings)?;
+    paths::kill(&programs, paths)?;
     start_pairs(&programs, pairs)
 }
 

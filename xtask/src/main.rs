@@ -61,9 +61,10 @@ usage: cargo xtask CHORE
   bench threads [--large] [--quick] [--only FAMILY]
                             one stream of 10^7 symbols on one thread and on two; --large takes 10^8,
                             --quick 10^6
-  faults [--kills N] [--recordings N] [--pairs N]
-                            kills commands (1,000 times) and recordings (200) at random moments, and
-                            starts recordings in pairs on one output (20); needs Open MPI
+  faults [--kills N] [--recordings N] [--paths N] [--pairs N]
+                            kills commands (1,000 times), recordings of MPI (200) and of paths
+                            (400) at random moments, and starts recordings in pairs on one
+                            output (20); needs Open MPI and clang
   papers [--traces DIR]     the papers' tables and figures, beside the published values; figure 9 of
                             whole program paths also for the traces under DIR; with --recorded those
                             of MPI traces also from recordings, which needs Open MPI, and with --paths

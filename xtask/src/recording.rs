@@ -16,7 +16,15 @@ impl Programs {
     pub(crate) fn new() -> Result<Self> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let built = Command::new(cargo)
-            .args(["build", "--quiet", "--release", "--package", "loopfold-cli"])
+            .args([
+                "build",
+                "--quiet",
+                "--release",
+                "--package",
+                "loopfold-cli",
+                "--package",
+                "loopfold-pass",
+            ])
             .current_dir(crate::root())
             .status()?;
         ensure!(built.success(), "the command cannot be built");
@@ -46,6 +54,16 @@ impl Programs {
             .arg("-ldl");
         let output =
             compiler.output().with_context(|| format!("{wrapper}: install libopenmpi-dev and gfortran"))?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(path)
+    }
+
+    /// Compiles a program whose paths are recorded, from a path in the repository.
+    pub(crate) fn compile_paths(&self, source: &str) -> Result<PathBuf> {
+        let source = crate::root().join(source);
+        let path = self.folder.path().join(source.file_stem().context("a file has a name")?);
+        let mut compiler = Command::new(&self.command);
+        let output = compiler.args(["cc", "-O1", "-o"]).args([&path, &source]).output()?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         Ok(path)
     }
