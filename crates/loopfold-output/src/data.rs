@@ -9,6 +9,7 @@
 use crate::folder::{Folder, is_own};
 use crate::private::PrivateFolder;
 use crate::target::Target;
+use crate::temporary::MARKER;
 use crate::{Error, Result};
 use rustix::fs::Mode;
 use rustix::io::Errno;
@@ -134,8 +135,11 @@ impl DataFolder {
 
     /// Removes it if nothing else is in it.
     pub fn remove_if_empty(&self) {
-        let is_last = self.folder.names().is_ok_and(|names| names.iter().all(|name| name == JOB));
+        let is_last =
+            self.folder.names().is_ok_and(|names| names.iter().all(|name| name == JOB || name == MARKER));
         if is_last {
+            // Whoever was killed while it gave the folder its name has left this.
+            let _ = self.folder.remove(OsStr::new(MARKER));
             let _ = self.folder.remove(OsStr::new(JOB));
             let _ = self.around.remove_folder(&self.name);
         }

@@ -159,6 +159,11 @@ impl Folder {
         rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
+    /// Which file has a name; not what a link points at.
+    pub(crate) fn id_of(&self, name: &OsStr) -> Option<FileId> {
+        self.about(name).ok().map(|about| FileId::from(&about))
+    }
+
     /// True if something has this name.
     pub fn has(&self, name: &OsStr) -> bool {
         self.about(name).is_ok()
@@ -246,17 +251,23 @@ impl Folder {
         Ok(names)
     }
 
-    /// Removes a directory with all that is in it, through no link.
-    pub(crate) fn remove_all(&self, name: &OsStr) -> rustix::io::Result<()> {
-        let inner = self.folder(name)?;
-        for inside in inner.names()? {
-            let is_folder = inner.about(&inside).is_ok_and(|about| kind(&about) == FileType::Directory);
-            if is_folder {
-                inner.remove_all(&inside)?;
-            } else {
-                rustix::fs::unlinkat(&inner.handle, &inside, AtFlags::empty())?;
-            }
+    /// Removes all that is in it, through no link, and this name last.
+    pub(crate) fn clear(&self, last: &OsStr) -> rustix::io::Result<()> {
+        for name in self.names()?.iter().filter(|name| *name != last) {
+            self.remove_tree(name)?;
         }
+        match rustix::fs::unlinkat(&self.handle, last, AtFlags::empty()) {
+            Err(Errno::NOENT) => Ok(()),
+            removed => removed,
+        }
+    }
+
+    fn remove_tree(&self, name: &OsStr) -> rustix::io::Result<()> {
+        if kind(&self.about(name)?) != FileType::Directory {
+            return rustix::fs::unlinkat(&self.handle, name, AtFlags::empty());
+        }
+        let inner = self.folder(name)?;
+        inner.names()?.iter().try_for_each(|name| inner.remove_tree(name))?;
         self.remove_folder(name)
     }
 }

@@ -84,7 +84,7 @@ impl Lock {
     }
 
     fn held(folder: &Folder, name: OsString, file: File) -> Self {
-        uninterrupted(|registry| registry.add(folder, &name, false));
+        uninterrupted(|registry| registry.add_file(folder, &name, &file));
         write_holder(&file);
         Self { folder: folder.clone(), name, _file: file }
     }

@@ -7,23 +7,31 @@
 //! process and a hash of the machine; those of processes that are gone are removed, and those of
 //! other machines stay.
 //!
+//! A name proves nothing: where others may rename, they can give such a name to a folder of the
+//! user. So a temporary folder has a file in it with its name and number, which only its owner can have
+//! written, and without that only an empty one is removed. All that is in a folder is removed through
+//! its descriptor. A file needs no such proof: who can rename it could also remove it.
+//!
 //! A signal ends the process in another thread, which removes what is registered ([`remove_all`]).
 //! Creating and renaming hold the same lock as that thread, so that nothing is left between two steps.
 //!
 //! Cost: a sweep lists the directory, and opens only files with such a name.
 
-use crate::folder::{Folder, is_own, kind};
-use rustix::fs::{FileType, FlockOperation, Mode, flock};
+use crate::folder::{FileId, Folder, OWN_FILE, is_own, kind};
+use rustix::fs::{FileType, FlockOperation, Mode, Stat, flock};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
+use std::io::{Read as _, Write as _};
 use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// How names of temporaries, and of locks, begin.
 pub(crate) const PREFIX: &str = ".loopfold-";
 const SUFFIX: &str = ".tmp";
+/// The file in a temporary folder that shows that it is one.
+pub(crate) const MARKER: &str = ".loopfold-folder";
 
 /// What has to go if the process ends.
 static REGISTERED: Mutex<Vec<Registered>> = Mutex::new(Vec::new());
@@ -31,15 +39,26 @@ static REGISTERED: Mutex<Vec<Registered>> = Mutex::new(Vec::new());
 struct Registered {
     folder: Folder,
     name: OsString,
-    is_folder: bool,
+    kind: Kind,
+}
+
+/// What a temporary is, by whatever name.
+enum Kind {
+    File(Option<FileId>),
+    Folder(Folder),
 }
 
 impl Registered {
+    /// Removes it, and nothing that has come in its place.
     fn remove(&self) {
-        let _ = if self.is_folder {
-            self.folder.remove_all(&self.name).is_ok()
-        } else {
-            self.folder.remove(&self.name).is_ok()
+        let _ = match &self.kind {
+            Kind::File(file) if self.folder.id_of(&self.name) == *file => {
+                self.folder.remove(&self.name).is_ok()
+            }
+            Kind::File(_) => false,
+            Kind::Folder(inner) => {
+                inner.clear(OsStr::new(MARKER)).is_ok() && self.folder.remove_folder(&self.name).is_ok()
+            }
         };
     }
 }
@@ -66,8 +85,13 @@ pub(crate) fn uninterrupted<T>(work: impl FnOnce(&mut Registry<'_>) -> T) -> T {
 pub(crate) struct Registry<'a>(&'a mut Vec<Registered>);
 
 impl Registry<'_> {
-    pub(crate) fn add(&mut self, folder: &Folder, name: &OsStr, is_folder: bool) {
-        self.0.push(Registered { folder: folder.clone(), name: name.to_os_string(), is_folder });
+    fn add(&mut self, temporary: Registered) {
+        self.0.push(temporary);
+    }
+
+    pub(crate) fn add_file(&mut self, folder: &Folder, name: &OsStr, file: &File) {
+        let kind = Kind::File(FileId::of_open(file));
+        self.add(Registered { folder: folder.clone(), name: name.to_os_string(), kind });
     }
 
     pub(crate) fn forget(&mut self, folder: &Folder, name: &OsStr) {
@@ -91,15 +115,25 @@ enum Handle {
     Folder(Folder),
 }
 
+impl Handle {
+    fn registered(&self, folder: &Folder, name: &OsStr) -> Registered {
+        let kind = match self {
+            Self::File(file) => Kind::File(FileId::of_open(file)),
+            Self::Folder(inner) => Kind::Folder(inner.clone()),
+        };
+        Registered { folder: folder.clone(), name: name.to_os_string(), kind }
+    }
+}
+
 impl Temporary {
     /// A new file.
     pub(crate) fn file(folder: &Folder, mode: Mode) -> rustix::io::Result<Self> {
-        Self::create(folder, false, |name| folder.create_with(name, mode).map(Handle::File))
+        Self::create(folder, |name| folder.create_with(name, mode).map(Handle::File))
     }
 
     /// A new folder, whose permissions the user's mask restricts.
     pub(crate) fn folder(folder: &Folder, mode: Mode) -> rustix::io::Result<Self> {
-        Self::create(folder, true, |name| {
+        Self::create(folder, |name| {
             folder.create_folder(name, mode)?;
             folder.folder(name).map(Handle::Folder)
         })
@@ -107,14 +141,13 @@ impl Temporary {
 
     fn create(
         folder: &Folder,
-        is_folder: bool,
         create: impl Fn(&OsStr) -> rustix::io::Result<Handle>,
     ) -> rustix::io::Result<Self> {
         loop {
             let name = new_name()?;
             let handle = uninterrupted(|registry| {
                 let handle = create(&name)?;
-                registry.add(folder, &name, is_folder);
+                registry.add(handle.registered(folder, &name));
                 Ok(handle)
             });
             let handle = match handle {
@@ -127,6 +160,7 @@ impl Temporary {
             let temporary = Self { folder: folder.clone(), name, handle, is_there: true };
             // Somebody may have looked at it before it was locked, and taken it for left behind.
             if temporary.lock() {
+                temporary.mark()?;
                 return Ok(temporary);
             }
         }
@@ -139,6 +173,14 @@ impl Temporary {
             Handle::Folder(folder) => hold(folder),
         };
         locked != Hold::Taken && self.folder.has(&self.name)
+    }
+
+    /// Leaves in a folder what shows that it is this one.
+    fn mark(&self) -> rustix::io::Result<()> {
+        let Handle::Folder(inner) = &self.handle else { return Ok(()) };
+        let mut file = inner.create_with(OsStr::new(MARKER), OWN_FILE)?;
+        let written = file.write_all(mark_of(inner, &self.name)?.as_bytes());
+        written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
     }
 
     pub(crate) fn as_file(&self) -> Option<&File> {
@@ -162,7 +204,11 @@ impl Temporary {
 
     /// The same, unless the name is taken.
     pub(crate) fn persist_new(&mut self, name: &OsStr) -> rustix::io::Result<()> {
-        self.rename(|folder, own| folder.rename_new(own, name))
+        self.rename(|folder, own| folder.rename_new(own, name))?;
+        if let Handle::Folder(inner) = &self.handle {
+            let _ = inner.remove(OsStr::new(MARKER));
+        }
+        Ok(())
     }
 
     fn rename(
@@ -183,10 +229,7 @@ impl Drop for Temporary {
         if !self.is_there {
             return;
         }
-        let _ = match self.handle {
-            Handle::File(_) => self.folder.remove(&self.name).is_ok(),
-            Handle::Folder(_) => self.folder.remove_all(&self.name).is_ok(),
-        };
+        self.handle.registered(&self.folder, &self.name).remove();
         uninterrupted(|registry| registry.forget(&self.folder, &self.name));
     }
 }
@@ -272,18 +315,53 @@ pub(crate) fn sweep(folder: &Folder) {
 }
 
 fn sweep_one(folder: &Folder, name: &OsStr, owner: Option<u32>) {
-    let Ok(about) = folder.about(name) else { return };
-    let is_folder = kind(&about) == FileType::Directory;
-    if !is_own(&about) || !(is_folder || kind(&about) == FileType::RegularFile) {
+    match folder.about(name) {
+        Ok(about) if !is_own(&about) => {}
+        Ok(about) if kind(&about) == FileType::Directory => sweep_folder(folder, name, owner),
+        Ok(about) if kind(&about) == FileType::RegularFile => sweep_file(folder, name, owner),
+        _ => {}
+    }
+}
+
+fn sweep_file(folder: &Folder, name: &OsStr, owner: Option<u32>) {
+    let Ok(file) = folder.open_to_lock(name) else { return };
+    if is_left(hold(&file), owner) {
+        Handle::File(file).registered(folder, name).remove();
+    }
+}
+
+/// A process that was killed before it could leave the marker has left an empty folder.
+fn sweep_folder(folder: &Folder, name: &OsStr, owner: Option<u32>) {
+    let Ok(inner) = folder.folder(name) else { return };
+    if !is_left(hold(&inner), owner) {
         return;
     }
-    let Ok(handle) = folder.open_to_lock(name) else { return };
-    let is_left = match hold(&handle) {
+    if is_marked(&inner, name) {
+        let _ = inner.clear(OsStr::new(MARKER));
+    }
+    let _ = folder.remove_folder(name);
+}
+
+fn is_left(hold: Hold, owner: Option<u32>) -> bool {
+    match hold {
         Hold::Held => true,
         Hold::Taken => false,
         Hold::Unsupported => owner.is_some_and(is_gone),
-    };
-    if is_left {
-        Registered { folder: folder.clone(), name: name.to_os_string(), is_folder }.remove();
     }
+}
+
+/// What the marker of a folder says: its name, and its number, which a copy or a link of the marker in
+/// another folder would not match.
+fn mark_of(inner: &Folder, name: &OsStr) -> rustix::io::Result<String> {
+    Ok(format!("{} {}\n", name.to_string_lossy(), inner.about_itself()?.st_ino))
+}
+
+fn is_marked(inner: &Folder, name: &OsStr) -> bool {
+    let Ok(marker) = inner.read(OsStr::new(MARKER)) else { return false };
+    let is_ours = |about: &Stat| is_own(about) && kind(about) == FileType::RegularFile;
+    let mut text = String::new();
+    rustix::fs::fstat(&marker).is_ok_and(|about| is_ours(&about))
+        && inner.about_itself().is_ok_and(|about| is_own(&about))
+        && marker.take(1000).read_to_string(&mut text).is_ok()
+        && mark_of(inner, name).is_ok_and(|mark| mark == text)
 }

@@ -157,6 +157,46 @@ fn what_a_killed_process_has_left_is_removed() {
     assert_eq!(names(folder.path()), [".loopfold-notes.tmp", "ready", "x"]);
 }
 
+/// In a directory where others may rename, any folder of the user can come to have such a name.
+#[test]
+fn a_folder_with_the_name_of_a_temporary_stays() {
+    let (folder, at) = place();
+    let [full, marked] =
+        [1, 2].map(|number| format!(".loopfold-0123456789abcdef-{number}-0123456789abcdef.tmp"));
+    for name in [&full, &marked] {
+        create_dir(at(name)).unwrap();
+        write(at(name).join("thesis"), "mine").unwrap();
+    }
+    // The marker of another folder.
+    let private = PrivateFolder::new_in(&loopfold_output::Folder::open(folder.path()).unwrap()).unwrap();
+    let marker = private.path().join(".loopfold-folder");
+    std::fs::hard_link(marker, at(&marked).join(".loopfold-folder")).unwrap();
+    // Who was killed before it could leave one.
+    create_dir(at(".loopfold-0123456789abcdef-3-0123456789abcdef.tmp")).unwrap();
+    drop(private);
+    put(&Output::claim(&at("x")).unwrap(), "new").unwrap();
+    assert_eq!(names(folder.path()), [full.clone(), marked.clone(), "x".to_string()]);
+    for name in [full, marked] {
+        assert_eq!(read_to_string(at(&name).join("thesis")).unwrap(), "mine");
+    }
+}
+
+/// What comes in the place of a temporary folder while it is used is not removed with it.
+#[test]
+fn a_folder_that_takes_the_place_of_a_temporary_stays() {
+    let (folder, at) = place();
+    create_dir(at("own")).unwrap();
+    write(at("own/thesis"), "mine").unwrap();
+    let private = PrivateFolder::new_in(&loopfold_output::Folder::open(folder.path()).unwrap()).unwrap();
+    private.write("inside", b"x").unwrap();
+    let name = private.path().to_path_buf();
+    std::fs::rename(&name, at("aside")).unwrap();
+    std::fs::rename(at("own"), &name).unwrap();
+    drop(private);
+    assert_eq!(read_to_string(name.join("thesis")).unwrap(), "mine");
+    assert_eq!(names(&at("aside")), Vec::<String>::new());
+}
+
 #[test]
 fn data_beside_an_output_are_never_replaced() {
     let (folder, at) = place();
