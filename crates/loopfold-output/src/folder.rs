@@ -224,6 +224,25 @@ impl Folder {
         self.sync()
     }
 
+    /// What a link leads to, and about that same link, whatever comes in its place.
+    pub(crate) fn read_link(&self, name: &OsStr) -> rustix::io::Result<(Stat, Vec<u8>)> {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        {
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let link = rustix::fs::openat(&self.handle, name, flags, Mode::empty())?;
+            let next = rustix::fs::readlinkat(&link, "", Vec::new())?;
+            Ok((rustix::fs::fstat(&link)?, next.into_bytes()))
+        }
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        Ok((self.about(name)?, rustix::fs::readlinkat(&self.handle, name, Vec::new())?.into_bytes()))
+    }
+
+    /// Opens a device or a pipe, unless it is a link.
+    pub(crate) fn open_to_write(&self, name: &OsStr) -> rustix::io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.handle, name, flags, Mode::empty()).map(File::from)
+    }
+
     /// Opens a file in it to test its lock, unless it is a link.
     pub(crate) fn open_to_lock(&self, name: &OsStr) -> rustix::io::Result<File> {
         let open = |access: OFlags| {

@@ -36,4 +36,4 @@ pub use error::{Error, ErrorKind, Result};
 pub use folder::{FileId, Folder};
 pub use output::{Output, is_being_replaced, scratch};
 pub use private::PrivateFolder;
-pub use target::Target;
+pub use target::{Special, Target};

@@ -7,7 +7,7 @@ use crate::data::check_no_data;
 use crate::folder::{NEW_FILE, OWN_FILE, mode};
 use crate::lock::Lock;
 use crate::private::PrivateFolder;
-use crate::target::{Target, open_special};
+use crate::target::Target;
 use crate::temporary::{Temporary, sweep};
 use crate::{Error, FileId, Folder, Result};
 use rustix::fs::Mode;
@@ -110,7 +110,7 @@ impl Output {
         let at = |error: io::Error| E::from(Error::at(&self.target.path(), error));
         match &self.target {
             Target::Stdout => counted(io::stdout().lock(), write, at),
-            Target::Special(path) => counted(open_special(path)?, write, at),
+            Target::Special(special) => counted(special.open()?, write, at),
             Target::File { folder, name } => {
                 let existing = existing_mode(folder, name);
                 let temporary = written(folder, existing, write, at)?;

@@ -2,16 +2,24 @@
 //!
 //! A link as the last part of the path is followed, even if it leads nowhere yet; what is renamed
 //! later is in the directory that this leads to. Links under `/proc` are open files rather than
-//! names: `/dev/stdout` is standard output, wherever that goes.
+//! names: `/dev/stdout` is standard output, wherever that goes, and `/dev/fd/5` is written to through
+//! a duplicate of the descriptor, as a shell would do it, with its offset and whether it appends.
+//!
+//! In a directory such as `/tmp`, where everybody may create files, the system follows only links of
+//! the user or of the owner of the directory (`protected_symlinks`), and opens only such pipes
+//! (`protected_fifos`). Links that are resolved here escape it, so the rule is applied here, whatever the
+//! setting of the system.
 
-use crate::folder::{FileId, Folder, is_own, mode};
+use crate::folder::{FileId, Folder, is_own, kind, mode};
 use crate::{Error, Result};
-use rustix::fs::Mode;
+use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata};
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Links that lead from one to the next, at most, as for the system.
 const MOST_LINKS: usize = 40;
@@ -23,7 +31,7 @@ pub enum Target {
     /// Standard output.
     Stdout,
     /// A device, a pipe or an open file: it is written to as it is.
-    Special(PathBuf),
+    Special(Special),
     /// A file, which may exist, in a directory that does.
     File {
         /// The directory.
@@ -31,6 +39,23 @@ pub enum Target {
         /// The name in it.
         name: OsString,
     },
+}
+
+/// What is written to as it is.
+#[derive(Clone, Debug)]
+pub struct Special {
+    path: PathBuf,
+    access: Access,
+}
+
+#[derive(Clone, Debug)]
+enum Access {
+    /// A device or a pipe, which is opened when it is written, as this may wait for a reader.
+    Named { folder: Folder, name: OsString, file: FileId },
+    /// A duplicate of a descriptor of this process.
+    Open(Arc<OwnedFd>),
+    /// An open pipe or device of another process, or of this one where it cannot be duplicated.
+    Linked,
 }
 
 impl Target {
@@ -42,31 +67,48 @@ impl Target {
         let mut resolved = path.to_path_buf();
         for _ in 0..MOST_LINKS {
             if let Some(open) = open_file(&resolved) {
-                return Ok(open);
+                return open;
             }
-            let Ok(next) = std::fs::read_link(&resolved) else { return Self::resolved(&resolved) };
-            resolved = parent(&resolved).join(next);
+            match Self::step(&resolved)? {
+                Step::Link(next) => resolved = parent(&resolved).join(next),
+                Step::End(target) => return Ok(target),
+            }
         }
         Err(Error::new(format_args!("{}: too many links", path.display())))
     }
 
-    fn resolved(path: &Path) -> Result<Self> {
-        match std::fs::symlink_metadata(path) {
-            Ok(about) if about.is_dir() => {
-                let name = path.display();
-                Err(Error::new(format_args!("{name}: is a directory; name the file to write in it")))
-            }
-            Ok(about) if is_special(&about) => Ok(Self::Special(path.to_path_buf())),
+    fn step(path: &Path) -> Result<Step> {
+        let shown = path.display();
+        let is_directory =
+            || Err(Error::new(format_args!("{shown}: is a directory; name the file to write in it")));
+        let name = match path.file_name() {
+            Some(name) if !is_name_of_directory(path) => name,
+            _ if path.is_dir() => return is_directory(),
             // As the system has it: there is no file of this name.
-            _ if is_name_of_directory(path) => {
-                let name = path.display();
-                Err(Error::new(format_args!("{name}: is the name of a directory; name the file to write")))
+            Some(_) => {
+                let message = "is the name of a directory; name the file to write";
+                return Err(Error::new(format_args!("{shown}: {message}")));
             }
+            None => return Err(Error::new(format_args!("{shown}: names no file"))),
+        };
+        let folder = Folder::open(parent(path))?;
+        let at = |error: Errno| Error::at(path, error);
+        let about = match folder.about(name) {
+            Err(Errno::NOENT) => return Ok(Step::End(Self::File { folder, name: name.to_os_string() })),
+            about => about.map_err(at)?,
+        };
+        match kind(&about) {
+            FileType::Directory => is_directory(),
+            FileType::Symlink => {
+                let (about, next) = folder.read_link(name).map_err(at)?;
+                check_trusted(&folder, &about, path, "link")?;
+                Ok(Step::Link(PathBuf::from(OsString::from_vec(next))))
+            }
+            FileType::RegularFile => Ok(Step::End(Self::File { folder, name: name.to_os_string() })),
             _ => {
-                let name = path.file_name();
-                let name =
-                    name.ok_or_else(|| Error::new(format_args!("{}: names no file", path.display())))?;
-                Ok(Self::File { folder: Folder::open(parent(path))?, name: name.to_os_string() })
+                check_trusted(&folder, &about, path, "pipe or device")?;
+                let access = Access::Named { folder, name: name.to_os_string(), file: FileId::from(&about) };
+                Ok(Step::End(Self::Special(Special { path: path.to_path_buf(), access })))
             }
         }
     }
@@ -75,15 +117,19 @@ impl Target {
     pub fn path(&self) -> PathBuf {
         match self {
             Self::Stdout => PathBuf::from("-"),
-            Self::Special(path) => path.clone(),
+            Self::Special(special) => special.path.clone(),
             Self::File { folder, name } => folder.path_of(name),
         }
     }
 
-    /// The file that is there now and would be replaced.
+    /// The file that is there now and would be replaced, or written to.
     pub fn existing(&self) -> Option<FileId> {
-        let Self::File { folder, name } = self else { return None };
-        folder.about(name).ok().map(|about| FileId::from(&about))
+        match self {
+            Self::Stdout => file_of(std::io::stdout()),
+            Self::Special(Special { access: Access::Open(open), .. }) => file_of(open),
+            Self::Special(_) => None,
+            Self::File { folder, name } => folder.id_of(name),
+        }
     }
 
     /// Fails where a file of somebody else could not be replaced, which otherwise would come out at
@@ -103,19 +149,48 @@ impl Target {
     }
 }
 
-/// Opens what is written to as it is. A file that has come in its place is not.
-pub(crate) fn open_special(path: &Path) -> Result<File> {
-    let file = File::options().write(true).open(path).map_err(|error| Error::at(path, error))?;
-    let about = file.metadata().map_err(|error| Error::at(path, error))?;
-    if !is_special(&about) && open_file(path).is_none() {
-        return Err(Error::new(format_args!("{}: has become another file meanwhile", path.display())));
-    }
-    Ok(file)
+/// What one part of a path leads to.
+enum Step {
+    Link(PathBuf),
+    End(Target),
 }
 
-fn is_special(about: &Metadata) -> bool {
-    let kind = about.file_type();
-    kind.is_char_device() || kind.is_block_device() || kind.is_fifo() || kind.is_socket()
+impl Special {
+    /// Opens it. What has come in its place is not written to.
+    pub(crate) fn open(&self) -> Result<File> {
+        let at = |error: Errno| Error::at(&self.path, error);
+        match &self.access {
+            Access::Open(open) => rustix::io::fcntl_dupfd_cloexec(open, 0).map(File::from).map_err(at),
+            Access::Named { folder, name, file } => {
+                let opened = folder.open_to_write(name).map_err(at)?;
+                let is_same = FileId::of_open(&opened) == Some(*file);
+                if is_same { Ok(opened) } else { Err(self.replaced()) }
+            }
+            Access::Linked => {
+                let opened = File::options().write(true).open(&self.path);
+                let opened = opened.map_err(|error| Error::at(&self.path, error))?;
+                if file_of(&opened).is_none() { Ok(opened) } else { Err(self.replaced()) }
+            }
+        }
+    }
+
+    fn replaced(&self) -> Error {
+        Error::new(format_args!("{}: has become another file meanwhile", self.path.display()))
+    }
+}
+
+/// The rule of the system for directories in which everybody may create files.
+fn check_trusted(folder: &Folder, about: &Stat, path: &Path, what: &str) -> Result<()> {
+    let around = folder.about_itself().map_err(|error| Error::at(folder.path(), error))?;
+    let is_shared = mode(&around).contains(Mode::SVTX | Mode::WOTH);
+    if !is_shared || is_own(about) || about.st_uid == around.st_uid {
+        return Ok(());
+    }
+    Err(Error::new(format_args!(
+        "{}: is a {what} of another user (number {}) in a directory where everybody can create one; name another file",
+        path.display(),
+        about.st_uid
+    )))
 }
 
 /// Whether a path can only name a directory: `x/`, `x/.`. Paths of Rust leave these endings out.
@@ -130,19 +205,69 @@ fn parent(path: &Path) -> &Path {
 }
 
 /// What a link to an open file is: `/proc/self/fd/1`, and what leads there.
-fn open_file(path: &Path) -> Option<Target> {
+fn open_file(path: &Path) -> Option<Result<Target>> {
     let folder = parent(path);
     // Only there are links that are more than a path; on other systems they are devices.
     if !is_on_proc(folder) {
         return None;
     }
-    let is_stdout = path.file_name() == Some(OsStr::new("1")) && is_own_process(folder);
-    Some(if is_stdout { Target::Stdout } else { Target::Special(path.to_path_buf()) })
+    let number = path.file_name()?.to_str()?.parse().ok().filter(|_| is_own_process(folder));
+    if number == Some(1) {
+        return Some(Ok(Target::Stdout));
+    }
+    Some(access_to(number, path).map(|access| Target::Special(Special { path: path.to_path_buf(), access })))
+}
+
+/// A file of another process would be opened a second time, from its beginning, and overwritten.
+fn access_to(number: Option<i32>, path: &Path) -> Result<Access> {
+    if let Some(open) = number.map(duplicate).transpose().map_err(|error| Error::at(path, error))?.flatten() {
+        let flags = rustix::fs::fcntl_getfl(&open).map_err(|error| Error::at(path, error))?;
+        if flags.intersection(OFlags::RWMODE) == OFlags::RDONLY {
+            return Err(Error::new(format_args!("{}: is open only for reading", path.display())));
+        }
+        return Ok(Access::Open(Arc::new(open)));
+    }
+    let about = rustix::fs::stat(path).map_err(|error| Error::at(path, error))?;
+    if kind(&about) == FileType::RegularFile {
+        return Err(Error::new(format_args!(
+            "{}: is a file that cannot be written from here as it is open there; name the file, or use standard output",
+            path.display()
+        )));
+    }
+    Ok(Access::Linked)
+}
+
+/// A duplicate of a descriptor that was inherited, by its number; `None` if the system cannot do so.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn duplicate(number: i32) -> rustix::io::Result<Option<OwnedFd>> {
+    use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+    match number {
+        0 => return rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 0).map(Some),
+        2 => return rustix::io::fcntl_dupfd_cloexec(std::io::stderr(), 0).map(Some),
+        _ => {}
+    }
+    // By a number alone, all other ways are unsafe.
+    let own = pidfd_open(getpid(), PidfdFlags::empty());
+    match own.and_then(|own| pidfd_getfd(own, number, PidfdGetfdFlags::empty())) {
+        Err(Errno::NOSYS | Errno::PERM | Errno::ACCESS) => Ok(None),
+        duplicated => duplicated.map(Some),
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn duplicate(_: i32) -> rustix::io::Result<Option<OwnedFd>> {
+    Ok(None)
+}
+
+/// The file of a descriptor, if it is a regular one.
+fn file_of(open: impl std::os::fd::AsFd) -> Option<FileId> {
+    let about = rustix::fs::fstat(open).ok()?;
+    (kind(&about) == FileType::RegularFile).then(|| FileId::from(&about))
 }
 
 fn is_on_proc(folder: &Path) -> bool {
     let Ok(real) = folder.canonicalize() else { return false };
-    let device = |path: &Path| std::fs::metadata(path).map(|about| about.dev()).ok();
+    let device = |path: &Path| rustix::fs::stat(path).map(|about| about.st_dev).ok();
     let own = device(&real);
     real.file_name() == Some(OsStr::new("fd")) && own.is_some() && own == device(Path::new("/proc/self"))
 }

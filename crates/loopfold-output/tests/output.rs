@@ -119,6 +119,82 @@ fn one_claim_at_a_time() {
     Output::claim(&at("x")).unwrap();
 }
 
+/// Starts this test program once more with a file as descriptor 5, opened by a shell, and writes to it.
+#[test]
+fn an_open_file_is_written_as_a_shell_does() {
+    const PATH: &str = "LOOPFOLD_OUTPUT_TEST_OPEN";
+    if let Some(path) = std::env::var_os(PATH) {
+        match Output::claim(Path::new(&path)) {
+            Ok(output) => {
+                assert!(output.target().existing().is_some());
+                put(&output, "new").unwrap();
+            }
+            Err(error) => println!("error {error}"),
+        }
+        return;
+    }
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    let (_folder, at) = place();
+    let written = |redirection: &str, path: &str| {
+        write(at("file"), "0123456789").unwrap();
+        let script =
+            format!("exec {redirection}; \"$0\" --exact an_open_file_is_written_as_a_shell_does --nocapture");
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &script]).arg(std::env::current_exe().unwrap());
+        let printed = shell.env(PATH, path).env("FILE", at("file")).output().unwrap().stdout;
+        (read_to_string(at("file")).unwrap(), String::from_utf8(printed).unwrap())
+    };
+    for path in ["/dev/fd/5", "/proc/self/fd/5"] {
+        assert_eq!(written("5>>\"$FILE\"", path).0, "0123456789new");
+        assert_eq!(written("5<>\"$FILE\"; dd bs=3 count=1 <&5 2>&1", path).0, "012new6789");
+        assert_eq!(written("5>\"$FILE\"; printf abc >&5", path).0, "abcnew");
+    }
+    let (content, printed) = written("5<\"$FILE\"", "/dev/fd/5");
+    assert!(content == "0123456789" && printed.contains("is open only for reading"), "{printed}");
+    let (_, printed) = written("4<&0", "/dev/fd/77");
+    assert!(printed.contains("error /dev/fd/77"), "{printed}");
+    // A file that another process has open would be overwritten from its beginning.
+    let file = std::fs::File::options().append(true).create(true).open(at("file")).unwrap();
+    let path = format!("/proc/{}/fd/{}", std::process::id(), std::os::fd::AsRawFd::as_raw_fd(&file));
+    let (content, printed) = written("4<&0", &path);
+    assert!(content == "0123456789" && printed.contains("cannot be written from here"), "{printed}");
+}
+
+/// As the system has it for links that it resolves itself: only those of the user, or of the owner of the
+/// directory, are followed where everybody can create one.
+#[test]
+fn what_others_planted_where_everybody_may_is_not_followed() {
+    let (folder, at) = place();
+    let set = |mode| std::fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
+    create_dir(at("inner")).unwrap();
+    write(at("inner/victim"), "mine").unwrap();
+    symlink("inner/victim", at("link")).unwrap();
+    symlink(at("link"), at("inner/further")).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+    set(0o1777);
+    for name in ["link", "inner/further", "pipe"] {
+        Output::claim(&at(name)).unwrap();
+    }
+    // Only root can give files away.
+    let planted = ["link", "pipe"].map(|name| std::os::unix::fs::lchown(at(name), Some(65534), None));
+    if planted.iter().any(std::io::Result::is_err) {
+        return;
+    }
+    for name in ["link", "inner/further", "pipe"] {
+        let error = Output::claim(&at(name)).unwrap_err().to_string();
+        assert!(error.contains("of another user"), "{error}");
+    }
+    set(0o755);
+    for name in ["link", "inner/further", "pipe"] {
+        Output::claim(&at(name)).unwrap();
+    }
+    set(0o1777);
+    std::os::unix::fs::chown(folder.path(), Some(65534), None).unwrap();
+    Output::claim(&at("link")).unwrap();
+}
+
 /// Starts this test program once more, to be killed while it has temporaries.
 #[test]
 fn what_a_killed_process_has_left_is_removed() {
