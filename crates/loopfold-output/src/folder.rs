@@ -67,12 +67,20 @@ pub(crate) const NEW_FILE: Mode = Mode::from_raw_mode(0o666);
 pub(crate) const OWN_FILE: Mode = Mode::from_raw_mode(0o600);
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// For directories that may be written and not read: nothing is swept there, and no name synced.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const UNREAD_DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const UNREAD_DIRECTORY: OFlags = DIRECTORY;
 
 impl Folder {
     /// Opens a directory that the user named, behind links.
     pub fn open(path: &Path) -> Result<Self> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        let opened = rustix::fs::openat(CWD, path, DIRECTORY, Mode::empty());
+        let opened = match rustix::fs::openat(CWD, path, DIRECTORY, Mode::empty()) {
+            Err(Errno::ACCESS) => rustix::fs::openat(CWD, path, UNREAD_DIRECTORY, Mode::empty()),
+            opened => opened,
+        };
         let handle = opened.map_err(|error| Error::not_created(path, error))?;
         Ok(Self { handle: Arc::new(handle), path: path.to_path_buf() })
     }
@@ -144,8 +152,8 @@ impl Folder {
     /// Writes the names in it to the disk.
     pub fn sync(&self) -> Result<()> {
         match rustix::fs::fsync(&self.handle) {
-            // Some file systems cannot, and need not.
-            Ok(()) | Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
+            // Some file systems cannot, and need not; a directory that may not be read cannot, either.
+            Ok(()) | Err(Errno::INVAL | Errno::NOTSUP | Errno::BADF) => Ok(()),
             Err(error) => Err(Error::at(&self.path, error)),
         }
     }

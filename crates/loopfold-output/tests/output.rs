@@ -26,6 +26,17 @@ fn place() -> (TempDir, impl Fn(&str) -> PathBuf) {
     (folder, move |name| path.join(name))
 }
 
+/// Runs one of these tests as another user, with a variable set, and returns what it prints. Only root can.
+fn as_another(test: &str, variable: &str, value: &Path) -> Option<String> {
+    use std::os::unix::process::CommandExt as _;
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]).env(variable, value).uid(65534).gid(65534);
+    let output = command.output().ok()?;
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{printed}");
+    Some(printed)
+}
+
 #[test]
 fn a_file_is_replaced_as_a_whole() {
     let (folder, at) = place();
@@ -193,6 +204,29 @@ fn what_others_planted_where_everybody_may_is_not_followed() {
     set(0o1777);
     std::os::unix::fs::chown(folder.path(), Some(65534), None).unwrap();
     Output::claim(&at("link")).unwrap();
+}
+
+/// A directory that may be written and not read.
+#[test]
+fn a_drop_box_is_written_to() {
+    const NAME: &str = "a_drop_box_is_written_to";
+    const PLACE: &str = "LOOPFOLD_OUTPUT_TEST_DROP";
+    if let Some(place) = std::env::var_os(PLACE) {
+        put(&Output::claim(&PathBuf::from(place).join("x")).unwrap(), "new").unwrap();
+        return;
+    }
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    let (folder, at) = place();
+    let set = |mode| std::fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
+    set(0o333);
+    if as_another(NAME, PLACE, folder.path()).is_none() {
+        put(&Output::claim(&at("x")).unwrap(), "new").unwrap();
+    }
+    set(0o700);
+    assert_eq!(names(folder.path()), ["x"]);
+    assert_eq!(read_to_string(at("x")).unwrap(), "new");
 }
 
 /// Starts this test program once more, to be killed while it has temporaries.
