@@ -57,7 +57,15 @@ impl Output {
     /// Claims what a path of the user leads to. Fails if it cannot be written, or another job is
     /// writing it. Removes what processes that were killed have left in the directory.
     pub fn claim(path: &Path) -> Result<Self> {
-        let target = Target::named(path)?;
+        Self::of_target(Target::named(path)?)
+    }
+
+    /// Claims a name in a directory that is open. A link of this name is replaced and not followed.
+    pub fn claim_in(folder: &Folder, name: &OsStr) -> Result<Self> {
+        Self::of_target(Target::in_folder(folder, name)?)
+    }
+
+    fn of_target(target: Target) -> Result<Self> {
         target.check_replaceable()?;
         let lock = match &target {
             Target::File { folder, name } => {

@@ -113,6 +113,21 @@ impl Target {
         }
     }
 
+    /// A file of this name in a directory, whatever has the name now: no link is followed.
+    pub(crate) fn in_folder(folder: &Folder, name: &OsStr) -> Result<Self> {
+        let path = folder.path_of(name);
+        if Path::new(name).file_name() != Some(name) {
+            return Err(Error::new(format_args!("{}: names no file", path.display())));
+        }
+        match folder.about(name).map(|about| kind(&about)) {
+            Ok(FileType::RegularFile | FileType::Symlink) | Err(Errno::NOENT) => {
+                Ok(Self::File { folder: folder.clone(), name: name.to_os_string() })
+            }
+            Ok(_) => Err(Error::new(format_args!("{}: is there and no file; remove it", path.display()))),
+            Err(error) => Err(Error::at(&path, error)),
+        }
+    }
+
     /// The path that it leads to.
     pub fn path(&self) -> PathBuf {
         match self {

@@ -206,6 +206,24 @@ fn what_others_planted_where_everybody_may_is_not_followed() {
     Output::claim(&at("link")).unwrap();
 }
 
+#[test]
+fn a_link_below_an_open_directory_is_not_followed() {
+    let (folder, at) = place();
+    write(at("victim"), "mine").unwrap();
+    symlink("victim", at("x")).unwrap();
+    let open = loopfold_output::Folder::open(folder.path()).unwrap();
+    let output = Output::claim_in(&open, "x".as_ref()).unwrap();
+    assert_eq!(Output::claim_in(&open, "x".as_ref()).unwrap_err().kind(), ErrorKind::Taken);
+    put(&output, "new").unwrap();
+    assert!(!at("x").is_symlink());
+    let read = |name| read_to_string(at(name)).unwrap();
+    assert_eq!((read("victim"), read("x")), ("mine".into(), "new".into()));
+    create_dir(at("inner")).unwrap();
+    for name in ["inner", "..", "inner/x", ""] {
+        Output::claim_in(&open, name.as_ref()).unwrap_err();
+    }
+}
+
 /// A directory that may be written and not read.
 #[test]
 fn a_drop_box_is_written_to() {

@@ -4,7 +4,7 @@ use crate::Outcome;
 use crate::args::Arguments;
 use anyhow::Result;
 use clap::CommandFactory as _;
-use loopfold_output::Output;
+use loopfold_output::{Folder, Output};
 use std::path::Path;
 
 pub(super) fn completions(shell: clap_complete::Shell) -> Result<Outcome> {
@@ -15,20 +15,20 @@ pub(super) fn completions(shell: clap_complete::Shell) -> Result<Outcome> {
 }
 
 pub(super) fn pages(directory: &Path) -> Result<Outcome> {
-    loopfold_output::Folder::create_all(directory)?;
+    let folder = Folder::create_all(directory)?;
     let mut command = Arguments::command().disable_help_subcommand(true);
     command.build();
-    write_pages(command, directory)?;
+    write_pages(command, &folder)?;
     Ok(Outcome::Done)
 }
 
 /// The page of a command, and those of the commands below it.
-fn write_pages(command: clap::Command, directory: &Path) -> Result<()> {
+fn write_pages(command: clap::Command, folder: &Folder) -> Result<()> {
     for below in command.get_subcommands().filter(|below| !below.is_hide_set()).cloned() {
-        write_pages(below, directory)?;
+        write_pages(below, folder)?;
     }
     let page = clap_mangen::Man::new(command);
-    let output = Output::claim(&directory.join(page.get_filename()))?;
+    let output = Output::claim_in(folder, page.get_filename().as_ref())?;
     output.write(|out| -> Result<()> { Ok(page.render(&mut &mut *out)?) })?;
     Ok(())
 }

@@ -87,7 +87,9 @@ fn copy_until(ended: &Receiver<()>, folding: &Folding, place: &Place) -> Option<
 fn claim(place: &Place) -> Option<Partial> {
     let Place::File { folder, .. } = place else { return None };
     let name = partial_names(place).find(|name| !folder.has(name))?;
-    Output::claim(&folder.path_of(name)).ok().map(|output| Partial { output })
+    let output = Output::claim_in(folder, &name).ok()?;
+    // Nothing has come meanwhile.
+    output.target().existing().is_none().then_some(Partial { output })
 }
 
 fn write(recorded: &Recorded, partial: &Partial) -> Result<()> {
