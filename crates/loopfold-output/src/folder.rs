@@ -182,6 +182,29 @@ impl Folder {
         self.about_itself().is_ok_and(|about| about.st_nlink > 0)
     }
 
+    /// True if it is on a file system that only this machine writes to, as far as its kind says so.
+    pub(crate) fn is_local(&self) -> bool {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        {
+            // ext2 to ext4, XFS, Btrfs, F2FS, bcachefs, ZFS, tmpfs, overlayfs.
+            const LOCAL: [u32; 8] = [
+                0xef53,
+                0x5846_5342,
+                0x9123_683e,
+                0xf2f5_2010,
+                0xca45_1a4e,
+                0x2fc1_2fc1,
+                0x0102_1994,
+                0x794c_7630,
+            ];
+            // The type of the field differs between machines.
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            rustix::fs::fstatfs(&self.handle).is_ok_and(|about| LOCAL.contains(&(about.f_type as u32)))
+        }
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        false
+    }
+
     pub(crate) fn about_itself(&self) -> rustix::io::Result<Stat> {
         rustix::fs::fstat(&self.handle)
     }

@@ -25,6 +25,7 @@ mod error;
 mod folder;
 mod lock;
 mod output;
+mod place;
 mod private;
 pub mod signals;
 mod target;

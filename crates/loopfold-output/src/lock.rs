@@ -1,16 +1,20 @@
 //! The lock of an output: a job that writes a file holds it from before it reads anything until the
 //! file is there, so that two do not do the same work, or undo each other's.
 //!
-//! A lock is a file beside the target with the process and the machine in it. The holder has it open
-//! and locked; the system releases the lock with the process, so one that was killed is in nobody's
-//! way. Where such locks do not work (some network file systems), the file itself is the lock: it is
-//! created exclusively, and one whose process is gone is taken over. The lock of another machine
-//! cannot be judged there; the message says which file to remove.
+//! A lock is a file beside the target with the process and its place in it. It gets its name when the
+//! holder has it open and locked; the system releases the lock with the process, so one that was killed is
+//! in nobody's way. Where such locks do not work, or are local to a machine (some network file systems),
+//! the file itself is the lock: one whose process is gone is taken over, and that of another machine cannot
+//! be judged; the message says which file to remove.
+//!
+//! Everybody may read a lock, so that other users of a directory can see whether it is held. One
+//! that is left is never written to: it is renamed, compared with what was judged, and removed.
 
 use crate::folder::{FileId, Folder, OWN_FILE, is_own, kind};
-use crate::temporary::{Hold, PREFIX, hold, is_gone, machine, shared, uninterrupted};
+use crate::place::{Owner, Place, is_left};
+use crate::temporary::{Hold, PREFIX, Temporary, hold, shared};
 use crate::{Error, Result};
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -26,13 +30,13 @@ const MOST_SHOWN: usize = 200;
 const ATTEMPTS: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A lock that is held.
+/// The permissions of a lock, whatever the user's mask: there is no secret in it.
+const SHOWN: Mode = Mode::from_raw_mode(0o644);
+
+/// A lock that is held, until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    folder: Folder,
-    name: OsString,
-    /// Holds it for as long as it is open.
-    _file: File,
+    _file: Temporary,
 }
 
 /// The name of the lock of a file.
@@ -53,168 +57,179 @@ pub(crate) fn is_lock(name: &OsStr) -> bool {
     name.as_bytes().starts_with(PREFIX.as_bytes()) && name.as_bytes().ends_with(SUFFIX)
 }
 
-/// How a lock is taken: for tests, which have no file system without locks.
-type Take = fn(&File) -> Hold;
+/// How it is found out whether a lock is held: for tests, which have no file system without locks.
+type Test = fn(&File) -> Hold;
+
+/// Some file systems of a network have only shared locks for what is open for reading; as a holder has
+/// one for itself, these show as well that there is none.
+fn test(file: &File) -> Hold {
+    match hold(file) {
+        Hold::Unsupported => shared(file),
+        held => held,
+    }
+}
+
+/// What has the name of a lock.
+enum Found {
+    Nothing,
+    /// A lock whose process is gone.
+    Left(File),
+    Held(File),
+    /// What cannot be opened for reading.
+    Unreadable,
+    NoLock,
+}
 
 impl Lock {
     /// Locks a file that this job is to write. Fails if another job does.
     pub(crate) fn take(folder: &Folder, target: &OsStr) -> Result<Self> {
-        Self::take_by(folder, target, |file| hold(file))
+        Self::take_by(folder, target, test)
     }
 
-    fn take_by(folder: &Folder, target: &OsStr, take: Take) -> Result<Self> {
+    fn take_by(folder: &Folder, target: &OsStr, test: Test) -> Result<Self> {
         let name = name_for(target);
-        // Whoever looks whether it is free holds it for a moment, and whoever ends removes it.
-        for attempt in 0..ATTEMPTS {
-            let (file, origin) = match open(folder, &name) {
-                Ok(opened) => opened,
-                Err(Errno::NOENT) if folder.is_there() => continue,
-                Err(Errno::ACCESS) if folder.has(&name) => return Err(of_another(folder, &name, target)),
-                Err(error) => return Err(Error::not_created(folder.path(), error)),
-            };
-            match acquire(folder, &name, &file, origin, take) {
-                Some(true) => return Ok(Self::held(folder, name, file)),
-                Some(false) if attempt + 1 == ATTEMPTS => return Err(taken(folder, &name, target, &file)),
-                Some(false) => std::thread::sleep(PAUSE),
-                None => {}
+        for _ in 0..ATTEMPTS {
+            check(folder, target, test)?;
+            match Self::create(folder, &name) {
+                Err(Errno::EXIST) => {}
+                created => return created.map_err(|error| Error::not_created(folder.path(), error)),
             }
         }
         let target = folder.path_of(target);
         Err(Error::taken(format_args!("{}: other programs write it all the time", target.display())))
     }
 
-    fn held(folder: &Folder, name: OsString, file: File) -> Self {
-        uninterrupted(|registry| registry.add_file(folder, &name, &file));
-        write_holder(&file);
-        Self { folder: folder.clone(), name, _file: file }
+    fn create(folder: &Folder, name: &OsStr) -> rustix::io::Result<Self> {
+        let mut temporary = Temporary::file(folder, OWN_FILE)?;
+        if let Some(file) = temporary.as_file() {
+            write_holder(file);
+            rustix::fs::fchmod(file, SHOWN)?;
+        }
+        temporary.show_as(name)?;
+        Ok(Self { _file: temporary })
     }
 
     /// Fails if another job holds the lock of a file, without taking it.
     pub(crate) fn check_free(folder: &Folder, target: &OsStr) -> Result<()> {
-        let name = name_for(target);
-        let Ok((file, _)) = open_found(folder, &name) else { return Ok(()) };
-        if is_left(&file, || shared(&file)) { Ok(()) } else { Err(taken(folder, &name, target, &file)) }
+        wait(folder, target, |file| shared(file)).map(|_| ())
     }
 }
 
-/// Whether the process that held a lock is gone.
-fn is_left(file: &File, take: impl Fn() -> Hold) -> bool {
-    match take() {
-        Hold::Held => true,
-        Hold::Taken => false,
-        Hold::Unsupported => {
-            holder(file).is_some_and(|holder| holder.machine == machine() && is_gone(holder.process))
+/// Waits for a moment if a lock is held: whoever looks whether it is free holds it for that long, and
+/// a job that ends releases it soon. Returns the file of a lock that is left.
+fn wait(folder: &Folder, target: &OsStr, test: Test) -> Result<Option<File>> {
+    let name = name_for(target);
+    let mut attempts = 0..ATTEMPTS;
+    loop {
+        match look(folder, &name, test) {
+            Found::Nothing => return Ok(None),
+            Found::Left(file) => return Ok(Some(file)),
+            Found::Held(file) if attempts.next().is_none() => {
+                return Err(taken(folder, &name, target, &file));
+            }
+            Found::Held(_) => std::thread::sleep(PAUSE),
+            Found::Unreadable => return Err(of_another(folder, &name, target, "has locked it")),
+            Found::NoLock => return Err(in_the_way(folder, &name)),
         }
     }
 }
 
-impl Drop for Lock {
-    fn drop(&mut self) {
-        uninterrupted(|registry| {
-            let _ = self.folder.remove(&self.name);
-            registry.forget(&self.folder, &self.name);
-        });
-    }
-}
-
-/// Who has made the file of a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Origin {
-    /// This process.
-    New,
-    Found,
-}
-
-fn open(folder: &Folder, name: &OsStr) -> rustix::io::Result<(File, Origin)> {
-    match folder.create_with(name, OWN_FILE) {
-        Ok(file) => Ok((file, Origin::New)),
-        Err(Errno::EXIST) => open_found(folder, name),
-        Err(error) => Err(error),
-    }
-}
-
-/// Whether the lock is held now; `None` if its file was removed meanwhile.
-fn acquire(folder: &Folder, name: &OsStr, file: &File, origin: Origin, take: Take) -> Option<bool> {
-    match take(file) {
-        Hold::Held => is_at(folder, name, file).then_some(true),
-        Hold::Taken => Some(false),
-        Hold::Unsupported if origin == Origin::New => Some(true),
-        Hold::Unsupported => take_over(folder, name, file),
-    }
-}
-
-/// Removes a lock whose process is gone, so that the next attempt creates it. Who removes it first
-/// gives it another name, and sees whether that was the one that was read.
-fn take_over(folder: &Folder, name: &OsStr, file: &File) -> Option<bool> {
-    if !is_left(file, || Hold::Unsupported) {
-        return Some(false);
-    }
-    let aside = OsString::from(format!("{PREFIX}{:016x}.lock", getrandom::u64().ok()?));
-    if folder.rename(name, &aside).is_ok() {
-        if is_at(folder, &aside, file) {
-            let _ = folder.remove(&aside);
-        } else {
-            let _ = folder.rename_new(&aside, name);
+/// Fails if a lock is held, and removes one that is left.
+fn check(folder: &Folder, target: &OsStr, test: Test) -> Result<()> {
+    let Some(file) = wait(folder, target, test)? else { return Ok(()) };
+    let name = name_for(target);
+    let is_of_another = rustix::fs::fstat(&file).is_ok_and(|about| !is_own(&about));
+    remove_left(folder, &name, &file).map_err(|error| match error {
+        Errno::ACCESS | Errno::PERM if is_of_another => {
+            of_another(folder, &name, target, "has left a lock of it")
         }
+        error => Error::not_created(folder.path(), error),
+    })
+}
+
+fn look(folder: &Folder, name: &OsStr, test: Test) -> Found {
+    match folder.about(name) {
+        Err(Errno::NOENT) => return Found::Nothing,
+        Ok(about) if kind(&about) == FileType::RegularFile => {}
+        Ok(_) => return Found::NoLock,
+        Err(_) => return Found::Unreadable,
     }
-    None
+    let file = match folder.open_to_lock(name) {
+        Ok(file) => file,
+        Err(Errno::NOENT) => return Found::Nothing,
+        Err(Errno::LOOP) => return Found::NoLock,
+        Err(_) => return Found::Unreadable,
+    };
+    let Some(content) = content(&file) else { return Found::NoLock };
+    let owner = content.map(|holder| holder.owner);
+    if is_left(test(&file), owner, folder.is_local()) { Found::Left(file) } else { Found::Held(file) }
 }
 
-fn is_at(folder: &Folder, name: &OsStr, file: &File) -> bool {
-    let there = folder.about(name).ok().map(|about| FileId::from(&about));
-    there.is_some() && there == FileId::of_open(file)
+/// Removes a lock whose process is gone. Who does so first gives it another name, and sees whether
+/// that was the one that was judged.
+fn remove_left(folder: &Folder, name: &OsStr, file: &File) -> rustix::io::Result<()> {
+    let random = getrandom::u64().map_err(|_| Errno::IO)?;
+    let aside = OsString::from(format!("{PREFIX}{random:016x}.lock"));
+    match folder.rename(name, &aside) {
+        Err(Errno::NOENT) => return Ok(()),
+        renamed => renamed?,
+    }
+    if folder.id_of(&aside) == FileId::of_open(file) {
+        let _ = folder.remove(&aside);
+    } else {
+        let _ = folder.rename_new(&aside, name);
+    }
+    Ok(())
 }
 
-/// Removes a lock that nobody holds.
+/// Removes a lock of this user that nobody holds. What only has the name of one stays.
 pub(crate) fn remove_free(folder: &Folder, name: &OsStr) {
-    let Ok((file, Origin::Found)) = open_found(folder, name) else { return };
-    if is_left(&file, || hold(&file)) && is_at(folder, name, &file) {
-        let _ = folder.remove(name);
+    if !folder.about(name).is_ok_and(|about| is_own(&about)) {
+        return;
     }
-}
-
-fn open_found(folder: &Folder, name: &OsStr) -> rustix::io::Result<(File, Origin)> {
-    let about = folder.about(name)?;
-    if kind(&about) != FileType::RegularFile || !is_own(&about) {
-        return Err(Errno::ACCESS);
+    if let Found::Left(file) = look(folder, name, test) {
+        let _ = remove_left(folder, name, &file);
     }
-    Ok((folder.open_to_lock(name)?, Origin::Found))
 }
 
 /// Who holds a lock, as its file says.
 #[derive(Debug)]
 struct Holder {
-    process: u32,
-    machine: u64,
+    owner: Owner,
     host: String,
 }
 
 fn write_holder(file: &File) {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let text = format!("{} {:016x} {host}\n", std::process::id(), machine());
-    // It is for messages, and for where locks do not work.
-    let _ = file.set_len(0).and_then(|()| file.write_all_at(text.as_bytes(), 0));
+    let Owner { process, place } = Owner::this();
+    // It is for messages, and for where locks do not work: on a full disk there still is a lock.
+    let _ = file.write_all_at(format!("{process} {place} {host}\n").as_bytes(), 0);
 }
 
-fn holder(file: &File) -> Option<Holder> {
+/// What a lock says: nothing, where the disk was full. `None` for what is no lock, and stays.
+fn content(file: &File) -> Option<Option<Holder>> {
     let mut bytes = [0; 1000];
     let length = file.read_at(&mut bytes, 0).ok()?;
-    let text = String::from_utf8_lossy(&bytes[..length]);
-    let mut words = text.split_whitespace();
-    let process = words.next()?.parse().ok()?;
-    let machine = u64::from_str_radix(words.next()?, 16).ok()?;
-    let host: String = words.next()?.chars().filter(|letter| !letter.is_control()).collect();
-    Some(Holder { process, machine, host })
+    if length == 0 {
+        return Some(None);
+    }
+    let text = std::str::from_utf8(&bytes[..length]).ok()?.strip_suffix('\n')?;
+    let mut words = text.split(' ');
+    let (process, place, host) = (words.next()?.parse().ok()?, Place::parse(words.next()?)?, words.next()?);
+    let is_form = words.next().is_none() && !host.contains(char::is_control);
+    is_form.then(|| Some(Holder { owner: Owner { process, place }, host: host.to_string() }))
 }
 
 fn taken(folder: &Folder, name: &OsStr, target: &OsStr, file: &File) -> Error {
     let (target, lock) = (folder.path_of(target), folder.path_of(name));
     let (target, lock) = (target.display(), lock.display());
-    match holder(file) {
-        Some(Holder { process, machine: place, .. }) if place == machine() => Error::taken(format_args!(
-            "{target}: is being written by process {process}; wait for it, or name another file"
-        )),
-        Some(Holder { process, host, .. }) => Error::taken(format_args!(
+    match content(file).flatten() {
+        Some(Holder { owner: Owner { process, place }, .. }) if place == Place::here() => {
+            Error::taken(format_args!(
+                "{target}: is being written by process {process}; wait for it, or name another file"
+            ))
+        }
+        Some(Holder { owner: Owner { process, .. }, host }) => Error::taken(format_args!(
             "{target}: is being written by process {process} on {host}; wait for it, or name another file \
              (if that process is gone, remove {lock})"
         )),
@@ -225,10 +240,20 @@ fn taken(folder: &Folder, name: &OsStr, target: &OsStr, file: &File) -> Error {
     }
 }
 
-fn of_another(folder: &Folder, name: &OsStr, target: &OsStr) -> Error {
+/// What another user has done, who can undo it.
+fn of_another(folder: &Folder, name: &OsStr, target: &OsStr, what: &str) -> Error {
+    let owner = folder.about(name).map_or(String::new(), |about| format!(" (number {})", about.st_uid));
     Error::taken(format_args!(
-        "{}: another user has locked it by {}; name another file",
+        "{}: another user{owner} {what}; name another file, or ask that user, or the owner of the directory, to \
+         remove {} if no job holds it",
         folder.path_of(target).display(),
+        folder.path_of(name).display()
+    ))
+}
+
+fn in_the_way(folder: &Folder, name: &OsStr) -> Error {
+    Error::new(format_args!(
+        "{}: is no lock, but has the name of one; remove it, or name another file to write",
         folder.path_of(name).display()
     ))
 }
@@ -238,20 +263,20 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    const WAYS: [Take; 2] = [|file| hold(file), |_| Hold::Unsupported];
+    const LOCKS: [Test; 2] = [super::test, |_| Hold::Unsupported];
 
     #[test]
     fn one_at_a_time() {
-        for take in WAYS {
+        for test in LOCKS {
             let place = tempfile::tempdir().unwrap();
             let folder = Folder::open(place.path()).unwrap();
-            let first = Lock::take_by(&folder, OsStr::new("x.fold"), take).unwrap();
-            let second = Lock::take_by(&folder, OsStr::new("x.fold"), take).unwrap_err();
+            let first = Lock::take_by(&folder, OsStr::new("x.fold"), test).unwrap();
+            let second = Lock::take_by(&folder, OsStr::new("x.fold"), test).unwrap_err();
             assert!(second.to_string().contains("is being written by process"), "{second}");
             assert_eq!(second.kind(), crate::ErrorKind::Taken);
-            Lock::take_by(&folder, OsStr::new("y.fold"), take).unwrap();
+            Lock::take_by(&folder, OsStr::new("y.fold"), test).unwrap();
             drop(first);
-            drop(Lock::take_by(&folder, OsStr::new("x.fold"), take).unwrap());
+            drop(Lock::take_by(&folder, OsStr::new("x.fold"), test).unwrap());
             assert_eq!(folder.names().unwrap(), Vec::<OsString>::new());
         }
     }
@@ -265,25 +290,75 @@ mod tests {
 
     #[test]
     fn a_lock_dies_with_its_holder() {
-        for take in WAYS {
+        for test in LOCKS {
             let place = tempfile::tempdir().unwrap();
             let folder = Folder::open(place.path()).unwrap();
             let name = name_for(OsStr::new("x.fold"));
-            let left = format!("{} {:016x} here\n", ended(), machine());
+            let left = format!("{} {} here\n", ended(), Place::here());
             std::fs::write(place.path().join(&name), left).unwrap();
-            drop(Lock::take_by(&folder, OsStr::new("x.fold"), take).unwrap());
+            drop(Lock::take_by(&folder, OsStr::new("x.fold"), test).unwrap());
             assert_eq!(folder.names().unwrap(), Vec::<OsString>::new());
         }
     }
 
     #[test]
     fn without_locks_one_of_another_machine_is_respected() {
+        let [before, elsewhere, _] = crate::place::tests::places();
         let place = tempfile::tempdir().unwrap();
         let folder = Folder::open(place.path()).unwrap();
         let lock = place.path().join(name_for(OsStr::new("x.fold")));
-        std::fs::write(&lock, format!("{} {:016x} elsewhere\n", ended(), !machine())).unwrap();
-        let error = Lock::take_by(&folder, OsStr::new("x.fold"), WAYS[1]).unwrap_err().to_string();
+        std::fs::write(&lock, format!("{} {elsewhere} elsewhere\n", ended())).unwrap();
+        let error = Lock::take_by(&folder, OsStr::new("x.fold"), LOCKS[1]).unwrap_err().to_string();
         assert!(error.contains("on elsewhere") && error.contains(lock.to_str().unwrap()), "{error}");
+        std::fs::write(&lock, format!("1 {before} here\n")).unwrap();
+        Lock::take_by(&folder, OsStr::new("x.fold"), LOCKS[1]).unwrap();
+    }
+
+    #[test]
+    fn what_only_has_the_name_of_a_lock_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::open(place.path()).unwrap();
+        let name = name_for(OsStr::new("x.fold"));
+        let path = place.path().join(&name);
+        for text in ["notes\n".to_string(), "1 2 3\n".into(), format!("1 {} here\nmore\n", Place::here())] {
+            std::fs::write(&path, &text).unwrap();
+            remove_free(&folder, &name);
+            let error = Lock::take(&folder, OsStr::new("x.fold")).unwrap_err().to_string();
+            assert!(error.contains("is no lock"), "{error}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+        std::fs::write(&path, "").unwrap();
+        remove_free(&folder, &name);
+        assert!(!path.exists());
+    }
+
+    /// A lock that is taken over between the look and the removal is another file of the same name.
+    #[test]
+    fn only_the_lock_that_was_judged_is_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::open(place.path()).unwrap();
+        let name = name_for(OsStr::new("x.fold"));
+        std::fs::write(place.path().join(&name), "").unwrap();
+        let left = folder.open_to_lock(&name).unwrap();
+        folder.remove(&name).unwrap();
+        let lock = Lock::take(&folder, OsStr::new("x.fold")).unwrap();
+        remove_left(&folder, &name, &left).unwrap();
+        assert_eq!(folder.names().unwrap(), [name]);
+        drop(lock);
+        assert_eq!(folder.names().unwrap(), Vec::<OsString>::new());
+    }
+
+    #[test]
+    fn a_lock_that_is_released_soon_is_waited_for() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::open(place.path()).unwrap();
+        let lock = Lock::take(&folder, OsStr::new("x.fold")).unwrap();
+        let release = std::thread::spawn(move || {
+            std::thread::sleep(10 * PAUSE);
+            drop(lock);
+        });
+        Lock::check_free(&folder, OsStr::new("x.fold")).unwrap();
+        release.join().unwrap();
     }
 
     #[test]
@@ -294,7 +369,7 @@ mod tests {
         std::fs::write(&victim, "mine").unwrap();
         std::os::unix::fs::symlink(&victim, place.path().join(name_for(OsStr::new("x.fold")))).unwrap();
         let error = Lock::take(&folder, OsStr::new("x.fold")).unwrap_err().to_string();
-        assert!(error.contains("another user has locked it"), "{error}");
+        assert!(error.contains("is no lock"), "{error}");
         assert_eq!(std::fs::read_to_string(victim).unwrap(), "mine");
     }
 

@@ -3,9 +3,9 @@
 //!
 //! While a process lives it holds a lock on each of its temporaries, which the system releases with
 //! the process, however that ends. Whoever writes to a directory first removes the temporaries in it
-//! whose lock is free ([`sweep`]). Where locks do not work, the name says whose it is: the number of the
-//! process and a hash of the machine; those of processes that are gone are removed, and those of
-//! other machines stay.
+//! whose lock is free ([`sweep`]). Where locks do not work, or are local to a machine, the name says whose
+//! it is: the number of the process and its place (see `place`); those of processes that are gone are
+//! removed, and those of other machines stay.
 //!
 //! A name proves nothing: where others may rename, they can give such a name to a folder of the
 //! user. So a temporary folder has a file in it with its name and number, which only its owner can have
@@ -18,14 +18,14 @@
 //! Cost: a sweep lists the directory, and opens only files with such a name.
 
 use crate::folder::{FileId, Folder, OWN_FILE, is_own, kind};
+use crate::place::{Owner, Place, is_left};
 use rustix::fs::{FileType, FlockOperation, Mode, Stat, flock};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::io::{Read as _, Write as _};
 use std::os::fd::AsFd;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How names of temporaries, and of locks, begin.
 pub(crate) const PREFIX: &str = ".loopfold-";
@@ -77,24 +77,19 @@ pub(crate) fn remove_all() {
 
 /// Does something that a signal must not interrupt half done, such as creating a file and
 /// registering it.
-pub(crate) fn uninterrupted<T>(work: impl FnOnce(&mut Registry<'_>) -> T) -> T {
+fn uninterrupted<T>(work: impl FnOnce(&mut Registry<'_>) -> T) -> T {
     work(&mut Registry(&mut registered()))
 }
 
 /// What is registered while nothing else changes it.
-pub(crate) struct Registry<'a>(&'a mut Vec<Registered>);
+struct Registry<'a>(&'a mut Vec<Registered>);
 
 impl Registry<'_> {
     fn add(&mut self, temporary: Registered) {
         self.0.push(temporary);
     }
 
-    pub(crate) fn add_file(&mut self, folder: &Folder, name: &OsStr, file: &File) {
-        let kind = Kind::File(FileId::of_open(file));
-        self.add(Registered { folder: folder.clone(), name: name.to_os_string(), kind });
-    }
-
-    pub(crate) fn forget(&mut self, folder: &Folder, name: &OsStr) {
+    fn forget(&mut self, folder: &Folder, name: &OsStr) {
         self.0.retain(|one| one.name != name || one.folder.path() != folder.path());
     }
 }
@@ -211,6 +206,17 @@ impl Temporary {
         Ok(())
     }
 
+    /// Gives it a name that others know, unless that is taken. It still goes away with this value.
+    pub(crate) fn show_as(&mut self, name: &OsStr) -> rustix::io::Result<()> {
+        uninterrupted(|registry| {
+            self.folder.rename_new(&self.name, name)?;
+            registry.forget(&self.folder, &self.name);
+            self.name = name.to_os_string();
+            registry.add(self.handle.registered(&self.folder, &self.name));
+            Ok(())
+        })
+    }
+
     fn rename(
         &mut self,
         rename: impl FnOnce(&Folder, &OsStr) -> rustix::io::Result<()>,
@@ -264,42 +270,18 @@ fn lock(file: impl AsFd, operation: FlockOperation) -> Hold {
 
 fn new_name() -> rustix::io::Result<OsString> {
     let random = getrandom::u64().map_err(|_| Errno::IO)?;
-    let (process, machine) = (std::process::id(), machine());
-    Ok(format!("{PREFIX}{random:016x}-{process}-{machine:016x}{SUFFIX}").into())
+    let Owner { process, place } = Owner::this();
+    Ok(format!("{PREFIX}{random:016x}-{process}-{place}{SUFFIX}").into())
 }
 
-/// The process of a temporary, if it is of this machine; `None` for names of another form.
-fn owner(name: &OsStr) -> Option<Option<u32>> {
+/// The process of a temporary; `None` for names of another form.
+fn owner(name: &OsStr) -> Option<Owner> {
     let rest = name.to_str()?.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
     let mut parts = rest.split('-');
     let (random, process, place) = (parts.next()?, parts.next()?, parts.next()?);
-    let is_hash = |text: &str| text.len() == 16 && u64::from_str_radix(text, 16).is_ok();
-    let process: u32 = process.parse().ok()?;
-    let is_name = is_hash(random) && is_hash(place) && parts.next().is_none();
-    is_name.then(|| (u64::from_str_radix(place, 16) == Ok(machine())).then_some(process))
-}
-
-/// A number for this machine since it was started, and for the processes that it sees: a process
-/// number means something only there.
-pub(crate) fn machine() -> u64 {
-    static MACHINE: OnceLock<u64> = OnceLock::new();
-    *MACHINE.get_or_init(|| {
-        let read = |path: &str| std::fs::read(path).unwrap_or_default();
-        let view = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-        let host = rustix::system::uname().nodename().to_bytes().to_vec();
-        // Not secret, and the same in every process of this version.
-        BuildHasherDefault::<DefaultHasher>::default().hash_one((
-            host,
-            read("/proc/sys/kernel/random/boot_id"),
-            view,
-        ))
-    })
-}
-
-/// True if a process of this machine is gone for certain.
-pub(crate) fn is_gone(process: u32) -> bool {
-    let process = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw);
-    process.is_some_and(|process| rustix::process::test_kill_process(process) == Err(Errno::SRCH))
+    let is_name = random.len() == 16 && u64::from_str_radix(random, 16).is_ok() && parts.next().is_none();
+    let owner = Owner { process: process.parse().ok()?, place: Place::parse(place)? };
+    is_name.then_some(owner)
 }
 
 /// Removes what processes that are gone have left in a directory: temporaries, and locks that nobody
@@ -314,7 +296,7 @@ pub(crate) fn sweep(folder: &Folder) {
     }
 }
 
-fn sweep_one(folder: &Folder, name: &OsStr, owner: Option<u32>) {
+fn sweep_one(folder: &Folder, name: &OsStr, owner: Owner) {
     match folder.about(name) {
         Ok(about) if !is_own(&about) => {}
         Ok(about) if kind(&about) == FileType::Directory => sweep_folder(folder, name, owner),
@@ -323,31 +305,23 @@ fn sweep_one(folder: &Folder, name: &OsStr, owner: Option<u32>) {
     }
 }
 
-fn sweep_file(folder: &Folder, name: &OsStr, owner: Option<u32>) {
+fn sweep_file(folder: &Folder, name: &OsStr, owner: Owner) {
     let Ok(file) = folder.open_to_lock(name) else { return };
-    if is_left(hold(&file), owner) {
+    if is_left(hold(&file), Some(owner), folder.is_local()) {
         Handle::File(file).registered(folder, name).remove();
     }
 }
 
 /// A process that was killed before it could leave the marker has left an empty folder.
-fn sweep_folder(folder: &Folder, name: &OsStr, owner: Option<u32>) {
+fn sweep_folder(folder: &Folder, name: &OsStr, owner: Owner) {
     let Ok(inner) = folder.folder(name) else { return };
-    if !is_left(hold(&inner), owner) {
+    if !is_left(hold(&inner), Some(owner), folder.is_local()) {
         return;
     }
     if is_marked(&inner, name) {
         let _ = inner.clear(OsStr::new(MARKER));
     }
     let _ = folder.remove_folder(name);
-}
-
-fn is_left(hold: Hold, owner: Option<u32>) -> bool {
-    match hold {
-        Hold::Held => true,
-        Hold::Taken => false,
-        Hold::Unsupported => owner.is_some_and(is_gone),
-    }
 }
 
 /// What the marker of a folder says: its name, and its number, which a copy or a link of the marker in

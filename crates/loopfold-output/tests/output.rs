@@ -247,6 +247,37 @@ fn a_drop_box_is_written_to() {
     assert_eq!(read_to_string(at("x")).unwrap(), "new");
 }
 
+/// In a directory that several users share, the lock of one who is gone is in nobody's way.
+#[test]
+fn the_lock_of_another_user_is_judged() {
+    const NAME: &str = "the_lock_of_another_user_is_judged";
+    const PLACE: &str = "LOOPFOLD_OUTPUT_TEST_SHARED";
+    if let Some(place) = std::env::var_os(PLACE) {
+        match Output::claim(&PathBuf::from(place).join("x")).and_then(|output| put(&output, "new")) {
+            Ok(_) => println!("written"),
+            Err(error) => println!("error {error}"),
+        }
+        return;
+    }
+    let (folder, at) = place();
+    let set = |mode| std::fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
+    let output = Output::claim(&at("x")).unwrap();
+    let lock = names(folder.path()).remove(0);
+    assert_eq!(at(&lock).metadata().unwrap().mode() & 0o777, 0o644);
+    let text = read_to_string(at(&lock)).unwrap();
+    set(0o777);
+    let Some(printed) = as_another(NAME, PLACE, folder.path()) else { return };
+    assert!(printed.contains("is being written by process"), "{printed}");
+    drop(output);
+    for (mode, expected) in [(0o1777, "has left a lock of it"), (0o777, "written")] {
+        set(mode);
+        write(at(&lock), &text).unwrap();
+        let printed = as_another(NAME, PLACE, folder.path()).unwrap();
+        assert!(printed.contains(expected), "{printed}");
+    }
+    assert_eq!(names(folder.path()), ["x"]);
+}
+
 /// Starts this test program once more, to be killed while it has temporaries.
 #[test]
 fn what_a_killed_process_has_left_is_removed() {
@@ -289,8 +320,8 @@ fn what_a_killed_process_has_left_is_removed() {
 #[test]
 fn a_folder_with_the_name_of_a_temporary_stays() {
     let (folder, at) = place();
-    let [full, marked] =
-        [1, 2].map(|number| format!(".loopfold-0123456789abcdef-{number}-0123456789abcdef.tmp"));
+    let name = |number| format!(".loopfold-0123456789abcdef-{number}-0123456789abcdef01234567.tmp");
+    let [full, marked] = [1, 2].map(name);
     for name in [&full, &marked] {
         create_dir(at(name)).unwrap();
         write(at(name).join("thesis"), "mine").unwrap();
@@ -300,7 +331,7 @@ fn a_folder_with_the_name_of_a_temporary_stays() {
     let marker = private.path().join(".loopfold-folder");
     std::fs::hard_link(marker, at(&marked).join(".loopfold-folder")).unwrap();
     // Who was killed before it could leave one.
-    create_dir(at(".loopfold-0123456789abcdef-3-0123456789abcdef.tmp")).unwrap();
+    create_dir(at(&name(3))).unwrap();
     drop(private);
     put(&Output::claim(&at("x")).unwrap(), "new").unwrap();
     assert_eq!(names(folder.path()), [full.clone(), marked.clone(), "x".to_string()]);
