@@ -122,7 +122,8 @@ impl DataFolder {
                     Err(error) if error.kind() == crate::ErrorKind::Taken => std::thread::sleep(PAUSE),
                     created => created?,
                 },
-                Err(_) => return Err(occupied(&around.path_of(&name))),
+                Err(Errno::LOOP | Errno::NOTDIR) => return Err(occupied(&around.path_of(&name))),
+                Err(error) => return Err(Error::at(&around.path_of(&name), error)),
             }
         }
         Err(occupied(&around.path_of(&name)))

@@ -392,6 +392,10 @@ fn the_parts_belong_to_one_job() {
     first.folder().remove("rank-0.fold".as_ref()).unwrap();
     first.remove_if_empty();
     assert_eq!(names(folder.path()), Vec::<String>::new());
+    // What fails otherwise is not what a recording has left.
+    let long = Target::named(&at(&"x".repeat(252))).unwrap();
+    let error = DataFolder::join(&long, Job(1)).unwrap_err();
+    assert!(error.kind() == ErrorKind::Other && error.to_string().contains("too long"), "{error}");
     // A planted link leads nowhere.
     create_dir(at("elsewhere")).unwrap();
     write(at("elsewhere/job"), format!("{:016x}\n", 3)).unwrap();
