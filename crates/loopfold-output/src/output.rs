@@ -4,19 +4,22 @@
 //! it, is known at the beginning. The lock is held until the output is dropped.
 
 use crate::data::check_no_data;
-use crate::folder::{NEW_FILE, OWN_FILE, mode};
+use crate::folder::{NEW_FILE, OWN_FILE, is_own, kind, mode};
 use crate::lock::Lock;
 use crate::private::PrivateFolder;
 use crate::target::Target;
 use crate::temporary::{Temporary, sweep};
 use crate::{Error, FileId, Folder, Result};
-use rustix::fs::Mode;
+use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The permissions of a mode, without the bits that let others run a program as its owner.
+const PERMISSIONS: Mode = Mode::RWXU.union(Mode::RWXG).union(Mode::RWXO);
 
 /// The files that outputs of this process will replace.
 static REPLACED: Mutex<Vec<FileId>> = Mutex::new(Vec::new());
@@ -120,9 +123,7 @@ impl Output {
             Target::Stdout => counted(io::stdout().lock(), write, at),
             Target::Special(special) => counted(special.open()?, write, at),
             Target::File { folder, name } => {
-                let existing = existing_mode(folder, name);
-                let temporary = written(folder, existing, write, at)?;
-                let (temporary, bytes) = temporary;
+                let (temporary, bytes) = written(folder, Modes::like(folder, name), write, at)?;
                 temporary.replace(name).map_err(|error| at(error.into()))?;
                 folder.sync()?;
                 Ok(bytes)
@@ -137,11 +138,11 @@ impl Output {
         names: impl IntoIterator<Item = OsString>,
         write: impl FnOnce(&mut dyn Write) -> std::result::Result<(), E>,
     ) -> std::result::Result<(PathBuf, u64), E> {
-        let Target::File { folder, .. } = &self.target else {
+        let Target::File { folder, name: output } = &self.target else {
             return Err(Error::new(format_args!("{}: is no file", self.target.path().display())).into());
         };
         let at = |error: io::Error| E::from(Error::at(&self.target.path(), error));
-        let (mut temporary, bytes) = written(folder, None, write, at)?;
+        let (mut temporary, bytes) = written(folder, Modes::like(folder, output), write, at)?;
         for name in names {
             match temporary.persist_new(&name) {
                 Ok(()) => {
@@ -176,26 +177,41 @@ impl Output {
     }
 }
 
-/// The permissions of the file that is replaced.
-fn existing_mode(folder: &Folder, name: &OsStr) -> Option<Mode> {
-    folder.about(name).ok().map(|about| mode(&about))
+/// The permissions of a new file.
+struct Modes {
+    /// Those that it is created with, of which the user's mask takes some away.
+    first: Mode,
+    /// Those that it has when it is complete.
+    last: Option<Mode>,
+}
+
+impl Modes {
+    /// For a file that takes the place of another, or is put beside it. A file of somebody else cannot give
+    /// more permissions than the user's mask does, and a link or a device says nothing.
+    fn like(folder: &Folder, name: &OsStr) -> Self {
+        match folder.about(name) {
+            Ok(about) if kind(&about) != FileType::RegularFile => Self { first: NEW_FILE, last: None },
+            // A file that others may not read is not readable for a moment, either.
+            Ok(about) if is_own(&about) => Self { first: OWN_FILE, last: Some(mode(&about) & PERMISSIONS) },
+            Ok(about) => Self { first: mode(&about) & NEW_FILE | OWN_FILE, last: None },
+            Err(_) => Self { first: NEW_FILE, last: None },
+        }
+    }
 }
 
 /// A temporary file with what `write` writes, complete and synced, and its length.
 fn written<E: From<Error>>(
     folder: &Folder,
-    mode: Option<Mode>,
+    modes: Modes,
     write: impl FnOnce(&mut dyn Write) -> std::result::Result<(), E>,
     at: impl Fn(io::Error) -> E,
 ) -> std::result::Result<(Temporary, u64), E> {
-    // A file that others may not read is not readable for a moment, either.
-    let first = mode.map_or(NEW_FILE, |_| OWN_FILE);
     let temporary =
-        Temporary::file(folder, first).map_err(|error| Error::not_created(folder.path(), error))?;
+        Temporary::file(folder, modes.first).map_err(|error| Error::not_created(folder.path(), error))?;
     let mut bytes = 0;
     if let Some(file) = temporary.as_file() {
         bytes = counted(file, write, &at)?;
-        if let Some(mode) = mode {
+        if let Some(mode) = modes.last {
             rustix::fs::fchmod(file, mode).map_err(|error| at(error.into()))?;
         }
         file.sync_all().map_err(at)?;
