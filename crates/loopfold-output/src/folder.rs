@@ -102,17 +102,36 @@ impl Folder {
         &self.path
     }
 
+    /// A path of it that leads to this directory whatever comes in its place, while it is open: for
+    /// libraries, as other processes do not have it open. Where the system has none, its path.
+    pub(crate) fn fixed_path(&self) -> PathBuf {
+        use std::os::fd::AsRawFd as _;
+        let fixed = PathBuf::from(format!("/proc/self/fd/{}", self.handle.as_raw_fd()));
+        let is_fixed = FileId::of(&fixed).is_some_and(|there| Some(there) == FileId::of_open(self));
+        if is_fixed { fixed } else { self.path.clone() }
+    }
+
     /// The path of a file in it, for messages and for other programs.
     pub fn path_of(&self, name: impl AsRef<Path>) -> PathBuf {
         if self.path == Path::new(".") { name.as_ref().to_path_buf() } else { self.path.join(name) }
     }
 
-    /// Creates a file, which must not exist, for reading and writing.
+    /// Creates a file, which must not exist, for reading and writing. Its name is on the disk.
     pub fn create(&self, name: &OsStr) -> Result<File> {
-        self.create_with(name, NEW_FILE).map_err(|error| match error {
-            Errno::EXIST => Error::taken(format_args!("{}: exists already", self.path_of(name).display())),
+        let created = self.create_with(name, NEW_FILE);
+        let file = created.map_err(|error| self.not_new(name, error))?;
+        self.sync()?;
+        Ok(file)
+    }
+
+    /// Why something new cannot have a name.
+    pub(crate) fn not_new(&self, name: &OsStr, error: Errno) -> Error {
+        match error {
+            Errno::EXIST | Errno::NOTEMPTY => {
+                Error::taken(format_args!("{}: exists already", self.path_of(name).display()))
+            }
             error => Error::at(&self.path_of(name), error),
-        })
+        }
     }
 
     pub(crate) fn create_with(&self, name: &OsStr, mode: Mode) -> rustix::io::Result<File> {
@@ -209,7 +228,7 @@ impl Folder {
         rustix::fs::fstat(&self.handle)
     }
 
-    /// Moves something that has no name here yet into another directory.
+    /// Moves something into another directory, in place of what has the name there.
     pub(crate) fn move_to(&self, from: &OsStr, folder: &Self, to: &OsStr) -> rustix::io::Result<()> {
         rustix::fs::renameat(&self.handle, from, &folder.handle, to)
     }
@@ -220,21 +239,31 @@ impl Folder {
 
     /// Renames, unless the new name is taken.
     pub(crate) fn rename_new(&self, from: &OsStr, to: &OsStr) -> rustix::io::Result<()> {
-        match rustix::fs::renameat_with(&self.handle, from, &self.handle, to, RenameFlags::NOREPLACE) {
+        self.move_new(from, self, to)
+    }
+
+    /// Moves something into another directory, unless the name is taken there.
+    pub(crate) fn move_new(&self, from: &OsStr, folder: &Self, to: &OsStr) -> rustix::io::Result<()> {
+        match rustix::fs::renameat_with(&self.handle, from, &folder.handle, to, RenameFlags::NOREPLACE) {
             // File systems of a network do not have it.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => self.rename_unless_taken(from, to),
-            renamed => renamed,
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => self.move_unless_taken(from, folder, to),
+            moved => moved,
         }
     }
 
     /// The same in two steps: a file by a second name for it, and a directory after a look, as no
     /// directory that has something in it is replaced.
-    fn rename_unless_taken(&self, from: &OsStr, to: &OsStr) -> rustix::io::Result<()> {
+    fn move_unless_taken(&self, from: &OsStr, folder: &Self, to: &OsStr) -> rustix::io::Result<()> {
         if kind(&self.about(from)?) == FileType::Directory {
-            return if self.has(to) { Err(Errno::EXIST) } else { self.rename(from, to) };
+            return if folder.has(to) { Err(Errno::EXIST) } else { self.move_to(from, folder, to) };
         }
-        rustix::fs::linkat(&self.handle, from, &self.handle, to, AtFlags::empty())?;
+        rustix::fs::linkat(&self.handle, from, &folder.handle, to, AtFlags::empty())?;
         rustix::fs::unlinkat(&self.handle, from, AtFlags::empty())
+    }
+
+    /// Writes a file in it to the disk.
+    pub(crate) fn sync_file(&self, name: &OsStr) -> Result<()> {
+        self.read(name)?.sync_all().map_err(|error| Error::at(&self.path_of(name), error))
     }
 
     /// Writes all files in it to the disk, and their names.
@@ -246,9 +275,7 @@ impl Folder {
                     let inner = self.folder(&name).map_err(|error| Error::at(&self.path_of(&name), error))?;
                     inner.sync_all()?;
                 }
-                FileType::RegularFile => {
-                    self.read(&name)?.sync_all().map_err(|error| Error::at(&self.path_of(&name), error))?;
-                }
+                FileType::RegularFile => self.sync_file(&name)?,
                 _ => {}
             }
         }

@@ -156,8 +156,8 @@ impl Output {
         Err(Error::taken("there is no name left for it").into())
     }
 
-    /// Lets another program, or a library, write a new file or folder, given its path. Nothing is there
-    /// until all of it is. Fails if the output exists.
+    /// Lets a library write a new file or folder, given its path, which is valid only in this process.
+    /// Nothing is there until all of it is. Fails if the output exists.
     pub fn write_new_by<E: From<Error>>(
         &self,
         write: impl FnOnce(&Path) -> std::result::Result<(), E>,
@@ -166,13 +166,9 @@ impl Output {
             return Err(Error::new(format_args!("{}: is no folder", self.target.path().display())).into());
         };
         let place = PrivateFolder::new_in(folder)?;
-        write(&place.path().join(name))?;
+        write(&place.folder().fixed_path().join(name))?;
         place.folder().sync_all()?;
-        if folder.has(name) {
-            let path = self.target.path();
-            return Err(Error::taken(format_args!("{}: exists already", path.display())).into());
-        }
-        place.folder().move_to(name, folder, name).map_err(|error| Error::at(&self.target.path(), error))?;
+        place.folder().move_new(name, folder, name).map_err(|error| folder.not_new(name, error))?;
         Ok(folder.sync()?)
     }
 }

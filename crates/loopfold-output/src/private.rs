@@ -1,6 +1,6 @@
 //! Folders for what other programs write, which nobody else can enter.
 
-use crate::folder::Folder;
+use crate::folder::{Folder, NEW_FILE};
 use crate::temporary::{Temporary, sweep};
 use crate::{Error, Result};
 use rustix::fs::Mode;
@@ -50,7 +50,8 @@ impl PrivateFolder {
     /// Writes a new file in it and returns its path.
     pub fn write(&self, name: impl AsRef<OsStr>, bytes: &[u8]) -> Result<PathBuf> {
         let path = self.folder.path_of(Path::new(name.as_ref()));
-        let mut file = self.folder.create(name.as_ref())?;
+        let created = self.folder.create_with(name.as_ref(), NEW_FILE);
+        let mut file = created.map_err(|error| self.folder.not_new(name.as_ref(), error))?;
         file.write_all(bytes).map_err(|error| Error::at(&path, error))?;
         Ok(path)
     }

@@ -57,6 +57,33 @@ fn a_file_is_replaced_as_a_whole() {
 }
 
 #[test]
+fn permissions_are_those_of_the_file_that_is_replaced() {
+    let (_folder, at) = place();
+    let set = |name, mode| std::fs::set_permissions(at(name), Permissions::from_mode(mode)).unwrap();
+    let mode = |name| at(name).metadata().unwrap().mode() & 0o7777;
+    write(at("usual"), "").unwrap();
+    write(at("x"), "old").unwrap();
+    set("x", 0o600);
+    let output = Output::claim(&at("x")).unwrap();
+    output.write_beside([OsString::from("partial")], |_| Ok::<(), Error>(())).unwrap();
+    assert_eq!(mode("partial"), 0o600);
+    // Not those of a link that comes later, and nothing that would run as the user.
+    symlink("nowhere", at("link")).unwrap();
+    std::fs::rename(at("link"), at("x")).unwrap();
+    put(&output, "new").unwrap();
+    assert_eq!(mode("x"), mode("usual"));
+    set("x", 0o4755);
+    put(&output, "new").unwrap();
+    assert_eq!(mode("x"), 0o755);
+    // A file of somebody else gives nobody permission to write.
+    set("x", 0o646);
+    if std::os::unix::fs::chown(at("x"), Some(65534), None).is_ok() {
+        put(&output, "new").unwrap();
+        assert_eq!(mode("x"), 0o646 & mode("usual"));
+    }
+}
+
+#[test]
 fn links_are_followed_once() {
     let (folder, at) = place();
     create_dir(at("inner")).unwrap();
@@ -454,6 +481,30 @@ fn what_others_write_is_there_as_a_whole() {
     output.write_new_by(write_half).unwrap();
     let again = output.write_new_by(write_half);
     assert!(again.unwrap_err().to_string().contains("exists already"));
+    // Not even an empty folder that comes meanwhile is replaced.
+    let late = Output::claim(&at("late")).unwrap();
+    let error = late.write_new_by(|path| {
+        create_dir(at("late")).unwrap();
+        write_half(path)
+    });
+    assert!(error.unwrap_err().to_string().contains("exists already"));
+    std::fs::remove_dir(at("late")).unwrap();
+    // What takes the place of the folder meanwhile is not written to.
+    create_dir(at("victim")).unwrap();
+    late.write_new_by(|path| {
+        let temporary = names(folder.path()).into_iter().find(|name| name.ends_with(".tmp")).unwrap();
+        std::fs::rename(at(&temporary), at("aside")).unwrap();
+        symlink("victim", at(&temporary)).unwrap();
+        write_half(path).unwrap();
+        std::fs::remove_file(at(&temporary)).unwrap();
+        std::fs::rename(at("aside"), at(&temporary)).unwrap();
+        Ok::<(), Error>(())
+    })
+    .unwrap();
+    assert_eq!(names(&at("victim")), Vec::<String>::new());
+    drop(late);
+    std::fs::remove_dir(at("victim")).unwrap();
+    std::fs::remove_dir_all(at("late")).unwrap();
     drop(output);
     assert_eq!(names(folder.path()), ["archive"]);
 }
