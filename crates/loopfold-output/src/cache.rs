@@ -3,7 +3,8 @@
 //!
 //! The home directory is the user's own if it says so, and that of the system's list of users
 //! otherwise; without one, a folder of the user's among the temporary files. The folder and what
-//! is around it have to belong to the user or to root, and nobody else may be able to replace them.
+//! is around it have to belong to the user or to root, and nobody else may be able to replace them. A
+//! directory that its group may write to is refused as well, unless nobody but the owner is in the group.
 
 use crate::folder::{Folder, OWN_FILE, is_own, kind, mode};
 use crate::{Error, PrivateFolder, Result};
@@ -71,8 +72,9 @@ impl Cache {
         let place = PrivateFolder::new_in(&self.folder)?;
         let built = build(&place)?;
         let (from, to) = (built.file_name().unwrap_or_default(), path.file_name().unwrap_or_default());
+        place.folder().sync_file(from)?;
         place.folder().move_to(from, &self.folder, to).map_err(|error| Error::at(path, error))?;
-        Ok(())
+        Ok(self.folder.sync()?)
     }
 
     /// Removes a file in it, which need not be there.
@@ -131,12 +133,50 @@ fn check_around(path: &Path) -> Result<()> {
     for around in path.ancestors() {
         let about = rustix::fs::stat(around).map_err(|error| Error::at(around, error))?;
         let is_trusted = is_own(&about) || about.st_uid == 0;
-        let is_open = mode(&about).contains(Mode::WOTH) && !mode(&about).contains(Mode::SVTX);
-        if !is_trusted || is_open {
+        let (mode, is_shared) = (mode(&about), || !is_group_private(around, &about));
+        let is_open = mode.contains(Mode::WOTH) || mode.contains(Mode::WGRP) && is_shared();
+        // Where only owners may rename, what is further inside is judged for itself.
+        if !is_trusted || is_open && !mode.contains(Mode::SVTX) {
             return Err(untrusted(around));
         }
     }
     Ok(())
+}
+
+/// True if the group of a directory has only its owner in it.
+fn is_group_private(path: &Path, about: &Stat) -> bool {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    has_only(about.st_uid, about.st_gid, &read("/etc/passwd"), &read("/etc/group")) && !has_access_list(path)
+}
+
+/// Whether a group is what many systems create for a user, by the lists of users and groups: it has the
+/// name of the user, and nobody else is in it. Users and groups of a network are not known.
+fn has_only(user: u32, group: u32, users: &str, groups: &str) -> bool {
+    let (user, group) = (user.to_string(), group.to_string());
+    let mut of_group = users.lines().filter(|line| line.split(':').nth(3) == Some(&group));
+    let (Some(only), None) = (of_group.next(), of_group.next()) else { return false };
+    let mut only = only.split(':');
+    let (name, number) = (only.next(), only.nth(1));
+    let mut named = groups.lines().filter(|line| line.split(':').nth(2) == Some(&group));
+    let (Some(found), None) = (named.next(), named.next()) else { return false };
+    let mut found = found.split(':');
+    let (group_name, members) = (found.next(), found.nth(2).unwrap_or_default());
+    number == Some(&user) && name == group_name && (members.is_empty() || Some(members) == name)
+}
+
+/// Whether more than the owner, the group and all others have permissions; what shows as those of the
+/// group is all that anybody on the list has.
+fn has_access_list(path: &Path) -> bool {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        let list = rustix::fs::getxattr(path, "system.posix_acl_access", &mut [0; 1024]);
+        !matches!(list, Err(Errno::NODATA | Errno::NOTSUP))
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    {
+        let _ = path;
+        true
+    }
 }
 
 fn may_others_write(about: &Stat) -> bool {
@@ -148,4 +188,30 @@ fn untrusted(path: &Path) -> Error {
         "{}: others can write there, so what is in it is not loaded; name a folder of your own in XDG_CACHE_HOME",
         path.display()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_private_if_nobody_else_is_in_it() {
+        let users =
+            "root:x:0:0::/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\nbob:x:1001:100::/:/bin/sh\n";
+        let groups = |ann: &str| format!("root:x:0:\nusers:x:100:\n{ann}\n");
+        for own in ["ann:x:1000:", "ann:x:1000:ann"] {
+            assert!(has_only(1000, 1000, users, &groups(own)), "{own}");
+        }
+        for shared in
+            ["ann:x:1000:bob", "ann:x:1000:ann,bob", "project:x:1000:", "", "ann:x:1000:\nbob:x:1000:bob"]
+        {
+            assert!(!has_only(1000, 1000, users, &groups(shared)), "{shared}");
+        }
+        let groups = groups("ann:x:1000:");
+        assert!(has_only(0, 0, users, &groups));
+        assert!(!has_only(1000, 100, users, &groups));
+        assert!(!has_only(1001, 100, users, &groups));
+        assert!(!has_only(1000, 1000, &format!("{users}eve:x:1002:1000::/:/bin/sh\n"), &groups));
+        assert!(!has_only(1000, 1000, "", ""));
+    }
 }

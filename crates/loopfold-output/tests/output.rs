@@ -539,6 +539,12 @@ fn a_cache_is_nobody_elses() {
     std::fs::set_permissions(at(""), Permissions::from_mode(0o777)).unwrap();
     let open = asked(&[("XDG_CACHE_HOME", &at("cache"))]);
     assert!(open.contains("others can write there"), "{open}");
+    // The group of another user, which only root can give it.
+    if std::os::unix::fs::chown(at(""), None, Some(65534)).is_ok() {
+        std::fs::set_permissions(at(""), Permissions::from_mode(0o770)).unwrap();
+        let shared = asked(&[("XDG_CACHE_HOME", &at("cache"))]);
+        assert!(shared.contains("others can write there"), "{shared}");
+    }
     // A planted link instead of the folder.
     std::fs::set_permissions(at(""), Permissions::from_mode(0o700)).unwrap();
     create_dir(at("planted")).unwrap();
