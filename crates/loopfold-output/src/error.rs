@@ -65,6 +65,11 @@ impl Error {
         self
     }
 
+    /// The same, which begins with the file that was to be written.
+    pub(crate) fn of(self, path: &Path) -> Self {
+        self.with_start(&format!("{}: ", path.display()))
+    }
+
     fn with_start(mut self, start: &str) -> Self {
         self.message.insert_str(0, start);
         self

@@ -92,7 +92,10 @@ impl Lock {
             check(folder, target, test)?;
             match Self::create(folder, &name) {
                 Err(Errno::EXIST) => {}
-                created => return created.map_err(|error| Error::not_created(folder.path(), error)),
+                created => {
+                    let named = |error| Error::not_created(folder.path(), error).of(&folder.path_of(target));
+                    return created.map_err(named);
+                }
             }
         }
         let target = folder.path_of(target);
@@ -143,7 +146,7 @@ fn check(folder: &Folder, target: &OsStr, test: Test) -> Result<()> {
         Errno::ACCESS | Errno::PERM if is_of_another => {
             of_another(folder, &name, target, "has left a lock of it")
         }
-        error => Error::not_created(folder.path(), error),
+        error => Error::not_created(folder.path(), error).of(&folder.path_of(target)),
     })
 }
 

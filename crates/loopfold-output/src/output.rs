@@ -49,10 +49,7 @@ pub struct Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        let mut all = replaced();
-        if let Some(at) = self.existing.and_then(|file| all.iter().position(|one| *one == file)) {
-            all.swap_remove(at);
-        }
+        self.may_be_read();
     }
 }
 
@@ -97,6 +94,15 @@ impl Output {
         }
         check_no_data(&target)?;
         Ok(target)
+    }
+
+    /// The file that will be replaced may be an input, too: an archive of one that is made from it.
+    pub fn may_be_read(&mut self) {
+        let Some(file) = self.existing.take() else { return };
+        let mut all = replaced();
+        if let Some(at) = all.iter().position(|one| *one == file) {
+            all.swap_remove(at);
+        }
     }
 
     /// A file without a name on the same file system, which goes away when it is closed.

@@ -91,7 +91,7 @@ impl Target {
             }
             None => return Err(Error::new(format_args!("{shown}: names no file"))),
         };
-        let folder = Folder::open(parent(path))?;
+        let folder = Folder::open(parent(path)).map_err(|error| error.of(path))?;
         let at = |error: Errno| Error::at(path, error);
         let about = match folder.about(name) {
             Err(Errno::NOENT) => return Ok(Step::End(Self::File { folder, name: name.to_os_string() })),
