@@ -7,7 +7,7 @@
 use crate::paths::{CYCLES, SOCKET};
 use crate::shim::Mpi;
 use crate::{Error, Result, folder_of, variables};
-use loopfold_output::{Output, Target};
+use loopfold_output::{FileId, Output, Target};
 use object::elf;
 use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _};
 use std::ffi::OsString;
@@ -52,6 +52,7 @@ impl Launch {
     pub fn exec(&self, program: &[OsString]) -> Result<std::convert::Infallible> {
         let [name, arguments @ ..] = program else { return Err(Error::new("there is no program to record")) };
         let path = find(Path::new(name))?;
+        check_program(&path, &Target::named(&self.output)?)?;
         let about = Program::read(&path)?;
         if about.is_static {
             return Err(Error::at(
@@ -100,24 +101,44 @@ impl Launch {
 
     /// What the output leads to, as every process finds it.
     fn resolved(&self) -> Result<PathBuf> {
+        check_output(&self.output)?;
         if self.to != "fold" && self.output.exists() {
             return Err(Error::at(&self.output, "it exists already; name a folder that does not"));
         }
-        match Output::check_recording(&self.output)? {
-            Target::Stdout => {
-                Err(Error::new("standard output is that of the program; name a file with --output"))
-            }
-            target => {
-                let path = target.path();
-                std::path::absolute(&path).map_err(|error| Error::at(&path, error))
-            }
-        }
+        let path = check_target(Output::check_recording(&self.output)?)?.path();
+        std::path::absolute(&path).map_err(|error| Error::at(&path, error))
     }
 
     /// Where the parts of the recording are until it ends.
     pub fn parts(&self) -> PathBuf {
         folder_of(&self.output)
     }
+}
+
+/// The recorder is given the path as a line of text.
+fn check_output(path: &Path) -> Result<()> {
+    if path.as_os_str().as_bytes().contains(&b'\n') {
+        return Err(Error::at(path, "a recording cannot be written to a path with a line break"));
+    }
+    Ok(())
+}
+
+/// Standard output is that of the program.
+pub(crate) fn check_target(target: Target) -> Result<Target> {
+    match target {
+        Target::Stdout => {
+            Err(Error::new("standard output is that of the program; name a file with --output"))
+        }
+        target => Ok(target),
+    }
+}
+
+/// Fails if the archive would replace the program.
+pub(crate) fn check_program(program: &Path, target: &Target) -> Result<()> {
+    if target.existing().is_some_and(|file| FileId::of(program) == Some(file)) {
+        return Err(Error::at(program, "is the program, which would be replaced; name another file"));
+    }
+    Ok(())
 }
 
 /// True if a program is linked with MPI, as far as its own file says.

@@ -33,6 +33,7 @@ pub(crate) use folding::{INSTRUCTIONS, LaneName};
 pub(crate) use rank::{Extent, RankPaths};
 pub use spool::{Spooled, is_spool, read_spool};
 
+use crate::launch::{check_program, check_target};
 use crate::{Error, Result};
 use folding::Folding;
 use listener::Listener;
@@ -124,6 +125,7 @@ impl PathLaunch {
     pub fn run(&self, program: &[OsString]) -> Result<PathRun> {
         let [name, arguments @ ..] = program else { return Err(Error::new("there is no program to record")) };
         let path = crate::launch::find(Path::new(name))?;
+        check_program(&path, &check_target(loopfold_output::Target::named(&self.output)?)?)?;
         let output = Output::claim_for_recording(&self.output)?;
         let scratch = self.is_measured().then(|| output.scratch().ok()).flatten().map(Spill::new);
         let session = Arc::new(Session::new(self.target(&output, scratch.clone())?, self.counter)?);
