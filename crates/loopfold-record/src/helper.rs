@@ -440,6 +440,8 @@ impl Helper<'_> {
             "F" => self.write_archive(),
             "D" | "K" => {
                 self.leave(command == "K")?;
+                // Whoever records to the same output next need not wait until this process has ended.
+                self.output = None;
                 return self.say("ok\n").map(|()| true);
             }
             _ => Err(Error::new("an unknown question")),

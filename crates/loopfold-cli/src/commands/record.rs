@@ -97,7 +97,10 @@ fn record_paths(arguments: &RecordArgs) -> Result<Outcome> {
     if let Err(error) = saved {
         show::error(&error);
     }
-    Ok(end_like(run.status, is_complete))
+    let status = run.status;
+    // The lock of the output goes with it, and must not stay when a signal ends this process.
+    drop(run.output);
+    Ok(end_like(status, is_complete))
 }
 
 /// How many losses are described one by one.
