@@ -2,8 +2,8 @@
 //! to standard output.
 
 use crate::args::OutputPath;
-use crate::{nodes, show};
-use anyhow::{Context as _, Result};
+use crate::{is_closed_pipe, nodes, show};
+use anyhow::{Context as _, Result, anyhow};
 use loopfold::Fold;
 use loopfold::archive::WriteConfig;
 use loopfold_output::Output;
@@ -54,7 +54,12 @@ pub(crate) fn save_at(fold: &Fold, path: &Path) -> Result<u64> {
 }
 
 fn write_to(output: &Output, path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<u64> {
-    output.write(write).with_context(|| path.display().to_string())
+    let written = output.write(write).with_context(|| path.display().to_string());
+    // Whoever reads standard output may stop, but what goes to a pipe by its name is lost then.
+    written.map_err(|error| match is_closed_pipe(&error) {
+        true => anyhow!("{}: nobody reads the pipe any more", path.display()),
+        false => error,
+    })
 }
 
 /// Standard output is that of the call, if this is one.
