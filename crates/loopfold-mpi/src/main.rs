@@ -11,17 +11,23 @@ use exchange::World;
 use loopfold_cli::nodes::{self, Ended};
 use mpi::Threading;
 use mpi::topology::Communicator as _;
+use std::io::Write as _;
 use std::process::ExitCode;
+
+/// Nobody can be notified if that fails.
+fn complain(why: &str) {
+    let _ = writeln!(std::io::stderr(), "error: {why}");
+}
 
 fn main() -> ExitCode {
     // Times of other processes may be read by any thread, one at a time.
     let Some((universe, threading)) = mpi::initialize_with_threading(Threading::Serialized) else {
-        eprintln!("error: MPI is initialised already");
+        complain("MPI is initialised already");
         return ExitCode::from(2);
     };
     let world = universe.world();
     if threading < Threading::Serialized {
-        eprintln!("error: this MPI cannot be called from several threads");
+        complain("this MPI cannot be called from several threads");
         world.abort(2);
     }
     let ended = nodes::run(Box::new(World::of(&world)));
