@@ -123,10 +123,26 @@ impl Cargo {
 
     fn command(&self) -> Command {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-        let mut command = Command::new(cargo);
+        let mut command = match ignores_signals() {
+            true => {
+                let mut command = Command::new("env");
+                command.arg("--default-signal=HUP,INT,QUIT,TERM").arg(cargo);
+                command
+            }
+            false => Command::new(cargo),
+        };
         command.args(self.arguments).current_dir(crate::root()).envs(self.environment);
         command
     }
+}
+
+/// Whether a signal is ignored that tests send: SIGHUP is under `nohup`, SIGINT in the background of a script,
+/// and programs inherit that.
+fn ignores_signals() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    [1, 2, 3, 15].iter().any(|signal| mask >> (signal - 1) & 1 == 1)
 }
 
 fn steps(quick: bool) -> Vec<Step> {
