@@ -4,12 +4,13 @@
 //! `mod` lines; in each file, comments, texts and what is only for tests are left out, and every
 //! path is resolved that begins with `crate`, `self`, `super` or the name of a crate. A name that
 //! the root exports again counts as the module that it comes from. A path that cannot be resolved
-//! is an error, so that none is missed. Takes a fraction of a second. Which crates write files, and what
-//! prints, is checked in the same pass (`writing`, `printing`).
+//! is an error, so that none is missed. Takes a fraction of a second. Which crates write files, what the
+//! command reads, and what prints, is checked in the same pass (`writing`, `reading`, `printing`).
 //!
 //! The tables here are the only ones: `ARCHITECTURE.md` shows them, and must show the same.
 
 mod printing;
+mod reading;
 mod tokens;
 mod writing;
 
@@ -144,6 +145,9 @@ impl Crate {
                     "{}: {what} opens the terminal; loopfold-cli's show does that",
                     place(line)
                 ));
+            }
+            for (line, what) in reading::places(name, &file.module, &file.tokens) {
+                wrong.push(format!("{}: {what} opens a file; input::files does that", place(line)));
             }
             // The root joins them all.
             let (Some(modules), Some(own)) = (modules, file.module.first()) else { continue };

@@ -2,10 +2,10 @@
 //! the trace, or the user names it. It has a list `functions`, each an object with `name` and maybe
 //! `module`. The whole file is held in memory while it is read.
 
+use crate::input::files;
 use anyhow::{Context as _, Result, bail};
 use loopfold_sources::{FunctionNames, Input};
 use serde_json::Value;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub(crate) fn read(path: &Path) -> Result<FunctionNames> {
 
 fn parse(path: &Path) -> Result<FunctionNames> {
     let mut text = Vec::new();
-    Input::open(File::open(path)?, false)?.take(LONGEST).read_to_end(&mut text)?;
+    Input::open(files::open(path)?, false)?.take(LONGEST).read_to_end(&mut text)?;
     let json: Value = serde_json::from_slice(&text)?;
     let Some(functions) = json.get("functions").and_then(Value::as_array) else {
         bail!("expected a JSON object with a list \"functions\", each with a \"name\"");

@@ -2,6 +2,7 @@
 //! checksums.
 
 use crate::args::VerifyArgs;
+use crate::input::files;
 use crate::{Outcome, show};
 use anyhow::{Context as _, Result};
 use loopfold::Fold;
@@ -11,7 +12,6 @@ use loopfold::fold::RecordedStream;
 use loopfold::sections;
 use loopfold_json::archives::{self, Intact, RecordedEvents};
 use loopfold_sources::Input;
-use std::fs::File;
 use std::io::{Cursor, Read, Write};
 use std::path::Path;
 
@@ -102,14 +102,15 @@ fn print_recorded(out: &mut impl Write, streams: &[RecordedStream]) -> Result<()
 
 /// What was found, or what is wrong. Fails if the file cannot be read at all.
 fn verify(path: &Path) -> Result<Result<Intact, String>> {
+    files::check_input(path)?;
     let mut input: Box<dyn Read + Send> =
-        if path.as_os_str() == "-" { Box::new(std::io::stdin()) } else { Box::new(File::open(path)?) };
+        if path.as_os_str() == "-" { Box::new(std::io::stdin()) } else { Box::new(files::open(path)?) };
     let mut head = Vec::new();
     input.by_ref().take(64).read_to_end(&mut head)?;
     let is_file = path.is_file() && path.as_os_str() != "-";
     let verified = if is_file && archive::looks_like(&head) {
         drop(input);
-        let file = std::io::BufReader::new(File::open(path)?);
+        let file = std::io::BufReader::new(files::open(path)?);
         archive::verify_with(file, &sections::CHECKS).map(|found| of_archive(&found))
     } else {
         verify_bytes(Input::open(Cursor::new(head).chain(input), false)?)?

@@ -5,7 +5,7 @@
 //! Archives are read again when they change. Reports wait so long that they take at most a tenth of
 //! the time.
 
-use super::{Intake, input_names, join, peers, projection, reader, taken_in};
+use super::{Intake, files, input_names, join, peers, projection, reader, taken_in};
 use crate::args::{FolderArgs, FolderName, ReadArgs};
 use crate::folding::folder;
 use crate::{formats, interrupt, streams};
@@ -87,6 +87,7 @@ impl Following {
                 "--follow reports whole streams; it cannot be used with --class, --from, --to, --within or --iterations"
             );
         }
+        arguments.inputs.iter().try_for_each(|input| files::check_input(input))?;
         let projection = taken_in(arguments, &projection(arguments)?);
         let folding = Folding::with(folder(chosen)?, projection.clone(), TimesKept::None, 1)?;
         let (sender, ended) = channel();
@@ -126,7 +127,7 @@ impl Following {
                 "OTF2 archives are complete only when the program has ended, so --follow cannot follow them"
             );
         } else {
-            let mut file = File::open(path)?;
+            let mut file = files::open(path)?;
             if file.metadata()?.is_file() {
                 let mut head = Vec::new();
                 file.by_ref().take(64).read_to_end(&mut head)?;

@@ -1,6 +1,7 @@
 //! Reads the inputs of a command into one fold: opens them, guesses their formats, and folds traces
 //! while they are read, or after that if the folder needs whole streams. Archives are folds already.
 
+pub(crate) mod files;
 mod follow;
 mod kept;
 mod parts;
@@ -200,6 +201,7 @@ fn read_all(
     keep_what_came: bool,
     chosen: &FolderArgs,
 ) -> Result<Loaded> {
+    arguments.inputs.iter().try_for_each(|input| files::check_input(input))?;
     let mut others_have_archives = false;
     if let Some(nodes) = nodes::current() {
         let plan = Plan::of((nodes.rank(), nodes.size()), arguments)?;
@@ -322,7 +324,7 @@ fn projection(arguments: &ReadArgs) -> Result<Projection> {
     let map = match &arguments.map {
         None => NameMap::default(),
         Some(path) => {
-            let text = std::fs::read(path).with_context(|| path.display().to_string())?;
+            let text = files::read(path).with_context(|| path.display().to_string())?;
             NameMap::parse(&text).with_context(|| path.display().to_string())?
         }
     };

@@ -1,5 +1,6 @@
 //! Reads one input after the other: archives and grammars as folds, traces through their source.
 
+use super::files;
 use super::{ARCHIVE, BYTES_NOTE, GRAMMAR, Intake, Loaded, project};
 use crate::args::ReadArgs;
 use crate::call;
@@ -59,7 +60,7 @@ impl Reader<'_> {
         }
         let anchor = if path.is_dir() { formats::file_of_folder(path) } else { None };
         let path = anchor.as_deref().unwrap_or(path);
-        let file = File::open(path).with_context(|| name.clone())?;
+        let file = files::open(path).with_context(|| name.clone())?;
         let about = file.metadata().with_context(|| name.clone())?;
         if about.is_dir() {
             bail!(
@@ -253,12 +254,12 @@ impl Reader<'_> {
             return names::read(given);
         }
         let beside = path.and_then(names::beside);
-        if let Some(beside) = beside.as_deref().filter(|beside| loopfold_output::is_being_replaced(beside)) {
-            bail!("{}: has the names of functions for {base}, so it cannot be the output", beside.display());
-        }
         match beside.as_deref().map(names::read) {
             None => Ok(FunctionNames::default()),
             Some(Ok(names)) => Ok(names),
+            Some(Err(error)) if beside.as_deref().is_some_and(loopfold_output::is_being_replaced) => {
+                Err(error)
+            }
             Some(Err(error)) => {
                 self.loaded.notes.push(format!("{base}: functions have no names: {error:#}"));
                 Ok(FunctionNames::default())

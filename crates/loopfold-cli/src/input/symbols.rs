@@ -19,7 +19,7 @@ pub(super) fn name_addresses(programs: &[PathBuf], trace: &mut Trace, folds: &mu
     let mut names = SymbolNames::default();
     for program in programs {
         let option = || format!("--symbols {}", program.display());
-        let bytes = std::fs::read(program).with_context(option)?;
+        let bytes = super::files::read(program).with_context(option)?;
         names.add(&bytes, &addresses).with_context(option)?;
     }
     let (alphabet, renamed) = names.rename(&trace.alphabet)?;

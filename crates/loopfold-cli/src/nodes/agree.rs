@@ -8,8 +8,8 @@ use super::Nodes;
 use super::wire::{Message, Received};
 use crate::args::ReadArgs;
 use crate::formats;
+use crate::input::files;
 use anyhow::{Context as _, Result, bail};
-use std::fs::File;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -126,7 +126,7 @@ fn fingerprint(input: &Path) -> Result<u64> {
     let Some(file) = file else {
         return listed(input, hasher);
     };
-    let mut file = File::open(file)?;
+    let mut file = files::open(&file)?;
     let length = file.metadata()?.len();
     hasher.write_u64(length);
     for start in [0, length.saturating_sub(COMPARED)] {

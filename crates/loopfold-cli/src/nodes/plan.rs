@@ -13,7 +13,7 @@
 
 use crate::args::ReadArgs;
 use crate::formats;
-use crate::input::Intake;
+use crate::input::{Intake, files};
 use anyhow::{Context as _, Result, bail};
 use loopfold::export::grammar;
 use loopfold::trace::{Event, Projection, Sink, Timing};
@@ -21,7 +21,6 @@ use loopfold::{StreamId, Symbol, archive};
 use loopfold_sources::Input;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::fs::File;
 use std::path::Path;
 
 /// What an input is.
@@ -113,7 +112,7 @@ fn kind_of(input: &Path, format: Option<&str>) -> Result<Kind> {
     if !about.is_file() {
         bail!("a pipe or device cannot be read by several processes, nor twice; name a file");
     }
-    let (file, bytes) = (File::open(input)?, about.len());
+    let (file, bytes) = (files::open(input)?, about.len());
     if let Some(format) = format {
         return Ok(if format == "otf2" { Kind::Locations } else { Kind::File(bytes) });
     }

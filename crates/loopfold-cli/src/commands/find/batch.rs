@@ -10,6 +10,7 @@ use super::stored::Stored;
 use crate::Outcome;
 use crate::args::FindArgs;
 use crate::call;
+use crate::input::files;
 use crate::show::{self, JsonOut};
 use crate::tables;
 use anyhow::{Context as _, Result, bail};
@@ -21,7 +22,6 @@ use loopfold::{ErrorKind, Fold};
 use loopfold_json::JsonWriter;
 use loopfold_json::find::{error_of_many, sequence_of_many};
 use loopfold_sources::Input;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -117,9 +117,10 @@ impl Seen {
 fn read(file: &Path) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     if file == Path::new("-") {
+        files::check_input(file)?;
         std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut text)?;
     } else {
-        Input::open(File::open(file)?, false)?.take(LONGEST + 1).read_to_end(&mut text)?;
+        Input::open(files::open(file)?, false)?.take(LONGEST + 1).read_to_end(&mut text)?;
     }
     if text.len() as u64 > LONGEST {
         bail!("a file of queries of more than {}", show::bytes(LONGEST));

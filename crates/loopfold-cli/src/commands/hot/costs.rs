@@ -1,5 +1,6 @@
 //! The costs of events, as `--cost` gives them.
 
+use crate::input::files;
 use anyhow::{Context as _, Result, anyhow, bail};
 use loopfold::fold::{DurationSum, MetricSum};
 use loopfold::questions::hot::{EventCosts, Limit};
@@ -167,7 +168,7 @@ const NAMED: usize = 3;
 
 /// Reads costs: on each line an event and, after a tab or a blank, a number.
 fn read_file(fold: &Fold, path: &str) -> Result<Vec<Option<f64>>> {
-    let text = std::fs::read(path)?;
+    let text = files::read(Path::new(path))?;
     let text = std::str::from_utf8(&text).map_err(|error| {
         let line = text[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1;
         anyhow!("line {line}: this is not text in UTF-8")

@@ -1,10 +1,10 @@
 //! Files of patterns: an event a line, as `cat` prints it, or for each process after a line
 //! such as `rank 0:`. Empty lines and those that begin with # are passed over.
 
+use crate::input::files;
 use anyhow::{Context as _, Result, bail};
 use loopfold_sources::Input;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -24,7 +24,7 @@ const MOST_LISTED: usize = 8;
 pub(super) fn read(path: &Path) -> Result<Written> {
     let name = path.display().to_string();
     let mut bytes = Vec::new();
-    let file = File::open(path).with_context(|| name.clone())?;
+    let file = files::open(path).with_context(|| name.clone())?;
     Input::open(file, false)?.take(LONGEST + 1).read_to_end(&mut bytes).with_context(|| name.clone())?;
     if bytes.len() as u64 > LONGEST {
         bail!("{name}: too long for a pattern");

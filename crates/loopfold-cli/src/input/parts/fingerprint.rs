@@ -23,6 +23,7 @@
 //! Memory: 64 KiB.
 
 use crate::args::ReadArgs;
+use crate::input::files;
 use crate::nodes::Kind;
 use crate::{formats, names};
 use anyhow::{Context as _, Result};
@@ -103,7 +104,7 @@ fn format_of(input: &Path, arguments: &ReadArgs) -> Result<Option<&'static str>>
     let source = match given {
         Some(name) => formats::by_name(name),
         None => {
-            let mut bytes = Input::open(File::open(input)?, true)?;
+            let mut bytes = Input::open(files::open(input)?, true)?;
             let name = input.file_name().map(|name| name.to_string_lossy().into_owned());
             formats::guess(bytes.head()?, &name.unwrap_or_default())
         }
@@ -215,7 +216,7 @@ impl Hash {
 
     /// A file, from its beginning to its end.
     fn whole(&mut self, path: &Path) -> Result<()> {
-        let mut file = File::open(path)?;
+        let mut file = files::open(path)?;
         let length = file.metadata()?.len();
         self.number(length);
         self.bytes(&mut file, length)
@@ -229,7 +230,7 @@ impl Hash {
         if !about.is_file() || count == 0 {
             return Ok(());
         }
-        let mut file = File::open(path)?;
+        let mut file = files::open(path)?;
         if length <= count * SAMPLE {
             return self.bytes(&mut file, length);
         }

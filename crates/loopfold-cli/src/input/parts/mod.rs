@@ -10,7 +10,7 @@ mod fingerprint;
 mod note;
 
 use super::shared::{Part, Way, read_part};
-use super::{Intake, Loaded, projection, taken_in, times_needed};
+use super::{Intake, Loaded, files, projection, taken_in, times_needed};
 use crate::args::{FolderArgs, ReadArgs};
 use crate::folding::folder;
 use crate::nodes::Plan;
@@ -39,6 +39,7 @@ pub(crate) fn fold_part(
             "this folder needs the events of all streams; parts can be folded by auto, outermost and others"
         );
     }
+    arguments.inputs.iter().try_for_each(|input| files::check_input(input))?;
     let plan = Plan::of((number, count), arguments)?;
     if !arguments.select.is_empty() || !arguments.stream.is_empty() {
         bail!("streams and events are selected when all parts are merged, not in a part");
