@@ -106,7 +106,7 @@ impl Builder<'_> {
         let mut is_near = false;
         for (one, other) in self.shapes.peers(symbol).zip(self.shapes.peers(there)) {
             if let (Token::Number(one), Token::Number(other)) = (one, other) {
-                if one - own != other - theirs && one != other {
+                if one.wrapping_sub(own) != other.wrapping_sub(theirs) && one != other {
                     return u32::from(is_equal);
                 }
                 is_near = true;

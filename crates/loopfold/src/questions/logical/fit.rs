@@ -66,7 +66,8 @@ fn likely(known: &[Known<'_>], meant: Meant) -> Vec<Expression> {
 
 fn likely_peers(value: i64, at: At<'_>) -> Vec<Expression> {
     let place = at.comm;
-    let distance = value - place.rank;
+    // No rank is as far away as this.
+    let Some(distance) = value.checked_sub(place.rank) else { return Vec::new() };
     let ring = |distance: i64| {
         let up = distance.rem_euclid(place.size.max(1));
         if 2 * up <= place.size { up } else { up - place.size }
@@ -115,7 +116,7 @@ fn line_through(known: &[Known<'_>], term: Term, value: i64, at: At<'_>) -> Opti
     let other = known.iter().find(|one| term.value(one.at.world) != own)?;
     let Token::Number(there) = other.token else { return None };
     let (rise, run) = (there.checked_sub(value)?, term.value(other.at.world) - own);
-    let factor = (rise % run == 0 && rise != 0).then(|| rise / run)?;
+    let factor = (rise.checked_rem(run)? == 0 && rise != 0).then(|| rise / run)?;
     let offset = value.checked_sub(factor.checked_mul(own)?)?;
     Some(Expression::Linear { term, factor, offset })
 }
@@ -187,7 +188,7 @@ fn commonest(known: &[&Known<'_>], meant: Meant) -> Expression {
 fn line_of(one: &Known<'_>, other: &Known<'_>) -> Option<Expression> {
     let (Token::Number(here), Token::Number(there)) = (&one.token, &other.token) else { return None };
     let (rise, run) = (there.checked_sub(*here)?, other.at.world.rank - one.at.world.rank);
-    let factor = (run != 0 && rise != 0 && rise % run == 0).then(|| rise / run)?;
+    let factor = (rise != 0 && rise.checked_rem(run)? == 0).then(|| rise / run)?;
     let offset = here.checked_sub(factor.checked_mul(one.at.world.rank)?)?;
     Some(Expression::Linear { term: Term::Rank, factor, offset })
 }
@@ -218,9 +219,10 @@ fn through(one: &Known<'_>, meant: Meant) -> Vec<Expression> {
         return vec![same];
     }
     let place = one.at.comm;
-    let mut all = vec![same, Expression::Offset(value - place.rank)];
+    let Some(distance) = value.checked_sub(place.rank) else { return vec![same] };
+    let mut all = vec![same, Expression::Offset(distance)];
     all.extend(step_to(place, value).filter(|steps| steps.len() > 1).map(Expression::Step));
-    let up = (value - place.rank).rem_euclid(place.size.max(1));
+    let up = distance.rem_euclid(place.size.max(1));
     all.push(Expression::Ring(if 2 * up <= place.size { up } else { up - place.size }));
     all.push(Expression::Xor(value ^ place.rank));
     all
