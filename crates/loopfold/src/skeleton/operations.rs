@@ -3,6 +3,7 @@
 
 use super::farm::{ANYONE, SENDER};
 use super::program::{Node, Program};
+use crate::emit::Terminal;
 use crate::mpi::Communicators;
 use crate::questions::logical::{LogicalEvent, LogicalField, Place, Token};
 use crate::trace::Role;
@@ -383,8 +384,9 @@ impl Numbering<'_> {
         };
         let Some(peer) = self.members.process(process, comm, rank) else {
             return Err(Error::invalid(format_args!(
-                "rank {} of the communicator {comm} has no rank {rank}",
-                place.rank
+                "rank {} of the communicator {} has no rank {rank}",
+                place.rank,
+                Terminal::of(comm)
             )));
         };
         let tag = match tag {
