@@ -14,6 +14,7 @@ mod export;
 mod find;
 mod follow;
 mod hostile;
+mod hostile_numbers;
 mod hot;
 mod index;
 mod interrupted;

@@ -7,6 +7,7 @@
 //! they are for each process. Whether the result is a program that ends is checked by the caller.
 
 use super::operations::Members;
+use crate::emit::Terminal;
 use crate::mpi::{Grid, WORLD};
 use crate::questions::logical::{
     Bound, Condition, Expression, Guard, LogicalEvent, LogicalNode, LogicalPart, Place, Places, Term, Token,
@@ -65,8 +66,8 @@ fn check(nodes: &[LogicalNode]) -> Result<()> {
             LogicalNode::Event(event) => {
                 let is_listed = |value: &Expression| lists_ranks(value);
                 if let Some(field) = event.fields.iter().find(|field| field.values.iter().any(is_listed)) {
-                    let name = event.text().unwrap_or("an event");
-                    return Err(refused(&format!("{} of {name}", field.key)));
+                    let name = Terminal::of(event.text().unwrap_or("an event"));
+                    return Err(refused(&format!("{} of {name}", Terminal::of(&field.key))));
                 }
             }
             LogicalNode::Loop { times, body } => {
@@ -180,7 +181,10 @@ impl Making {
                 let (dims, periods) = (dims.unwrap_or_default(), periods.unwrap_or_default());
                 let first = members_of(self, 0);
                 let sides = even_sides(first.len() as u32, dims.split('x').count());
-                let periodic = periods.split('x').map(|period| period != "0").collect();
+                let periodic: Vec<bool> = periods.split('x').map(|period| period != "0").collect();
+                if periodic.len() != sides.len() {
+                    return Err(Error::invalid("MPI_Cart_create has another number of periods than of dims"));
+                }
                 let grid = Arc::new(Grid { sides: sides.clone(), periodic });
                 let text: Vec<String> = sides.iter().map(ToString::to_string).collect();
                 let is_one = sides.len() == 1;
@@ -200,7 +204,8 @@ impl Making {
             "MPI_Comm_split" => self.split(event, &made, &parent)?,
             _ => {
                 return Err(Error::invalid(format_args!(
-                    "another number of ranks cannot be known: {name} does not say which processes are in its communicator"
+                    "another number of ranks cannot be known: {} does not say which processes are in its communicator",
+                    Terminal::of(&name)
                 )));
             }
         }

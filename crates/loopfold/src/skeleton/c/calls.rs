@@ -8,9 +8,10 @@ use super::words;
 use crate::emit::c::{Code, CodePart, Literal};
 use crate::emit::code;
 use crate::mpi::{Grid, WORLD};
-use crate::questions::logical::{Expression, LogicalEvent, Token};
+use crate::questions::logical::{Expression, LogicalEvent};
 use crate::trace::Role;
 use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// How an event is replayed.
@@ -33,8 +34,10 @@ pub(super) struct Calls<'a> {
     pub(super) program: &'a Program,
     pub(super) wildcards: Wildcards,
     pub(super) persistent: Persistent,
-    /// Communicators that the program creates.
-    pub(super) created: HashSet<String>,
+    /// Communicators that the program creates, and the calls that do.
+    pub(super) created: BTreeMap<String, Vec<NodeId>>,
+    /// Those of them that are grids in the C program.
+    pub(super) grids: HashSet<String>,
     /// For each call with counts for every process, and its communicator: the bytes of all
     /// processes, if they are the same.
     pub(super) same_bytes: HashMap<(String, String), Option<i64>>,
@@ -55,7 +58,7 @@ impl Calls<'_> {
         }
         let call = Call { calls: self, event, name, id };
         let comm = event.comm.as_deref().unwrap_or(WORLD);
-        let is_known = comm == WORLD || comm == "1" || self.created.contains(comm);
+        let is_known = comm == WORLD || comm == "1" || self.created.contains_key(comm);
         if event.field("comm").is_some() && !is_known {
             return Replay::LeftOut("its communicator is not known");
         }
@@ -75,6 +78,9 @@ fn one_of(names: &[&'static str], name: &str) -> Option<&'static str> {
     names.iter().copied().find(|known| *known == name)
 }
 
+/// Why calls that need a topology are left out.
+const NO_GRID: &str = "its communicator is no grid here";
+
 const SENDS: [&str; 3] = ["MPI_Send", "MPI_Bsend", "MPI_Ssend"];
 const POSTED_SENDS: [&str; 3] = ["MPI_Isend", "MPI_Ibsend", "MPI_Issend"];
 const INITS: [&str; 5] =
@@ -92,6 +98,10 @@ impl Call<'_> {
         self.event.comm.as_deref().unwrap_or(WORLD)
     }
 
+    fn ranks(&self) -> usize {
+        self.calls.program.processes
+    }
+
     /// The communicator as an argument.
     fn handle(&self) -> Code {
         code!("{}.comm", comm_name(self.comm()))
@@ -102,7 +112,7 @@ impl Call<'_> {
     }
 
     fn value(&self, key: &str) -> Option<Code> {
-        self.values(key).first().map(|value| expression(value, self.comm()))
+        self.values(key).first().map(|value| expression(value, self.comm(), self.ranks()))
     }
 
     /// The first value as it was recorded, to be compared and looked up.
@@ -128,7 +138,7 @@ impl Call<'_> {
 
     fn tag(&self, key: &str) -> Code {
         let value = self.values(key);
-        let value = value.first().map_or_else(|| code!("0"), |value| tag(value, self.comm()));
+        let value = value.first().map_or_else(|| code!("0"), |value| tag(value, self.comm(), self.ranks()));
         if self.is_open("tag") && (key == "recvtag" || self.event.field("dest").is_none()) {
             return code!("MPI_ANY_TAG");
         }
@@ -250,7 +260,8 @@ impl Call<'_> {
                 return Replay::LeftOut("another thread has the request");
             }
             _ => {
-                let all = Code::joined(places.iter().map(|place| expression(place, WORLD)), ", ");
+                let all =
+                    Code::joined(places.iter().map(|place| expression(place, WORLD, self.ranks())), ", ");
                 code!("chosen({}, (const int[]){{{}}})", places.len(), all)
             }
         };
@@ -313,6 +324,10 @@ impl Call<'_> {
 
     /// Calls that are not about messages.
     fn local(&self) -> Replay {
+        const OF_GRIDS: [&str; 4] = ["MPI_Cart_shift", "MPI_Cart_coords", "MPI_Cart_rank", "MPI_Cart_get"];
+        if OF_GRIDS.contains(&self.name) && !self.calls.grids.contains(self.comm()) {
+            return Replay::LeftOut(NO_GRID);
+        }
         let (handle, place) = (self.handle(), comm_name(self.comm()));
         Replay::Call(match self.name {
             "MPI_Comm_rank" => code!("{{\n\tint value;\n\tMPI_Comm_rank({}, &value);\n}}", handle),
@@ -358,20 +373,25 @@ impl Call<'_> {
             "MPI_Comm_dup" | "MPI_Comm_dup_with_info" if made.is_some() => {
                 Replay::Call(code!("MPI_Comm_dup({}, &{}.comm);\n{}", handle, place, enter))
             }
-            "MPI_Cart_create" if made.is_some() => {
-                let numbers =
-                    |key: &str| self.text_of(key).and_then(|text| words::numbers(&text)).unwrap_or_default();
+            "MPI_Cart_create" if made.is_some() || self.event.field("dims").is_some() => {
+                let numbers = |key: &str| words::numbers(&words::list(&self.values(key))).unwrap_or_default();
                 let (sides, periods) = (numbers("dims"), numbers("periods"));
                 let grid = grid_arguments(sides.iter(), periods.iter());
-                Replay::Call(code!(
-                    "MPI_Cart_create({}, {}, 0, &{}.comm);\n{}\ngrid(&{}, {});",
-                    handle,
-                    grid,
-                    place,
-                    enter,
-                    place,
-                    grid
-                ))
+                Replay::Call(match made {
+                    Some(_) => code!(
+                        "MPI_Cart_create({}, {}, 0, &{}.comm);\n{}\ngrid(&{}, {});",
+                        handle,
+                        grid,
+                        place,
+                        enter,
+                        place,
+                        grid
+                    ),
+                    // Processes that are left over call it, too.
+                    None => {
+                        code!("{{\n\tMPI_Comm none;\n\tMPI_Cart_create({}, {}, 0, &none);\n}}", handle, grid)
+                    }
+                })
             }
             name if super::super::operations::creates(name) => self.split_as_recorded(&place, &enter),
             _ => Replay::LeftOut("it is not replayed"),
@@ -430,32 +450,24 @@ impl Call<'_> {
     }
 
     fn collective(&self) -> Replay {
-        // A persistent operation that is started.
-        let started = self.event.field("of").and_then(|_| self.text_of("of"));
-        let (name, is_posting) = match &started {
-            Some(of) => (of.trim_start_matches("MPI_").to_string(), true),
-            None => match self.name.strip_prefix("MPI_I") {
-                Some(rest) => (capital(rest), true),
-                None => (self.name.trim_start_matches("MPI_").to_string(), false),
-            },
-        };
+        let (name, is_posting) = collective_name(self.event);
         let Some(collective) = Collective::ALL.iter().find(|known| known.name == name) else {
             return Replay::LeftOut("it is not replayed");
         };
-        let root = match self.values("root").first() {
-            Some(Expression::Same(Token::Word(_))) => {
-                return Replay::LeftOut("intercommunicators are not replayed");
-            }
-            Some(root) => expression(root, self.comm()),
-            None => code!("0"),
-        };
+        if self.values("root").iter().any(words::has_word) {
+            return Replay::LeftOut("intercommunicators are not replayed");
+        }
+        if collective.name.starts_with("Neighbor") && !self.calls.grids.contains(self.comm()) {
+            return Replay::LeftOut(NO_GRID);
+        }
+        let root = self.value("root").unwrap_or_else(|| code!("0"));
         let (before, arguments) = self.arguments(collective.name, &root);
         let handle = self.handle();
         let call = match is_posting {
             true => code!("{}{}({}{}, request());", before, collective.posting, arguments, handle),
             false => code!("{}{}({}{});", before, collective.blocking, arguments, handle),
         };
-        match started {
+        match self.text_of("of") {
             Some(_) => Replay::Instead(call, "persistent operations are started as nonblocking ones"),
             None => Replay::Call(call),
         }
@@ -540,6 +552,28 @@ impl Call<'_> {
     fn operation(&self) -> &'static str {
         self.text_of("op").and_then(|op| words::operation(&op)).unwrap_or("MPI_SUM")
     }
+}
+
+/// What a collective operation is called in the standard, without the prefix, and whether it is posted. A
+/// persistent operation that is started names the call that made it.
+pub(super) fn collective_name(event: &LogicalEvent) -> (String, bool) {
+    let name = event.text().unwrap_or_default();
+    match event.field("of").and_then(|field| field.values.first()).map(ToString::to_string) {
+        Some(of) => (of.trim_start_matches("MPI_").to_string(), true),
+        None => match name.strip_prefix("MPI_I") {
+            Some(rest) => (capital(rest), true),
+            None => (name.trim_start_matches("MPI_").to_string(), false),
+        },
+    }
+}
+
+/// The communicator that a call creates, if it is replayed as one that does.
+pub(super) fn created_by(event: &LogicalEvent) -> Option<String> {
+    let is_replayed = !matches!(event.role, Role::Enter | Role::Leave | Role::Collective)
+        && event.text().is_some_and(super::super::operations::creates)
+        && event.field("n").is_none();
+    let made = event.field("newcomm").filter(|_| is_replayed)?;
+    made.values.first().map(ToString::to_string)
 }
 
 /// A collective operation: its name in the standard without the prefix, and the calls that replay it.

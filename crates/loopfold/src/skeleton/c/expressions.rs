@@ -33,14 +33,14 @@ fn word(token: &Token, is_tag: bool) -> Code {
     }
 }
 
-/// An expression as C; ranks are those of a communicator.
-pub(super) fn expression(expression: &Expression, comm: &str) -> Code {
-    written(expression, &comm_name(comm), false)
+/// An expression as C, in a program for so many processes; ranks are those of a communicator.
+pub(super) fn expression(expression: &Expression, comm: &str, ranks: usize) -> Code {
+    Writer { comm: comm_name(comm), ranks, is_tag: false }.write(expression)
 }
 
 /// The same for tags.
-pub(super) fn tag(expression: &Expression, comm: &str) -> Code {
-    written(expression, &comm_name(comm), true)
+pub(super) fn tag(expression: &Expression, comm: &str, ranks: usize) -> Code {
+    Writer { comm: comm_name(comm), ranks, is_tag: true }.write(expression)
 }
 
 fn added(number: i64) -> Code {
@@ -51,30 +51,49 @@ fn added(number: i64) -> Code {
     }
 }
 
-fn written(expression: &Expression, comm: &Code, is_tag: bool) -> Code {
-    match expression {
-        Expression::Same(token) => word(token, is_tag),
-        Expression::Offset(distance) => code!("{}.rank{}", comm, added(*distance)),
-        Expression::Ring(distance) => code!("ring(&{}, {})", comm, number(*distance)),
-        Expression::Line(distance) => code!("line(&{}, {})", comm, number(*distance)),
-        Expression::Step(steps) => {
-            let steps = Code::joined(steps.iter().map(|&step| number(step)), ", ");
-            code!("step(&{}, (const int[]){{{}}})", comm, steps)
+/// Writes expressions of one communicator.
+struct Writer {
+    comm: Code,
+    ranks: usize,
+    is_tag: bool,
+}
+
+impl Writer {
+    fn write(&self, expression: &Expression) -> Code {
+        let comm = &self.comm;
+        match expression {
+            Expression::Same(token) => word(token, self.is_tag),
+            Expression::Offset(distance) => code!("{}.rank{}", comm, added(*distance)),
+            Expression::Ring(distance) => code!("ring(&{}, {})", comm, number(*distance)),
+            Expression::Line(distance) => code!("line(&{}, {})", comm, number(*distance)),
+            Expression::Step(steps) => {
+                let steps = Code::joined(steps.iter().map(|&step| number(step)), ", ");
+                code!("step(&{}, (const int[]){{{}}})", comm, steps)
+            }
+            Expression::Xor(bits) => code!("({}.rank ^ {})", comm, bits),
+            Expression::Transposed => code!("transposed(&{})", comm),
+            Expression::Linear { term, factor, offset } => self.linear(*term, *factor, *offset),
+            Expression::Quotient(divisor) => code!("rank / {}", divisor),
+            Expression::Cases(cases, otherwise) => {
+                let case = |(guard, value): &(Guard, Expression)| {
+                    code!("{} ? {} : ", in_brackets(self::guard(guard)), self.write(value))
+                };
+                let cases = Code::joined(cases.iter().map(case), "");
+                code!("({}{})", cases, self.write(otherwise))
+            }
         }
-        Expression::Xor(bits) => code!("({}.rank ^ {})", comm, bits),
-        Expression::Transposed => code!("transposed(&{})", comm),
-        Expression::Linear { term, factor, offset } => match factor {
-            1 => code!("{}{}", self::term(*term), added(*offset)),
-            -1 => code!("{} - {}", offset, self::term(*term)),
-            _ => code!("{} * {}{}", factor, self::term(*term), added(*offset)),
-        },
-        Expression::Quotient(divisor) => code!("rank / {}", divisor),
-        Expression::Cases(cases, otherwise) => {
-            let case = |(guard, value): &(Guard, Expression)| {
-                code!("{} ? {} : ", in_brackets(self::guard(guard)), written(value, comm, is_tag))
-            };
-            let cases = Code::joined(cases.iter().map(case), "");
-            code!("({}{})", cases, written(otherwise, comm, is_tag))
+    }
+
+    /// A term, which is less than there are processes, times a factor, plus a number. What is between
+    /// may be more than an `int` holds where the value is not.
+    fn linear(&self, term: Term, factor: i64, offset: i64) -> Code {
+        let ranks = u64::try_from(self.ranks).unwrap_or(u64::MAX);
+        let most = factor.unsigned_abs().saturating_mul(ranks).saturating_add(offset.unsigned_abs());
+        let long = if most > i32::MAX.unsigned_abs().into() { "L" } else { "" };
+        match factor {
+            1 => code!("{}{}", self::term(term), added(offset)),
+            -1 => code!("{} - {}", offset, self::term(term)),
+            _ => code!("{}{} * {}{}", factor, long, self::term(term), added(offset)),
         }
     }
 }

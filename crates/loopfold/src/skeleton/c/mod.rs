@@ -3,6 +3,7 @@
 
 mod calls;
 mod expressions;
+mod numbers;
 mod persistent;
 mod runtime;
 mod words;
@@ -12,13 +13,14 @@ use super::program::{Node, NodeId, Program};
 use super::scale::Scaled;
 use super::timing::Timing;
 use super::{Config, Shared};
-use crate::Result;
 use crate::emit::c::{Code, Comment};
 use crate::emit::{Terminal, code};
 use crate::questions::logical::{At, Expression, LogicalEvent};
-use calls::{Calls, LARGEST, Replay, arguments_of};
+use crate::{Error, Result};
+use calls::{Calls, LARGEST, Replay, arguments_of, created_by};
 use expressions::{LAST, comm_name, expression, guard};
 use hashbrown::{HashMap, HashSet};
+use numbers::{Executed, MOST_BYTES};
 use persistent::Persistent;
 use std::collections::BTreeMap;
 
@@ -49,9 +51,6 @@ const SHORTEST_WORK: f64 = 20.0;
 /// A share of the time below which it does not matter whether processes compute equally long.
 const LEAST_UNEVEN: f64 = 0.01;
 
-/// Bytes of a buffer at most.
-const LARGEST_BUFFER: i64 = 1 << 31;
-
 pub(super) struct Writer<'a> {
     config: &'a Config,
     whole: &'a Program,
@@ -68,7 +67,9 @@ pub(super) struct Writer<'a> {
     loops: usize,
     /// Calls that are not replayed as they were recorded, by how and by name.
     others: BTreeMap<(Other, String), OtherCalls>,
+    /// The size of the buffers, and whether messages are longer than an `int` counts.
     largest: i64,
+    has_longer: bool,
 }
 
 impl<'a> Writer<'a> {
@@ -90,6 +91,7 @@ impl<'a> Writer<'a> {
             wildcards: config.wildcards.unwrap_or(super::Wildcards::Recorded),
             persistent: Persistent::of(program),
             created: created(program),
+            grids: grids(program),
             same_bytes: same_bytes(program),
             split_as: split_as(program, &shared.members),
         };
@@ -105,15 +107,21 @@ impl<'a> Writer<'a> {
             loops: 0,
             others: BTreeMap::new(),
             largest: 1,
+            has_longer: false,
         }
     }
 
-    /// The whole text. Fails if something was recorded that C has no constant for.
+    /// The whole text. Fails if something was recorded that C has no constant for, or that the program
+    /// cannot do.
     pub(super) fn write(mut self, heading: &str) -> Result<Written> {
         words::check(&self.scaled.program)?;
+        numbers::check_grids(&self.scaled.program, self.calls.created.keys().map(String::as_str))?;
+        if self.scaled.ended.most_pending > numbers::MOST_PENDING {
+            return Err(Error::invalid("more requests are pending at once than a skeleton has room for"));
+        }
         let mut body = Code::new();
         let top = self.scaled.program.top.clone();
-        self.nodes(&top, 1, &mut body);
+        self.nodes(&top, 1, &mut body)?;
         let replayed = code!(
             "{}\n/* Everything between MPI_Init and MPI_Finalize. */\nstatic void replay(void)\n{{\n{}}}\n",
             self.functions,
@@ -131,19 +139,19 @@ impl<'a> Writer<'a> {
         Ok(Written { text: Code::joined(parts, "").into_text(), notes })
     }
 
-    fn nodes(&mut self, nodes: &[NodeId], depth: usize, out: &mut Code) {
+    fn nodes(&mut self, nodes: &[NodeId], depth: usize, out: &mut Code) -> Result<()> {
         let mut open: Option<Code> = None;
         for &id in nodes {
             match &self.scaled.program.nodes[id] {
                 Node::Call(event) => {
                     let event = event.clone();
-                    self.call(id, &event, depth, out);
+                    self.call(id, &event, depth, out)?;
                     open = None;
                 }
                 Node::Branch { guard: condition, body } => {
                     let (condition, body) = (guard(condition), body.clone());
                     let mut inner = Code::new();
-                    self.nodes(&body, depth + 1, &mut inner);
+                    self.nodes(&body, depth + 1, &mut inner)?;
                     if inner.is_empty() {
                         continue;
                     }
@@ -159,15 +167,16 @@ impl<'a> Writer<'a> {
                 }
                 Node::Loop { body } => {
                     let body = body.clone();
-                    self.repeated(id, &body, depth, out);
+                    self.repeated(id, &body, depth, out)?;
                     open = None;
                 }
             }
         }
+        Ok(())
     }
 
     /// A loop: a function, unless it is a single call.
-    fn repeated(&mut self, id: NodeId, body: &[NodeId], depth: usize, out: &mut Code) {
+    fn repeated(&mut self, id: NodeId, body: &[NodeId], depth: usize, out: &mut Code) -> Result<()> {
         let times = self.times(id);
         let comment = self.loop_comment(id);
         let is_simple = matches!(body, [only] if matches!(self.scaled.program.nodes[*only], Node::Call(_)));
@@ -175,23 +184,24 @@ impl<'a> Writer<'a> {
         let (name, mut inner) = (code!("loop_{}", self.loops), Code::new());
         let is_once = times.as_str() == "1";
         if is_simple {
-            self.nodes(body, depth + usize::from(!is_once), &mut inner);
+            self.nodes(body, depth + usize::from(!is_once), &mut inner)?;
             out.push_lines(depth, &code!("/* {} */", comment));
             if is_once {
                 out.push(inner);
-                return;
+                return Ok(());
             }
             out.push_lines(depth, &code!("for (long nth = 0; nth < {}; nth++) {{", times));
             out.push(inner);
             out.push_lines(depth, &code!("}}"));
-            return;
+            return Ok(());
         }
-        self.nodes(body, if is_once { 1 } else { 2 }, &mut inner);
+        self.nodes(body, if is_once { 1 } else { 2 }, &mut inner)?;
         if !is_once {
             inner = code!("    for (long nth = 0; nth < {}; nth++) {{\n{}    }}\n", times, inner);
         }
         self.functions.push(code!("\n/* {} */\nstatic void {}(void)\n{{\n{}}}\n", comment, name, inner));
         out.push_lines(depth, &code!("{}();", name));
+        Ok(())
     }
 
     /// How often a loop iterates, as C.
@@ -202,7 +212,7 @@ impl<'a> Writer<'a> {
         let at: Vec<At<'_>> = executed.iter().map(|&process| program.places.at(process, None)).collect();
         let counts =
             executed.iter().map(|&process| i64::try_from(program.counts[id][process]).unwrap_or(i64::MAX));
-        expression(&Expression::of_numbers(&at, counts), crate::mpi::WORLD)
+        expression(&Expression::of_numbers(&at, counts), crate::mpi::WORLD, program.processes)
     }
 
     fn loop_comment(&self, id: NodeId) -> Code {
@@ -231,9 +241,9 @@ impl<'a> Writer<'a> {
         event.text().and_then(self.config.call_names).unwrap_or("a call")
     }
 
-    fn call(&mut self, id: NodeId, event: &LogicalEvent, depth: usize, out: &mut Code) {
+    fn call(&mut self, id: NodeId, event: &LogicalEvent, depth: usize, out: &mut Code) -> Result<()> {
         let name = self.name_of(event);
-        let replay = self.calls.replay(id, event);
+        let replay = self.replay(id, event)?;
         if !matches!(replay, Replay::Nothing) {
             self.work(id, depth, out);
         }
@@ -250,29 +260,49 @@ impl<'a> Writer<'a> {
                 out.push_lines(depth, &code!("/* {} is left out: {} */", name, reason));
             }
         }
-        self.enlarge(event);
+        Ok(())
+    }
+
+    /// How a call is replayed, with numbers that the program can take.
+    fn replay(&mut self, id: NodeId, event: &LogicalEvent) -> Result<Replay> {
+        let replay = self.calls.replay(id, event);
+        if !matches!(replay, Replay::Call(_) | Replay::Instead(..)) || !is_of_mpi(event) {
+            return Ok(replay);
+        }
+        let processes = (0..self.executions.len()).filter(|&process| self.executions[process].1[id] > 0);
+        let executed = Executed { program: &self.scaled.program, event, processes: processes.collect() };
+        executed.check()?;
+        self.check_is_created(id, &executed)?;
+        self.largest = self.largest.max(executed.buffer()?);
+        let limited = executed.limited();
+        self.has_longer |= limited.is_some();
+        Ok(limited.map_or(replay, |limited| self.calls.replay(id, &limited)))
+    }
+
+    /// Fails unless every process that executes a call has created its communicator before: nodes are in
+    /// the order in which a process first executes them.
+    fn check_is_created(&self, id: NodeId, executed: &Executed<'_>) -> Result<()> {
+        let comm = executed.event.comm.as_deref().unwrap_or(crate::mpi::WORLD);
+        let Some(calls) = self.calls.created.get(comm) else { return Ok(()) };
+        let is_created =
+            |process: &usize| calls.iter().any(|&call| call < id && self.executions[*process].1[call] > 0);
+        match executed.processes.iter().all(is_created) {
+            true => Ok(()),
+            false => {
+                let name = executed.event.text().unwrap_or_default();
+                Err(words::refused(
+                    name,
+                    &format!("comm={comm}"),
+                    "which not every process has created before",
+                ))
+            }
+        }
     }
 
     fn count_other(&mut self, how: Other, event: &LogicalEvent, reason: &'static str, executed: u64) {
         let known = self.name_of(event);
         let name = event.text().unwrap_or(known).to_string();
         self.others.entry((how, name)).or_insert(OtherCalls { known, reason, count: 0 }).count += executed;
-    }
-
-    /// The buffer that a call needs.
-    fn enlarge(&mut self, event: &LogicalEvent) {
-        let program = &self.scaled.program;
-        let is_for_all = event.role == crate::trace::Role::Collective;
-        for process in 0..program.processes {
-            let at = program.places.at(process, event.comm.as_deref());
-            let factor = if is_for_all { at.comm.size.max(1) } else { 1 };
-            for key in ["bytes", "recvbytes"] {
-                let values = event.field(key).map_or(&[][..], |field| &field.values);
-                for bytes in values.iter().filter_map(|value| value.integer(at)) {
-                    self.largest = self.largest.max(bytes.saturating_mul(factor));
-                }
-            }
-        }
     }
 
     /// Computation before a call.
@@ -304,7 +334,7 @@ impl<'a> Writer<'a> {
         // Differences between processes are kept where they matter.
         let is_even = lengths.iter().all(|length| (length - mean).abs() <= 0.1 * mean);
         if is_even || self.timing.gap_share(id) < LEAST_UNEVEN {
-            out.push_lines(depth, &code!("work({:.0});", mean));
+            out.push_lines(depth, &code!("work({:.0});", numbers::nanoseconds(mean)));
             return;
         }
         let mut by_rank = vec![0.0; self.executions.len()];
@@ -314,7 +344,7 @@ impl<'a> Writer<'a> {
     }
 
     fn table(&mut self, id: NodeId, lengths: impl Iterator<Item = f64>) {
-        let lengths: Vec<Code> = lengths.map(|length| code!("{:.0}", length)).collect();
+        let lengths: Vec<Code> = lengths.map(|length| code!("{:.0}", numbers::nanoseconds(length))).collect();
         let rows = lengths.chunks(16).map(|some| Code::joined(some, ", "));
         self.tables.push(code!(
             "static const float work_{}[] = {{{}}};\n",
@@ -338,7 +368,7 @@ impl<'a> Writer<'a> {
             code.push(code!("#define TOUCHED ((size_t){})\n", self.config.touched.max(64)));
         }
         if used.has(LARGEST) {
-            code.push(code!("#define {} {}\n", LARGEST, self.largest.clamp(1, i32::MAX.into())));
+            code.push(code!("#define {} {}\n", LARGEST, self.largest.clamp(1, MOST_BYTES)));
         }
         if used.has(code!("&{})", LAST).as_str()) {
             code.push(code!(
@@ -348,13 +378,13 @@ impl<'a> Writer<'a> {
         }
         code.push("static int rank, size;\n/* What is in messages does not matter, so all have the same buffers. */\nstatic char *out, *in;\n");
         self.parts(used).into_iter().for_each(|part| code.push(part));
-        let mut created: Vec<&String> = self.calls.created.iter().collect();
-        created.sort();
-        for comm in created {
-            code.push(code!("static struct place {};\n", comm_name(comm)));
+        for comm in self.calls.created.keys().map(|comm| comm_name(comm)) {
+            if used.has(code!("{}.comm", comm).as_str()) {
+                code.push(code!("static struct place {};\n", comm));
+            }
         }
         let persistent = self.calls.persistent.len();
-        if persistent > 0 {
+        if used.has("persistent[") || used.has("free_persistent(") {
             code.push(code!("static MPI_Request persistent[{}];\n", persistent));
         }
         if used.has("free_persistent(") {
@@ -401,7 +431,7 @@ impl<'a> Writer<'a> {
     }
 
     fn main(&self, used: &Used) -> Code {
-        let buffer = self.largest.clamp(1, LARGEST_BUFFER);
+        let buffer = self.largest;
         let mut code = code!(
             "\nint main(int argc, char **argv)\n{{\n    MPI_Init(&argc, &argv);\n    world.comm = MPI_COMM_WORLD;\n    enter(&world);\n"
         );
@@ -468,8 +498,8 @@ impl<'a> Writer<'a> {
     /// What a skeleton cannot say.
     fn limits(&self) -> impl Iterator<Item = String> {
         const NO_TIMES: &str = "the times of calls are not known, so nothing is computed between them";
-        const TOO_LARGE: &str = "there are messages of more than 2 GiB, which do not fit the buffers";
-        [(!self.timing.is_known, NO_TIMES), (self.largest > LARGEST_BUFFER, TOO_LARGE)]
+        const TOO_LARGE: &str = "of messages of more than 2 GiB, 2 GiB are replayed";
+        [(!self.timing.is_known, NO_TIMES), (self.has_longer, TOO_LARGE)]
             .into_iter()
             .filter(|(is_so, _)| *is_so)
             .map(|(_, limit)| limit.to_string())
@@ -495,13 +525,44 @@ impl Used {
     }
 }
 
-/// The communicators that calls create.
-fn created(program: &Program) -> HashSet<String> {
-    let call = |node: &Node| match node {
-        Node::Call(event) => event.field("newcomm")?.values.first().map(ToString::to_string),
-        _ => None,
-    };
-    program.nodes.iter().filter_map(call).collect()
+/// Whether an event is a call of MPI, and no region or mark.
+fn is_of_mpi(event: &LogicalEvent) -> bool {
+    let is_region = matches!(event.role, crate::trace::Role::Enter | crate::trace::Role::Leave);
+    !is_region && event.text().is_some_and(|name| name.starts_with("MPI_"))
+}
+
+/// The communicators that calls create, and these calls: those whose parent is known.
+fn created(program: &Program) -> BTreeMap<String, Vec<NodeId>> {
+    let mut created: BTreeMap<String, Vec<NodeId>> = BTreeMap::new();
+    for (id, node) in program.nodes.iter().enumerate() {
+        let Node::Call(event) = node else { continue };
+        let Some(made) = created_by(event) else { continue };
+        let parent = event.comm.as_deref().unwrap_or(crate::mpi::WORLD);
+        if parent == crate::mpi::WORLD || parent == "1" || created.contains_key(parent) {
+            created.entry(made).or_default().push(id);
+        }
+    }
+    created
+}
+
+/// The communicators that are created as grids, or as copies of grids.
+fn grids(program: &Program) -> HashSet<String> {
+    let mut grids = HashSet::new();
+    for node in &program.nodes {
+        let Node::Call(event) = node else { continue };
+        let Some(made) = created_by(event) else { continue };
+        let is_grid = match event.text().unwrap_or_default() {
+            "MPI_Cart_create" => true,
+            name if name.starts_with("MPI_Comm_dup") => {
+                event.comm.as_ref().is_some_and(|of| grids.contains(of))
+            }
+            _ => false,
+        };
+        if is_grid {
+            grids.insert(made);
+        }
+    }
+    grids
 }
 
 /// The bytes of all processes in calls with counts for each, by name and communicator, if they
@@ -529,7 +590,7 @@ fn same_bytes(program: &Program) -> HashMap<(String, String), Option<i64>> {
 /// and the own place of each process.
 fn split_as(program: &Program, members: &Members) -> HashMap<String, Vec<(i64, i64)>> {
     let mut result = HashMap::new();
-    for comm in created(program) {
+    for comm in created(program).into_keys() {
         let place = |process: usize| {
             let members = members.get(process, &comm);
             members.map_or((0, process as i64), |members| {

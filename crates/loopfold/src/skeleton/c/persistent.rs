@@ -48,7 +48,7 @@ impl Persistent {
             if !matches!(event.text(), Some("MPI_Start" | "MPI_Startall")) || event.field("of").is_some() {
                 continue;
             }
-            if let Some(places) = assign(event, &made, &mut peers) {
+            if let Some(places) = assign(event, program.processes, &made, &mut peers) {
                 result.starts.insert(id, places);
             }
         }
@@ -93,6 +93,7 @@ fn key(event: &LogicalEvent, is_send: bool, tag: &str, bytes: &str, nth: usize) 
 /// The requests that a call starts. Returns `None` if they are not all known.
 fn assign(
     event: &LogicalEvent,
+    ranks: usize,
     made: &HashMap<Key, Vec<usize>>,
     peers: &mut [Option<Code>],
 ) -> Option<Vec<usize>> {
@@ -111,7 +112,7 @@ fn assign(
     let mut taken: HashMap<&Key, usize> = HashMap::new();
     let mut places = Vec::new();
     for one in &started {
-        let peer = expression(&one.peer, comm);
+        let peer = expression(&one.peer, comm, ranks);
         let candidates = made.get(&one.key)?;
         let next = taken.entry(&one.key).or_insert(0);
         // The one with this peer, or the next one that has none so far.

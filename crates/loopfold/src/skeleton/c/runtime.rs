@@ -149,8 +149,9 @@ static int oldest(int count)
 static int chosen(int count, const int *places)
 {
     static MPI_Request others[MOST_PENDING], first[MOST_PENDING];
+    const int all = pending_count < MOST_PENDING ? pending_count : MOST_PENDING;
     int moved = 0, left = 0;
-    for (int place = 0; place < pending_count; place++) {
+    for (int place = 0; place < all; place++) {
         int is_chosen = 0;
         for (int nth = 0; nth < count; nth++)
             is_chosen = is_chosen || places[nth] == place;
@@ -159,10 +160,8 @@ static int chosen(int count, const int *places)
         else
             others[left++] = pending[place];
     }
-    for (int place = 0; place < moved; place++)
-        pending[place] = first[place];
-    for (int place = 0; place < left; place++)
-        pending[moved + place] = others[place];
+    for (int place = 0; place < all; place++)
+        pending[place] = place < moved ? first[place] : others[place - moved];
     return moved;
 }
 ",
