@@ -15,8 +15,8 @@ use loopfold::mpi::RelativePeers;
 use loopfold::questions::path::PathBlocks;
 use loopfold::sections;
 use loopfold::trace::Spill;
-use loopfold_output::DataFolder;
-use std::ffi::OsString;
+use loopfold_output::{DataFolder, Folder};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, Write as _};
 use std::path::{Path, PathBuf};
@@ -140,13 +140,13 @@ fn end_mark() -> Result<Vec<u8>> {
     Ok(SegmentWriter::new(Vec::new())?.finish()?.split_off(HEAD))
 }
 
-/// The files of a recording, by rank.
-fn files(folder: &Path) -> Vec<(u32, PathBuf)> {
+/// The names of the files of a recording, by rank.
+fn files(folder: &Path) -> Vec<(u32, OsString)> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let rank = |name: &str| name.strip_prefix("rank-")?.strip_suffix(".fold")?.parse().ok();
-    let mut files: Vec<(u32, PathBuf)> = entries
+    let mut files: Vec<(u32, OsString)> = entries
         .flatten()
-        .filter_map(|entry| Some((rank(entry.file_name().to_str()?)?, entry.path())))
+        .filter_map(|entry| Some((rank(entry.file_name().to_str()?)?, entry.file_name())))
         .collect();
     files.sort();
     files
@@ -175,14 +175,26 @@ pub struct Parts {
     pub bytes: u64,
 }
 
+/// Opens the file of a rank. Fails for a link, which nobody who records makes, and for what is no regular
+/// file: a pipe would be waited for.
+fn opened(folder: &Path, name: &OsStr) -> Result<File> {
+    let file = Folder::open(folder)?.read(name)?;
+    let path = folder.join(name);
+    match file.metadata().map_err(|error| Error::at(&path, error))?.is_file() {
+        true => Ok(file),
+        false => Err(Error::at(&path, "is no regular file")),
+    }
+}
+
 /// Reads the folder of a recording, whether it was stopped or is still being written: every
 /// segment that is complete.
 pub fn read(folder: &Path, times: bool) -> Result<Parts> {
     let mut builder = FoldBuilder::default();
     let (mut ranks, mut complete, mut unreadable, mut bytes) = (0, 0, Vec::new(), 0);
     let (mut streams, mut blocks) = (0, PathBlocks::default());
-    for (_, path) in files(folder) {
-        let file = File::open(&path).map_err(|error| Error::at(&path, error))?;
+    for (_, name) in files(folder) {
+        let path = folder.join(&name);
+        let file = opened(folder, &name)?;
         let length = file.metadata().map_or(0, |about| about.len());
         ranks += 1;
         bytes += length;

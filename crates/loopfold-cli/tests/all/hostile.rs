@@ -2,7 +2,7 @@
 //! the terminal, every text stays one, and no name becomes code.
 #![cfg(target_os = "linux")]
 
-use crate::support::{Folder, Run, run, run_on_terminal};
+use crate::support::{Folder, Run, run, run_on_terminal, shell};
 use loopfold::emit::is_harmless;
 use loopfold_testing::hostile;
 use std::process::Command;
@@ -203,6 +203,19 @@ fn names_drive_no_terminal_and_end_no_text() {
     println!("{} names, {cases} executions", hostile::NAMES.len());
     assert!(wrong.is_empty(), "{} of {cases}:\n{}", wrong.len(), wrong.join("\n"));
     assert!(cases > 600, "{cases}");
+}
+
+/// Issue: a pipe in place of a file of a recording was waited for.
+#[test]
+fn a_pipe_or_link_in_place_of_a_part_is_refused() {
+    let folder = Folder::new();
+    let made = "mkdir a.parts b.parts && mkfifo a.parts/rank-0.fold && ln -s /dev/null b.parts/rank-0.fold";
+    assert_eq!(shell(made, folder.path()).code, Some(0));
+    for (parts, why) in [("a.parts", "is no regular file"), ("b.parts", "symbolic link")] {
+        let run = shell(&format!("timeout 20 \"$loopfold\" stats {parts}"), folder.path());
+        assert_eq!(run.code, Some(2), "{parts}: {}", run.err);
+        assert!(run.err.contains("rank-0.fold") && run.err.contains(why), "{parts}: {}", run.err);
+    }
 }
 
 /// Compiles a program without executing it; every warning is an error.
