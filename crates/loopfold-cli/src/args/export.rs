@@ -12,6 +12,11 @@ pub(crate) struct ExportArgs {
     /// Write to this file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<OutputPath>,
+    /// weights: put an apostrophe before texts that a spreadsheet would execute
+    ///
+    /// These begin with =, +, - or @, after white space or not. Without the option, texts are exact.
+    #[arg(long)]
+    pub(crate) spreadsheet: bool,
     /// dot: draw at most this many nodes and edges
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) limit: usize,
@@ -42,7 +47,11 @@ impl ExportArgs {
             );
         }
         let form = read.select.to.take().and_then(|form| ExportName::from_str(&form, false).ok());
-        Ok((form.context("--to says which form to write")?, read))
+        let form = form.context("--to says which form to write")?;
+        if self.spreadsheet && form != ExportName::Weights {
+            anyhow::bail!("--spreadsheet is for --to weights");
+        }
+        Ok((form, read))
     }
 }
 

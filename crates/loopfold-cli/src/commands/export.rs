@@ -26,12 +26,14 @@ pub(super) fn run(arguments: &ExportArgs) -> Result<Outcome> {
         }
         ExportName::Weights => {
             let fold = shown(arguments, &read)?;
-            save::save_with(output, |out| weights::write_table(&fold, TableFormat::Csv, out))?
+            save::save_with(output, |out| {
+                weights::write_table(&fold, TableFormat::Csv, arguments.spreadsheet, out)
+            })?
         }
         #[cfg(feature = "arrow")]
         ExportName::Parquet => {
             let fold = shown(arguments, &read)?;
-            save::save_with(output, |out| weights::write_table(&fold, TableFormat::Parquet, out))?
+            save::save_with(output, |out| weights::write_table(&fold, TableFormat::Parquet, false, out))?
         }
         ExportName::Safetensors => {
             let fold = shown(arguments, &read)?;

@@ -10,11 +10,16 @@ use loopfold_json::tables::table;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 
-/// Writes a table with a row for each segment.
-pub(super) fn write_table(fold: &Fold, format: TableFormat, out: &mut dyn Write) -> Result<()> {
+/// Writes a table with a row for each segment; its texts are exact, unless they are for a spreadsheet.
+pub(super) fn write_table(
+    fold: &Fold,
+    format: TableFormat,
+    is_for_spreadsheet: bool,
+    out: &mut dyn Write,
+) -> Result<()> {
     let table = table("segments", None).context("segments have no table")?;
     let segments = fold.segments()?;
-    tables::write_table(out, &table, format, |out| {
+    tables::write_table(out, &table, format, is_for_spreadsheet, |out| {
         Ok(loopfold_json::segments::segments(out, fold, &segments)?)
     })?;
     Ok(())

@@ -44,9 +44,10 @@ pub(crate) fn write_table(
     out: &mut dyn Write,
     table: &Table,
     format: TableFormat,
+    is_for_spreadsheet: bool,
     write: impl FnOnce(&mut JsonOut<'_>) -> Result<()>,
 ) -> Result<u64> {
-    write_rows(out, table, of_format(table, format, false)?, write)
+    write_rows(out, table, of_format(table, format, is_for_spreadsheet)?, write)
 }
 
 fn write_rows(

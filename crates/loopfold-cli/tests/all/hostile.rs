@@ -79,6 +79,7 @@ const COMMANDS: &[&[&str]] = &[
     &["export", "@", "--to", "dot", "--limit", "100000"],
     &["export", "@", "--to", "grammar"],
     &["export", "@", "--to", "weights"],
+    &["export", "@", "--to", "weights", "--spreadsheet"],
     &["verify", "@"],
 ];
 
@@ -216,6 +217,19 @@ fn a_pipe_or_link_in_place_of_a_part_is_refused() {
         assert_eq!(run.code, Some(2), "{parts}: {}", run.err);
         assert!(run.err.contains("rank-0.fold") && run.err.contains(why), "{parts}: {}", run.err);
     }
+}
+
+/// Issue: the table of weights had texts that a spreadsheet executes, and no option against that.
+#[test]
+fn weights_can_be_for_a_spreadsheet() {
+    let folder = Folder::new();
+    let trace = folder.file("x.grammar", "loopfold grammar 1\nS -> '=1+1' 'b'\nstream '+1' -> S\nend\n");
+    let weights = |more: &[&str]| run(&[&["export", &trace, "--to", "weights"], more].concat());
+    let (exact, safe) = (weights(&[]).ok().text(), weights(&["--spreadsheet"]).ok().text());
+    assert!(exact.contains("=1+1"), "{exact}");
+    assert!(!exact.contains("'=1+1") && safe.contains("'=1+1") && safe.contains("'+1"), "{exact}{safe}");
+    run(&["export", &trace, "--to", "dot", "--spreadsheet"])
+        .fails_with(&["--spreadsheet is for --to weights"]);
 }
 
 /// Compiles a program without executing it; every warning is an error.
