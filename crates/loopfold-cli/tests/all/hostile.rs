@@ -80,8 +80,13 @@ const COMMANDS: &[&[&str]] = &[
     &["export", "@", "--to", "grammar"],
     &["export", "@", "--to", "weights"],
     &["export", "@", "--to", "weights", "--spreadsheet"],
+    &["fold", "@", "-o", "/dev/null"],
+    &["merge", "@", "@", "-o", "/dev/null"],
     &["verify", "@"],
 ];
+
+/// Commands that read no trace, or that write nothing of it but an archive.
+const WITHOUT_NAMES: [&str; 8] = ["record", "cc", "c++", "cargo", "formats", "help", "completions", "man"];
 
 const FORMS: &[&[&str]] =
     &[&[], &["--json"], &["--table", "csv"], &["--table", "csv", "--spreadsheet"], &["--table", "json"]];
@@ -203,7 +208,23 @@ fn names_drive_no_terminal_and_end_no_text() {
     }
     println!("{} names, {cases} executions", hostile::NAMES.len());
     assert!(wrong.is_empty(), "{} of {cases}:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(cases > 600, "{cases}");
+    assert!(cases > 950, "{cases}");
+}
+
+/// Every command is asked, or does not show names.
+#[test]
+fn all_commands_are_given_hostile_names() {
+    let folder = Folder::new();
+    let more: Vec<&[&str]> = inputs(&folder).iter().flat_map(|input| input.more).copied().collect();
+    let asked: Vec<&str> = COMMANDS.iter().copied().chain(more).map(|command| command[0]).collect();
+    let help = run(&["--help"]).ok().text();
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let listed = listed.take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
+    let commands: Vec<&str> = listed.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(commands.len() > 15, "{commands:?}");
+    for command in commands {
+        assert!(asked.contains(&command) || WITHOUT_NAMES.contains(&command), "{command} is not asked");
+    }
 }
 
 /// Issue: a pipe in place of a file of a recording was waited for.
