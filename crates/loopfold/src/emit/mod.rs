@@ -1,8 +1,7 @@
 //! Text from a trace, in the form that the place needs where it is put.
 //!
 //! Names, values and titles in a trace are whatever its author wanted: they may drive a terminal, end a
-//! string of C or of DOT, or pass for another name. So text from a trace is a type that cannot be
-//! formatted ([`Text`], and bytes), and each place has a form of its own that can:
+//! string of C or of DOT, or pass for another name. So each place has a form of its own:
 //!
 //! | place | form |
 //! | --- | --- |
@@ -15,6 +14,17 @@
 //!
 //! No file is named by a trace, so there is no form for names of files.
 //!
+//! What is checked, by what:
+//!
+//! - By the compiler: `emit::c::Code` is made of texts of this library, numbers and the forms of C only, and
+//!   what is a [`Text`] (names, titles, notes and folders that `FoldedStream` returns one by one) cannot be
+//!   formatted at all.
+//! - When it is written: keys, values, labels, the list of all notes and the texts of logical events are
+//!   `&str` or bytes, which could be formatted. `JsonWriter` and the writer of CSV take them and escape or
+//!   quote all that they are given; whatever the command prints passes a filter (`show/screen` of
+//!   `loopfold-cli`), and that is what the safety of a terminal rests on.
+//! - By tests with hostile names and numbers: that DOT and messages use their forms.
+//!
 //! Invariant: what a form writes is harmless ([`is_harmless`]) and stays what it is in that place: one
 //! string, one identifier, one comment. Cost: O(length), no memory.
 
@@ -25,7 +35,7 @@ pub(crate) use c::code;
 
 use std::fmt;
 
-/// Text from a trace: it can be compared, stored and parsed, but not formatted.
+/// Text from a trace: it can be compared, stored and parsed, but not formatted; [`Text::raw`] is the way out.
 ///
 /// ```
 /// use loopfold::emit::Text;
