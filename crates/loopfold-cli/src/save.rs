@@ -42,7 +42,14 @@ pub(crate) fn save_with(
     write: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<u64> {
     match output.filter(|output| !output.is_stdout()) {
-        Some(output) => write_to(output.claimed()?, output.path(), write),
+        Some(output) => {
+            let is_terminal = output.is_terminal();
+            write_to(output.claimed()?, output.path(), |out| {
+                let mut out = show::for_file(is_terminal, out);
+                write(&mut out)?;
+                Ok(out.flush()?)
+            })
+        }
         None => print(write).context("standard output"),
     }
 }

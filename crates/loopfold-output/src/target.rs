@@ -16,8 +16,10 @@ use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io::IsTerminal as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -171,6 +173,12 @@ enum Step {
 }
 
 impl Special {
+    /// Whether it is a terminal. Only devices are opened to be asked: a pipe would wait for a reader.
+    pub fn is_terminal(&self) -> bool {
+        let is_device = std::fs::metadata(&self.path).is_ok_and(|about| about.file_type().is_char_device());
+        is_device && self.open().is_ok_and(|file| file.is_terminal())
+    }
+
     /// Opens it. What has come in its place is not written to.
     pub(crate) fn open(&self) -> Result<File> {
         let at = |error: Errno| Error::at(&self.path, error);

@@ -43,6 +43,12 @@ impl OutputPath {
             || self.claimed.get().is_some_and(|output| matches!(output.target(), Target::Stdout))
     }
 
+    /// Whether it is a terminal that is not standard output.
+    pub(crate) fn is_terminal(&self) -> bool {
+        let target = self.claimed.get().map(Output::target);
+        matches!(target, Some(Target::Special(special)) if special.is_terminal())
+    }
+
     /// `replaces_archives` if an archive may take the place of an archive that it was made from.
     fn claim(&self, replaces_archives: bool) -> Result<()> {
         let mut output = Output::claim(&self.path)?;
@@ -88,6 +94,9 @@ impl Outputs {
         }
         for output in &self.outputs {
             output.claim(self.replaces_archives)?;
+            if self.replaces_archives {
+                tables::check_terminal("an archive", Some(output))?;
+            }
         }
         if let Some(table) = self.binary_table {
             tables::check_terminal(&format!("--table {}", table.name()), self.outputs.first())?;

@@ -51,6 +51,11 @@ pub(crate) fn raw_stdout() -> Box<dyn Write> {
     }
 }
 
+/// What is written to a file of the user, unless that is a terminal, which would obey it.
+pub(crate) fn for_file<'a>(is_terminal: bool, out: &'a mut dyn Write) -> Box<dyn Write + 'a> {
+    if is_terminal { Box::new(Screen::new(out)) } else { Box::new(out) }
+}
+
 /// Whether standard output is shown to somebody.
 pub(crate) fn is_on_terminal() -> bool {
     !call::is_one() && std::io::stdout().is_terminal()

@@ -79,7 +79,8 @@ fn of_format(table: &Table, format: TableFormat, is_for_spreadsheet: bool) -> Re
 
 /// Refuses to print bytes that are no text on a terminal.
 pub(crate) fn check_terminal(what: &str, output: Option<&OutputPath>) -> Result<()> {
-    if output.is_none_or(OutputPath::is_stdout) && show::is_on_terminal() {
+    let is_shown = output.is_none_or(OutputPath::is_stdout) && show::is_on_terminal();
+    if is_shown || output.is_some_and(OutputPath::is_terminal) {
         bail!("{what} is not text: write it to a file with --output, or into a pipe");
     }
     Ok(())

@@ -2,7 +2,7 @@
 //! the terminal, every text stays one, and no name becomes code.
 #![cfg(target_os = "linux")]
 
-use crate::support::{Folder, Run, run, run_on_terminal, shell};
+use crate::support::{Folder, Run, run, run_into_terminal, run_on_terminal, shell};
 use loopfold::emit::is_harmless;
 use loopfold_testing::hostile;
 use std::process::Command;
@@ -224,6 +224,42 @@ fn all_commands_are_given_hostile_names() {
     assert!(commands.len() > 15, "{commands:?}");
     for command in commands {
         assert!(asked.contains(&command) || WITHOUT_NAMES.contains(&command), "{command} is not asked");
+    }
+}
+
+/// Issue: what goes to a terminal as `--output` was not looked at.
+#[test]
+fn a_terminal_as_output_is_given_what_one_as_standard_output_is() {
+    let folder = Folder::new();
+    let trace = folder.file("events.grammar", hostile::events());
+    let messages = folder.file("messages.grammar", hostile::messages(hostile::NAMES));
+    let commands: [&[&str]; 8] = [
+        &["stats", &trace, "--table", "csv", "--rows", "stream_list"],
+        &["stats", &trace, "--table", "json", "--rows", "stream_list"],
+        &["loops", &trace, "--table", "csv"],
+        &["find", &trace, "begin", "--table", "csv", "--spreadsheet"],
+        &["export", &trace, "--to", "dot", "--limit", "100000"],
+        &["export", &trace, "--to", "grammar"],
+        &["export", &trace, "--to", "weights"],
+        &["skeleton", &messages],
+    ];
+    for command in commands {
+        let (given, shown) = (run_into_terminal(command).ok(), run_on_terminal(command).ok());
+        assert_eq!(drives(&given.text()), None, "{command:?}");
+        assert_eq!(given.text(), shown.text(), "{command:?}");
+        assert!(!given.out.is_empty(), "{command:?}");
+    }
+    for what in [
+        &["stats", &trace, "--table", "parquet"][..],
+        &["stats", &trace, "--table", "arrow"],
+        &["export", &trace, "--to", "safetensors"],
+        &["export", &trace, "--to", "parquet"],
+        &["fold", &trace],
+        &["merge", &trace, &trace],
+    ] {
+        let run = run_into_terminal(what);
+        assert_eq!((run.code, run.text().as_str()), (Some(2), ""), "{what:?}: {}", run.err);
+        assert!(run.err.contains("is not text"), "{what:?}: {}", run.err);
     }
 }
 

@@ -121,6 +121,23 @@ pub fn run_with_input(arguments: &[&str], input: &[u8]) -> Run {
 /// Runs the command with standard output on a terminal, of which `out` has what is written to it.
 #[cfg(target_os = "linux")]
 pub fn run_on_terminal<S: AsRef<OsStr>>(arguments: &[S]) -> Run {
+    with_terminal(|command, shown, _| {
+        command.args(arguments).stdin(Stdio::null()).stdout(shown);
+    })
+}
+
+/// Runs the command with a terminal as its `--output`, of which `out` has what is written to it.
+#[cfg(target_os = "linux")]
+pub fn run_into_terminal<S: AsRef<OsStr>>(arguments: &[S]) -> Run {
+    with_terminal(|command, shown, path| {
+        // As its input, the terminal is open until the command ends.
+        command.args(arguments).args(["-o", path]).stdin(shown).stdout(Stdio::null());
+    })
+}
+
+/// Runs a command that is given the end of a terminal, and its path.
+#[cfg(target_os = "linux")]
+fn with_terminal(give: impl FnOnce(&mut Command, std::fs::File, &str)) -> Run {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
     use std::io::Read as _;
@@ -128,14 +145,15 @@ pub fn run_on_terminal<S: AsRef<OsStr>>(arguments: &[S]) -> Run {
         std::fs::File::from(openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal"));
     grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("a terminal");
     let path = ptsname(&terminal, Vec::new()).expect("its name").into_string().expect("a path");
-    let shown = std::fs::File::options().read(true).write(true).open(path).expect("the other end");
+    let shown = std::fs::File::options().read(true).write(true).open(&path).expect("the other end");
     // What is written arrives as it was written.
     let mut settings = tcgetattr(&shown).expect("settings");
     settings.make_raw();
     tcsetattr(&shown, OptionalActions::Now, &settings).expect("settings");
     let mut command = Command::new(binary());
-    command.args(arguments).env_remove("COLUMNS").env("TERM", "xterm").stdin(Stdio::null());
-    let child = command.stdout(shown).stderr(Stdio::piped()).spawn().expect("the command runs");
+    command.env_remove("COLUMNS").env("TERM", "xterm").stderr(Stdio::piped());
+    give(&mut command, shown, &path);
+    let child = command.spawn().expect("the command runs");
     // Its end of the terminal has to be closed, for reading to end with the command.
     drop(command);
     let reader = std::thread::spawn(move || {
