@@ -4,6 +4,7 @@
 //! * `test`: everything that must hold before a change is taken.
 //! * `bench`: time, memory and sizes, beside other tools and the papers' procedures.
 //! * `faults`: what is left of files when commands are killed, or write the same one.
+//! * `unchanged`: whether two builds of the command answer the same.
 //! * `papers`: reproduces the papers' tables and figures.
 //! * `generate`: the files in the repository that are made by a program.
 
@@ -20,6 +21,7 @@ mod real_programs;
 mod recording;
 mod table;
 mod test;
+mod unchanged;
 
 use anyhow::{Result, bail};
 use arguments::Arguments;
@@ -65,6 +67,9 @@ usage: cargo xtask CHORE
                             kills commands (1,000 times), recordings of MPI (200) and of paths
                             (400) at random moments, and starts recordings in pairs on one
                             output (20); needs Open MPI and clang
+  unchanged --before COMMAND [--after COMMAND] [--traces DIR] [--only NAME] [--limit SECONDS]
+                            asks two builds of the command the same questions about the examples and
+                            the traces under DIR, and lists the answers that differ
   papers [--traces DIR]     the papers' tables and figures, beside the published values; figure 9 of
                             whole program paths also for the traces under DIR; with --recorded those
                             of MPI traces also from recordings, which needs Open MPI, and with --paths
@@ -95,6 +100,7 @@ fn run(mut arguments: Arguments) -> Result<()> {
         Some(bench::waits::CHILD) => bench::waits::child(arguments),
         Some(bench::near::CHILD) => bench::near::child(arguments),
         Some("faults") => faults::run(arguments),
+        Some("unchanged") => unchanged::run(arguments),
         Some("papers") => papers::run(arguments),
         Some("generate") => generate::run(arguments),
         Some("help" | "--help" | "-h") | None => {
