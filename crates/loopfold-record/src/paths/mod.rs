@@ -38,7 +38,8 @@ use crate::{Error, Result};
 use folding::Folding;
 use listener::Listener;
 use loopfold::trace::Spill;
-use loopfold_output::{Claim, Output, signals};
+use loopfold_output::signals::{self, Response};
+use loopfold_output::{Claim, Output};
 use messages::Inbox;
 use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit, kill_process, pidfd_open, setrlimit,
@@ -59,7 +60,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::time::Duration;
 
 /// The variable that names the socket, for the run-time library.
 pub(crate) const SOCKET: &str = "LOOPFOLD_PATHS";
@@ -67,6 +69,9 @@ pub(crate) const SOCKET: &str = "LOOPFOLD_PATHS";
 pub(crate) const CYCLES: &str = "LOOPFOLD_PATHS_CYCLES";
 /// What it counts instead of cycles.
 const COUNTER: &str = "LOOPFOLD_PATHS_COUNTER";
+
+/// How long an archive that is being written has to be finished, once this process is asked to end.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The object that is linked into instrumented programs. Empty where programs cannot be recorded.
 pub fn runtime_object() -> &'static [u8] {
@@ -149,6 +154,9 @@ impl PathLaunch {
         let snapshots = Snapshots::begin(&session, &output);
         let processes = listener.run()?;
         let partial = snapshots.end();
+        // Its number may be used again once it is waited for.
+        forwarding.to(0);
+        end_when_asked(partial.is_some() || self.spool)?;
         let ended = child.try_wait()?;
         let signal = forwarding.last_signal();
         drop(forwarding);
@@ -198,6 +206,19 @@ impl PathLaunch {
 fn allow_files() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+/// From here on a signal that asks for the end ends this process, after some time in which the archive
+/// may be finished, if what was recorded is in another file, too. If not, the second one does.
+fn end_when_asked(is_kept: bool) -> Result<()> {
+    let was_asked = AtomicBool::new(is_kept);
+    signals::watch(move |_| {
+        if is_kept {
+            std::thread::sleep(LAST_WORDS);
+        }
+        if was_asked.swap(true, Ordering::Relaxed) { Response::End } else { Response::Continue }
+    })?;
+    Ok(())
 }
 
 /// Passes signals on that other processes send to this one, and tells the listener of those that ask

@@ -11,9 +11,10 @@ use crate::{Error, Result};
 use loopfold::questions::path::PathIndex;
 use loopfold::{archive, sections};
 use loopfold_output::{Output, Target as Place, partial_names};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -26,6 +27,7 @@ const SHARE: u32 = 50;
 /// Makes copies until it is dropped.
 pub(super) struct Snapshots {
     end: Option<Sender<()>>,
+    is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<Option<Partial>>>,
 }
 
@@ -55,28 +57,36 @@ impl Snapshots {
         let place = output.target().clone();
         let session = Arc::clone(session);
         let (end, ended) = channel();
+        let is_over = Arc::<AtomicBool>::default();
+        let over = Arc::clone(&is_over);
         let thread = std::thread::spawn(move || match &session.target {
-            Target::Fold(folding) => copy_until(&ended, folding, &place),
+            Target::Fold(folding) => copy_until(&ended, &over, folding, &place),
             Target::Spool(_) => None,
         });
-        Self { end: Some(end), thread: Some(thread) }
+        Self { end: Some(end), is_over, thread: Some(thread) }
     }
 
-    /// The last copy, if there was time for one.
+    /// The last copy, if there was time for one. One that is being written is given up.
     pub(super) fn end(mut self) -> Option<Partial> {
+        self.is_over.store(true, Ordering::Relaxed);
         drop(self.end.take());
         self.thread.take()?.join().ok()?
     }
 }
 
-fn copy_until(ended: &Receiver<()>, folding: &Folding, place: &Place) -> Option<Partial> {
+fn copy_until(
+    ended: &Receiver<()>,
+    is_over: &AtomicBool,
+    folding: &Folding,
+    place: &Place,
+) -> Option<Partial> {
     let (mut partial, mut pause) = (None, PAUSE);
     while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
         let started = Instant::now();
         // Where it cannot be written there is none: the archive is what counts.
         if let Ok(recorded) = folding.so_far() {
             partial = partial.or_else(|| claim(place));
-            let _ = write(&recorded, partial.as_ref()?);
+            let _ = write(&recorded, partial.as_ref()?, is_over);
         }
         pause = PAUSE.max(started.elapsed() * SHARE);
     }
@@ -92,8 +102,27 @@ fn claim(place: &Place) -> Option<Partial> {
     output.target().existing().is_none().then_some(Partial { output })
 }
 
-fn write(recorded: &Recorded, partial: &Partial) -> Result<()> {
-    partial.output.write(|out| recorded.write(out)).map(|_| ())
+fn write(recorded: &Recorded, partial: &Partial, is_over: &AtomicBool) -> Result<()> {
+    partial.output.write(|out| recorded.write(&mut Abandonable { out, is_over })).map(|_| ())
+}
+
+/// Fails as soon as nobody wants what is written.
+struct Abandonable<'a> {
+    out: &'a mut dyn Write,
+    is_over: &'a AtomicBool,
+}
+
+impl Write for Abandonable<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.is_over.load(Ordering::Relaxed) {
+            true => Err(io::Error::other("nobody wants this copy any more")),
+            false => self.out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 impl Recorded {

@@ -157,7 +157,9 @@ fn a_recorder_that_is_told_to_end_writes_what_there_is() {
         let program = Pid::from_raw(line.trim().parse().unwrap()).unwrap();
         std::thread::sleep(Duration::from_millis(200));
         kill_process(Pid::from_child(&recorder), signal).unwrap();
+        let asked = Instant::now();
         let status = recorder.wait().unwrap();
+        assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
         // It did not wait for the program, which goes on.
         kill_process(program, Signal::KILL).unwrap();
         assert_eq!(status.signal(), Some(signal.as_raw()));
