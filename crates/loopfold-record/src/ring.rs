@@ -99,7 +99,7 @@ impl Rings {
 }
 
 /// What two readings in a row agree on.
-fn agreed<E>(mut read: impl FnMut() -> Result<u64, E>) -> Result<u64, E> {
+pub(crate) fn agreed<E>(mut read: impl FnMut() -> Result<u64, E>) -> Result<u64, E> {
     let mut value = read()?;
     loop {
         let again = read()?;

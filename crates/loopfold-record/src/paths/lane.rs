@@ -8,6 +8,7 @@ use super::folding::LaneName;
 use super::memory::{Lane, Memory};
 use super::process::Process;
 use super::session::{LaneTarget, Session};
+use crate::Error;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -75,6 +76,11 @@ impl LaneReader {
         self.lane.begun
     }
 
+    /// Up to where it may be read.
+    pub(super) fn limit(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed)
+    }
+
     /// Says up to where it may be read, and whether that is all. Returns whether this is new.
     pub(super) fn extend(&self, head: u64, is_final: bool) -> bool {
         let before = self.limit.swap(head, Ordering::SeqCst);
@@ -115,7 +121,11 @@ impl LaneReader {
         }
         // In this order: what is there at the end is there after it.
         let is_final = self.is_final.load(Ordering::Acquire);
-        let limit = self.limit.load(Ordering::Acquire);
+        let limit = match is_final {
+            // The last head may have been read before the end was.
+            true => self.memory.head(self.number).unwrap_or_else(|_| self.limit()),
+            false => self.limit(),
+        };
         let end = limit.min(reading.tail + TURN as u64);
         let read = self.read_to(&mut reading, end, tokens);
         if read.is_ok() && end < limit {
@@ -155,6 +165,19 @@ impl LaneReader {
         });
     }
 
+    /// Ends a lane that cannot be folded: what was folded of it is lost, too.
+    pub(super) fn abandon(&self) {
+        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        if reading.is_done {
+            return;
+        }
+        let name = LaneName::of(&self.process, &self.lane);
+        self.session.fail(&Error::new(format!("{}: the recorder has failed", name.text())));
+        reading.target = None;
+        self.session.lose(name.text(), reading.tokens.max(1));
+        self.close(&mut reading);
+    }
+
     /// Takes the chunk that is not complete, and compares what was written with what was read.
     fn finish(&self, reading: &mut Reading, tokens: &mut Vec<u32>, is_readable: bool) {
         if is_readable && self.memory.chunk(self.number, reading.tail, tokens).is_ok() {
@@ -163,10 +186,69 @@ impl LaneReader {
         let written = self.memory.lane(self.number).map_or(0, |lane| lane.written);
         let name = LaneName::of(&self.process, &self.lane);
         self.session.end(name, reading.target.take(), written.max(reading.tokens));
+        self.close(reading);
+    }
+
+    /// Nothing is read any more.
+    fn close(&self, reading: &mut Reading) {
         // If the lane is lost, it is lost for the program, too.
         let _ = self.memory.set_drained(self.number, self.lane.begun);
         reading.is_done = true;
         self.unfinished.fetch_sub(1, Ordering::AcqRel);
         self.session.say_progress();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::paths::folding::Folding;
+    use crate::paths::session::Target;
+    use std::os::unix::fs::FileExt as _;
+
+    /// A call in each of three chunks; the last is not complete, but its thread has ended.
+    fn written() -> Arc<Memory> {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len((1 << 18) + (1 << 20)).unwrap();
+        let set = |at: u64, word: u32| file.write_all_at(&word.to_ne_bytes(), at).unwrap();
+        set(8, 1);
+        for (at, word) in [(0, 2), (8, 1), (12, 1), (32, 9)] {
+            set(4096 + at, word);
+        }
+        for chunk in 0..3 {
+            for (at, token) in [(0, 0x8000_0000), (4, 1), (8, u32::MAX)] {
+                set((1 << 18) + (chunk << 16) + at, token);
+            }
+        }
+        Arc::new(Memory::new(file))
+    }
+
+    /// A reader of it that knows what there was before the first chunk was complete.
+    fn reader() -> LaneReader {
+        let session = Arc::new(Session::new(Target::Fold(Folding::new(None, None)), None).unwrap());
+        let (process, memory) = (Arc::new(Process::new(0, String::new())), written());
+        let lane = Lane { head: 0, ..memory.lanes().unwrap()[0] };
+        LaneReader::new(&session, &process, &memory, (0, lane), &[], &Arc::default())
+    }
+
+    #[test]
+    fn chunks_that_were_complete_after_the_head_was_read_are_read() {
+        let reader = reader();
+        reader.extend(0, true);
+        assert!(!reader.run(&mut Vec::new()));
+        assert_eq!(*reader.session.losses(), []);
+        assert_eq!(reader.unfinished.load(Ordering::Relaxed), 0);
+        let Target::Fold(folding) = &reader.session.target else { panic!("it folds") };
+        assert_eq!(folding.finish().unwrap().fold.streams().len(), 1);
+    }
+
+    #[test]
+    fn a_lane_that_cannot_be_folded_ends() {
+        let reader = reader();
+        reader.abandon();
+        assert_eq!(reader.unfinished.load(Ordering::Relaxed), 0);
+        assert!(reader.session.is_stopped());
+        assert!(reader.session.losses()[0].is_at_least);
     }
 }

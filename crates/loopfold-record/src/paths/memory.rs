@@ -4,6 +4,7 @@
 //! is no memory here that another process changes. A chunk costs one system call. What the numbers
 //! of a lane mean is described in `runtime/layout.h` and `runtime/lanes.h`.
 
+use crate::ring::agreed;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -100,7 +101,13 @@ impl Memory {
     pub(super) fn lane(&self, number: usize) -> io::Result<Lane> {
         let mut bytes = [0; LANE];
         self.file.read_exact_at(&mut bytes, lane_at(number))?;
-        Ok(Lane::of(&bytes))
+        Ok(Lane { head: self.head(number)?, ..Lane::of(&bytes) })
+    }
+
+    /// How many chunks of a lane are complete, while that may change: a reading may find half of a
+    /// number.
+    pub(super) fn head(&self, number: usize) -> io::Result<u64> {
+        agreed(|| self.long(lane_at(number)))
     }
 
     /// How many threads, or chunks of them, found no lane or no memory.

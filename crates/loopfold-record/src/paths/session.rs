@@ -118,6 +118,11 @@ impl Session {
         }
     }
 
+    /// So many events are lost, or more.
+    pub(super) fn lose(&self, of: String, missing: u64) {
+        self.losses().push(Loss { of, missing, produced: None, is_at_least: true });
+    }
+
     /// What is lost so far, in the order in which it was found.
     pub(super) fn losses(&self) -> MutexGuard<'_, Vec<Loss>> {
         self.losses.lock().unwrap_or_else(PoisonError::into_inner)

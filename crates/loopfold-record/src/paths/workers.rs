@@ -4,6 +4,7 @@
 
 use super::lane::LaneReader;
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -43,6 +44,11 @@ impl Workers {
     /// A lane has something to read.
     pub(super) fn give(&self, lane: Arc<LaneReader>) {
         self.queue.push(lane);
+    }
+
+    /// Nobody waits for what they do.
+    pub(super) fn abandon(&mut self) {
+        self.threads.clear();
     }
 }
 
@@ -84,8 +90,11 @@ impl Queue {
         let _ = rustix::process::setpriority_process(None, NICENESS);
         let mut tokens = Vec::new();
         while let Some(lane) = self.next() {
-            if lane.run(&mut tokens) {
-                self.push(lane);
+            // A mistake in folding must not leave a lane that everybody waits for.
+            match catch_unwind(AssertUnwindSafe(|| lane.run(&mut tokens))) {
+                Ok(true) => self.push(lane),
+                Ok(false) => {}
+                Err(_) => lane.abandon(),
             }
         }
     }
