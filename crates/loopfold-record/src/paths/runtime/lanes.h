@@ -208,6 +208,9 @@ static int lf_try_start_lane(struct lf_thread *self, int *is_soon)
     return 1;
 }
 
+/* Whoever waits connects to the recorder so seldom, in nanoseconds. */
+enum { LF_ASK_AFTER = 100000000 };
+
 /* Whether to wait longer: for somebody who lives, and not too long. */
 static int lf_may_wait(long long waited)
 {
@@ -223,6 +226,7 @@ static int lf_may_wait(long long waited)
 static LF_COLD int lf_start_lane(struct lf_thread *self)
 {
     const long pause = 200000;
+    long long asked = 0;
     for (long long waited = 0;; waited += pause) {
         int is_soon = 0;
         const uint64_t mask = lf_take_lock(&lf_lock);
@@ -234,8 +238,11 @@ static LF_COLD int lf_start_lane(struct lf_thread *self)
         if (is_started || is_missed)
             return is_started;
         lf_sleep(pause);
-        if (!lf_may_wait(waited))
-            lf_switch_off();
+        if (waited - asked > LF_ASK_AFTER) {
+            asked = waited;
+            if (!lf_may_wait(waited))
+                lf_switch_off();
+        }
     }
 }
 
@@ -251,7 +258,7 @@ static int lf_wait_for_room(const struct lf_lane *lane)
         const uint64_t tail = atomic_load_explicit(&shared->tail, memory_order_acquire);
         if (head + 1 - tail < LF_CHUNKS)
             return 1;
-        if (waited - asked > 100000000) {
+        if (waited - asked > LF_ASK_AFTER) {
             asked = waited;
             if (!lf_may_wait(waited))
                 lf_switch_off();
