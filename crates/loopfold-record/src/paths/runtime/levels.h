@@ -95,8 +95,8 @@ static LF_COLD void lf_activate(struct lf_thread *self, uint32_t library)
 static void lf_slow(uint32_t library, uint32_t token)
 {
     struct lf_thread *const self = lf_me ? lf_me : lf_new_thread();
-    /* Without memory, every token comes here. */
-    if (!self)
+    /* Without memory, and in a thread that has ended, every token comes here. */
+    if (!self || self == &lf_over)
         return lf_count_thrown(1);
     if (LF_UNLIKELY(self == &lf_over || !lf_is_on()))
         return lf_throw_away(self, library, token);
