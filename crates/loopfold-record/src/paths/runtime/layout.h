@@ -24,7 +24,6 @@ enum {
 };
 #define LF_CHUNK_BYTES ((size_t)LF_CHUNK_TOKENS * 4)
 #define LF_LANE_BYTES ((size_t)LF_CHUNKS * LF_CHUNK_BYTES)
-/* Other run-time libraries of the process look for a mapping of this name. */
 #define LF_MEMORY_NAME "loopfold-paths"
 
 struct lf_shared_lane {
@@ -45,8 +44,6 @@ struct lf_shared_lane {
 _Static_assert(sizeof(struct lf_shared_lane) == 128, "the recorder knows this size");
 _Static_assert(offsetof(struct lf_shared_lane, tail) == 64, "the recorder knows this place");
 
-struct lf_leader;
-
 struct lf_shared {
     uint32_t version, lanes;
     /* How many lanes were ever used; how many threads, or rests of them, have none. */
@@ -58,9 +55,9 @@ struct lf_shared {
     /* How many tokens were thrown away, at least: the last few thousand of a thread are not counted
      * before it ends. */
     _Atomic uint64_t thrown;
-    /* In the program's address space: what other run-time libraries of the process call. */
-    const struct lf_leader *leader;
-    char room[24];
+    /* How many modules could not be described, so that their functions have no names. */
+    _Atomic uint32_t unnamed;
+    char room[28];
     /* Written by the recorder: no more is wanted. */
     _Atomic uint32_t stop;
 };

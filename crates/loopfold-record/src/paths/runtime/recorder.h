@@ -16,6 +16,15 @@ static size_t lf_address_bytes;
 
 /* ---- messages ---- */
 
+/* The name of the socket has no owner: only this user and root are given what this process does. */
+static int lf_is_trusted(int connection)
+{
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    const long result = lf_call6(SYS_getsockopt, connection, SOL_SOCKET, SO_PEERCRED, (long)&peer, (long)&size, 0);
+    return result == 0 && (peer.uid == 0 || peer.uid == (uid_t)lf_call(SYS_getuid, 0, 0, 0));
+}
+
 static int lf_connect(int flags)
 {
     const int connection = (int)lf_call(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
@@ -27,10 +36,10 @@ static int lf_connect(int flags)
     do
         result = lf_call(SYS_connect, connection, &lf_address, lf_address_bytes);
     while (result == -EINTR);
-    if (result == 0)
+    if (result == 0 && lf_is_trusted(connection))
         return connection;
     lf_call(SYS_close, connection, 0, 0);
-    return (int)result;
+    return result == 0 ? -ECONNREFUSED : (int)result;
 }
 
 /* False if nobody listens any more. A recorder that is stopped or busy still does. */
@@ -126,7 +135,6 @@ static int lf_create_memory(void)
                 lf_memory_bytes = bytes;
                 lf_memory->version = LF_VERSION;
                 lf_memory->lanes = lanes;
-                lf_memory->leader = atomic_load(&lf_leader);
                 return file;
             }
             failure = at;
@@ -134,6 +142,32 @@ static int lf_create_memory(void)
         lf_call(SYS_close, file, 0, 0);
     }
     return (int)failure;
+}
+
+/* Followers look for this: a page of a file that nobody else has, as it says what they call. */
+#define LF_LEADER_NAME "loopfold-leader"
+struct lf_published {
+    uint32_t version;
+    const struct lf_leader *leader;
+};
+
+static void lf_publish(void)
+{
+    static int is_published;
+    const int file = is_published ? -1 : (int)lf_call(SYS_memfd_create, LF_LEADER_NAME, MFD_CLOEXEC, 0);
+    if (file < 0)
+        return;
+    long at = lf_call(SYS_ftruncate, file, 4096, 0);
+    if (at == 0)
+        at = lf_call6(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+    if (lf_is_address(at)) {
+        struct lf_published *const published = (struct lf_published *)at;
+        published->leader = atomic_load(&lf_leader);
+        published->version = LF_VERSION;
+        lf_call(SYS_mprotect, at, 4096, PROT_READ);
+        is_published = 1;
+    }
+    lf_call(SYS_close, file, 0, 0);
 }
 
 /* Different for each program that a process executes. */
@@ -159,6 +193,8 @@ static int lf_introduce(uint32_t parent, uint32_t mark)
     lf_owner = lf_pid();
     lf_mark_original();
     const int file = lf_create_memory();
+    if (file >= 0)
+        lf_publish();
     const uint64_t who = (uint64_t)lf_program() << 32 | lf_tag();
     const struct lf_message hello = {LF_MAGIC, file < 0 ? LF_FAILURE : LF_HELLO, lf_owner, parent, file < 0 ? (uint32_t)-file : mark, lf_next_id, who};
     const int is_sent = lf_send(connection, &hello, sizeof hello, file);
@@ -174,10 +210,10 @@ static int lf_introduce(uint32_t parent, uint32_t mark)
 
 /* ---- the leader ---- */
 
-/* The address at the beginning of a line of /proc/self/maps, if it is that of a memory of ours. */
-static const struct lf_shared *lf_memory_in(const char *line, const char *end)
+/* The address at the beginning of a line of /proc/self/maps, if it is where a leader is published. */
+static const struct lf_published *lf_published_in(const char *line, const char *end)
 {
-    static const char name[] = "/memfd:" LF_MEMORY_NAME " (deleted)";
+    static const char name[] = "/memfd:" LF_LEADER_NAME " (deleted)";
     const size_t length = sizeof name - 1;
     if ((size_t)(end - line) <= length)
         return NULL;
@@ -187,7 +223,7 @@ static const struct lf_shared *lf_memory_in(const char *line, const char *end)
     uintptr_t address = 0;
     for (; line < end && *line != '-'; line++)
         address = address * 16 + (uintptr_t)(*line <= '9' ? *line - '0' : *line - 'a' + 10);
-    return (const struct lf_shared *)address;
+    return (const struct lf_published *)address;
 }
 
 /* The leader of this process, if there is one that this library understands. */
@@ -206,9 +242,9 @@ static const struct lf_leader *lf_find_leader(void)
         for (size_t at = 0; at < filled && !found; at++) {
             if (text[at] != '\n')
                 continue;
-            const struct lf_shared *const memory = lf_memory_in(text + start, text + at);
-            if (memory && memory->version == LF_VERSION && memory->leader)
-                found = memory->leader;
+            const struct lf_published *const published = lf_published_in(text + start, text + at);
+            if (published && published->version == LF_VERSION)
+                found = published->leader;
             start = at + 1;
         }
         /* A line that is longer than this is none of ours. */
