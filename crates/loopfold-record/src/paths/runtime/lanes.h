@@ -130,7 +130,8 @@ static LF_COLD struct lf_thread *lf_new_thread(void)
     const long at = lf_call6(SYS_mmap, 0, sizeof(struct lf_thread), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (lf_is_address(at)) {
         struct lf_thread *const self = (struct lf_thread *)at;
-        const int is_first = lf_call(SYS_gettid, 0, 0, 0) == lf_pid();
+        /* The number of the thread would be another one in a child that shares all memory (vfork). */
+        const int is_first = lf_first ? lf_first == &lf_me : lf_call(SYS_gettid, 0, 0, 0) == lf_owner;
         self->number = is_first ? 0 : atomic_fetch_add(&lf_next_thread, 1) + 1;
         if (lf_has_key && !is_first)
             pthread_setspecific(lf_key, self);
@@ -196,9 +197,10 @@ static int lf_try_start_lane(struct lf_thread *self, int *is_soon)
     }
     shared->thread = self->number;
     shared->level = self->level;
-    shared->mark = self->mark;
+    shared->mark = self->level == self->mark_level ? self->mark : 0;
     atomic_store_explicit(&shared->written, 0, memory_order_relaxed);
-    self->mark = 0;
+    if (self->level == self->mark_level)
+        self->mark = 0;
     atomic_store_explicit(&shared->begun, ++lf_next_serial, memory_order_release);
     if (number == lf_memory->used)
         atomic_store_explicit(&lf_memory->used, number + 1, memory_order_release);

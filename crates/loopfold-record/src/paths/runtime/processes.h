@@ -65,6 +65,7 @@ static void lf_forget_lanes(struct lf_thread *self)
     }
     self->number = 0;
     self->mark = lf_fork_mark;
+    self->mark_level = self->level;
     /* It counts the parent. */
     if (self->counter > 0)
         lf_call(SYS_close, self->counter - 1, 0, 0);

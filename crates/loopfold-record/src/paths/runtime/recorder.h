@@ -191,6 +191,8 @@ static int lf_introduce(uint32_t parent, uint32_t mark)
     if (connection < 0)
         return connection;
     lf_owner = lf_pid();
+    if (lf_call(SYS_gettid, 0, 0, 0) == lf_owner)
+        lf_first = &lf_me;
     lf_mark_original();
     const int file = lf_create_memory();
     if (file >= 0)

@@ -72,8 +72,8 @@ struct lf_saved {
 
 struct lf_thread {
     uint32_t level, number, rounds;
-    /* The mark that the parent of this process left, until the first lane begins. */
-    uint32_t mark;
+    /* The mark that the parent of this process left, until the lane of this level begins. */
+    uint32_t mark, mark_level;
     /* The file of the counter and 1, 0 if it is not open, negative if it cannot be. */
     int counter;
     uint32_t active;
@@ -116,6 +116,8 @@ static uint32_t lf_owner;
 static char *lf_original;
 static uint32_t lf_next_id = 1, lf_next_serial;
 static _Atomic uint32_t lf_next_fork, lf_next_thread;
+/* `lf_me` of the first thread. */
+static struct lf_thread **lf_first;
 static pthread_key_t lf_key;
 static int lf_has_key;
 static int lf_is_timed;
