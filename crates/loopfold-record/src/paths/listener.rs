@@ -10,21 +10,24 @@
 //! 3. Lanes are given to workers up to these heads. Those of a copy are, once its parent's lane has
 //!    come to the fork.
 //!
-//! A process costs two files and a few hundred bytes while it runs, and about 50 µs in all.
+//! A process costs two files and a few hundred bytes while it runs, and about 50 µs in all. Where
+//! there are too many files, it costs one: whether it has ended is then asked whenever it is due.
 
 use super::lane::LaneReader;
 use super::memory::{Lane, Memory};
-use super::messages::{Inbox, Library, Message, Parent};
+use super::messages::{Failure, Inbox, Library, Message, Parent};
 use super::process::Process;
 use super::session::{Session, Target};
 use super::workers::Workers;
 use hashbrown::HashMap;
 use loopfold_paths::Module;
 use rustix::event::{Timespec, epoll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open, test_kill_process};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,10 +39,14 @@ const LONG: Duration = Duration::from_millis(2);
 /// With more processes, in proportion up to this.
 const FEW: u32 = 16;
 const LONGEST: Duration = Duration::from_millis(50);
-/// How long a process may take to begin, once its parent has ended.
+/// How long a process may take to begin that its parent could not promise, once that has ended.
 const GRACE: Duration = Duration::from_secs(1);
 /// How long the program may take to end, once the recorder was told to.
 const NOTICE: Duration = Duration::from_millis(600);
+/// How long reading what is there may take then.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How many processes are watched less if files are missing.
+const UNWATCHED: usize = 16;
 
 // What is waited for; processes have their numbers from PROCESS on.
 const CONTROL: u64 = 0;
@@ -60,11 +67,14 @@ pub(super) struct Listener {
     is_ending: bool,
     /// When recording is given up, if the program does not end.
     stop_at: Option<Instant>,
+    /// When reading is given up that should have come to its end.
+    give_up_at: Option<Instant>,
     followed: HashMap<u64, Followed>,
     /// By their numbers in the system; of a number that is used again the last.
     by_library: HashMap<Library, Arc<Process>>,
     count: usize,
-    /// How many processes should have begun as copies of others that are over, less those that have.
+    /// How many processes should have begun as copies of others that are over and could not promise
+    /// them, less those that have.
     awaited: i64,
     /// When the wait for them ends.
     awaited_until: Option<Instant>,
@@ -74,12 +84,10 @@ pub(super) struct Listener {
 /// A process that may still write, or that was not read to its end.
 struct Followed {
     library: Library,
-    /// What it executes; different for each program.
-    program: u32,
     process: Arc<Process>,
     parent: Option<Arc<Process>>,
     memory: Arc<Memory>,
-    /// Readable when it has ended; `None` if it had before.
+    /// Readable when it has ended; `None` if it had before, or if there is no file for it.
     end: Option<OwnedFd>,
     is_over: bool,
     /// Workers have all there is of it.
@@ -119,6 +127,7 @@ impl Listener {
             program,
             is_ending: false,
             stop_at: None,
+            give_up_at: None,
             followed: HashMap::new(),
             by_library: HashMap::new(),
             count: 0,
@@ -132,8 +141,15 @@ impl Listener {
     /// many there were.
     pub(super) fn run(mut self) -> io::Result<usize> {
         while !self.is_done() {
+            if self.give_up_at.is_some_and(|at| Instant::now() >= at) {
+                self.give_up();
+                return Ok(self.count);
+            }
             let ended = self.wait()?;
             self.take_messages();
+            if self.inbox.is_full() {
+                self.watch_fewer();
+            }
             for number in ended {
                 self.end(number);
             }
@@ -146,17 +162,29 @@ impl Listener {
                  were ended at once",
                 self.awaited
             ));
+            self.session.lose("processes that did not report".to_string(), self.awaited as u64);
         }
         Ok(self.count)
     }
 
+    /// Something is not read to its end, which should take no time any more.
+    fn give_up(&mut self) {
+        for followed in self.followed.values() {
+            let of = format!("process {}", followed.process.number + 1);
+            self.session.note(format!("{of} was not read to its end"));
+            self.session.lose(of, 1);
+        }
+        self.workers.abandon();
+    }
+
     /// Nothing is followed any more, and nothing is expected.
     fn is_done(&mut self) -> bool {
-        if !self.is_ending || !self.followed.is_empty() {
+        let is_promised = self.inbox.is_promised() && !self.session.is_stopped();
+        if !self.is_ending || !self.followed.is_empty() || is_promised {
             self.awaited_until = None;
             return false;
         }
-        if self.awaited <= 0 || self.session.is_stopped() {
+        if self.awaited <= 0 && !self.inbox.is_full() || self.session.is_stopped() {
             return true;
         }
         Instant::now() >= *self.awaited_until.get_or_insert_with(|| Instant::now() + GRACE)
@@ -200,7 +228,7 @@ impl Listener {
     /// How long nothing needs to be looked at.
     fn timeout(&self) -> Option<Duration> {
         let due = self.followed.values().filter(|followed| !followed.is_given).map(|one| one.due);
-        let first = due.chain(self.stop_at).chain(self.awaited_until).min();
+        let first = due.chain(self.stop_at).chain(self.give_up_at).chain(self.awaited_until).min();
         let now = Instant::now();
         let time = first.map(|first| first.saturating_duration_since(now));
         match self.inbox.is_waiting() {
@@ -224,6 +252,7 @@ impl Listener {
     fn stop(&mut self) {
         self.stop_at = None;
         self.is_ending = true;
+        self.give_up_at.get_or_insert_with(|| Instant::now() + PATIENCE);
         self.session.stop();
         let running: Vec<u64> = self.followed.keys().copied().collect();
         running.into_iter().for_each(|number| self.end(number));
@@ -234,40 +263,63 @@ impl Listener {
     fn take_messages(&mut self) {
         for message in self.inbox.take_all() {
             match message {
-                Message::Hello { library, program, parent, memory } => {
-                    self.begin(library, program, parent, memory);
-                }
+                Message::Hello { library, parent, memory } => self.begin(library, parent, memory),
                 Message::Module { library, first, description } => {
                     self.register(library, first, &description)
                 }
                 Message::NoCounter { error } => {
                     self.session.leave_out_counter(&io::Error::from_raw_os_error(error));
                 }
-                Message::Failure { error } => {
-                    let error = io::Error::from_raw_os_error(error);
-                    self.session.note(format!(
-                        "a process has no shared memory for recording ({error}), so it is not recorded; it takes \
-                         3 MiB and a limit of file sizes (ulimit -f) and of memory (ulimit -v) that allow them"
-                    ));
+                Message::Failure { reason, is_counted } => {
+                    self.awaited -= i64::from(is_counted);
+                    self.leave_out(reason);
                 }
             }
         }
     }
 
-    fn begin(&mut self, library: Library, program: u32, parent: Option<Parent>, memory: File) {
+    /// A process is not recorded.
+    fn leave_out(&mut self, reason: Failure) {
+        let problem = match reason {
+            Failure::NoMemory(error) => format!(
+                "a process has no shared memory for recording ({}), so it is not recorded; it takes 3 MiB and a \
+                 limit of file sizes (ulimit -f) and of memory (ulimit -v) that allow them",
+                io::Error::from_raw_os_error(error)
+            ),
+            Failure::NotReceived => {
+                "a process is not recorded, as the recorder has too many open files (ulimit -n)".to_string()
+            }
+            Failure::Malformed => "a process sent what is not understood".to_string(),
+            Failure::OtherUser => "a process of another user is not recorded".to_string(),
+        };
+        // Of those of other users it is not known which connections are of the same process.
+        if reason == Failure::OtherUser && self.session.problems().contains(&problem) {
+            return;
+        }
+        self.session.note(problem);
+        self.session.lose("a process that is not recorded".to_string(), 1);
+    }
+
+    fn begin(&mut self, library: Library, parent: Option<Parent>, memory: File) {
         let memory = Memory::new(memory);
-        self.end_programs_before(library.pid, program);
-        self.awaited -= i64::from(parent.is_some());
+        self.end_programs_before(library);
+        self.awaited -= i64::from(parent.is_some_and(|parent| parent.is_counted));
         let is_refused = !memory.is_understood();
         if is_refused {
             let _ = memory.stop();
             self.session
                 .note("a part of the program was compiled by another version of loopfold".to_string());
         }
-        let from = parent.and_then(|parent| {
-            let library = Library { pid: parent.pid, tag: library.tag };
-            Some((self.by_library.get(&library)?.clone(), parent.first_own))
-        });
+        let from =
+            parent.and_then(|parent| Some((self.by_library.get(&parent.library)?.clone(), parent.first_own)));
+        if parent.is_some_and(|parent| parent.is_mixed) {
+            self.session.note(
+                "a process was copied without the C library: what it did first is mixed with what its parent did"
+                    .to_string(),
+            );
+            let of = from.as_ref().map_or(self.count, |(parent, _)| parent.number);
+            self.session.lose(format!("process {}", of + 1), 1);
+        }
         let process = Arc::new(match &from {
             Some((parent, own)) => Process::forked_from(self.count, parent, *own),
             None => Process::new(self.count, program_of(library.pid)),
@@ -277,12 +329,13 @@ impl Listener {
             spool.process(&process, parent).unwrap_or_else(|error| self.session.fail(&error));
         }
         self.by_library.insert(library, Arc::clone(&process));
-        let end = Pid::from_raw(library.pid as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let number = self.count as u64;
-        let is_watched = end.as_ref().is_some_and(|end| add(&self.epoll, end, PROCESS + number).is_ok());
+        let end = Pid::from_raw(library.pid as i32)
+            .map_or(Err(Errno::SRCH), |pid| pidfd_open(pid, PidfdFlags::empty()));
+        let is_over = matches!(end, Err(Errno::SRCH));
+        let end = end.ok().filter(|end| add(&self.epoll, end, PROCESS + number).is_ok());
         let followed = Followed {
             library,
-            program,
             process,
             parent: from.map(|(parent, _)| parent),
             memory: Arc::new(memory),
@@ -300,16 +353,19 @@ impl Listener {
         self.followed.insert(number, followed);
         self.count += 1;
         // It had ended before.
-        if !is_watched || self.session.is_stopped() && self.is_ending {
+        if is_over || self.session.is_stopped() && self.is_ending {
             self.end(number);
         }
     }
 
     /// A process that has become another program writes no more to the memory of the one before.
-    fn end_programs_before(&mut self, pid: u32, program: u32) {
-        let is_before = |one: &Followed| one.library.pid == pid && (one.program != program || program == 0);
-        let before: Vec<u64> =
-            self.followed.iter().filter(|(_, one)| is_before(one)).map(|(&number, _)| number).collect();
+    fn end_programs_before(&mut self, library: Library) {
+        let before: Vec<u64> = self
+            .followed
+            .iter()
+            .filter(|(_, one)| one.is_before(library))
+            .map(|(&number, _)| number)
+            .collect();
         before.into_iter().for_each(|number| self.end(number));
     }
 
@@ -338,10 +394,16 @@ impl Listener {
         };
         followed.is_over = true;
         followed.due = Instant::now();
-        if let Some(end) = &followed.end {
-            let _ = epoll::delete(&self.epoll, end);
+        followed.leave(&self.epoll);
+        if !followed.is_refused {
+            self.awaited += i64::from(followed.memory.forks().unwrap_or(0));
         }
-        self.awaited += i64::from(followed.memory.forks().unwrap_or(0));
+    }
+
+    /// Makes room for more files: some processes are asked from now on whether they have ended.
+    fn watch_fewer(&mut self) {
+        let watched = self.followed.values_mut().filter(|followed| followed.end.is_some());
+        watched.take(UNWATCHED).for_each(|followed| followed.leave(&self.epoll));
     }
 
     /// Looks at the lanes of all processes that are due, or have lanes that wait for their parents.
@@ -349,11 +411,15 @@ impl Listener {
         let now = Instant::now();
         let is_stopped = self.session.is_stopped();
         let longest = (LONG * (self.followed.len() as u32).div_ceil(FEW)).min(LONGEST);
-        let looked_at =
-            self.followed.iter().filter(|(_, one)| !one.is_given && (one.is_waiting || one.due <= now));
-        let heads: Vec<(u64, bool, Vec<Lane>)> = looked_at
-            .map(|(&number, one)| (number, one.is_over, one.memory.lanes().unwrap_or_default()))
-            .collect();
+        let is_due = |one: &Followed| !one.is_given && (one.is_waiting || one.due <= now);
+        let unwatched =
+            self.followed.iter().filter(|(_, one)| !one.is_over && one.end.is_none() && is_due(one));
+        let gone: Vec<u64> =
+            unwatched.filter(|(_, one)| has_ended(one.library.pid)).map(|(&number, _)| number).collect();
+        gone.into_iter().for_each(|number| self.end(number));
+        let looked_at = self.followed.iter().filter(|(_, one)| is_due(one));
+        let heads: Vec<(u64, bool, Vec<Lane>)> =
+            looked_at.map(|(&number, one)| (number, one.is_over, one.agreed_lanes())).collect();
         // The modules of functions that occur before these heads were sent before.
         self.take_messages();
         for (number, was_over, lanes) in heads {
@@ -375,7 +441,7 @@ impl Listener {
             let is_read = followed.is_given && followed.unfinished.load(Ordering::Acquire) == 0;
             if is_read {
                 followed.process.set_read();
-                session.end_process(followed.process.number, &followed.memory);
+                session.end_process(followed.process.number, &followed.memory, followed.is_refused);
             }
             !is_read
         });
@@ -388,6 +454,32 @@ impl Followed {
         if !std::mem::replace(&mut self.is_stopped, true) {
             let _ = self.memory.stop();
         }
+    }
+
+    /// Whether this is of a program that its process executed before.
+    fn is_before(&self, library: Library) -> bool {
+        let (before, now) = (self.library.program, library.program);
+        // It is not known of all versions.
+        self.library.pid == library.pid && before != now && before != 0 && now != 0
+    }
+
+    /// Its end is not waited for any more.
+    fn leave(&mut self, epoll: &OwnedFd) {
+        if let Some(end) = self.end.take() {
+            let _ = epoll::delete(epoll, &end);
+        }
+    }
+
+    /// All its lanes; heads that are not known yet are as they were at some moment.
+    fn agreed_lanes(&self) -> Vec<Lane> {
+        let mut lanes = self.memory.lanes().unwrap_or_default();
+        for (number, lane) in lanes.iter_mut().enumerate() {
+            let known = self.lanes.get(number).and_then(Option::as_ref);
+            if known.is_none_or(|reader| reader.limit() != lane.head) {
+                lane.head = self.memory.head(number).unwrap_or(0);
+            }
+        }
+        lanes
     }
 
     /// Gives workers what there is in the lanes, which is all there will be if the process was over
@@ -426,6 +518,16 @@ impl Followed {
         self.lanes[number] = Some(Arc::clone(&reader));
         Some(reader)
     }
+}
+
+/// Whether a process has ended, found out without a file. One that is not waited for executes nothing.
+fn has_ended(pid: u32) -> bool {
+    let executes = |process: &str| std::fs::read_link(format!("/proc/{process}/exe"));
+    let is_gone = Pid::from_raw(pid as i32).is_none_or(|pid| test_kill_process(pid) == Err(Errno::SRCH));
+    let is_nothing = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
+    // Its first thread may have ended before others.
+    let has_others = || std::fs::metadata(format!("/proc/{pid}/task")).is_ok_and(|task| task.nlink() > 3);
+    is_gone || executes(&pid.to_string()).is_err_and(is_nothing) && executes("self").is_ok() && !has_others()
 }
 
 fn add(epoll: &OwnedFd, source: impl AsFd, number: u64) -> io::Result<()> {

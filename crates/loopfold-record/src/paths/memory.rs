@@ -19,6 +19,7 @@ const MOST_LANES: usize = 1024;
 const VERSION: u32 = 2;
 /// Where this is in every version from 2 on.
 const THROWN_AT: u64 = 24;
+const UNNAMED_AT: u64 = 32;
 /// Where this is in every version.
 const STOP_AT: u64 = 64;
 /// Where what the recorder writes is in a lane.
@@ -115,7 +116,12 @@ impl Memory {
         self.word(12)
     }
 
-    /// How many processes were to begin as copies of this one.
+    /// How many modules could not be described.
+    pub(super) fn unnamed(&self) -> io::Result<u32> {
+        self.word(UNNAMED_AT)
+    }
+
+    /// How many processes were to begin as copies of this one that it could not promise.
     pub(super) fn forks(&self) -> io::Result<u32> {
         self.word(16)
     }

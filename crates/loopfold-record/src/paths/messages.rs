@@ -3,9 +3,18 @@
 //!
 //! A connection has one or several messages and is closed; one without any only asks whether
 //! somebody listens. Connections are read in the order in which they were made, as far as they have
-//! come: a process that is stopped in the middle of a message makes nobody wait.
+//! come: a process that is stopped in the middle of a message makes nobody wait. Who sends a message
+//! is what the kernel says, with the number that the process has here: in a name space of its own it
+//! knows another one.
+//!
+//! A process promises a copy before it forks; the copy introduces itself on the same connection. So a
+//! copy may still come as long as that is open.
+//!
+//! Files are received only while there is room for one more: the kernel drops those for which there is
+//! none. Connections for which there is no room wait in the socket.
 
 use super::address::check_user;
+use rustix::net::sockopt::set_socket_passcred;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use std::fs::File;
 use std::io::{self, IoSliceMut};
@@ -20,35 +29,60 @@ const HEAD: usize = 32;
 const PIECE: usize = 1 << 16;
 /// No description is larger.
 const MOST_BYTES: u64 = 1 << 30;
+/// How many connections are taken before they are read.
+const BATCH: usize = 64;
+/// Bits of the mark in an introduction.
+const COUNTED: u32 = 0x8000_0000;
+const MIXED: u32 = 0x4000_0000;
 
 /// A message.
 #[derive(Debug)]
 pub(super) enum Message {
     /// A process begins, with its memory.
-    Hello { library: Library, program: u32, parent: Option<Parent>, memory: File },
+    Hello { library: Library, parent: Option<Parent>, memory: File },
     /// A module is registered, with the number of its first function.
     Module { library: Library, first: u32, description: Vec<u8> },
-    /// A process cannot be recorded: the number of the error.
-    Failure { error: i32 },
+    /// A process cannot be recorded; it may be one that its parent has counted.
+    Failure { reason: Failure, is_counted: bool },
     /// A process is recorded without the counter that was asked for: the number of the error.
     NoCounter { error: i32 },
+}
+
+/// Why a process cannot be recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// It has no shared memory: the number of the error.
+    NoMemory(i32),
+    /// Its memory did not come with its introduction.
+    NotReceived,
+    /// What it sends is not understood.
+    Malformed,
+    /// It is of another user.
+    OtherUser,
 }
 
 /// A run-time library of a process that has a memory. Nearly all processes have one; see
 /// `runtime/state.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Library {
+    /// The number of the process in the system.
     pub(super) pid: u32,
     /// Tells those of a process apart; that of a copy is that of its parent.
     pub(super) tag: u32,
+    /// What it executes; different for each program, and 0 if it is not known.
+    pub(super) program: u32,
 }
 
-/// Where a copy of a process comes from: its process, the mark in the lane of the parent, and the
-/// first number of a function that is not also one of the parent.
+/// Where a copy of a process comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Parent {
-    pub(super) pid: u32,
+    pub(super) library: Library,
+    /// The first number of a function that is not also one of the parent.
     pub(super) first_own: u32,
+    /// The parent has counted it, as it could not promise it.
+    pub(super) is_counted: bool,
+    /// It was not announced: what it did first may be in the stream of the parent.
+    pub(super) is_mixed: bool,
 }
 
 /// Takes messages.
@@ -57,6 +91,8 @@ pub(super) struct Inbox {
     socket: UnixListener,
     open: Vec<Connection>,
     piece: Vec<u8>,
+    /// Room for the file that is received next.
+    reserve: Option<OwnedFd>,
     /// There were too many open files.
     is_full: bool,
 }
@@ -64,7 +100,9 @@ pub(super) struct Inbox {
 impl Inbox {
     pub(super) fn new(socket: UnixListener) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        Ok(Self { socket, open: Vec::new(), piece: vec![0; PIECE], is_full: false })
+        // Also of connections that are made to it.
+        set_socket_passcred(&socket, true)?;
+        Ok(Self { socket, open: Vec::new(), piece: vec![0; PIECE], reserve: None, is_full: false })
     }
 
     /// What becomes readable when somebody connects.
@@ -77,6 +115,11 @@ impl Inbox {
         !self.open.is_empty()
     }
 
+    /// Whether a copy of a process may come that was promised.
+    pub(super) fn is_promised(&self) -> bool {
+        self.open.iter().any(|connection| connection.promised_by.is_some() && !connection.is_introduced)
+    }
+
     /// Whether there were too many open files to take all.
     pub(super) fn is_full(&self) -> bool {
         self.is_full
@@ -86,27 +129,56 @@ impl Inbox {
     /// what it had sent counts.
     pub(super) fn take_all(&mut self) -> Vec<Message> {
         self.is_full = false;
-        self.accept_all();
-        let (mut messages, piece) = (Vec::new(), &mut self.piece);
-        self.open.retain_mut(|connection| connection.read(piece, &mut messages).unwrap_or(false));
+        let mut messages = Vec::new();
+        while self.accept_some(&mut messages) == BATCH {
+            self.read_open(&mut messages);
+        }
+        self.read_open(&mut messages);
         messages
     }
 
-    fn accept_all(&mut self) {
-        loop {
+    /// Takes connections; returns how many.
+    fn accept_some(&mut self, messages: &mut Vec<Message>) -> usize {
+        let mut count = 0;
+        while count < BATCH && self.keep_room() {
             match self.socket.accept() {
+                Ok((stream, _)) if check_user(&stream).is_err() => {
+                    messages.push(Message::Failure { reason: Failure::OtherUser, is_counted: false });
+                }
                 Ok((stream, _)) => {
-                    let is_good = check_user(&stream).and_then(|()| stream.set_nonblocking(true)).is_ok();
-                    let connection = Connection { stream, bytes: Vec::new(), files: Vec::new() };
-                    self.open.extend(is_good.then_some(connection));
+                    count += 1;
+                    let is_usable = stream.set_nonblocking(true).is_ok();
+                    self.open.extend(is_usable.then(|| Connection::new(stream)));
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    self.is_full = error.kind() != io::ErrorKind::WouldBlock;
-                    return;
+                    self.is_full |= error.kind() != io::ErrorKind::WouldBlock;
+                    break;
                 }
             }
         }
+        count
+    }
+
+    fn read_open(&mut self, messages: &mut Vec<Message>) {
+        let mut open = std::mem::take(&mut self.open);
+        open.retain_mut(|connection| {
+            if !self.keep_room() {
+                return true;
+            }
+            self.reserve = None;
+            connection.read(&mut self.piece, messages)
+        });
+        self.open = open;
+    }
+
+    /// Makes sure that there is room for one more file.
+    fn keep_room(&mut self) -> bool {
+        if self.reserve.is_none() {
+            self.reserve = self.socket.as_fd().try_clone_to_owned().ok();
+            self.is_full |= self.reserve.is_none();
+        }
+        self.reserve.is_some()
     }
 }
 
@@ -116,57 +188,98 @@ struct Connection {
     stream: UnixStream,
     bytes: Vec<u8>,
     files: Vec<OwnedFd>,
+    /// The process that has promised a copy of itself on it.
+    promised_by: Option<u32>,
+    is_introduced: bool,
 }
 
 impl Connection {
+    fn new(stream: UnixStream) -> Self {
+        Self { stream, bytes: Vec::new(), files: Vec::new(), promised_by: None, is_introduced: false }
+    }
+
     /// Reads what is there; false at the end.
-    fn read(&mut self, piece: &mut [u8], messages: &mut Vec<Message>) -> io::Result<bool> {
+    fn read(&mut self, piece: &mut [u8], messages: &mut Vec<Message>) -> bool {
         loop {
-            match receive_some(&self.stream, piece, &mut self.files) {
-                Ok(0) => return Ok(false),
-                Ok(count) => self.bytes.extend_from_slice(&piece[..count]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
-                Err(error) => return Err(error),
+            let sender = match receive_some(&self.stream, piece, &mut self.files) {
+                Ok(received) if received.bytes == 0 => return false,
+                Ok(received) => {
+                    self.bytes.extend_from_slice(&piece[..received.bytes]);
+                    received.sender
+                }
+                Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
+            };
+            loop {
+                match self.parse(sender, messages) {
+                    Ok(0) => break,
+                    Ok(length) => _ = self.bytes.drain(..length),
+                    Err(reason) => {
+                        messages.push(Message::Failure { reason, is_counted: false });
+                        return false;
+                    }
+                }
             }
-            while let Some((message, length)) = parse(&self.bytes, &mut self.files)? {
-                self.bytes.drain(..length);
-                messages.push(message);
+            // There is room for one file only.
+            if self.is_introduced {
+                return true;
             }
         }
     }
-}
 
-/// The first message and its length; `None` if more of it must come.
-fn parse(bytes: &[u8], files: &mut Vec<OwnedFd>) -> io::Result<Option<(Message, usize)>> {
-    let Some(head) = bytes.get(..HEAD) else { return Ok(None) };
-    let word = |index: usize| u32::from_ne_bytes(std::array::from_fn(|byte| head[index * 4 + byte]));
-    let (pid, parent, first, second) = (word(2), word(3), word(4), word(5));
-    let message = match (word(0), word(1)) {
-        (MAGIC, 1) => {
-            let memory = files.pop().ok_or_else(|| io::Error::other("a process without memory"))?;
-            let parent = (parent > 0).then_some(Parent { pid: parent, first_own: second });
-            let library = Library { pid, tag: word(6) };
-            Message::Hello { library, program: word(7), parent, memory: File::from(memory) }
-        }
-        (MAGIC, 2) => {
-            let length = u64::from(word(6)) | u64::from(word(7)) << 32;
-            if length > MOST_BYTES {
-                return Err(io::Error::other("a description that is too long"));
+    /// Takes the first message and returns its length; 0 if more of it must come.
+    fn parse(&mut self, sender: u32, messages: &mut Vec<Message>) -> Result<usize, Failure> {
+        let Some(head) = self.bytes.get(..HEAD) else { return Ok(0) };
+        let word = |index: usize| u32::from_ne_bytes(std::array::from_fn(|byte| head[index * 4 + byte]));
+        let (parent, first, second) = (word(3), word(4), word(5));
+        let is_counted = first & COUNTED != 0;
+        match (word(0), word(1)) {
+            (MAGIC, 1) => {
+                let library = Library { pid: sender, tag: word(6), program: word(7) };
+                let from = Library { pid: self.promised_by.unwrap_or(parent), ..library };
+                let parent = (parent > 0).then_some(Parent {
+                    library: from,
+                    first_own: second,
+                    is_counted,
+                    is_mixed: first & MIXED != 0,
+                });
+                self.is_introduced = true;
+                messages.push(match self.files.pop() {
+                    Some(memory) => Message::Hello { library, parent, memory: File::from(memory) },
+                    None => Message::Failure { reason: Failure::NotReceived, is_counted },
+                });
             }
-            let Some(description) = bytes.get(HEAD..HEAD + length as usize) else { return Ok(None) };
-            let (library, description) = (Library { pid, tag: parent }, description.to_vec());
-            let length = HEAD + description.len();
-            return Ok(Some((Message::Module { library, first, description }, length)));
+            (MAGIC, 2) => {
+                let length = u64::from(word(6)) | u64::from(word(7)) << 32;
+                let library = Library { pid: sender, tag: parent, program: second };
+                if length > MOST_BYTES {
+                    return Err(Failure::Malformed);
+                }
+                let Some(description) = self.bytes.get(HEAD..HEAD + length as usize) else { return Ok(0) };
+                let description = description.to_vec();
+                messages.push(Message::Module { library, first, description });
+                return Ok(HEAD + length as usize);
+            }
+            (MAGIC, 3) => {
+                self.is_introduced = true;
+                let reason = Failure::NoMemory((first & !(COUNTED | MIXED)) as i32);
+                messages.push(Message::Failure { reason, is_counted });
+            }
+            (MAGIC, 4) => messages.push(Message::NoCounter { error: first as i32 }),
+            (MAGIC, 5) => self.promised_by = Some(sender),
+            _ => return Err(Failure::Malformed),
         }
-        (MAGIC, 3) => Message::Failure { error: first as i32 },
-        (MAGIC, 4) => Message::NoCounter { error: first as i32 },
-        _ => return Err(io::Error::other("a message of another form")),
-    };
-    Ok(Some((message, HEAD)))
+        Ok(HEAD)
+    }
 }
 
-fn receive_some(connection: &UnixStream, bytes: &mut [u8], files: &mut Vec<OwnedFd>) -> io::Result<usize> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+/// Some bytes, and the process that sent them; 0 if it is not known.
+struct Received {
+    bytes: usize,
+    sender: u32,
+}
+
+fn receive_some(connection: &UnixStream, bytes: &mut [u8], files: &mut Vec<OwnedFd>) -> io::Result<Received> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1), ScmCredentials(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let received = loop {
         let pieces = &mut [IoSliceMut::new(bytes)];
@@ -175,10 +288,13 @@ fn receive_some(connection: &UnixStream, bytes: &mut [u8], files: &mut Vec<Owned
             received => break received?,
         }
     };
+    let mut sender = 0;
     for message in control.drain() {
-        if let RecvAncillaryMessage::ScmRights(sent) = message {
-            files.extend(sent);
+        match message {
+            RecvAncillaryMessage::ScmRights(sent) => files.extend(sent),
+            RecvAncillaryMessage::ScmCredentials(by) => sender = by.pid.as_raw_nonzero().get() as u32,
+            _ => {}
         }
     }
-    Ok(received.bytes)
+    Ok(Received { bytes: received.bytes, sender })
 }

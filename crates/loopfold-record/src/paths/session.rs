@@ -173,20 +173,31 @@ impl Session {
         }
     }
 
-    /// All lanes of a process were read: says what it could not write.
-    pub(super) fn end_process(&self, number: usize, memory: &Memory) {
-        if let Ok(missed @ 1..) = memory.missed() {
+    /// All lanes of a process were read: says what it could not write. Of a memory of another version
+    /// little is known, and nothing was read.
+    pub(super) fn end_process(&self, number: usize, memory: &Memory, is_refused: bool) {
+        let thrown = memory.thrown().unwrap_or(0);
+        let of = format!("process {}", number + 1);
+        if is_refused {
+            return self.lose(of, thrown.max(1));
+        }
+        let missed = memory.missed().unwrap_or(0);
+        if missed > 0 {
             self.note(format!(
                 "{missed} threads were not recorded, or not to their end: there were too many at once, or too \
                  little memory"
             ));
         }
-        if memory.gave_up().is_ok_and(|gave_up| gave_up) {
+        let gave_up = memory.gave_up().unwrap_or(false);
+        if gave_up {
             self.note("events were thrown away, as nothing was read for a minute".to_string());
         }
-        if let Ok(missing @ 1..) = memory.thrown() {
-            let of = format!("process {}", number + 1);
-            self.losses().push(Loss { of, missing, produced: None, is_at_least: true });
+        if let Ok(unnamed @ 1..) = memory.unnamed() {
+            self.note(format!("{unnamed} modules could not be described: their functions are shown as ?"));
+        }
+        let missing = thrown.max(missed.into()).max(gave_up.into());
+        if missing > 0 {
+            self.lose(of, missing);
         }
     }
 }

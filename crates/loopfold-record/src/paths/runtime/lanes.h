@@ -55,7 +55,7 @@ static uint32_t lf_tokens_in_chunk(const struct lf_thread *self)
     const struct lf_lane *const lane = &self->lanes[self->level];
     const uint32_t *const chunk = lf_chunk(lane, atomic_load_explicit(&lane->shared->head, memory_order_relaxed));
     const struct lf_variables active = lf_variables(self->active);
-    const uint32_t *const cursor = lf_is_timed ? lane->next : *active.cursor;
+    const uint32_t *const cursor = lf_is_slow ? lane->next : *active.cursor;
     uint32_t words = (uint32_t)(cursor - chunk);
     /* After a jump out of a handler it is not known where the chunk was written to. */
     if (!cursor || cursor < chunk || cursor > chunk + LF_CHUNK_TOKENS)
@@ -231,12 +231,12 @@ static LF_COLD int lf_start_lane(struct lf_thread *self)
     long long asked = 0;
     for (long long waited = 0;; waited += pause) {
         int is_soon = 0;
-        const uint64_t mask = lf_take_lock(&lf_lock);
+        const uint64_t mask = lf_enter();
         const int is_started = lf_is_on() && lf_try_start_lane(self, &is_soon);
         const int is_missed = !is_started && !is_soon;
         if (is_missed)
             lf_count_missed();
-        lf_give_lock(&lf_lock, mask);
+        lf_leave(mask);
         if (is_started || is_missed)
             return is_started;
         lf_sleep(pause);
@@ -274,10 +274,6 @@ static int lf_wait_for_room(const struct lf_lane *lane)
 static int lf_next_chunk(struct lf_thread *self)
 {
     struct lf_lane *const lane = &self->lanes[self->level];
-    if (LF_UNLIKELY(lf_is_copy())) {
-        lf_become_copy();
-        return 0;
-    }
     if (atomic_load_explicit(&lf_memory->stop, memory_order_relaxed))
         lf_switch_off();
     if (!lf_wait_for_room(lane))
@@ -300,16 +296,13 @@ static uint32_t *lf_fresh_chunk(struct lf_thread *self)
     for (;;) {
         if (!lf_is_on())
             return NULL;
-        struct lf_lane *const lane = &self->lanes[self->level];
-        if (!lane->shared) {
-            if (!lf_start_lane(self))
-                return NULL;
-        } else if (!lf_next_chunk(self)) {
-            /* In a new process there is a lane to begin. */
-            if (lane->shared)
-                return NULL;
+        if (LF_UNLIKELY(lf_is_copy())) {
+            lf_become_copy();
             continue;
         }
+        struct lf_lane *const lane = &self->lanes[self->level];
+        if (lane->shared ? !lf_next_chunk(self) : !lf_start_lane(self))
+            return NULL;
         return lf_chunk(lane, atomic_load_explicit(&lane->shared->head, memory_order_relaxed));
     }
 }

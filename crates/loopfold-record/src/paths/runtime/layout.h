@@ -48,7 +48,7 @@ struct lf_shared {
     uint32_t version, lanes;
     /* How many lanes were ever used; how many threads, or rests of them, have none. */
     _Atomic uint32_t used, missed;
-    /* How many processes were to begin as copies of this one. */
+    /* How many processes were to begin as copies of this one, without a promise (LF_PROMISE). */
     _Atomic uint32_t forks;
     /* Set when a full ring was not read for too long. */
     _Atomic uint32_t gave_up;
@@ -62,23 +62,30 @@ struct lf_shared {
     _Atomic uint32_t stop;
 };
 _Static_assert(offsetof(struct lf_shared, thrown) == 24, "the recorder knows this place");
+_Static_assert(offsetof(struct lf_shared, unnamed) == 32, "the recorder knows this place");
 _Static_assert(offsetof(struct lf_shared, stop) == 64, "the recorder knows this place");
 
-enum { LF_HELLO = 1, LF_MODULE = 2, LF_FAILURE = 3, LF_NO_COUNTER = 4 };
+/* A promise is sent before a fork, by the parent; the child goes on on the same connection, which
+ * is closed when neither is there any more. */
+enum { LF_HELLO = 1, LF_MODULE = 2, LF_FAILURE = 3, LF_NO_COUNTER = 4, LF_PROMISE = 5 };
 
 struct lf_message {
     uint32_t magic, kind, pid;
     /* Hello: the parent of a copy, or 0. Module: which run-time library of the process sends it. */
     uint32_t parent;
-    /* Hello: the mark in the parent's lane, and the first number of a function that is not
-     * inherited. Module: the number of its first function, and how many there are. Failure, no
-     * counter: the error. */
+    /* Hello: the mark in the parent's lane with these bits, and the first number of a function that
+     * is not inherited. Module: the number of its first function, and which program the process
+     * executes. Failure: the error with these bits. No counter: the error. */
     uint32_t first, second;
     /* Hello: which program the process executes, and which run-time library of it this is. Module:
      * the size of the description, which follows. */
     uint64_t bytes;
 };
 #define LF_MAGIC 0x3150464cu
+/* Its parent has counted this copy (`forks`); it was not announced and may have written to the chunk
+ * of its parent. */
+#define LF_COUNTED 0x80000000u
+#define LF_MIXED 0x40000000u
 
 /* Tokens that the run-time library emits itself. */
 #define LF_MARK_UNWIND 0xc0000000u

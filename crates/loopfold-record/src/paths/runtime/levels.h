@@ -23,11 +23,15 @@ static void lf_throw_away(struct lf_thread *self, uint32_t library, uint32_t tok
     *variables.cursor = self->thrown + 1;
 }
 
-/* A token and the ticks since the last one. The token is written last: without it there is nothing. */
-static void lf_append_timed(struct lf_thread *self, uint32_t token)
+/* A token, and the ticks since the last one if they are wanted. The token is written last: without it
+ * there is nothing. Cursor and limit stay equal, so that the next token comes here, too. */
+static void lf_append_slowly(struct lf_thread *self, uint32_t token)
 {
-    const uint64_t now = lf_ticks(self);
+    const uint64_t now = lf_is_timed ? lf_ticks(self) : 0;
     struct lf_lane *const lane = &self->lanes[self->level];
+    /* The place is one of the parent's. */
+    if (LF_UNLIKELY(lf_is_copy()))
+        lf_become_copy();
     if (LF_UNLIKELY(!lane->shared || lane->next == lane->end)) {
         uint32_t *const chunk = lf_fresh_chunk(self);
         if (!chunk)
@@ -35,14 +39,17 @@ static void lf_append_timed(struct lf_thread *self, uint32_t token)
         lane->next = chunk;
         lane->end = chunk + LF_CHUNK_TOKENS;
     }
-    /* A lane may have begun since. */
-    const uint64_t ticks = now > lane->last ? now - lane->last : 0;
     uint32_t *const place = lane->next;
-    place[1] = ticks > UINT32_MAX ? UINT32_MAX : (uint32_t)ticks;
+    if (lf_is_timed) {
+        /* A lane may have begun since. */
+        const uint64_t ticks = now > lane->last ? now - lane->last : 0;
+        place[1] = ticks > UINT32_MAX ? UINT32_MAX : (uint32_t)ticks;
+    }
     atomic_signal_fence(memory_order_seq_cst);
     *(volatile uint32_t *)place = token;
-    lane->next = place + 2;
-    lane->last = lf_has_counter ? now : lf_clock();
+    lane->next = place + 1 + lf_is_timed;
+    if (lf_is_timed)
+        lane->last = lf_has_counter ? now : lf_clock();
 }
 
 /* Appends a token in the library that is active, where its chunk is full. */
@@ -50,8 +57,8 @@ static void lf_append(struct lf_thread *self, uint32_t token)
 {
     if (!lf_is_on())
         return lf_throw_away(self, self->active, token);
-    if (lf_is_timed)
-        return lf_append_timed(self, token);
+    if (lf_is_slow || lf_is_forking)
+        return lf_append_slowly(self, token);
     uint32_t *const chunk = lf_fresh_chunk(self);
     if (!chunk)
         return lf_throw_away(self, self->active, token);
@@ -98,7 +105,7 @@ static void lf_slow(uint32_t library, uint32_t token)
     /* Without memory, and in a thread that has ended, every token comes here. */
     if (!self || self == &lf_over)
         return lf_count_thrown(1);
-    if (LF_UNLIKELY(self == &lf_over || !lf_is_on()))
+    if (LF_UNLIKELY(!lf_is_on()))
         return lf_throw_away(self, library, token);
     if (self->active != library)
         lf_activate(self, library);
@@ -114,7 +121,7 @@ static uint32_t lf_event(void)
         return 0;
     lf_emit(self, LF_MARK_EVENT);
     const struct lf_lane *const lane = &self->lanes[self->level];
-    const uint32_t *const behind = *lf_variables(self->active).cursor;
+    const uint32_t *const behind = lf_is_slow ? lane->next : *lf_variables(self->active).cursor;
     if (!lane->shared || behind <= lane->chunks || behind > lane->chunks + LF_LANE_BYTES / 4)
         return 0;
     return atomic_load_explicit(&lane->shared->begun, memory_order_relaxed);

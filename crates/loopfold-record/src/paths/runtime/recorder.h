@@ -183,11 +183,13 @@ static uint32_t lf_tag(void)
     return (uint32_t)((uintptr_t)&lf_mode >> 2);
 }
 
-/* Connects, introduces this process with its memory, and returns the connection; negative if
- * nobody is there or there is no memory. The recorder is given the reason. */
-static int lf_introduce(uint32_t parent, uint32_t mark)
+/* Introduces this process with its memory, and returns the connection: the one that was promised, if
+ * there is one that works. Negative if nobody is there or there is no memory; the recorder is given
+ * the reason. */
+static int lf_introduce(int connection, uint32_t parent, uint32_t mark, uint32_t bits)
 {
-    const int connection = lf_connect(0);
+    if (connection < 0)
+        connection = lf_connect(0);
     if (connection < 0)
         return connection;
     lf_owner = lf_pid();
@@ -198,15 +200,23 @@ static int lf_introduce(uint32_t parent, uint32_t mark)
     if (file >= 0)
         lf_publish();
     const uint64_t who = (uint64_t)lf_program() << 32 | lf_tag();
-    const struct lf_message hello = {LF_MAGIC, file < 0 ? LF_FAILURE : LF_HELLO, lf_owner, parent, file < 0 ? (uint32_t)-file : mark, lf_next_id, who};
-    const int is_sent = lf_send(connection, &hello, sizeof hello, file);
+    const uint32_t first = bits | (file < 0 ? (uint32_t)-file : mark);
+    const struct lf_message hello = {LF_MAGIC, file < 0 ? LF_FAILURE : LF_HELLO, lf_owner, parent, first, lf_next_id, who};
+    int is_sent = lf_send(connection, &hello, sizeof hello, file);
+    if (!is_sent) {
+        lf_call(SYS_close, connection, 0, 0);
+        connection = lf_connect(0);
+        if (connection >= 0)
+            is_sent = lf_send(connection, &hello, sizeof hello, file);
+    }
     if (file >= 0)
         lf_call(SYS_close, file, 0, 0);
     if (file >= 0 && is_sent) {
         atomic_store(&lf_mode, LF_ON);
         return connection;
     }
-    lf_call(SYS_close, connection, 0, 0);
+    if (connection >= 0)
+        lf_call(SYS_close, connection, 0, 0);
     return -1;
 }
 

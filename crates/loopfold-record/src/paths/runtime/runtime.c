@@ -80,6 +80,17 @@ static void lf_set_address(const char *address)
     lf_address_bytes = offsetof(struct sockaddr_un, sun_path) + length;
 }
 
+/* The beginning of this module. */
+extern const char __ehdr_start[] __attribute__((weak, visibility("hidden")));
+
+/* Whether copies of this process are not announced: a static program has a C library of its own, and
+ * what it opens has another one, which does not see the forks of the program. */
+static int lf_is_apart(void)
+{
+    const uintptr_t program = getauxval(AT_PHDR);
+    return !getauxval(AT_BASE) && program - (uintptr_t)__ehdr_start >= 4096;
+}
+
 static void lf_begin(void)
 {
     const char *const address = lf_find_recorder();
@@ -89,10 +100,11 @@ static void lf_begin(void)
     lf_set_address(address);
     /* Not in MPI programs. */
     lf_is_timed = lf_variable("LOOPFOLD_PATHS") && lf_variable("LOOPFOLD_PATHS_CYCLES");
+    lf_is_slow = lf_is_timed || lf_is_apart();
     lf_choose_counter(lf_variable("LOOPFOLD_PATHS_COUNTER"));
     /* Before there are lanes that threads must end. */
     lf_has_key = pthread_key_create(&lf_key, lf_thread_ends) == 0;
-    const int connection = lf_introduce(0, 0);
+    const int connection = lf_introduce(-1, 0, 0, 0);
     if (connection < 0)
         return;
     if (lf_has_counter)
@@ -103,25 +115,28 @@ static void lf_begin(void)
 
 /* ---- modules ---- */
 
-static int lf_send_module(int connection, uint32_t functions, const uint8_t *description, uint64_t bytes)
+static int lf_send_module(int connection, const uint8_t *description, uint64_t bytes)
 {
-    const struct lf_message module = {LF_MAGIC, LF_MODULE, lf_owner, lf_tag(), lf_next_id, functions, bytes};
+    const struct lf_message module = {LF_MAGIC, LF_MODULE, lf_owner, lf_tag(), lf_next_id, lf_program(), bytes};
     return lf_send(connection, &module, sizeof module, -1) && lf_send(connection, description, bytes, -1);
 }
 
 static void lf_register(uint32_t *ids, uint32_t functions, const uint8_t *description, uint64_t bytes)
 {
-    const uint64_t mask = lf_take_lock(&lf_lock);
+    if (lf_is_on() && lf_is_copy())
+        lf_become_copy();
+    const uint64_t mask = lf_enter();
     const int connection = lf_is_on() && functions < 0x3fffffffu - lf_next_id ? lf_connect(0) : -1;
-    if (connection >= 0) {
-        if (lf_send_module(connection, functions, description, bytes)) {
-            for (uint32_t index = 0; index < functions; index++)
-                ids[index] = lf_next_id + index;
-            lf_next_id += functions;
-        }
-        lf_call(SYS_close, connection, 0, 0);
+    if (connection >= 0 && lf_send_module(connection, description, bytes)) {
+        for (uint32_t index = 0; index < functions; index++)
+            ids[index] = lf_next_id + index;
+        lf_next_id += functions;
+    } else if (lf_is_on()) {
+        atomic_fetch_add_explicit(&lf_memory->unnamed, 1, memory_order_relaxed);
     }
-    lf_give_lock(&lf_lock, mask);
+    if (connection >= 0)
+        lf_call(SYS_close, connection, 0, 0);
+    lf_leave(mask);
 }
 
 /* ---- signals ---- */

@@ -53,7 +53,7 @@ struct lf_lane {
     uint32_t *chunks;
     /* Where writing goes on, while another level runs. */
     uint32_t *cursor, *limit;
-    /* With cycles: where the next token goes, and when the last one was written. */
+    /* Where every token is slow: where the next one goes, and with cycles, when the last was written. */
     uint32_t *next, *end;
     uint64_t last;
 };
@@ -109,6 +109,8 @@ static struct lf_thread lf_over;
 enum { LF_OFF, LF_ON };
 static _Atomic int lf_mode = LF_OFF;
 static _Atomic int lf_lock;
+/* This thread is between the calls before and after a fork, and holds the lock. */
+static LF_TLS int lf_is_forking;
 static struct lf_shared *lf_memory;
 static size_t lf_memory_bytes;
 /* The process that the memory is of, and a byte that is 0 in a copy of it. */
@@ -121,6 +123,8 @@ static struct lf_thread **lf_first;
 static pthread_key_t lf_key;
 static int lf_has_key;
 static int lf_is_timed;
+/* Every token comes to `lf_slow`: as it is timed, or as copies of the process are not announced. */
+static int lf_is_slow;
 /* What is counted instead of cycles, if there is something. */
 static int lf_has_counter;
 static struct perf_event_attr lf_counter;
@@ -146,6 +150,20 @@ static inline uint32_t lf_library_count(void)
 static inline int lf_is_on(void)
 {
     return atomic_load_explicit(&lf_mode, memory_order_relaxed) == LF_ON;
+}
+
+/* The lock, which a thread that forks has already. */
+static inline uint64_t lf_enter(void)
+{
+    return lf_is_forking ? lf_block_signals() : lf_take_lock(&lf_lock);
+}
+
+static inline void lf_leave(uint64_t mask)
+{
+    if (lf_is_forking)
+        lf_restore_signals(mask);
+    else
+        lf_give_lock(&lf_lock, mask);
 }
 
 /* Tokens are lost. */
