@@ -4,6 +4,7 @@
 mod deaths;
 mod failures;
 mod libraries;
+mod odd;
 mod signals;
 mod streams;
 
@@ -62,6 +63,9 @@ fn programs() -> &'static Path {
         compile(folder.path(), "emitters.c", "static", &["-static", runtime]);
         compile(folder.path(), "plugin.c", "plugin.so", &["-shared", "-fPIC", runtime]);
         libraries::compile_all(folder.path(), |source, program, options| {
+            compile(folder.path(), source, program, options);
+        });
+        odd::compile_all(runtime, export, |source, program, options| {
             compile(folder.path(), source, program, options);
         });
         folder
