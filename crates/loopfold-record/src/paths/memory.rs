@@ -41,7 +41,8 @@ pub(super) struct Lane {
     pub(super) level: u32,
     /// The mark in the parent's lane at which this process began, or 0.
     pub(super) mark: u32,
-    /// How many tokens the complete chunks have; all of its tokens once the use has ended.
+    /// How many tokens the complete chunks have, and the open one if it was counted; all of its tokens
+    /// once the use has ended.
     pub(super) written: u64,
 }
 
@@ -56,7 +57,7 @@ impl Lane {
             thread: word(16),
             level: word(20),
             mark: word(24),
-            written: long(32),
+            written: long(32).saturating_add(word(28).into()),
         }
     }
 }

@@ -64,12 +64,21 @@ static uint32_t lf_tokens_in_chunk(const struct lf_thread *self)
     return lf_is_timed ? words / 2 : words;
 }
 
-/* Counts the tokens of the present chunk. */
+/* Counts the tokens of the present chunk. In this order, so that none is counted twice. */
 static void lf_count_chunk(const struct lf_thread *self)
 {
     struct lf_shared_lane *const shared = self->lanes[self->level].shared;
     const uint64_t written = atomic_load_explicit(&shared->written, memory_order_relaxed);
+    atomic_store_explicit(&shared->open, 0, memory_order_relaxed);
     atomic_store_explicit(&shared->written, written + lf_tokens_in_chunk(self), memory_order_release);
+}
+
+/* Counts the tokens so far of the present chunk, which goes on. */
+static void lf_count_open_chunk(const struct lf_thread *self)
+{
+    struct lf_shared_lane *const shared = self->lanes[self->level].shared;
+    if (shared)
+        atomic_store_explicit(&shared->open, lf_tokens_in_chunk(self), memory_order_relaxed);
 }
 
 /* ---- threads ---- */

@@ -32,7 +32,9 @@ struct lf_shared_lane {
     /* A lane is used again: these are the numbers of its present use. It is free when all three
      * are equal, and has ended when the first two are. */
     _Atomic uint32_t begun, ended;
-    uint32_t thread, level, mark, unused;
+    uint32_t thread, level, mark;
+    /* How many tokens the open chunk had when it was last counted: when the program ends by `exit`. */
+    _Atomic uint32_t open;
     /* How many tokens are in the complete chunks of this use; when it has ended, in all. */
     _Atomic uint64_t written;
     char room[24];

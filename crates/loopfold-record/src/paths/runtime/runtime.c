@@ -113,6 +113,19 @@ static void lf_begin(void)
     pthread_atfork(lf_before_fork, lf_in_parent, lf_in_forked_child);
 }
 
+/* What the thread that ends the program has written is counted, as far as it has come: what runs after
+ * this may add to it. Other threads that still run, and programs that end otherwise, count complete
+ * chunks alone. */
+__attribute__((destructor(101))) static void lf_count_at_exit(void)
+{
+    const struct lf_thread *const self = lf_me;
+    if (!self || self == &lf_over || !lf_is_on() || lf_is_copy())
+        return;
+    const uint64_t mask = lf_block_signals();
+    lf_count_open_chunk(self);
+    lf_restore_signals(mask);
+}
+
 /* ---- modules ---- */
 
 static int lf_send_module(int connection, const uint8_t *description, uint64_t bytes)
