@@ -66,13 +66,17 @@ pub struct RecordedEvents {
     pub produced: u64,
     /// How many were not recorded.
     pub missing: u64,
+    /// How many of the streams are unfinished: then there were at least so many events, and at least so
+    /// many of them are missing.
+    pub unfinished: usize,
 }
 
 impl RecordedEvents {
     /// Of one stream.
     pub fn of(stream: &RecordedStream) -> Self {
-        let RecordedStream { recorded, counted, .. } = *stream;
-        Self { recorded, produced: counted.produced, missing: counted.missing }
+        let RecordedStream { recorded, counted, is_unfinished, .. } = *stream;
+        let unfinished = is_unfinished.into();
+        Self { recorded, produced: counted.produced, missing: counted.missing, unfinished }
     }
 
     /// Of all streams together. Returns `None` if there are none.
@@ -81,6 +85,7 @@ impl RecordedEvents {
             recorded: sum.recorded.saturating_add(one.recorded),
             produced: sum.produced.saturating_add(one.produced),
             missing: sum.missing.saturating_add(one.missing),
+            unfinished: sum.unfinished + one.unfinished,
         })
     }
 
@@ -91,18 +96,20 @@ impl RecordedEvents {
     }
 }
 
-/// Writes the counts of recordings, and the streams that lack events.
+/// Writes the counts of recordings, and the streams that lack events or their end.
 fn recorded<W: Write>(out: &mut JsonWriter<W>, streams: &[RecordedStream]) -> Result<()> {
     let Some(all) = RecordedEvents::of_all(streams) else { return out.field("recorded", None::<u64>) };
     out.key("recorded")?;
     out.begin_object()?;
     all.write(out)?;
+    out.field("unfinished_streams", all.unfinished)?;
     out.key("incomplete_streams")?;
     out.begin_array()?;
-    for stream in streams.iter().filter(|stream| stream.counted.missing > 0) {
+    for stream in streams.iter().filter(|stream| stream.is_incomplete()) {
         out.begin_object()?;
         out.field("stream", &stream.name[..])?;
         RecordedEvents::of(stream).write(out)?;
+        out.field("unfinished", stream.is_unfinished)?;
         out.end()?;
     }
     out.end()?;

@@ -87,13 +87,19 @@ fn print(name: &str, verified: &Result<Intact, String>) -> Result<()> {
 fn print_recorded(out: &mut impl Write, streams: &[RecordedStream]) -> Result<()> {
     let Some(all) = RecordedEvents::of_all(streams) else { return Ok(()) };
     let of = |events: RecordedEvents| {
-        format!("{} of {}", show::count(events.recorded), show::events(Some(events.produced)))
+        // Of a stream without its end it is not known how many there were.
+        let bound = if events.unfinished > 0 { "at least " } else { "" };
+        format!("{} of {bound}{}", show::count(events.recorded), show::events(Some(events.produced)))
     };
     write!(out, "  recorded: {}", of(all))?;
-    if all.missing == 0 {
-        return Ok(writeln!(out)?);
+    if all.missing > 0 {
+        write!(out, "; {} missing", show::count(all.missing))?;
     }
-    writeln!(out, "; {} missing", show::count(all.missing))?;
+    if all.unfinished > 0 {
+        let unfinished = show::plural(all.unfinished as u64, "stream");
+        write!(out, "; the end of {unfinished} was not recorded")?;
+    }
+    writeln!(out)?;
     for stream in streams.iter().filter(|stream| stream.counted.missing > 0) {
         writeln!(out, "    {}: {}", show::plain(&stream.name), of(RecordedEvents::of(stream)))?;
     }

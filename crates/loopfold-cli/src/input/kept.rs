@@ -98,6 +98,7 @@ impl Loaded {
             index_bytes: self.index_bytes,
             block_sections: self.block_sections.clone(),
             spooled_blocks: self.spooled_blocks.clone(),
+            is_of_unfinished_recording: self.is_of_unfinished_recording,
             without_index: self.without_index,
             slices_are_calls: self.slices_are_calls,
             cut: None,

@@ -76,6 +76,8 @@ pub(crate) struct Loaded {
     pub(super) block_sections: Vec<Vec<u8>>,
     /// The blocks of paths of recordings that are no archives yet.
     pub(super) spooled_blocks: PathBlocks,
+    /// It is noted that a recording was read that is still being written, or was stopped.
+    pub(super) is_of_unfinished_recording: bool,
     /// The number of archives without such an index.
     without_index: usize,
     /// Whether traces of slices were read as calls.
@@ -400,12 +402,16 @@ impl Loaded {
         }
     }
 
-    /// Adds a note if recordings lack events that the program has counted.
+    /// Adds a note if recordings lack events that the program has counted, or ends of streams.
     fn note_what_was_not_recorded(&mut self) {
-        if self.folds.iter().any(Fold::is_unfinished_recording) {
-            self.notes.push(
-                "this is a copy from a recording that was under way: what came later is missing".to_string(),
-            );
+        let unfinished = self.folds.iter().map(|fold| {
+            let all = fold.stream_ids();
+            all.filter(|&stream| fold.is_unfinished(stream)).count()
+        });
+        let unfinished: usize = unfinished.sum();
+        if unfinished > 0 && !self.is_of_unfinished_recording {
+            let streams = show::plural(unfinished as u64, "stream");
+            self.notes.push(format!("the end of {streams} was not recorded: what came later is missing"));
         }
         let counted = self.folds.iter().flat_map(|fold| {
             fold.stream_ids().filter_map(|stream| fold.producer_count(stream)).collect::<Vec<_>>()

@@ -110,6 +110,7 @@ impl Reader<'_> {
             self.loaded.notes.push(format!("{}: damaged: {why}", path.display()));
         }
         let (complete, ranks) = (parts.complete, parts.ranks);
+        self.loaded.is_of_unfinished_recording |= complete < ranks;
         self.loaded.notes.push(if complete == ranks {
             format!("{base}: the recording of {} that did not end in MPI_Finalize", show::plural(ranks as u64, "rank"))
         } else {
@@ -125,6 +126,7 @@ impl Reader<'_> {
         self.is_of_format(ARCHIVE)?;
         let spooled = loopfold_record::read_spool(path)?;
         self.loaded.archive_bytes = self.loaded.archive_bytes.map(|sum| sum.saturating_add(spooled.bytes));
+        self.loaded.is_of_unfinished_recording |= !spooled.is_complete;
         if !spooled.is_complete {
             self.loaded
                 .notes

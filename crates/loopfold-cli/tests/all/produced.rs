@@ -34,8 +34,11 @@ fn verify_compares_what_was_recorded_with_what_was_produced() {
         let wanted = "  recorded: 24 of 27 events; 3 missing\n    rank 1: 12 of 15 events\n";
         assert!(text.ends_with(wanted), "{text}");
     }
-    let incomplete = json!([{"stream": "rank 1", "events": 12, "produced": 15, "missing": 3}]);
-    let all = json!({"events": 24, "produced": 27, "missing": 3, "incomplete_streams": incomplete});
+    let incomplete =
+        json!([{"stream": "rank 1", "events": 12, "produced": 15, "missing": 3, "unfinished": false}]);
+    let all = json!({
+        "events": 24, "produced": 27, "missing": 3, "unfinished_streams": 0, "incomplete_streams": incomplete
+    });
     assert_eq!(verified(&archive), all);
     // One that is whole, and what is no recording.
     let whole = folder.at("whole.fold");
@@ -46,6 +49,30 @@ fn verify_compares_what_was_recorded_with_what_was_produced() {
     run(&["fold", &trace, "-o", &other]).ok();
     assert_eq!(verified(&other), Value::Null);
     assert!(!run(&["verify", &other]).ok().text().contains("recorded"));
+}
+
+#[test]
+fn a_stream_without_its_end_is_not_whole() {
+    let folder = Folder::new();
+    let grammar =
+        folder.file("x.grammar", RECORDING.replace("'12'\n", "'12'\n    note 'unfinished' 'yes'\n"));
+    let archive = folder.at("x.fold");
+    let said = run(&["fold", &grammar, "-o", &archive]).ok().err;
+    assert!(said.contains("the end of 1 stream was not recorded"), "{said}");
+    let text = run(&["verify", &archive]).ok().text();
+    let wanted = "  recorded: 24 of at least 27 events; 3 missing; the end of 1 stream was not recorded\n    \
+                  rank 1: 12 of 15 events\n";
+    assert!(text.ends_with(wanted), "{text}");
+    let found = verified(&archive);
+    assert_eq!(found["unfinished_streams"], 1);
+    let unfinished =
+        json!({"stream": "rank 0", "events": 12, "produced": 12, "missing": 0, "unfinished": true});
+    assert_eq!(found["incomplete_streams"][0], unfinished);
+    assert!(run(&["stats", &archive]).ok().text().contains("unfinished: its end was not recorded"));
+    // The beginning of a stream is another one.
+    let part = folder.at("part.fold");
+    run(&["fold", &archive, "--stream", "rank 0", "--to", "6", "-o", &part]).ok();
+    assert_eq!(verified(&part), Value::Null);
 }
 
 #[test]

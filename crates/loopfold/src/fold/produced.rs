@@ -7,9 +7,10 @@
 //! recording pass them on, and formats need no field for what only recordings have.
 //!
 //! Invariant: a stream of a recording that has ended has `produced = events + missing`. The last
-//! segment of a recording that was killed may have counted more than it has. Whatever makes a
-//! stream of other events (a part, a selection of events, patterns or blocks as events) removes the
-//! notes, by [`ProducerCount::remove`]; what keeps the number of events keeps them.
+//! segment of a recording that was killed may have counted more than it has. A stream whose end was
+//! not recorded is noted to be unfinished: its count is a lower bound. Whatever makes a stream of
+//! other events (a part, a selection of events, patterns or blocks as events) removes the notes, by
+//! [`ProducerCount::remove`]; what keeps the number of events keeps them.
 //!
 //! Cost: O(notes) for each stream.
 
@@ -22,7 +23,7 @@ const PRODUCED: &str = "produced";
 /// The note of how many of them are not in the stream. Absent if there are none.
 const MISSING: &str = "missing";
 
-/// The note of a copy that was made while the recording was under way. Its value says nothing.
+/// The note of a stream whose end was not recorded. Its value says nothing.
 const UNFINISHED: &str = "unfinished";
 
 /// The events of a stream as its producer has counted them.
@@ -58,15 +59,20 @@ impl ProducerCount {
         }
     }
 
-    /// Notes that the recording goes on, so that it is not known how many there will be.
+    /// Notes that the end of the stream was not recorded: the count, if there is one, is a lower bound.
     pub fn write_unfinished(notes: &mut Vec<(String, String)>) {
-        Self::remove(notes);
+        notes.retain(|(key, _)| key != UNFINISHED);
         notes.push((UNFINISHED.to_string(), "yes".to_string()));
     }
 
     /// Removes the count from the notes of a stream whose events change.
     pub fn remove(notes: &mut Vec<(String, String)>) {
-        notes.retain(|(key, _)| key != PRODUCED && key != MISSING);
+        notes.retain(|(key, _)| !Self::is_note(key));
+    }
+
+    /// Whether a note of a stream with this key is one of these.
+    pub fn is_note(key: &str) -> bool {
+        [PRODUCED, MISSING, UNFINISHED].contains(&key)
     }
 }
 
@@ -77,8 +83,17 @@ pub struct RecordedStream {
     pub name: String,
     /// How many events the stream has.
     pub recorded: u64,
-    /// What its producer has counted.
+    /// What its producer has counted. If the stream is unfinished, at least this.
     pub counted: ProducerCount,
+    /// The end of the stream was not recorded.
+    pub is_unfinished: bool,
+}
+
+impl RecordedStream {
+    /// Whether something is known to be missing, or may be.
+    pub fn is_incomplete(&self) -> bool {
+        self.counted.missing > 0 || self.is_unfinished
+    }
 }
 
 impl FoldedStream {
@@ -102,19 +117,32 @@ impl Fold {
         stream.producer_count(self.length(stream.root()))
     }
 
-    /// Whether streams are copies of a recording that was under way.
-    pub fn is_unfinished_recording(&self) -> bool {
-        self.streams().iter().any(|stream| stream.note(UNFINISHED).is_some())
+    /// Whether the end of a stream is known not to have been recorded.
+    ///
+    /// # Panics
+    /// If there is no such stream.
+    pub fn is_unfinished(&self, stream: StreamId) -> bool {
+        self.stream(stream).note(UNFINISHED).is_some()
     }
 
-    /// The streams whose producers have counted, in order.
+    /// The streams whose producers have counted or that are unfinished, in order.
     pub fn recorded_streams(&self) -> Vec<RecordedStream> {
         let recorded = |id: StreamId| {
             let name = self.stream(id).name().raw().to_string();
             let recorded = self.length(self.stream(id).root());
-            self.producer_count(id).map(|counted| RecordedStream { name, recorded, counted })
+            let is_unfinished = self.is_unfinished(id);
+            // Of a copy only what it has is known.
+            let of_copy = is_unfinished.then(|| ProducerCount::compared(recorded, recorded));
+            let counted = self.producer_count(id).or(of_copy)?;
+            Some(RecordedStream { name, recorded, counted, is_unfinished })
         };
         self.stream_ids().filter_map(recorded).collect()
+    }
+
+    /// The same fold with all of its streams noted to be unfinished: of a recorder that was killed.
+    pub fn with_unfinished_streams(mut self) -> Fold {
+        self.streams_mut().iter_mut().for_each(|stream| ProducerCount::write_unfinished(&mut stream.notes));
+        self
     }
 
     /// The same fold without the counts of producers: for folds of other events than were recorded.
@@ -161,6 +189,22 @@ mod tests {
         let fold = recording(ProducerCount { produced: 15, missing: 1 });
         let [one] = &fold.recorded_streams()[..] else { panic!("one stream") };
         assert_eq!((one.recorded, one.counted), (12, ProducerCount { produced: 15, missing: 3 }));
+    }
+
+    #[test]
+    fn an_unfinished_stream_keeps_its_count_and_may_lack_more() {
+        let count = ProducerCount::compared(14, 12);
+        let fold = recording(count).with_unfinished_streams().with_unfinished_streams();
+        let [one] = &fold.recorded_streams()[..] else { panic!("one stream") };
+        assert_eq!((one.recorded, one.counted, one.is_unfinished), (12, count, true));
+        assert_eq!(fold.streams()[0].notes().iter().filter(|(key, _)| key == UNFINISHED).count(), 1);
+        assert!(fold.without_producer_counts().recorded_streams().is_empty());
+        // A copy has no count.
+        let mut fold = recording(count).without_producer_counts();
+        fold = fold.with_unfinished_streams();
+        let [one] = &fold.recorded_streams()[..] else { panic!("one stream") };
+        assert!(one.is_incomplete());
+        assert_eq!(one.counted, ProducerCount::compared(12, 12));
     }
 
     #[test]
