@@ -5,14 +5,14 @@ use crate::nodes::TimeSums;
 use crate::show::{self, Costs, Labels, Names};
 use crate::{Outcome, input, save, tables};
 use anyhow::Result;
-use loopfold::Fold;
 use loopfold::archive::WriteConfig;
-use loopfold::fold::FoldedStream;
+use loopfold::fold::{FoldedStream, ProducerCount};
 use loopfold::questions::path::PathIndex;
 use loopfold::questions::statistics::Statistics;
 use loopfold::questions::sums::EventSums;
 use loopfold::sections;
 use loopfold::trace::TimesKept;
+use loopfold::{Fold, StreamId};
 use std::io::Write;
 
 /// The note on why its folder was chosen for a stream.
@@ -214,7 +214,8 @@ impl Printer<'_> {
         let &Self { fold, statistics, .. } = self;
         writeln!(out, "\nstreams")?;
         let several_folders = fold.streams().windows(2).any(|pair| pair[0].folder() != pair[1].folder());
-        let mut order: Vec<usize> = (0..fold.streams().len()).collect();
+        let ids: Vec<StreamId> = fold.stream_ids().collect();
+        let mut order: Vec<usize> = (0..ids.len()).collect();
         order.sort_by_key(|&index| std::cmp::Reverse(statistics.streams[index].events));
         for &index in &order[..self.limit(order.len())] {
             let (stream, its) = (&fold.streams()[index], &statistics.streams[index]);
@@ -225,6 +226,7 @@ impl Printer<'_> {
             let title = show::shorten(&show::plain(stream.title()), room);
             writeln!(out, "{:>15} {noun}  {title}{span}", show::count(its.events))?;
             print_notes(out, stream, several_folders)?;
+            print_count(out, fold, ids[index])?;
         }
         show::more(out, order.len() - self.limit(order.len()))
     }
@@ -275,24 +277,36 @@ fn counts_room() -> usize {
 /// The other notes of a stream: its folder if it is not printed above or was chosen for a reason,
 /// and the notes of the source.
 fn print_notes(out: &mut impl Write, stream: &FoldedStream, several_folders: bool) -> Result<()> {
-    let mut line = |key: &str, value: &str| {
-        let room = show::line_width().saturating_sub(24);
-        let text = show::shorten(&format!("{}: {}", show::plain(key), show::plain(value)), room);
-        writeln!(out, "{:>24}{text}", "")
-    };
     let folder = stream.folder().raw();
     match stream.note(WHY_NOTE) {
-        Some(why) => line("folder", &[folder, why.raw()].join(", "))?,
-        None if several_folders => line("folder", folder)?,
+        Some(why) => print_note(out, "folder", &[folder, why.raw()].join(", "))?,
+        None if several_folders => print_note(out, "folder", folder)?,
         None => {}
     }
-    // Where nothing is missing, what was produced is the number of events.
-    let is_whole = stream.note("missing").is_none();
     for (key, value) in stream.notes() {
-        let is_shown = !(is_whole && key == "produced");
-        if is_shown && !["title", "format", WHY_NOTE, input::BYTES_NOTE].contains(&key.as_str()) {
-            line(key, value)?;
+        let is_known = ["title", "format", WHY_NOTE, input::BYTES_NOTE].contains(&key.as_str());
+        if !is_known && !ProducerCount::is_note(key) {
+            print_note(out, key, value)?;
         }
     }
     Ok(())
+}
+
+/// What the producer of a stream has counted. Where nothing is missing, that is the number of events.
+fn print_count(out: &mut impl Write, fold: &Fold, stream: StreamId) -> Result<()> {
+    let count = fold.producer_count(stream).filter(|count| count.missing > 0);
+    if let Some(ProducerCount { produced, missing }) = count {
+        print_note(out, "produced", &produced.to_string())?;
+        print_note(out, "missing", &missing.to_string())?;
+    }
+    if fold.is_unfinished(stream) {
+        print_note(out, "unfinished", "its end was not recorded")?;
+    }
+    Ok(())
+}
+
+fn print_note(out: &mut impl Write, key: &str, value: &str) -> Result<()> {
+    let room = show::line_width().saturating_sub(24);
+    let text = show::shorten(&format!("{}: {}", show::plain(key), show::plain(value)), room);
+    Ok(writeln!(out, "{:>24}{text}", "")?)
 }
