@@ -212,9 +212,10 @@ pub fn read(folder: &Path, times: bool) -> Result<Parts> {
         });
         match read {
             Ok((fold, report)) => {
-                complete += usize::from(report.damage.is_none());
+                let is_complete = report.damage.is_none();
+                complete += usize::from(is_complete);
                 streams += fold.streams().len();
-                builder.join(&fold)?;
+                builder.join(&if is_complete { fold } else { fold.with_unfinished_streams() })?;
             }
             Err(error) => unreadable.push((path, error.to_string())),
         }

@@ -112,6 +112,7 @@ fn missing_events(losses: &[Loss]) -> Vec<String> {
         let (of, missing) = (show::plain(&loss.of), show::count(loss.missing));
         match loss.produced {
             Some(produced) => format!("{of}: {missing} of {} events are missing", show::count(produced)),
+            None if loss.is_at_least && loss.missing == 0 => format!("{of}: its end is missing"),
             None if loss.is_at_least => format!("{of}: at least {missing} events are missing"),
             None => format!("{of}: {missing} events are missing"),
         }

@@ -73,6 +73,8 @@ pub(super) struct Folding {
     is_left_out: AtomicBool,
     spill: Option<Arc<Spill>>,
     streams: Mutex<Vec<Stream>>,
+    /// What is lost of processes, and of no stream that is known.
+    lost: Mutex<Vec<Lost>>,
     /// The lanes that copies are made of while they are folded.
     live: Mutex<Vec<Weak<LiveLane>>>,
 }
@@ -86,6 +88,15 @@ struct Stream {
     grammar: Box<dyn Online>,
     cycles: Column<f64>,
     notes: Vec<(String, String)>,
+    missing: u64,
+    is_unfinished: bool,
+}
+
+/// What a process threw away: at least so many events.
+#[derive(Clone, Copy, Debug)]
+struct Lost {
+    process: usize,
+    missing: u64,
 }
 
 impl std::fmt::Debug for Stream {
@@ -108,8 +119,8 @@ impl Folding {
     /// With what is measured for every event, if something is; full chunks of it go to the spill.
     pub(super) fn new(metric: Option<&'static str>, spill: Option<Arc<Spill>>) -> Self {
         let is_left_out = AtomicBool::new(false);
-        let (streams, live) = Default::default();
-        Self { shared: Arc::default(), metric, is_left_out, spill, streams, live }
+        let (streams, lost, live) = Default::default();
+        Self { shared: Arc::default(), metric, is_left_out, spill, streams, lost, live }
     }
 
     /// What should be measured cannot be.
@@ -124,7 +135,7 @@ impl Folding {
             program: process.program.clone(),
             decoder: Decoder::new(process, &self.shared, self.metric.is_some()),
             decoded: Decoded::default(),
-            grammar: SequiturRuns.online().ok_or_else(|| Error::new("no online folder"))?,
+            grammar: grammar()?,
             cycles: self.spill.as_ref().map_or_else(Column::default, Column::spilling),
             tokens: 0,
         };
@@ -154,20 +165,25 @@ impl Folding {
         self.metric.is_some()
     }
 
-    /// Ends a lane of which so many events are missing. Returns how many were produced.
-    pub(super) fn end(&self, lane: FoldedLane, missing: u64) -> u64 {
-        let (stream, produced) = lane.finish(missing);
-        locked(&self.streams).push(stream);
+    /// Ends a lane of which so many events are missing, or more if its end is.
+    pub(super) fn end(&self, lane: FoldedLane, missing: u64, is_unfinished: bool) {
+        locked(&self.streams).push(lane.finish(missing, is_unfinished));
+    }
+
+    /// The same for a live lane, which is either that or a stream whenever a copy is made. Returns how
+    /// many events were produced.
+    pub(super) fn end_live(&self, lane: &LiveLane, missing: u64, is_unfinished: bool) -> u64 {
+        let mut streams = locked(&self.streams);
+        let Some(lane) = locked(lane).take() else { return missing };
+        let stream = lane.finish(missing, is_unfinished);
+        let produced = stream.count().produced;
+        streams.push(stream);
         produced
     }
 
-    /// The same for a live lane, which is either that or a stream whenever a copy is made.
-    pub(super) fn end_live(&self, lane: &LiveLane, missing: u64) -> u64 {
-        let mut streams = locked(&self.streams);
-        let Some(lane) = locked(lane).take() else { return missing };
-        let (stream, produced) = lane.finish(missing);
-        streams.push(stream);
-        produced
+    /// A process has lost events, at least so many, or its end.
+    pub(super) fn lose(&self, process: usize, missing: u64) {
+        locked(&self.lost).push(Lost { process, missing });
     }
 
     /// All that was folded so far, without what is measured: a copy, made while nothing is folded.
@@ -182,7 +198,7 @@ impl Folding {
             (symbols.alphabet.clone(), symbols.costs(), symbols.blocks.clone())
         };
         let mut builder = FoldBuilder::new(alphabet);
-        let ended = streams.iter().map(|one| (one.name, &one.grammar, one.notes.clone()));
+        let ended = streams.iter().map(|one| (one.name, &one.grammar, one.counted_notes()));
         let mut all: Vec<_> =
             ended.chain(lanes.map(|lane| (lane.name, &lane.grammar, lane.notes()))).collect();
         all.sort_by_key(|(name, ..)| *name);
@@ -196,14 +212,35 @@ impl Folding {
         Ok(Recorded { fold: fold.with_metric_of_events(INSTRUCTIONS, &costs)?, blocks })
     }
 
+    /// Notes what processes have lost of their first streams. Those that have none get one.
+    fn note_lost(&self, streams: &mut Vec<Stream>) -> Result<()> {
+        for Lost { process, missing } in locked(&self.lost).drain(..) {
+            let place = streams.iter().position(|stream| stream.name.process == process);
+            let place = match place {
+                Some(place) => place,
+                None => {
+                    streams.push(Stream::without_events(process)?);
+                    streams.len() - 1
+                }
+            };
+            streams[place].missing += missing;
+            streams[place].is_unfinished = true;
+        }
+        Ok(())
+    }
+
     /// All streams as a fold.
     pub(super) fn finish(&self) -> Result<Recorded> {
         let mut streams = std::mem::take(&mut *locked(&self.streams));
         streams.sort_by_key(|stream| stream.name);
+        self.note_lost(&mut streams)?;
+        streams.sort_by_key(|stream| stream.name);
         let mut symbols = std::mem::take(&mut *self.shared.symbols());
         let mut builder = FoldBuilder::new(std::mem::take(&mut symbols.alphabet));
         let metric = self.metric.filter(|_| !self.is_left_out.load(Ordering::Relaxed));
-        for Stream { name, grammar, cycles, notes } in streams {
+        for stream in streams {
+            let notes = stream.counted_notes();
+            let Stream { name, grammar, cycles, .. } = stream;
             let root = grammar.rules(&mut builder)?;
             let metrics = metric.map(|metric| (metric.to_string(), cycles)).into_iter().collect();
             let stream = FoldedStream::new(name.text(), SequiturRuns.name(), root).with_notes(notes);
@@ -271,11 +308,39 @@ impl FoldedLane {
         notes
     }
 
-    fn finish(self, missing: u64) -> (Stream, u64) {
-        let mut notes = self.notes();
+    fn finish(self, missing: u64, is_unfinished: bool) -> Stream {
+        let notes = self.notes();
         let Self { name, grammar, cycles, .. } = self;
-        let produced = grammar.events() + missing;
-        ProducerCount { produced, missing }.write(&mut notes);
-        (Stream { name, grammar, cycles, notes }, produced)
+        Stream { name, grammar, cycles, notes, missing, is_unfinished }
     }
+}
+
+impl Stream {
+    /// Of a process of which nothing is there.
+    fn without_events(process: usize) -> Result<Self> {
+        let name = LaneName { process, thread: 0, level: 0, usage: 0 };
+        let notes = vec![("format".to_string(), "paths".to_string())];
+        let cycles = Column::default();
+        Ok(Self { name, grammar: grammar()?, cycles, notes, missing: 0, is_unfinished: true })
+    }
+
+    /// The program counts tokens, and a token may be no event (a mark) or several (a jump). So what is
+    /// missing is what was counted less what was read, both in tokens; what was produced is that and
+    /// the events that there are.
+    fn count(&self) -> ProducerCount {
+        ProducerCount { produced: self.grammar.events() + self.missing, missing: self.missing }
+    }
+
+    fn counted_notes(&self) -> Vec<(String, String)> {
+        let mut notes = self.notes.clone();
+        self.count().write(&mut notes);
+        if self.is_unfinished {
+            ProducerCount::write_unfinished(&mut notes);
+        }
+        notes
+    }
+}
+
+fn grammar() -> Result<Box<dyn Online>> {
+    SequiturRuns.online().ok_or_else(|| Error::new("no online folder"))
 }

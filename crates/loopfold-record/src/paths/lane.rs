@@ -174,7 +174,7 @@ impl LaneReader {
         let name = LaneName::of(&self.process, &self.lane);
         self.session.fail(&Error::new(format!("{}: the recorder has failed", name.text())));
         reading.target = None;
-        self.session.lose(name.text(), reading.tokens.max(1));
+        self.session.lose(Some(name.process), name.text(), reading.tokens.max(1));
         self.close(&mut reading);
     }
 

@@ -162,7 +162,7 @@ impl Listener {
                  were ended at once",
                 self.awaited
             ));
-            self.session.lose("processes that did not report".to_string(), self.awaited as u64);
+            self.session.lose(None, "processes that did not report".to_string(), self.awaited as u64);
         }
         Ok(self.count)
     }
@@ -170,9 +170,10 @@ impl Listener {
     /// Something is not read to its end, which should take no time any more.
     fn give_up(&mut self) {
         for followed in self.followed.values() {
-            let of = format!("process {}", followed.process.number + 1);
+            let number = followed.process.number;
+            let of = format!("process {}", number + 1);
             self.session.note(format!("{of} was not read to its end"));
-            self.session.lose(of, 1);
+            self.session.lose(Some(number), of, 1);
         }
         self.workers.abandon();
     }
@@ -297,7 +298,7 @@ impl Listener {
             return;
         }
         self.session.note(problem);
-        self.session.lose("a process that is not recorded".to_string(), 1);
+        self.session.lose(None, "a process that is not recorded".to_string(), 1);
     }
 
     fn begin(&mut self, library: Library, parent: Option<Parent>, memory: File) {
@@ -318,7 +319,7 @@ impl Listener {
                     .to_string(),
             );
             let of = from.as_ref().map_or(self.count, |(parent, _)| parent.number);
-            self.session.lose(format!("process {}", of + 1), 1);
+            self.session.lose(Some(of), format!("process {}", of + 1), 1);
         }
         let process = Arc::new(match &from {
             Some((parent, own)) => Process::forked_from(self.count, parent, *own),

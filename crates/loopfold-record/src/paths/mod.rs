@@ -1,4 +1,4 @@
-//! Records the control flow of programs that `loopfold cc` compiled: which paths every thread
+//! Records the control flow of programs that `loopfold-cc` compiled: which paths every thread
 //! executes, folded while the program runs.
 //!
 //! The run-time library (`runtime/`) is linked into the program. It hands tokens over through shared
@@ -171,7 +171,11 @@ impl PathLaunch {
         let is_left_in_spool = recorded.is_none() && processes > 0;
         let recorded = recorded.filter(|_| processes > 0);
         let problems = std::mem::take(&mut *session.problems());
-        let losses = std::mem::take(&mut *session.losses());
+        // The archive says what is missing; a spool that is not folded yet does not.
+        let losses = match &recorded {
+            Some(recorded) => Loss::of_all(&recorded.fold),
+            None => std::mem::take(&mut *session.losses()),
+        };
         Ok(PathRun {
             recorded,
             is_left_in_spool,

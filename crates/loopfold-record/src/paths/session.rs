@@ -10,6 +10,8 @@ use super::memory::{Lane, Memory};
 use super::process::Process;
 use super::spool::{Spool, SpooledLane};
 use crate::{Error, Result};
+use loopfold::Fold;
+use loopfold::fold::RecordedStream;
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +36,20 @@ pub struct Loss {
     pub produced: Option<u64>,
     /// More may be missing.
     pub is_at_least: bool,
+}
+
+impl Loss {
+    /// What the streams of a recording lack.
+    pub(super) fn of_all(recorded: &Fold) -> Vec<Self> {
+        let incomplete = recorded.recorded_streams().into_iter().filter(RecordedStream::is_incomplete);
+        let loss = |RecordedStream { name, counted, is_unfinished, .. }| Self {
+            of: name,
+            missing: counted.missing,
+            produced: (!is_unfinished).then_some(counted.produced),
+            is_at_least: is_unfinished,
+        };
+        incomplete.map(loss).collect()
+    }
 }
 
 /// A recording that is under way.
@@ -118,8 +134,13 @@ impl Session {
         }
     }
 
-    /// So many events are lost, or more.
-    pub(super) fn lose(&self, of: String, missing: u64) {
+    /// So many events are lost, or more. Where it is not known which process they are of, the archive has
+    /// them as those of the first.
+    pub(super) fn lose(&self, process: Option<usize>, of: String, missing: u64) {
+        match &self.target {
+            Target::Fold(folding) => folding.lose(process.unwrap_or(0), missing),
+            Target::Spool(spool) => spool.lose(process.unwrap_or(0), missing),
+        }
         self.losses().push(Loss { of, missing, produced: None, is_at_least: true });
     }
 
@@ -159,11 +180,15 @@ impl Session {
 
     /// Ends a lane that has so many tokens, of which the target may have fewer.
     pub(super) fn end(&self, name: LaneName, target: Option<LaneTarget>, tokens: u64) {
+        // What the program does after that is not recorded.
+        let is_unfinished = self.is_stopped();
         let missing = tokens - target.as_ref().map_or(0, LaneTarget::tokens).min(tokens);
         let produced = match (&self.target, target) {
-            (Target::Fold(folding), Some(LaneTarget::Folded(lane))) => Some(folding.end_live(&lane, missing)),
+            (Target::Fold(folding), Some(LaneTarget::Folded(lane))) => {
+                Some(folding.end_live(&lane, missing, is_unfinished))
+            }
             (_, Some(LaneTarget::Spooled(lane))) => {
-                lane.end(tokens).unwrap_or_else(|error| self.fail(&error));
+                lane.end(tokens, is_unfinished).unwrap_or_else(|error| self.fail(&error));
                 None
             }
             _ => Some(missing),
@@ -179,7 +204,7 @@ impl Session {
         let thrown = memory.thrown().unwrap_or(0);
         let of = format!("process {}", number + 1);
         if is_refused {
-            return self.lose(of, thrown.max(1));
+            return self.lose(Some(number), of, thrown.max(1));
         }
         let missed = memory.missed().unwrap_or(0);
         if missed > 0 {
@@ -197,7 +222,7 @@ impl Session {
         }
         let missing = thrown.max(missed.into()).max(gave_up.into());
         if missing > 0 {
-            self.lose(of, missing);
+            self.lose(Some(number), of, missing);
         }
     }
 }

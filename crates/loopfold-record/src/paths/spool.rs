@@ -35,8 +35,10 @@ mod kind {
     pub(super) const LANE: u8 = b'L';
     /// Lane, number of tokens.
     pub(super) const CHUNK: u8 = b'C';
-    /// Lane; the number of tokens that its program has written follows.
+    /// Lane, 1 if the program went on; the number of tokens that it had written follows.
     pub(super) const LANE_END: u8 = b'W';
+    /// Process; how many of its tokens are known to be lost follows.
+    pub(super) const LOST: u8 = b'T';
     pub(super) const END: u8 = b'E';
 }
 
@@ -53,6 +55,8 @@ pub(super) struct Spool {
     file: Mutex<Written>,
     lanes: AtomicU32,
     is_timed: bool,
+    /// What could not be written: processes that have lost so many tokens.
+    lost: Mutex<Vec<(usize, u64)>>,
 }
 
 #[derive(Debug)]
@@ -69,7 +73,8 @@ impl Spool {
         let mut file = claim.create()?;
         file.write_all(&MAGIC).map_err(failed)?;
         let written = Mutex::new(Written { file, length: MAGIC.len() as u64 });
-        Ok(Self { file: written, lanes: AtomicU32::new(0), is_timed, path, claim })
+        let (lanes, lost) = Default::default();
+        Ok(Self { file: written, lanes, is_timed, path, claim, lost })
     }
 
     fn record(&self, kind: u8, numbers: [u32; 4], content: &[u8]) -> Result<()> {
@@ -113,6 +118,14 @@ impl Spool {
         Ok(SpooledLane { spool: Arc::clone(self), number, compressor, bytes: Vec::new(), tokens: 0 })
     }
 
+    /// A process has lost so many tokens, at least.
+    pub(super) fn lose(&self, process: usize, missing: u64) {
+        let numbers = [process as u32, 0, 0, 0];
+        if self.record(kind::LOST, numbers, &missing.to_le_bytes()).is_err() {
+            self.lost.lock().unwrap_or_else(PoisonError::into_inner).push((process, missing));
+        }
+    }
+
     /// Nothing more comes.
     pub(super) fn end(&self) -> Result<()> {
         self.record(kind::END, [0; 4], &[])
@@ -121,7 +134,8 @@ impl Spool {
     /// Ends the spool and folds it.
     pub(super) fn finish(&self, spill: Option<Arc<Spill>>) -> Result<Recorded> {
         self.end()?;
-        Ok(read_with(&self.path, spill)?.recorded)
+        let lost = std::mem::take(&mut *self.lost.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok(read_with(&self.path, spill, &lost)?.recorded)
     }
 
     /// The file, which is not needed any more once the archive is there.
@@ -163,9 +177,10 @@ impl SpooledLane {
         self.tokens
     }
 
-    /// Ends the lane, for which the program has so many tokens.
-    pub(super) fn end(self, tokens: u64) -> Result<()> {
-        self.spool.record(kind::LANE_END, [self.number, 0, 0, 0], &tokens.to_le_bytes())
+    /// Ends the lane, for which the program has so many tokens, or more if it goes on.
+    pub(super) fn end(self, tokens: u64, is_unfinished: bool) -> Result<()> {
+        let numbers = [self.number, is_unfinished.into(), 0, 0];
+        self.spool.record(kind::LANE_END, numbers, &tokens.to_le_bytes())
     }
 }
 
@@ -197,14 +212,20 @@ pub struct Spooled {
 /// Folds a spool that a recorder has left.
 pub fn read_spool(path: &Path) -> Result<Spooled> {
     let spill = loopfold_output::scratch().ok().map(Spill::new);
-    read_with(path, spill)
+    read_with(path, spill, &[])
 }
 
-fn read_with(path: &Path, spill: Option<Arc<Spill>>) -> Result<Spooled> {
+/// With what processes have lost that is not in the file.
+fn read_with(path: &Path, spill: Option<Arc<Spill>>, lost: &[(usize, u64)]) -> Result<Spooled> {
     let file = File::open(path).map_err(|error| Error::at(path, error))?;
     let contents = Contents::list(&file).map_err(|error| Error::at(path, error))?;
     let folding = Folding::new(contents.is_timed.then_some(CYCLES), spill);
     contents.fold(&file, &folding).map_err(|error| Error::at(path, error))?;
+    contents.lost.iter().chain(lost).for_each(|&(process, missing)| folding.lose(process, missing));
+    // Something may have followed of which there is no record.
+    if !contents.is_complete && !contents.lanes.iter().any(|lane| lane.is_unfinished) {
+        folding.lose(0, 0);
+    }
     let bytes = file.metadata().map_or(0, |about| about.len());
     Ok(Spooled { recorded: folding.finish()?, is_complete: contents.is_complete, bytes })
 }
@@ -217,6 +238,7 @@ struct Contents {
     lanes: Vec<StoredLane>,
     /// Where lanes are, by their numbers: they begin in any order.
     places: HashMap<u32, usize>,
+    lost: Vec<(usize, u64)>,
     is_timed: bool,
     is_complete: bool,
 }
@@ -225,8 +247,9 @@ struct StoredLane {
     name: LaneName,
     mark: u32,
     chunks: Vec<StoredChunk>,
-    /// How many tokens the program has written; 0 if that is not known.
+    /// How many tokens the program has written, and whether its end was not recorded.
     written: u64,
+    is_unfinished: bool,
 }
 
 struct StoredChunk {
@@ -277,7 +300,8 @@ impl Contents {
                 let process = self.process(second)?.number;
                 let name = LaneName { process, thread: third, level: fourth, usage: number(4) };
                 self.places.insert(first, self.lanes.len());
-                self.lanes.push(StoredLane { name, mark: number(0), chunks: Vec::new(), written: 0 });
+                let (chunks, mark) = (Vec::new(), number(0));
+                self.lanes.push(StoredLane { name, mark, chunks, written: 0, is_unfinished: true });
                 Ok(())
             }
             kind::CHUNK => {
@@ -291,6 +315,12 @@ impl Contents {
                 let place = *self.places.get(&first).ok_or_else(damaged)?;
                 let written = content.try_into().map_err(|_| damaged())?;
                 self.lanes[place].written = u64::from_le_bytes(written);
+                self.lanes[place].is_unfinished = second != 0;
+                Ok(())
+            }
+            kind::LOST => {
+                let process = self.process(first)?.number;
+                self.lost.push((process, u64::from_le_bytes(content.try_into().map_err(|_| damaged())?)));
                 Ok(())
             }
             kind::END => {
@@ -356,7 +386,7 @@ impl Contents {
         // What was folded before damage is kept.
         let folded = fold_chunks(file, stored, &mut lane);
         let missing = stored.written.saturating_sub(lane.tokens());
-        folding.end(lane, missing);
+        folding.end(lane, missing, stored.is_unfinished);
         folded
     }
 }

@@ -311,6 +311,13 @@ int main(int count, char **arguments)
         puts("the end");
         return number;
     }
+    if (!strcmp(mode, "gap")) {
+        /* As if something else had been written to the chunk: the reader takes a 0 for its end. */
+        work(2);
+        emit(0);
+        work(3);
+        return 0;
+    }
     if (!strcmp(mode, "left behind")) {
         if (fork() == 0) {
             usleep(200000);

@@ -1,6 +1,7 @@
 //! Recording paths: the run-time library and the recorder, with programs that emit tokens by hand,
 //! so that every event is known.
 
+mod counted;
 mod deaths;
 mod failures;
 mod libraries;
