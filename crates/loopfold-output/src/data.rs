@@ -177,6 +177,7 @@ fn with(name: &OsStr, suffix: &str) -> OsString {
 pub(crate) fn check_no_data(target: &Target) -> Result<()> {
     let Target::File { folder, name } = target else { return Ok(()) };
     let mut data = vec![with(name, PARTS), with(name, SPOOL)];
+    data.extend(partial_names(target).next());
     data.extend(name.to_string_lossy().ends_with(PARTIAL).then(|| name.clone()));
     match data.into_iter().find(|name| folder.has(name)) {
         Some(name) => Err(occupied(&folder.path_of(name))),

@@ -386,7 +386,13 @@ fn a_folder_that_takes_the_place_of_a_temporary_stays() {
 #[test]
 fn data_beside_an_output_are_never_replaced() {
     let (folder, at) = place();
-    for (name, data) in [("x", "x.parts"), ("x", "x.spool"), ("x.partial.fold", "x.partial.fold")] {
+    for (name, data) in [
+        ("x", "x.parts"),
+        ("x", "x.spool"),
+        ("x", "x.partial.fold"),
+        ("x.fold", "x.partial.fold"),
+        ("x.partial.fold", "x.partial.fold"),
+    ] {
         write(at(data), "data").unwrap();
         let error = Output::claim_for_recording(&at(name)).unwrap_err();
         assert!(error.to_string().contains("is what an earlier recording has left"), "{error}");
