@@ -1,6 +1,7 @@
 //! Programs of the usual build systems, with `loopfold-cc` and `loopfold-c++` as compilers: configured,
 //! built, recorded, and compared with the calls that the programs count themselves.
 
+mod modes;
 mod options;
 mod systems;
 
@@ -101,10 +102,15 @@ impl Project {
     }
 }
 
-/// The lines of a program that counts its calls; others are left out.
+/// The lines of a program that counts its calls, which may have several for a function; others are left
+/// out.
 fn printed_calls(printed: &str) -> Calls {
+    let mut calls = Calls::new();
     let counts = printed.lines().filter_map(|line| line.split_once(' '));
-    counts.filter_map(|(count, name)| Some((name.to_string(), count.parse().ok()?))).collect()
+    for (count, name) in counts.filter_map(|(count, name)| Some((count.parse::<u64>().ok()?, name))) {
+        *calls.entry(name.to_string()).or_default() += count;
+    }
+    calls
 }
 
 /// The calls of `app.c`, by its source: 500 rounds, of which each fifth looks at four edges.
