@@ -2,7 +2,7 @@
 //!
 //! bzip2 with its own build system and the interpreter of Lua, from the sources that the crates
 //! `bzip2-sys` and `lua-src` bundle, and the two programs of `examples/paths`. Each is built twice by
-//! the same clang: as it is, and through `loopfold cc`. Fetching needs the network; everything is in
+//! the same clang: as it is, and through `loopfold-cc`. Fetching needs the network; everything is in
 //! a temporary folder.
 
 use anyhow::{Context as _, Result, ensure};
@@ -25,12 +25,15 @@ lua-src = "=547.1.0"
 
 const CLANGS: [&str; 7] = ["clang", "clang-19", "clang-18", "clang-17", "clang-16", "clang-15", "clang-14"];
 
+/// The variable that names the clang behind `loopfold-cc`: both programs are built by the same one.
+const CLANG: &str = "LOOPFOLD_CLANG";
+
 /// A program, built as it is and instrumented, and what it is run with.
 pub(crate) struct RealProgram {
     pub(crate) name: &'static str,
     /// As the compiler makes it.
     pub(crate) plain: PathBuf,
-    /// Through `loopfold cc`.
+    /// Through `loopfold-cc`.
     pub(crate) instrumented: PathBuf,
     pub(crate) arguments: Vec<String>,
 }
@@ -94,12 +97,12 @@ impl RealPrograms {
 
     /// bzip2, by its Makefile.
     pub(crate) fn bzip2(&self, arguments: Vec<String>) -> Result<RealProgram> {
-        let build = |name: &str, compiler: &str| -> Result<PathBuf> {
+        let build = |name: &str, compiler: &Path| -> Result<PathBuf> {
             let folder = self.path(name);
             copy_folder(&self.path("sources/bzip2-sys/bzip2-1.0.8"), &folder)?;
             let mut make = Command::new("make");
-            make.args(["--silent", "bzip2", "CFLAGS=-O2 -w"]).arg(format!("CC={compiler}"));
-            run(make.current_dir(&folder))?;
+            make.args(["--silent", "bzip2", "CFLAGS=-O2 -w"]).arg(format!("CC={}", compiler.display()));
+            run(make.env(CLANG, self.clang).current_dir(&folder))?;
             Ok(folder.join("bzip2"))
         };
         self.both("bzip2", build, arguments)
@@ -107,7 +110,7 @@ impl RealPrograms {
 
     /// The interpreter of Lua.
     fn lua(&self, arguments: Vec<String>) -> Result<RealProgram> {
-        let build = |name: &str, compiler: &str| -> Result<PathBuf> {
+        let build = |name: &str, compiler: &Path| -> Result<PathBuf> {
             let folder = self.path("sources/lua-src/lua-5.4.7");
             let sources = std::fs::read_dir(&folder)?.flatten().map(|entry| entry.path());
             let sources = sources.filter(|path| path.extension().is_some_and(|extension| extension == "c"));
@@ -133,24 +136,23 @@ impl RealPrograms {
     fn both(
         &self,
         name: &'static str,
-        build: impl Fn(&str, &str) -> Result<PathBuf>,
+        build: impl Fn(&str, &Path) -> Result<PathBuf>,
         arguments: Vec<String>,
     ) -> Result<RealProgram> {
-        // Both by the same compiler.
-        let through = format!("env LOOPFOLD_CLANG={} {} cc", self.clang, self.command.display());
+        let through = self.command.with_file_name("loopfold-cc");
         Ok(RealProgram {
             name,
-            plain: build(&format!("{name}-plain"), self.clang)?,
+            plain: build(&format!("{name}-plain"), Path::new(self.clang))?,
             instrumented: build(&format!("{name}-instrumented"), &through)?,
             arguments,
         })
     }
 
-    fn compile(&self, name: &str, compiler: &str, include: &Path, sources: &[PathBuf]) -> Result<PathBuf> {
+    fn compile(&self, name: &str, compiler: &Path, include: &Path, sources: &[PathBuf]) -> Result<PathBuf> {
         let path = self.path(name);
-        let mut words = compiler.split(' ');
-        let mut command = Command::new(words.next().unwrap_or_default());
-        command.args(words).args(["-O2", "-w", "-DLUA_USE_POSIX", "-I"]).arg(include).args(sources);
+        let mut command = Command::new(compiler);
+        command.args(["-O2", "-w", "-DLUA_USE_POSIX", "-I"]).arg(include).args(sources);
+        command.env(CLANG, self.clang);
         run(command.arg("-o").arg(&path).arg("-lm"))?;
         Ok(path)
     }

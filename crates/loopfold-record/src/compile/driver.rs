@@ -1,4 +1,4 @@
-//! `loopfold cc`: compiles and links as clang would, with instrumented objects.
+//! `loopfold-cc` and `loopfold-c++`: compile and link as clang would, with instrumented objects.
 
 use super::Tools;
 use super::command_line::{Argument, CommandLine, Input, Kind, Stage};

@@ -1,4 +1,4 @@
-//! Compiles programs so that their paths can be recorded: `loopfold cc`, `loopfold c++` and
+//! Compiles programs so that their paths can be recorded: `loopfold-cc`, `loopfold-c++` and
 //! `loopfold cargo`.
 //!
 //! clang compiles a source to LLVM bitcode (`driver`), the program `loopfold-pass` instruments that
