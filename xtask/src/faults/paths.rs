@@ -1,23 +1,30 @@
 //! Kills of recordings of paths at random moments, folded online or spooled: of the program, of the
 //! recorder, and of both together, by SIGKILL and SIGTERM.
 //!
-//! What lies there afterwards must be readable and a prefix of an undisturbed execution. Where the
-//! recorder was not killed, it has all events up to the kill and says so. Where it was, the copy or
-//! the spool that it leaves says that it is not whole.
+//! What lies there afterwards must be readable and a prefix of an undisturbed execution. The program
+//! counts its calls in a file that outlives it. Where the recorder was not killed, the recording has
+//! all of them up to the kill and says so. Where it was, the copy or the spool that it leaves has no
+//! more, and says that it is not whole.
 
 use super::Rng;
 use crate::recording::Programs;
 use crate::table::{Column, Table};
-use anyhow::{Context as _, Result, ensure};
-use rustix::process::{Pid, Signal, kill_process};
+use anyhow::{Result, ensure};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long the program takes, in milliseconds: a copy is made after two seconds.
 const TIME: &str = "3500";
+/// How long a recorder may take to end once its program was killed.
+const LIMIT: Duration = Duration::from_secs(60);
+/// How the calls look that the program counts.
+const COUNTED: &str = "enter work";
 const KINDS: [(&str, &[&str]); 2] = [("online", &[]), ("spool", &["--spool"])];
 const VICTIMS: [(&str, Victim); 3] =
     [("program", Victim::Program), ("recorder", Victim::Recorder), ("all together", Victim::All)];
@@ -115,6 +122,7 @@ impl<'a> Killed<'a> {
         ensure!(killed.start(&[])?.wait()?.success(), "the recording fails undisturbed");
         killed.duration = begin.elapsed();
         killed.events = killed.events_of(&programs.archive());
+        ensure!(calls_in(&killed.events) == killed.counted()?, "the program counts other calls");
         killed.clean();
         Ok(killed)
     }
@@ -122,29 +130,45 @@ impl<'a> Killed<'a> {
     fn start(&self, options: &[&str]) -> Result<Child> {
         let mut command = Command::new(self.programs.command());
         command.arg("record").args(options).arg("-o").arg(self.programs.archive());
-        command.arg(&self.program).arg(TIME);
-        Ok(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?)
+        command.arg(&self.program).arg(TIME).arg(self.beside("count"));
+        let said = File::create(self.beside("said"))?;
+        Ok(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said).spawn()?)
+    }
+
+    /// A file beside the archive.
+    fn beside(&self, ending: &str) -> PathBuf {
+        self.programs.archive().with_extension(ending)
+    }
+
+    /// How many calls the program has counted: none before it has begun.
+    fn counted(&self) -> Result<u64> {
+        let bytes = std::fs::read(self.beside("count")).unwrap_or_default();
+        let number = bytes.first_chunk().map_or(0, |&bytes| u64::from_ne_bytes(bytes));
+        Ok(number)
     }
 
     fn once(&mut self, options: &[&str], victim: Victim, signal: Signal) -> Result<Outcome> {
-        let recorder = self.start(options)?;
+        let mut recorder = self.start(options)?;
         std::thread::sleep(Duration::from_micros(self.rng.below(self.duration.as_micros() as usize) as u64));
-        let own = Pid::from_raw(recorder.id() as i32).context("a process has a number")?;
-        let program = child_of(recorder.id());
-        let chosen = match victim {
-            Victim::Program => program.into_iter().collect(),
-            Victim::Recorder => vec![own],
-            Victim::All => [own].into_iter().chain(program).collect::<Vec<_>>(),
-        };
-        for process in chosen {
-            // It may have ended.
-            let _ = kill_process(process, signal);
+        // It has its number until it is waited for; the program may be gone at any time.
+        let own = Pid::from_child(&recorder);
+        let program = program_of(recorder.id());
+        let kill_program = |signal| program.iter().for_each(|program| _ = pidfd_send_signal(program, signal));
+        if victim != Victim::Program {
+            kill_process(own, signal)?;
         }
-        let output = recorder.wait_with_output()?;
-        let outcome = self.outcome(victim, signal, &String::from_utf8_lossy(&output.stderr));
+        if victim != Victim::Recorder {
+            kill_program(signal);
+        }
+        let is_ended = ends_within(&mut recorder, LIMIT)?;
+        if !is_ended {
+            recorder.kill()?;
+            recorder.wait()?;
+        }
         // Without its recorder it goes on.
-        program.into_iter().for_each(|program| _ = kill_process(program, Signal::KILL));
-        outcome
+        kill_program(Signal::KILL);
+        ensure!(is_ended, "the recorder does not end");
+        self.outcome(victim, signal, &std::fs::read_to_string(self.beside("said"))?)
     }
 
     fn outcome(&self, victim: Victim, signal: Signal, said: &str) -> Result<Outcome> {
@@ -152,27 +176,38 @@ impl<'a> Killed<'a> {
         let is_recorder_gone = victim != Victim::Program && signal == Signal::KILL;
         if archive.is_file() {
             let events = self.prefix_of(&archive)?;
+            self.check_calls(&events, said)?;
             let found = self.verified(&archive)?;
             ensure!(found["recorded"]["missing"] == 0, "{found}: {said}");
-            return Ok(if events == self.events.len() { Outcome::Whole } else { Outcome::All });
+            return Ok(if events.len() == self.events.len() { Outcome::Whole } else { Outcome::All });
         }
-        let left = [".spool", "partial"].map(|ending| match ending {
-            "partial" => archive.with_extension("partial.fold"),
-            _ => PathBuf::from(format!("{}{ending}", archive.display())),
-        });
+        let left = [PathBuf::from(format!("{}.spool", archive.display())), self.beside("partial.fold")];
         let Some(left) = left.iter().find(|left| left.is_file()) else {
             ensure!(is_recorder_gone || said.contains("nothing was recorded"), "nothing is left: {said}");
             return Ok(Outcome::Early);
         };
-        self.prefix_of(left)?;
+        let events = self.prefix_of(left)?;
         let read = Command::new(self.programs.command()).arg("stats").arg(left).output()?;
         let notes = String::from_utf8_lossy(&read.stderr);
         if is_recorder_gone {
-            ensure!(notes.contains("was stopped") || notes.contains("under way"), "it looks whole: {notes}");
+            ensure!(
+                calls_in(&events) <= self.counted()? + 1,
+                "there are more calls than the program has made"
+            );
+            let is_said = notes.contains("was stopped") || notes.contains("was not recorded");
+            ensure!(is_said, "it looks whole: {notes}");
             return Ok(Outcome::Prefix);
         }
         ensure!(!notes.contains("was stopped"), "the spool is not complete: {notes}");
+        self.check_calls(&events, said)?;
         Ok(Outcome::All)
+    }
+
+    /// All calls that the program has counted are there, and one if it was killed before it counted that.
+    fn check_calls(&self, events: &str, said: &str) -> Result<()> {
+        let (calls, counted) = (calls_in(events), self.counted()?);
+        ensure!([counted, counted + 1].contains(&calls), "{calls} calls of {counted}: {said}");
+        Ok(())
     }
 
     fn verified(&self, archive: &Path) -> Result<Value> {
@@ -183,11 +218,11 @@ impl<'a> Killed<'a> {
         Ok(found["archives"][0].clone())
     }
 
-    /// The size of the events in a file, which are those of an undisturbed execution up to somewhere.
-    fn prefix_of(&self, file: &Path) -> Result<usize> {
+    /// The events in a file, which are those of an undisturbed execution up to somewhere.
+    fn prefix_of(&self, file: &Path) -> Result<String> {
         let events = self.events_of(file);
         ensure!(self.events.starts_with(&events), "{} is no prefix", file.display());
-        Ok(events.len())
+        Ok(events)
     }
 
     fn events_of(&self, file: &Path) -> String {
@@ -204,9 +239,32 @@ impl<'a> Killed<'a> {
     }
 }
 
-/// The program that a recorder has started.
-fn child_of(recorder: u32) -> Option<Pid> {
-    let children = format!("/proc/{recorder}/task/{recorder}/children");
-    let text = std::fs::read_to_string(children).ok()?;
-    Pid::from_raw(text.split_whitespace().next()?.parse().ok()?)
+/// How many of the calls there are that the program counts.
+fn calls_in(events: &str) -> u64 {
+    events.lines().filter(|line| *line == COUNTED).count() as u64
+}
+
+/// Waits for a process, no longer than this. Returns whether it has ended.
+fn ends_within(process: &mut Child, limit: Duration) -> Result<bool> {
+    let begin = Instant::now();
+    while process.try_wait()?.is_none() {
+        if begin.elapsed() > limit {
+            return Ok(false);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(true)
+}
+
+/// The program that a recorder has started, by a file: its number may be used again.
+fn program_of(recorder: u32) -> Option<OwnedFd> {
+    let child = || {
+        let children = format!("/proc/{recorder}/task/{recorder}/children");
+        let text = std::fs::read_to_string(children).ok()?;
+        Pid::from_raw(text.split_whitespace().next()?.parse().ok()?)
+    };
+    let process = child()?;
+    let program = pidfd_open(process, PidfdFlags::empty()).ok()?;
+    // If it still is the child, the number was not used again before.
+    (child() == Some(process)).then_some(program)
 }
