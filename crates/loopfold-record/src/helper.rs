@@ -16,7 +16,7 @@
 //! | `P` | where the program sends its paths, or why it does not |
 //! | `w`, without an end | nothing: there are many records |
 //! | `S` | `ok`, when all is written |
-//! | `O offset time` | `ok` and how many events were recorded: the clocks at the end; nothing comes after it |
+//! | `O offset time` | `ok`, how many calls were recorded, and how many events of paths are lost: the clocks at the end; nothing comes after it |
 //! | `X` | a number of bytes, and the archive of this rank and those that were merged |
 //! | `M bytes`, and an archive | `ok`, when it is merged |
 //! | `F` | `ok`, when the archive is written; else why not |
@@ -373,6 +373,9 @@ impl Helper<'_> {
         // Behind the records: each has its mark.
         self.read_written_paths(Extent::All)?;
         self.recorder.set_counted(self.rings.counted()?);
+        if let Some(paths) = &mut self.paths {
+            self.recorder.set_thrown(paths.thrown());
+        }
         self.recorder.finish()
     }
 
@@ -537,21 +540,21 @@ impl Helper<'_> {
         self.write_segment()
     }
 
-    /// No more events come: answers how many there are.
+    /// No more events come: answers how many calls there are, and how many events of paths are lost.
     fn end(&mut self, text: &str) -> Result<()> {
         let text = match self.end_recording(text) {
-            // What is lost of paths is said together with the calls.
-            Ok(lost) => format!("ok {}\n", self.recorder.recorded().saturating_sub(lost)),
+            Ok(()) => format!("ok {} {}\n", self.recorder.recorded(), self.recorder.lost_paths()),
             Err(error) => answer_line(&error),
         };
         self.say(&text)
     }
 
-    /// Returns how many events of paths are lost.
-    fn end_recording(&mut self, text: &str) -> Result<u64> {
+    fn end_recording(&mut self, text: &str) -> Result<()> {
         self.drain_last()?;
         let numbers: Vec<i64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        let lost = self.paths.as_mut().map_or(0, RankPaths::stop);
+        if let Some(paths) = self.paths.take() {
+            paths.stop();
+        }
         if let [offset, time] = numbers[..] {
             self.recorder.set_clocks_at_end(Clocks { offset, time });
         }
@@ -563,7 +566,7 @@ impl Helper<'_> {
         let (fold, peers) = recorder.whole(file, spill.as_ref())?;
         let blocks = recorder.shared().symbols().blocks.clone();
         (self.merged, self.spill) = (Some(Merged { fold, peers, blocks }), spill);
-        Ok(lost)
+        Ok(())
     }
 
     fn merged(&mut self) -> Result<Merged> {

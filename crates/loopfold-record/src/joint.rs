@@ -19,6 +19,7 @@ use crate::paths::{Decoded, LaneName};
 use crate::stream::{Stream, Unwritten};
 use hashbrown::HashMap;
 use loopfold::Symbol;
+use loopfold::fold::ProducerCount;
 use std::collections::VecDeque;
 
 /// The threads whose paths are recorded.
@@ -38,6 +39,10 @@ struct Lane {
     waiting: Vec<Symbol>,
     /// How many paths of those that wait are before each mark.
     marks: VecDeque<usize>,
+    /// How many tokens of the lane were not read, and how many events were dropped, as the call before
+    /// them never came.
+    unread: u64,
+    dropped: u64,
 }
 
 impl Joint {
@@ -48,8 +53,14 @@ impl Joint {
     /// Begins a lane of paths and returns its place here.
     pub(crate) fn begin(&mut self, name: LaneName) -> Result<usize> {
         let stream = Stream::new(self.with_times)?;
-        self.lanes.push(Lane { name, stream, waiting: Vec::new(), marks: VecDeque::new() });
+        let (waiting, marks) = Default::default();
+        self.lanes.push(Lane { name, stream, waiting, marks, unread: 0, dropped: 0 });
         Ok(self.lanes.len() - 1)
+    }
+
+    /// How many tokens of a lane were not read.
+    pub(crate) fn set_unread(&mut self, lane: usize, tokens: u64) {
+        self.lanes[lane].unread = tokens;
     }
 
     /// Takes what was decoded of a lane.
@@ -97,7 +108,7 @@ impl Joint {
         self.advance()?;
         for lane in &mut self.lanes {
             lane.marks.clear();
-            lane.waiting.clear();
+            lane.dropped += lane.waiting.drain(..).len() as u64;
             // Of these, the run-time library no longer recorded the paths.
             if lane.name.process == 0
                 && let Some(calls) = self.calls.remove(&lane.name.usage)
@@ -108,10 +119,20 @@ impl Joint {
         Ok(self.calls.drain().flat_map(|(_, calls)| calls).collect())
     }
 
-    /// The stream that has this use of a lane, with its name.
-    pub(crate) fn stream_of(&self, rank: u32, usage: u32) -> Option<(String, &Stream)> {
-        let lane = self.lanes.iter().find(|lane| lane.name.process == 0 && lane.name.usage == usage);
-        lane.map(|lane| (lane.name.of_rank(rank), &lane.stream))
+    /// What both ends have counted of each stream, with its name and the use of the lane that it has, if
+    /// calls can be among its paths. A token may be no event or several: what is missing are tokens.
+    pub(crate) fn counts(&self, rank: u32) -> impl Iterator<Item = (String, Option<u32>, ProducerCount)> {
+        self.lanes.iter().map(move |lane| {
+            let LaneName { process, usage, .. } = lane.name;
+            let missing = lane.unread + lane.dropped;
+            let count = ProducerCount { produced: lane.stream.whole.events() + missing, missing };
+            (lane.name.of_rank(rank), (process == 0).then_some(usage), count)
+        })
+    }
+
+    /// How many calls wait for a mark in this use of a lane.
+    pub(crate) fn waiting_calls(&self, usage: u32) -> u64 {
+        self.calls.get(&usage).map_or(0, |calls| calls.len() as u64)
     }
 
     /// The streams with their names, in the order of threads.
@@ -261,6 +282,8 @@ mod tests {
         joint.take_paths(lane, &mut decoded).unwrap();
         joint.finish().unwrap();
         assert_eq!(folded(&joint, &alphabet)[0][0], [symbols[0]]);
+        let counts: Vec<_> = joint.counts(0).map(|(_, _, count)| count).collect();
+        assert_eq!(counts, [ProducerCount { produced: 2, missing: 1 }]);
     }
 
     #[test]

@@ -4,8 +4,9 @@
 //! order in which they happened ([`Joint`]). When a segment is written, the times in it are
 //! forgotten; at the end they are copied from the file to a spill, and from there to the archive.
 //!
-//! The program counts its events, too. What it has counted is noted of each stream with every
-//! segment; at the end, when nothing is on its way any more, what the stream lacks is noted as well.
+//! The program counts its events, too: calls by thread, tokens of paths by lane. What it has counted is
+//! noted of each stream with every segment; at the end, when nothing is on its way any more, what the
+//! stream lacks is noted as well.
 
 use crate::events::{Communicator, Decoder, Timed};
 use crate::joint::Joint;
@@ -68,6 +69,8 @@ pub(crate) struct Recorder {
     /// What the program has counted, and how many events of that the file knows of.
     counted: Counted,
     written_count: u64,
+    /// How many tokens of paths are lost, at least, and of no lane.
+    thrown: u64,
     /// Whether all events are here that will ever be.
     is_over: bool,
 }
@@ -100,6 +103,7 @@ impl Recorder {
             at_end: None,
             counted: Counted::default(),
             written_count: 0,
+            thrown: 0,
             is_over: false,
         }
     }
@@ -219,11 +223,22 @@ impl Recorder {
         self.counted = counted;
     }
 
+    /// So many tokens of paths are lost, at least, that are of no lane.
+    pub(crate) fn set_thrown(&mut self, tokens: u64) {
+        self.thrown = tokens;
+    }
+
+    /// How many tokens of paths are lost, at least.
+    pub(crate) fn lost_paths(&self) -> u64 {
+        self.thrown + self.joint.counts(self.process.rank).map(|(.., count)| count.missing).sum::<u64>()
+    }
+
     /// Adds streams for threads of which nothing was recorded, so that it can be noted of them.
     fn add_threads_without_events(&mut self) -> Result<()> {
         let mut missed: Vec<usize> =
             (0..self.counted.lanes.len()).filter(|&lane| self.counted.lanes[lane] > 0).collect();
         missed.extend((self.counted.others > 0).then_some(OTHER_THREADS));
+        missed.extend((self.thrown > 0 && self.streams().is_empty()).then_some(0));
         for lane in missed {
             if self.threads.len() <= lane {
                 self.threads.resize_with(lane + 1, Thread::default);
@@ -235,10 +250,13 @@ impl Recorder {
         Ok(())
     }
 
-    /// What the program has counted of each stream, by name. What lies among paths was counted with
-    /// them; of these streams only what they lack is known.
+    /// What the program has counted of each stream, by name.
     fn counts(&self) -> HashMap<String, ProducerCount> {
-        let mut counts = HashMap::new();
+        let (mut counts, mut by_usage) = (HashMap::new(), HashMap::new());
+        for (name, usage, count) in self.joint.counts(self.process.rank) {
+            by_usage.extend(usage.map(|usage| (usage, name.clone())));
+            counts.insert(name, count);
+        }
         for (lane, Thread { own, paths, joint_calls }) in self.threads.iter().enumerate() {
             let counted = match lane {
                 OTHER_THREADS => self.counted.others,
@@ -249,12 +267,16 @@ impl Recorder {
                 let produced = produced.max(stream.count());
                 let recorded = if self.is_over { stream.count() } else { produced };
                 counts.insert(name.clone(), ProducerCount::compared(produced, recorded));
-            } else if self.is_over
-                && produced > 0
-                && let Some((name, stream)) = self.joint.stream_of(self.process.rank, *paths)
-            {
-                let recorded = stream.whole.events();
-                counts.insert(name, ProducerCount::compared(recorded + produced, recorded));
+            } else if let Some(count) = by_usage.get(paths).and_then(|name| counts.get_mut(name)) {
+                // Calls that did not come, or not yet.
+                count.produced += produced;
+                count.missing += if self.is_over { produced } else { 0 };
+            }
+        }
+        // Until the end, calls may wait for their marks.
+        for (usage, name) in by_usage {
+            if let Some(count) = counts.get_mut(&name) {
+                count.produced += self.joint.waiting_calls(usage);
             }
         }
         counts
@@ -289,7 +311,7 @@ impl Recorder {
     /// Writes what came since the last segment. If that fails it is kept. `written` is called with how
     /// many events lie there, as soon as they do.
     pub(crate) fn write_segment(&mut self, file: &mut PartFile, written: &dyn Fn(u64)) -> Result<()> {
-        let count = self.counted.lanes.iter().sum::<u64>() + self.counted.others;
+        let count = self.counted.lanes.iter().sum::<u64>() + self.counted.others + self.lost_paths();
         let is_counted = !self.is_over || count == self.written_count;
         if self.unwritten() == Unwritten::default() && is_counted {
             return Ok(());
@@ -338,12 +360,18 @@ impl Recorder {
         let symbols = self.shared.symbols();
         let mut builder = FoldBuilder::new(symbols.alphabet.clone());
         let (notes, counts) = (self.notes(), self.counts());
-        for (name, stream) in self.streams() {
+        for (place, (name, stream)) in self.streams().into_iter().enumerate() {
             let (grammar, times) = part(&name, stream)?;
             let root = grammar.rules(&mut builder)?;
             let mut notes = notes.clone();
-            if let Some(count) = counts.get(&name) {
-                count.write(&mut notes);
+            // What is of no lane is noted of the first stream.
+            let thrown = if place == 0 { self.thrown } else { 0 };
+            if let Some(&ProducerCount { produced, missing }) = counts.get(&name) {
+                let (produced, missing) = (produced + thrown, missing + thrown);
+                ProducerCount { produced, missing }.write(&mut notes);
+            }
+            if thrown > 0 {
+                ProducerCount::write_unfinished(&mut notes);
             }
             let folded = FoldedStream::new(name, SequiturRuns.name(), root);
             builder.stream(folded.with_notes(notes).with_times(times));

@@ -271,7 +271,7 @@ impl Listener {
                 Message::NoCounter { error } => {
                     self.session.leave_out_counter(&io::Error::from_raw_os_error(error));
                 }
-                Message::Failure { reason, is_counted } => {
+                Message::Failure { reason, is_counted, .. } => {
                     self.awaited -= i64::from(is_counted);
                     self.leave_out(reason);
                 }

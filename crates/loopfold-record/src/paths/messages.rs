@@ -42,8 +42,8 @@ pub(super) enum Message {
     Hello { library: Library, parent: Option<Parent>, memory: File },
     /// A module is registered, with the number of its first function.
     Module { library: Library, first: u32, description: Vec<u8> },
-    /// A process cannot be recorded; it may be one that its parent has counted.
-    Failure { reason: Failure, is_counted: bool },
+    /// A process cannot be recorded; it may be a copy of another, which may have counted it.
+    Failure { reason: Failure, is_counted: bool, is_copy: bool },
     /// A process is recorded without the counter that was asked for: the number of the error.
     NoCounter { error: i32 },
 }
@@ -143,7 +143,9 @@ impl Inbox {
         while count < BATCH && self.keep_room() {
             match self.socket.accept() {
                 Ok((stream, _)) if check_user(&stream).is_err() => {
-                    messages.push(Message::Failure { reason: Failure::OtherUser, is_counted: false });
+                    let reason = Failure::OtherUser;
+                    // The program itself is of this user.
+                    messages.push(Message::Failure { reason, is_counted: false, is_copy: true });
                 }
                 Ok((stream, _)) => {
                     count += 1;
@@ -214,7 +216,7 @@ impl Connection {
                     Ok(0) => break,
                     Ok(length) => _ = self.bytes.drain(..length),
                     Err(reason) => {
-                        messages.push(Message::Failure { reason, is_counted: false });
+                        messages.push(Message::Failure { reason, is_counted: false, is_copy: false });
                         return false;
                     }
                 }
@@ -231,7 +233,7 @@ impl Connection {
         let Some(head) = self.bytes.get(..HEAD) else { return Ok(0) };
         let word = |index: usize| u32::from_ne_bytes(std::array::from_fn(|byte| head[index * 4 + byte]));
         let (parent, first, second) = (word(3), word(4), word(5));
-        let is_counted = first & COUNTED != 0;
+        let (is_counted, is_copy) = (first & COUNTED != 0, parent > 0);
         match (word(0), word(1)) {
             (MAGIC, 1) => {
                 let library = Library { pid: sender, tag: word(6), program: word(7) };
@@ -245,7 +247,7 @@ impl Connection {
                 self.is_introduced = true;
                 messages.push(match self.files.pop() {
                     Some(memory) => Message::Hello { library, parent, memory: File::from(memory) },
-                    None => Message::Failure { reason: Failure::NotReceived, is_counted },
+                    None => Message::Failure { reason: Failure::NotReceived, is_counted, is_copy },
                 });
             }
             (MAGIC, 2) => {
@@ -262,7 +264,7 @@ impl Connection {
             (MAGIC, 3) => {
                 self.is_introduced = true;
                 let reason = Failure::NoMemory((first & !(COUNTED | MIXED)) as i32);
-                messages.push(Message::Failure { reason, is_counted });
+                messages.push(Message::Failure { reason, is_counted, is_copy });
             }
             (MAGIC, 4) => messages.push(Message::NoCounter { error: first as i32 }),
             (MAGIC, 5) => self.promised_by = Some(sender),

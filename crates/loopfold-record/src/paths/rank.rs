@@ -41,6 +41,10 @@ pub(crate) struct RankPaths {
     address: String,
     shared: Arc<Shared>,
     sources: Vec<Source>,
+    /// Those of another version: only what they throw away is known of them.
+    refused: Vec<Memory>,
+    /// How many run-time libraries had no memory, so that nothing is known of them.
+    failures: u64,
 }
 
 /// A run-time library: libraries that hide theirs have more than one.
@@ -51,8 +55,6 @@ struct Source {
     /// The present use of each lane.
     usages: Vec<u32>,
     lanes: Vec<Reading>,
-    /// How many tokens were not read of lanes that have ended.
-    lost: u64,
 }
 
 /// A lane that is read.
@@ -63,7 +65,7 @@ struct Reading {
     tail: u64,
     offset: usize,
     is_ended: bool,
-    /// How many tokens were read, and how many were written as far as is known.
+    /// How many tokens were read, and how many the program has counted.
     tokens: u64,
     written: u64,
     decoder: Decoder,
@@ -75,7 +77,8 @@ impl RankPaths {
     pub(crate) fn listen(shared: &Arc<Shared>) -> Result<Self> {
         let (address, socket) = address::listen()?;
         let inbox = Inbox::new(socket)?;
-        Ok(Self { inbox, address, shared: Arc::clone(shared), sources: Vec::new() })
+        let (sources, refused) = (Vec::new(), Vec::new());
+        Ok(Self { inbox, address, shared: Arc::clone(shared), sources, refused, failures: 0 })
     }
 
     /// Where the program sends its messages.
@@ -106,17 +109,27 @@ impl RankPaths {
                         break;
                     }
                 }
+                let own = &self.sources[source].lanes[lane];
+                if own.is_ended || extent == Extent::All {
+                    joint.set_unread(own.place, own.unread());
+                }
             }
         }
         Ok(found)
     }
 
-    /// Paths are wanted no longer. Returns how many tokens are known to be lost before that.
-    pub(crate) fn stop(&mut self) -> u64 {
+    /// How many tokens are known to be lost that are of no lane: those that were thrown away, and of
+    /// libraries that are not followed at least one each.
+    pub(crate) fn thrown(&mut self) -> u64 {
         self.accept_all();
-        let lost = self.sources.iter().map(|source| source.lost + source.memory.thrown().unwrap_or(0)).sum();
+        let followed = self.sources.iter().map(|source| source.memory.thrown().unwrap_or(0));
+        let refused = self.refused.iter().map(|memory| memory.thrown().unwrap_or(0).max(1));
+        followed.chain(refused).sum::<u64>() + self.failures
+    }
+
+    /// Paths are wanted no longer: what is thrown away from here on is not lost.
+    pub(crate) fn stop(self) {
         self.sources.iter().for_each(|source| drop(source.memory.stop()));
-        lost
     }
 
     fn accept_all(&mut self) {
@@ -129,26 +142,26 @@ impl RankPaths {
         match message {
             Message::Hello { library, parent, memory, .. } => {
                 let memory = Memory::new(memory);
+                let is_understood = memory.is_understood();
                 match parent {
-                    None if memory.is_understood() => self.begin(library, memory),
-                    _ => drop(memory.stop()),
+                    None if is_understood => self.begin(library, memory),
+                    None => {
+                        let _ = memory.stop();
+                        self.refused.push(memory);
+                    }
+                    // Processes that the program starts are not recorded.
+                    Some(_) => drop(memory.stop()),
                 }
             }
             Message::Module { library, first, description } => self.register(library, first, &description),
-            Message::Failure { .. } | Message::NoCounter { .. } => {}
+            Message::Failure { is_copy, .. } => self.failures += u64::from(!is_copy),
+            Message::NoCounter { .. } => {}
         }
     }
 
     fn begin(&mut self, library: Library, memory: Memory) {
         let process = Arc::new(Process::new(self.sources.len(), String::new()));
-        self.sources.push(Source {
-            library,
-            memory,
-            process,
-            usages: Vec::new(),
-            lanes: Vec::new(),
-            lost: 0,
-        });
+        self.sources.push(Source { library, memory, process, usages: Vec::new(), lanes: Vec::new() });
     }
 
     fn register(&mut self, library: Library, first: u32, description: &[u8]) {
@@ -187,13 +200,18 @@ impl Source {
                 place,
             });
         }
-        let ended = self.lanes.extract_if(.., |lane| lane.is_ended);
-        self.lost += ended.map(|lane| lane.written.saturating_sub(lane.tokens)).sum::<u64>();
+        self.lanes.retain(|lane| !lane.is_ended);
         Ok(())
     }
 }
 
 impl Reading {
+    /// How many of its tokens were not read. What was counted when the lane was looked at is there when
+    /// its chunks are read after that.
+    fn unread(&self) -> u64 {
+        self.written.saturating_sub(self.tokens)
+    }
+
     /// Reads the next chunk and returns where in it begins what is new. Returns `None` if there is
     /// nothing new. Its first 0 ends it.
     fn next(&mut self, memory: &Memory, extent: Extent, tokens: &mut Vec<u32>) -> Option<usize> {

@@ -228,7 +228,7 @@ static int lf_is_this_mpi(char *version);
 /* As long as that of any MPI. */
 static char lf_version[1 << 14];
 
-/* The run-time library of `loopfold cc` asks where paths are to be sent: before MPI starts, and maybe
+/* The run-time library of `loopfold-cc` asks where paths are to be sent: before MPI starts, and maybe
  * before the constructor of this library. Returns NULL if they are not recorded. */
 LF_EXPORT const char *loopfold_record_paths(void)
 {

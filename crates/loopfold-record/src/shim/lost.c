@@ -4,12 +4,13 @@
  * Both ends count: this library every event that the program has, the helper those that it has folded
  * or saved. They are compared when MPI ends, or when the program ends without that. A difference is
  * one line for each rank, and the status of a program that ends well is then 2. Nothing else in the
- * program learns of it. */
+ * program learns of it. What is lost of paths is no call, and has a line of its own. */
 
 enum { LF_STATUS_OF_LOSS = 2 };
 
-/* How many events the helper has at the end, if it has answered. */
-static uint64_t lf_recorded = UINT64_MAX;
+/* How many events the helper has at the end, if it has answered; how many of paths it knows to be
+ * lost, at least. */
+static uint64_t lf_recorded = UINT64_MAX, lf_lost_paths;
 static int lf_are_missing, lf_is_compared;
 
 /* Why there is no answer. */
@@ -54,8 +55,8 @@ static void lf_complain_of_loss(uint64_t produced, uint64_t recorded)
     lf_complain("rank %d: %s of %s events were not recorded: %s", lf_rank, lf_digits(some, produced - recorded), lf_digits(all, produced), why);
 }
 
-/* Compares what both ends have counted, once. If the helper has not said how many it has, these are
- * the events in its file. */
+/* Compares the calls that the program has counted with those that the helper has, once. If it
+ * has not said how many these are, they are those in its file. */
 static void lf_compare(void)
 {
     if (!lf_is_counted || lf_is_compared)
@@ -63,6 +64,11 @@ static void lf_compare(void)
     lf_is_compared = 1;
     const uint64_t produced = lf_produced();
     const uint64_t recorded = lf_recorded != UINT64_MAX ? lf_recorded : lf_shared_number(LF_SAVED);
+    if (lf_lost_paths > 0) {
+        char lost[32];
+        lf_are_missing = 1;
+        lf_complain("rank %d: at least %s events of paths were not recorded", lf_rank, lf_digits(lost, lf_lost_paths));
+    }
     if (recorded >= produced)
         return;
     lf_are_missing = 1;

@@ -105,7 +105,7 @@ static int lf_is_counted;
 static char lf_why[640];
 static int lf_rank, lf_size;
 static int lf_with_sites;
-/* Of the run-time library of `loopfold cc`, if the paths of the program are recorded, too: leaves a
+/* Of the run-time library of `loopfold-cc`, if the paths of the program are recorded, too: leaves a
  * mark among the paths of the thread, and returns which lane of theirs has it. */
 static uint32_t (*lf_mark_paths)(void);
 static int64_t lf_skew, lf_skew_by_second, lf_skew_since;

@@ -229,12 +229,13 @@ static void lf_complain_of_merge(const char *answer)
 /* No more events come. Returns whether the helper has all that were sent, or why not. */
 static int lf_end_events(int64_t offset, int64_t measured, char *answer, size_t room)
 {
-    unsigned long long recorded = 0;
+    unsigned long long recorded = 0, lost_paths = 0;
     if (lf_ask(answer, room, "O %lld %lld\n", (long long)offset, (long long)measured) < 0)
         snprintf(answer, room, "%s", lf_no_answer());
-    const int is_complete = sscanf(answer, "ok %llu", &recorded) == 1;
+    const int is_complete = sscanf(answer, "ok %llu %llu", &recorded, &lost_paths) == 2;
     if (is_complete) {
         lf_recorded = recorded;
+        lf_lost_paths = lost_paths;
         strcpy(answer, "ok");
     } else
         snprintf(lf_why, sizeof lf_why, "%s", answer);

@@ -9,15 +9,29 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What `verify` says of the events of a recording: there, produced and missing.
-fn verified(archive: &Path) -> (u64, u64, u64) {
+/// What `verify` says of a recording.
+fn answer(archive: &Path) -> Value {
     let output = Command::new(loopfold()).args(["verify", "--json"]).arg(archive).output().unwrap();
-    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let found = &found["archives"][0];
+    let mut found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found = found["archives"][0].take();
     assert_eq!(found["ok"], true, "{found}");
     assert_eq!(found["events"], found["recorded"]["events"], "{found}");
-    let number = |key: &str| found["recorded"][key].as_u64().unwrap();
+    found["recorded"].clone()
+}
+
+/// What it says of the events: there, produced and missing.
+pub(super) fn verified(archive: &Path) -> (u64, u64, u64) {
+    let found = answer(archive);
+    let number = |key: &str| found[key].as_u64().unwrap();
     (number("events"), number("produced"), number("missing"))
+}
+
+/// Merges what a recording has left. Returns how many of its streams have no end.
+fn unfinished_when_merged(parts: &Path) -> u64 {
+    let merged = parts.with_extension("merged");
+    let output = Command::new(loopfold()).arg("merge").arg(parts).arg("-o").arg(&merged).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    answer(&merged)["unfinished_streams"].as_u64().unwrap()
 }
 
 fn signal(processes: &[Pid], signal: Signal) {
@@ -156,6 +170,29 @@ fn a_helper_that_is_killed_is_noticed() {
         // It may have been killed between writing a segment and saying so.
         assert!((all..all + 2000).contains(&(events + missing)) && other == all, "{events} and {missing}");
         assert!(recording.messages().contains("the process that folds has ended"));
+        // The other rank has its end.
+        assert_eq!(unfinished_when_merged(&parts(recording.folder.path())), 1);
+    }
+}
+
+/// The paths of a run-time library that is refused are no calls, and not nothing.
+#[test]
+fn paths_of_another_version_are_missing() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let runtime = source.join("../loopfold-record/src/paths/runtime/runtime.c");
+    let options = [runtime.to_str().unwrap(), "-DLF_VERSION=99", "-ldl"];
+    // All of them are in the ring, or so many that they are thrown away.
+    for (tokens, least) in [("3", 1), ("200000", 1)] {
+        let program = program(Mpi::OpenMpi, "foreign.c", &options);
+        let recording = record(Mpi::OpenMpi, 2, &[], &program, &[tokens]);
+        let said = recording.messages();
+        assert_eq!(recording.output.status.code(), Some(2), "{said}");
+        let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("loopfold:")).collect();
+        assert_eq!(lines.len(), 2, "{said}");
+        assert!(lines.iter().all(|line| line.ends_with("events of paths were not recorded")), "{said}");
+        let (events, produced, missing) = verified(&recording.archive());
+        assert!(events == 14 && missing >= 2 * least && produced == events + missing, "{produced} {missing}");
+        assert_eq!(answer(&recording.archive())["unfinished_streams"], 2);
     }
 }
 

@@ -1,8 +1,9 @@
-//! Paths and calls of MPI together: `mixed.c`, compiled with `loopfold cc` behind the wrapper of the
+//! Paths and calls of MPI together: `mixed.c`, compiled with `loopfold-cc` behind the wrapper of the
 //! MPI. The calls are those of a recording without paths, the paths those of a recording without
 //! calls, and both together are in the order that the program notes itself.
 
 use super::fragile::{Kind, kill, parts, processes_of, wait_for_helpers};
+use super::lost::verified;
 use super::{Mpi, Recording, events, loopfold, record, record_command};
 use crate::compile::pass;
 use loopfold_testing::Rng;
@@ -90,6 +91,8 @@ fn check(mpi: Mpi) {
     let program = instrumented(mpi, "mixed.c");
     let (recording, noted) = record_noting(mpi, &program);
     let both = events(&recording.archive());
+    let count = both.values().map(|events| events.len() as u64).sum();
+    assert_eq!(verified(&recording.archive()), (count, count, 0));
 
     let plain = record(mpi, RANKS, &[], &super::program(mpi, "mixed.c", &[]), &[]).ended_well();
     assert_eq!(only(&both, is_call), only(&events(&plain.archive()), |_| true));
