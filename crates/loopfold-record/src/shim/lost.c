@@ -13,6 +13,8 @@ enum { LF_STATUS_OF_LOSS = 2 };
 static uint64_t lf_recorded = UINT64_MAX, lf_lost_paths;
 static int lf_are_missing, lf_is_compared;
 
+static void lf_flush(void);
+
 /* Why there is no answer. */
 static const char *lf_no_answer(void)
 {
@@ -55,14 +57,13 @@ static void lf_complain_of_loss(uint64_t produced, uint64_t recorded)
     lf_complain("rank %d: %s of %s events were not recorded: %s", lf_rank, lf_digits(some, produced - recorded), lf_digits(all, produced), why);
 }
 
-/* Compares the calls that the program has counted with those that the helper has, once. If it
+/* Compares the calls that the program has counted so far with those that the helper has, once. If it
  * has not said how many these are, they are those in its file. */
-static void lf_compare(void)
+static void lf_compare(uint64_t produced)
 {
     if (!lf_is_counted || lf_is_compared)
         return;
     lf_is_compared = 1;
-    const uint64_t produced = lf_produced();
     const uint64_t recorded = lf_recorded != UINT64_MAX ? lf_recorded : lf_shared_number(LF_SAVED);
     if (lf_lost_paths > 0) {
         char lost[32];
@@ -87,11 +88,18 @@ static void lf_exiting(int status, void *nothing)
 {
     (void)nothing;
     if (lf_is_counted && !lf_is_compared) {
-        if (!lf_is_helper_lost())
-            lf_recorded = lf_produced() - lf_shared_number(LF_OTHERS);
-        else if (!*lf_why)
-            snprintf(lf_why, sizeof lf_why, "%s", lf_no_answer());
-        lf_compare();
+        /* In this order: what is counted by now is in the file when the helper has answered. */
+        const uint64_t produced = lf_produced();
+        const int is_asked = atomic_load(&lf_state) == LF_OVER;
+        lf_flush();
+        if (lf_is_helper_lost()) {
+            if (!*lf_why)
+                snprintf(lf_why, sizeof lf_why, "%s", lf_no_answer());
+        } else if (is_asked) {
+            /* In the middle of MPI_Finalize there is no number of its own: it takes what is in the rings. */
+            lf_recorded = produced - lf_shared_number(LF_OTHERS);
+        }
+        lf_compare(produced);
     }
     if (status != 0 || !lf_are_missing)
         return;

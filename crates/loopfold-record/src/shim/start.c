@@ -251,7 +251,7 @@ static void lf_merge(void)
     int64_t measured = 0;
     const int64_t offset = lf_clock_offset(&measured);
     is_complete = is_complete && lf_end_events(offset, measured, answer, sizeof answer);
-    lf_compare();
+    lf_compare(lf_produced());
     int step = 1;
     for (; step < lf_size && !(lf_rank & step); step *= 2) {
         if (lf_rank + step >= lf_size)
