@@ -55,7 +55,7 @@ fn a_library_of_the_first_version_does_not_end_its_process() {
 #[test]
 fn an_introduction_without_memory_is_a_loss() {
     let recorded = record(&["introduced", "0"]);
-    check_loss(&recorded, "a process that is not recorded");
+    check_loss(&recorded, "a process is not recorded");
     assert_eq!(recorded.streams()["main"], vec![work(1); 150_001].concat());
 }
 
@@ -126,7 +126,7 @@ fn a_copy_that_is_not_announced_is_a_loss_when_it_is_noticed() {
 #[test]
 fn every_event_of_a_thread_that_has_ended_is_counted() {
     let recorded = record(&["ending", "7"]);
-    check_loss(&recorded, "process 1: at least 9 events are missing");
+    check_loss(&recorded, "thread 1: at least 9 events are missing");
     assert_eq!(recorded.streams()["thread 1"], [work(1), work(7), work(7), work(7)].concat());
 }
 
