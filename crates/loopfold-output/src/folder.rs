@@ -1,6 +1,6 @@
 //! An open directory, through which all files in it are reached.
 //!
-//! A path is looked up anew at every use, and whoever may write to one of its directories may put a
+//! A path is resolved again at every use, and whoever may write to one of its directories may put a
 //! link in its place meanwhile; a descriptor stays what it was. Names are single components, and
 //! no link is followed.
 

@@ -419,7 +419,7 @@ impl Helper<'_> {
         let _ = self.write_segment();
     }
 
-    /// Writes a segment with what the program has counted, and tells it how many events are saved.
+    /// Writes a segment with what the program has counted, and reports to it how many events are saved.
     fn write_segment(&mut self) -> Result<()> {
         let Some(Recording { file, .. }) = &mut self.recording else { return Err(nothing_recorded()) };
         let rings = &self.rings;

@@ -71,7 +71,7 @@ impl Rings {
         Ok(Counted { lanes, others: self.number(OTHERS)? })
     }
 
-    /// Tells the program how many events are in the file.
+    /// Shows the program how many events are in the file.
     pub(crate) fn set_saved(&self, events: u64) -> io::Result<()> {
         self.memory.write_all_at(&events.to_ne_bytes(), SAVED)
     }

@@ -98,7 +98,7 @@ fn record_paths(arguments: &RecordArgs) -> Result<Outcome> {
         show::error(&error);
     }
     let status = run.status;
-    // The lock of the output goes with it, and must not stay when a signal ends this process.
+    // The lock of the output is released with it, and must not stay when a signal ends this process.
     drop(run.output);
     Ok(end_like(status, is_complete))
 }

@@ -41,7 +41,7 @@ const FEW: u32 = 16;
 const LONGEST: Duration = Duration::from_millis(50);
 /// How long a process may take to begin that its parent could not promise, once that has ended.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long the program may take to end, once the recorder was told to.
+/// How long the program may take to end, once the recorder was asked to.
 const NOTICE: Duration = Duration::from_millis(600);
 /// How long reading what is there may take then.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -67,7 +67,7 @@ pub(super) enum Failure {
 pub(super) struct Library {
     /// The number of the process in the system.
     pub(super) pid: u32,
-    /// Tells those of a process apart; that of a copy is that of its parent.
+    /// Distinguishes those of a process; that of a copy is that of its parent.
     pub(super) tag: u32,
     /// What it executes; different for each program, and 0 if it is not known.
     pub(super) program: u32,

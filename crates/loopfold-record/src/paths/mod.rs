@@ -99,7 +99,7 @@ pub struct PathRun {
     /// What was recorded; `None` if no process was compiled with `loopfold-cc`, or it is left in the
     /// spool.
     pub recorded: Option<Recorded>,
-    /// The recorder was told to end, so the spool was not folded.
+    /// The recorder was asked to end, so the spool was not folded.
     pub is_left_in_spool: bool,
     /// How the program ended. If the recording was stopped before, as if by the signal that did.
     pub status: ExitStatus,
@@ -225,7 +225,7 @@ fn end_when_asked(is_kept: bool) -> Result<()> {
     Ok(())
 }
 
-/// Passes signals on that other processes send to this one, and tells the listener of those that ask
+/// Passes signals on that other processes send to this one, and reports to the listener those that ask
 /// for the end. A terminal sends its signals to the program itself, which may go on.
 struct Forwarding {
     handle: signal_hook::iterator::Handle,

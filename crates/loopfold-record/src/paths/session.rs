@@ -52,7 +52,7 @@ impl Loss {
     }
 }
 
-/// A recording that is under way.
+/// A recording that has not ended.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) target: Target,
@@ -90,7 +90,7 @@ impl Session {
     }
 
     pub(super) fn say_progress(&self) {
-        // If the number is too large, the listener has been told already.
+        // If the number is too large, the listener has been woken already.
         let _ = rustix::io::write(&self.progress, &1u64.to_ne_bytes());
     }
 

@@ -19,7 +19,7 @@ fn check(project: &Project, options: &str) {
     }
 }
 
-/// Some of the counts by the source, as both ends could be wrong alike.
+/// Some of the counts by the source, as both ends could have the same error.
 #[track_caller]
 fn check_calls(calls: &Calls, mode: &str, options: &str) {
     let expected: &[(&str, u64)] = match mode {

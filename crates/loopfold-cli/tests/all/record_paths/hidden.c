@@ -17,7 +17,7 @@ void only_work(void)
     leave();
 }
 
-/* The exit goes with the last path, as instrumented code has it. */
+/* The exit is emitted with the last path, as instrumented code has it. */
 void leave_with_path(void)
 {
     enter(1);

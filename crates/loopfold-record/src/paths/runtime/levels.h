@@ -206,7 +206,7 @@ static LF_COLD void lf_leave_handlers(struct lf_thread *self, uint32_t library, 
         lf_end_level(self);
     }
     lf_settle(self);
-    /* What was interrupted may have been about to emit the token that goes with its depth. */
+    /* What was interrupted may have been about to emit the token of its depth. */
     lf_arrive(self, library, depth);
     lf_restore_signals(mask);
 }

@@ -254,7 +254,7 @@ static void lf_ask_in_child(void)
     atomic_load(&lf_leader)->in_child();
 }
 
-/* A leader that is linked with another C library (a static program that opens libraries) is not told
+/* A leader that is linked with another C library (a static program that opens libraries) does not learn
  * of the forks of this one. */
 static void lf_follow(const struct lf_leader *leader)
 {

@@ -33,7 +33,7 @@ struct lf_variables {
 /* What followers call. A change of it is a change of LF_VERSION. */
 struct lf_leader {
     uint32_t version;
-    /* Tells its C library from others. */
+    /* Distinguishes its C library from others. */
     const void *c_library;
     /* A library joins, with a function that gives its variables of the calling thread. Returns its
      * number, 0 if there are too many. */
