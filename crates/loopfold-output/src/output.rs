@@ -30,7 +30,9 @@ fn replaced() -> MutexGuard<'static, Vec<FileId>> {
 
 /// True if an output that is claimed will replace this file: it must not be an input, then.
 pub fn is_being_replaced(path: &Path) -> bool {
-    FileId::of(path).is_some_and(|file| replaced().contains(&file))
+    // An archive of many files is not looked at for nothing.
+    let is_any = !replaced().is_empty();
+    is_any && FileId::of(path).is_some_and(|file| replaced().contains(&file))
 }
 
 /// A file without a name among the temporary files of the system, which goes away when it is closed.

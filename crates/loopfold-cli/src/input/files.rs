@@ -4,7 +4,7 @@
 //! What other crates open, which are given the path of a folder, is looked at before: the files of a
 //! recording and of an OTF2 archive.
 //!
-//! Cost: the file system is asked once more for each file.
+//! Cost: the file system is asked once more for each file, if an output replaces one.
 
 use crate::formats;
 use anyhow::{Result, bail};
@@ -42,6 +42,11 @@ pub(crate) fn check_input(path: &Path) -> Result<()> {
         return locations.iter().chain([&definitions]).try_for_each(|file| check(file));
     }
     Ok(())
+}
+
+/// The same of several.
+pub(crate) fn check_inputs(paths: &[PathBuf]) -> Result<()> {
+    paths.iter().try_for_each(|path| check_input(path))
 }
 
 fn files_in(folder: &Path) -> Vec<PathBuf> {

@@ -87,7 +87,7 @@ impl Following {
                 "--follow reports whole streams; it cannot be used with --class, --from, --to, --within or --iterations"
             );
         }
-        arguments.inputs.iter().try_for_each(|input| files::check_input(input))?;
+        files::check_inputs(&arguments.inputs)?;
         let projection = taken_in(arguments, &projection(arguments)?);
         let folding = Folding::with(folder(chosen)?, projection.clone(), TimesKept::None, 1)?;
         let (sender, ended) = channel();

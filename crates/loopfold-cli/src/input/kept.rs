@@ -54,7 +54,7 @@ pub(super) fn kept_or(
     let key = key(arguments, times, how);
     let selection = Selection { streams: arguments.stream.clone(), select: arguments.select.clone() };
     if let Some(loaded) = kept.get(&key) {
-        arguments.inputs.iter().try_for_each(|input| super::files::check_input(input))?;
+        super::files::check_inputs(&arguments.inputs)?;
         return Ok(Loaded { selection, ..loaded.copy() });
     }
     let loaded = read()?;

@@ -203,7 +203,7 @@ fn read_all(
     keep_what_came: bool,
     chosen: &FolderArgs,
 ) -> Result<Loaded> {
-    arguments.inputs.iter().try_for_each(|input| files::check_input(input))?;
+    files::check_inputs(&arguments.inputs)?;
     let mut others_have_archives = false;
     if let Some(nodes) = nodes::current() {
         let plan = Plan::of((nodes.rank(), nodes.size()), arguments)?;

@@ -39,7 +39,7 @@ pub(crate) fn fold_part(
             "this folder needs the events of all streams; parts can be folded by auto, outermost and others"
         );
     }
-    arguments.inputs.iter().try_for_each(|input| files::check_input(input))?;
+    files::check_inputs(&arguments.inputs)?;
     let plan = Plan::of((number, count), arguments)?;
     if !arguments.select.is_empty() || !arguments.stream.is_empty() {
         bail!("streams and events are selected when all parts are merged, not in a part");
